@@ -44,11 +44,11 @@ mod trust;
 mod wire;
 
 pub use agent::AcpAgent;
-pub use mcp::{AcpMcpServer, AcpMcpWay};
-pub use own_sessions::{OwnSession, own_sessions};
-pub use probe::{Examination, SignedIn, examine, program_version, sign_in, sign_in_command};
-pub use process::AcpLaunch;
-pub use profile::{AcpProfile, AgentSessions, HostTools};
+pub use mcp::{AgentMcpServer, AgentMcpTransport};
+pub use own_sessions::{AgentSessionInfo, list_agent_sessions};
+pub use probe::{ProbeReport, SignInState, probe_agent, program_version, sign_in, sign_in_command};
+pub use process::AgentLaunch;
+pub use profile::{AcpProfile, HostToolAccess, SessionMultiplicity};
 pub use services::AcpService;
-pub use sign_in::{SignInMethod, SignInWay, TerminalSignIn};
-pub use trust::Trust;
+pub use sign_in::{SignInKind, SignInMethod, TerminalSignIn};
+pub use trust::AutoApprovePolicy;

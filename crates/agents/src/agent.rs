@@ -11,7 +11,7 @@ use agenthost_protocol::common::SessionConfigSchema;
 use agenthost_protocol::ids::TurnId;
 use agenthost_protocol::root::AgentInfo;
 use agenthost_protocol::uri::Uri;
-use agenthost_workspace::{ContentError, Contents, KeepOutput, ProtectedPaths};
+use agenthost_workspace::{ContentError, ContentStore, OutputSink, ProtectedPaths};
 use tokio::sync::mpsc;
 
 use crate::large;
@@ -28,20 +28,20 @@ pub trait Agent: Send + Sync + 'static {
     fn info(&self) -> AgentInfo;
 
     /// What can be configured about its sessions.
-    fn schema(&self) -> Option<SessionConfigSchema> {
+    fn config_schema(&self) -> Option<SessionConfigSchema> {
         None
     }
 
     /// Values that nobody may choose for its sessions, as far as that is known
     /// before it runs.
-    fn forbidden(&self) -> Vec<ForbiddenValue> {
+    fn forbidden_values(&self) -> Vec<ForbiddenValue> {
         Vec::new()
     }
 
     /// What it reads by itself of what customizes agents: beginnings of paths
     /// in the folders of a session, or in the home directory after `~/`. The
     /// host does not tell it what stands there.
-    fn reads(&self) -> Vec<String> {
+    fn native_customizations(&self) -> Vec<String> {
         Vec::new()
     }
 
@@ -53,11 +53,11 @@ pub trait Agent: Send + Sync + 'static {
 
     /// The host begins, and is the only one on its data. The place to tidy up
     /// after one that was killed.
-    fn begin(&self) {}
+    fn on_host_start(&self) {}
 
     /// Works for one session, from its first command to its last. Ends when
     /// there are no more commands; dropped, it has to leave nothing running.
-    fn work(&self, session: Session) -> SessionFuture;
+    fn run_session(&self, session: SessionContext) -> SessionFuture;
 }
 
 /// An agent at work. An error is why it stopped before it was told to.
@@ -65,13 +65,13 @@ pub type SessionFuture = Pin<Box<dyn Future<Output = Result<(), String>> + Send>
 
 /// What an agent has to work with.
 #[derive(Debug)]
-pub struct Session {
+pub struct SessionContext {
     /// The session.
     pub uri: Uri,
     /// What the host wants, in order.
     pub commands: mpsc::Receiver<AgentCommand>,
     /// What the agent has to tell.
-    pub events: Events,
+    pub events: AgentEventSender,
     /// Tokens that clients handed over, as far as they are for this session.
     pub tokens: SessionTokens,
     /// The way to the tools that the host offers, if it offers any.
@@ -83,10 +83,10 @@ pub struct Session {
 /// The way to the host. Its queue is bounded: an agent that tells more than
 /// the host can take in waits until it can.
 #[derive(Debug, Clone)]
-pub struct Events {
+pub struct AgentEventSender {
     session: Uri,
     inputs: mpsc::Sender<Input>,
-    contents: Option<Arc<Contents>>,
+    contents: Option<Arc<ContentStore>>,
 }
 
 /// The host is gone; nobody is listening.
@@ -94,13 +94,13 @@ pub struct Events {
 #[error("the host is gone")]
 pub struct HostGone;
 
-impl Events {
+impl AgentEventSender {
     pub(crate) fn new(
         session: Uri,
         inputs: mpsc::Sender<Input>,
-        contents: Option<Arc<Contents>>,
+        contents: Option<Arc<ContentStore>>,
     ) -> Self {
-        Events {
+        AgentEventSender {
             session,
             inputs,
             contents,
@@ -108,21 +108,25 @@ impl Events {
     }
 
     /// Where the output of commands is kept that is too long to be shown.
-    pub(crate) fn keep_output(&self) -> Option<KeepOutput> {
-        self.contents.as_ref().map(|contents| KeepOutput {
-            contents: Arc::clone(contents),
+    pub(crate) fn output_sink(&self) -> Option<OutputSink> {
+        self.contents.as_ref().map(|contents| OutputSink {
+            content_store: Arc::clone(contents),
             session: SessionKey::of(&self.session),
         })
     }
 
     /// Keeps some content of the session. Its address follows from it, so
     /// whoever refers to it does not have to wait.
-    pub(crate) async fn keep(&self, name: String, bytes: Vec<u8>) -> Result<(), ContentError> {
+    pub(crate) async fn store_content(
+        &self,
+        name: String,
+        bytes: Vec<u8>,
+    ) -> Result<(), ContentError> {
         let Some(contents) = self.contents.clone() else {
             return Ok(());
         };
         let session = SessionKey::of(&self.session);
-        let work = move || contents.put(&session, &bytes, &name).map(drop);
+        let work = move || contents.insert(&session, &bytes, &name).map(drop);
         let done = tokio::task::spawn_blocking(work).await;
         // It is ended half-way only when everything is.
         done.unwrap_or(Ok(()))
@@ -132,7 +136,7 @@ impl Events {
     /// state, most is put aside first (PRT-4).
     pub async fn send(&self, event: AgentEvent) -> Result<(), HostGone> {
         let event = match &self.contents {
-            Some(contents) => large::put_aside(contents, &self.session, event).await?,
+            Some(contents) => large::spill_large_results(contents, &self.session, event).await?,
             None => event,
         };
         let session = self.session.clone();
@@ -141,7 +145,7 @@ impl Events {
     }
 
     /// Tells the host what happened in a turn.
-    pub async fn say(
+    pub async fn send_turn_event(
         &self,
         chat: &Uri,
         turn: &mut TurnMapper,
@@ -158,7 +162,7 @@ impl Events {
     }
 
     /// Tells the host that a turn is over; the error is why it failed.
-    pub async fn end(
+    pub async fn end_turn(
         &self,
         chat: &Uri,
         turn: &TurnId,

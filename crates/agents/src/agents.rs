@@ -4,82 +4,82 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use agenthost_core::agent::{AgentCommand, AgentEvent};
-use agenthost_core::{Input, Principal, Token, TokenPlace};
+use agenthost_core::{AccessToken, Input, Principal, TokenKey};
 use agenthost_protocol::common::ErrorInfo;
 use agenthost_protocol::ids::ProviderId;
 use agenthost_protocol::root::AgentInfo;
 use agenthost_protocol::uri::Uri;
-use agenthost_workspace::{Contents, ProtectedPaths};
+use agenthost_workspace::{ContentStore, ProtectedPaths};
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinSet};
 
-use crate::agent::{Agent, Events, Session};
+use crate::agent::{Agent, AgentEventSender, SessionContext};
 use crate::relay::ToolRelay;
-use crate::tokens::Tokens;
+use crate::tokens::TokenStore;
 
 /// Commands that wait for an agent. When there are more, the agent is taken
 /// for stuck: it is ended, and its session told so.
-const COMMANDS: usize = 64;
+const AGENT_COMMAND_QUEUE: usize = 64;
 
 /// Runs every session's agent as a task, and ends them all when dropped.
-pub struct Agents {
+pub struct AgentSupervisor {
     agents: BTreeMap<ProviderId, Arc<dyn Agent>>,
     order: Vec<ProviderId>,
     inputs: mpsc::Sender<Input>,
-    working: BTreeMap<Uri, Working>,
+    running: BTreeMap<Uri, RunningAgent>,
     tasks: JoinSet<()>,
-    contents: Option<Arc<Contents>>,
-    tokens: Tokens,
+    contents: Option<Arc<ContentStore>>,
+    tokens: TokenStore,
     relay: Option<ToolRelay>,
     protected: ProtectedPaths,
 }
 
-struct Working {
+struct RunningAgent {
     commands: mpsc::Sender<AgentCommand>,
     task: AbortHandle,
 }
 
-impl Agents {
+impl AgentSupervisor {
     /// Agents that report to a host through its queue of inputs.
     pub fn new(inputs: mpsc::Sender<Input>) -> Self {
-        Agents {
+        AgentSupervisor {
             agents: BTreeMap::new(),
             order: Vec::new(),
             inputs,
-            working: BTreeMap::new(),
+            running: BTreeMap::new(),
             tasks: JoinSet::new(),
             contents: None,
-            tokens: Tokens::default(),
+            tokens: TokenStore::default(),
             relay: None,
             protected: ProtectedPaths::default(),
         }
     }
 
     /// Refuses some files to agents that ask the host for them.
-    pub fn protect(&mut self, protected: ProtectedPaths) {
+    pub fn set_protected_paths(&mut self, protected: ProtectedPaths) {
         self.protected = protected;
     }
 
     /// Where to put what is too large for a state. Without, it stays there.
-    pub fn put_aside_in(&mut self, contents: Arc<Contents>) {
+    pub fn set_content_store(&mut self, contents: Arc<ContentStore>) {
         self.contents = Some(contents);
     }
 
     /// How agents get to the tools that the host offers. Without, they get to
     /// none of them.
-    pub fn offer_tools_by(&mut self, relay: ToolRelay) {
+    pub fn set_tool_relay(&mut self, relay: ToolRelay) {
         self.relay = Some(relay);
     }
 
     /// Keeps a token for agents that need it, or forgets it. Whoever runs
     /// already goes on with what it has.
-    pub fn keep_token(&self, place: TokenPlace, token: Option<Token>) {
-        self.tokens.keep(place, token);
+    pub fn store_token(&self, key: TokenKey, token: Option<AccessToken>) {
+        self.tokens.insert(key, token);
     }
 
     /// Says whose tokens a session uses, the first of them first.
-    pub fn use_tokens_of(&self, session: Uri, principals: Vec<Principal>) {
-        self.tokens.use_for(session, principals);
+    pub fn set_token_principals(&self, session: Uri, principals: Vec<Principal>) {
+        self.tokens.set_principals(session, principals);
     }
 
     /// Adds an agent; the first is the default one. One of the same name takes
@@ -100,7 +100,7 @@ impl Agents {
 
     /// Passes a command on. Never waits; what the host has to know at once
     /// comes back as an input.
-    pub fn command(
+    pub fn send_command(
         &mut self,
         session: &Uri,
         provider: &ProviderId,
@@ -111,29 +111,29 @@ impl Agents {
             AgentCommand::Open { .. } => {
                 let Some(agent) = self.agents.get(provider).cloned() else {
                     let reason = format!("there is no agent `{provider}` here any more");
-                    return Some(stopped(session, &reason));
+                    return Some(stopped_input(session, &reason));
                 };
-                self.start(session, &*agent);
+                self.spawn_agent(session, &*agent);
             }
             AgentCommand::Close => {
                 // Without its commands it comes to an end by itself.
-                self.working.remove(session);
+                self.running.remove(session);
                 return None;
             }
             _ => {}
         }
-        let working = self.working.get(session)?;
-        match working.commands.try_send(command) {
+        let running = self.running.get(session)?;
+        match running.commands.try_send(command) {
             Ok(()) => None,
             // It has ended, and said so or is about to.
             Err(mpsc::error::TrySendError::Closed(_)) => {
-                self.working.remove(session);
-                Some(stopped(session, "the agent has ended"))
+                self.running.remove(session);
+                Some(stopped_input(session, "the agent has ended"))
             }
             Err(mpsc::error::TrySendError::Full(_)) => {
-                working.task.abort();
-                self.working.remove(session);
-                Some(stopped(
+                running.task.abort();
+                self.running.remove(session);
+                Some(stopped_input(
                     session,
                     "the agent does not take commands any more",
                 ))
@@ -141,14 +141,15 @@ impl Agents {
         }
     }
 
-    fn start(&mut self, session: &Uri, agent: &dyn Agent) {
-        let (commands, receiver) = mpsc::channel(COMMANDS);
-        let events = Events::new(session.clone(), self.inputs.clone(), self.contents.clone());
-        let work = agent.work(Session {
+    fn spawn_agent(&mut self, session: &Uri, agent: &dyn Agent) {
+        let (commands, receiver) = mpsc::channel(AGENT_COMMAND_QUEUE);
+        let events =
+            AgentEventSender::new(session.clone(), self.inputs.clone(), self.contents.clone());
+        let work = agent.run_session(SessionContext {
             uri: session.clone(),
             commands: receiver,
             events: events.clone(),
-            tokens: self.tokens.of_session(session),
+            tokens: self.tokens.for_session(session),
             relay: self.relay.clone(),
             protected: self.protected.clone(),
         });
@@ -168,8 +169,8 @@ impl Agents {
             told.unwrap_or_default();
         });
         if let Some(before) = self
-            .working
-            .insert(session.clone(), Working { commands, task })
+            .running
+            .insert(session.clone(), RunningAgent { commands, task })
         {
             before.task.abort();
         }
@@ -177,7 +178,7 @@ impl Agents {
 
     /// Lets every agent come to an end, and ends those that do not in time.
     pub async fn stop(mut self, grace: std::time::Duration) {
-        self.working.clear();
+        self.running.clear();
         let all = async { while self.tasks.join_next().await.is_some() {} };
         if tokio::time::timeout(grace, all).await.is_err() {
             self.tasks.shutdown().await;
@@ -185,7 +186,7 @@ impl Agents {
     }
 }
 
-fn stopped(session: &Uri, reason: &str) -> Input {
+fn stopped_input(session: &Uri, reason: &str) -> Input {
     Input::Agent {
         session: session.clone(),
         event: AgentEvent::Stopped {

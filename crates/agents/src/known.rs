@@ -6,13 +6,13 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-use crate::relay::TakesServers;
+use crate::relay::McpPreference;
 
-const TABLE: &str = include_str!("known.toml");
+const KNOWN_AGENTS_TOML: &str = include_str!("known.toml");
 
-static KNOWN: LazyLock<Vec<KnownAgent>> = LazyLock::new(|| {
+static KNOWN_AGENTS: LazyLock<Vec<KnownAgent>> = LazyLock::new(|| {
     // The table comes with the program, and a test reads it.
-    toml::from_str::<Table>(TABLE)
+    toml::from_str::<KnownAgentTable>(KNOWN_AGENTS_TOML)
         .map(|table| table.agents)
         .unwrap_or_default()
 });
@@ -20,7 +20,7 @@ static KNOWN: LazyLock<Vec<KnownAgent>> = LazyLock::new(|| {
 /// All agents that are known, in the order they are offered.
 #[must_use]
 pub fn known_agents() -> &'static [KnownAgent] {
-    &KNOWN
+    &KNOWN_AGENTS
 }
 
 /// An agent that is known.
@@ -67,7 +67,7 @@ pub struct KnownAgent {
     pub host_tools: bool,
     /// How it takes servers of tools.
     #[serde(default)]
-    pub tool_servers: TakesServers,
+    pub tool_servers: McpPreference,
     /// What it reads by itself of what customizes agents: beginnings of paths
     /// in the folder that it works in, or in the home directory after `~/`.
     #[serde(default)]
@@ -82,19 +82,19 @@ pub struct KnownAgent {
     #[serde(default)]
     pub never_asks: bool,
     /// How well it tells what was said in a session of its own.
-    pub load: LoadQuality,
+    pub load: HistoryFidelity,
     /// Values of modes and options, and names of options that are on or off,
     /// that let it do everything without asking.
     #[serde(default)]
     pub trusting: Vec<String>,
     /// What becomes of tokens that clients hand over.
-    pub token: Option<TokenUse>,
+    pub token: Option<TokenBinding>,
 }
 
 /// How well an agent tells what was said in a session of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum LoadQuality {
+pub enum HistoryFidelity {
     /// It can't, or nobody has seen it do so.
     None,
     /// Parts are missing.
@@ -107,7 +107,7 @@ pub enum LoadQuality {
 /// time that it starts.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct TokenUse {
+pub struct TokenBinding {
     /// The variable.
     pub environment: String,
     /// What the token has to be for: an `https` address.
@@ -124,7 +124,7 @@ pub struct TokenUse {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Table {
+struct KnownAgentTable {
     agents: Vec<KnownAgent>,
 }
 
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn every_entry_is_complete() {
-        let table: Table = toml::from_str(TABLE).unwrap();
+        let table: KnownAgentTable = toml::from_str(KNOWN_AGENTS_TOML).unwrap();
         assert_eq!(table.agents, known_agents());
         let mut ids = BTreeSet::new();
         for agent in &table.agents {

@@ -9,37 +9,37 @@ use agenthost_protocol::chat::{
 };
 use agenthost_protocol::common::ContentRef;
 use agenthost_protocol::uri::Uri;
-use agenthost_workspace::{Contents, LARGEST};
+use agenthost_workspace::{ContentStore, MAX_FILE_BYTES};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
 use crate::agent::HostGone;
 
 /// Longest text or embedded data of a tool result that is part of the state.
-const LONGEST: usize = 64 * 1024;
+const MAX_INLINE_BYTES: usize = 64 * 1024;
 
 /// How much of a longer one is.
-const BEGINNING: usize = 4 * 1024;
+const SPILL_PREVIEW_BYTES: usize = 4 * 1024;
 
 /// What text that was put aside is called.
-const NAME: &str = "output.txt";
+const SPILL_FILE_NAME: &str = "output.txt";
 
 /// Puts the texts of a tool result aside that are too long, and leaves their
 /// beginnings and where the whole is (PRT-4).
-pub(crate) async fn put_aside(
-    contents: &Arc<Contents>,
+pub(crate) async fn spill_large_results(
+    contents: &Arc<ContentStore>,
     session: &Uri,
     mut event: AgentEvent,
 ) -> Result<AgentEvent, HostGone> {
-    if blocks(&mut event).is_none_or(|blocks| !blocks.iter().any(is_long)) {
+    if result_blocks(&mut event).is_none_or(|blocks| !blocks.iter().any(is_large)) {
         return Ok(event);
     }
     let (contents, session) = (Arc::clone(contents), SessionKey::of(session));
     let work = move || {
-        if let Some(blocks) = blocks(&mut event) {
+        if let Some(blocks) = result_blocks(&mut event) {
             let all = std::mem::take(blocks).into_iter();
             *blocks = all
-                .flat_map(|block| shorten(&contents, &session, block))
+                .flat_map(|block| truncate_result(&contents, &session, block))
                 .collect();
         }
         event
@@ -50,7 +50,7 @@ pub(crate) async fn put_aside(
 }
 
 /// The content of a tool result, if that is what happened.
-fn blocks(event: &mut AgentEvent) -> Option<&mut Vec<ToolResultContent>> {
+fn result_blocks(event: &mut AgentEvent) -> Option<&mut Vec<ToolResultContent>> {
     match event {
         AgentEvent::Chat { action, .. } => match &mut **action {
             ChatAction::ToolCallComplete(complete) => complete.result.content.as_mut(),
@@ -60,10 +60,10 @@ fn blocks(event: &mut AgentEvent) -> Option<&mut Vec<ToolResultContent>> {
     }
 }
 
-fn is_long(block: &ToolResultContent) -> bool {
+fn is_large(block: &ToolResultContent) -> bool {
     match block {
-        ToolResultContent::Text(text) => text.text.len() > LONGEST,
-        ToolResultContent::EmbeddedResource(embedded) => embedded.data.len() > LONGEST,
+        ToolResultContent::Text(text) => text.text.len() > MAX_INLINE_BYTES,
+        ToolResultContent::EmbeddedResource(embedded) => embedded.data.len() > MAX_INLINE_BYTES,
         ToolResultContent::Resource(_)
         | ToolResultContent::FileEdit(_)
         | ToolResultContent::Terminal(_)
@@ -74,12 +74,12 @@ fn is_long(block: &ToolResultContent) -> bool {
 
 /// The beginning of a text that is too long, and where the whole is. What can't
 /// be kept is gone, and said to be.
-fn shorten(
-    contents: &Contents,
+fn truncate_result(
+    contents: &ContentStore,
     session: &SessionKey,
     block: ToolResultContent,
 ) -> Vec<ToolResultContent> {
-    if !is_long(&block) {
+    if !is_large(&block) {
         return vec![block];
     }
     let whole = match block {
@@ -89,16 +89,21 @@ fn shorten(
         }
         other => return vec![other],
     };
-    let beginning = up_to(&whole.text, BEGINNING);
-    let kept = up_to(&whole.text, usize::try_from(LARGEST).unwrap_or(usize::MAX));
-    let mut blocks = vec![text(beginning)];
-    match contents.put(session, kept.as_bytes(), NAME) {
+    let preview = floor_char_boundary(&whole.text, SPILL_PREVIEW_BYTES);
+    let stored = floor_char_boundary(
+        &whole.text,
+        usize::try_from(MAX_FILE_BYTES).unwrap_or(usize::MAX),
+    );
+    let mut blocks = vec![text_block(preview)];
+    match contents.insert(session, stored.as_bytes(), SPILL_FILE_NAME) {
         Ok(reference) => blocks.push(ToolResultContent::Resource(reference)),
-        Err(error) => blocks.push(text(&format!("(The rest is lost: {error})"))),
+        Err(error) => blocks.push(text_block(&format!("(The rest is lost: {error})"))),
     }
-    if kept.len() < whole.text.len() {
-        let lost = whole.text.len() - kept.len();
-        blocks.push(text(&format!("(The last {lost} bytes were too many)")));
+    if stored.len() < whole.text.len() {
+        let lost = whole.text.len() - stored.len();
+        blocks.push(text_block(&format!(
+            "(The last {lost} bytes were too many)"
+        )));
     }
     blocks
 }
@@ -106,31 +111,31 @@ fn shorten(
 /// Stores embedded data, such as a picture, as content, and refers to it. Data
 /// that is no base64 can't be shown by anyone.
 fn store_embedded(
-    contents: &Contents,
+    contents: &ContentStore,
     session: &SessionKey,
     embedded: ToolResultEmbeddedResource,
 ) -> ToolResultContent {
     let Ok(bytes) = STANDARD.decode(&embedded.data) else {
-        return text("(Embedded data that is not base64)");
+        return text_block("(Embedded data that is not base64)");
     };
     let kind = embedded.content_type;
     let ending = kind.split_once('/').map_or("bin", |(_, ending)| ending);
-    match contents.put(session, &bytes, &format!("data.{ending}")) {
+    match contents.insert(session, &bytes, &format!("data.{ending}")) {
         Ok(reference) => ToolResultContent::Resource(ContentRef {
             content_type: Some(kind),
             ..reference
         }),
-        Err(error) => text(&format!("(Embedded data is lost: {error})")),
+        Err(error) => text_block(&format!("(Embedded data is lost: {error})")),
     }
 }
 
-fn text(text: &str) -> ToolResultContent {
+fn text_block(text: &str) -> ToolResultContent {
     let text = text.to_owned();
     ToolResultContent::Text(ToolResultText { text })
 }
 
 /// As much of a text, in whole characters.
-fn up_to(text: &str, bytes: usize) -> &str {
+fn floor_char_boundary(text: &str, bytes: usize) -> &str {
     text.get(..text.floor_char_boundary(bytes))
         .unwrap_or_default()
 }

@@ -1,6 +1,6 @@
 //! What runs below the host.
 //!
-//! **What it does.** [`Agent`] is what an agent has to be; [`Agents`] runs
+//! **What it does.** [`Agent`] is what an agent has to be; [`AgentSupervisor`] runs
 //! each session's agent as a task of its own and passes commands and events
 //! between it and the host. [`TurnMapper`] turns what agents say into actions
 //! that are always legal. [`ShellAgent`] is the agent that is always there;
@@ -26,15 +26,16 @@ mod shell;
 mod tokens;
 
 pub use acp::{
-    AcpAgent, AcpLaunch, AcpMcpServer, AcpMcpWay, AcpProfile, AcpService, AgentSessions,
-    Examination, HostTools, OwnSession, SignInMethod, SignInWay, SignedIn, TerminalSignIn, Trust,
-    examine, own_sessions, program_version, sign_in, sign_in_command,
+    AcpAgent, AcpProfile, AcpService, AgentLaunch, AgentMcpServer, AgentMcpTransport,
+    AgentSessionInfo, AutoApprovePolicy, HostToolAccess, ProbeReport, SessionMultiplicity,
+    SignInKind, SignInMethod, SignInState, TerminalSignIn, list_agent_sessions, probe_agent,
+    program_version, sign_in, sign_in_command,
 };
-pub use agent::{Agent, Events, HostGone, Session, SessionFuture};
-pub use agents::Agents;
-pub use installed::{find_known, find_program};
-pub use known::{KnownAgent, LoadQuality, TokenUse, known_agents};
-pub use mapper::{ToolContent, ToolReady, ToolSeen, ToolStart, TurnEvent, TurnMapper};
-pub use relay::{HOST_TOOLS, TakesServers, ToolRelay, WebEntry};
+pub use agent::{Agent, AgentEventSender, HostGone, SessionContext, SessionFuture};
+pub use agents::AgentSupervisor;
+pub use installed::{find_known_agent, find_program};
+pub use known::{HistoryFidelity, KnownAgent, TokenBinding, known_agents};
+pub use mapper::{ToolAnnounced, ToolContent, ToolReady, ToolStart, TurnEvent, TurnMapper};
+pub use relay::{GATEWAY_SERVER_NAME, HttpTarget, McpPreference, ToolRelay};
 pub use shell::ShellAgent;
-pub use tokens::{SessionTokens, Tokens};
+pub use tokens::{SessionTokens, TokenStore};

@@ -34,9 +34,9 @@ pub enum TurnEvent {
     /// It asks the user something.
     Question(InputRequest),
     /// It wants to use a tool.
-    Tool(Box<ToolStart>),
+    ToolStarted(Box<ToolStart>),
     /// It is about to use a tool; how is not known yet.
-    ToolSeen(Box<ToolSeen>),
+    ToolAnnounced(Box<ToolAnnounced>),
     /// More is known of how it will use a tool.
     ToolInput {
         /// The call.
@@ -52,7 +52,7 @@ pub enum TurnEvent {
     /// What a running tool has produced.
     ToolContent(ToolContent),
     /// A tool is done.
-    ToolDone(ToolCallId, Box<ToolCallResult>),
+    ToolCompleted(ToolCallId, Box<ToolCallResult>),
     /// What the turn has cost so far.
     Usage(UsageInfo),
 }
@@ -89,7 +89,7 @@ pub struct ToolStart {
 
 /// A tool that an agent is about to use.
 #[derive(Debug, Clone, PartialEq)]
-pub struct ToolSeen {
+pub struct ToolAnnounced {
     /// A name for the call, new in the turn.
     pub id: ToolCallId,
     /// The tool, for programs.
@@ -126,7 +126,7 @@ pub struct ToolReady {
 
 impl ToolStart {
     /// A question with these answers to choose from.
-    pub fn ask(title: &str, options: Vec<ConfirmationOption>) -> ToolCallQuestion {
+    pub fn build_question(title: &str, options: Vec<ConfirmationOption>) -> ToolCallQuestion {
         ToolCallQuestion {
             confirmation_title: Some(title.into()),
             options: Some(options),
@@ -139,28 +139,28 @@ impl ToolStart {
 #[derive(Debug, Clone)]
 pub struct TurnMapper {
     turn: TurnId,
-    parts: u32,
-    open: Open,
+    part_count: u32,
+    open_part: OpenPart,
     /// All calls, and how far they got.
-    calls: BTreeMap<ToolCallId, Step>,
+    calls: BTreeMap<ToolCallId, CallProgress>,
 }
 
 /// How far a tool call got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Step {
+enum CallProgress {
     /// Its arguments are not known.
-    Seen,
+    Announced,
     /// It asks, or asked: the host knows whether somebody agreed.
-    Asked,
+    ApprovalRequested,
     /// It runs without having asked.
-    Runs,
+    Running,
     /// It is done, was refused, or is somebody else's business.
     Done,
 }
 
 /// The part that text is appended to.
 #[derive(Debug, Clone, PartialEq)]
-enum Open {
+enum OpenPart {
     None,
     Text(PartId),
     Thought(PartId),
@@ -171,8 +171,8 @@ impl TurnMapper {
     pub fn new(turn: TurnId) -> Self {
         TurnMapper {
             turn,
-            parts: 0,
-            open: Open::None,
+            part_count: 0,
+            open_part: OpenPart::None,
             calls: BTreeMap::new(),
         }
     }
@@ -180,62 +180,67 @@ impl TurnMapper {
     /// Maps one event.
     pub fn map(&mut self, event: TurnEvent) -> Vec<ChatAction> {
         match event {
-            TurnEvent::Text(text) => self.text(text),
-            TurnEvent::Thought(text) => self.thought(text),
+            TurnEvent::Text(text) => self.append_text(text),
+            TurnEvent::Thought(text) => self.append_thought(text),
             TurnEvent::Break => {
-                self.open = Open::None;
+                self.open_part = OpenPart::None;
                 Vec::new()
             }
             TurnEvent::Content(content) => {
-                self.open = Open::None;
-                vec![self.part(ResponsePart::ContentRef(content))]
+                self.open_part = OpenPart::None;
+                vec![self.add_part(ResponsePart::ContentRef(content))]
             }
             TurnEvent::Question(request) => {
-                self.open = Open::None;
+                self.open_part = OpenPart::None;
                 vec![ChatAction::InputRequested(Box::new(InputRequested {
                     request,
                 }))]
             }
-            TurnEvent::ToolSeen(seen) => self.seen(*seen),
+            TurnEvent::ToolAnnounced(seen) => self.announce_tool(*seen),
             TurnEvent::ToolInput { id, more, message } => {
-                if self.calls.get(&id) != Some(&Step::Seen) {
+                if self.calls.get(&id) != Some(&CallProgress::Announced) {
                     return Vec::new();
                 }
                 vec![ChatAction::ToolCallDelta(ToolCallDelta {
-                    target: self.target(id),
+                    target: self.call_target(id),
                     content: more,
                     invocation_message: Some(message),
                 })]
             }
-            TurnEvent::ToolReady(ready) => self.ready(*ready),
+            TurnEvent::ToolReady(ready) => self.make_tool_ready(*ready),
             TurnEvent::Notice(content) => {
-                self.open = Open::None;
+                self.open_part = OpenPart::None;
                 let notice = SystemNotificationPart {
                     content,
                     meta: None,
                 };
-                vec![self.part(ResponsePart::SystemNotification(notice))]
+                vec![self.add_part(ResponsePart::SystemNotification(notice))]
             }
-            TurnEvent::Tool(start) => self.tool(*start),
+            TurnEvent::ToolStarted(start) => self.start_tool(*start),
             TurnEvent::ToolContent(ToolContent { id, content, meta }) => {
                 let step = self.calls.get(&id);
-                if !matches!(step, Some(Step::Asked | Step::Runs)) {
+                if !matches!(
+                    step,
+                    Some(CallProgress::ApprovalRequested | CallProgress::Running)
+                ) {
                     return Vec::new();
                 }
                 let target = ToolCallTarget {
                     meta,
-                    ..self.target(id)
+                    ..self.call_target(id)
                 };
                 let changed = ToolCallContentChanged { target, content };
                 vec![ChatAction::ToolCallContentChanged(changed)]
             }
-            TurnEvent::ToolDone(id, result) => {
-                let Some(step @ (Step::Asked | Step::Runs)) = self.calls.get_mut(&id) else {
+            TurnEvent::ToolCompleted(id, result) => {
+                let Some(step @ (CallProgress::ApprovalRequested | CallProgress::Running)) =
+                    self.calls.get_mut(&id)
+                else {
                     return Vec::new();
                 };
-                *step = Step::Done;
+                *step = CallProgress::Done;
                 let complete = ToolCallComplete {
-                    target: self.target(id),
+                    target: self.call_target(id),
                     result: *result,
                     requires_result_confirmation: None,
                 };
@@ -249,18 +254,18 @@ impl TurnMapper {
         }
     }
 
-    fn text(&mut self, content: String) -> Vec<ChatAction> {
+    fn append_text(&mut self, content: String) -> Vec<ChatAction> {
         let mut actions = Vec::new();
-        let id = match &self.open {
-            Open::Text(id) => id.clone(),
-            Open::None | Open::Thought(_) => {
-                let id = self.new_part();
-                self.open = Open::Text(id.clone());
+        let id = match &self.open_part {
+            OpenPart::Text(id) => id.clone(),
+            OpenPart::None | OpenPart::Thought(_) => {
+                let id = self.next_part_id();
+                self.open_part = OpenPart::Text(id.clone());
                 let part = MarkdownPart {
                     id: id.clone(),
                     content: String::new(),
                 };
-                actions.push(self.part(ResponsePart::Markdown(part)));
+                actions.push(self.add_part(ResponsePart::Markdown(part)));
                 id
             }
         };
@@ -273,18 +278,18 @@ impl TurnMapper {
         actions
     }
 
-    fn thought(&mut self, content: String) -> Vec<ChatAction> {
+    fn append_thought(&mut self, content: String) -> Vec<ChatAction> {
         let mut actions = Vec::new();
-        let id = match &self.open {
-            Open::Thought(id) => id.clone(),
-            Open::None | Open::Text(_) => {
-                let id = self.new_part();
-                self.open = Open::Thought(id.clone());
+        let id = match &self.open_part {
+            OpenPart::Thought(id) => id.clone(),
+            OpenPart::None | OpenPart::Text(_) => {
+                let id = self.next_part_id();
+                self.open_part = OpenPart::Thought(id.clone());
                 let part = ReasoningPart {
                     id: id.clone(),
                     content: String::new(),
                 };
-                actions.push(self.part(ResponsePart::Reasoning(part)));
+                actions.push(self.add_part(ResponsePart::Reasoning(part)));
                 id
             }
         };
@@ -298,8 +303,8 @@ impl TurnMapper {
     }
 
     /// A call starts once: an agent that repeats itself changes nothing.
-    fn tool(&mut self, start: ToolStart) -> Vec<ChatAction> {
-        let mut actions = self.seen(ToolSeen {
+    fn start_tool(&mut self, start: ToolStart) -> Vec<ChatAction> {
+        let mut actions = self.announce_tool(ToolAnnounced {
             id: start.id.clone(),
             name: start.name,
             display_name: start.display_name,
@@ -308,7 +313,7 @@ impl TurnMapper {
             meta: start.meta,
         });
         if !actions.is_empty() {
-            actions.extend(self.ready(ToolReady {
+            actions.extend(self.make_tool_ready(ToolReady {
                 id: start.id,
                 message: start.message,
                 intention: None,
@@ -321,38 +326,46 @@ impl TurnMapper {
         actions
     }
 
-    fn seen(&mut self, seen: ToolSeen) -> Vec<ChatAction> {
-        if self.calls.contains_key(&seen.id) {
+    fn announce_tool(&mut self, announced: ToolAnnounced) -> Vec<ChatAction> {
+        if self.calls.contains_key(&announced.id) {
             return Vec::new();
         }
-        self.calls.insert(seen.id.clone(), Step::Seen);
-        self.open = Open::None;
+        self.calls
+            .insert(announced.id.clone(), CallProgress::Announced);
+        self.open_part = OpenPart::None;
         let target = ToolCallTarget {
-            meta: seen.meta,
-            ..self.target(seen.id)
+            meta: announced.meta,
+            ..self.call_target(announced.id)
         };
         vec![ChatAction::ToolCallStart(Box::new(ToolCallStart {
             target,
-            tool_name: seen.name,
-            display_name: seen.display_name,
-            intention: seen.intention,
-            contributor: seen.contributor,
+            tool_name: announced.name,
+            display_name: announced.display_name,
+            intention: announced.intention,
+            contributor: announced.contributor,
         }))]
     }
 
     /// A call that runs is not made to run again: that would take away what it
     /// has produced.
-    fn ready(&mut self, ready: ToolReady) -> Vec<ChatAction> {
+    fn make_tool_ready(&mut self, ready: ToolReady) -> Vec<ChatAction> {
         let asks = ready.question.is_some();
-        let next = if asks { Step::Asked } else { Step::Runs };
+        let next = if asks {
+            CallProgress::ApprovalRequested
+        } else {
+            CallProgress::Running
+        };
         match self.calls.get_mut(&ready.id) {
-            Some(step @ Step::Seen) => *step = next,
-            Some(step @ (Step::Asked | Step::Runs)) if asks => *step = next,
-            Some(Step::Asked | Step::Runs | Step::Done) | None => return Vec::new(),
+            Some(step @ CallProgress::Announced) => *step = next,
+            Some(step @ (CallProgress::ApprovalRequested | CallProgress::Running)) if asks => {
+                *step = next
+            }
+            Some(CallProgress::ApprovalRequested | CallProgress::Running | CallProgress::Done)
+            | None => return Vec::new(),
         }
         let target = ToolCallTarget {
             meta: ready.meta,
-            ..self.target(ready.id)
+            ..self.call_target(ready.id)
         };
         vec![ChatAction::ToolCallReady(Box::new(ToolCallReady {
             target,
@@ -366,22 +379,22 @@ impl TurnMapper {
     }
 
     /// A call that somebody refused is over: the refusal ended it.
-    pub fn refused(&mut self, id: &ToolCallId) {
-        self.calls.insert(id.clone(), Step::Done);
+    pub fn mark_denied(&mut self, id: &ToolCallId) {
+        self.calls.insert(id.clone(), CallProgress::Done);
     }
 
     /// A call is somebody else's business from now on: the host made it ready,
     /// and its client ends it.
-    pub fn taken_over(&mut self, id: &ToolCallId) {
-        self.calls.insert(id.clone(), Step::Done);
+    pub fn mark_handed_over(&mut self, id: &ToolCallId) {
+        self.calls.insert(id.clone(), CallProgress::Done);
     }
 
-    fn new_part(&mut self) -> PartId {
-        self.parts += 1;
-        PartId::from(format!("part-{}", self.parts))
+    fn next_part_id(&mut self) -> PartId {
+        self.part_count += 1;
+        PartId::from(format!("part-{}", self.part_count))
     }
 
-    fn part(&self, part: ResponsePart) -> ChatAction {
+    fn add_part(&self, part: ResponsePart) -> ChatAction {
         ChatAction::ResponsePart(ResponsePartAdded {
             turn_id: self.turn.clone(),
             part: Arc::new(part),
@@ -389,7 +402,7 @@ impl TurnMapper {
         })
     }
 
-    fn target(&self, tool_call_id: ToolCallId) -> ToolCallTarget {
+    fn call_target(&self, tool_call_id: ToolCallId) -> ToolCallTarget {
         ToolCallTarget {
             turn_id: self.turn.clone(),
             tool_call_id,

@@ -12,13 +12,13 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 /// What agents call the server of the tools that the host offers.
-pub const HOST_TOOLS: &str = "agenthost";
+pub const GATEWAY_SERVER_NAME: &str = "agenthost";
 
 /// An address, and what has to be sent there.
-pub type WebEntry = (String, Vec<(String, String)>);
+pub type HttpTarget = (String, Vec<(String, String)>);
 
-type Web = dyn Fn(&Uri, &Uri) -> Option<WebEntry> + Send + Sync;
-type Environment = dyn Fn(&Uri, &Uri) -> Vec<(String, String)> + Send + Sync;
+type HttpTargetFn = dyn Fn(&Uri, &Uri) -> Option<HttpTarget> + Send + Sync;
+type EnvironmentFn = dyn Fn(&Uri, &Uri) -> Vec<(String, String)> + Send + Sync;
 
 /// A program that brings agents to the tools that the host offers. Every
 /// session that an agent has of its own is given one, for its chat.
@@ -26,14 +26,14 @@ type Environment = dyn Fn(&Uri, &Uri) -> Vec<(String, String)> + Send + Sync;
 pub struct ToolRelay {
     program: String,
     arguments: Vec<String>,
-    environment: Arc<Environment>,
-    web: Option<Arc<Web>>,
+    environment: Arc<EnvironmentFn>,
+    http_target: Option<Arc<HttpTargetFn>>,
 }
 
 /// How an agent takes servers of tools.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum TakesServers {
+pub enum McpPreference {
     /// It starts them itself.
     #[default]
     Stdio,
@@ -53,18 +53,18 @@ impl ToolRelay {
             program: program.into(),
             arguments,
             environment: Arc::new(environment),
-            web: None,
+            http_target: None,
         }
     }
 
     /// One that is also reached by HTTP: where for a chat of a session, and with
     /// what headers. None if that can't be.
     #[must_use]
-    pub fn with_web(
+    pub fn with_http_target(
         mut self,
-        web: impl Fn(&Uri, &Uri) -> Option<WebEntry> + Send + Sync + 'static,
+        http_target: impl Fn(&Uri, &Uri) -> Option<HttpTarget> + Send + Sync + 'static,
     ) -> Self {
-        self.web = Some(Arc::new(web));
+        self.http_target = Some(Arc::new(http_target));
         self
     }
 }
@@ -80,56 +80,58 @@ impl std::fmt::Debug for ToolRelay {
 
 /// The tools that the host offers, for the chats of one session.
 #[derive(Debug, Clone)]
-pub(crate) struct Gateway {
+pub(crate) struct SessionGateway {
     relay: ToolRelay,
     session: Uri,
-    takes: TakesServers,
+    preference: McpPreference,
 }
 
-impl Gateway {
+impl SessionGateway {
     /// Those of a session, for an agent that takes servers in some way.
-    pub(crate) fn new(relay: ToolRelay, session: Uri, takes: TakesServers) -> Self {
-        Gateway {
+    pub(crate) fn new(relay: ToolRelay, session: Uri, preference: McpPreference) -> Self {
+        SessionGateway {
             relay,
             session,
-            takes,
+            preference,
         }
     }
 
     /// How an agent is told of them, in the words of ACP; none if it could not
     /// get there. Without a chat it is for the one that every session has from
     /// the start.
-    pub(crate) fn told(&self, chat: Option<&Uri>, reaches: Reaches) -> Option<Value> {
-        let first = uris::default_chat(&self.session);
+    pub(crate) fn to_acp_server(&self, chat: Option<&Uri>, reach: McpReach) -> Option<Value> {
+        let first = uris::default_chat_uri(&self.session);
         let chat = chat.unwrap_or(&first);
-        match (self.takes, reaches) {
-            (TakesServers::Stdio, _) => Some(json!({
-                "name": HOST_TOOLS,
+        match (self.preference, reach) {
+            (McpPreference::Stdio, _) => Some(json!({
+                "name": GATEWAY_SERVER_NAME,
                 "command": self.relay.program,
                 "args": self.relay.arguments,
-                "env": pairs((self.relay.environment)(&self.session, chat)),
+                "env": to_name_values((self.relay.environment)(&self.session, chat)),
             })),
-            (TakesServers::Http, Reaches::Web) => {
-                let (url, headers) = self.relay.web.as_ref()?(&self.session, chat)?;
-                let headers = pairs(headers);
-                Some(json!({"type": "http", "name": HOST_TOOLS, "url": url, "headers": headers}))
+            (McpPreference::Http, McpReach::StdioAndHttp) => {
+                let (url, headers) = self.relay.http_target.as_ref()?(&self.session, chat)?;
+                let headers = to_name_values(headers);
+                Some(
+                    json!({"type": "http", "name": GATEWAY_SERVER_NAME, "url": url, "headers": headers}),
+                )
             }
-            (TakesServers::Http, Reaches::Programs) => None,
+            (McpPreference::Http, McpReach::StdioOnly) => None,
         }
     }
 }
 
 /// Which servers of tools an agent says that it can reach.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum Reaches {
+pub(crate) enum McpReach {
     /// Programs, as all do.
     #[default]
-    Programs,
+    StdioOnly,
     /// Addresses, too.
-    Web,
+    StdioAndHttp,
 }
 
-fn pairs(pairs: Vec<(String, String)>) -> Vec<Value> {
+fn to_name_values(pairs: Vec<(String, String)>) -> Vec<Value> {
     let pairs = pairs.into_iter();
     pairs
         .map(|(name, value)| json!({"name": name, "value": value}))
@@ -149,16 +151,18 @@ mod tests {
     #[test]
     fn each_chat_has_a_way_of_its_own_and_what_it_is_stays_unseen() {
         let session = Uri::from("ahp-session:/1");
-        let gateway = Gateway::new(relay(), session, TakesServers::Stdio);
+        let gateway = SessionGateway::new(relay(), session, McpPreference::Stdio);
         let chat = Uri::from("ahp-chat:/2");
         // A value is what it is, also if it looks like a reference.
         assert_eq!(
-            gateway.told(Some(&chat), Reaches::Web).unwrap(),
+            gateway
+                .to_acp_server(Some(&chat), McpReach::StdioAndHttp)
+                .unwrap(),
             json!({"name": "agenthost", "command": "relay", "args": ["-x"],
                 "env": [{"name": "KEY", "value": "$secret ahp-session:/1 ahp-chat:/2"}]})
         );
-        let first = uris::default_chat(&Uri::from("ahp-session:/1"));
-        let told = |chat| gateway.told(chat, Reaches::Programs);
+        let first = uris::default_chat_uri(&Uri::from("ahp-session:/1"));
+        let told = |chat| gateway.to_acp_server(chat, McpReach::StdioOnly);
         assert_eq!(told(None), told(Some(&first)));
         let shown = format!("{gateway:?}");
         assert!(!shown.contains("secret"), "{shown}");
@@ -168,16 +172,24 @@ mod tests {
     fn an_agent_that_starts_none_is_told_an_address_if_it_can_go_there() {
         let session = Uri::from("ahp-session:/1");
         let chat = Uri::from("ahp-chat:/2");
-        let without = Gateway::new(relay(), session.clone(), TakesServers::Http);
-        assert_eq!(without.told(Some(&chat), Reaches::Web), None);
-        let web = relay().with_web(|session, chat| {
+        let without = SessionGateway::new(relay(), session.clone(), McpPreference::Http);
+        assert_eq!(
+            without.to_acp_server(Some(&chat), McpReach::StdioAndHttp),
+            None
+        );
+        let web = relay().with_http_target(|session, chat| {
             let header = ("Authorization".to_owned(), format!("{session} {chat}"));
             Some(("http://127.0.0.1:1/mcp".to_owned(), vec![header]))
         });
-        let gateway = Gateway::new(web, session, TakesServers::Http);
-        assert_eq!(gateway.told(Some(&chat), Reaches::Programs), None);
+        let gateway = SessionGateway::new(web, session, McpPreference::Http);
         assert_eq!(
-            gateway.told(Some(&chat), Reaches::Web).unwrap(),
+            gateway.to_acp_server(Some(&chat), McpReach::StdioOnly),
+            None
+        );
+        assert_eq!(
+            gateway
+                .to_acp_server(Some(&chat), McpReach::StdioAndHttp)
+                .unwrap(),
             json!({"type": "http", "name": "agenthost", "url": "http://127.0.0.1:1/mcp",
                 "headers": [{"name": "Authorization", "value": "ahp-session:/1 ahp-chat:/2"}]})
         );

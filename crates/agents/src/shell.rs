@@ -8,24 +8,24 @@ use std::path::Path;
 use std::sync::Arc;
 
 use agenthost_protocol::root::{AgentCapabilities, AgentInfo, MultipleChatsCapability};
-use agenthost_workspace::sweep;
+use agenthost_workspace::kill_leftovers;
 
-use crate::agent::{Agent, Session, SessionFuture};
+use crate::agent::{Agent, SessionContext, SessionFuture};
 
 /// Runs what it is told, after asking.
 #[derive(Debug, Clone, Default)]
 pub struct ShellAgent {
     /// Where it notes what runs, so that the next host can end it if this one
     /// is killed.
-    notes: Option<Arc<Path>>,
+    pid_dir: Option<Arc<Path>>,
 }
 
 impl ShellAgent {
     /// One that leaves nothing running behind, even if its host is killed: the
     /// next host with the same directory ends it.
-    pub fn with_notes(directory: &Path) -> Self {
+    pub fn with_pid_dir(directory: &Path) -> Self {
         ShellAgent {
-            notes: Some(directory.into()),
+            pid_dir: Some(directory.into()),
         }
     }
 }
@@ -51,13 +51,13 @@ impl Agent for ShellAgent {
         }
     }
 
-    fn begin(&self) {
-        if let Some(notes) = &self.notes {
-            sweep(notes);
+    fn on_host_start(&self) {
+        if let Some(pid_dir) = &self.pid_dir {
+            kill_leftovers(pid_dir);
         }
     }
 
-    fn work(&self, session: Session) -> SessionFuture {
-        Box::pin(session::work(session, self.notes.clone()))
+    fn run_session(&self, session: SessionContext) -> SessionFuture {
+        Box::pin(session::run_session(session, self.pid_dir.clone()))
     }
 }

@@ -3,56 +3,56 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use agenthost_core::{Principal, Token, TokenPlace};
+use agenthost_core::{AccessToken, Principal, TokenKey};
 use agenthost_protocol::uri::Uri;
 
 /// All tokens there are. Clones share them.
 #[derive(Debug, Clone, Default)]
-pub struct Tokens(Arc<Mutex<Kept>>);
+pub struct TokenStore(Arc<Mutex<TokenTable>>);
 
 /// The tokens that a session may use. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub struct SessionTokens {
-    all: Tokens,
+    store: TokenStore,
     session: Option<Uri>,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
-    tokens: BTreeMap<TokenPlace, Token>,
+struct TokenTable {
+    tokens: BTreeMap<TokenKey, AccessToken>,
     /// Whose tokens sessions use.
-    users: BTreeMap<Uri, Vec<Principal>>,
+    principals: BTreeMap<Uri, Vec<Principal>>,
 }
 
-impl Tokens {
+impl TokenStore {
     /// Keeps a token, or forgets the last of its kind.
-    pub fn keep(&self, place: TokenPlace, token: Option<Token>) {
-        let mut kept = self.lock();
+    pub fn insert(&self, key: TokenKey, token: Option<AccessToken>) {
+        let mut table = self.lock();
         match token {
-            Some(token) => kept.tokens.insert(place, token),
-            None => kept.tokens.remove(&place),
+            Some(token) => table.tokens.insert(key, token),
+            None => table.tokens.remove(&key),
         };
     }
 
     /// A session uses the tokens of these, the first of them first (AUT-13).
-    pub fn use_for(&self, session: Uri, principals: Vec<Principal>) {
-        let mut kept = self.lock();
+    pub fn set_principals(&self, session: Uri, principals: Vec<Principal>) {
+        let mut table = self.lock();
         match principals.is_empty() {
-            true => kept.users.remove(&session),
-            false => kept.users.insert(session, principals),
+            true => table.principals.remove(&session),
+            false => table.principals.insert(session, principals),
         };
     }
 
     /// What a session may use of them.
     #[must_use]
-    pub fn of_session(&self, session: &Uri) -> SessionTokens {
+    pub fn for_session(&self, session: &Uri) -> SessionTokens {
         SessionTokens {
-            all: self.clone(),
+            store: self.clone(),
             session: Some(session.clone()),
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Kept> {
+    fn lock(&self) -> MutexGuard<'_, TokenTable> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -61,15 +61,15 @@ impl SessionTokens {
     /// The token for a resource: of the first who has one among those whose
     /// tokens the session uses.
     #[must_use]
-    pub fn token(&self, resource: &str) -> Option<Token> {
-        let kept = self.all.lock();
-        let principals = kept.users.get(self.session.as_ref()?)?;
+    pub fn token(&self, resource: &str) -> Option<AccessToken> {
+        let table = self.store.lock();
+        let principals = table.principals.get(self.session.as_ref()?)?;
         principals.iter().find_map(|principal| {
-            let place = TokenPlace {
+            let key = TokenKey {
                 principal: principal.clone(),
                 resource: resource.to_owned(),
             };
-            kept.tokens.get(&place).cloned()
+            table.tokens.get(&key).cloned()
         })
     }
 }
@@ -81,31 +81,34 @@ mod tests {
     /// AUT-13: a token serves the sessions of who gave it.
     #[test]
     fn sessions_use_the_tokens_of_their_own() {
-        let tokens = Tokens::default();
+        let tokens = TokenStore::default();
         let who = |name: &str| Principal(name.to_owned());
         let give = |name: &str, token: Option<&str>| {
-            let place = TokenPlace {
+            let place = TokenKey {
                 principal: who(name),
                 resource: "r".to_owned(),
             };
-            tokens.keep(place, token.map(|token| Token::from(token.to_owned())));
+            tokens.insert(
+                place,
+                token.map(|token| AccessToken::from(token.to_owned())),
+            );
         };
         let (ours, theirs) = (Uri::from("ahp-session:/1"), Uri::from("ahp-session:/2"));
         let shown = |session: &Uri| {
-            let token = tokens.of_session(session).token("r");
+            let token = tokens.for_session(session).token("r");
             token.map(|token| token.reveal().to_owned())
         };
         give("ann", Some("a"));
         assert_eq!(shown(&ours), None);
-        tokens.use_for(ours.clone(), vec![who("bob"), who("ann")]);
-        tokens.use_for(theirs.clone(), vec![who("cid")]);
+        tokens.set_principals(ours.clone(), vec![who("bob"), who("ann")]);
+        tokens.set_principals(theirs.clone(), vec![who("cid")]);
         assert_eq!(shown(&ours).as_deref(), Some("a"));
         give("bob", Some("b"));
         assert_eq!(shown(&ours).as_deref(), Some("b"));
         assert_eq!(shown(&theirs), None);
         give("bob", None);
         assert_eq!(shown(&ours).as_deref(), Some("a"));
-        tokens.use_for(ours.clone(), Vec::new());
+        tokens.set_principals(ours.clone(), Vec::new());
         assert_eq!(shown(&ours), None);
     }
 }

@@ -9,10 +9,12 @@ use agenthost_agents::{AcpAgent, KnownAgent};
 use anyhow::{Context, bail};
 use clap::Subcommand;
 
-pub(crate) use self::examine::{Depth, Report, State, examine_all, interrupted};
-use crate::config::Standing;
+pub(crate) use self::examine::{
+    AgentReport, AgentStatus, CheckDepth, probe_agents, wait_for_interrupt,
+};
+use crate::config::OfferState;
 use crate::output;
-use crate::place::{Place, Settings};
+use crate::place::{HostOptions, HostSettings};
 
 /// List the agents that are known, and say how to get those that do not work
 /// going
@@ -20,12 +22,12 @@ use crate::place::{Place, Settings};
 /// Agents that are installed are started for a moment, to see whether they
 /// answer and whether somebody is signed in. Nothing is said to them.
 #[derive(clap::Args)]
-#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
-pub(crate) struct Arguments {
+#[command(after_help = AGENTS_EXAMPLES, args_conflicts_with_subcommands = true)]
+pub(crate) struct AgentsArgs {
     #[command(subcommand)]
-    command: Option<Command>,
+    command: Option<AgentsCommand>,
     #[command(flatten)]
-    place: Place,
+    host: HostOptions,
     /// Only look whether they are installed; start nothing
     #[arg(long)]
     quick: bool,
@@ -35,11 +37,11 @@ pub(crate) struct Arguments {
 }
 
 #[derive(Subcommand)]
-enum Command {
-    SignIn(sign_in::Arguments),
+enum AgentsCommand {
+    SignIn(sign_in::SignInArgs),
 }
 
-const EXAMPLES: &str = "\
+const AGENTS_EXAMPLES: &str = "\
 Examples:
   agenthost agents
   agenthost agents --quick --json
@@ -47,53 +49,56 @@ Examples:
   agenthost agents sign-in gemini oauth-personal";
 
 /// An agent that is offered here, with what is known of it.
-pub(crate) fn offered(settings: &Settings, name: &str) -> anyhow::Result<(Found, AcpAgent)> {
+pub(crate) fn find_offered_agent(
+    settings: &HostSettings,
+    name: &str,
+) -> anyhow::Result<(SelectedAgent, AcpAgent)> {
     let mut candidates = settings.candidates()?.into_iter();
     let found = candidates.find(|candidate| candidate.id == name);
     let found = found.with_context(|| {
         format!("there is no agent `{name}`; `agenthost agents --quick` lists them")
     })?;
-    let agent = match found.standing {
-        Standing::Offered(agent) => *agent,
-        Standing::Missing => {
+    let agent = match found.offer_state {
+        OfferState::Offered(agent) => *agent,
+        OfferState::Missing => {
             let install = found.known.map_or("", |known| known.install.as_str());
             bail!("`{name}` is not installed: {install}");
         }
-        Standing::Hidden | Standing::NeverAsks => bail!("`{name}` is not offered here"),
+        OfferState::Hidden | OfferState::NeverAsks => bail!("`{name}` is not offered here"),
     };
     let (name, known) = (found.name, found.known);
-    Ok((Found { name, known }, agent))
+    Ok((SelectedAgent { name, known }, agent))
 }
 
 /// What is known of an agent.
-pub(crate) struct Found {
+pub(crate) struct SelectedAgent {
     pub(crate) name: String,
     pub(crate) known: Option<&'static KnownAgent>,
 }
 
-pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    if let Some(Command::SignIn(arguments)) = arguments.command {
+pub(crate) async fn run(arguments: AgentsArgs) -> anyhow::Result<ExitCode> {
+    if let Some(AgentsCommand::SignIn(arguments)) = arguments.command {
         return tokio::select! {
             done = sign_in::run(arguments) => done,
-            () = examine::interrupted() => bail!("interrupted"),
+            () = examine::wait_for_interrupt() => bail!("interrupted"),
         };
     }
-    let settings = arguments.place.settings()?;
+    let settings = arguments.host.resolve_settings()?;
     let depth = if arguments.quick {
-        Depth::Look
+        CheckDepth::InstalledOnly
     } else {
-        Depth::Start
+        CheckDepth::StartAgent
     };
-    for report in examine_all(settings.candidates()?, depth).await? {
+    for report in probe_agents(settings.candidates()?, depth).await? {
         let line = if arguments.json {
             serde_json::to_string(&report)?
         } else {
             let hint = report.hint.as_ref();
             let hint = hint.map_or(String::new(), |hint| format!("\n{:25}{hint}", ""));
-            let state = report.state.word();
+            let state = report.state.label();
             format!("{:<11}{state:<14}{}{hint}", report.id, report.found)
         };
-        output::data(&line)?;
+        output::print_data(&line)?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -7,17 +7,17 @@ use agenthost_client::Client;
 use agenthost_protocol::wire::{Json, Object};
 use anyhow::{Context, bail};
 
-use crate::host_settings::{self, texts};
+use crate::host_settings::{self, string_list};
 use crate::output;
-use crate::place::{Attached, PATIENCE, Place};
+use crate::place::{COMMAND_RECONNECT_TIMEOUT, HostConnection, HostOptions};
 
 /// Let clients use a folder, or see what they may use and ask for
 ///
 /// The folders of sessions can always be used, and those of the configuration
 /// file. What is allowed here is remembered by the host.
 #[derive(clap::Args)]
-#[command(after_help = EXAMPLES)]
-pub(crate) struct Arguments {
+#[command(after_help = ALLOW_EXAMPLES)]
+pub(crate) struct AllowArgs {
     /// The folder; without one, what is allowed and asked for is listed
     folder: Option<PathBuf>,
     /// To change what is in it, not only to look
@@ -27,10 +27,10 @@ pub(crate) struct Arguments {
     #[arg(long, requires = "folder")]
     remove: bool,
     #[command(flatten)]
-    place: Place,
+    host: HostOptions,
 }
 
-const EXAMPLES: &str = "\
+const ALLOW_EXAMPLES: &str = "\
 Examples:
   agenthost allow                   what clients may use, and what they ask for
   agenthost allow ~/notes           they may look into it
@@ -38,27 +38,30 @@ Examples:
   agenthost allow --remove ~/notes  no longer";
 
 /// The settings, and what they mean.
-const READABLE: &str = "readableFolders";
-const WRITABLE: &str = "writableFolders";
-const REQUESTED: &str = "requestedFolders";
+const READABLE_FOLDERS_KEY: &str = "readableFolders";
+const WRITABLE_FOLDERS_KEY: &str = "writableFolders";
+const REQUESTED_FOLDERS_KEY: &str = "requestedFolders";
 
-pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let mut attached = Attached::to(&arguments.place, PATIENCE).await?;
-    let result = allow(&mut attached.client, &arguments).await;
-    attached.leave().await?;
+pub(crate) async fn run(arguments: AllowArgs) -> anyhow::Result<ExitCode> {
+    let mut attached = HostConnection::connect(&arguments.host, COMMAND_RECONNECT_TIMEOUT).await?;
+    let result = update_grants(&mut attached.client, &arguments).await;
+    attached.close().await?;
     result?;
     Ok(ExitCode::SUCCESS)
 }
 
-async fn allow(client: &mut Client, arguments: &Arguments) -> anyhow::Result<()> {
-    let values = host_settings::read(client).await?;
+async fn update_grants(client: &mut Client, arguments: &AllowArgs) -> anyhow::Result<()> {
+    let values = host_settings::read_settings(client).await?;
     let Some(folder) = &arguments.folder else {
-        return list(&values);
+        return list_folders(&values);
     };
-    let uri = address(folder, arguments.remove)?;
+    let uri = folder_uri(folder, arguments.remove)?;
     let mut config = Object::new();
-    for (key, wanted) in [(READABLE, !arguments.write), (WRITABLE, arguments.write)] {
-        let mut folders = texts(&values, key);
+    for (key, wanted) in [
+        (READABLE_FOLDERS_KEY, !arguments.write),
+        (WRITABLE_FOLDERS_KEY, arguments.write),
+    ] {
+        let mut folders = string_list(&values, key);
         let before = folders.len();
         folders.retain(|other| *other != uri);
         let was = folders.len() < before;
@@ -73,33 +76,35 @@ async fn allow(client: &mut Client, arguments: &Arguments) -> anyhow::Result<()>
     if config.is_empty() {
         bail!("`{}` was not allowed", folder.display());
     }
-    list(&host_settings::change(client, config).await?)
+    list_folders(&host_settings::change_settings(client, config).await?)
 }
 
-fn list(values: &Object) -> anyhow::Result<()> {
+fn list_folders(values: &Object) -> anyhow::Result<()> {
     let kinds = [
-        (READABLE, "read"),
-        (WRITABLE, "write"),
-        (REQUESTED, "asked for:"),
+        (READABLE_FOLDERS_KEY, "read"),
+        (WRITABLE_FOLDERS_KEY, "write"),
+        (REQUESTED_FOLDERS_KEY, "asked for:"),
     ];
     let mut shown = false;
     for (key, what) in kinds {
-        for folder in texts(values, key) {
-            output::data(&output::plain(&format!("{what} {folder}")))?;
+        for folder in string_list(values, key) {
+            output::print_data(&output::escape_invisible(&format!("{what} {folder}")))?;
             shown = true;
         }
     }
     if !shown {
-        output::note("nothing beside the folders of sessions; `agenthost allow DIR` allows more");
+        output::print_note(
+            "nothing beside the folders of sessions; `agenthost allow DIR` allows more",
+        );
     }
     Ok(())
 }
 
 /// The address of a folder. One that is gone can still be taken back.
-fn address(folder: &Path, gone: bool) -> anyhow::Result<String> {
+fn folder_uri(folder: &Path, may_be_missing: bool) -> anyhow::Result<String> {
     let real = match std::fs::canonicalize(folder) {
         Ok(real) => real,
-        Err(_) if gone => std::path::absolute(folder)?,
+        Err(_) if may_be_missing => std::path::absolute(folder)?,
         Err(error) => {
             return Err(error).with_context(|| format!("folder `{}`", folder.display()));
         }

@@ -5,7 +5,7 @@ mod lines;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use agenthost_client::{Client, Update};
+use agenthost_client::{Client, ClientUpdate};
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::root::ListSessionsParams;
 use agenthost_protocol::uri::{RootChannel, Uri};
@@ -13,11 +13,11 @@ use anyhow::{Context, bail};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::output;
-use crate::place::{Attached, Place};
-use crate::run::folder;
-use crate::talk::ask::Asker;
-use crate::talk::show::Show;
-use crate::talk::{self, Typed};
+use crate::place::{HostConnection, HostOptions};
+use crate::run::resolve_directory;
+use crate::talk::ask::Prompter;
+use crate::talk::show::TurnPrinter;
+use crate::talk::{self, StdinLines};
 
 /// Take part in a session: see it live, write, approve, cancel
 ///
@@ -25,8 +25,8 @@ use crate::talk::{self, Typed};
 /// client. What is typed is a message; while a turn runs it waits its turn.
 /// Lines that begin with a slash are commands: /help names them.
 #[derive(clap::Args)]
-#[command(after_help = EXAMPLES)]
-pub(crate) struct Arguments {
+#[command(after_help = ATTACH_EXAMPLES)]
+pub(crate) struct AttachArgs {
     /// The session, or the end of its address [default: the latest]
     session: Option<String>,
     /// Make a new session in this folder
@@ -36,97 +36,103 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NAME", requires = "new")]
     agent: Option<String>,
     #[command(flatten)]
-    place: Place,
+    host: HostOptions,
 }
 
-const EXAMPLES: &str = "\
+const ATTACH_EXAMPLES: &str = "\
 Examples:
   agenthost attach                  the latest session
   agenthost attach --new            a new one, in this folder
   agenthost attach 6314fd6f         the session whose address ends or begins so";
 
 /// How long to wait for a host that is gone: a person can leave any time.
-const PATIENCE: Duration = Duration::from_secs(24 * 60 * 60);
+const RECONNECT_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
 
-pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let mut attached = Attached::to(&arguments.place, PATIENCE).await?;
-    let result = talk(&mut attached.client, &arguments).await;
-    attached.leave().await?;
+pub(crate) async fn run(arguments: AttachArgs) -> anyhow::Result<ExitCode> {
+    let mut attached = HostConnection::connect(&arguments.host, RECONNECT_TIMEOUT).await?;
+    let result = run_dialog(&mut attached.client, &arguments).await;
+    attached.close().await?;
     result?;
     Ok(ExitCode::SUCCESS)
 }
 
-async fn talk(client: &mut Client, arguments: &Arguments) -> anyhow::Result<()> {
+async fn run_dialog(client: &mut Client, arguments: &AttachArgs) -> anyhow::Result<()> {
     let session = if arguments.new {
-        talk::create_session(client, arguments.agent.as_deref(), &folder(None)?, None).await?
+        talk::create_session(
+            client,
+            arguments.agent.as_deref(),
+            &resolve_directory(None)?,
+            None,
+        )
+        .await?
     } else {
-        find(client, arguments.session.as_deref()).await?
+        find_session(client, arguments.session.as_deref()).await?
     };
     client.subscribe(&session).await?;
-    let chat = talk::ready(client, &session, |_| Ok(())).await?;
+    let chat = talk::wait_until_ready(client, &session, |_| Ok(())).await?;
     client.subscribe(&chat).await?;
-    output::note(&format!(
+    output::print_note(&format!(
         "attached to {session}; /help says what you can do"
     ));
-    let mut show = Show::new(false);
-    show.follow_chat(chat.clone());
-    show.history(client).await?;
+    let mut printer = TurnPrinter::new(false);
+    printer.set_chat(chat.clone());
+    printer.print_history(client).await?;
 
-    let mut asker = Asker::default();
-    let mut typed = Typed::new();
+    let mut prompter = Prompter::default();
+    let mut stdin_lines = StdinLines::new();
     let mut interrupt = signal(SignalKind::interrupt()).context("listen for Ctrl-C")?;
     loop {
-        if let Some(ChannelState::Chat(state)) = client.confirmed(&chat) {
-            asker.look(state);
+        if let Some(ChannelState::Chat(state)) = client.confirmed_state(&chat) {
+            prompter.update_from_chat(state);
         }
-        if asker.was_withdrawn() {
-            show.remark("somebody else has answered")?;
+        if prompter.take_withdrawn() {
+            printer.print_note("somebody else has answered")?;
         }
-        asker.prompt(&mut show)?;
+        prompter.print_prompt(&mut printer)?;
         tokio::select! {
-            update = client.next() => {
+            update = client.next_update() => {
                 let update = update?;
-                if let Update::Rejected { reason, .. } = &update {
-                    asker.refused();
-                    show.remark(&format!("refused: {reason}"))?;
+                if let ClientUpdate::Rejected { reason, .. } = &update {
+                    prompter.handle_rejection();
+                    printer.print_note(&format!("refused: {reason}"))?;
                 }
-                show.update(client, &update).await?;
+                printer.handle_update(client, &update).await?;
             }
-            line = typed.next(), if !asker.is_waiting() || client.is_lost() => {
+            line = stdin_lines.next_line(), if !prompter.is_answer_pending() || client.is_disconnected() => {
                 let Some(line) = line else {
-                    return leave(client, show);
+                    return detach(client, printer);
                 };
-                let wish = lines::understand(client, &chat, &mut asker, line.trim())?;
-                for note in wish.notes {
-                    show.remark(&note)?;
+                let line_action = lines::parse_line(client, &chat, &mut prompter, line.trim())?;
+                for note in line_action.notes {
+                    printer.print_note(&note)?;
                 }
-                for action in wish.actions {
+                for action in line_action.actions {
                     client.dispatch(&chat, action).await?;
                 }
-                if wish.leaves {
-                    return leave(client, show);
+                if line_action.quits {
+                    return detach(client, printer);
                 }
             }
-            _ = interrupt.recv() => match lines::cancel(client, &chat) {
-                Some(action) if !client.is_lost() => {
+            _ = interrupt.recv() => match lines::cancel_turn(client, &chat) {
+                Some(action) if !client.is_disconnected() => {
                     client.dispatch(&chat, action).await?;
                 }
-                _ => return leave(client, show),
+                _ => return detach(client, printer),
             },
         }
     }
 }
 
 /// Goes, and says so if something that was typed has not been sent.
-fn leave(client: &Client, mut show: Show) -> anyhow::Result<()> {
-    if client.is_lost() && client.unsent() > 0 {
-        show.remark("the host is gone: what was typed last was not sent")?;
+fn detach(client: &Client, mut printer: TurnPrinter) -> anyhow::Result<()> {
+    if client.is_disconnected() && client.unconfirmed_count() > 0 {
+        printer.print_note("the host is gone: what was typed last was not sent")?;
     }
-    show.finish()
+    printer.finish()
 }
 
 /// The session that is meant: the latest if none is named.
-pub(crate) async fn find(client: &mut Client, named: Option<&str>) -> anyhow::Result<Uri> {
+pub(crate) async fn find_session(client: &mut Client, named: Option<&str>) -> anyhow::Result<Uri> {
     let mut cursor = None;
     let mut found = Vec::new();
     loop {

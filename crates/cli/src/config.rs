@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use agenthost_protocol::number::Millis;
-use agenthost_server::{Access, Root, ServerConfig, TlsFiles};
+use agenthost_server::{FileAccess, GrantedRoot, ServerConfig, TlsFiles};
 use agenthost_store::Durability;
 use anyhow::{Context, bail};
 use serde::Deserialize;
@@ -21,9 +21,9 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use self::agents::AgentTable;
-pub(crate) use self::agents::{Candidate, Standing};
+pub(crate) use self::agents::{AgentCandidate, OfferState};
 use self::customizations::{McpTable, PluginTable};
-use self::keys::{KEYS, Key};
+use self::keys::{ConfigKey, KEYS};
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
@@ -38,7 +38,7 @@ pub(crate) struct FileConfig {
     readable_folders: Vec<PathBuf>,
     writable_folders: Vec<PathBuf>,
     shell: Option<PathBuf>,
-    tls: Option<Tls>,
+    tls: Option<TlsTable>,
     agents: Vec<AgentTable>,
     auto_agents: Option<bool>,
     default_agent: Option<String>,
@@ -57,7 +57,7 @@ enum DurabilityName {
 }
 
 #[derive(Debug, Deserialize)]
-struct Tls {
+struct TlsTable {
     certificate: PathBuf,
     key: PathBuf,
 }
@@ -90,21 +90,21 @@ impl FileConfig {
     pub(crate) fn load(named: Option<&Path>) -> anyhow::Result<Self> {
         let path = match named {
             Some(path) => path.to_owned(),
-            None => match usual_place().filter(|path| path.exists()) {
+            None => match default_config_path().filter(|path| path.exists()) {
                 Some(path) => path,
                 None => return Ok(FileConfig::default()),
             },
         };
         let text = std::fs::read_to_string(&path)
             .with_context(|| format!("read the configuration `{}`", path.display()))?;
-        parse(&text).with_context(|| format!("configuration `{}`", path.display()))
+        parse_config(&text).with_context(|| format!("configuration `{}`", path.display()))
     }
 
     /// Fills in what the file says.
     pub(crate) fn apply(&self, config: &mut ServerConfig) -> anyhow::Result<()> {
-        fn set<T>(place: &mut T, value: Option<T>) {
+        fn set<T>(target: &mut T, value: Option<T>) {
             if let Some(value) = value {
-                *place = value;
+                *target = value;
             }
         }
         if self.listen.is_some() || self.socket.is_some() {
@@ -115,15 +115,15 @@ impl FileConfig {
         config.allowed_origins.clone_from(&self.allowed_origins);
         config.allowed_hosts.clone_from(&self.allowed_hosts);
         let folders = [
-            (&self.readable_folders, Access::Read),
-            (&self.writable_folders, Access::Write),
+            (&self.readable_folders, FileAccess::Read),
+            (&self.writable_folders, FileAccess::Write),
         ];
         for (folders, access) in folders {
             for folder in folders {
                 let uri = agenthost_workspace::uri_of(folder);
                 let folder = folder.display();
                 let uri = uri.with_context(|| format!("`{folder}` is not an absolute path"))?;
-                config.roots.push(Root { uri, access });
+                config.roots.push(GrantedRoot { uri, access });
             }
         }
         config.shell.clone_from(&self.shell);
@@ -137,23 +137,26 @@ impl FileConfig {
             config.durability = Durability::Power;
         }
         let limits = &mut config.limits;
-        set(&mut limits.message.bytes, self.limits.message_bytes);
+        set(&mut limits.message_limits.bytes, self.limits.message_bytes);
         set(&mut limits.connections, self.limits.connections);
         set(&mut limits.subscriptions, self.limits.subscriptions);
         set(&mut limits.sessions, self.limits.sessions);
         set(&mut limits.in_flight, self.limits.in_flight);
-        set(&mut limits.rate, self.limits.rate);
+        set(&mut limits.messages_per_second, self.limits.rate);
         set(&mut limits.outbox_bytes, self.limits.outbox_bytes);
         let seconds = |seconds: Option<u64>| seconds.map(Duration::from_secs);
-        set(&mut limits.idle, seconds(self.limits.idle_seconds));
-        set(&mut limits.grace, seconds(self.limits.grace_seconds));
+        set(&mut limits.idle_timeout, seconds(self.limits.idle_seconds));
+        set(&mut limits.grace_period, seconds(self.limits.grace_seconds));
         let positive = [
-            ("limits.message_bytes", limits.message.bytes),
+            ("limits.message_bytes", limits.message_limits.bytes),
             ("limits.connections", limits.connections),
             ("limits.in_flight", limits.in_flight),
-            ("limits.rate", limits.rate as usize),
+            ("limits.rate", limits.messages_per_second as usize),
             ("limits.outbox_bytes", limits.outbox_bytes),
-            ("limits.idle_seconds", limits.idle.as_secs() as usize),
+            (
+                "limits.idle_seconds",
+                limits.idle_timeout.as_secs() as usize,
+            ),
         ];
         if let Some((name, _)) = positive.iter().find(|(_, value)| *value == 0) {
             bail!("`{name}` must be greater than 0: nobody could connect");
@@ -175,36 +178,36 @@ impl FileConfig {
 }
 
 /// Where the configuration is if nobody says where, as the XDG rules say.
-pub(crate) fn usual_place() -> Option<PathBuf> {
+pub(crate) fn default_config_path() -> Option<PathBuf> {
     Some(config_home()?.join("config.toml"))
 }
 
 /// The folder of the configuration.
 fn config_home() -> Option<PathBuf> {
-    let config = match absolute("XDG_CONFIG_HOME") {
+    let config = match absolute_env_path("XDG_CONFIG_HOME") {
         Some(config) => config,
-        None => absolute("HOME")?.join(".config"),
+        None => absolute_env_path("HOME")?.join(".config"),
     };
     Some(config.join("agenthost"))
 }
 
 /// Where things are kept if nobody says where, as the XDG rules say.
-pub(crate) fn data_directory() -> anyhow::Result<PathBuf> {
-    if let Some(data) = absolute("XDG_DATA_HOME") {
+pub(crate) fn default_data_directory() -> anyhow::Result<PathBuf> {
+    if let Some(data) = absolute_env_path("XDG_DATA_HOME") {
         return Ok(data.join("agenthost"));
     }
-    let home = absolute("HOME");
+    let home = absolute_env_path("HOME");
     let home =
         home.context("neither XDG_DATA_HOME nor HOME is set: name a directory with --data-dir")?;
     Ok(home.join(".local/share/agenthost"))
 }
 
-fn absolute(variable: &str) -> Option<PathBuf> {
+fn absolute_env_path(variable: &str) -> Option<PathBuf> {
     let value = std::env::var_os(variable).map(PathBuf::from);
     value.filter(|path| path.is_absolute())
 }
 
-fn parse(text: &str) -> anyhow::Result<FileConfig> {
+fn parse_config(text: &str) -> anyhow::Result<FileConfig> {
     let table = DeTable::parse(text)?;
     check_keys(text, table.get_ref(), "")?;
     Ok(toml::from_str(text)?)
@@ -227,19 +230,23 @@ fn check_keys(text: &str, table: &DeTable<'_>, prefix: &str) -> anyhow::Result<(
                     }
                 }
             }
-            _ => bail!("line {}: {}", line(text, name), unknown(&full)),
+            _ => bail!(
+                "line {}: {}",
+                line_number(text, name),
+                unknown_key_message(&full)
+            ),
         }
     }
     Ok(())
 }
 
-fn line<T>(text: &str, at: &Spanned<T>) -> usize {
+fn line_number<T>(text: &str, at: &Spanned<T>) -> usize {
     let before = text.get(..at.span().start).unwrap_or_default();
     before.matches('\n').count() + 1
 }
 
-fn unknown(name: &str) -> String {
-    let distance = |key: &&Key| strsim::damerau_levenshtein(key.name, name);
+fn unknown_key_message(name: &str) -> String {
+    let distance = |key: &&ConfigKey| strsim::damerau_levenshtein(key.name, name);
     let longer = KEYS.iter().find(|key| key.name.starts_with(name));
     let nearest = longer.or_else(|| KEYS.iter().min_by_key(distance));
     // Further away than this, it is a guess that helps nobody.

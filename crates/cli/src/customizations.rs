@@ -18,9 +18,9 @@ use agenthost_protocol::uri::Uri;
 use anyhow::bail;
 use clap::Subcommand;
 
-pub(crate) use self::here::{Here, Trust};
-use self::tree::{Servers, Tree};
-use crate::place::{Attached, PATIENCE, Place};
+pub(crate) use self::here::{LocalCustomizations, TrustSource};
+use self::tree::{CustomizationTree, ServerDisplay};
+use crate::place::{COMMAND_RECONNECT_TIMEOUT, HostConnection, HostOptions};
 use crate::{attach, output};
 
 /// List the rules, skills, prompts, custom agents, hooks, plugins and servers
@@ -30,10 +30,10 @@ use crate::{attach, output};
 /// `--session`, it is what the host shows for a session: what is on and off
 /// there, and how its servers are.
 #[derive(clap::Args)]
-#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
-pub(crate) struct Arguments {
+#[command(after_help = CUSTOMIZATIONS_EXAMPLES, args_conflicts_with_subcommands = true)]
+pub(crate) struct CustomizationsArgs {
     #[command(subcommand)]
-    command: Option<Command>,
+    command: Option<CustomizationsCommand>,
     /// The folder [default: this folder]
     #[arg(value_name = "DIR", conflicts_with = "session")]
     directory: Option<PathBuf>,
@@ -47,16 +47,16 @@ pub(crate) struct Arguments {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    place: Place,
+    host: HostOptions,
 }
 
 #[derive(Subcommand)]
-enum Command {
-    Fetch(fetch::Arguments),
-    Allow(allow::Arguments),
+enum CustomizationsCommand {
+    Fetch(fetch::FetchArgs),
+    Allow(allow::AllowCodeArgs),
 }
 
-const EXAMPLES: &str = "\
+const CUSTOMIZATIONS_EXAMPLES: &str = "\
 Examples:
   agenthost customizations                     what there is for this folder
   agenthost customizations --agent goose       what sessions of goose get
@@ -68,81 +68,88 @@ Examples:
 docs/customizations.md says what is read from where, and when agents get it.";
 
 /// How long the host may take to read what a session has.
-const READING: Duration = Duration::from_secs(10);
+const LOAD_TIMEOUT: Duration = Duration::from_secs(10);
 
-pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+pub(crate) async fn run(arguments: CustomizationsArgs) -> anyhow::Result<ExitCode> {
     match arguments.command {
-        Some(Command::Fetch(arguments)) => return fetch::run(arguments).await,
-        Some(Command::Allow(arguments)) => return allow::run(arguments).await,
+        Some(CustomizationsCommand::Fetch(arguments)) => return fetch::run(arguments).await,
+        Some(CustomizationsCommand::Allow(arguments)) => return allow::run(arguments).await,
         None => {}
     }
     let (all, servers) = match &arguments.session {
         Some(named) => {
-            let all = of_session(&arguments.place, named).await?;
-            (all, Servers::Live)
+            let all = fetch_from_host(&arguments.host, named).await?;
+            (all, ServerDisplay::Live)
         }
         None => {
-            let mut here = Here::new(&arguments.place, arguments.directory.as_deref())?;
-            here.agent = match &arguments.agent {
-                Some(agent) => Some(here.known_agent(agent)?),
+            let mut local =
+                LocalCustomizations::new(&arguments.host, arguments.directory.as_deref())?;
+            local.agent = match &arguments.agent {
+                Some(agent) => Some(local.find_agent(agent)?),
                 None => None,
             };
-            here::complain(&here.learn_trust(&arguments.place).await);
-            let all = here.look().await?;
-            let all = all.into_iter().map(|looked| looked.shown).collect();
-            (all, Servers::NotRun)
+            here::warn_unknown_trust(&local.fetch_trust(&arguments.host).await);
+            let all = local.inspect().await?;
+            let all = all.into_iter().map(|looked| looked.customization).collect();
+            (all, ServerDisplay::NotRun)
         }
     };
     if arguments.json {
         for customization in &all {
-            output::data(&serde_json::to_string(customization)?)?;
+            output::print_data(&serde_json::to_string(customization)?)?;
         }
     } else {
-        let tree = Tree::of(&all, servers);
+        let tree = CustomizationTree::build(&all, servers);
         for line in &tree.lines {
-            output::data(&output::plain(line))?;
+            output::print_data(&output::escape_invisible(line))?;
         }
         for note in &tree.notes {
-            output::note(note);
+            output::print_note(note);
         }
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// What the host shows for a session.
-async fn of_session(place: &Place, named: &str) -> anyhow::Result<Vec<Customization>> {
-    let mut attached = Attached::to(place, PATIENCE).await?;
-    let found = shown(&mut attached.client, named).await;
-    attached.leave().await?;
+async fn fetch_from_host(place: &HostOptions, named: &str) -> anyhow::Result<Vec<Customization>> {
+    let mut attached = HostConnection::connect(place, COMMAND_RECONNECT_TIMEOUT).await?;
+    let found = load_customizations(&mut attached.client, named).await;
+    attached.close().await?;
     found
 }
 
 /// What a session has once all of it is read, or what is known after a while.
-pub(crate) async fn shown(client: &mut Client, named: &str) -> anyhow::Result<Vec<Customization>> {
-    let session = attach::find(client, Some(named)).await?;
+pub(crate) async fn load_customizations(
+    client: &mut Client,
+    named: &str,
+) -> anyhow::Result<Vec<Customization>> {
+    let session = attach::find_session(client, Some(named)).await?;
     client.subscribe(&session).await?;
-    let until = tokio::time::Instant::now() + READING;
-    while !is_read(client, &session)? {
-        match tokio::time::timeout_at(until, client.next()).await {
+    let deadline = tokio::time::Instant::now() + LOAD_TIMEOUT;
+    while !is_loaded(client, &session)? {
+        match tokio::time::timeout_at(deadline, client.next_update()).await {
             Ok(update) => drop(update?),
             Err(_) => {
-                output::note("the host is still reading: this is what it knows so far");
+                output::print_note("the host is still reading: this is what it knows so far");
                 break;
             }
         }
     }
-    of(client, &session).map(|all| all.unwrap_or_default())
+    session_customizations(client, &session).map(|all| all.unwrap_or_default())
 }
 
-fn is_read(client: &Client, session: &Uri) -> anyhow::Result<bool> {
+fn is_loaded(client: &Client, session: &Uri) -> anyhow::Result<bool> {
     let is_loading =
         |one: &Customization| matches!(one.load(), Some(LoadState::Loading)) && one.is_on();
-    let all = of(client, session)?;
+    let all = session_customizations(client, session)?;
     Ok(all.is_some_and(|all| !all.iter().any(is_loading)))
 }
 
 /// What a session has; nothing if nobody has looked yet.
-fn of(client: &Client, session: &Uri) -> anyhow::Result<Option<Vec<Customization>>> {
+fn session_customizations(
+    client: &Client,
+    session: &Uri,
+) -> anyhow::Result<Option<Vec<Customization>>> {
     let Some(ChannelState::Session(state)) = client.state(session) else {
         bail!("the session is gone");
     };

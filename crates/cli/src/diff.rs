@@ -20,22 +20,22 @@ use base64::engine::general_purpose::STANDARD;
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
 use crate::output;
-use crate::place::{Attached, PATIENCE, Place};
-use crate::run::folder;
+use crate::place::{COMMAND_RECONNECT_TIMEOUT, HostConnection, HostOptions};
+use crate::run::resolve_directory;
 
 /// Show what changed in the files of a session
 ///
 /// Without more, what the last turn of the latest session in this folder
 /// changed, as a patch.
 #[derive(clap::Args)]
-#[command(after_help = EXAMPLES)]
-pub(crate) struct Arguments {
+#[command(after_help = DIFF_EXAMPLES)]
+pub(crate) struct DiffArgs {
     /// The session, as `agenthost sessions` names it
     /// [default: the latest one in this folder]
     session: Option<String>,
     /// What to show
     #[arg(long, value_enum, default_value = "turn", value_name = "WHAT")]
-    of: Of,
+    of: DiffScope,
     /// The turn [default: the last one]
     #[arg(long, value_name = "ID")]
     turn: Option<String>,
@@ -49,12 +49,12 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "DIR", conflicts_with = "session")]
     cwd: Option<PathBuf>,
     #[command(flatten)]
-    place: Place,
+    host: HostOptions,
 }
 
 /// Which changes.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Of {
+enum DiffScope {
     /// While a turn was running
     Turn,
     /// Since the session began
@@ -65,68 +65,66 @@ enum Of {
     Branch,
 }
 
-const EXAMPLES: &str = "\
+const DIFF_EXAMPLES: &str = "\
 Examples:
   agenthost diff                      what the last turn changed
   agenthost diff --of session --stat  what the session changed, in numbers
   agenthost diff | git apply -R       undo the last turn by hand";
 
-pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let mut attached = Attached::to(&arguments.place, PATIENCE).await?;
-    let shown = show(&mut attached.client, &arguments).await;
-    attached.leave().await?;
+pub(crate) async fn run(arguments: DiffArgs) -> anyhow::Result<ExitCode> {
+    let mut connection =
+        HostConnection::connect(&arguments.host, COMMAND_RECONNECT_TIMEOUT).await?;
+    let shown = print_diff(&mut connection.client, &arguments).await;
+    connection.close().await?;
     shown?;
     Ok(ExitCode::SUCCESS)
 }
 
-async fn show(client: &mut Client, arguments: &Arguments) -> anyhow::Result<()> {
+async fn print_diff(client: &mut Client, arguments: &DiffArgs) -> anyhow::Result<()> {
     let session = find_session(client, arguments).await?;
     let view = match arguments.of {
-        Of::Session => "session".to_owned(),
-        Of::Uncommitted => "uncommitted".to_owned(),
-        Of::Branch => "branch".to_owned(),
-        Of::Turn => {
+        DiffScope::Session => "session".to_owned(),
+        DiffScope::Uncommitted => "uncommitted".to_owned(),
+        DiffScope::Branch => "branch".to_owned(),
+        DiffScope::Turn => {
             let turn = match &arguments.turn {
                 Some(turn) => TurnId::from(turn.as_str()),
-                None => last_turn(client, &session).await?,
+                None => find_last_turn(client, &session).await?,
             };
             let name = utf8_percent_encode(turn.as_str(), NON_ALPHANUMERIC);
             format!("turn/{name}")
         }
     };
     let channel = Uri::from(format!("{}/changeset/{view}", session.resource));
-    let state = compute(client, &channel).await?;
+    let state = wait_for_changeset(client, &channel).await?;
     if state.files.is_empty() {
-        output::note("nothing changed");
+        output::print_note("nothing changed");
         return Ok(());
     }
     if arguments.json {
         for file in state.files.items() {
-            output::data(&serde_json::to_string(file)?)?;
+            output::print_data(&serde_json::to_string(file)?)?;
         }
         return Ok(());
     }
     if arguments.stat {
         for file in state.files.items() {
-            output::data(&output::plain(&line(file, &session)))?;
+            output::print_data(&output::escape_invisible(&stat_line(file, &session)))?;
         }
         return Ok(());
     }
-    match patch(client, &channel).await? {
-        Patch::Text(text) => output::data(&text),
-        Patch::Bytes(bytes) if std::io::stdout().is_terminal() => {
-            output::data(&output::visible(&String::from_utf8_lossy(&bytes)))
+    match fetch_patch(client, &channel).await? {
+        PatchOutput::Text(text) => output::print_data(&text),
+        PatchOutput::Bytes(bytes) if std::io::stdout().is_terminal() => {
+            output::print_data(&output::strip_invisible(&String::from_utf8_lossy(&bytes)))
         }
-        Patch::Bytes(bytes) => output::bytes(&bytes),
+        PatchOutput::Bytes(bytes) => output::print_bytes(&bytes),
     }
 }
 
 /// The session that was named, or the latest in the folder.
-async fn find_session(
-    client: &mut Client,
-    arguments: &Arguments,
-) -> anyhow::Result<SessionSummary> {
-    let here = folder(arguments.cwd.as_deref())?;
+async fn find_session(client: &mut Client, arguments: &DiffArgs) -> anyhow::Result<SessionSummary> {
+    let here = resolve_directory(arguments.cwd.as_deref())?;
     let here = agenthost_workspace::uri_of(&here);
     let here = here.context("the name of the folder is not UTF-8")?;
     let fits = |summary: &SessionSummary| match &arguments.session {
@@ -160,11 +158,11 @@ async fn find_session(
     }
 }
 
-async fn last_turn(client: &mut Client, session: &SessionSummary) -> anyhow::Result<TurnId> {
+async fn find_last_turn(client: &mut Client, session: &SessionSummary) -> anyhow::Result<TurnId> {
     let chat = session.default_chat.as_ref();
     let chat = chat.context("the session has no chat")?;
     client.subscribe(chat).await?;
-    let Some(ChannelState::Chat(state)) = client.confirmed(chat) else {
+    let Some(ChannelState::Chat(state)) = client.confirmed_state(chat) else {
         bail!("the chat of the session is gone");
     };
     let ended = state.turns.items().map(|turn| &turn.id);
@@ -174,10 +172,10 @@ async fn last_turn(client: &mut Client, session: &SessionSummary) -> anyhow::Res
 }
 
 /// Waits until it is known what changed.
-async fn compute(client: &mut Client, channel: &Uri) -> anyhow::Result<ChangesetState> {
+async fn wait_for_changeset(client: &mut Client, channel: &Uri) -> anyhow::Result<ChangesetState> {
     client.subscribe(channel).await?;
     loop {
-        let Some(ChannelState::Changeset(state)) = client.confirmed(channel) else {
+        let Some(ChannelState::Changeset(state)) = client.confirmed_state(channel) else {
             bail!("the session is gone");
         };
         match &state.status {
@@ -191,19 +189,19 @@ async fn compute(client: &mut Client, channel: &Uri) -> anyhow::Result<Changeset
             | ChangesetStatus::Recomputing
             | ChangesetStatus::Unknown(_) => {}
         }
-        client.next().await?;
+        client.next_update().await?;
     }
 }
 
 /// Differences, to be printed.
-enum Patch {
+enum PatchOutput {
     Text(String),
     /// Not all of it is UTF-8.
     Bytes(Vec<u8>),
 }
 
 /// All differences as text.
-async fn patch(client: &mut Client, channel: &Uri) -> anyhow::Result<Patch> {
+async fn fetch_patch(client: &mut Client, channel: &Uri) -> anyhow::Result<PatchOutput> {
     let shown = client.request(InvokeChangesetOperationParams {
         channel: channel.clone(),
         operation_id: OperationId::from("show-patch"),
@@ -224,18 +222,20 @@ async fn patch(client: &mut Client, channel: &Uri) -> anyhow::Result<Patch> {
         let bytes = STANDARD
             .decode(&read.data)
             .context("the host sent no Base64")?;
-        return Ok(Patch::Bytes(bytes));
+        return Ok(PatchOutput::Bytes(bytes));
     }
     // One is added when it is printed; more may be part of it.
     let text = read.data.strip_suffix('\n').unwrap_or(&read.data);
     if !std::io::stdout().is_terminal() {
-        return Ok(Patch::Text(text.to_owned()));
+        return Ok(PatchOutput::Text(text.to_owned()));
     }
-    let lines = text.lines().map(|line| coloured(&output::visible(line)));
-    Ok(Patch::Text(lines.collect::<Vec<_>>().join("\n")))
+    let lines = text
+        .lines()
+        .map(|line| colour_line(&output::strip_invisible(line)));
+    Ok(PatchOutput::Text(lines.collect::<Vec<_>>().join("\n")))
 }
 
-fn coloured(line: &str) -> String {
+fn colour_line(line: &str) -> String {
     let colour = match line.as_bytes().first() {
         _ if line.starts_with("+++") || line.starts_with("---") => "1",
         Some(b'+') => "32",
@@ -248,7 +248,7 @@ fn coloured(line: &str) -> String {
 }
 
 /// A file with its numbers, named from the folder of the session.
-fn line(file: &ChangesetFile, session: &SessionSummary) -> String {
+fn stat_line(file: &ChangesetFile, session: &SessionSummary) -> String {
     let folders = session.metadata.working_directories.iter().flatten();
     let folders: Vec<_> = folders.map(|folder| format!("{folder}/")).collect();
     let name = |uri: &Uri| {

@@ -1,7 +1,7 @@
 //! What is set about the host by its clients, such as folders that may be used
 //! and code that may run.
 
-use agenthost_client::{Client, Update};
+use agenthost_client::{Client, ClientUpdate};
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::ids::ProviderId;
 use agenthost_protocol::root::{RootAction, RootConfigChanged};
@@ -10,19 +10,19 @@ use agenthost_protocol::wire::{Json, Object};
 use anyhow::{Context, bail};
 
 /// The setting that names the agent of sessions that name none.
-const DEFAULT_AGENT: &str = "defaultAgent";
+const DEFAULT_AGENT_KEY: &str = "defaultAgent";
 
 /// What the host is set to.
-pub(crate) async fn read(client: &mut Client) -> anyhow::Result<Object> {
+pub(crate) async fn read_settings(client: &mut Client) -> anyhow::Result<Object> {
     client.subscribe(&Uri::from(RootChannel)).await?;
-    known(client)
+    confirmed_settings(client)
 }
 
 /// The agent of sessions that name none.
 pub(crate) async fn default_agent(client: &mut Client) -> anyhow::Result<Option<ProviderId>> {
     let root = Uri::from(RootChannel);
     client.subscribe(&root).await?;
-    let agent = match client.confirmed(&root) {
+    let agent = match client.confirmed_state(&root) {
         Some(ChannelState::Root(state)) => {
             let config = state.config.as_ref();
             let chosen = config.and_then(|config| {
@@ -30,11 +30,15 @@ pub(crate) async fn default_agent(client: &mut Client) -> anyhow::Result<Option<
                     config
                         .schema
                         .properties
-                        .get(DEFAULT_AGENT)?
+                        .get(DEFAULT_AGENT_KEY)?
                         .default
                         .as_ref()
                 };
-                config.values.get(DEFAULT_AGENT).or_else(default)?.as_str()
+                config
+                    .values
+                    .get(DEFAULT_AGENT_KEY)
+                    .or_else(default)?
+                    .as_str()
             });
             let first = state.agents.first().map(|agent| agent.provider.clone());
             chosen.map(ProviderId::from).or(first)
@@ -47,17 +51,17 @@ pub(crate) async fn default_agent(client: &mut Client) -> anyhow::Result<Option<
 
 /// Sets something about the host, and waits until it is so. It has to have been
 /// read before.
-pub(crate) async fn change(client: &mut Client, config: Object) -> anyhow::Result<Object> {
+pub(crate) async fn change_settings(client: &mut Client, config: Object) -> anyhow::Result<Object> {
     let replace = None;
     let changed = RootAction::ConfigChanged(RootConfigChanged { config, replace });
     let sent = client.dispatch(&Uri::from(RootChannel), changed).await?;
     loop {
-        match client.next().await? {
-            Update::Rejected { reason, .. } => bail!("the host refused: {reason}"),
-            Update::Action(envelope) => {
+        match client.next_update().await? {
+            ClientUpdate::Rejected { reason, .. } => bail!("the host refused: {reason}"),
+            ClientUpdate::Action(envelope) => {
                 let own = envelope.origin.map(|origin| origin.client_seq);
                 if own == Some(sent) {
-                    return known(client);
+                    return confirmed_settings(client);
                 }
             }
             _ => {}
@@ -66,7 +70,7 @@ pub(crate) async fn change(client: &mut Client, config: Object) -> anyhow::Resul
 }
 
 /// A setting that is a list of texts.
-pub(crate) fn texts(values: &Object, key: &str) -> Vec<String> {
+pub(crate) fn string_list(values: &Object, key: &str) -> Vec<String> {
     let texts = values.get(key).and_then(Json::as_array);
     let texts = texts.into_iter().flatten();
     texts
@@ -74,8 +78,8 @@ pub(crate) fn texts(values: &Object, key: &str) -> Vec<String> {
         .collect()
 }
 
-fn known(client: &Client) -> anyhow::Result<Object> {
-    let Some(ChannelState::Root(state)) = client.confirmed(&RootChannel.into()) else {
+fn confirmed_settings(client: &Client) -> anyhow::Result<Object> {
+    let Some(ChannelState::Root(state)) = client.confirmed_state(&RootChannel.into()) else {
         bail!("the host does not show itself");
     };
     let config = state.config.as_ref();

@@ -32,31 +32,31 @@ use anyhow::Context;
 use clap::{Parser, Subcommand};
 
 #[derive(Parser)]
-#[command(name = "agenthost", version, about = ABOUT, after_help = EXAMPLES)]
-struct Arguments {
+#[command(name = "agenthost", version, about = ABOUT, after_help = CLI_EXAMPLES)]
+struct CliArgs {
     #[command(subcommand)]
-    command: Option<Command>,
+    command: Option<CliCommand>,
 }
 
 #[derive(Subcommand)]
-enum Command {
-    Serve(serve::Arguments),
-    Run(run::Arguments),
-    Attach(attach::Arguments),
-    Sessions(sessions::Arguments),
-    Diff(diff::Arguments),
-    Allow(allow::Arguments),
-    Agents(agents::Arguments),
-    Customizations(customizations::Arguments),
-    Doctor(doctor::Arguments),
-    Reduce(reduce::Arguments),
+enum CliCommand {
+    Serve(serve::ServeArgs),
+    Run(run::RunArgs),
+    Attach(attach::AttachArgs),
+    Sessions(sessions::SessionsArgs),
+    Diff(diff::DiffArgs),
+    Allow(allow::AllowArgs),
+    Agents(agents::AgentsArgs),
+    Customizations(customizations::CustomizationsArgs),
+    Doctor(doctor::DoctorArgs),
+    Reduce(reduce::ReduceArgs),
     #[command(hide = true)]
-    ToolsRelay(tools_relay::Arguments),
+    ToolsRelay(tools_relay::ToolsRelayArgs),
 }
 
 const ABOUT: &str = "A host for coding agents, speaking the Agent Host Protocol";
 
-const EXAMPLES: &str = "\
+const CLI_EXAMPLES: &str = "\
 Without a command, agenthost serves: clients attach, and see the same sessions live.
 
 Examples:
@@ -72,32 +72,32 @@ Examples:
   agenthost reduce wire.jsonl                 the state that a log of actions makes";
 
 fn main() -> ExitCode {
-    let command = Arguments::parse().command;
-    let command = command.unwrap_or_else(|| Command::Serve(serve::Arguments::default()));
-    carry_out(command).unwrap_or_else(|error| {
-        output::failure(&error);
+    let command = CliArgs::parse().command;
+    let command = command.unwrap_or_else(|| CliCommand::Serve(serve::ServeArgs::default()));
+    run_command(command).unwrap_or_else(|error| {
+        output::print_error(&error);
         ExitCode::FAILURE
     })
 }
 
-fn carry_out(command: Command) -> anyhow::Result<ExitCode> {
-    if let Command::Reduce(arguments) = command {
+fn run_command(command: CliCommand) -> anyhow::Result<ExitCode> {
+    if let CliCommand::Reduce(arguments) = command {
         return reduce::run(&arguments);
     }
     let runtime = tokio::runtime::Runtime::new().context("start the runtime")?;
     let result = runtime.block_on(async {
         match command {
-            Command::Serve(arguments) => serve::run(arguments).await,
-            Command::Run(arguments) => run::run(arguments).await,
-            Command::Attach(arguments) => attach::run(arguments).await,
-            Command::Sessions(arguments) => sessions::run(arguments).await,
-            Command::Diff(arguments) => diff::run(arguments).await,
-            Command::Allow(arguments) => allow::run(arguments).await,
-            Command::Agents(arguments) => agents::run(arguments).await,
-            Command::Customizations(arguments) => customizations::run(arguments).await,
-            Command::Doctor(arguments) => doctor::run(arguments).await,
-            Command::Reduce(arguments) => reduce::run(&arguments),
-            Command::ToolsRelay(arguments) => tools_relay::run(arguments).await,
+            CliCommand::Serve(arguments) => serve::run(arguments).await,
+            CliCommand::Run(arguments) => run::run(arguments).await,
+            CliCommand::Attach(arguments) => attach::run(arguments).await,
+            CliCommand::Sessions(arguments) => sessions::run(arguments).await,
+            CliCommand::Diff(arguments) => diff::run(arguments).await,
+            CliCommand::Allow(arguments) => allow::run(arguments).await,
+            CliCommand::Agents(arguments) => agents::run(arguments).await,
+            CliCommand::Customizations(arguments) => customizations::run(arguments).await,
+            CliCommand::Doctor(arguments) => doctor::run(arguments).await,
+            CliCommand::Reduce(arguments) => reduce::run(&arguments),
+            CliCommand::ToolsRelay(arguments) => tools_relay::run(arguments).await,
         }
     });
     // Somebody may still be waiting for a line of standard input that never

@@ -9,7 +9,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 
 /// Writes data to stdout. A reader that has seen enough, such as `head`, is
 /// no error.
-pub(crate) fn data(text: &str) -> anyhow::Result<()> {
+pub(crate) fn print_data(text: &str) -> anyhow::Result<()> {
     let mut stdout = io::stdout().lock();
     let written = stdout
         .write_all(text.as_bytes())
@@ -22,7 +22,7 @@ pub(crate) fn data(text: &str) -> anyhow::Result<()> {
 }
 
 /// Writes bytes to stdout as they are.
-pub(crate) fn bytes(bytes: &[u8]) -> anyhow::Result<()> {
+pub(crate) fn print_bytes(bytes: &[u8]) -> anyhow::Result<()> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
@@ -31,13 +31,13 @@ pub(crate) fn bytes(bytes: &[u8]) -> anyhow::Result<()> {
 }
 
 /// Text of an agent, without what would move the cursor or worse.
-pub(crate) fn visible(text: &str) -> String {
+pub(crate) fn strip_invisible(text: &str) -> String {
     let keep = |letter: &char| !is_invisible(*letter) || ['\n', '\t'].contains(letter);
     text.chars().filter(keep).collect()
 }
 
 /// What peers wrote, on one line.
-pub(crate) fn plain(text: &str) -> String {
+pub(crate) fn escape_invisible(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     for letter in text.chars() {
         if is_invisible(letter) {
@@ -50,14 +50,17 @@ pub(crate) fn plain(text: &str) -> String {
 }
 
 /// What peers wrote, among lines of ours.
-pub(crate) fn plain_lines(text: &str) -> String {
-    text.lines().map(plain).collect::<Vec<_>>().join("\n")
+pub(crate) fn escape_lines(text: &str) -> String {
+    text.lines()
+        .map(escape_invisible)
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 /// Tells a person something. What peers wrote may be in it, so nothing that
 /// would move the cursor gets through.
-pub(crate) fn note(text: &str) {
-    write_stderr(&plain(text));
+pub(crate) fn print_note(text: &str) {
+    write_stderr(&escape_invisible(text));
 }
 
 /// Starts the log of what happens, on stderr.
@@ -87,7 +90,7 @@ pub(crate) fn start_log(verbose: bool, json: bool) -> anyhow::Result<()> {
 }
 
 /// Tells a person why the command failed, with all causes.
-pub(crate) fn failure(error: &anyhow::Error) {
+pub(crate) fn print_error(error: &anyhow::Error) {
     let mut causes: Vec<String> = Vec::new();
     for cause in error.chain().map(ToString::to_string) {
         // Some say what caused them, too.
@@ -95,7 +98,7 @@ pub(crate) fn failure(error: &anyhow::Error) {
             causes.push(cause);
         }
     }
-    write_stderr(&format!("error: {}", plain_lines(&causes.join(": "))));
+    write_stderr(&format!("error: {}", escape_lines(&causes.join(": "))));
 }
 
 fn write_stderr(line: &str) {
@@ -110,11 +113,11 @@ mod tests {
     #[test]
     fn what_turns_text_around_or_hides_it_is_shown() {
         assert_eq!(
-            plain("a\u{202e}b\u{2066}c\u{1b}[2Jd\u{e0041}e\u{2028}"),
+            escape_invisible("a\u{202e}b\u{2066}c\u{1b}[2Jd\u{e0041}e\u{2028}"),
             r"a\u{202e}b\u{2066}c\u{1b}[2Jd\u{e0041}e\u{2028}"
         );
-        assert_eq!(visible("a\u{202e}b\n\tc\u{9b}d"), "ab\n\tcd");
+        assert_eq!(strip_invisible("a\u{202e}b\n\tc\u{9b}d"), "ab\n\tcd");
         let letters = "grün שלום 日本 👩\u{200d}💻";
-        assert_eq!(plain(letters), letters);
+        assert_eq!(escape_invisible(letters), letters);
     }
 }

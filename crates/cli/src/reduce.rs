@@ -19,7 +19,7 @@ use anyhow::Context;
 use serde::Serialize;
 
 use crate::output;
-use replay::Replay;
+use replay::LogReplay;
 
 /// Compute the state that a log of actions makes
 ///
@@ -28,7 +28,7 @@ use replay::Replay;
 /// a wire log. Prints the resulting state of every channel. Lines that can't be
 /// read are named and passed over; the exit code is then 1.
 #[derive(clap::Args)]
-pub(crate) struct Arguments {
+pub(crate) struct ReduceArgs {
     /// The log; `-` reads standard input
     log: PathBuf,
     /// Print the state of this channel alone
@@ -45,30 +45,30 @@ pub(crate) struct Arguments {
     compact: bool,
 }
 
-pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let mut replay = Replay::new(arguments.until.map(ServerSeq));
-    let mut log = open(arguments)?;
+pub(crate) fn run(arguments: &ReduceArgs) -> anyhow::Result<ExitCode> {
+    let mut replay = LogReplay::new(arguments.until.map(ServerSeq));
+    let mut log = open_log(arguments)?;
     let mut number = 0;
-    while !replay.is_over()
+    while !replay.is_past_end()
         && let Some(line) = read_line(&mut log)?
     {
         number += 1;
-        for remark in replay.line(&line) {
-            if remark.is_problem() || arguments.trace {
-                output::note(&format!("line {number}: {remark}"));
+        for note in replay.apply_line(&line) {
+            if note.is_problem() || arguments.trace {
+                output::print_note(&format!("line {number}: {note}"));
             }
         }
     }
-    output::data(&render(arguments, &replay)?)?;
-    output::note(&replay.tally().to_string());
-    Ok(if replay.tally().problems > 0 {
+    output::print_data(&render_states(arguments, &replay)?)?;
+    output::print_note(&replay.stats().to_string());
+    Ok(if replay.stats().problems > 0 {
         ExitCode::FAILURE
     } else {
         ExitCode::SUCCESS
     })
 }
 
-fn open(arguments: &Arguments) -> anyhow::Result<Box<dyn BufRead>> {
+fn open_log(arguments: &ReduceArgs) -> anyhow::Result<Box<dyn BufRead>> {
     let path = &arguments.log;
     if path.as_os_str() == "-" {
         return Ok(Box::new(io::stdin().lock()));
@@ -83,23 +83,23 @@ fn open(arguments: &Arguments) -> anyhow::Result<Box<dyn BufRead>> {
 /// The next line without its end; `None` at the end of the log. A line has to
 /// end somewhere, or it would fill the memory.
 fn read_line(log: &mut dyn BufRead) -> anyhow::Result<Option<Vec<u8>>> {
-    let most = Limits::STATE.bytes as u64;
+    let max_bytes = Limits::STATE.bytes as u64;
     let mut line = Vec::new();
-    let read = log.take(most + 1).read_until(b'\n', &mut line);
+    let read = log.take(max_bytes + 1).read_until(b'\n', &mut line);
     if read.context("read the log")? == 0 {
         return Ok(None);
     }
     if line.last() == Some(&b'\n') {
         line.pop();
-    } else if line.len() as u64 > most {
-        anyhow::bail!("a line is longer than {most} bytes: is this a log?");
+    } else if line.len() as u64 > max_bytes {
+        anyhow::bail!("a line is longer than {max_bytes} bytes: is this a log?");
     }
     Ok(Some(line))
 }
 
-fn render(arguments: &Arguments, replay: &Replay) -> anyhow::Result<String> {
+fn render_states(arguments: &ReduceArgs, replay: &LogReplay) -> anyhow::Result<String> {
     let Some(channel) = &arguments.channel else {
-        return json(replay.channels(), arguments.compact);
+        return to_json(replay.channels(), arguments.compact);
     };
     let state = replay.channels().get(&Uri::from(channel.as_str()));
     let state = state.with_context(|| {
@@ -113,10 +113,10 @@ fn render(arguments: &Arguments, replay: &Replay) -> anyhow::Result<String> {
             }
         )
     })?;
-    json(state, arguments.compact)
+    to_json(state, arguments.compact)
 }
 
-fn json(value: &impl Serialize, compact: bool) -> anyhow::Result<String> {
+fn to_json(value: &impl Serialize, compact: bool) -> anyhow::Result<String> {
     Ok(if compact {
         serde_json::to_string(value)?
     } else {

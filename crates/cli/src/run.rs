@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use agenthost_client::{Client, Update};
+use agenthost_client::{Client, ClientUpdate};
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::chat::{ChatAction, TurnCancelled};
 use agenthost_protocol::ids::TurnId;
@@ -14,10 +14,10 @@ use anyhow::{Context, bail};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::output;
-use crate::place::{Attached, PATIENCE, Place};
-use crate::talk::ask::{Asker, Taken};
-use crate::talk::show::{Ended, Show};
-use crate::talk::{self, Typed};
+use crate::place::{COMMAND_RECONNECT_TIMEOUT, HostConnection, HostOptions};
+use crate::talk::ask::{LineOutcome, Prompter};
+use crate::talk::show::{TurnEnding, TurnPrinter};
+use crate::talk::{self, StdinLines};
 
 /// Send one message to an agent, here in the terminal
 ///
@@ -27,8 +27,8 @@ use crate::talk::{self, Typed};
 /// to stdout, questions and remarks to stderr. The exit code is 0 if all went
 /// well, 1 if something failed or was denied, 130 if it was cancelled.
 #[derive(clap::Args)]
-#[command(after_help = EXAMPLES)]
-pub(crate) struct Arguments {
+#[command(after_help = RUN_EXAMPLES)]
+pub(crate) struct RunArgs {
     /// The message; for the shell agent, a command line
     message: String,
     /// The agent [default: the first that the host offers]
@@ -48,33 +48,34 @@ pub(crate) struct Arguments {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    place: Place,
+    host: HostOptions,
 }
 
 /// What tells a program in a terminal that nothing more comes.
 const END_OF_INPUT: &str = "\u{4}";
 
-const EXAMPLES: &str = "\
+const RUN_EXAMPLES: &str = "\
 Examples:
   agenthost run \"ls -la\"
   agenthost run --yes \"cargo test\"
   agenthost run '!make'                  a command in a session of any agent, not asked about
   agenthost run --json \"git status\" < /dev/null";
 
-pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let directory = folder(arguments.cwd.as_deref())?;
-    let mut attached = Attached::to(&arguments.place, PATIENCE).await?;
-    let ended = turn(&mut attached.client, &arguments, &directory).await;
-    attached.leave().await?;
+pub(crate) async fn run(arguments: RunArgs) -> anyhow::Result<ExitCode> {
+    let directory = resolve_directory(arguments.cwd.as_deref())?;
+    let mut connection =
+        HostConnection::connect(&arguments.host, COMMAND_RECONNECT_TIMEOUT).await?;
+    let ended = run_turn(&mut connection.client, &arguments, &directory).await;
+    connection.close().await?;
     Ok(match ended? {
-        Ended::Well => ExitCode::SUCCESS,
-        Ended::Badly => ExitCode::FAILURE,
-        Ended::Cancelled => ExitCode::from(130),
+        TurnEnding::Succeeded => ExitCode::SUCCESS,
+        TurnEnding::Failed => ExitCode::FAILURE,
+        TurnEnding::Cancelled => ExitCode::from(130),
     })
 }
 
 /// The folder that was named, or this one.
-pub(crate) fn folder(named: Option<&Path>) -> anyhow::Result<PathBuf> {
+pub(crate) fn resolve_directory(named: Option<&Path>) -> anyhow::Result<PathBuf> {
     let directory = match named {
         Some(directory) => directory.to_owned(),
         None => std::env::current_dir().context("this folder")?,
@@ -87,53 +88,54 @@ pub(crate) fn folder(named: Option<&Path>) -> anyhow::Result<PathBuf> {
     Ok(directory)
 }
 
-async fn turn(
+async fn run_turn(
     client: &mut Client,
-    arguments: &Arguments,
+    arguments: &RunArgs,
     directory: &Path,
-) -> anyhow::Result<Ended> {
+) -> anyhow::Result<TurnEnding> {
     let config = arguments.worktree.then(|| {
         let isolation = ("isolation".to_owned(), Json::from("worktree"));
         Object::from_iter([isolation])
     });
     let agent = arguments.agent.as_deref();
     let session = talk::create_session(client, agent, directory, config).await?;
-    let mut show = Show::new(arguments.json);
+    let mut printer = TurnPrinter::new(arguments.json);
     let snapshot = client.subscribe(&session).await?;
-    show.snapshot(snapshot)?;
-    let chat = talk::ready(client, &session, |update| show.json(update)).await?;
+    printer.print_snapshot(snapshot)?;
+    let chat =
+        talk::wait_until_ready(client, &session, |update| printer.print_json(update)).await?;
     let snapshot = client.subscribe(&chat).await?;
-    show.snapshot(snapshot)?;
-    show.follow_chat(chat.clone());
+    printer.print_snapshot(snapshot)?;
+    printer.set_chat(chat.clone());
     let id = TurnId::from("1");
-    let started = talk::turn(id.clone(), &arguments.message);
-    let begun = client.dispatch(&chat, started).await?;
+    let started = talk::turn_started(id.clone(), &arguments.message);
+    let start_seq = client.dispatch(&chat, started).await?;
 
-    let mut asker = Asker::default();
-    let mut typed = Typed::new();
+    let mut prompter = Prompter::default();
+    let mut stdin_lines = StdinLines::new();
     let mut interrupted = false;
     // Whether what runs was told that nothing more is typed.
-    let mut hung_up = false;
+    let mut input_ended = false;
     // The last answer that was given.
-    let mut answered = None;
+    let mut answer_seq = None;
     let mut interrupt = signal(SignalKind::interrupt()).context("listen for Ctrl-C")?;
     loop {
-        if let Some(ChannelState::Chat(state)) = client.confirmed(&chat) {
-            asker.look(state);
+        if let Some(ChannelState::Chat(state)) = client.confirmed_state(&chat) {
+            prompter.update_from_chat(state);
         }
         if arguments.yes
-            && let Some(agreed) = asker.agree()
+            && let Some(agreed) = prompter.approve()
         {
-            answered = Some(client.dispatch(&chat, agreed).await?);
+            answer_seq = Some(client.dispatch(&chat, agreed).await?);
             continue;
         }
-        asker.prompt(&mut show)?;
-        let terminal = show.running_terminal(client);
+        prompter.print_prompt(&mut printer)?;
+        let terminal = printer.running_terminal(client);
         let update = tokio::select! {
-            update = client.next() => update?,
-            line = typed.next(), if asker.is_asking() || terminal.is_some() && !hung_up => {
-                if let (false, Some(terminal)) = (asker.is_asking(), &terminal) {
-                    hung_up = line.is_none();
+            update = client.next_update() => update?,
+            line = stdin_lines.next_line(), if prompter.has_open_prompt() || terminal.is_some() && !input_ended => {
+                if let (false, Some(terminal)) = (prompter.has_open_prompt(), &terminal) {
+                    input_ended = line.is_none();
                     let data = line.map(|line| format!("{line}\n"));
                     let data = data.unwrap_or_else(|| END_OF_INPUT.to_owned());
                     let input = TerminalAction::Input(TerminalInput { data });
@@ -141,59 +143,63 @@ async fn turn(
                     continue;
                 }
                 let confirmed = match line {
-                    Some(line) => match asker.take(&line) {
-                        Taken::Answer(confirmed) => Some(*confirmed),
-                        Taken::Unclear => None,
+                    Some(line) => match prompter.handle_line(&line) {
+                        LineOutcome::Answer(confirmed) => Some(*confirmed),
+                        LineOutcome::Unclear => None,
                     },
                     None => {
-                        output::note(
+                        output::print_note(
                             "nobody is here to agree, so it is denied; `--yes` agrees to everything",
                         );
-                        asker.deny()
+                        prompter.deny()
                     }
                 };
                 if let Some(confirmed) = confirmed {
-                    answered = Some(client.dispatch(&chat, confirmed).await?);
+                    answer_seq = Some(client.dispatch(&chat, confirmed).await?);
                 }
                 continue;
             }
-            reason = stopped(&mut interrupt, &show, interrupted) => {
+            reason = wait_for_stop(&mut interrupt, &printer, interrupted) => {
                 if interrupted {
                     // At once: whatever has not been read stays unread.
                     std::process::exit(130);
                 }
                 interrupted = true;
-                output::note(reason);
+                output::print_note(reason);
                 let duration = Millis(0);
                 let cancelled = TurnCancelled { turn_id: id.clone(), duration, meta: None };
                 client.dispatch(&chat, ChatAction::TurnCancelled(cancelled)).await?;
                 continue;
             }
         };
-        if let Update::Rejected { origin, reason } = &update {
+        if let ClientUpdate::Rejected { origin, reason } = &update {
             let refused = origin.as_ref().map(|origin| origin.client_seq);
-            let answer = refused.is_some() && refused == answered;
-            if refused == Some(begun) || answer && arguments.yes {
+            let answer = refused.is_some() && refused == answer_seq;
+            if refused == Some(start_seq) || answer && arguments.yes {
                 bail!("the host refused: {reason}");
             }
             // All else was for something that had just ended.
             if answer {
                 // One that does not fit can be given again by who gave it.
-                asker.refused();
-                output::note(&format!("refused: {reason}"));
+                prompter.handle_rejection();
+                output::print_note(&format!("refused: {reason}"));
             }
         }
-        if let Some(ended) = show.update(client, &update).await? {
-            show.finish()?;
+        if let Some(ended) = printer.handle_update(client, &update).await? {
+            printer.finish()?;
             return Ok(ended);
         }
     }
 }
 
 /// Waits until the person wants no more: pressed Ctrl-C, or reads no more.
-async fn stopped(interrupt: &mut Signal, show: &Show, interrupted: bool) -> &'static str {
+async fn wait_for_stop(
+    interrupt: &mut Signal,
+    printer: &TurnPrinter,
+    interrupted: bool,
+) -> &'static str {
     let closed = async {
-        show.closed().await;
+        printer.wait_closed().await;
         // The turn is being cancelled; this is no reason to leave before.
         if interrupted {
             std::future::pending::<()>().await;

@@ -10,7 +10,7 @@ use anyhow::Context;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::output;
-use crate::place::Place;
+use crate::place::HostOptions;
 
 /// Run the host
 ///
@@ -19,11 +19,11 @@ use crate::place::Place;
 /// again, also after a crash. What is said here wins over the configuration
 /// file.
 #[derive(clap::Args, Default)]
-#[command(after_help = EXAMPLES)]
-pub(crate) struct Arguments {
+#[command(after_help = SERVE_EXAMPLES)]
+pub(crate) struct ServeArgs {
     /// Address to listen on; port 0 takes a free one [default: 127.0.0.1:0,
     /// unless there is a --socket or --stdio]
-    #[arg(long, value_name = "ADDRESS", value_parser = address)]
+    #[arg(long, value_name = "ADDRESS", value_parser = parse_address)]
     listen: Option<SocketAddr>,
     /// Unix socket to listen on: one message a line, no token
     #[arg(long, value_name = "PATH")]
@@ -41,7 +41,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     allow_plain: bool,
     #[command(flatten)]
-    place: Place,
+    host: HostOptions,
     /// Write where it listens to this file, as JSON, once it does
     #[arg(long, value_name = "FILE")]
     ready_file: Option<PathBuf>,
@@ -63,45 +63,45 @@ pub(crate) struct Arguments {
     wire_log_contents: bool,
 }
 
-const EXAMPLES: &str = "\
+const SERVE_EXAMPLES: &str = "\
 Examples:
   agenthost serve --listen 127.0.0.1:8123
   agenthost serve --socket ~/.agenthost.sock
   agenthost serve --listen 0.0.0.0:8123 --tls-cert cert.pem --tls-key key.pem
   ssh box agenthost serve --stdio";
 
-pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+pub(crate) async fn run(arguments: ServeArgs) -> anyhow::Result<ExitCode> {
     output::start_log(arguments.verbose, arguments.log_json)?;
-    let settings = arguments.place.settings()?;
+    let settings = arguments.host.resolve_settings()?;
     let mut config = ServerConfig::new(&settings.data_directory);
     settings.file.apply(&mut config)?;
     arguments.apply(&mut config);
     // Before anyone knows that the host is there to be stopped.
     let mut terminate = signal(SignalKind::terminate()).context("listen for SIGTERM")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("listen for Ctrl-C")?;
-    let warning = plain_warning(&config);
+    let warning = missing_tls_warning(&config);
     let mut server = serve(config).await?;
     if let Some(path) = &arguments.ready_file {
         server.write_ready_file(path)?;
     }
-    welcome(&server, &settings.data_directory);
+    print_welcome(&server, &settings.data_directory);
     for line in warning.iter().flat_map(|warning| warning.lines()) {
-        output::note(line);
+        output::print_note(line);
     }
     tokio::select! {
-        ended = server.ended() => {
+        ended = server.wait() => {
             ended?;
             return Ok(ExitCode::SUCCESS);
         }
         _ = interrupt.recv() => {}
         _ = terminate.recv() => {}
     }
-    output::note("stopping");
+    output::print_note("stopping");
     server.stop().await?;
     Ok(ExitCode::SUCCESS)
 }
 
-impl Arguments {
+impl ServeArgs {
     fn apply(&self, config: &mut ServerConfig) {
         // Whoever says where to listen here means there and nowhere else.
         if self.listen.is_some() || self.socket.is_some() || self.stdio {
@@ -128,22 +128,24 @@ impl Arguments {
     }
 }
 
-fn welcome(server: &Server, data_directory: &std::path::Path) {
+fn print_welcome(server: &Server, data_directory: &std::path::Path) {
     let version = env!("CARGO_PKG_VERSION");
     if let Some(url) = server.url() {
-        output::note(&format!("agenthost {version} listens on {url}"));
+        output::print_note(&format!("agenthost {version} listens on {url}"));
         let token = data_directory.join("token");
-        output::note(&format!("token: in {}", token.display()));
-        output::note("clients connect with `?tkn=TOKEN` in the address; Ctrl-C stops the host");
+        output::print_note(&format!("token: in {}", token.display()));
+        output::print_note(
+            "clients connect with `?tkn=TOKEN` in the address; Ctrl-C stops the host",
+        );
     }
     if let Some(socket) = &server.socket {
         let socket = socket.display();
-        output::note(&format!("agenthost {version} listens on {socket}"));
+        output::print_note(&format!("agenthost {version} listens on {socket}"));
     }
 }
 
 /// The warning for a host that other machines can reach without TLS.
-fn plain_warning(config: &ServerConfig) -> Option<String> {
+fn missing_tls_warning(config: &ServerConfig) -> Option<String> {
     let address = config
         .listen
         .filter(|address| !address.ip().is_loopback())?;
@@ -157,7 +159,7 @@ fn plain_warning(config: &ServerConfig) -> Option<String> {
 }
 
 /// An address by number, or this machine by its name.
-fn address(text: &str) -> Result<SocketAddr, String> {
+fn parse_address(text: &str) -> Result<SocketAddr, String> {
     let numbers = match text.strip_prefix("localhost:") {
         Some(port) => format!("127.0.0.1:{port}"),
         None => text.to_owned(),

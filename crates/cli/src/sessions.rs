@@ -10,39 +10,46 @@ use agenthost_protocol::session::SessionSummary;
 use agenthost_protocol::uri::RootChannel;
 
 use crate::output;
-use crate::place::{Attached, PATIENCE, Place};
+use crate::place::{COMMAND_RECONNECT_TIMEOUT, HostConnection, HostOptions};
 
 /// List the sessions, the latest first
 ///
 /// With `--from`, those that an agent has of its own, from before it was used
 /// here or from elsewhere. `--import` makes them sessions of the host.
 #[derive(clap::Args)]
-#[command(after_help = EXAMPLES)]
-pub(crate) struct Arguments {
+#[command(after_help = SESSIONS_EXAMPLES)]
+pub(crate) struct SessionsArgs {
     #[command(flatten)]
-    place: Place,
+    host: HostOptions,
     /// One JSON object a line
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    own: own::OwnArguments,
+    agent_sessions: own::AgentSessionArgs,
 }
 
-const EXAMPLES: &str = "\
+const SESSIONS_EXAMPLES: &str = "\
 Examples:
   agenthost sessions
   agenthost sessions --from gemini                 those of the agent, in this folder
   agenthost sessions --from gemini --import 5f2c   go on with one of them here";
 
-pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    if let Some(agent) = &arguments.own.from {
-        return own::run(&arguments.place, &arguments.own, agent, arguments.json).await;
+pub(crate) async fn run(arguments: SessionsArgs) -> anyhow::Result<ExitCode> {
+    if let Some(agent) = &arguments.agent_sessions.from {
+        return own::run(
+            &arguments.host,
+            &arguments.agent_sessions,
+            agent,
+            arguments.json,
+        )
+        .await;
     }
-    let mut attached = Attached::to(&arguments.place, PATIENCE).await?;
+    let mut connection =
+        HostConnection::connect(&arguments.host, COMMAND_RECONNECT_TIMEOUT).await?;
     let mut cursor = None;
     let mut count = 0;
     loop {
-        let page = attached.client.request(ListSessionsParams {
+        let page = connection.client.request(ListSessionsParams {
             channel: RootChannel,
             limit: None,
             cursor,
@@ -52,9 +59,9 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         for summary in &page.items {
             count += 1;
             if arguments.json {
-                output::data(&serde_json::to_string(summary)?)?;
+                output::print_data(&serde_json::to_string(summary)?)?;
             } else {
-                output::data(&output::plain(&line(summary)))?;
+                output::print_data(&output::escape_invisible(&summary_line(summary)))?;
             }
         }
         cursor = page.next_cursor;
@@ -63,13 +70,13 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         }
     }
     if count == 0 && !arguments.json {
-        output::note("there are no sessions yet; `agenthost run \"ls\"` makes one");
+        output::print_note("there are no sessions yet; `agenthost run \"ls\"` makes one");
     }
-    attached.leave().await?;
+    connection.close().await?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn line(summary: &SessionSummary) -> String {
+fn summary_line(summary: &SessionSummary) -> String {
     let status = summary.metadata.status;
     let doing = match status.activity() {
         SessionStatus::IDLE => "idle",

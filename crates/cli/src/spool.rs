@@ -14,29 +14,29 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 /// Bytes that wait in memory before the rest goes to the file.
-const IN_MEMORY: usize = 4 * 1024 * 1024;
+const MAX_MEMORY_BYTES: usize = 4 * 1024 * 1024;
 
 /// Bytes that are read back from the file at a time.
-const PIECE: usize = 256 * 1024;
+const READ_CHUNK_BYTES: usize = 256 * 1024;
 
 /// How long to wait until all is out.
-const SETTLE: Duration = Duration::from_secs(1);
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Output on its way to stdout.
-pub(crate) struct Spool {
-    shared: Arc<Shared>,
+pub(crate) struct OutputSpool {
+    shared: Arc<SpoolShared>,
     thread: Option<JoinHandle<()>>,
 }
 
-struct Shared {
-    state: Mutex<State>,
+struct SpoolShared {
+    state: Mutex<SpoolState>,
     changed: Condvar,
     /// Told when nobody reads stdout any more.
-    closed: Notify,
+    reader_gone: Notify,
 }
 
 #[derive(Default)]
-struct State {
+struct SpoolState {
     /// What goes first.
     memory: VecDeque<Vec<u8>>,
     bytes: usize,
@@ -49,19 +49,19 @@ struct State {
     /// No more will come.
     finished: bool,
     /// Why no more can go.
-    broken: Option<io::Error>,
+    write_error: Option<io::Error>,
 }
 
-impl Spool {
+impl OutputSpool {
     pub(crate) fn start() -> Self {
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(SpoolShared {
             state: Mutex::default(),
             changed: Condvar::new(),
-            closed: Notify::new(),
+            reader_gone: Notify::new(),
         });
         let writer = Arc::clone(&shared);
-        let thread = std::thread::spawn(move || writer.pump());
-        Spool {
+        let thread = std::thread::spawn(move || writer.run_writer());
+        OutputSpool {
             shared,
             thread: Some(thread),
         }
@@ -70,11 +70,11 @@ impl Spool {
     /// Puts something at the end. Never waits for stdout.
     pub(crate) fn write(&self, text: &str) -> io::Result<()> {
         let mut state = self.shared.lock();
-        if state.broken.is_some() {
+        if state.write_error.is_some() {
             return Ok(());
         }
         let spilled = state.read < state.written;
-        if !spilled && state.bytes < IN_MEMORY {
+        if !spilled && state.bytes < MAX_MEMORY_BYTES {
             state.bytes += text.len();
             state.memory.push_back(text.as_bytes().to_vec());
         } else {
@@ -86,34 +86,37 @@ impl Spool {
 
     /// Waits a moment until all that was put out is out, so that what is said
     /// elsewhere comes after it.
-    pub(crate) fn settle(&self) {
+    pub(crate) fn wait_flushed(&self) {
         let state = self.shared.lock();
-        let open = |state: &mut State| {
+        let open = |state: &mut SpoolState| {
             let waits = !state.memory.is_empty() || state.read < state.written;
-            (waits || state.writing) && state.broken.is_none()
+            (waits || state.writing) && state.write_error.is_none()
         };
         // If it takes longer than that, somebody has stopped the terminal.
-        let settled = self.shared.changed.wait_timeout_while(state, SETTLE, open);
+        let settled = self
+            .shared
+            .changed
+            .wait_timeout_while(state, FLUSH_TIMEOUT, open);
         drop(settled);
     }
 
     /// Waits until nobody reads stdout any more.
-    pub(crate) async fn closed(&self) {
-        self.shared.closed.notified().await;
+    pub(crate) async fn wait_closed(&self) {
+        self.shared.reader_gone.notified().await;
     }
 
     /// Waits until everything is out. A reader that has seen enough, such as
     /// `head`, is no error.
     pub(crate) fn finish(mut self) -> io::Result<()> {
         self.drain();
-        match self.shared.lock().broken.take() {
+        match self.shared.lock().write_error.take() {
             Some(error) if error.kind() != ErrorKind::BrokenPipe => Err(error),
             _ => Ok(()),
         }
     }
 }
 
-impl Spool {
+impl OutputSpool {
     fn drain(&mut self) {
         self.shared.lock().finished = true;
         self.shared.changed.notify_all();
@@ -125,24 +128,24 @@ impl Spool {
 }
 
 /// What was put out gets out, also when something else failed.
-impl Drop for Spool {
+impl Drop for OutputSpool {
     fn drop(&mut self) {
         self.drain();
     }
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
+impl SpoolShared {
+    fn lock(&self) -> MutexGuard<'_, SpoolState> {
         self.state
             .lock()
             .unwrap_or_else(|broken| broken.into_inner())
     }
 
-    fn pump(&self) {
+    fn run_writer(&self) {
         loop {
             let mut state = self.lock();
             let piece = loop {
-                match state.take() {
+                match state.next_chunk() {
                     Ok(Some(piece)) => break Ok(piece),
                     Err(error) => break Err(error),
                     Ok(None) if state.finished => return,
@@ -157,8 +160,8 @@ impl Shared {
             let mut stdout = io::stdout().lock();
             let written = piece.and_then(|piece| stdout.write_all(&piece));
             if let Err(error) = written.and_then(|()| stdout.flush()) {
-                self.lock().broken = Some(error);
-                self.closed.notify_one();
+                self.lock().write_error = Some(error);
+                self.reader_gone.notify_one();
                 self.changed.notify_all();
                 return;
             }
@@ -168,7 +171,7 @@ impl Shared {
     }
 }
 
-impl State {
+impl SpoolState {
     fn spill(&mut self, bytes: &[u8]) -> io::Result<()> {
         let file = match &mut self.file {
             Some(file) => file,
@@ -180,7 +183,7 @@ impl State {
         Ok(())
     }
 
-    fn take(&mut self) -> io::Result<Option<Vec<u8>>> {
+    fn next_chunk(&mut self) -> io::Result<Option<Vec<u8>>> {
         if let Some(piece) = self.memory.pop_front() {
             self.bytes -= piece.len();
             return Ok(Some(piece));
@@ -190,7 +193,7 @@ impl State {
         };
         file.seek(SeekFrom::Start(self.read))?;
         let mut piece = Vec::new();
-        file.take(PIECE as u64).read_to_end(&mut piece)?;
+        file.take(READ_CHUNK_BYTES as u64).read_to_end(&mut piece)?;
         self.read += piece.len() as u64;
         if self.read == self.written {
             // Empty: the next time it starts afresh.

@@ -6,7 +6,7 @@ pub(crate) mod show;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use agenthost_client::{Client, Update};
+use agenthost_client::{Client, ClientUpdate};
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::chat::{ChatAction, Message, TurnStarted};
 use agenthost_protocol::ids::{ProviderId, TurnId};
@@ -19,17 +19,17 @@ use anyhow::{Context, bail};
 use tokio::io::{AsyncBufReadExt, BufReader, Stdin};
 
 use crate::host_settings;
-use crate::place::unique;
+use crate::place::random_id;
 
 /// What a person types, line by line.
-pub(crate) struct Typed {
+pub(crate) struct StdinLines {
     lines: tokio::io::Lines<BufReader<Stdin>>,
     ended: bool,
 }
 
-impl Typed {
+impl StdinLines {
     pub(crate) fn new() -> Self {
-        Typed {
+        StdinLines {
             lines: BufReader::new(tokio::io::stdin()).lines(),
             ended: false,
         }
@@ -37,7 +37,7 @@ impl Typed {
 
     /// The next line; `None` when there will be no more. If waiting is given
     /// up, nothing is lost.
-    pub(crate) async fn next(&mut self) -> Option<String> {
+    pub(crate) async fn next_line(&mut self) -> Option<String> {
         if self.ended {
             return None;
         }
@@ -58,7 +58,7 @@ pub(crate) async fn create_session(
         Some(agent) => Some(ProviderId::from(agent)),
         None => host_settings::default_agent(client).await?,
     };
-    let id = unique()?;
+    let id = random_id()?;
     let session = match &provider {
         Some(provider) => session_uri(provider, &id),
         None => Uri::from(format!("ahp-session:/{id}")),
@@ -80,10 +80,10 @@ pub(crate) async fn create_session(
 
 /// Follows a session, waits until it can be used, and returns its chat. What
 /// is heard meanwhile goes to `hear`.
-pub(crate) async fn ready(
+pub(crate) async fn wait_until_ready(
     client: &mut Client,
     session: &Uri,
-    mut hear: impl FnMut(&Update) -> anyhow::Result<()>,
+    mut on_update: impl FnMut(&ClientUpdate) -> anyhow::Result<()>,
 ) -> anyhow::Result<Uri> {
     loop {
         let Some(ChannelState::Session(state)) = client.state(session) else {
@@ -101,22 +101,22 @@ pub(crate) async fn ready(
             }
             SessionLifecycle::Creating | SessionLifecycle::Unknown(_) => {}
         }
-        let update = client.next().await?;
-        hear(&update)?;
+        let update = client.next_update().await?;
+        on_update(&update)?;
     }
 }
 
 /// A message of the person at the keyboard.
-pub(crate) fn message(text: &str) -> Arc<Message> {
+pub(crate) fn user_message(text: &str) -> Arc<Message> {
     Arc::new(Message::of_user(text))
 }
 
 /// The start of a turn.
-pub(crate) fn turn(id: TurnId, text: &str) -> ChatAction {
+pub(crate) fn turn_started(id: TurnId, text: &str) -> ChatAction {
     ChatAction::TurnStarted(TurnStarted {
         turn_id: id,
         started_at: Timestamp::from_millis(now()),
-        message: message(text),
+        message: user_message(text),
         queued_message_id: None,
         meta: None,
     })

@@ -7,9 +7,9 @@ use agenthost_customizations::mcp::{RelayTarget, relay};
 
 /// Pass on what an agent says to the host's tools (agents start this)
 #[derive(clap::Args)]
-pub(crate) struct Arguments {}
+pub(crate) struct ToolsRelayArgs {}
 
-pub(crate) async fn run(_: Arguments) -> anyhow::Result<ExitCode> {
+pub(crate) async fn run(_: ToolsRelayArgs) -> anyhow::Result<ExitCode> {
     let target = RelayTarget::from_environment()?;
     relay(target, tokio::io::stdin(), tokio::io::stdout()).await?;
     Ok(ExitCode::SUCCESS)

@@ -15,19 +15,19 @@ use agenthost_protocol::outcome::Outcome;
 
 /// Most actions that wait for the host. A client that is so far ahead of its
 /// host has to wait.
-pub const PENDING: usize = 1_000;
+pub const MAX_PENDING_ACTIONS: usize = 1_000;
 
 /// A channel, with what this client did to it ahead of the host.
 #[derive(Debug, Clone)]
-pub struct Ahead {
+pub struct OptimisticState {
     confirmed: ChannelState,
-    pending: VecDeque<Pending>,
+    pending: VecDeque<PendingAction>,
     optimistic: ChannelState,
 }
 
 /// An action that the host has not spoken of yet.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Pending {
+pub struct PendingAction {
     /// Our number for it.
     pub client_seq: ClientSeq,
     /// What we did.
@@ -37,16 +37,16 @@ pub struct Pending {
 /// There is no room for more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("too many actions wait for the host")]
-pub struct TooFarAhead;
+pub struct TooManyPending;
 
 /// The host did something that can't be done to this state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Astray;
+pub struct StateDiverged;
 
-impl Ahead {
+impl OptimisticState {
     /// A channel as the host shows it.
     pub fn new(state: ChannelState) -> Self {
-        Ahead {
+        OptimisticState {
             optimistic: state.clone(),
             confirmed: state,
             pending: VecDeque::new(),
@@ -64,55 +64,63 @@ impl Ahead {
     }
 
     /// What we did that the host has not spoken of yet, in order.
-    pub fn pending(&self) -> impl ExactSizeIterator<Item = &Pending> {
+    pub fn pending(&self) -> impl ExactSizeIterator<Item = &PendingAction> {
         self.pending.iter()
     }
 
     /// We do something.
-    pub fn dispatch(&mut self, client_seq: ClientSeq, action: Action) -> Result<(), TooFarAhead> {
-        if self.pending.len() >= PENDING {
-            return Err(TooFarAhead);
+    pub fn dispatch(
+        &mut self,
+        client_seq: ClientSeq,
+        action: Action,
+    ) -> Result<(), TooManyPending> {
+        if self.pending.len() >= MAX_PENDING_ACTIONS {
+            return Err(TooManyPending);
         }
         // What can't be done, the host will refuse: nothing to show ahead.
         drop(self.optimistic.reduce(&action));
-        self.pending.push_back(Pending { client_seq, action });
+        self.pending.push_back(PendingAction { client_seq, action });
         Ok(())
     }
 
     /// The host says that something of ours happened, perhaps not quite as we
     /// said it.
-    pub fn echo(&mut self, client_seq: ClientSeq, action: &Action) -> Result<(), Astray> {
+    pub fn apply_echo(
+        &mut self,
+        client_seq: ClientSeq,
+        action: &Action,
+    ) -> Result<(), StateDiverged> {
         let head = self.pending.front();
-        let as_said =
+        let is_unchanged =
             head.is_some_and(|head| head.client_seq == client_seq && head.action == *action);
-        self.forget(client_seq);
-        if as_said && self.pending.is_empty() {
-            self.optimistic = follow(&mut self.confirmed, action)?;
+        self.remove_pending(client_seq);
+        if is_unchanged && self.pending.is_empty() {
+            self.optimistic = reduce_confirmed(&mut self.confirmed, action)?;
             return Ok(());
         }
-        self.foreign(action)
+        self.apply_foreign(action)
     }
 
     /// The host says that something of somebody else happened.
-    pub fn foreign(&mut self, action: &Action) -> Result<(), Astray> {
-        follow(&mut self.confirmed, action)?;
+    pub fn apply_foreign(&mut self, action: &Action) -> Result<(), StateDiverged> {
+        reduce_confirmed(&mut self.confirmed, action)?;
         self.rebase();
         Ok(())
     }
 
     /// The host refused something of ours: it is undone at once.
-    pub fn refused(&mut self, client_seq: ClientSeq) {
-        self.forget(client_seq);
+    pub fn drop_rejected(&mut self, client_seq: ClientSeq) {
+        self.remove_pending(client_seq);
         self.rebase();
     }
 
     /// The host shows the channel afresh, and goes on from there.
-    pub fn refresh(&mut self, state: ChannelState) {
+    pub fn replace_confirmed(&mut self, state: ChannelState) {
         self.confirmed = state;
         self.rebase();
     }
 
-    fn forget(&mut self, client_seq: ClientSeq) {
+    fn remove_pending(&mut self, client_seq: ClientSeq) {
         let position = self
             .pending
             .iter()
@@ -132,9 +140,12 @@ impl Ahead {
 }
 
 /// Follows the host, and returns where it is.
-fn follow(state: &mut ChannelState, action: &Action) -> Result<ChannelState, Astray> {
+fn reduce_confirmed(
+    state: &mut ChannelState,
+    action: &Action,
+) -> Result<ChannelState, StateDiverged> {
     match state.reduce(action) {
         Outcome::Applied | Outcome::NoOp => Ok(state.clone()),
-        Outcome::WrongChannel | Outcome::Invalid(_) => Err(Astray),
+        Outcome::WrongChannel | Outcome::Invalid(_) => Err(StateDiverged),
     }
 }

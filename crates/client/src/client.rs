@@ -6,8 +6,8 @@ use std::time::Duration;
 use agenthost_protocol::action::{Action, ActionOrigin, ReceivedAction, ReceivedEnvelope};
 use agenthost_protocol::channel::Snapshot;
 use agenthost_protocol::connection::{
-    CHANNEL_CURSORS, DispatchActionParams, Implementation, InitializeParams, SubscribeParams,
-    UnsubscribeParams,
+    CHANNEL_CURSORS_VERSION, DispatchActionParams, Implementation, InitializeParams,
+    SubscribeParams, UnsubscribeParams,
 };
 use agenthost_protocol::ids::{ClientId, ClientSeq, ServerSeq};
 use agenthost_protocol::rpc::{
@@ -18,18 +18,18 @@ use agenthost_protocol::uri::{RootChannel, Uri};
 use agenthost_protocol::version::Version;
 use agenthost_protocol::wire::{DecodeError, Document, Limits, ParseError, Wire};
 
-use crate::ahead::{Pending, TooFarAhead};
-use crate::mirror::Followed;
-use crate::resources::{Nothing, Resources};
+use crate::ahead::{PendingAction, TooManyPending};
+use crate::mirror::MirroredChannel;
+use crate::resources::{NoResources, Resources};
 use crate::resume::{Outage, ReconnectForm};
-use crate::transport::{Address, Transport, TransportError};
+use crate::transport::{HostAddress, HostTransport, TransportError};
 
 /// Most updates that are put aside while a request waits for its answer.
-const ASIDE: usize = 100_000;
+const MAX_BUFFERED_UPDATES: usize = 100_000;
 
 /// How a client introduces itself.
 #[derive(Debug, Clone)]
-pub struct Hello {
+pub struct ClientOptions {
     /// The name that it goes by.
     pub client_id: ClientId,
     /// What it is.
@@ -37,7 +37,7 @@ pub struct Hello {
     /// Channels that it follows from the start.
     pub subscriptions: Vec<Uri>,
     /// How long it tries to come back when the connection is lost.
-    pub patience: Duration,
+    pub reconnect_timeout: Duration,
 }
 
 /// Why a client can't go on.
@@ -67,7 +67,7 @@ pub enum ClientError {
     Interrupted,
     /// We did too much that the host has not spoken of yet.
     #[error(transparent)]
-    TooFarAhead(#[from] TooFarAhead),
+    TooManyPending(#[from] TooManyPending),
     /// The host answers nothing and says a lot.
     #[error("the host does not answer")]
     NoAnswer,
@@ -75,7 +75,7 @@ pub enum ClientError {
 
 /// Something that the host told.
 #[derive(Debug, Clone)]
-pub enum Update {
+pub enum ClientUpdate {
     /// A channel changed; the mirror shows it already.
     Action(Box<ReceivedEnvelope>),
     /// The host refused an action of ours.
@@ -88,72 +88,75 @@ pub enum Update {
     /// Something that is no state.
     Notification(Box<HostNotification>),
     /// The connection was lost. Whoever goes on asking comes back.
-    Lost,
+    Disconnected,
     /// It is there again; what was missed follows.
-    Back,
+    Reconnected,
     /// The connection was lost and is there again, and not all that was missed
     /// could be told one by one.
-    Caught {
+    Resynced {
         /// Channels that start again from a snapshot: the mirror shows where they
         /// are now. A channel that is no longer in the mirror is gone. All others
         /// were told before.
         channels: Vec<Uri>,
         /// What we did and the host had not spoken of: it may have happened or
         /// not, and shows no more.
-        open: Vec<(Uri, Pending)>,
+        unconfirmed: Vec<(Uri, PendingAction)>,
     },
 }
 
 /// A connection to a host.
 pub struct Client {
-    pub(crate) address: Address,
-    pub(crate) hello: Hello,
-    pub(crate) transport: Transport,
-    requests: u64,
-    dispatched: i64,
-    pub(crate) mirror: BTreeMap<Uri, Followed>,
+    pub(crate) address: HostAddress,
+    pub(crate) options: ClientOptions,
+    pub(crate) transport: HostTransport,
+    last_request_id: u64,
+    last_client_seq: i64,
+    pub(crate) mirror: BTreeMap<Uri, MirroredChannel>,
     /// The last sequence number on any channel.
-    pub(crate) seen: ServerSeq,
+    pub(crate) last_seen_seq: ServerSeq,
     /// How to come back.
-    pub(crate) form: ReconnectForm,
+    pub(crate) reconnect_form: ReconnectForm,
     /// What came while something else was waited for.
-    pub(crate) aside: VecDeque<Update>,
+    pub(crate) buffered: VecDeque<ClientUpdate>,
     /// While the connection is lost.
     pub(crate) outage: Option<Outage>,
     /// What the host may read here.
     pub(crate) resources: Box<dyn Resources>,
     /// What is due to the host before anything else is heard of it.
-    pub(crate) answer: Option<String>,
+    pub(crate) pending_response: Option<String>,
 }
 
 impl std::fmt::Debug for Client {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Client")
-            .field("client_id", &self.hello.client_id)
+            .field("client_id", &self.options.client_id)
             .field("channels", &self.mirror.keys())
-            .field("seen", &self.seen)
+            .field("seen", &self.last_seen_seq)
             .finish_non_exhaustive()
     }
 }
 
 impl Client {
     /// Connects and introduces itself.
-    pub async fn connect(address: &Address, hello: Hello) -> Result<Self, ClientError> {
+    pub async fn connect(
+        address: &HostAddress,
+        options: ClientOptions,
+    ) -> Result<Self, ClientError> {
         let mut client = Client {
             address: address.clone(),
-            transport: Transport::connect(address).await?,
-            hello,
-            requests: 0,
-            dispatched: 0,
+            transport: HostTransport::connect(address).await?,
+            options,
+            last_request_id: 0,
+            last_client_seq: 0,
             mirror: BTreeMap::new(),
-            seen: ServerSeq(0),
-            form: ReconnectForm::Connection,
-            aside: VecDeque::new(),
+            last_seen_seq: ServerSeq(0),
+            reconnect_form: ReconnectForm::Connection,
+            buffered: VecDeque::new(),
             outage: None,
-            resources: Box::new(Nothing),
-            answer: None,
+            resources: Box::new(NoResources),
+            pending_response: None,
         };
-        let subscriptions = client.hello.subscriptions.clone();
+        let subscriptions = client.options.subscriptions.clone();
         client.initialize(subscriptions).await?;
         Ok(client)
     }
@@ -161,44 +164,50 @@ impl Client {
     pub(crate) async fn initialize(&mut self, subscriptions: Vec<Uri>) -> Result<(), ClientError> {
         let initialize = InitializeParams {
             channel: RootChannel,
-            protocol_versions: vec![CHANNEL_CURSORS.to_string(), Version::CURRENT.to_string()],
-            client_id: self.hello.client_id.clone(),
-            client_info: Some(self.hello.info.clone()),
+            protocol_versions: vec![
+                CHANNEL_CURSORS_VERSION.to_string(),
+                Version::CURRENT.to_string(),
+            ],
+            client_id: self.options.client_id.clone(),
+            client_info: Some(self.options.info.clone()),
             initial_subscriptions: Some(subscriptions),
             locale: None,
             capabilities: None,
             meta: None,
         };
-        let result = self.ask(initialize).await?;
-        self.seen = result.server_seq;
-        self.form = ReconnectForm::of(&result.protocol_version);
+        let result = self.send_request(initialize).await?;
+        self.last_seen_seq = result.server_seq;
+        self.reconnect_form = ReconnectForm::for_version(&result.protocol_version);
         for snapshot in result.snapshots {
-            self.start(snapshot);
+            self.install_snapshot(snapshot);
         }
         Ok(())
     }
 
     /// Asks something and waits for the answer. What else comes meanwhile is
-    /// put aside for [`Client::next`].
+    /// put aside for [`Client::next_update`].
     pub async fn request<C: Command>(&mut self, command: C) -> Result<C::Result, ClientError> {
-        self.resume().await?;
-        match self.ask(command).await {
+        self.ensure_connected().await?;
+        match self.send_request(command).await {
             Err(ClientError::Transport(lost)) => {
-                self.lose(lost);
-                self.resume().await?;
+                self.begin_outage(lost);
+                self.ensure_connected().await?;
                 Err(ClientError::Interrupted)
             }
             answered => answered,
         }
     }
 
-    pub(crate) async fn ask<C: Command>(&mut self, command: C) -> Result<C::Result, ClientError> {
-        self.requests += 1;
-        let id = RequestId::from(self.requests);
+    pub(crate) async fn send_request<C: Command>(
+        &mut self,
+        command: C,
+    ) -> Result<C::Result, ClientError> {
+        self.last_request_id += 1;
+        let id = RequestId::from(self.last_request_id);
         let text = encode::request(&id, C::METHOD, &command)?;
         self.transport.send(text).await?;
         loop {
-            let text = self.receive().await?;
+            let text = self.receive_message().await?;
             let document = Document::parse(&text, Limits::STATE)?;
             match Message::decode(&document)? {
                 Message::Response(response) if response.id == id => {
@@ -206,11 +215,11 @@ impl Client {
                     return Ok(C::Result::decode(node)?);
                 }
                 message => {
-                    if let Some(update) = self.take(message)? {
-                        if self.aside.len() == ASIDE {
+                    if let Some(update) = self.handle_message(message)? {
+                        if self.buffered.len() == MAX_BUFFERED_UPDATES {
                             return Err(ClientError::NoAnswer);
                         }
-                        self.aside.push_back(update);
+                        self.buffered.push_back(update);
                     }
                 }
             }
@@ -232,7 +241,7 @@ impl Client {
             other => other?,
         };
         if let Some(snapshot) = &result.snapshot {
-            self.start(snapshot.clone());
+            self.install_snapshot(snapshot.clone());
         }
         Ok(result.snapshot)
     }
@@ -249,7 +258,7 @@ impl Client {
         };
         let text = encode::notification("unsubscribe", &params)?;
         if let Err(lost) = self.transport.send(text).await {
-            self.lose(lost);
+            self.begin_outage(lost);
         }
         Ok(())
     }
@@ -262,25 +271,25 @@ impl Client {
         channel: &Uri,
         action: impl Into<Action>,
     ) -> Result<ClientSeq, ClientError> {
-        self.dispatched += 1;
-        let client_seq = ClientSeq(self.dispatched);
+        self.last_client_seq += 1;
+        let client_seq = ClientSeq(self.last_client_seq);
         let action = action.into();
         let followed = self.mirror.get_mut(channel);
         let is_followed = followed.is_some();
         if let Some(followed) = followed {
-            followed.ahead.dispatch(client_seq, action.clone())?;
+            followed.optimistic.dispatch(client_seq, action.clone())?;
         }
         // What is followed is sent when the host is back.
         if is_followed && self.outage.is_some() {
             return Ok(client_seq);
         }
-        self.resume().await?;
-        match self.send(channel, client_seq, action).await {
+        self.ensure_connected().await?;
+        match self.send_dispatch(channel, client_seq, action).await {
             Err(ClientError::Transport(lost)) => {
-                self.lose(lost);
+                self.begin_outage(lost);
                 // For what is not followed, nobody knows.
                 if !is_followed {
-                    self.resume().await?;
+                    self.ensure_connected().await?;
                 }
             }
             sent => sent?,
@@ -288,7 +297,7 @@ impl Client {
         Ok(client_seq)
     }
 
-    pub(crate) async fn send(
+    pub(crate) async fn send_dispatch(
         &mut self,
         channel: &Uri,
         client_seq: ClientSeq,
@@ -305,45 +314,48 @@ impl Client {
 
     /// The next thing that the host tells. Comes back by itself when the
     /// connection is lost. If waiting is given up, nothing is lost.
-    pub async fn next(&mut self) -> Result<Update, ClientError> {
+    pub async fn next_update(&mut self) -> Result<ClientUpdate, ClientError> {
         loop {
-            if let Some(update) = self.aside.pop_front() {
+            if let Some(update) = self.buffered.pop_front() {
                 return Ok(update);
             }
             if let Some(outage) = &mut self.outage {
-                if !std::mem::replace(&mut outage.told, true) {
-                    return Ok(Update::Lost);
+                if !std::mem::replace(&mut outage.is_reported, true) {
+                    return Ok(ClientUpdate::Disconnected);
                 }
-                self.resume().await?;
+                self.ensure_connected().await?;
                 continue;
             }
-            let text = match self.receive().await {
+            let text = match self.receive_message().await {
                 Ok(text) => text,
                 Err(lost) => {
-                    self.lose(lost);
+                    self.begin_outage(lost);
                     continue;
                 }
             };
             let document = Document::parse(&text, Limits::STATE)?;
             let message = Message::decode(&document)?;
-            if let Some(update) = self.take(message)? {
+            if let Some(update) = self.handle_message(message)? {
                 return Ok(update);
             }
         }
     }
 
     /// Whether the connection is lost at the moment.
-    pub fn is_lost(&self) -> bool {
+    pub fn is_disconnected(&self) -> bool {
         self.outage.is_some()
     }
 
     /// Takes note of a message that is not the answer that is waited for.
-    fn take(&mut self, message: Message<'_>) -> Result<Option<Update>, ClientError> {
+    fn handle_message(
+        &mut self,
+        message: Message<'_>,
+    ) -> Result<Option<ClientUpdate>, ClientError> {
         let call = match message {
             // To a request that was given up.
             Message::Response(_) => return Ok(None),
             Message::Request(id, call) => {
-                self.answer = Some(self.resources.answer(&id, &call)?);
+                self.pending_response = Some(self.resources.answer(&id, &call)?);
                 return Ok(None);
             }
             Message::Notification(call) => call,
@@ -355,8 +367,8 @@ impl Client {
             Err(CallError::InvalidParams(error)) => return Err(error.into()),
         };
         match notification {
-            HostNotification::Action(envelope) => Ok(Some(self.follow(envelope))),
-            other => Ok(Some(Update::Notification(Box::new(other)))),
+            HostNotification::Action(envelope) => Ok(Some(self.apply_envelope(envelope))),
+            other => Ok(Some(ClientUpdate::Notification(Box::new(other)))),
         }
     }
 }

@@ -8,7 +8,7 @@
 //! goes over the protocol. It starts no tasks; nothing happens unless someone
 //! awaits it.
 //!
-//! **Where to start.** [`Client::connect`], then [`Client::next`]; [`Resources`]
+//! **Where to start.** [`Client::connect`], then [`Client::next_update`]; [`Resources`]
 //! for what the host may read here.
 
 mod ahead;
@@ -18,7 +18,9 @@ mod resources;
 mod resume;
 mod transport;
 
-pub use ahead::{Ahead, Astray, PENDING, Pending, TooFarAhead};
-pub use client::{Client, ClientError, Hello, Update};
+pub use ahead::{
+    MAX_PENDING_ACTIONS, OptimisticState, PendingAction, StateDiverged, TooManyPending,
+};
+pub use client::{Client, ClientError, ClientOptions, ClientUpdate};
 pub use resources::Resources;
-pub use transport::{Address, Ready, TransportError};
+pub use transport::{HostAddress, ReadyFile, TransportError};

@@ -34,7 +34,7 @@ macro_rules! resources {
                 ///
                 /// Why not.
                 fn $name(&mut self, params: $params) -> Result<$result, RpcError> {
-                    Err(unserved(&params))
+                    Err(unknown_method(&params))
                 }
             )*
         }
@@ -48,7 +48,7 @@ macro_rules! resources {
             ) -> Result<String, encode::EncodeError> {
                 match HostRequest::decode(call) {
                     Err(unknown) => encode::failure(id, &RpcError::from(unknown)),
-                    $(Ok(HostRequest::$variant(params)) => write(id, self.$name(params)),)*
+                    $(Ok(HostRequest::$variant(params)) => encode_response(id, self.$name(params)),)*
                 }
             }
         }
@@ -80,33 +80,33 @@ resources! {
 
 /// A client that serves nothing.
 #[derive(Debug)]
-pub(crate) struct Nothing;
+pub(crate) struct NoResources;
 
-impl Resources for Nothing {}
+impl Resources for NoResources {}
 
 impl Client {
     /// Serves these from now on, instead of what was served before. At first a
     /// client serves nothing.
-    pub fn serve(&mut self, resources: impl Resources + 'static) {
+    pub fn serve_resources(&mut self, resources: impl Resources + 'static) {
         self.resources = Box::new(resources);
     }
 
     /// The next message, after what is due to the host has gone. If waiting is
     /// given up, that may go twice, and the host has no use for the second.
-    pub(crate) async fn receive(&mut self) -> Result<String, TransportError> {
-        if let Some(answer) = &self.answer {
+    pub(crate) async fn receive_message(&mut self) -> Result<String, TransportError> {
+        if let Some(answer) = &self.pending_response {
             self.transport.send(answer.clone()).await?;
-            self.answer = None;
+            self.pending_response = None;
         }
-        self.transport.next().await
+        self.transport.next_message().await
     }
 }
 
-fn unserved<C: Command>(_: &C) -> RpcError {
+fn unknown_method<C: Command>(_: &C) -> RpcError {
     CallError::UnknownMethod(C::METHOD.to_owned()).into()
 }
 
-fn write<R: Wire>(
+fn encode_response<R: Wire>(
     id: &RequestId,
     answer: Result<R, RpcError>,
 ) -> Result<String, encode::EncodeError> {

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use agenthost_protocol::connection::{
-    CHANNEL_CURSORS, ChannelReconnectParams, ChannelRecovery, ChannelReplayCursor, ReconnectParams,
-    ReconnectRequest, ReconnectResponse, ReconnectResult,
+    CHANNEL_CURSORS_VERSION, ChannelReconnectParams, ChannelRecovery, ChannelReplayCursor,
+    ReconnectParams, ReconnectRequest, ReconnectResponse, ReconnectResult,
 };
 use agenthost_protocol::ids::ServerSeq;
 use agenthost_protocol::rpc::ErrorCode;
@@ -12,13 +12,13 @@ use agenthost_protocol::uri::{RootChannel, Uri};
 use agenthost_protocol::version::Version;
 use tokio::time::Instant;
 
-use crate::ahead::Pending;
-use crate::client::{Client, ClientError, Update};
-use crate::transport::{Transport, TransportError};
+use crate::ahead::PendingAction;
+use crate::client::{Client, ClientError, ClientUpdate};
+use crate::transport::{HostTransport, TransportError};
 
 /// How long to wait before trying again to come back, at first and at most.
-const FIRST_PAUSE: Duration = Duration::from_millis(50);
-const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+const INITIAL_BACKOFF: Duration = Duration::from_millis(50);
+const MAX_BACKOFF: Duration = Duration::from_secs(5);
 
 /// The time while the connection is lost. It lasts until the client has caught
 /// up, also when whoever waits for that gives up half-way and asks again.
@@ -27,11 +27,11 @@ pub(crate) struct Outage {
     /// What was wrong at first.
     error: TransportError,
     /// When to give up.
-    until: Instant,
+    deadline: Instant,
     /// How long to wait before the next try.
-    pause: Duration,
+    backoff: Duration,
     /// Whether the one who asks for updates knows.
-    pub(crate) told: bool,
+    pub(crate) is_reported: bool,
 }
 
 /// Which form of `reconnect` the host takes.
@@ -46,9 +46,9 @@ pub(crate) enum ReconnectForm {
 impl ReconnectForm {
     /// The form to try with a host that agreed on a version. Any host of 1.x
     /// agrees on this one, so it may still have to be taken back.
-    pub(crate) fn of(version: &str) -> Self {
+    pub(crate) fn for_version(version: &str) -> Self {
         match Version::parse(version) {
-            Some(version) if version >= CHANNEL_CURSORS => ReconnectForm::Channels,
+            Some(version) if version >= CHANNEL_CURSORS_VERSION => ReconnectForm::Channels,
             _ => ReconnectForm::Connection,
         }
     }
@@ -56,20 +56,20 @@ impl ReconnectForm {
 
 impl Client {
     /// The connection is lost.
-    pub(crate) fn lose(&mut self, error: TransportError) {
+    pub(crate) fn begin_outage(&mut self, error: TransportError) {
         // Nobody waits for it any more, and its number may come again.
-        self.answer = None;
+        self.pending_response = None;
         self.outage = Some(Outage {
             error,
-            until: Instant::now() + self.hello.patience,
-            pause: FIRST_PAUSE,
-            told: false,
+            deadline: Instant::now() + self.options.reconnect_timeout,
+            backoff: INITIAL_BACKOFF,
+            is_reported: false,
         });
     }
 
     /// Comes back if the connection was lost, and catches up: what was missed
     /// is put aside as updates.
-    pub(crate) async fn resume(&mut self) -> Result<(), ClientError> {
+    pub(crate) async fn ensure_connected(&mut self) -> Result<(), ClientError> {
         while self.outage.is_some() {
             let tried = self.catch_up().await;
             let Some(outage) = &mut self.outage else {
@@ -77,14 +77,16 @@ impl Client {
             };
             match tried {
                 Ok(()) => {
-                    if outage.told {
-                        self.aside.push_front(Update::Back);
+                    if outage.is_reported {
+                        self.buffered.push_front(ClientUpdate::Reconnected);
                     }
                     self.outage = None;
                 }
-                Err(ClientError::Transport(_)) if Instant::now() + outage.pause < outage.until => {
-                    let pause = outage.pause;
-                    outage.pause = (pause * 2).min(LONGEST_PAUSE);
+                Err(ClientError::Transport(_))
+                    if Instant::now() + outage.backoff < outage.deadline =>
+                {
+                    let pause = outage.backoff;
+                    outage.backoff = (pause * 2).min(MAX_BACKOFF);
                     tokio::time::sleep(pause).await;
                 }
                 Err(ClientError::Transport(again)) => {
@@ -98,73 +100,76 @@ impl Client {
     }
 
     async fn catch_up(&mut self) -> Result<(), ClientError> {
-        let open;
-        match self.reconnect().await {
+        let unconfirmed;
+        match self.open_and_reconnect().await {
             Ok(ReconnectResponse::Channels(result)) => {
-                self.recover(result.channels);
-                return self.send_again().await;
+                self.apply_recoveries(result.channels);
+                return self.resend_unconfirmed().await;
             }
             Ok(ReconnectResponse::Connection(ReconnectResult::Replay(replay))) => {
                 for envelope in replay.actions {
-                    let update = self.follow(envelope);
-                    self.aside.push_back(update);
+                    let update = self.apply_envelope(envelope);
+                    self.buffered.push_back(update);
                 }
                 for gone in replay.missing {
                     self.mirror.remove(&gone);
                 }
-                return self.send_again().await;
+                return self.resend_unconfirmed().await;
             }
             Ok(ReconnectResponse::Connection(ReconnectResult::Snapshot(result))) => {
-                open = self.give_up();
+                unconfirmed = self.clear_mirror();
                 // The host may not know the numbers that were seen so far.
-                self.seen = ServerSeq(0);
+                self.last_seen_seq = ServerSeq(0);
                 for snapshot in result.snapshots {
-                    self.start(snapshot);
+                    self.install_snapshot(snapshot);
                 }
             }
             // The host does not know us any more: start over (HSK-22).
             Err(ClientError::Refused(_)) => {
                 let subscriptions = self.mirror.keys().cloned().collect();
-                open = self.give_up();
+                unconfirmed = self.clear_mirror();
                 self.initialize(subscriptions).await?;
             }
             Err(error) => return Err(error),
         }
         // What was put aside is part of where the channels are now.
-        self.aside.clear();
+        self.buffered.clear();
         let channels = self.mirror.keys().cloned().collect();
-        self.aside.push_back(Update::Caught { channels, open });
+        self.buffered.push_back(ClientUpdate::Resynced {
+            channels,
+            unconfirmed,
+        });
         Ok(())
     }
 
     /// Connects, and asks for what was missed. A host that can't read cursors is
     /// asked without them on another connection: it may have taken the first
     /// question for something else.
-    async fn reconnect(&mut self) -> Result<ReconnectResponse, ClientError> {
+    async fn open_and_reconnect(&mut self) -> Result<ReconnectResponse, ClientError> {
         loop {
-            self.transport = Transport::connect(&self.address).await?;
-            self.answer = None;
-            let answered = self.ask(self.reconnect_request()).await;
+            self.transport = HostTransport::connect(&self.address).await?;
+            self.pending_response = None;
+            let answered = self.send_request(self.reconnect_request()).await;
             let understood = match &answered {
                 Ok(ReconnectResponse::Channels(_)) => true,
                 Ok(ReconnectResponse::Connection(_)) | Err(ClientError::Decode(_)) => false,
                 Err(ClientError::Refused(error)) => error.code != ErrorCode::InvalidParams,
                 Err(_) => true,
             };
-            if understood || self.form == ReconnectForm::Connection {
+            if understood || self.reconnect_form == ReconnectForm::Connection {
                 return answered;
             }
-            self.form = ReconnectForm::Connection;
+            self.reconnect_form = ReconnectForm::Connection;
         }
     }
 
     fn reconnect_request(&self) -> ReconnectRequest {
-        let client_id = self.hello.client_id.clone();
-        match self.form {
+        let client_id = self.options.client_id.clone();
+        match self.reconnect_form {
             ReconnectForm::Connection => ReconnectRequest::Connection(ReconnectParams {
                 channel: RootChannel,
                 client_id,
-                last_seen_server_seq: self.seen,
+                last_seen_server_seq: self.last_seen_seq,
                 subscriptions: self.mirror.keys().cloned().collect(),
                 meta: None,
             }),
@@ -185,11 +190,11 @@ impl Client {
     }
 
     /// Takes up each channel on its own; those without an outcome are let go.
-    fn recover(&mut self, outcomes: Vec<ChannelRecovery>) {
+    fn apply_recoveries(&mut self, outcomes: Vec<ChannelRecovery>) {
         let mut before = std::mem::take(&mut self.mirror);
         let mut missed = Vec::new();
         let mut channels = Vec::new();
-        let mut open = Vec::new();
+        let mut unconfirmed = Vec::new();
         for outcome in outcomes {
             match outcome {
                 ChannelRecovery::Replay(replay) => {
@@ -200,59 +205,62 @@ impl Client {
                 }
                 ChannelRecovery::Snapshot(recovery) => {
                     let followed = before.remove(&recovery.channel);
-                    open.extend(followed.iter().flat_map(|followed| {
-                        let pending = followed.ahead.pending();
+                    unconfirmed.extend(followed.iter().flat_map(|followed| {
+                        let pending = followed.optimistic.pending();
                         pending.map(|pending| (recovery.channel.clone(), pending.clone()))
                     }));
                     channels.push(recovery.channel);
-                    self.start(recovery.snapshot);
+                    self.install_snapshot(recovery.snapshot);
                 }
                 // Like a channel without an outcome, it is left behind.
                 ChannelRecovery::Missing(_) => {}
             }
         }
         // What was put aside of a channel is part of its snapshot, or of the past.
-        self.aside.retain(|update| match update {
-            Update::Action(envelope) => !channels.contains(&envelope.channel),
+        self.buffered.retain(|update| match update {
+            ClientUpdate::Action(envelope) => !channels.contains(&envelope.channel),
             _ => true,
         });
         // Channels follow from each other, so their actions are told in one order.
         missed.sort_by_key(|envelope| envelope.server_seq);
         for envelope in missed {
-            let update = self.follow(envelope);
-            self.aside.push_back(update);
+            let update = self.apply_envelope(envelope);
+            self.buffered.push_back(update);
         }
         // Numbers that the host does not know are in no cursor any more.
         let cursors = self.mirror.values().map(|followed| followed.cursor);
-        self.seen = cursors.max().unwrap_or_default();
+        self.last_seen_seq = cursors.max().unwrap_or_default();
         if !(before.is_empty() && channels.is_empty()) {
-            open.sort_by_key(|(_, pending): &(Uri, Pending)| pending.client_seq.0);
-            self.aside.push_back(Update::Caught { channels, open });
+            unconfirmed.sort_by_key(|(_, pending): &(Uri, PendingAction)| pending.client_seq.0);
+            self.buffered.push_back(ClientUpdate::Resynced {
+                channels,
+                unconfirmed,
+            });
         }
     }
 
     /// What the host has not spoken of after a replay, it has not heard.
-    async fn send_again(&mut self) -> Result<(), ClientError> {
-        for (channel, pending) in self.open() {
-            self.send(&channel, pending.client_seq, pending.action)
+    async fn resend_unconfirmed(&mut self) -> Result<(), ClientError> {
+        for (channel, pending) in self.unconfirmed_actions() {
+            self.send_dispatch(&channel, pending.client_seq, pending.action)
                 .await?;
         }
         Ok(())
     }
 
     /// Lets go of all channels. What was open in them is given back.
-    fn give_up(&mut self) -> Vec<(Uri, Pending)> {
-        let open = self.open();
+    fn clear_mirror(&mut self) -> Vec<(Uri, PendingAction)> {
+        let open = self.unconfirmed_actions();
         self.mirror.clear();
         open
     }
 
     /// What we did that the host has not spoken of, in the order we did it.
-    fn open(&self) -> Vec<(Uri, Pending)> {
+    fn unconfirmed_actions(&self) -> Vec<(Uri, PendingAction)> {
         let channels = self.mirror.iter();
         let mut open: Vec<_> = channels
             .flat_map(|(channel, followed)| {
-                let pending = followed.ahead.pending();
+                let pending = followed.optimistic.pending();
                 pending.map(|pending| (channel.clone(), pending.clone()))
             })
             .collect();

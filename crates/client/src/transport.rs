@@ -17,16 +17,16 @@ use tokio_util::codec::{FramedRead, FramedWrite, LinesCodec, LinesCodecError};
 
 /// Where a host is.
 #[derive(Clone, PartialEq, Eq)]
-pub enum Address {
+pub enum HostAddress {
     /// A WebSocket.
-    Web {
+    WebSocket {
         /// Its `ws://` address.
         url: String,
         /// What lets a client in.
         token: Option<String>,
     },
     /// A Unix socket.
-    Socket(PathBuf),
+    UnixSocket(PathBuf),
     /// Wherever this file says, which a host writes when it begins. Read each
     /// time, so a host that begins again elsewhere is found.
     ReadyFile(PathBuf),
@@ -34,7 +34,7 @@ pub enum Address {
 
 /// What a host says about itself once it listens.
 #[derive(Clone, Deserialize)]
-pub struct Ready {
+pub struct ReadyFile {
     /// Its `ws://` or `wss://` address, if it has one.
     pub url: Option<String>,
     /// Its Unix socket, if it has one.
@@ -47,32 +47,32 @@ pub struct Ready {
     pub version: String,
 }
 
-impl Ready {
+impl ReadyFile {
     /// Reads what a host wrote.
     pub fn read(path: &Path) -> Result<Self, TransportError> {
         let text = std::fs::read_to_string(path)?;
-        serde_json::from_str(&text).map_err(|_| TransportError::NotReady)
+        serde_json::from_str(&text).map_err(|_| TransportError::InvalidReadyFile)
     }
 
     /// The best way to the host.
-    pub fn address(&self) -> Result<Address, TransportError> {
+    pub fn address(&self) -> Result<HostAddress, TransportError> {
         if let Some(socket) = &self.socket {
-            return Ok(Address::Socket(socket.clone()));
+            return Ok(HostAddress::UnixSocket(socket.clone()));
         }
         match &self.url {
-            Some(url) if url.starts_with("ws://") => Ok(Address::Web {
+            Some(url) if url.starts_with("ws://") => Ok(HostAddress::WebSocket {
                 url: url.clone(),
                 token: Some(self.token.clone()),
             }),
-            _ => Err(TransportError::NoWay { pid: self.pid }),
+            _ => Err(TransportError::NoUsableAddress { pid: self.pid }),
         }
     }
 }
 
 /// Shows everything but what lets one in.
-impl std::fmt::Debug for Ready {
+impl std::fmt::Debug for ReadyFile {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Ready")
+        f.debug_struct("ReadyFile")
             .field("url", &self.url)
             .field("socket", &self.socket)
             .field("pid", &self.pid)
@@ -81,12 +81,12 @@ impl std::fmt::Debug for Ready {
 }
 
 /// Shows where, not what lets one in.
-impl std::fmt::Debug for Address {
+impl std::fmt::Debug for HostAddress {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Address::Web { url, .. } => write!(f, "Web({url})"),
-            Address::Socket(path) => write!(f, "Socket({})", path.display()),
-            Address::ReadyFile(path) => write!(f, "ReadyFile({})", path.display()),
+            HostAddress::WebSocket { url, .. } => write!(f, "Web({url})"),
+            HostAddress::UnixSocket(path) => write!(f, "Socket({})", path.display()),
+            HostAddress::ReadyFile(path) => write!(f, "ReadyFile({})", path.display()),
         }
     }
 }
@@ -96,28 +96,28 @@ impl std::fmt::Debug for Address {
 pub enum TransportError {
     /// The WebSocket failed.
     #[error(transparent)]
-    Web(Box<tungstenite::Error>),
+    WebSocket(Box<tungstenite::Error>),
     /// The Unix socket failed.
     #[error(transparent)]
-    Socket(#[from] io::Error),
+    UnixSocket(#[from] io::Error),
     /// The host sent a line that is too long.
     #[error("the host sent a line of more than {} bytes", Limits::STATE.bytes)]
-    Line,
+    LineTooLong,
     /// The file of a host has something else in it.
     #[error("the file that says where the host is can't be read")]
-    NotReady,
+    InvalidReadyFile,
     /// A client of this kind has no way to the host.
     #[error(
         "the host (process {pid}) speaks TLS only, or to one client on standard input: \
          give it a `--socket` for commands on this machine"
     )]
-    NoWay {
+    NoUsableAddress {
         /// The host.
         pid: u32,
     },
     /// The token can't be sent.
     #[error("the token has characters that can't be sent")]
-    Token,
+    InvalidToken,
     /// The host is gone.
     #[error("the host closed the connection{}", reason.as_deref().map(|why| format!(": {why}")).unwrap_or_default())]
     Closed {
@@ -132,7 +132,7 @@ impl From<tungstenite::Error> for TransportError {
             tungstenite::Error::ConnectionClosed | tungstenite::Error::AlreadyClosed => {
                 TransportError::Closed { reason: None }
             }
-            other => TransportError::Web(Box::new(other)),
+            other => TransportError::WebSocket(Box::new(other)),
         }
     }
 }
@@ -140,38 +140,38 @@ impl From<tungstenite::Error> for TransportError {
 impl From<LinesCodecError> for TransportError {
     fn from(error: LinesCodecError) -> Self {
         match error {
-            LinesCodecError::MaxLineLengthExceeded => TransportError::Line,
-            LinesCodecError::Io(error) => TransportError::Socket(error),
+            LinesCodecError::MaxLineLengthExceeded => TransportError::LineTooLong,
+            LinesCodecError::Io(error) => TransportError::UnixSocket(error),
         }
     }
 }
 
 /// A connection that whole messages go over.
-pub(crate) enum Transport {
-    Web(Box<WebSocketStream<MaybeTlsStream<TcpStream>>>),
+pub(crate) enum HostTransport {
+    WebSocket(Box<WebSocketStream<MaybeTlsStream<TcpStream>>>),
     Lines {
         reader: FramedRead<OwnedReadHalf, LinesCodec>,
         writer: FramedWrite<OwnedWriteHalf, LinesCodec>,
     },
 }
 
-impl Transport {
-    pub(crate) async fn connect(address: &Address) -> Result<Self, TransportError> {
+impl HostTransport {
+    pub(crate) async fn connect(address: &HostAddress) -> Result<Self, TransportError> {
         let found;
         let address = match address {
-            Address::ReadyFile(path) => {
-                found = Ready::read(path)?.address()?;
+            HostAddress::ReadyFile(path) => {
+                found = ReadyFile::read(path)?.address()?;
                 &found
             }
             address => address,
         };
         match address {
-            Address::ReadyFile(_) => Err(TransportError::NotReady),
-            Address::Web { url, token } => {
+            HostAddress::ReadyFile(_) => Err(TransportError::InvalidReadyFile),
+            HostAddress::WebSocket { url, token } => {
                 let mut request = url.as_str().into_client_request()?;
                 if let Some(token) = token {
                     let mut value = HeaderValue::try_from(format!("Bearer {token}"))
-                        .map_err(|_| TransportError::Token)?;
+                        .map_err(|_| TransportError::InvalidToken)?;
                     value.set_sensitive(true);
                     request.headers_mut().insert("Authorization", value);
                 }
@@ -181,12 +181,12 @@ impl Transport {
                 let connecting =
                     tokio_tungstenite::connect_async_with_config(request, Some(config), true);
                 let (socket, _) = connecting.await?;
-                Ok(Transport::Web(Box::new(socket)))
+                Ok(HostTransport::WebSocket(Box::new(socket)))
             }
-            Address::Socket(path) => {
+            HostAddress::UnixSocket(path) => {
                 let (reader, writer) = UnixStream::connect(path).await?.into_split();
                 let codec = || LinesCodec::new_with_max_length(Limits::STATE.bytes);
-                Ok(Transport::Lines {
+                Ok(HostTransport::Lines {
                     reader: FramedRead::new(reader, codec()),
                     writer: FramedWrite::new(writer, codec()),
                 })
@@ -196,20 +196,20 @@ impl Transport {
 
     pub(crate) async fn send(&mut self, text: String) -> Result<(), TransportError> {
         match self {
-            Transport::Web(socket) => Ok(socket.send(Message::text(text)).await?),
-            Transport::Lines { writer, .. } => Ok(writer.send(text).await?),
+            HostTransport::WebSocket(socket) => Ok(socket.send(Message::text(text)).await?),
+            HostTransport::Lines { writer, .. } => Ok(writer.send(text).await?),
         }
     }
 
     /// The next message. If waiting for it is given up, nothing is lost.
-    pub(crate) async fn next(&mut self) -> Result<String, TransportError> {
+    pub(crate) async fn next_message(&mut self) -> Result<String, TransportError> {
         let closed = |reason| TransportError::Closed { reason };
         match self {
-            Transport::Lines { reader, .. } => {
+            HostTransport::Lines { reader, .. } => {
                 let line = reader.next().await;
                 Ok(line.ok_or_else(|| closed(None))??)
             }
-            Transport::Web(socket) => loop {
+            HostTransport::WebSocket(socket) => loop {
                 match socket.next().await.ok_or_else(|| closed(None))?? {
                     Message::Text(text) => return Ok(text.as_str().to_owned()),
                     Message::Close(frame) => {

@@ -19,11 +19,11 @@ use agenthost_protocol::resource::ResourceReadResult;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::Object;
 
-pub use event::{AdoptedTurn, AgentEvent, ForbiddenValue, SlashCommand, Worker};
+pub use event::{AgentEvent, ForbiddenValue, ImportedTurn, SlashCommand, WorkerChat};
 
-use crate::customizing::Prepared;
-use crate::terminals::TerminalCommand;
-use crate::tool_servers::ServerTool;
+use crate::customizing::PreparedTurn;
+use crate::terminals::PtyCommand;
+use crate::tool_servers::McpTool;
 
 /// What the host asks of an agent.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,7 +40,7 @@ pub enum AgentCommand {
     },
     /// The next message of a turn refers to what is elsewhere: on another
     /// channel, or with the client that sent it.
-    Attached {
+    AddAttachment {
         /// The chat of the message.
         chat: Uri,
         /// Its turn.
@@ -48,7 +48,7 @@ pub enum AgentCommand {
         /// What it refers to.
         resource: Uri,
         /// What is there.
-        content: Attached,
+        content: AttachmentContent,
     },
     /// Answer a message.
     Prompt {
@@ -60,9 +60,9 @@ pub enum AgentCommand {
         message: Arc<Message>,
         /// The turns before it, for an agent that was not there; of a long
         /// chat, the last ones.
-        before: List<Turn>,
+        history: List<Turn>,
         /// What customizations have to add.
-        prepared: Prepared,
+        prepared: PreparedTurn,
     },
     /// Go on with a turn that failed.
     Resume {
@@ -79,7 +79,7 @@ pub enum AgentCommand {
         turn: TurnId,
     },
     /// Somebody decided about a tool call.
-    Decide {
+    DecideToolCall {
         /// The chat.
         chat: Uri,
         /// The turn.
@@ -87,10 +87,10 @@ pub enum AgentCommand {
         /// The call.
         call: ToolCallId,
         /// What was decided.
-        decision: Decision,
+        decision: ToolCallDecision,
     },
     /// Somebody answered a question.
-    Answer {
+    AnswerInput {
         /// The chat.
         chat: Uri,
         /// The turn.
@@ -115,7 +115,7 @@ pub enum AgentCommand {
         chat: Uri,
     },
     /// A client has carried out a tool call.
-    ToolCompleted {
+    CompleteToolCall {
         /// The chat.
         chat: Uri,
         /// The turn.
@@ -126,24 +126,24 @@ pub enum AgentCommand {
         result: Box<ToolCallResult>,
     },
     /// The session is configured otherwise now.
-    Configure {
+    SetConfig {
         /// All values.
         values: Object,
     },
     /// The session may use other directories now.
-    Directories {
+    SetDirectories {
         /// All of them, the primary one first.
         directories: Vec<Uri>,
     },
     /// The tools that clients offer to the session; all of them.
-    ClientTools {
+    SetClientTools {
         /// The tools.
         tools: Vec<ClientTool>,
     },
     /// The agent really calls a tool of a client: the call is the host's from
     /// now on, and its client completes it. What the agent itself tells of it is
     /// not needed any more, also if it tells of it only now.
-    ClientToolCalled {
+    HandOverToolCall {
         /// The chat.
         chat: Uri,
         /// The turn.
@@ -176,20 +176,30 @@ pub enum AgentCommand {
         /// The terminal.
         terminal: Uri,
         /// What.
-        command: TerminalCommand,
+        command: PtyCommand,
+    },
+    /// Complete the call of a command and let the command run on, until it ends
+    /// or the chat is closed.
+    ContinueInBackground {
+        /// The chat that the terminal is for.
+        chat: Uri,
+        /// The terminal that the command runs in.
+        terminal: Uri,
+        /// The end of its output so far.
+        output: String,
     },
     /// Forget the turns of a chat after this one; `None`: all of them.
     Rewind {
         /// The chat.
         chat: Uri,
         /// The last turn to remember.
-        last: Option<TurnId>,
+        last_turn: Option<TurnId>,
     },
     /// Tools of servers that it can use: all of them. It gets them in other
     /// ways; this is to know them again.
-    ServerTools {
+    SetMcpTools {
         /// The tools.
-        tools: Vec<ServerTool>,
+        tools: Vec<McpTool>,
     },
     /// Stop working for the session.
     Close,
@@ -202,21 +212,22 @@ impl AgentCommand {
             AgentCommand::Prompt { chat, .. }
             | AgentCommand::Resume { chat, .. }
             | AgentCommand::Cancel { chat, .. }
-            | AgentCommand::Decide { chat, .. }
-            | AgentCommand::Answer { chat, .. }
+            | AgentCommand::DecideToolCall { chat, .. }
+            | AgentCommand::AnswerInput { chat, .. }
             | AgentCommand::OpenChat { chat, .. }
             | AgentCommand::CloseChat { chat }
-            | AgentCommand::ToolCompleted { chat, .. }
-            | AgentCommand::ClientToolCalled { chat, .. }
+            | AgentCommand::CompleteToolCall { chat, .. }
+            | AgentCommand::HandOverToolCall { chat, .. }
             | AgentCommand::Steer { chat, .. }
-            | AgentCommand::Attached { chat, .. }
+            | AgentCommand::AddAttachment { chat, .. }
             | AgentCommand::UseTerminal { chat, .. }
+            | AgentCommand::ContinueInBackground { chat, .. }
             | AgentCommand::Rewind { chat, .. } => Some(chat),
             AgentCommand::Open { .. }
-            | AgentCommand::Configure { .. }
-            | AgentCommand::Directories { .. }
-            | AgentCommand::ClientTools { .. }
-            | AgentCommand::ServerTools { .. }
+            | AgentCommand::SetConfig { .. }
+            | AgentCommand::SetDirectories { .. }
+            | AgentCommand::SetClientTools { .. }
+            | AgentCommand::SetMcpTools { .. }
             | AgentCommand::Close => None,
         }
     }
@@ -227,13 +238,13 @@ pub type AgentNotes = BTreeMap<Uri, String>;
 
 /// What a message refers to.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Attached {
+pub enum AttachmentContent {
     /// What was said in a chat.
     Turns(List<Turn>),
     /// What was noted about files.
     Annotations(List<Annotation>),
     /// What the client had there. It is not to be trusted (SEC-7).
-    Content(Arc<ResourceReadResult>),
+    Resource(Arc<ResourceReadResult>),
     /// It could not be read; why not, in words.
     Unreadable(String),
 }
@@ -254,14 +265,14 @@ pub struct ClientTool {
 #[derive(Debug, Clone, PartialEq)]
 pub enum ChatContext {
     /// Its own turns: it is a copy, or comes from elsewhere.
-    Own {
+    History {
         /// The turns.
         turns: List<Turn>,
         /// The chat that it is a copy of, if it has all that was said there.
         copy_of: Option<Uri>,
     },
     /// What was said in the chat beside it, which nobody gets to see here.
-    Beside {
+    SideChat {
         /// Turns that are over.
         turns: List<Turn>,
         /// The one that was running, as far as it had got.
@@ -273,7 +284,7 @@ pub enum ChatContext {
 
 /// What was decided about a tool call.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Decision {
+pub enum ToolCallDecision {
     /// It may run.
     Approved {
         /// The option that was picked.

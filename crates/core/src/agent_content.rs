@@ -34,28 +34,28 @@ pub(crate) fn clean_event(event: &mut AgentEvent) {
         AgentEvent::Chat { action, .. } => clean_action(action),
         AgentEvent::Opened { tools } => clean_tools(tools),
         AgentEvent::WorkerOpened(worker) => clean_label(&mut worker.title),
-        AgentEvent::Commands { commands } => clean_commands(commands),
-        AgentEvent::Configurable { schema, .. } => clean_schema(schema),
+        AgentEvent::SlashCommandsChanged { commands } => clean_commands(commands),
+        AgentEvent::ConfigSchemaChanged { schema, .. } => clean_schema(schema),
         AgentEvent::TerminalOpened { state, .. } => clean_label(&mut state.title),
         AgentEvent::Terminal { action, .. } => {
             if let TerminalAction::TitleChanged(change) = &mut **action {
                 clean_label(&mut change.title);
             }
         }
-        AgentEvent::Adopted { turns, .. } => {
+        AgentEvent::HistoryImported { turns, .. } => {
             let actions = turns.iter_mut().flat_map(|turn| &mut turn.actions);
             actions.for_each(clean_action);
         }
         // The title of a session is cleaned where its first line is taken.
-        AgentEvent::Titled { .. }
+        AgentEvent::TitleSuggested { .. }
         | AgentEvent::Stopped { .. }
-        | AgentEvent::Steered { .. }
-        | AgentEvent::TurnBegun { .. }
+        | AgentEvent::SteeringAccepted { .. }
+        | AgentEvent::TurnStarted { .. }
         | AgentEvent::TurnEnded { .. }
         | AgentEvent::WorkerClosed { .. }
-        | AgentEvent::Noted { .. }
-        | AgentEvent::Forbids { .. }
-        | AgentEvent::SignInNeeded => {}
+        | AgentEvent::NoteChanged { .. }
+        | AgentEvent::ForbiddenValuesChanged { .. }
+        | AgentEvent::AuthRequired => {}
     }
 }
 
@@ -77,7 +77,7 @@ pub fn clean_action(action: &mut ChatAction) {
             if let Some(ToolInput::Referenced(input)) = &ready.tool_input
                 && !is_link(&input.uri)
             {
-                ready.tool_input = Some(ToolInput::Inline(as_text(input)));
+                ready.tool_input = Some(ToolInput::Inline(format_blocked_link(input)));
             }
         }
         ChatAction::ToolCallContentChanged(change) => clean_blocks(&mut change.content),
@@ -148,7 +148,7 @@ fn clean_question(question: &mut ToolCallQuestion) {
         }
     }
     if let Some(edits) = &mut question.edits {
-        edits.items.retain(is_shown);
+        edits.items.retain(is_edit_openable);
     }
 }
 
@@ -156,13 +156,15 @@ fn clean_blocks(blocks: &mut Vec<ToolResultContent>) {
     for block in blocks {
         match block {
             ToolResultContent::Resource(content) if !is_link(&content.uri) => {
-                let text = as_text(content);
+                let text = format_blocked_link(content);
                 *block = ToolResultContent::Text(ToolResultText { text });
             }
-            ToolResultContent::FileEdit(edit) if !is_shown(edit) => {
+            ToolResultContent::FileEdit(edit) if !is_edit_openable(edit) => {
                 let sides = [&edit.before, &edit.after];
                 let side = sides.into_iter().flatten().next();
-                let text = side.map(|side| as_text(&side.content)).unwrap_or_default();
+                let text = side
+                    .map(|side| format_blocked_link(&side.content))
+                    .unwrap_or_default();
                 *block = ToolResultContent::Text(ToolResultText { text });
             }
             ToolResultContent::Terminal(terminal) => clean_label(&mut terminal.title),
@@ -184,7 +186,7 @@ fn clean_part(part: &mut Arc<ResponsePart>) {
     match &**part {
         ResponsePart::ContentRef(content) if !is_link(&content.uri) => {
             let notice = SystemNotificationPart {
-                content: as_text(content).into(),
+                content: format_blocked_link(content).into(),
                 meta: None,
             };
             *part = Arc::new(ResponsePart::SystemNotification(notice));
@@ -239,14 +241,14 @@ fn clean_choices(choices: &mut [agenthost_protocol::chat::Choice]) {
 }
 
 /// Whether clients may load all that an edit refers to.
-fn is_shown(edit: &FileEdit) -> bool {
+fn is_edit_openable(edit: &FileEdit) -> bool {
     let sides = [&edit.before, &edit.after];
     let mut sides = sides.into_iter().flatten();
     sides.all(|side| is_link(&side.uri) && is_link(&side.content.uri))
 }
 
 /// Returns an address that clients must not open, to be read by a person.
-fn as_text(content: &ContentRef) -> String {
+fn format_blocked_link(content: &ContentRef) -> String {
     /// How much of an address is shown; `data:` has the content in it.
     const MAX_SHOWN_CHARS: usize = 200;
     let mut text: String = content.uri.as_str().chars().take(MAX_SHOWN_CHARS).collect();

@@ -20,14 +20,14 @@ use crate::effect::{Effect, Effects};
 use crate::env::Env;
 use crate::host::Host;
 use crate::links::is_web_page;
-use crate::permissions::{self, Verdict};
+use crate::permissions::{self, PermissionVerdict};
 use crate::waiting;
 
 /// Most commands that an agent can make known.
-const COMMANDS: usize = 500;
+const MAX_SLASH_COMMANDS: usize = 500;
 
 impl Host {
-    pub(crate) fn agent_event(
+    pub(crate) fn handle_agent_event(
         &mut self,
         env: &Env,
         session: &Uri,
@@ -35,7 +35,7 @@ impl Host {
         out: &mut Effects,
     ) {
         clean_event(&mut event);
-        let Some(event) = self.keep_for_survey(env, session, event, out) else {
+        let Some(event) = self.hold_for_survey(env, session, event, out) else {
             return;
         };
         match event {
@@ -50,26 +50,26 @@ impl Host {
                 if !tools.is_empty() {
                     let changed = ServerToolsChanged { tools };
                     self.originate(session, SessionAction::ServerToolsChanged(changed), out);
-                    self.rename_client_tools(session, out);
+                    self.resend_client_tools(session, out);
                 }
                 self.sync_session(session, out);
                 if created {
                     self.begin_early_turns(env, session, out);
                 }
             }
-            AgentEvent::Stopped { error } => self.agent_stopped(env, session, error, out),
+            AgentEvent::Stopped { error } => self.handle_agent_stopped(env, session, error, out),
             // An agent has no business in the chats of others.
             AgentEvent::Chat { chat, .. }
-            | AgentEvent::Steered { chat, .. }
-            | AgentEvent::TurnBegun { chat, .. }
+            | AgentEvent::SteeringAccepted { chat, .. }
+            | AgentEvent::TurnStarted { chat, .. }
             | AgentEvent::TurnEnded { chat, .. }
-            | AgentEvent::Titled { chat, .. }
-            | AgentEvent::Noted { chat, .. }
-            | AgentEvent::Adopted { chat, .. }
+            | AgentEvent::TitleSuggested { chat, .. }
+            | AgentEvent::NoteChanged { chat, .. }
+            | AgentEvent::HistoryImported { chat, .. }
             | AgentEvent::WorkerClosed { chat }
-                if self.owner(&chat) != Some(session) => {}
-            AgentEvent::Chat { chat, action } => self.agent_acts(env, &chat, *action, out),
-            AgentEvent::Steered { chat, id } => {
+                if self.session_of(&chat) != Some(session) => {}
+            AgentEvent::Chat { chat, action } => self.handle_agent_action(env, &chat, *action, out),
+            AgentEvent::SteeringAccepted { chat, id } => {
                 let waiting = self
                     .chat(&chat)
                     .and_then(|chat| chat.steering_message.as_ref());
@@ -80,26 +80,36 @@ impl Host {
                     self.originate(&chat, removed, out);
                 }
             }
-            AgentEvent::TurnBegun {
+            AgentEvent::TurnStarted {
                 chat,
                 turn,
                 message,
-            } => self.begin_turn(&chat, turn, message, env, out),
+            } => self.begin_agent_turn(&chat, turn, message, env, out),
             // Its call would be one that the host makes itself.
-            AgentEvent::WorkerOpened(worker) if self.runs_command(&worker.parent) => {}
+            AgentEvent::WorkerOpened(worker) if self.runs_command_turn(&worker.parent) => {}
             AgentEvent::WorkerOpened(worker) => self.open_worker(env, session, *worker, out),
             AgentEvent::WorkerClosed { chat } => self.close_worker(env, &chat, out),
-            AgentEvent::Commands { commands } => self.learn_commands(session, commands),
-            AgentEvent::Noted { chat, note } => self.note(session, &chat, note.as_deref(), out),
-            AgentEvent::Adopted { chat, turns } => self.adopt(env, &chat, turns, out),
-            AgentEvent::Titled { chat, title } => self.rename(session, &chat, &title, out),
-            AgentEvent::Configurable { schema, values } => {
-                self.learn_configuration(session, *schema, values, out);
+            AgentEvent::SlashCommandsChanged { commands } => {
+                self.set_slash_commands(session, commands)
             }
-            AgentEvent::Forbids { values } => self.learn_forbidden(session, values, out),
-            AgentEvent::SignInNeeded => self.need_token(session, out),
+            AgentEvent::NoteChanged { chat, note } => {
+                self.set_agent_note(session, &chat, note.as_deref(), out)
+            }
+            AgentEvent::HistoryImported { chat, turns } => {
+                self.import_history(env, &chat, turns, out)
+            }
+            AgentEvent::TitleSuggested { chat, title } => {
+                self.apply_suggested_title(session, &chat, &title, out)
+            }
+            AgentEvent::ConfigSchemaChanged { schema, values } => {
+                self.update_config_schema(session, *schema, values, out);
+            }
+            AgentEvent::ForbiddenValuesChanged { values } => {
+                self.set_forbidden_values(session, values, out)
+            }
+            AgentEvent::AuthRequired => self.require_auth(session, out),
             AgentEvent::TurnEnded { chat, turn, error } => {
-                self.turn_ended(env, &chat, &turn, error, out);
+                self.handle_turn_ended(env, &chat, &turn, error, out);
             }
             AgentEvent::TerminalOpened {
                 terminal,
@@ -107,15 +117,15 @@ impl Host {
                 command,
             } => {
                 if !self.channels.contains_key(&terminal) && self.sessions.contains_key(session) {
-                    self.create(&terminal, Some(session), (*state).into(), out);
+                    self.create_channel(&terminal, Some(session), (*state).into(), out);
                     if let Some(line) = command {
-                        self.note_command(env, &terminal, line);
+                        self.record_command(env, &terminal, line);
                     }
                 }
             }
             AgentEvent::Terminal { terminal, action } => {
-                if self.owner(&terminal) == Some(session) {
-                    self.agent_terminal(env, &terminal, *action, out);
+                if self.session_of(&terminal) == Some(session) {
+                    self.apply_agent_terminal_action(env, &terminal, *action, out);
                 }
             }
         }
@@ -123,10 +133,16 @@ impl Host {
 
     /// A session that was being created has failed; one that was ready lost
     /// what was running, and opens its agent again when it is needed.
-    fn agent_stopped(&mut self, env: &Env, session: &Uri, error: ErrorInfo, out: &mut Effects) {
-        self.opened.remove(session);
+    fn handle_agent_stopped(
+        &mut self,
+        env: &Env,
+        session: &Uri,
+        error: ErrorInfo,
+        out: &mut Effects,
+    ) {
+        self.open_agents.remove(session);
         if self.is_creating(session) {
-            self.creation_failed(env, session, error, out);
+            self.fail_creation(env, session, error, out);
             return;
         }
         let chats = self.session(session).map(|session| session.chats.clone());
@@ -137,7 +153,7 @@ impl Host {
                 .and_then(|chat| chat.active_turn.as_ref());
             let turn = turn.map(|turn| turn.id.clone());
             // What the host runs itself goes on without the agent.
-            if let Some(turn) = turn.filter(|turn| !self.is_command(&chat.resource, turn)) {
+            if let Some(turn) = turn.filter(|turn| !self.is_command_turn(&chat.resource, turn)) {
                 let part = ErrorPart {
                     error: error.clone(),
                     resumable: None,
@@ -150,7 +166,7 @@ impl Host {
     }
 
     /// A session can't be made, and so can't what was said in it be answered.
-    pub(crate) fn creation_failed(
+    pub(crate) fn fail_creation(
         &mut self,
         env: &Env,
         session: &Uri,
@@ -166,9 +182,9 @@ impl Host {
     }
 
     /// Whether the host can do what an agent wants; if not, why.
-    fn makes_sense(&self, chat: &Uri, action: &ChatAction) -> Result<(), String> {
+    fn check_agent_action(&self, chat: &Uri, action: &ChatAction) -> Result<(), String> {
         let name = match action {
-            ChatAction::ResponsePart(added) if has_its_own_action(&added.part) => {
+            ChatAction::ResponsePart(added) if has_own_action(&added.part) => {
                 return Err("such a part is added by an action of its own".to_owned());
             }
             ChatAction::InputRequested(requested)
@@ -177,7 +193,7 @@ impl Host {
                 return Err("its URL is not one of a web page".to_owned());
             }
             ChatAction::BackgroundWorkSet(set) => {
-                let session = self.owner(chat);
+                let session = self.session_of(chat);
                 return session.map_or(Ok(()), |session| self.check_background(session, &set.work));
             }
             ChatAction::ResponsePart(added) => added.part.key(),
@@ -197,9 +213,9 @@ impl Host {
     }
 
     /// What can be completed at the beginning of a message.
-    fn learn_commands(&mut self, session: &Uri, mut commands: Vec<SlashCommand>) {
+    fn set_slash_commands(&mut self, session: &Uri, mut commands: Vec<SlashCommand>) {
         if self.sessions.contains_key(session) {
-            commands.truncate(COMMANDS);
+            commands.truncate(MAX_SLASH_COMMANDS);
             self.slash_commands.insert(session.clone(), commands);
         }
     }
@@ -211,30 +227,30 @@ impl Host {
 
     /// An agent may do what only the host may, and only in a turn that is
     /// still running: what comes late is dropped (TUR-16).
-    pub(crate) fn agent_action(
+    pub(crate) fn apply_agent_action(
         &mut self,
         env: &Env,
         chat: &Uri,
         mut action: ChatAction,
         out: &mut Effects,
     ) {
-        let agents = action.info().dispatcher == Dispatcher::Host
+        let is_agent_action = action.info().dispatcher == Dispatcher::Host
             || matches!(
                 action,
                 ChatAction::ToolCallComplete(_) | ChatAction::ToolCallContentChanged(_)
             );
         // How a turn ends, what of a chat is loaded and where it may go is the
         // host's business.
-        let host = matches!(
+        let is_host_action = matches!(
             action,
             ChatAction::TurnComplete(_)
                 | ChatAction::Error(_)
                 | ChatAction::TurnsLoaded(_)
                 | ChatAction::MovableChanged(_)
         );
-        let late = match (turn_of(&action), &action) {
+        let is_late = match (turn_of_action(&action), &action) {
             // The host runs some turns without the agent.
-            (Some(turn), _) => !self.is_running(chat, turn) || self.is_command(chat, turn),
+            (Some(turn), _) => !self.is_running(chat, turn) || self.is_command_turn(chat, turn),
             // It names no turn, but nothing is being done without one.
             (None, ChatAction::ActivityChanged(_)) => {
                 let state = self.chat(chat);
@@ -242,66 +258,68 @@ impl Host {
             }
             (None, _) => false,
         };
-        if !agents || host || late {
+        if !is_agent_action || is_host_action || is_late {
             return;
         }
-        if let Err(reason) = self.makes_sense(chat, &action) {
-            out.push(Effect::Discarded {
+        if let Err(reason) = self.check_agent_action(chat, &action) {
+            out.push(Effect::ReportDiscarded {
                 channel: chat.clone(),
                 action: action.info().name,
                 reason,
             });
             return;
         }
-        self.keep_workers(chat, &mut action);
-        if let Err(limit) = self.check_response(chat, &action) {
+        self.preserve_worker_links(chat, &mut action);
+        if let Err(limit) = self.check_response_size(chat, &action) {
             let turn = self.chat(chat).and_then(|chat| chat.active_turn.as_ref());
             if let Some(turn) = turn.map(|turn| turn.id.clone()) {
                 self.end_oversized_turn(env, chat, turn, &limit, out);
             }
             return;
         }
-        let mut verdict = Verdict::Ask;
+        let mut verdict = PermissionVerdict::Ask;
         if let ChatAction::ToolCallReady(ready) = &mut action {
-            verdict = self.verdict(chat, ready);
+            verdict = self.permission_verdict(chat, ready);
             match verdict {
-                Verdict::Ask | Verdict::Deny => permissions::offer_session_option(ready),
-                Verdict::Allow => ready.confirmed = Some(ConfirmationReason::Setting),
+                PermissionVerdict::Ask | PermissionVerdict::Deny => {
+                    permissions::add_session_option(ready)
+                }
+                PermissionVerdict::Allow => ready.confirmed = Some(ConfirmationReason::Setting),
             }
         }
         if let ChatAction::ToolCallComplete(complete) = &action {
-            self.completed_by_agent(chat, &complete.target);
+            self.mark_call_answered(chat, &complete.target);
         }
-        let again = match &action {
+        let ready_target = match &action {
             ChatAction::ToolCallReady(ready) => Some(ready.target.clone()),
             _ => None,
         };
-        let used = match &action {
+        let usage_before = match &action {
             ChatAction::Usage(_) => Some(self.usage_of_turn(chat)),
             _ => None,
         };
-        let settles = matches!(action, ChatAction::BackgroundWorkRemoved(_));
-        let matters = waiting::matters(&action);
-        let stamped = matches!(
+        let ends_background_work = matches!(action, ChatAction::BackgroundWorkRemoved(_));
+        let affects_input = waiting::affects_input_needed(&action);
+        let may_orphan_calls = matches!(
             action,
             ChatAction::ToolCallStart(_) | ChatAction::ToolCallReady(_)
         );
         if self.originate(chat, Action::Chat(action), out) {
             self.sync_chat(chat, out);
-            if matters {
-                self.sync_waiting_of(chat, out);
+            if affects_input {
+                self.sync_input_needed_of(chat, out);
             }
-            if stamped {
-                self.fail_stray_calls(env, chat, out);
+            if may_orphan_calls {
+                self.fail_orphaned_calls(env, chat, out);
             }
-            if let Some(target) = again {
-                self.show_workers(chat, &target, out);
-                self.answer_by_settings(env, chat, target, verdict, out);
+            if let Some(target) = ready_target {
+                self.publish_worker_links(chat, &target, out);
+                self.apply_permission_verdict(env, chat, target, verdict, out);
             }
-            if let Some(before) = used {
-                self.count_usage(chat, before, out);
+            if let Some(before) = usage_before {
+                self.add_turn_usage(chat, before, out);
             }
-            if settles {
+            if ends_background_work {
                 self.end_workers(env, chat, out);
             }
         }
@@ -310,7 +328,7 @@ impl Host {
 
 /// Parts that change what a chat waits for are opened by actions that say so
 /// (PRT-5, TUR-8).
-fn has_its_own_action(part: &ResponsePart) -> bool {
+fn has_own_action(part: &ResponsePart) -> bool {
     match part {
         ResponsePart::ToolCall(_) | ResponsePart::InputRequest(_) | ResponsePart::Error(_) => true,
         ResponsePart::Markdown(_)
@@ -322,7 +340,7 @@ fn has_its_own_action(part: &ResponsePart) -> bool {
 }
 
 /// The turn that an action belongs to, if it belongs to one.
-fn turn_of(action: &ChatAction) -> Option<&TurnId> {
+fn turn_of_action(action: &ChatAction) -> Option<&TurnId> {
     match action {
         ChatAction::Delta(action) => Some(&action.turn_id),
         ChatAction::ResponsePart(action) => Some(&action.turn_id),

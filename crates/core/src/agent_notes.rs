@@ -7,18 +7,18 @@ use agenthost_protocol::session::{MetaChanged, SessionAction};
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::{Json, Object};
 
-use crate::agent::{AdoptedTurn, AgentNotes};
+use crate::agent::{AgentNotes, ImportedTurn};
 use crate::effect::Effects;
 use crate::env::Env;
 use crate::host::Host;
-use crate::turn_edits::without_edits;
+use crate::turn_edits::strip_edits;
 
 /// Where the notes are: in the `_meta` of their session, so they come and go
 /// with it, and a person can take up the agent's session elsewhere.
-const NOTES: &str = "agenthost.agentSessions";
+const AGENT_SESSIONS_META_KEY: &str = "agenthost.agentSessions";
 
 /// The longest note, in bytes.
-const LONGEST: usize = 1024;
+const MAX_NOTE_BYTES: usize = 1024;
 
 impl Host {
     /// What the agent of a session noted about its chats.
@@ -26,18 +26,21 @@ impl Host {
         let Some(state) = self.session(session) else {
             return AgentNotes::new();
         };
-        let notes = state.meta.as_ref().and_then(|meta| meta.get(NOTES));
+        let notes = state
+            .meta
+            .as_ref()
+            .and_then(|meta| meta.get(AGENT_SESSIONS_META_KEY));
         let notes = notes.and_then(Json::as_object).into_iter().flatten();
         let notes = notes.filter_map(|(chat, note)| {
             let chat = Uri::from(chat.as_str());
-            let its = self.owner(&chat) == Some(session);
+            let its = self.session_of(&chat) == Some(session);
             Some((chat, note.as_str().filter(|_| its)?.to_owned()))
         });
         notes.collect()
     }
 
     /// Keeps what an agent noted about a chat, or forgets it.
-    pub(crate) fn note(
+    pub(crate) fn set_agent_note(
         &mut self,
         session: &Uri,
         chat: &Uri,
@@ -46,7 +49,7 @@ impl Host {
     ) {
         let mut notes = self.agent_notes(session);
         match note {
-            Some(note) if note.len() > LONGEST => return,
+            Some(note) if note.len() > MAX_NOTE_BYTES => return,
             Some(note) => notes.insert(chat.clone(), note.to_owned()),
             None => notes.remove(chat),
         };
@@ -55,12 +58,12 @@ impl Host {
             .map(|(chat, note)| (chat.to_string(), Json::from(note)));
         let notes: Object = notes.collect();
         let notes = (!notes.is_empty()).then_some(Json::Object(notes));
-        self.show_in_meta(session, NOTES, notes, out);
+        self.set_session_meta(session, AGENT_SESSIONS_META_KEY, notes, out);
     }
 
     /// Says something in the `_meta` of a session. What else is there stays
     /// (SES-24).
-    pub(crate) fn show_in_meta(
+    pub(crate) fn set_session_meta(
         &mut self,
         session: &Uri,
         key: &str,
@@ -84,22 +87,23 @@ impl Host {
 
     /// A chat that nothing was said in gets what its agent knows from
     /// elsewhere. When that was, nobody knows.
-    pub(crate) fn adopt(
+    pub(crate) fn import_history(
         &mut self,
         env: &Env,
         chat: &Uri,
-        turns: Vec<AdoptedTurn>,
+        turns: Vec<ImportedTurn>,
         out: &mut Effects,
     ) {
-        let fresh = |state: &ChatState| state.turns.is_empty() && state.active_turn.is_none();
-        if !self.chat(chat).is_some_and(fresh) {
+        let is_empty_chat =
+            |state: &ChatState| state.turns.is_empty() && state.active_turn.is_none();
+        if !self.chat(chat).is_some_and(is_empty_chat) {
             return;
         }
         if let Some(first) = turns.first() {
-            self.give_title(chat, &first.message.text, out);
+            self.derive_title(chat, &first.message.text, out);
         }
         for turn in turns {
-            let AdoptedTurn {
+            let ImportedTurn {
                 id: turn_id,
                 message,
                 actions,
@@ -114,8 +118,8 @@ impl Host {
             self.originate(chat, started, out);
             for mut action in actions {
                 // How the files were then is not known.
-                without_edits(&mut action);
-                self.agent_action(env, chat, action, out);
+                strip_edits(&mut action);
+                self.apply_agent_action(env, chat, action, out);
             }
             let complete = ChatAction::TurnComplete(TurnComplete {
                 turn_id,
@@ -126,6 +130,6 @@ impl Host {
         }
         self.clear_activity(chat, out);
         self.sync_chat(chat, out);
-        self.sync_waiting_of(chat, out);
+        self.sync_input_needed_of(chat, out);
     }
 }

@@ -7,8 +7,8 @@ use agenthost_protocol::common::SessionConfigSchema;
 use agenthost_protocol::ids::ProviderId;
 
 use crate::agent::ForbiddenValue;
-use crate::config::Config;
-use crate::effect::{Effects, Write};
+use crate::config::HostConfig;
+use crate::effect::{Effects, StoreWrite};
 use crate::host::Host;
 
 /// What can be configured about the sessions of an agent, and what may not be
@@ -23,14 +23,17 @@ pub struct AgentOptions {
 
 /// Offers what agents offered before. What the host was configured to forbid
 /// stays forbidden.
-pub(crate) fn recall(config: &mut Config, remembered: Vec<(ProviderId, AgentOptions)>) {
-    for (provider, options) in remembered {
+pub(crate) fn restore_agent_options(
+    config: &mut HostConfig,
+    stored: Vec<(ProviderId, AgentOptions)>,
+) {
+    for (provider, options) in stored {
         let mut agents = config.agents.iter();
         if !agents.any(|agent| agent.provider == provider) {
             continue;
         }
         config.schemas.insert(provider.clone(), options.schema);
-        let forbidden = config.forbidden.entry(provider).or_default();
+        let forbidden = config.forbidden_values.entry(provider).or_default();
         for value in options.forbidden {
             if !forbidden.contains(&value) {
                 forbidden.push(value);
@@ -41,15 +44,18 @@ pub(crate) fn recall(config: &mut Config, remembered: Vec<(ProviderId, AgentOpti
 
 impl Host {
     /// Remembers what an agent offers now.
-    pub(crate) fn keep_options(&self, provider: &ProviderId, out: &mut Effects) {
+    pub(crate) fn store_agent_options(&self, provider: &ProviderId, out: &mut Effects) {
         let Some(schema) = self.config.schemas.get(provider) else {
             return;
         };
-        let forbidden = self.config.forbidden.get(provider);
+        let forbidden = self.config.forbidden_values.get(provider);
         let options = AgentOptions {
             schema: schema.clone(),
             forbidden: forbidden.cloned().unwrap_or_default(),
         };
-        out.write(Write::AgentOptions(provider.clone(), Box::new(options)));
+        out.write(StoreWrite::AgentOptions(
+            provider.clone(),
+            Box::new(options),
+        ));
     }
 }

@@ -18,8 +18,8 @@ impl Host {
         let state = AnnotationsState {
             annotations: List::new(),
         };
-        self.create(
-            &uris::annotations(session),
+        self.create_channel(
+            &uris::annotations_uri(session),
             Some(session),
             state.into(),
             out,
@@ -27,8 +27,8 @@ impl Host {
     }
 
     /// Brings the numbers up to date.
-    pub(crate) fn count_annotations(&mut self, channel: &Uri, out: &mut Effects) {
-        let Some(session) = self.owner(channel).cloned() else {
+    pub(crate) fn sync_annotation_counts(&mut self, channel: &Uri, out: &mut Effects) {
+        let Some(session) = self.session_of(channel).cloned() else {
             return;
         };
         let Some(ChannelState::Annotations(state)) = self.state(channel) else {
@@ -48,14 +48,14 @@ impl Host {
         };
         let mut after = (**before).clone();
         after.metadata.annotations = Some(counted);
-        self.list(&session, after, out);
+        self.publish_summary(&session, after, out);
     }
 }
 
 /// A session without annotations.
-pub(crate) fn none(session: &Uri) -> AnnotationsSummary {
+pub(crate) fn empty_summary(session: &Uri) -> AnnotationsSummary {
     AnnotationsSummary {
-        resource: uris::annotations(session),
+        resource: uris::annotations_uri(session),
         annotation_count: 0,
         entry_count: 0,
     }

@@ -13,21 +13,21 @@ use agenthost_protocol::chat::{Attachment, ChatAction, ChatAttachment, Message};
 use agenthost_protocol::ids::TurnId;
 use agenthost_protocol::uri::Uri;
 
-use crate::agent::{AgentCommand, Attached};
+use crate::agent::{AgentCommand, AttachmentContent};
 use crate::host::Host;
 use crate::refusal::Refusal;
-use crate::sources::through;
+use crate::sources::turns_through;
 
 impl Host {
     /// Fixes what the attachments of a message mean, or refuses them.
-    pub(crate) fn pin(&self, message: &mut Arc<Message>) -> Result<(), Refusal> {
-        if chats(message).next().is_none() {
+    pub(crate) fn pin_attachments(&self, message: &mut Arc<Message>) -> Result<(), Refusal> {
+        if attached_chats(message).next().is_none() {
             return Ok(());
         }
         let attachments = Arc::make_mut(message).attachments.iter_mut().flatten();
         for attachment in attachments {
             if let Attachment::Chat(attached) = attachment {
-                attached.end_turn = self.end_of(attached)?;
+                attached.end_turn = self.last_completed_turn(attached)?;
             }
         }
         Ok(())
@@ -35,16 +35,17 @@ impl Host {
 
     /// Whether the attachments of a message still mean what they meant.
     pub(crate) fn check_attachments(&self, message: &Message) -> Result<(), Refusal> {
-        chats(message).try_for_each(|attached| self.end_of(attached).map(drop))
+        attached_chats(message)
+            .try_for_each(|attached| self.last_completed_turn(attached).map(drop))
     }
 
     /// The last turn of an attached chat that counts; none if none is over
     /// yet (CHT-41, CHT-44).
-    fn end_of(&self, attached: &ChatAttachment) -> Result<Option<TurnId>, Refusal> {
+    fn last_completed_turn(&self, attached: &ChatAttachment) -> Result<Option<TurnId>, Refusal> {
         let unknown = |what, name: String| Refusal::Unknown { what, name };
         let chat = self.chat(&attached.resource);
         let chat = chat.ok_or_else(|| unknown("chat", attached.resource.to_string()))?;
-        let earlier = self.earlier(&attached.resource);
+        let earlier = self.evicted_turns(&attached.resource);
         match &attached.end_turn {
             None => {
                 let last = chat.turns.last_item().map(|turn| &turn.id);
@@ -62,15 +63,16 @@ impl Host {
 
     /// What the agent is told of what was said in the chats that a message
     /// refers to, and of what was noted (CHT-43, ANN-7).
-    pub(crate) fn attached(
+    pub(crate) fn attachment_commands(
         &self,
         chat: &Uri,
         turn: &TurnId,
         message: &Message,
     ) -> Vec<AgentCommand> {
         let attachments = message.attachments.iter().flatten();
-        let contents = attachments.filter_map(|attachment| self.content(attachment));
-        let attached = contents.map(|(resource, content)| AgentCommand::Attached {
+        let contents =
+            attachments.filter_map(|attachment| self.channel_attachment_content(attachment));
+        let attached = contents.map(|(resource, content)| AgentCommand::AddAttachment {
             chat: chat.clone(),
             turn: turn.clone(),
             resource,
@@ -80,12 +82,15 @@ impl Host {
     }
 
     /// What is on the channel that an attachment names, if it names one.
-    fn content(&self, attachment: &Attachment) -> Option<(Uri, Attached)> {
+    fn channel_attachment_content(
+        &self,
+        attachment: &Attachment,
+    ) -> Option<(Uri, AttachmentContent)> {
         match attachment {
             Attachment::Chat(attached) => {
                 let state = self.chat(&attached.resource)?;
-                let turns = through(&state.turns, attached.end_turn.as_ref()?);
-                Some((attached.resource.clone(), Attached::Turns(turns)))
+                let turns = turns_through(&state.turns, attached.end_turn.as_ref()?);
+                Some((attached.resource.clone(), AttachmentContent::Turns(turns)))
             }
             Attachment::Annotations(attached) => {
                 let Some(ChannelState::Annotations(state)) = self.state(&attached.resource) else {
@@ -96,7 +101,7 @@ impl Host {
                     ids.is_none_or(|ids| ids.contains(&annotation.id))
                 };
                 let annotations = state.annotations.iter().filter(meant).cloned().collect();
-                let content = Attached::Annotations(annotations);
+                let content = AttachmentContent::Annotations(annotations);
                 Some((attached.resource.clone(), content))
             }
             Attachment::Simple(_)
@@ -108,7 +113,7 @@ impl Host {
 }
 
 /// The chats that a message refers to.
-pub(crate) fn chats(message: &Message) -> impl Iterator<Item = &ChatAttachment> {
+pub(crate) fn attached_chats(message: &Message) -> impl Iterator<Item = &ChatAttachment> {
     let attachments = message.attachments.iter().flatten();
     attachments.filter_map(|attachment| match attachment {
         Attachment::Chat(attached) => Some(attached),
@@ -121,7 +126,7 @@ pub(crate) fn chats(message: &Message) -> impl Iterator<Item = &ChatAttachment> 
 }
 
 /// The channels that a message refers to.
-pub(crate) fn channels(message: &Message) -> impl Iterator<Item = &Uri> {
+pub(crate) fn attached_channels(message: &Message) -> impl Iterator<Item = &Uri> {
     let attachments = message.attachments.iter().flatten();
     attachments.filter_map(|attachment| match attachment {
         Attachment::Chat(attached) => Some(&attached.resource),
@@ -134,7 +139,7 @@ pub(crate) fn channels(message: &Message) -> impl Iterator<Item = &Uri> {
 }
 
 /// The message that an action brings, if it is one that an agent will see.
-pub(crate) fn message_of(action: &ReceivedAction) -> Option<&Message> {
+pub(crate) fn message_in_action(action: &ReceivedAction) -> Option<&Message> {
     match action {
         ReceivedAction::Valid(Action::Chat(ChatAction::TurnStarted(start))) => Some(&start.message),
         ReceivedAction::Valid(Action::Chat(ChatAction::PendingMessageSet(set))) => {

@@ -14,21 +14,21 @@ use agenthost_protocol::session::{McpServerState, SessionInputRequest};
 use agenthost_protocol::uri::{RootChannel, Uri};
 
 use crate::clients::Principal;
-use crate::customizations::servers;
-use crate::effect::{Answer, Effect, Effects};
+use crate::customizations::mcp_servers;
+use crate::effect::{Effect, Effects, ResponseBody};
 use crate::env::Env;
 use crate::host::Host;
 use crate::input::{ConnectionId, Input};
-use crate::refusal::Failure;
+use crate::refusal::RequestFailure;
 
 /// Longest token, in bytes.
-const LONGEST: usize = 64 * 1024;
+const MAX_TOKEN_BYTES: usize = 64 * 1024;
 
 /// A token. Nobody gets to see it by accident.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Token(String);
+pub struct AccessToken(String);
 
-impl Token {
+impl AccessToken {
     /// The token itself, for whoever has to present it.
     #[must_use]
     pub fn reveal(&self) -> &str {
@@ -36,14 +36,14 @@ impl Token {
     }
 }
 
-impl From<String> for Token {
+impl From<String> for AccessToken {
     fn from(token: String) -> Self {
-        Token(token)
+        AccessToken(token)
     }
 }
 
 /// Shows nothing of it.
-impl std::fmt::Debug for Token {
+impl std::fmt::Debug for AccessToken {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Token(…)")
     }
@@ -51,7 +51,7 @@ impl std::fmt::Debug for Token {
 
 /// Who gave a token, and what it is for.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct TokenPlace {
+pub struct TokenKey {
     /// Who gave it.
     pub principal: Principal,
     /// What it is for.
@@ -67,18 +67,21 @@ impl Host {
         connection: ConnectionId,
         params: AuthenticateParams,
         out: &mut Effects,
-    ) -> Result<Answer, Failure> {
-        let invalid = |reason: &str| Failure::InvalidParams(reason.to_owned());
-        let challenges = self.challenges(&params.resource);
+    ) -> Result<ResponseBody, RequestFailure> {
+        let invalid = |reason: &str| RequestFailure::InvalidParams(reason.to_owned());
+        let challenges = self.open_challenges(&params.resource);
         let Some(known) = self.clients.connections.get(&connection) else {
-            return Err(Failure::NotInitialized);
+            return Err(RequestFailure::NotInitialized);
         };
-        let place = TokenPlace {
+        let place = TokenKey {
             principal: known.principal.clone(),
             resource: params.resource.clone(),
         };
-        let has_one = self.tokens.given.contains_key(&place);
-        if self.protected(&params.resource).is_none() && challenges.is_empty() && !has_one {
+        let has_one = self.tokens.nonces.contains_key(&place);
+        if self.find_protected_resource(&params.resource).is_none()
+            && challenges.is_empty()
+            && !has_one
+        {
             return Err(invalid(
                 "resource: no agent or server here needs a token for this",
             ));
@@ -87,55 +90,60 @@ impl Host {
             && let Some(missing) = missing_scope(&challenges, scopes)
         {
             let reason = format!("scopes: `{missing}` is needed, too");
-            return Err(Failure::InvalidParams(reason));
+            return Err(RequestFailure::InvalidParams(reason));
         }
         if params.token.is_empty() {
-            self.tokens.given.remove(&place);
-            out.push(Effect::Token { place, token: None });
-            return Ok(Answer::Empty);
+            self.tokens.nonces.remove(&place);
+            out.push(Effect::StoreToken {
+                key: place,
+                token: None,
+            });
+            return Ok(ResponseBody::Empty);
         }
-        if params.token.len() > LONGEST || params.token.chars().any(char::is_control) {
+        if params.token.len() > MAX_TOKEN_BYTES || params.token.chars().any(char::is_control) {
             return Err(invalid("token: expected a line of at most 64 KiB"));
         }
         if params.expires_in == Some(0) {
             return Err(invalid("expiresIn: expected a number of at least 1"));
         }
-        self.tokens.given.insert(place.clone(), env.nonce);
+        self.tokens.nonces.insert(place.clone(), env.nonce);
         if let Some(seconds) = params.expires_in {
             let millis = i64::try_from(seconds.saturating_mul(1_000)).unwrap_or(i64::MAX);
             let expired = Input::TokenExpired {
-                place: place.clone(),
-                given: env.nonce,
+                key: place.clone(),
+                nonce: env.nonce,
             };
-            out.later(Millis(millis), expired);
+            out.schedule(Millis(millis), expired);
         }
-        let token = Some(Token(params.token));
-        out.push(Effect::Token { place, token });
-        Ok(Answer::Empty)
+        let token = Some(AccessToken(params.token));
+        out.push(Effect::StoreToken { key: place, token });
+        Ok(ResponseBody::Empty)
     }
 
     /// A token is not good any more, unless there is a newer one (AUT-6).
-    pub(crate) fn expire_token(&mut self, place: TokenPlace, given: u128, out: &mut Effects) {
-        if self.tokens.given.get(&place) != Some(&given) {
+    pub(crate) fn expire_token(&mut self, key: TokenKey, nonce: u128, out: &mut Effects) {
+        if self.tokens.nonces.get(&key) != Some(&nonce) {
             return;
         }
-        self.tokens.given.remove(&place);
+        self.tokens.nonces.remove(&key);
         let connections = self.clients.connections.iter();
         let to = connections
-            .filter(|(_, one)| one.client.is_some() && one.principal == place.principal)
+            .filter(|(_, one)| one.client.is_some() && one.principal == key.principal)
             .map(|(connection, _)| *connection)
             .collect();
-        if let Some(resource) = self.protected(&place.resource).cloned() {
+        if let Some(resource) = self.find_protected_resource(&key.resource).cloned() {
             let channel = Uri::from(RootChannel);
-            ask_for_token(channel, resource, AuthRequiredReason::Expired, to, out);
+            notify_auth_required(channel, resource, AuthRequiredReason::Expired, to, out);
         }
-        out.push(Effect::Token { place, token: None });
+        out.push(Effect::StoreToken { key, token: None });
     }
 
     /// An agent wants somebody to sign in: who follows the session gets to know
     /// what a token would be good for (AUT-7).
-    pub(crate) fn need_token(&mut self, session: &Uri, out: &mut Effects) {
-        let agent = self.session(session).and_then(|one| self.agent_of(one));
+    pub(crate) fn require_auth(&mut self, session: &Uri, out: &mut Effects) {
+        let agent = self
+            .session(session)
+            .and_then(|one| self.agent_of_session(one));
         let resources = agent.and_then(|agent| agent.protected_resources.clone());
         let channel = self.channels.get(session);
         let to: Vec<_> = channel
@@ -144,21 +152,23 @@ impl Host {
             .collect();
         for resource in resources.into_iter().flatten() {
             let reason = AuthRequiredReason::Required;
-            ask_for_token(session.clone(), resource, reason, to.clone(), out);
+            notify_auth_required(session.clone(), resource, reason, to.clone(), out);
         }
     }
 
     /// What servers and calls of their tools wait for (AUT-2).
-    fn challenges(&self, resource: &str) -> Vec<&McpAuthRequirement> {
+    fn open_challenges(&self, resource: &str) -> Vec<&McpAuthRequirement> {
         let mut found = Vec::new();
-        for session in self.customizing.keys() {
+        for session in self.customizations.keys() {
             let Some(state) = self.session(session) else {
                 continue;
             };
-            found.extend(servers(state).filter_map(|one| match &one.server.state {
-                McpServerState::AuthRequired(requirement) => Some(&**requirement),
-                _ => None,
-            }));
+            found.extend(
+                mcp_servers(state).filter_map(|one| match &one.server.state {
+                    McpServerState::AuthRequired(requirement) => Some(&**requirement),
+                    _ => None,
+                }),
+            );
             let entries = state.input_needed.iter().flat_map(|list| list.items());
             found.extend(entries.filter_map(|entry| match entry {
                 SessionInputRequest::ToolAuthentication(entry) => Some(&entry.tool_call.0.auth),
@@ -170,7 +180,7 @@ impl Host {
     }
 
     /// What agents need tokens for.
-    fn protected(&self, resource: &str) -> Option<&ProtectedResource> {
+    fn find_protected_resource(&self, resource: &str) -> Option<&ProtectedResource> {
         let agents = self.config.agents.iter();
         let mut all = agents.flat_map(|agent| agent.protected_resources.iter().flatten());
         all.find(|one| one.resource == resource)
@@ -186,7 +196,7 @@ fn missing_scope<'a>(challenges: &[&'a McpAuthRequirement], scopes: &[String]) -
         .map(String::as_str)
 }
 
-fn ask_for_token(
+fn notify_auth_required(
     channel: Uri,
     resource: ProtectedResource,
     reason: AuthRequiredReason,

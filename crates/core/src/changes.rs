@@ -16,7 +16,7 @@ use crate::terminal_output::CommandLine;
 /// Something to find out about the files of a session, or to do with them.
 /// What is asked for one session is done in order.
 #[derive(Debug, Clone)]
-pub struct ChangeErrand {
+pub struct ChangeJob {
     /// The session.
     pub session: Uri,
     /// The folders; the first is the primary one.
@@ -28,50 +28,50 @@ pub struct ChangeErrand {
 /// What can be asked.
 #[derive(Debug, Clone)]
 pub enum ChangeTask {
-    /// Remember how the files are now, and send `Input::Marked`.
-    Mark {
+    /// Remember how the files are now, and send `Input::CheckpointTaken`.
+    TakeCheckpoint {
         /// The name of this moment.
-        mark: Mark,
+        checkpoint: CheckpointId,
         /// When the chat began, to say how much it has changed.
-        chat_began: Option<Mark>,
+        chat_start: Option<CheckpointId>,
     },
-    /// Say how the files differ, and send `Input::Compared`.
-    Compare {
+    /// Say how the files differ, and send `Input::DiffComputed`.
+    ComputeDiff {
         /// The changeset that shows it.
         channel: Uri,
         /// Between when and when.
-        span: Span,
+        range: DiffRange,
     },
     /// Say which files a running turn has edited since the last survey of it,
-    /// and send `Input::Surveyed`.
-    Survey(Box<EditSurvey>),
-    /// Do something about how they differ, and send `Input::Operated`.
-    Operate {
+    /// and send `Input::EditsSurveyed`.
+    SurveyEdits(Box<EditSurvey>),
+    /// Do something about how they differ, and send `Input::OperationFinished`.
+    RunOperation {
         /// What it is called where it was offered.
-        name: OperationId,
+        operation_id: OperationId,
         /// What to do.
-        wanted: Box<ChangeOperation>,
+        request: Box<OperationRequest>,
     },
-    /// Make a worktree of the first folder, and send `Input::WorktreeMade`.
-    MakeWorktree(WorktreeWish),
+    /// Make a worktree of the first folder, and send `Input::WorktreeCreated`.
+    CreateWorktree(WorktreeRequest),
     /// Forget all about the session, and remove its worktree if it can go.
-    Forget,
+    ForgetSession,
 }
 
 /// A moment that is remembered. A name stands for the latest of its kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Mark {
+pub enum CheckpointId {
     /// The session began.
-    Start,
+    SessionStart,
     /// A turn was about to begin.
-    Before(TurnOf),
+    BeforeTurn(TurnRef),
     /// A turn had ended.
-    After(TurnOf),
+    AfterTurn(TurnRef),
 }
 
 /// A turn of a chat.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TurnOf {
+pub struct TurnRef {
     /// The chat.
     pub chat: Uri,
     /// The turn.
@@ -82,10 +82,10 @@ pub struct TurnOf {
 #[derive(Debug, Clone)]
 pub struct EditSurvey {
     /// The turn that the edits are reported in.
-    pub turn: TurnOf,
+    pub turn: TurnRef,
     /// The turn whose last survey, or else beginning, files are compared with:
     /// for a worker, the turn that it works for.
-    pub base: TurnOf,
+    pub base: TurnRef,
     /// Which edits are reported.
     pub scope: SurveyScope,
     /// Edits that the agent has reported itself. Their contents may be parts of
@@ -116,29 +116,29 @@ pub struct SurveyedEdits {
 
 /// A moment to compare with.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Moment {
+pub enum DiffEndpoint {
     /// The last commit.
-    Committed,
+    Head,
     /// Where the branch parted from the one it is based on.
-    BranchPoint,
+    MergeBase,
     /// One that was marked.
-    Marked(Mark),
+    Checkpoint(CheckpointId),
     /// When it is looked at.
-    Now,
+    WorkingTree,
 }
 
 /// From one moment to another.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Span {
+pub struct DiffRange {
     /// The earlier one.
-    pub from: Moment,
+    pub from: DiffEndpoint,
     /// The later one.
-    pub to: Moment,
+    pub to: DiffEndpoint,
 }
 
 /// Something to do about how files differ.
 #[derive(Debug, Clone)]
-pub struct ChangeOperation {
+pub struct OperationRequest {
     /// Who asked.
     pub connection: ConnectionId,
     /// What has to be answered.
@@ -146,9 +146,9 @@ pub struct ChangeOperation {
     /// The changeset.
     pub channel: Uri,
     /// Its span.
-    pub span: Span,
+    pub range: DiffRange,
     /// What to do.
-    pub operation: Operation,
+    pub operation: OperationKind,
     /// To which file; all of them if none.
     pub file: Option<Uri>,
     /// Words for a commit.
@@ -157,7 +157,7 @@ pub struct ChangeOperation {
 
 /// What can be done about how files differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Operation {
+pub enum OperationKind {
     /// Put the files into the next commit.
     Stage,
     /// Commit them.
@@ -177,14 +177,14 @@ pub enum Operation {
 
 /// What is known of the folders when somebody has looked.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Standing {
+pub struct WorkspaceStatus {
     /// What git says of the primary folder, if it is in a repository.
-    pub git: Option<GitStanding>,
+    pub git: Option<GitStatus>,
 }
 
 /// Where a repository stands.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct GitStanding {
+pub struct GitStatus {
     /// The branch; none if none is checked out.
     pub branch: Option<String>,
     /// The branch that it is based on.
@@ -198,42 +198,42 @@ pub struct GitStanding {
     /// Files that are not as they were committed.
     pub uncommitted: u64,
     /// What is under way and has to be finished first, such as a merge.
-    pub under_way: Option<String>,
+    pub operation_in_progress: Option<String>,
     /// The folder that this one is a worktree of, if the host made it.
     pub worktree_of: Option<Uri>,
 }
 
 /// A moment was marked.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Marked {
+pub struct CheckpointReport {
     /// What was seen by the way, if somebody looked.
-    pub standing: Option<Standing>,
+    pub status: Option<WorkspaceStatus>,
     /// What changed since the session began.
-    pub session: Option<ChangesSummary>,
+    pub session_total: Option<ChangesSummary>,
     /// What changed since the chat began.
-    pub chat: Option<ChangesSummary>,
+    pub chat_total: Option<ChangesSummary>,
 }
 
 /// How files differ.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Comparison {
+pub struct ChangesetDiff {
     /// Those that do, by name.
     pub files: Vec<ChangesetFile>,
     /// What was seen by the way.
-    pub standing: Standing,
+    pub status: WorkspaceStatus,
 }
 
 /// What came of an operation.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Operated {
+pub struct OperationResult {
     /// What was done, in words.
     pub message: String,
     /// Something to look at.
     pub follow_up: Option<ChangesetOperationFollowUp>,
 }
 
-impl From<Operated> for InvokeChangesetOperationResult {
-    fn from(operated: Operated) -> Self {
+impl From<OperationResult> for InvokeChangesetOperationResult {
+    fn from(operated: OperationResult) -> Self {
         InvokeChangesetOperationResult {
             message: Some(operated.message.into()),
             follow_up: operated.follow_up,
@@ -243,7 +243,7 @@ impl From<Operated> for InvokeChangesetOperationResult {
 
 /// A worktree that is wanted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct WorktreeWish {
+pub struct WorktreeRequest {
     /// What to call it.
     pub name: Option<String>,
     /// The branch to start from; the current one if none is named.

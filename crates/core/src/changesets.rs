@@ -17,53 +17,55 @@ use agenthost_protocol::ids::TurnId;
 use agenthost_protocol::list::List;
 use agenthost_protocol::uri::Uri;
 
-use crate::changes::{Mark, Moment, Span, TurnOf};
+use crate::changes::{CheckpointId, DiffEndpoint, DiffRange, TurnRef};
 use crate::effect::Effects;
 use crate::host::Host;
-use crate::refusal::{Failure, Refusal};
-pub(crate) use looking::Looking;
-use view::View;
+use crate::refusal::{Refusal, RequestFailure};
+pub(crate) use looking::ChangesetRefresh;
+use view::ChangesetView;
 
 /// Most changesets of one session.
-const CHANGESETS: usize = 64;
+const MAX_SESSION_CHANGESETS: usize = 64;
 
 impl Host {
     /// The session of a changeset, and what it shows; none if the address is
     /// of no changeset, or nobody's.
-    pub(crate) fn changeset(&self, channel: &Uri) -> Option<(Uri, View)> {
-        let (owner, view) = View::read(channel)?;
-        let session = self.owner(&owner)?;
-        let chat_has_none = owner != *session && view == View::Session;
+    pub(crate) fn find_changeset(&self, channel: &Uri) -> Option<(Uri, ChangesetView)> {
+        let (owner, view) = ChangesetView::parse_changeset_uri(channel)?;
+        let session = self.session_of(&owner)?;
+        let chat_has_none = owner != *session && view == ChangesetView::Session;
         (!chat_has_none).then(|| (session.clone(), view))
     }
 
     /// From when to when a changeset goes; none if a turn is not known (CHS-3).
-    pub(crate) fn span(&self, channel: &Uri) -> Option<Span> {
-        let (owner, view) = View::read(channel)?;
-        let now = Moment::Now;
-        let span = |from, to| Span { from, to };
+    pub(crate) fn changeset_range(&self, channel: &Uri) -> Option<DiffRange> {
+        let (owner, view) = ChangesetView::parse_changeset_uri(channel)?;
+        let now = DiffEndpoint::WorkingTree;
+        let span = |from, to| DiffRange { from, to };
         Some(match view {
-            View::Branch => span(Moment::BranchPoint, now),
-            View::Uncommitted => span(Moment::Committed, now),
-            View::Session => span(Moment::Marked(Mark::Start), now),
-            View::Turn(turn) => {
+            ChangesetView::Branch => span(DiffEndpoint::MergeBase, now),
+            ChangesetView::Uncommitted => span(DiffEndpoint::Head, now),
+            ChangesetView::Session => {
+                span(DiffEndpoint::Checkpoint(CheckpointId::SessionStart), now)
+            }
+            ChangesetView::Turn(turn) => {
                 let turn = self.find_turn(&owner, turn)?;
                 let runs = self.is_running(&turn.chat, &turn.turn);
-                let from = Moment::Marked(Mark::Before(turn.clone()));
-                let to = Moment::Marked(Mark::After(turn));
+                let from = DiffEndpoint::Checkpoint(CheckpointId::BeforeTurn(turn.clone()));
+                let to = DiffEndpoint::Checkpoint(CheckpointId::AfterTurn(turn));
                 span(from, if runs { now } else { to })
             }
-            View::Between(one, other) => {
+            ChangesetView::BetweenTurns(one, other) => {
                 let one = self.find_turn(&owner, one)?;
                 let other = self.find_turn(&owner, other)?;
-                let after = |turn| Moment::Marked(Mark::After(turn));
+                let after = |turn| DiffEndpoint::Checkpoint(CheckpointId::AfterTurn(turn));
                 span(after(one), after(other))
             }
         })
     }
 
     /// The chat that a turn is in, among those of an owner.
-    fn find_turn(&self, owner: &Uri, turn: TurnId) -> Option<TurnOf> {
+    fn find_turn(&self, owner: &Uri, turn: TurnId) -> Option<TurnRef> {
         let listed = self.sessions.get(owner);
         let chats = listed.into_iter().flat_map(|listed| {
             let chats = listed.chats.iter().flatten().map(|chat| &chat.resource);
@@ -72,43 +74,44 @@ impl Host {
         let mut chats = chats.chain([owner]);
         let chat = chats.find(|chat| self.turn_ids(chat).any(|known| *known == turn))?;
         let chat = chat.clone();
-        Some(TurnOf { chat, turn })
+        Some(TurnRef { chat, turn })
     }
 
     /// Sees to it that a changeset is there for somebody who wants it, and is
     /// looked at.
-    pub(crate) fn prepare_changeset(
+    pub(crate) fn ensure_changeset(
         &mut self,
         channel: &Uri,
         out: &mut Effects,
-    ) -> Result<(), Failure> {
-        let Some((session, _)) = self.changeset(channel) else {
+    ) -> Result<(), RequestFailure> {
+        let Some((session, _)) = self.find_changeset(channel) else {
             return Ok(());
         };
-        if self.span(channel).is_none() {
-            return Err(Failure::UnknownChannel(channel.clone()));
+        if self.changeset_range(channel).is_none() {
+            return Err(RequestFailure::UnknownChannel(channel.clone()));
         }
         if !self.channels.contains_key(channel) {
-            self.make_room(&session, out)?;
+            self.evict_changeset(&session, out)?;
             let state = ChangesetState {
                 status: ChangesetStatus::Computing,
                 error: None,
                 files: List::new(),
                 operations: None,
             };
-            self.create(channel, Some(&session), state.into(), out);
+            self.create_channel(channel, Some(&session), state.into(), out);
         }
         // What somebody watches is looked at anyway.
-        if !self.is_watched(channel) || !self.is_ready(channel) {
-            self.refresh_aloud(channel, out);
+        if !self.has_subscribers(channel) || !self.is_changeset_ready(channel) {
+            self.refresh_and_publish(channel, out);
         }
         Ok(())
     }
 
     /// Whether files of a changeset can be reviewed (CHS-10): if its owner
     /// offers that.
-    pub(crate) fn judge_review(&self, channel: &Uri) -> Result<(), Refusal> {
-        let (owner, _) = View::read(channel).unwrap_or((channel.clone(), View::Session));
+    pub(crate) fn check_review(&self, channel: &Uri) -> Result<(), Refusal> {
+        let (owner, _) = ChangesetView::parse_changeset_uri(channel)
+            .unwrap_or((channel.clone(), ChangesetView::Session));
         let of_session = self
             .session(&owner)
             .and_then(|state| state.changesets.as_ref());
@@ -130,33 +133,37 @@ impl Host {
     /// All changesets of a session.
     pub(crate) fn changesets_of(&self, session: &Uri) -> impl Iterator<Item = Uri> {
         let all = self.channels.iter().filter(|(uri, channel)| {
-            channel.session.as_ref() == Some(session) && view::is_changeset(uri)
+            channel.session.as_ref() == Some(session) && view::is_changeset_uri(uri)
         });
         all.map(|(uri, _)| uri.clone())
     }
 
     /// The owner of changesets is gone, and so are they (CHS-16, SES-19).
-    pub(crate) fn end_changesets(&mut self, owner: &Uri, out: &mut Effects) {
-        let all = self.channels.keys().filter(|uri| view::is_of(owner, uri));
+    pub(crate) fn remove_changesets(&mut self, owner: &Uri, out: &mut Effects) {
+        let all = self
+            .channels
+            .keys()
+            .filter(|uri| view::is_changeset_of(owner, uri));
         for channel in all.cloned().collect::<Vec<_>>() {
             let cleared = ChangesetAction::Cleared(ChangesetCleared {});
             self.originate(&channel, cleared, out);
-            self.looking.remove(&channel);
-            self.remove(&channel, out);
+            self.changeset_refreshes.remove(&channel);
+            self.remove_channel(&channel, out);
         }
     }
 
     /// Makes room for one more changeset of a session.
-    fn make_room(&mut self, session: &Uri, out: &mut Effects) -> Result<(), Failure> {
+    fn evict_changeset(&mut self, session: &Uri, out: &mut Effects) -> Result<(), RequestFailure> {
         let all: Vec<_> = self.changesets_of(session).collect();
-        if all.len() < CHANGESETS {
+        if all.len() < MAX_SESSION_CHANGESETS {
             return Ok(());
         }
-        let Some(idle) = all.into_iter().find(|uri| !self.is_watched(uri)) else {
-            let reason = format!("a session has at most {CHANGESETS} changesets at a time");
-            return Err(Failure::InvalidParams(reason));
+        let Some(idle) = all.into_iter().find(|uri| !self.has_subscribers(uri)) else {
+            let reason =
+                format!("a session has at most {MAX_SESSION_CHANGESETS} changesets at a time");
+            return Err(RequestFailure::InvalidParams(reason));
         };
-        self.remove(&idle, out);
+        self.remove_channel(&idle, out);
         Ok(())
     }
 }

@@ -10,13 +10,13 @@ use agenthost_protocol::session::{ChatAdded, ChatRemoved, SessionAction, Session
 use agenthost_protocol::uri::Uri;
 
 use crate::agent::AgentCommand;
-use crate::effect::{Answer, Effects};
+use crate::effect::{Effects, ResponseBody};
 use crate::env::Env;
 use crate::host::Host;
 use crate::input::ConnectionId;
 use crate::limits::MAX_SESSION_CHATS;
-use crate::refusal::Failure;
-use crate::turns::Source;
+use crate::refusal::RequestFailure;
+use crate::turns::TurnSource;
 use crate::{policy, uris};
 
 impl Host {
@@ -29,39 +29,39 @@ impl Host {
         id: &RequestId,
         mut params: CreateChatParams,
         out: &mut Effects,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), RequestFailure> {
         let session = &params.channel;
         let Some(state) = self.session(session) else {
-            return Err(Failure::UnknownSession(session.clone()));
+            return Err(RequestFailure::UnknownSession(session.clone()));
         };
         if self.channels.contains_key(&params.chat) {
             // Clients that are not sure create the default chat again
             // (CHT-3).
-            if params.chat == uris::default_chat(session) {
-                out.answer(connection, id, Answer::Null);
+            if params.chat == uris::default_chat_uri(session) {
+                out.respond(connection, id, ResponseBody::Null);
                 return Ok(());
             }
-            return Err(Failure::ChatExists(params.chat));
+            return Err(RequestFailure::ChatExists(params.chat));
         }
         uris::check_chat(&params.chat)?;
         if state.chats.len() >= MAX_SESSION_CHATS {
             let reason = format!("a session may have at most {MAX_SESSION_CHATS} chats");
-            return Err(Failure::InvalidParams(reason));
+            return Err(RequestFailure::InvalidParams(reason));
         }
-        let refuse = |reason: &str| Err(Failure::InvalidParams(reason.to_owned()));
+        let refuse = |reason: &str| Err(RequestFailure::InvalidParams(reason.to_owned()));
         if state.lifecycle != SessionLifecycle::Ready {
             return refuse("the session is not ready");
         }
-        let agent = self.agent_of(state);
+        let agent = self.agent_of_session(state);
         let capabilities = agent.and_then(|agent| agent.capabilities.as_ref());
         if capabilities.is_none_or(|capabilities| capabilities.multiple_chats.is_none()) {
             return refuse("the agent of this session has one chat only");
         }
-        let origin = self.judge_source(&params, agent)?;
+        let origin = self.check_chat_source(&params, agent)?;
         let known = state.metadata.working_directories.as_deref();
         for directory in params.working_directories.iter_mut().flatten() {
             let mut known = known.unwrap_or_default().iter();
-            match known.find(|known| uris::is_same(known, directory)) {
+            match known.find(|known| uris::is_same_uri(known, directory)) {
                 Some(known) => directory.clone_from(known),
                 None => {
                     return refuse("workingDirectories: not all are directories of the session");
@@ -70,40 +70,40 @@ impl Host {
         }
         if let Some(message) = &params.initial_message {
             let judged = policy::check_message(agent, Some(state), message);
-            judged.map_err(|refusal| Failure::InvalidParams(refusal.to_string()))?;
+            judged.map_err(|refusal| RequestFailure::InvalidParams(refusal.to_string()))?;
         }
         if let Some(message) = &mut params.initial_message {
-            let pinned = self.pin(message);
-            pinned.map_err(|refusal| Failure::InvalidParams(refusal.to_string()))?;
+            let pinned = self.pin_attachments(message);
+            pinned.map_err(|refusal| RequestFailure::InvalidParams(refusal.to_string()))?;
         }
-        let started = self.start_from(origin, params.working_directories);
+        let seed = self.seed_chat(origin, params.working_directories);
         let summary = ChatSummary {
-            working_directories: started.directories,
-            origin: Some(started.origin),
+            working_directories: seed.directories,
+            origin: Some(seed.origin),
             movable: Some(true),
-            ..new_summary(env, params.chat.clone())
+            ..new_chat_summary(env, params.chat.clone())
         };
         let (session, chat) = (params.channel, params.chat);
         let state = ChatState {
-            turns: started.turns,
-            ..new_chat(summary.clone())
+            turns: seed.turns,
+            ..new_chat_state(summary.clone())
         };
-        self.create(&chat, Some(&session), state.into(), out);
+        self.create_channel(&chat, Some(&session), state.into(), out);
         let added = ChatAdded {
             summary: Arc::new(summary),
         };
         self.originate(&session, SessionAction::ChatAdded(added), out);
         self.sync_session(&session, out);
-        out.answer(connection, id, Answer::Null);
-        if let Some(context) = started.context {
+        out.respond(connection, id, ResponseBody::Null);
+        if let Some(context) = seed.context {
             let opened = AgentCommand::OpenChat {
                 chat: chat.clone(),
                 context,
             };
-            self.command(&chat, opened, out);
+            self.send_agent_command(&chat, opened, out);
         }
         if let Some(message) = params.initial_message {
-            self.start_turn(env, &chat, message, Source::Request(connection), out);
+            self.start_turn(env, &chat, message, TurnSource::Request(connection), out);
         }
         Ok(())
     }
@@ -115,17 +115,17 @@ impl Host {
         env: &Env,
         chat: &Uri,
         out: &mut Effects,
-    ) -> Result<(), Failure> {
-        let session = self.owner(chat).filter(|_| self.chat(chat).is_some());
+    ) -> Result<(), RequestFailure> {
+        let session = self.session_of(chat).filter(|_| self.chat(chat).is_some());
         let Some(session) = session.cloned() else {
-            return Err(Failure::UnknownSession(chat.clone()));
+            return Err(RequestFailure::UnknownSession(chat.clone()));
         };
         let default = self
             .session(&session)
             .and_then(|session| session.default_chat.as_ref());
         if default == Some(chat) {
             let reason = "the default chat of a session can only go with the session";
-            return Err(Failure::InvalidParams(reason.to_owned()));
+            return Err(RequestFailure::InvalidParams(reason.to_owned()));
         }
         self.remove_chat(env, &session, chat, out);
         Ok(())
@@ -134,7 +134,8 @@ impl Host {
     /// An agent has no more use for the chat of a worker (CHT-24).
     pub(crate) fn close_worker(&mut self, env: &Env, chat: &Uri, out: &mut Effects) {
         let origin = self.chat(chat).and_then(|chat| chat.summary.origin.clone());
-        if let (Some(ChatOrigin::Tool(_)), Some(session)) = (origin, self.owner(chat).cloned()) {
+        if let (Some(ChatOrigin::Tool(_)), Some(session)) = (origin, self.session_of(chat).cloned())
+        {
             self.remove_chat(env, &session, chat, out);
         }
     }
@@ -146,23 +147,23 @@ impl Host {
             self.remove_chat(env, session, &worker.resource, out);
         }
         self.cancel_turn(env, chat, out);
-        self.leave_background(chat, out);
+        self.remove_from_background(chat, out);
         let removed = SessionAction::ChatRemoved(ChatRemoved { chat: chat.clone() });
         self.originate(session, removed, out);
         self.sync_session(session, out);
-        if self.opened.contains(session) {
+        if self.open_agents.contains(session) {
             let chat = chat.clone();
-            self.command(session, AgentCommand::CloseChat { chat }, out);
+            self.send_agent_command(session, AgentCommand::CloseChat { chat }, out);
         }
-        self.end_changesets(chat, out);
-        self.note(session, chat, None, out);
-        self.remove(chat, out);
-        self.sync_waiting(session, chat, out);
-        self.forget_usage(session, chat, out);
+        self.remove_changesets(chat, out);
+        self.set_agent_note(session, chat, None, out);
+        self.remove_channel(chat, out);
+        self.sync_input_needed(session, chat, out);
+        self.drop_chat_usage(session, chat, out);
     }
 }
 
-pub(crate) fn new_summary(env: &Env, chat: Uri) -> ChatSummary {
+pub(crate) fn new_chat_summary(env: &Env, chat: Uri) -> ChatSummary {
     ChatSummary {
         resource: chat,
         title: String::new(),
@@ -177,7 +178,7 @@ pub(crate) fn new_summary(env: &Env, chat: Uri) -> ChatSummary {
     }
 }
 
-pub(crate) fn new_chat(summary: ChatSummary) -> ChatState {
+pub(crate) fn new_chat_state(summary: ChatSummary) -> ChatState {
     ChatState {
         summary,
         changesets: None,

@@ -22,16 +22,16 @@ use crate::input::Input;
 
 /// Longest name of a tool that a model gets to see; agents put something before
 /// it.
-const TOOL: usize = 48;
+const MAX_TOOL_NAME_CHARS: usize = 48;
 
 /// Longest name of a client in that of a tool.
-const CLIENT: usize = 32;
+const MAX_CLIENT_NAME_CHARS: usize = 32;
 
 /// Most tools of one client that are offered.
-const TOOLS: usize = 1_000;
+const MAX_CLIENT_TOOLS: usize = 1_000;
 
 /// A call that a client was to carry out and never will.
-struct Orphan {
+struct OrphanedCall {
     target: ToolCallTarget,
     display_name: String,
     /// Whether its arguments are still being written. Such a call can't be
@@ -46,10 +46,13 @@ pub(crate) fn client_tools(session: &SessionState) -> Vec<ClientTool> {
     let mut taken: BTreeSet<String> = own.map(|tool| tool.name.clone()).collect();
     let mut tools = Vec::new();
     for active in &session.active_clients {
-        for definition in active.tools.iter().take(TOOLS) {
+        for definition in active.tools.iter().take(MAX_CLIENT_TOOLS) {
             let client = active.client_id.clone();
-            let own = plain(&definition.name, TOOL);
-            let long = format!("{}_{own}", plain(client.as_str(), CLIENT));
+            let own = sanitize_tool_name(&definition.name, MAX_TOOL_NAME_CHARS);
+            let long = format!(
+                "{}_{own}",
+                sanitize_tool_name(client.as_str(), MAX_CLIENT_NAME_CHARS)
+            );
             let numbered = (2..).map(|number: u32| format!("{long}_{number}"));
             let mut names = [own, long.clone()].into_iter().chain(numbered);
             let Some(name) = names.find(|name| !taken.contains(name)) else {
@@ -68,7 +71,7 @@ pub(crate) fn client_tools(session: &SessionState) -> Vec<ClientTool> {
 
 /// Letters that models take in a name, and not too many of them: one name that
 /// they do not take costs all tools of a request.
-pub(crate) fn plain(name: &str, longest: usize) -> String {
+pub(crate) fn sanitize_tool_name(name: &str, max_chars: usize) -> String {
     let letter = |c: char| {
         if c.is_ascii_alphanumeric() || c == '-' {
             c
@@ -76,33 +79,33 @@ pub(crate) fn plain(name: &str, longest: usize) -> String {
             '_'
         }
     };
-    name.chars().take(longest).map(letter).collect()
+    name.chars().take(max_chars).map(letter).collect()
 }
 
 impl Host {
     /// Tells the agent what tools the clients of its session offer (CLT-2).
-    pub(crate) fn offer_client_tools(&mut self, session: &Uri, out: &mut Effects) {
+    pub(crate) fn send_client_tools(&mut self, session: &Uri, out: &mut Effects) {
         let Some(state) = self.session(session) else {
             return;
         };
         let tools = client_tools(state);
-        if self.opened.contains(session) {
-            self.command(session, AgentCommand::ClientTools { tools }, out);
+        if self.open_agents.contains(session) {
+            self.send_agent_command(session, AgentCommand::SetClientTools { tools }, out);
         }
-        self.offer_to_gateway(session, out);
+        self.sync_gateway_tools(session, out);
     }
 
     /// The agent has other tools now: those of clients may need other names.
-    pub(crate) fn rename_client_tools(&mut self, session: &Uri, out: &mut Effects) {
+    pub(crate) fn resend_client_tools(&mut self, session: &Uri, out: &mut Effects) {
         let state = self.session(session);
         if state.is_some_and(|state| !client_tools(state).is_empty()) {
-            self.offer_client_tools(session, out);
+            self.send_client_tools(session, out);
         }
     }
 
     /// Fails what a client that has left was to carry out, in every chat of
     /// the session (CLT-8).
-    pub(crate) fn fail_calls_of(
+    pub(crate) fn fail_client_calls(
         &mut self,
         env: &Env,
         client: &ClientId,
@@ -111,29 +114,31 @@ impl Host {
     ) {
         let chats = self.session(session).map(|session| session.chats.clone());
         for chat in chats.iter().flat_map(|chats| chats.items()) {
-            self.fail_orphans(env, &chat.resource, |owner| owner == client, out);
+            self.fail_calls_where(env, &chat.resource, |owner| owner == client, out);
         }
     }
 
     /// Fails calls of a chat whose client is not there any more (CLT-12).
-    pub(crate) fn fail_stray_calls(&mut self, env: &Env, chat: &Uri, out: &mut Effects) {
-        let session = self.owner(chat).and_then(|session| self.session(session));
+    pub(crate) fn fail_orphaned_calls(&mut self, env: &Env, chat: &Uri, out: &mut Effects) {
+        let session = self
+            .session_of(chat)
+            .and_then(|session| self.session(session));
         let active: Vec<_> = session
             .iter()
             .flat_map(|session| &session.active_clients)
             .map(|active| active.client_id.clone())
             .collect();
-        self.fail_orphans(env, chat, |owner| !active.contains(owner), out);
+        self.fail_calls_where(env, chat, |owner| !active.contains(owner), out);
     }
 
-    fn fail_orphans(
+    fn fail_calls_where(
         &mut self,
         env: &Env,
         chat: &Uri,
         is_gone: impl Fn(&ClientId) -> bool,
         out: &mut Effects,
     ) {
-        for orphan in self.orphans(chat, is_gone) {
+        for orphan in self.find_orphaned_calls(chat, is_gone) {
             let message = format!("The client that was to run {} is gone", orphan.display_name);
             if orphan.streaming {
                 let ready = ChatAction::ToolCallReady(Box::new(ToolCallReady {
@@ -152,21 +157,21 @@ impl Host {
     }
 
     /// Waits for a client that runs a call, but not for ever (CLT-5).
-    pub(crate) fn await_call(
+    pub(crate) fn start_call_timeout(
         &self,
         session: &Uri,
         call: Arc<SessionInputRequest>,
         out: &mut Effects,
     ) {
-        if let Some(after) = self.tool_patience() {
+        if let Some(after) = self.client_tool_timeout() {
             let session = session.clone();
-            out.later(after, Input::StillSilent { session, call });
+            out.schedule(after, Input::ClientToolTimedOut { session, call });
         }
     }
 
     /// The patience with a call is over. If it is as it was then, it has
     /// failed; if something was heard of it, the patience begins anew.
-    pub(crate) fn check_silence(
+    pub(crate) fn expire_client_call(
         &mut self,
         env: &Env,
         session: &Uri,
@@ -181,7 +186,7 @@ impl Host {
             return;
         };
         if now != *before {
-            self.await_call(session, now, out);
+            self.start_call_timeout(session, now, out);
             return;
         }
         if let SessionInputRequest::ToolClientExecution(entry) = &*now {
@@ -201,14 +206,14 @@ impl Host {
 
     /// A call is over: gives the agent what a client brought, once it may be
     /// used.
-    pub(crate) fn hand_over_result(
+    pub(crate) fn forward_tool_result(
         &mut self,
         chat: &Uri,
         target: &ToolCallTarget,
         out: &mut Effects,
     ) {
-        self.tool_used(chat, target, out);
-        let Some(ToolCall::Completed(call)) = self.call(chat, target) else {
+        self.notify_tool_used(chat, target, out);
+        let Some(ToolCall::Completed(call)) = self.active_call(chat, target) else {
             return;
         };
         // What is not a client's, or waited for a token, the agent did itself.
@@ -217,17 +222,17 @@ impl Host {
         if own && call.result.success {
             return;
         }
-        let completed = AgentCommand::ToolCompleted {
+        let completed = AgentCommand::CompleteToolCall {
             chat: chat.clone(),
             turn: target.turn_id.clone(),
             call: target.tool_call_id.clone(),
             result: Box::new(call.result.clone()),
         };
-        self.command(chat, completed, out);
+        self.send_agent_command(chat, completed, out);
     }
 
     /// A call of the running turn.
-    pub(crate) fn call(&self, chat: &Uri, target: &ToolCallTarget) -> Option<&ToolCall> {
+    pub(crate) fn active_call(&self, chat: &Uri, target: &ToolCallTarget) -> Option<&ToolCall> {
         let turn = self.chat(chat)?.active_turn.as_ref()?;
         let call = turn.response_parts.call(target.tool_call_id.as_str());
         call.filter(|_| turn.id == target.turn_id)
@@ -235,7 +240,7 @@ impl Host {
 
     /// Whether a call runs.
     pub(crate) fn is_running_call(&self, chat: &Uri, target: &ToolCallTarget) -> bool {
-        matches!(self.call(chat, target), Some(ToolCall::Running(_)))
+        matches!(self.active_call(chat, target), Some(ToolCall::Running(_)))
     }
 
     /// Ends a call that did not come off, and says why.
@@ -265,7 +270,11 @@ impl Host {
         }
     }
 
-    fn orphans(&self, chat: &Uri, is_gone: impl Fn(&ClientId) -> bool) -> Vec<Orphan> {
+    fn find_orphaned_calls(
+        &self,
+        chat: &Uri,
+        is_gone: impl Fn(&ClientId) -> bool,
+    ) -> Vec<OrphanedCall> {
         let Some(turn) = self.chat(chat).and_then(|chat| chat.active_turn.as_ref()) else {
             return Vec::new();
         };
@@ -288,7 +297,7 @@ impl Host {
                     | ToolCall::Cancelled(_)
                     | ToolCall::Unknown(_) => return None,
                 };
-                is_gone(&owner.client_id).then(|| Orphan {
+                is_gone(&owner.client_id).then(|| OrphanedCall {
                     target: ToolCallTarget {
                         turn_id: turn.id.clone(),
                         tool_call_id: head.tool_call_id.clone(),

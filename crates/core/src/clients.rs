@@ -49,28 +49,28 @@ impl ClientRecord {
 
 /// A client that is here, or was.
 #[derive(Debug, Clone)]
-pub(crate) struct Client {
+pub(crate) struct ClientEntry {
     pub(crate) record: ClientRecord,
-    pub(crate) presence: Presence,
+    pub(crate) presence: ClientPresence,
 }
 
 #[derive(Debug, Clone)]
-pub(crate) enum Presence {
+pub(crate) enum ClientPresence {
     /// Connected, the newest connection last. There may be two for a moment
     /// when a page is loaded again (HSK-23).
     Active(Vec<ConnectionId>),
     /// Gone, but perhaps not for long.
-    Grace(Departure),
+    Grace(GracePeriodId),
 }
 
 /// One time of many that a client left. Who came back and left again has a grace
 /// period of its own for that.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Departure(pub u64);
+pub struct GracePeriodId(pub u64);
 
 /// A connection.
 #[derive(Debug, Clone)]
-pub(crate) struct Connection {
+pub(crate) struct ConnectionEntry {
     pub(crate) principal: Principal,
     /// The client, once it has said who it is.
     pub(crate) client: Option<ClientId>,
@@ -81,25 +81,25 @@ pub(crate) struct Connection {
 
 /// All clients and connections.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Clients {
-    pub(crate) connections: BTreeMap<ConnectionId, Connection>,
-    pub(crate) clients: BTreeMap<ClientId, Client>,
+pub(crate) struct ClientRegistry {
+    pub(crate) connections: BTreeMap<ConnectionId, ConnectionEntry>,
+    pub(crate) clients: BTreeMap<ClientId, ClientEntry>,
     /// The latest of all. Those who were here before the host started left at
     /// the first.
-    departure: Departure,
+    last_grace_period: GracePeriodId,
 }
 
-impl Clients {
+impl ClientRegistry {
     /// The client of a connection that is past its handshake.
     pub(crate) fn client_of(&self, connection: ConnectionId) -> Option<&ClientId> {
         self.connections.get(&connection)?.client.as_ref()
     }
 
     /// Whether another principal has the name already.
-    pub(crate) fn is_taken(&self, id: &ClientId, by: &Principal) -> bool {
+    pub(crate) fn is_owned_by_other(&self, id: &ClientId, principal: &Principal) -> bool {
         self.clients
             .get(id)
-            .is_some_and(|client| client.record.principal != *by)
+            .is_some_and(|client| client.record.principal != *principal)
     }
 
     /// A connection turns out to be a client's.
@@ -108,57 +108,60 @@ impl Clients {
             connection.client = Some(id.clone());
             connection.release = record.release();
         }
-        let client = self.clients.entry(id.clone()).or_insert_with(|| Client {
-            record: record.clone(),
-            presence: Presence::Grace(Departure::default()),
-        });
+        let client = self
+            .clients
+            .entry(id.clone())
+            .or_insert_with(|| ClientEntry {
+                record: record.clone(),
+                presence: ClientPresence::Grace(GracePeriodId::default()),
+            });
         client.record = record;
         match &mut client.presence {
-            Presence::Active(connections) => connections.push(connection),
-            Presence::Grace(_) => client.presence = Presence::Active(vec![connection]),
+            ClientPresence::Active(connections) => connections.push(connection),
+            ClientPresence::Grace(_) => client.presence = ClientPresence::Active(vec![connection]),
         }
     }
 
     /// A connection is gone. Says whether it was the last of its client.
-    pub(crate) fn detach(&mut self, connection: ConnectionId) -> Detached {
+    pub(crate) fn detach(&mut self, connection: ConnectionId) -> DetachedConnection {
         let Some(gone) = self.connections.remove(&connection) else {
-            return Detached::default();
+            return DetachedConnection::default();
         };
         let mut left = None;
         if let Some(id) = gone.client
             && let Some(client) = self.clients.get_mut(&id)
-            && let Presence::Active(connections) = &mut client.presence
+            && let ClientPresence::Active(connections) = &mut client.presence
         {
             connections.retain(|other| *other != connection);
             if connections.is_empty() {
-                self.departure.0 += 1;
-                client.presence = Presence::Grace(self.departure);
-                left = Some((id, self.departure));
+                self.last_grace_period.0 += 1;
+                client.presence = ClientPresence::Grace(self.last_grace_period);
+                left = Some((id, self.last_grace_period));
             }
         }
-        Detached {
+        DetachedConnection {
             subscriptions: gone.subscriptions,
-            left,
+            departed_client: left,
         }
     }
 
     /// Clients that are not here, and when they left.
-    pub(crate) fn absent(&self) -> Vec<(ClientId, Departure)> {
+    pub(crate) fn absent_clients(&self) -> Vec<(ClientId, GracePeriodId)> {
         let absent = self.clients.iter();
         let absent = absent.filter_map(|(id, client)| match client.presence {
-            Presence::Grace(departure) => Some((id.clone(), departure)),
-            Presence::Active(_) => None,
+            ClientPresence::Grace(departure) => Some((id.clone(), departure)),
+            ClientPresence::Active(_) => None,
         });
         absent.collect()
     }
 
     /// The grace period of a client after a departure is over. Says whether it
     /// is forgotten.
-    pub(crate) fn forget(&mut self, id: &ClientId, departure: Departure) -> bool {
+    pub(crate) fn remove_expired(&mut self, id: &ClientId, grace_period: GracePeriodId) -> bool {
         let client = self.clients.get(id);
         let absent = client.is_some_and(|client| match client.presence {
-            Presence::Grace(left) => left == departure,
-            Presence::Active(_) => false,
+            ClientPresence::Grace(left) => left == grace_period,
+            ClientPresence::Active(_) => false,
         });
         if absent {
             self.clients.remove(id);
@@ -169,9 +172,9 @@ impl Clients {
 
 /// What a connection leaves behind.
 #[derive(Debug, Default)]
-pub(crate) struct Detached {
+pub(crate) struct DetachedConnection {
     /// The channels it was subscribed to.
     pub(crate) subscriptions: BTreeSet<Uri>,
     /// The client, if this was its last connection.
-    pub(crate) left: Option<(ClientId, Departure)>,
+    pub(crate) departed_client: Option<(ClientId, GracePeriodId)>,
 }

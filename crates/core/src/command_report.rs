@@ -17,14 +17,18 @@ pub const COMMAND_COLS: u64 = 120;
 pub const COMMAND_ROWS: u64 = 30;
 
 /// How much of a command's output is in the result of its call, from the end.
-pub const PREVIEW_BYTES: usize = 4_000;
+pub const COMMAND_PREVIEW_BYTES: usize = 4_000;
 
 /// The key in the free data of a call for the arguments as the agent gave them,
 /// where `toolInput` is a command line.
-pub const RAW_INPUT: &str = "rawInput";
+pub const RAW_INPUT_META_KEY: &str = "rawInput";
+
+/// Ends the output that the call of a command has when the command continues in
+/// the background.
+pub const BACKGROUND_NOTE: &str = "[The command continues in the background.]";
 
 /// The longest command line that is shown in one line.
-const TITLE_CHARS: usize = 80;
+const MAX_COMMAND_TITLE_CHARS: usize = 80;
 
 /// The free data of a call that runs a command: clients show such a call as a
 /// terminal, with the whole command line.
@@ -52,7 +56,7 @@ impl CommandLine {
     pub fn title(&self) -> String {
         let line = self.0.as_str();
         let first = line.lines().next().unwrap_or_default();
-        let mut title: String = first.chars().take(TITLE_CHARS).collect();
+        let mut title: String = first.chars().take(MAX_COMMAND_TITLE_CHARS).collect();
         if title.len() < line.len() {
             title.push('…');
         }
@@ -96,12 +100,12 @@ fn longest_fence(text: &str) -> usize {
 
 impl CommandReport {
     /// While it runs: where to watch it.
-    pub fn running(&self) -> Vec<ToolResultContent> {
-        vec![self.block(None)]
+    pub fn running_content(&self) -> Vec<ToolResultContent> {
+        vec![self.terminal_block(None)]
     }
 
     /// How it ended (TOO-24).
-    pub fn ended(&self, end: TerminalEnd) -> ToolCallResult {
+    pub fn ended_result(&self, end: TerminalEnd) -> ToolCallResult {
         let preview = end.preview.unwrap_or_default();
         let result = TerminalCommandResult {
             exit_code: end.exit_code,
@@ -114,13 +118,26 @@ impl CommandReport {
             None => Some("it was killed".to_owned()),
         };
         let text = ToolResultContent::Text(ToolResultText { text: preview });
-        let mut content = vec![text, self.block(Some(result))];
-        content.extend(end.whole.map(ToolResultContent::Resource));
+        let mut content = vec![text, self.terminal_block(Some(result))];
+        content.extend(end.full_output.map(ToolResultContent::Resource));
         self.result("Ran", Some(content), reason)
     }
 
+    /// It continues in the background: its output so far.
+    pub fn background_result(&self, output: &str) -> ToolCallResult {
+        let newline = if output.is_empty() || output.ends_with('\n') {
+            ""
+        } else {
+            "\n"
+        };
+        let text = format!("{output}{newline}{BACKGROUND_NOTE}");
+        let text = ToolResultContent::Text(ToolResultText { text });
+        let content = vec![text, self.terminal_block(None)];
+        self.result("Continues in the background:", Some(content), None)
+    }
+
     /// Why it never began.
-    pub fn failed(&self, reason: String) -> ToolCallResult {
+    pub fn failed_result(&self, reason: String) -> ToolCallResult {
         self.result("Could not run", None, Some(reason))
     }
 
@@ -139,7 +156,7 @@ impl CommandReport {
         }
     }
 
-    fn block(&self, result: Option<TerminalCommandResult>) -> ToolResultContent {
+    fn terminal_block(&self, result: Option<TerminalCommandResult>) -> ToolResultContent {
         ToolResultContent::Terminal(ToolResultTerminal {
             resource: self.terminal.clone(),
             title: self.line.title(),

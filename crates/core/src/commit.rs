@@ -9,11 +9,11 @@ use agenthost_protocol::outcome::Outcome;
 use agenthost_protocol::rpc::HostNotification;
 use agenthost_protocol::uri::{RootChannel, Uri};
 
-use crate::effect::{Effect, Effects, Recipient, Write};
-use crate::host::{Held, Host, StoredChannel};
-use crate::input::{ConnectionId, Loaded};
-use crate::scenes::Scene;
-use crate::side_channel::without_apps;
+use crate::effect::{Effect, Effects, Recipient, StoreWrite};
+use crate::host::{ChannelResidency, Host, StoredChannel};
+use crate::input::{ConnectionId, LoadedChannel};
+use crate::scenes::StateView;
+use crate::side_channel::strip_apps_from_action;
 
 impl Host {
     /// Commits an action that the host originates, and says whether it had an
@@ -33,7 +33,7 @@ impl Host {
             Outcome::WrongChannel => "belongs to another kind of channel".to_owned(),
             Outcome::Invalid(reason) => reason.to_string(),
         };
-        out.push(Effect::Discarded {
+        out.push(Effect::ReportDiscarded {
             channel: channel.clone(),
             action: name,
             reason,
@@ -54,12 +54,12 @@ impl Host {
         let Some(target) = self.channels.get_mut(channel) else {
             return Outcome::NoOp;
         };
-        let Held::Here(loaded) = &mut target.held else {
+        let ChannelResidency::Resident(loaded) = &mut target.residency else {
             return Outcome::NoOp;
         };
-        let retold = target.subscribers.values().any(|watcher| watcher.older);
+        let has_legacy = target.subscribers.values().any(|watcher| watcher.is_legacy);
         // Keeping it means that the reducer has to copy what it changes.
-        let before = (retold && !action.can_absorb()).then(|| loaded.state.clone());
+        let before = (has_legacy && !action.can_merge()).then(|| loaded.state.clone());
         let outcome = loaded.state.reduce(&action);
         match &outcome {
             Outcome::Applied => {}
@@ -67,15 +67,15 @@ impl Host {
             Outcome::NoOp | Outcome::WrongChannel | Outcome::Invalid(_) => return outcome,
         }
         if let (ChannelState::Chat(state), Action::Chat(action)) = (&loaded.state, &action) {
-            self.responses.record(channel, state, action);
+            self.response_usages.record(channel, state, action);
         }
-        let (mut older, mut to) = (Vec::new(), Vec::new());
+        let (mut legacy, mut to) = (Vec::new(), Vec::new());
         for (connection, subscription) in &target.subscribers {
-            match subscription.older {
-                true => older.push(*connection),
+            match subscription.is_legacy {
+                true => legacy.push(*connection),
                 false => to.push(Recipient {
                     connection: *connection,
-                    patience: subscription.patience,
+                    max_latency: subscription.max_latency,
                 }),
             }
         }
@@ -85,15 +85,15 @@ impl Host {
             server_seq: self.next_seq(),
             origin,
         });
-        out.write(Write::Action(Arc::clone(&envelope)));
-        if retold {
-            self.retell(&envelope, before, older, out);
+        out.write(StoreWrite::Action(Arc::clone(&envelope)));
+        if has_legacy {
+            self.publish_legacy(&envelope, before, legacy, out);
         }
-        if let Some(plain) = without_apps(&envelope) {
+        if let Some(plain) = strip_apps_from_action(&envelope) {
             to.retain(|recipient| {
-                let shown = self.shows_apps(recipient.connection);
+                let shown = self.supports_apps(recipient.connection);
                 if !shown {
-                    out.push(Effect::Show {
+                    out.push(Effect::PublishToOne {
                         connection: recipient.connection,
                         envelope: Box::new(plain.clone()),
                     });
@@ -108,7 +108,7 @@ impl Host {
     }
 
     /// Has those told of an action who do not speak the host's version.
-    fn retell(
+    fn publish_legacy(
         &self,
         envelope: &Arc<ActionEnvelope>,
         before: Option<ChannelState>,
@@ -116,20 +116,23 @@ impl Host {
         out: &mut Effects,
     ) {
         let scene = match &before {
-            Some(_) => self.scene([&envelope.channel]),
-            None => Scene::default(),
+            Some(_) => self.state_view([&envelope.channel]),
+            None => StateView::default(),
         };
-        let plain = without_apps(envelope).map(Arc::new);
+        let stripped = strip_apps_from_action(envelope).map(Arc::new);
         let (all, rest): (Vec<_>, Vec<_>) = to
             .into_iter()
-            .partition(|connection| plain.is_none() || self.shows_apps(*connection));
-        let groups = [(envelope, all), (plain.as_ref().unwrap_or(envelope), rest)];
+            .partition(|connection| stripped.is_none() || self.supports_apps(*connection));
+        let groups = [
+            (envelope, all),
+            (stripped.as_ref().unwrap_or(envelope), rest),
+        ];
         for (envelope, to) in groups {
             if !to.is_empty() {
-                out.push(Effect::Retell {
+                out.push(Effect::PublishLegacy {
                     envelope: Arc::clone(envelope),
                     before: before.clone(),
-                    scene: Box::new(scene.clone()),
+                    view: Box::new(scene.clone()),
                     to,
                 });
             }
@@ -139,7 +142,7 @@ impl Host {
     /// Tells some who watch a channel something that is not kept: it changes
     /// no state, or they alone have not been told. It takes a number like any
     /// action, so that everyone hears things in order.
-    pub(crate) fn show(
+    pub(crate) fn publish_unlogged(
         &mut self,
         connections: &[ConnectionId],
         channel: &Uri,
@@ -148,7 +151,7 @@ impl Host {
         out: &mut Effects,
     ) {
         let server_seq = self.next_seq();
-        out.write(Write::Number(server_seq));
+        out.write(StoreWrite::SeqUsed(server_seq));
         let envelope = ActionEnvelope {
             channel: channel.clone(),
             action: Arc::new(action.into()),
@@ -156,7 +159,7 @@ impl Host {
             origin,
         };
         for connection in connections {
-            out.push(Effect::Show {
+            out.push(Effect::PublishToOne {
                 connection: *connection,
                 envelope: Box::new(envelope.clone()),
             });
@@ -164,14 +167,14 @@ impl Host {
     }
 
     /// Brings a channel into being.
-    pub(crate) fn create(
+    pub(crate) fn create_channel(
         &mut self,
         channel: &Uri,
         session: Option<&Uri>,
         state: ChannelState,
         out: &mut Effects,
     ) {
-        out.write(Write::Created {
+        out.write(StoreWrite::ChannelCreated {
             channel: channel.clone(),
             session: session.cloned(),
             state: state.clone(),
@@ -180,32 +183,35 @@ impl Host {
         let stored = StoredChannel {
             channel: channel.clone(),
             session: session.cloned(),
-            born: self.seq,
+            created_seq: self.seq,
         };
-        self.hold(stored, Held::Here(Loaded::whole(state)));
+        self.insert_channel(
+            stored,
+            ChannelResidency::Resident(LoadedChannel::whole(state)),
+        );
     }
 
     /// Ends a channel for good, and every subscription to it (SUB-22).
-    pub(crate) fn remove(&mut self, channel: &Uri, out: &mut Effects) {
+    pub(crate) fn remove_channel(&mut self, channel: &Uri, out: &mut Effects) {
         let Some(removed) = self.channels.remove(channel) else {
             return;
         };
-        self.forget_messages(channel);
-        self.responses.forget(channel);
+        self.drop_prompt(channel);
+        self.response_usages.remove(channel);
         self.silent_commands.remove(channel);
-        self.previews.remove(channel);
-        self.interrupted.remove(channel);
+        self.output_previews.remove(channel);
+        self.interrupted_chats.remove(channel);
         if let Some(session) = &removed.session {
-            self.allow_tools(session, channel, None, out);
+            self.set_tool_filter(session, channel, None, out);
         }
         self.drop_checks_of_chat(channel, out);
-        self.end_calls(channel, out);
+        self.end_gateway_calls(channel, out);
         for connection in removed.subscribers.keys() {
             if let Some(connection) = self.clients.connections.get_mut(connection) {
                 connection.subscriptions.remove(channel);
             }
         }
-        out.write(Write::Removed {
+        out.write(StoreWrite::ChannelRemoved {
             channel: channel.clone(),
             seq: self.seq,
         });
@@ -213,7 +219,7 @@ impl Host {
 
     /// Tells one client that its action was refused, and nobody else.
     /// The number is used up all the same: numbers are never given out twice.
-    pub(crate) fn reject(
+    pub(crate) fn reject_action(
         &mut self,
         connection: ConnectionId,
         channel: Uri,
@@ -223,8 +229,8 @@ impl Host {
         out: &mut Effects,
     ) {
         let server_seq = self.next_seq();
-        out.write(Write::Number(server_seq));
-        out.push(Effect::Reject {
+        out.write(StoreWrite::SeqUsed(server_seq));
+        out.push(Effect::RejectAction {
             connection,
             rejection: Box::new(Rejection {
                 channel,
@@ -237,7 +243,11 @@ impl Host {
     }
 
     /// Tells everyone who watches the host something that is no state.
-    pub(crate) fn notify_root(&self, notification: HostNotification, out: &mut Effects) {
+    pub(crate) fn notify_root_subscribers(
+        &self,
+        notification: HostNotification,
+        out: &mut Effects,
+    ) {
         let root = self.channels.get(&Uri::from(RootChannel));
         let to: Vec<_> = root
             .into_iter()

@@ -15,28 +15,28 @@ use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::Json;
 
 use crate::agent::SlashCommand;
-use crate::effect::{Answer, Effect, Effects};
+use crate::effect::{Effect, Effects, ResponseBody};
 use crate::host::Host;
 use crate::input::ConnectionId;
-use crate::refusal::{Failure, Refusal};
+use crate::refusal::{Refusal, RequestFailure};
 
 /// Begins the name of a file.
-const FILE: char = '@';
+const FILE_TRIGGER: char = '@';
 
 /// Begins the name of a command, at the beginning of a message.
-const COMMAND: char = '/';
+const COMMAND_TRIGGER: char = '/';
 
 /// Most items of an answer.
-pub const ITEMS: usize = 50;
+pub const MAX_COMPLETION_ITEMS: usize = 50;
 
 /// Marks an attachment as the host's own; it comes back with the message
 /// (CMP-5).
-const MARK: &str = "agenthost.command";
+const COMMAND_META_KEY: &str = "agenthost.command";
 
 /// The name and the description of a command, in `_meta` as VS Code looks for
 /// them. It drops items without a name there.
-const EDITOR_COMMAND: &str = "command";
-const EDITOR_DESCRIPTION: &str = "description";
+const VSCODE_COMMAND_META_KEY: &str = "command";
+const VSCODE_DESCRIPTION_META_KEY: &str = "description";
 
 /// A search for files whose names fit what was typed.
 #[derive(Debug, Clone, PartialEq)]
@@ -55,7 +55,7 @@ pub struct FileSearch {
 
 /// A file or a directory that fits.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FoundFile {
+pub struct FileMatch {
     /// Its address.
     pub uri: Uri,
     /// Its path from the directory that was searched.
@@ -74,48 +74,50 @@ pub enum FileKind {
 }
 
 /// The characters after which a client should ask.
-pub(crate) fn triggers() -> Vec<String> {
-    vec![FILE.to_string(), COMMAND.to_string()]
+pub(crate) fn trigger_characters() -> Vec<String> {
+    vec![FILE_TRIGGER.to_string(), COMMAND_TRIGGER.to_string()]
 }
 
 impl Host {
     /// Answers now or, if files are wanted, later; `None` then.
-    pub(crate) fn completions(
+    pub(crate) fn handle_completions(
         &mut self,
         connection: ConnectionId,
         id: &RequestId,
         params: &CompletionsParams,
         out: &mut Effects,
-    ) -> Result<Option<Answer>, Failure> {
-        let unknown = || Failure::UnknownSession(params.channel.clone());
+    ) -> Result<Option<ResponseBody>, RequestFailure> {
+        let unknown = || RequestFailure::UnknownSession(params.channel.clone());
         let named = &params.channel;
         let default = self
             .session(named)
-            .filter(|_| self.quirks(connection).mixed_channels)
+            .filter(|_| self.connection_quirks(connection).mixed_channels)
             .and_then(|session| session.default_chat.as_ref());
         let channel = default.unwrap_or(named);
         let chat = self.chat(channel).ok_or_else(unknown)?;
-        let session = self.owner(channel).cloned().ok_or_else(unknown)?;
-        let typed = read(&params.text, params.offset)?;
+        let session = self.session_of(channel).cloned().ok_or_else(unknown)?;
+        let typed = parse_query(&params.text, params.offset)?;
         let typed = match &params.kind {
             CompletionKind::UserMessage => typed,
             // Of a newer version (CMP-4).
             CompletionKind::Unknown(_) => None,
         };
         let Some(typed) = typed else {
-            return Ok(Some(answer(Vec::new())));
+            return Ok(Some(completions_response(Vec::new())));
         };
-        if typed.trigger == COMMAND {
+        if typed.trigger == COMMAND_TRIGGER {
             // After a restart it has not said yet what it can do.
             self.open_agent(&session, out);
-            return Ok(Some(answer(self.commands_like(&session, &typed))));
+            return Ok(Some(completions_response(
+                self.matching_commands(&session, &typed),
+            )));
         }
         let own = chat.summary.working_directories.clone();
         let directories = own.or_else(|| {
             let session = self.session(&session)?;
             session.metadata.working_directories.clone()
         });
-        out.push(Effect::FindFiles(Box::new(FileSearch {
+        out.push(Effect::SearchFiles(Box::new(FileSearch {
             connection,
             id: id.clone(),
             directories: directories.unwrap_or_default(),
@@ -126,23 +128,27 @@ impl Host {
     }
 
     /// Answers with the files that were found. Whoever asked may be gone.
-    pub(crate) fn files_found(
+    pub(crate) fn complete_file_search(
         &self,
         search: &FileSearch,
-        files: Vec<FoundFile>,
+        files: Vec<FileMatch>,
         out: &mut Effects,
     ) {
         if !self.clients.connections.contains_key(&search.connection) {
             return;
         }
-        let files = files.into_iter().take(ITEMS);
+        let files = files.into_iter().take(MAX_COMPLETION_ITEMS);
         let items = files.map(|file| file_item(file, &search.range));
-        out.answer(search.connection, &search.id, answer(items.collect()));
+        out.respond(
+            search.connection,
+            &search.id,
+            completions_response(items.collect()),
+        );
     }
 
-    fn commands_like(&self, session: &Uri, typed: &Typed<'_>) -> Vec<CompletionItem> {
+    fn matching_commands(&self, session: &Uri, typed: &CompletionQuery<'_>) -> Vec<CompletionItem> {
         let own = self.slash_commands.get(session).into_iter().flatten();
-        let known = self.customizing.get(session);
+        let known = self.customizations.get(session);
         let added = known.into_iter().flat_map(|known| &known.commands);
         // What the agent understands by itself, it is told as it is.
         let is_own = |name: &str| own.clone().any(|command| command.name == name);
@@ -154,7 +160,7 @@ impl Host {
             .collect();
         // Those that begin with it first, in the agent's order otherwise.
         fitting.sort_by_key(|(found, _)| *found != 0);
-        let fitting = fitting.into_iter().take(ITEMS);
+        let fitting = fitting.into_iter().take(MAX_COMPLETION_ITEMS);
         fitting
             .map(|(_, command)| command_item(command, &typed.range))
             .collect()
@@ -166,7 +172,7 @@ impl Host {
 pub(crate) fn check_attachments(message: &Message) -> Result<(), Refusal> {
     for attachment in message.attachments.iter().flatten() {
         if let Attachment::Simple(simple) = attachment
-            && !is_represented(simple)
+            && !has_model_representation(simple)
         {
             let label: String = simple.base.label.chars().take(60).collect();
             let reason = format!("attachment `{label}`: modelRepresentation is missing");
@@ -177,14 +183,14 @@ pub(crate) fn check_attachments(message: &Message) -> Result<(), Refusal> {
 }
 
 /// Whether it is known what the model sees of an attachment.
-pub(crate) fn is_represented(simple: &SimpleAttachment) -> bool {
+pub(crate) fn has_model_representation(simple: &SimpleAttachment) -> bool {
     let meta = simple.base.meta.as_ref();
-    let ours = meta.is_some_and(|meta| meta.contains_key(MARK));
+    let ours = meta.is_some_and(|meta| meta.contains_key(COMMAND_META_KEY));
     simple.model_representation.is_some() || ours
 }
 
 /// What stands before the cursor, if it asks for something.
-struct Typed<'a> {
+struct CompletionQuery<'a> {
     trigger: char,
     query: &'a str,
     range: Range<u64>,
@@ -192,10 +198,10 @@ struct Typed<'a> {
 
 /// Reads back from the cursor to the character that asks for something. Places
 /// are counted as clients count them, in UTF-16 code units (CMP-2, CMP-3).
-fn read(text: &str, offset: u64) -> Result<Option<Typed<'_>>, Failure> {
-    let Some(before) = up_to(text, offset) else {
+fn parse_query(text: &str, offset: u64) -> Result<Option<CompletionQuery<'_>>, RequestFailure> {
+    let Some(before) = text_before_offset(text, offset) else {
         let reason = "offset: expected a place between two characters of the text";
-        return Err(Failure::InvalidParams(reason.to_owned()));
+        return Err(RequestFailure::InvalidParams(reason.to_owned()));
     };
     let word = before.rfind(char::is_whitespace).map_or(before, |space| {
         before
@@ -205,10 +211,13 @@ fn read(text: &str, offset: u64) -> Result<Option<Typed<'_>>, Failure> {
     });
     let first = before.len() - word.len();
     let starts_message = before.get(..first).unwrap_or_default().trim().is_empty();
-    if let Some(query) = word.strip_prefix(COMMAND).filter(|_| starts_message) {
-        return Ok(Some(typed(before, query, offset, COMMAND)));
+    if let Some(query) = word
+        .strip_prefix(COMMAND_TRIGGER)
+        .filter(|_| starts_message)
+    {
+        return Ok(Some(build_query(before, query, offset, COMMAND_TRIGGER)));
     }
-    let Some(at) = word.rfind(FILE) else {
+    let Some(at) = word.rfind(FILE_TRIGGER) else {
         return Ok(None);
     };
     let (head, tail) = word.split_at(at);
@@ -216,26 +225,31 @@ fn read(text: &str, offset: u64) -> Result<Option<Typed<'_>>, Failure> {
     if head.ends_with(char::is_alphanumeric) {
         return Ok(None);
     }
-    let query = tail.strip_prefix(FILE).unwrap_or_default();
-    Ok(Some(typed(before, query, offset, FILE)))
+    let query = tail.strip_prefix(FILE_TRIGGER).unwrap_or_default();
+    Ok(Some(build_query(before, query, offset, FILE_TRIGGER)))
 }
 
-fn typed<'a>(before: &str, query: &'a str, offset: u64, trigger: char) -> Typed<'a> {
+fn build_query<'a>(
+    before: &str,
+    query: &'a str,
+    offset: u64,
+    trigger: char,
+) -> CompletionQuery<'a> {
     let kept = before.len() - query.len() - trigger.len_utf8();
-    let start = before.get(..kept).map_or(0, utf16);
-    Typed {
+    let start = before.get(..kept).map_or(0, utf16_len);
+    CompletionQuery {
         trigger,
         query,
         range: start..offset,
     }
 }
 
-fn utf16(text: &str) -> u64 {
+fn utf16_len(text: &str) -> u64 {
     text.chars().map(|c| c.len_utf16() as u64).sum()
 }
 
 /// The text before a place; `None` if it is outside, or inside a character.
-fn up_to(text: &str, offset: u64) -> Option<&str> {
+fn text_before_offset(text: &str, offset: u64) -> Option<&str> {
     let mut units = 0;
     for (index, c) in text.char_indices() {
         if units >= offset {
@@ -246,17 +260,23 @@ fn up_to(text: &str, offset: u64) -> Option<&str> {
     (units == offset).then_some(text)
 }
 
-fn answer(items: Vec<CompletionItem>) -> Answer {
-    Answer::Completions(CompletionsResult { items })
+fn completions_response(items: Vec<CompletionItem>) -> ResponseBody {
+    ResponseBody::Completions(CompletionsResult { items })
 }
 
 fn command_item(command: &SlashCommand, range: &Range<u64>) -> CompletionItem {
     let mut mark = Meta::default();
     let description = Json::from(command.description.clone());
-    mark.insert(MARK.to_owned(), Json::from(command.name.clone()));
-    mark.insert(EDITOR_COMMAND.to_owned(), Json::from(command.name.clone()));
-    mark.insert(EDITOR_DESCRIPTION.to_owned(), description);
-    let text = format!("{COMMAND}{}", command.name);
+    mark.insert(
+        COMMAND_META_KEY.to_owned(),
+        Json::from(command.name.clone()),
+    );
+    mark.insert(
+        VSCODE_COMMAND_META_KEY.to_owned(),
+        Json::from(command.name.clone()),
+    );
+    mark.insert(VSCODE_DESCRIPTION_META_KEY.to_owned(), description);
+    let text = format!("{COMMAND_TRIGGER}{}", command.name);
     let label = match command.description.as_str() {
         "" => text.clone(),
         description => format!("{text}: {description}"),
@@ -270,15 +290,15 @@ fn command_item(command: &SlashCommand, range: &Range<u64>) -> CompletionItem {
         },
         model_representation: None,
     };
-    item(text, range, Attachment::Simple(attachment))
+    completion_item(text, range, Attachment::Simple(attachment))
 }
 
-fn file_item(file: FoundFile, range: &Range<u64>) -> CompletionItem {
+fn file_item(file: FileMatch, range: &Range<u64>) -> CompletionItem {
     let (kind, end) = match file.kind {
         FileKind::File => ("document", ""),
         FileKind::Directory => ("directory", "/"),
     };
-    let text = format!("{FILE}{}{end}", file.path);
+    let text = format!("{FILE_TRIGGER}{}{end}", file.path);
     let attachment = ResourceAttachment {
         base: AttachmentBase {
             label: file.path,
@@ -294,10 +314,14 @@ fn file_item(file: FoundFile, range: &Range<u64>) -> CompletionItem {
         },
         selection: None,
     };
-    item(text, range, Attachment::Resource(attachment))
+    completion_item(text, range, Attachment::Resource(attachment))
 }
 
-fn item(insert_text: String, range: &Range<u64>, attachment: Attachment) -> CompletionItem {
+fn completion_item(
+    insert_text: String,
+    range: &Range<u64>,
+    attachment: Attachment,
+) -> CompletionItem {
     CompletionItem {
         insert_text,
         range_start: Some(range.start),
@@ -311,7 +335,7 @@ mod tests {
     use super::*;
 
     fn typed_in(text: &str, offset: u64) -> Option<(char, String, Range<u64>)> {
-        let typed = read(text, offset).ok()??;
+        let typed = parse_query(text, offset).ok()??;
         Some((typed.trigger, typed.query.to_owned(), typed.range))
     }
 
@@ -340,15 +364,15 @@ mod tests {
     fn places_are_utf16() {
         let found = typed_in("🦀é @src/mä and", 11);
         assert_eq!(found, Some(('@', "src/mä".to_owned(), 4..11)));
-        assert!(read("🦀", 1).is_err(), "inside a character");
-        assert!(read("🦀", 3).is_err(), "behind the end");
-        assert!(read("", u64::MAX).is_err());
+        assert!(parse_query("🦀", 1).is_err(), "inside a character");
+        assert!(parse_query("🦀", 3).is_err(), "behind the end");
+        assert!(parse_query("", u64::MAX).is_err());
         assert_eq!(typed_in("", 0), None);
     }
 
     #[test]
     fn what_asks_for_something() {
-        let whole = |text: &str| typed_in(text, utf16(text));
+        let whole = |text: &str| typed_in(text, utf16_len(text));
         assert_eq!(whole("/"), Some(('/', String::new(), 0..1)));
         assert_eq!(whole("  /fix"), Some(('/', "fix".to_owned(), 2..6)));
         assert_eq!(whole("see (@a"), Some(('@', "a".to_owned(), 5..7)));

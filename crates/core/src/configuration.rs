@@ -10,16 +10,16 @@ use agenthost_protocol::session::{
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::{Json, Object};
 
-use crate::effect::{Answer, Effects};
+use crate::effect::{Effects, ResponseBody};
 use crate::host::Host;
 use crate::isolation;
 use crate::models;
 use crate::permissions;
 use crate::quirks::ClientQuirks;
-use crate::refusal::Failure;
+use crate::refusal::RequestFailure;
 
 /// Most properties that an agent can make known while it runs.
-const PROPERTIES: usize = 200;
+const MAX_CONFIG_PROPERTIES: usize = 200;
 
 impl Host {
     /// An agent says what can be configured about its sessions. There is no
@@ -27,7 +27,7 @@ impl Host {
     /// one only gets the values that it has a place for; what can be chosen
     /// for them is told by `sessionConfigCompletions`. Sessions that are made
     /// from now on get it all.
-    pub(crate) fn learn_configuration(
+    pub(crate) fn update_config_schema(
         &mut self,
         session: &Uri,
         mut schema: SessionConfigSchema,
@@ -43,16 +43,16 @@ impl Host {
             let theirs = self.config.schemas.get(&provider);
             let theirs =
                 |key: &String| theirs.is_some_and(|schema| schema.properties.contains_key(key));
-            known_values(config, theirs, values)
+            diff_config_values(config, theirs, values)
         });
-        schema.properties.truncate(PROPERTIES);
+        schema.properties.truncate(MAX_CONFIG_PROPERTIES);
         let before = self.config.schemas.get(&provider);
         add_defaults(&mut schema, before, &current);
-        self.learn_models(&provider, &schema, out);
-        let news = self.config.schemas.get(&provider) != Some(&schema);
+        self.update_models(&provider, &schema, out);
+        let is_new = self.config.schemas.get(&provider) != Some(&schema);
         self.config.schemas.insert(provider.clone(), schema);
-        if news {
-            self.keep_options(&provider, out);
+        if is_new {
+            self.store_agent_options(&provider, out);
         }
         if let Some(changed) = changed {
             self.originate(session, SessionAction::ConfigChanged(changed), out);
@@ -64,17 +64,18 @@ impl Host {
     pub(crate) fn resolve_config(
         &self,
         params: &ResolveSessionConfigParams,
-    ) -> Result<Answer, Failure> {
-        let schema = self.schema(params.provider.as_ref(), params.working_directory.as_ref())?;
-        let provider = &self.agent_named(params.provider.as_ref())?.provider;
+    ) -> Result<ResponseBody, RequestFailure> {
+        let schema = self
+            .session_config_schema(params.provider.as_ref(), params.working_directory.as_ref())?;
+        let provider = &self.find_agent(params.provider.as_ref())?.provider;
         let given = params.config.clone().unwrap_or_default();
-        let values = with_defaults(&schema, self.fitting(provider, &schema, given));
+        let values = with_defaults(&schema, self.retain_valid_values(provider, &schema, given));
         let result = ResolveSessionConfigResult { schema, values };
-        Ok(Answer::ResolveSessionConfig(Box::new(result)))
+        Ok(ResponseBody::ResolveSessionConfig(Box::new(result)))
     }
 
     /// The values that a schema has a place for and that may be chosen.
-    pub(crate) fn fitting(
+    pub(crate) fn retain_valid_values(
         &self,
         provider: &ProviderId,
         schema: &SessionConfigSchema,
@@ -82,7 +83,7 @@ impl Host {
     ) -> Object {
         let fits = |(key, value): &(String, Json)| {
             let property = schema.properties.get(key);
-            let allowed = self.forbidden(provider, key, value).is_none();
+            let allowed = self.forbidden_reason(provider, key, value).is_none();
             allowed
                 && property.is_some_and(|property| check_value(&property.property, value).is_ok())
         };
@@ -94,14 +95,18 @@ impl Host {
     pub(crate) fn config_completions(
         &self,
         params: &SessionConfigCompletionsParams,
-    ) -> Result<Answer, Failure> {
-        let schema = self.schema(params.provider.as_ref(), params.working_directory.as_ref())?;
+    ) -> Result<ResponseBody, RequestFailure> {
+        let schema = self
+            .session_config_schema(params.provider.as_ref(), params.working_directory.as_ref())?;
         let Some(property) = schema.properties.get(&params.property) else {
-            let reason = format!("property: there is no `{}`", short(&params.property));
-            return Err(Failure::InvalidParams(reason));
+            let reason = format!(
+                "property: there is no `{}`",
+                truncate_value(&params.property)
+            );
+            return Err(RequestFailure::InvalidParams(reason));
         };
         let query = params.query.as_deref().unwrap_or_default().to_lowercase();
-        let items = choices(&property.property)
+        let items = enum_choices(&property.property)
             .filter(|choice| {
                 let texts = [&choice.value, &choice.label];
                 texts
@@ -110,7 +115,7 @@ impl Host {
             })
             .collect();
         let result = SessionConfigCompletionsResult { items };
-        Ok(Answer::SessionConfigCompletions(result))
+        Ok(ResponseBody::SessionConfigCompletions(result))
     }
 
     /// The values that a new session starts with (SES-10, CFG-7).
@@ -120,34 +125,34 @@ impl Host {
         directory: Option<&Uri>,
         given: Option<Object>,
         quirks: ClientQuirks,
-    ) -> Result<(SessionConfigSchema, Object), Failure> {
-        let schema = self.schema(Some(provider), directory)?;
+    ) -> Result<(SessionConfigSchema, Object), RequestFailure> {
+        let schema = self.session_config_schema(Some(provider), directory)?;
         let mut given = given.unwrap_or_default();
         if quirks.unknown_config {
-            given = self.fitting(provider, &schema, given);
+            given = self.retain_valid_values(provider, &schema, given);
         }
         for (key, value) in &given {
-            let forbidden = self.forbidden(provider, key, value);
+            let forbidden = self.forbidden_reason(provider, key, value);
             let problem = match (schema.properties.get(key), forbidden) {
                 (None, _) => Err("there is no such property".to_owned()),
                 (Some(_), Some(reason)) => Err(reason.to_owned()),
                 (Some(property), None) => check_value(&property.property, value),
             };
             problem.map_err(|problem| {
-                Failure::InvalidParams(format!("config.{}: {problem}", short(key)))
+                RequestFailure::InvalidParams(format!("config.{}: {problem}", truncate_value(key)))
             })?;
         }
         let values = with_defaults(&schema, given);
         let mut required = schema.required.iter().flatten();
         if let Some(missing) = required.find(|key| !values.contains_key(*key)) {
             let reason = format!("config.{missing}: needs a value");
-            return Err(Failure::InvalidParams(reason));
+            return Err(RequestFailure::InvalidParams(reason));
         }
         Ok((schema, values))
     }
 
     /// The values that are the agent's business.
-    pub(crate) fn agent_values(&self, session: &SessionState) -> Option<Object> {
+    pub(crate) fn agent_config_values(&self, session: &SessionState) -> Option<Object> {
         let schema = self.config.schemas.get(&session.metadata.provider)?;
         let values = session.config.as_ref()?.values.iter();
         let its = values.filter(|(key, _)| schema.properties.contains_key(*key));
@@ -159,22 +164,22 @@ impl Host {
 
     /// What can be configured about the agent, and, in a folder, about where
     /// it works.
-    fn schema(
+    fn session_config_schema(
         &self,
         provider: Option<&ProviderId>,
         directory: Option<&Uri>,
-    ) -> Result<SessionConfigSchema, Failure> {
-        let agent = self.agent_named(provider)?;
+    ) -> Result<SessionConfigSchema, RequestFailure> {
+        let agent = self.find_agent(provider)?;
         let schema = self.config.schemas.get(&agent.provider).cloned();
         let mut schema = schema.unwrap_or_else(|| SessionConfigSchema {
             r#type: "object".to_owned(),
             properties: Default::default(),
             required: None,
         });
-        models::drop_property(&mut schema);
-        permissions::offer(&mut schema);
+        models::drop_model_property(&mut schema);
+        permissions::add_permission_schema(&mut schema);
         if directory.is_some() {
-            isolation::offer(&mut schema);
+            isolation::add_isolation_schema(&mut schema);
         }
         Ok(schema)
     }
@@ -201,7 +206,7 @@ fn add_defaults(
 
 /// What changes about the values of a session when its agent says what they
 /// are. Values that the agent has no place for are gone.
-fn known_values(
+fn diff_config_values(
     config: &SessionConfigState,
     is_of_agent: impl Fn(&String) -> bool,
     values: Object,
@@ -230,7 +235,9 @@ fn known_values(
 }
 
 /// The values that a property lists, with what people get to see.
-pub(crate) fn choices(schema: &ConfigPropertySchema) -> impl Iterator<Item = SessionConfigValue> {
+pub(crate) fn enum_choices(
+    schema: &ConfigPropertySchema,
+) -> impl Iterator<Item = SessionConfigValue> {
     let values = schema.r#enum.iter().flatten();
     values.enumerate().filter_map(|(index, value)| {
         let value = value.as_str()?.to_owned();
@@ -297,6 +304,6 @@ pub(crate) fn check_value(schema: &ConfigPropertySchema, value: &Json) -> Result
     Ok(())
 }
 
-fn short(text: &str) -> String {
+fn truncate_value(text: &str) -> String {
     text.chars().take(60).collect()
 }

@@ -25,22 +25,22 @@ use crate::effect::{Effect, Effects};
 use crate::host::Host;
 
 /// The scheme of the addresses.
-pub(crate) const SCHEME: &str = "agenthost-content";
+pub(crate) const CONTENT_SCHEME: &str = "agenthost-content";
 
 /// Hex digits of a session in an address.
-const KEY: usize = 32;
+const SESSION_KEY_DIGITS: usize = 32;
 
 /// Hex digits of a hash.
-const HASH: usize = 64;
+const HASH_DIGITS: usize = 64;
 
 /// Longest name of a content, in bytes.
-const NAME: usize = 200;
+const MAX_CONTENT_NAME_BYTES: usize = 200;
 
 /// Longest path in an address, in bytes. Of a longer one, only the name is used.
 const MAX_PATH_BYTES: usize = 4_096;
 
 /// What stands in an address as it is.
-const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
+const PATH_ENCODE_SET: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'/')
     .remove(b'-')
     .remove(b'_')
@@ -48,7 +48,7 @@ const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'~');
 
 /// Endings of names, and what such files are.
-const TYPES: &[(&str, &str)] = &[
+const CONTENT_TYPES: &[(&str, &str)] = &[
     ("css", "text/css"),
     ("csv", "text/csv"),
     ("diff", "text/x-diff"),
@@ -83,8 +83,8 @@ impl SessionKey {
     }
 
     /// Reads the digits of a key; `None` if they are not those of one.
-    pub fn read(digits: &str) -> Option<Self> {
-        is_hex(digits, KEY).then(|| SessionKey(digits.to_owned()))
+    pub fn parse(digits: &str) -> Option<Self> {
+        is_hex(digits, SESSION_KEY_DIGITS).then(|| SessionKey(digits.to_owned()))
     }
 
     /// Its digits.
@@ -105,7 +105,7 @@ pub struct ContentAddress {
 /// An address of this kind that was not made by the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("this is not an address of content that the host keeps")]
-pub struct MalformedAddress;
+pub struct InvalidContentAddress;
 
 impl ContentAddress {
     /// The address of a content. The name is for people, and says what it is: a
@@ -113,43 +113,43 @@ impl ContentAddress {
     pub fn of(session: &SessionKey, bytes: &[u8], name: &str) -> Self {
         ContentAddress {
             session: session.clone(),
-            hash: hash(bytes),
-            path: plain_path(name),
+            hash: sha256_hex(bytes),
+            path: sanitize_path(name),
         }
     }
 
     /// Takes an address apart; `None` if it is of another kind.
-    pub fn read(uri: &Uri) -> Option<Result<Self, MalformedAddress>> {
+    pub fn parse(uri: &Uri) -> Option<Result<Self, InvalidContentAddress>> {
         let (scheme, rest) = uri.as_str().split_once(':')?;
         scheme
-            .eq_ignore_ascii_case(SCHEME)
-            .then(|| Self::read_parts(rest).ok_or(MalformedAddress))
+            .eq_ignore_ascii_case(CONTENT_SCHEME)
+            .then(|| Self::parse_parts(rest).ok_or(InvalidContentAddress))
     }
 
-    fn read_parts(rest: &str) -> Option<Self> {
+    fn parse_parts(rest: &str) -> Option<Self> {
         let Some((path, query)) = rest.split_once('?') else {
-            return Self::read_old_parts(rest);
+            return Self::parse_legacy_parts(rest);
         };
         let (query, _) = query.split_once('#').unwrap_or((query, ""));
         let query = percent_decode_str(query).decode_utf8().ok()?;
         let path = percent_decode_str(path).decode_utf8().ok()?;
         let (key, hash) = query.split_once('.')?;
-        let session = SessionKey::read(key)?;
-        let checked = is_hex(hash, HASH) && path.starts_with('/');
+        let session = SessionKey::parse(key)?;
+        let checked = is_hex(hash, HASH_DIGITS) && path.starts_with('/');
         checked.then(|| ContentAddress {
             session,
             hash: hash.to_owned(),
-            path: plain_path(&path),
+            path: sanitize_path(&path),
         })
     }
 
     /// Reads an address of the form that older hosts have stored.
-    fn read_old_parts(rest: &str) -> Option<Self> {
+    fn parse_legacy_parts(rest: &str) -> Option<Self> {
         let mut parts = rest.strip_prefix('/')?.split('/');
         let (key, hash, name) = (parts.next()?, parts.next()?, parts.next()?);
         let name = percent_decode_str(name).decode_utf8().ok()?;
-        let session = SessionKey::read(key)?;
-        let checked = is_hex(hash, HASH) && is_name(&name) && parts.next().is_none();
+        let session = SessionKey::parse(key)?;
+        let checked = is_hex(hash, HASH_DIGITS) && is_file_name(&name) && parts.next().is_none();
         checked.then(|| ContentAddress {
             session,
             hash: hash.to_owned(),
@@ -171,7 +171,7 @@ impl ContentAddress {
     pub fn content_type(&self) -> Option<&'static str> {
         let (_, ending) = self.file_name().rsplit_once('.')?;
         let ending = ending.to_ascii_lowercase();
-        let known = TYPES.iter().find(|(known, _)| *known == ending);
+        let known = CONTENT_TYPES.iter().find(|(known, _)| *known == ending);
         known.map(|(_, content_type)| *content_type)
     }
 
@@ -183,8 +183,8 @@ impl ContentAddress {
     /// The address as the wire has it.
     pub fn uri(&self) -> Uri {
         let (key, hash) = (self.session.as_str(), &self.hash);
-        let path = utf8_percent_encode(&self.path, ESCAPED);
-        Uri::from(format!("{SCHEME}:{path}?{key}.{hash}"))
+        let path = utf8_percent_encode(&self.path, PATH_ENCODE_SET);
+        Uri::from(format!("{CONTENT_SCHEME}:{path}?{key}.{hash}"))
     }
 
     /// What a state has in the place of a content of this size.
@@ -200,7 +200,7 @@ impl ContentAddress {
 
 /// Text to keep.
 #[derive(Clone, PartialEq, Eq)]
-pub struct KeptText {
+pub struct StoredText {
     /// The session.
     pub session: SessionKey,
     /// A name for it.
@@ -210,9 +210,9 @@ pub struct KeptText {
 }
 
 /// Shows how much, not what.
-impl std::fmt::Debug for KeptText {
+impl std::fmt::Debug for StoredText {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("KeptText")
+        f.debug_struct("StoredText")
             .field("name", &self.name)
             .field("bytes", &self.text.len())
             .finish_non_exhaustive()
@@ -223,7 +223,7 @@ impl Host {
     /// Arguments that the host keeps are written before anyone hears that they
     /// were edited (TOO-10). What is kept never changes, so the call refers to
     /// something else from now on.
-    pub(crate) fn keep_edited_input(
+    pub(crate) fn store_edited_input(
         &mut self,
         chat: &Uri,
         confirmed: &ToolCallConfirmed,
@@ -243,7 +243,7 @@ impl Host {
             return;
         };
         let (Some(Ok(before)), Some(session)) =
-            (ContentAddress::read(&before.uri), self.owner(chat))
+            (ContentAddress::parse(&before.uri), self.session_of(chat))
         else {
             return;
         };
@@ -263,7 +263,7 @@ impl Host {
             question: ToolCallQuestion::default(),
             confirmed: None,
         };
-        out.push(Effect::KeepContent(Box::new(KeptText {
+        out.push(Effect::StoreContent(Box::new(StoredText {
             session,
             name: before.path,
             text: edited.clone(),
@@ -273,13 +273,13 @@ impl Host {
 }
 
 /// Whether an address is one of content that the host keeps.
-pub(crate) fn is_kept(uri: &Uri) -> bool {
-    ContentAddress::read(uri).is_some()
+pub(crate) fn is_content_uri(uri: &Uri) -> bool {
+    ContentAddress::parse(uri).is_some()
 }
 
 /// Returns the path that an address has for a name or a path: absolute, and
 /// without parts that a client could resolve.
-fn plain_path(name: &str) -> String {
+fn sanitize_path(name: &str) -> String {
     let shown = |part: &&str| !matches!(*part, "" | "." | "..");
     let plain = name.replace(char::is_control, "_");
     let path: String = plain
@@ -290,7 +290,7 @@ fn plain_path(name: &str) -> String {
     match path.rsplit_once('/') {
         None => "/content".to_owned(),
         Some((_, name)) if path.len() > MAX_PATH_BYTES => {
-            let short = name.get(..name.floor_char_boundary(NAME));
+            let short = name.get(..name.floor_char_boundary(MAX_CONTENT_NAME_BYTES));
             format!("/{}", short.unwrap_or_default())
         }
         Some(_) => path,
@@ -300,12 +300,12 @@ fn plain_path(name: &str) -> String {
 /// Half of a SHA-256, in hex digits: enough of a name, and good as one of a
 /// file.
 pub fn short_hash(bytes: &[u8]) -> String {
-    let mut digits = hash(bytes);
-    digits.truncate(KEY);
+    let mut digits = sha256_hex(bytes);
+    digits.truncate(SESSION_KEY_DIGITS);
     digits
 }
 
-fn hash(bytes: &[u8]) -> String {
+fn sha256_hex(bytes: &[u8]) -> String {
     let digest = Sha256::digest(bytes);
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
@@ -316,7 +316,11 @@ fn is_hex(text: &str, length: usize) -> bool {
 }
 
 /// Whether a name is that of a file, and of nothing else.
-fn is_name(name: &str) -> bool {
+fn is_file_name(name: &str) -> bool {
     let bad = |c: char| c == '/' || c == '\\' || c.is_control();
-    !name.is_empty() && name.len() <= NAME && name != "." && name != ".." && !name.contains(bad)
+    !name.is_empty()
+        && name.len() <= MAX_CONTENT_NAME_BYTES
+        && name != "."
+        && name != ".."
+        && !name.contains(bad)
 }

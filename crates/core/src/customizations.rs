@@ -26,126 +26,126 @@ use agenthost_protocol::uri::Uri;
 
 use crate::agent::SlashCommand;
 use crate::agent_content::{clean_commands, clean_customization};
-use crate::customizing::{BroughtPlugin, CustomizationErrand, CustomizationEvent};
+use crate::customizing::{ClientPlugin, CustomizationCommand, CustomizationEvent};
 use crate::effect::{Effect, Effects};
 use crate::env::Env;
 use crate::host::Host;
-use crate::servers::Failure;
-use crate::tool_servers::ServerTool;
-use crate::tool_use::ToolMoment;
+use crate::servers::ServerFailure;
+use crate::tool_servers::McpTool;
+use crate::tool_use::ToolHookPhase;
 
-pub(crate) use decisions::{DECISIONS, check_decisions, sort_decisions};
-pub use kept::as_kept;
-pub(crate) use turns::Preparing;
+pub(crate) use decisions::{ENABLEMENT_SETTING, check_decisions, sort_decisions};
+pub use kept::apply_enablement_settings;
+pub(crate) use turns::PreparationState;
 
 /// Most names that can stand at the beginning of a message.
-const COMMANDS: usize = 1_000;
+const MAX_CUSTOM_COMMANDS: usize = 1_000;
 
 /// What is known of the customizations of a session beside their state, for as
 /// long as somebody reads them.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Customizing {
+pub(crate) struct SessionCustomizations {
     /// What can stand at the beginning of a message.
     pub(crate) commands: Vec<SlashCommand>,
     /// The tools of servers that run.
-    pub(crate) server_tools: Vec<ServerTool>,
+    pub(crate) mcp_tools: Vec<McpTool>,
     /// When its hooks of tools are run.
-    pub(crate) tool_hooks: BTreeSet<ToolMoment>,
+    pub(crate) tool_hooks: BTreeSet<ToolHookPhase>,
     /// Servers whose state is of this run of the host.
-    pub(crate) servers: BTreeSet<CustomizationId>,
+    pub(crate) started_servers: BTreeSet<CustomizationId>,
     /// Whether what there is was found in this run of the host.
-    pub(crate) found: bool,
+    pub(crate) is_discovered: bool,
     /// Whether an agent came for tools.
-    pub(crate) sought: bool,
+    pub(crate) tools_requested: bool,
     /// Servers that a person stopped: no turn starts them.
-    pub(crate) halted: BTreeSet<CustomizationId>,
+    pub(crate) stopped_by_user: BTreeSet<CustomizationId>,
     /// Servers that may not be started as things are: nobody allowed their code.
-    pub(crate) barred: BTreeSet<CustomizationId>,
+    pub(crate) blocked_as_untrusted: BTreeSet<CustomizationId>,
     /// Servers that failed.
-    pub(crate) failures: BTreeMap<CustomizationId, Failure>,
+    pub(crate) failures: BTreeMap<CustomizationId, ServerFailure>,
     /// What is wrong with servers that run.
-    pub(crate) complaints: BTreeMap<CustomizationId, String>,
+    pub(crate) problems: BTreeMap<CustomizationId, String>,
     /// How far reading has got, apart from that.
-    pub(crate) loads: BTreeMap<CustomizationId, LoadState>,
+    pub(crate) load_states: BTreeMap<CustomizationId, LoadState>,
     /// What clients brought, as it was last told.
-    brought: Vec<BroughtPlugin>,
+    plugins_sent: Vec<ClientPlugin>,
     /// The tools that custom agents are to use, by chat, as it was last told.
     /// Where there is none, all.
-    pub(crate) allowed: BTreeMap<Uri, Vec<String>>,
+    pub(crate) tool_filters: BTreeMap<Uri, Vec<String>>,
     /// What is off, as it was last told.
-    off: BTreeSet<CustomizationId>,
+    disabled_sent: BTreeSet<CustomizationId>,
 }
 
 impl Host {
     /// Whether anything is read for sessions.
-    fn customizes(&self) -> bool {
+    fn reads_customizations(&self) -> bool {
         self.config.customizable.is_some()
     }
 
     /// Has the customizations of a session read, and from then on followed.
-    pub(crate) fn follow(&mut self, session: &Uri, out: &mut Effects) {
-        if !self.customizes() || self.customizing.contains_key(session) {
+    pub(crate) fn track_customizations(&mut self, session: &Uri, out: &mut Effects) {
+        if !self.reads_customizations() || self.customizations.contains_key(session) {
             return;
         }
         if self.session(session).is_none() {
             return;
         }
-        self.customizing
-            .insert(session.clone(), Customizing::default());
-        self.tell_whose_tokens(session, out);
-        self.stop_old_servers(session, out);
-        self.follow_folders(session, out);
-        self.tell_brought(session, out);
-        self.offer_to_gateway(session, out);
+        self.customizations
+            .insert(session.clone(), SessionCustomizations::default());
+        self.sync_token_principals(session, out);
+        self.reset_server_states(session, out);
+        self.track_directories(session, out);
+        self.sync_client_plugins(session, out);
+        self.sync_gateway_tools(session, out);
     }
 
     /// Has what is in the folders of a session read, which may be others now.
-    pub(crate) fn follow_folders(&self, session: &Uri, out: &mut Effects) {
+    pub(crate) fn track_directories(&self, session: &Uri, out: &mut Effects) {
         let Some(state) = self.session(session) else {
             return;
         };
-        if self.customizing.contains_key(session) {
+        if self.customizations.contains_key(session) {
             let directories = state.metadata.working_directories.clone();
-            let follow = CustomizationErrand::Follow {
+            let follow = CustomizationCommand::Track {
                 session: session.clone(),
                 provider: state.metadata.provider.clone(),
                 directories: directories.unwrap_or_default(),
             };
-            out.push(Effect::Customize(Box::new(follow)));
+            out.push(Effect::Customization(Box::new(follow)));
         }
     }
 
     /// Tells which code may run, if that is something else than before.
-    pub(crate) fn tell_trusted(&mut self, out: &mut Effects) {
+    pub(crate) fn sync_trusted_code(&mut self, out: &mut Effects) {
         let keys = self.trusted_code();
-        if self.trusted_told == keys {
+        if self.published_trust == keys {
             return;
         }
-        self.trusted_told.clone_from(&keys);
+        self.published_trust.clone_from(&keys);
         out.push(Effect::TrustCode { keys: keys.clone() });
-        if self.customizes() {
-            let trust = CustomizationErrand::Trust { keys };
-            out.push(Effect::Customize(Box::new(trust)));
-            for known in self.customizing.values_mut() {
-                known.barred.clear();
+        if self.reads_customizations() {
+            let trust = CustomizationCommand::SetTrustedCode { keys };
+            out.push(Effect::Customization(Box::new(trust)));
+            for known in self.customizations.values_mut() {
+                known.blocked_as_untrusted.clear();
             }
         }
     }
 
     /// Nobody needs the customizations of a session any more.
-    pub(crate) fn unfollow(&mut self, session: &Uri, out: &mut Effects) {
-        if self.customizing.remove(session).is_some() {
+    pub(crate) fn untrack_customizations(&mut self, session: &Uri, out: &mut Effects) {
+        if self.customizations.remove(session).is_some() {
             let session = session.clone();
             self.drop_checks_of_session(&session, out);
             self.end_servers(&session, out);
-            out.push(Effect::Customize(Box::new(CustomizationErrand::Forget {
-                session,
-            })));
+            out.push(Effect::Customization(Box::new(
+                CustomizationCommand::Untrack { session },
+            )));
         }
     }
 
     /// Something is known about the customizations of a session.
-    pub(crate) fn customized(
+    pub(crate) fn handle_customization_event(
         &mut self,
         env: &Env,
         session: &Uri,
@@ -155,63 +155,71 @@ impl Host {
         // A chat may belong to another session by now.
         let answers = matches!(
             event,
-            CustomizationEvent::Prepared { .. } | CustomizationEvent::ToolChecked { .. }
+            CustomizationEvent::TurnPrepared { .. } | CustomizationEvent::ToolChecked { .. }
         );
-        if !answers && !self.customizing.contains_key(session) {
+        if !answers && !self.customizations.contains_key(session) {
             return;
         }
         match event {
-            CustomizationEvent::Found { mut all } => {
+            CustomizationEvent::CustomizationsFound { mut all } => {
                 all.iter_mut().for_each(clean_customization);
-                self.found(session, all, out);
+                self.replace_customizations(session, all, out);
             }
-            CustomizationEvent::Updated(mut customization) => {
+            CustomizationEvent::CustomizationUpdated(mut customization) => {
                 clean_customization(&mut customization);
-                self.updated(session, *customization, out);
+                self.update_customization(session, *customization, out);
             }
-            CustomizationEvent::Gone(id) => {
+            CustomizationEvent::CustomizationRemoved(id) => {
                 let gone = SessionAction::CustomizationRemoved(CustomizationRemoved { id });
                 self.originate(session, gone, out);
-                self.customizations_changed(session, out);
+                self.sync_enablement(session, out);
             }
-            CustomizationEvent::Wanted {
-                ticket,
+            CustomizationEvent::ResourceRequested {
+                id: ticket,
                 client,
-                wanted,
-            } => self.ask_for(ticket, &client, wanted, out),
-            CustomizationEvent::Commands { mut commands } => {
-                commands.truncate(COMMANDS);
+                query: wanted,
+            } => self.request_from_client(ticket, &client, wanted, out),
+            CustomizationEvent::CommandsChanged { mut commands } => {
+                commands.truncate(MAX_CUSTOM_COMMANDS);
                 clean_commands(&mut commands);
-                if let Some(known) = self.customizing.get_mut(session) {
+                if let Some(known) = self.customizations.get_mut(session) {
                     known.commands = commands;
                 }
             }
-            CustomizationEvent::Prepared {
+            CustomizationEvent::TurnPrepared {
                 chat,
                 turn,
                 outcome,
-            } => self.prepared(env, &chat, &turn, *outcome, out),
-            CustomizationEvent::ToolHooks { moments } => {
-                self.learn_tool_hooks(session, moments, out);
+            } => self.handle_prepared(env, &chat, &turn, *outcome, out),
+            CustomizationEvent::ToolHooksChanged { phases: moments } => {
+                self.set_tool_hooks(session, moments, out);
             }
-            CustomizationEvent::ToolChecked { ticket, verdict } => {
-                self.tool_checked(env, ticket, verdict, out);
+            CustomizationEvent::ToolChecked {
+                id: ticket,
+                verdict,
+            } => {
+                self.resolve_check(env, ticket, verdict, out);
             }
         }
     }
 
-    fn found(&mut self, session: &Uri, all: Vec<Customization>, out: &mut Effects) {
-        self.learn_for_agents(&all, out);
+    fn replace_customizations(
+        &mut self,
+        session: &Uri,
+        all: Vec<Customization>,
+        out: &mut Effects,
+    ) {
+        self.collect_agent_customizations(&all, out);
         let all: Vec<_> = all.into_iter().filter(|one| one.id().is_some()).collect();
-        if let Some(known) = self.customizing.get_mut(session) {
-            known.loads.clear();
+        if let Some(known) = self.customizations.get_mut(session) {
+            known.load_states.clear();
         }
         for one in &all {
-            self.note_load(session, one);
+            self.record_load_state(session, one);
         }
         let shown = all.into_iter();
         let all: List<_> = shown
-            .map(|one| Arc::new(self.as_shown(session, one)))
+            .map(|one| Arc::new(self.to_published(session, one)))
             .collect();
         let before = self.session(session);
         let before = before.and_then(|state| state.customizations.as_ref());
@@ -222,31 +230,36 @@ impl Host {
             };
             self.originate(session, SessionAction::CustomizationsChanged(changed), out);
         }
-        if let Some(known) = self.customizing.get_mut(session) {
-            known.found = true;
+        if let Some(known) = self.customizations.get_mut(session) {
+            known.is_discovered = true;
         }
-        self.customizations_changed(session, out);
-        self.start_sought_servers(session, out);
+        self.sync_enablement(session, out);
+        self.start_requested_servers(session, out);
     }
 
-    fn updated(&mut self, session: &Uri, customization: Customization, out: &mut Effects) {
-        self.learn_for_agents(std::slice::from_ref(&customization), out);
-        self.note_load(session, &customization);
-        let customization = self.as_shown(session, customization);
-        self.publish(session, customization, out);
-        self.customizations_changed(session, out);
-        self.start_sought_servers(session, out);
+    fn update_customization(
+        &mut self,
+        session: &Uri,
+        customization: Customization,
+        out: &mut Effects,
+    ) {
+        self.collect_agent_customizations(std::slice::from_ref(&customization), out);
+        self.record_load_state(session, &customization);
+        let customization = self.to_published(session, customization);
+        self.publish_customization(session, customization, out);
+        self.sync_enablement(session, out);
+        self.start_requested_servers(session, out);
     }
 
     /// Shows a customization as it is now, unless it is shown so already.
-    pub(crate) fn publish(
+    pub(crate) fn publish_customization(
         &mut self,
         session: &Uri,
         customization: Customization,
         out: &mut Effects,
     ) {
         let state = self.session(session);
-        let mut all = state.into_iter().flat_map(all_of);
+        let mut all = state.into_iter().flat_map(all_customizations);
         let shown = all.any(|shown| *shown == customization);
         drop(all);
         if !shown {
@@ -258,34 +271,34 @@ impl Host {
     }
 
     /// What is on may be something else now (CUS-16).
-    pub(crate) fn customizations_changed(&mut self, session: &Uri, out: &mut Effects) {
+    pub(crate) fn sync_enablement(&mut self, session: &Uri, out: &mut Effects) {
         let Some(state) = self.session(session) else {
             return;
         };
-        let off = off(state);
-        if let Some(known) = self.customizing.get_mut(session)
-            && known.off != off
+        let off = disabled_ids(state);
+        if let Some(known) = self.customizations.get_mut(session)
+            && known.disabled_sent != off
         {
-            known.off.clone_from(&off);
-            let disabled = CustomizationErrand::Disabled {
+            known.disabled_sent.clone_from(&off);
+            let disabled = CustomizationCommand::SetDisabled {
                 session: session.clone(),
                 ids: off,
             };
-            out.push(Effect::Customize(Box::new(disabled)));
+            out.push(Effect::Customization(Box::new(disabled)));
         }
-        self.stop_unwanted_servers(session, out);
-        self.prompt_unblocked(session, out);
+        self.stop_disabled_servers(session, out);
+        self.send_unblocked_prompts(session, out);
     }
 }
 
-pub(crate) fn all_of(session: &SessionState) -> impl Iterator<Item = &Customization> {
+pub(crate) fn all_customizations(session: &SessionState) -> impl Iterator<Item = &Customization> {
     session.customizations.iter().flat_map(|list| list.items())
 }
 
 /// What is off by itself.
-fn off(session: &SessionState) -> BTreeSet<CustomizationId> {
+fn disabled_ids(session: &SessionState) -> BTreeSet<CustomizationId> {
     let mut off = BTreeSet::new();
-    for one in all_of(session) {
+    for one in all_customizations(session) {
         off.extend(one.id().filter(|_| !one.is_on()).cloned());
         let children = one.children().into_iter().flatten();
         let children = children.filter(|child| !child.is_on());
@@ -295,15 +308,15 @@ fn off(session: &SessionState) -> BTreeSet<CustomizationId> {
 }
 
 /// A server of a session.
-pub(crate) struct FoundServer<'a> {
+pub(crate) struct McpServerRef<'a> {
     pub(crate) server: &'a McpServerCustomization,
     /// Whether it is on, with all that it is in.
     pub(crate) is_on: bool,
 }
 
 /// All servers of a session.
-pub(crate) fn servers(session: &SessionState) -> impl Iterator<Item = FoundServer<'_>> {
-    all_of(session).flat_map(|one| {
+pub(crate) fn mcp_servers(session: &SessionState) -> impl Iterator<Item = McpServerRef<'_>> {
+    all_customizations(session).flat_map(|one| {
         let top = match one {
             Customization::McpServer(server) => Some((&**server, true)),
             Customization::Plugin(_) | Customization::Directory(_) | Customization::Unknown(_) => {
@@ -316,7 +329,7 @@ pub(crate) fn servers(session: &SessionState) -> impl Iterator<Item = FoundServe
             _ => None,
         });
         let all = top.into_iter().chain(inside);
-        all.map(|(server, is_on)| FoundServer {
+        all.map(|(server, is_on)| McpServerRef {
             server,
             is_on: is_on && one.is_on(),
         })
@@ -324,11 +337,11 @@ pub(crate) fn servers(session: &SessionState) -> impl Iterator<Item = FoundServe
 }
 
 /// The server of a name.
-pub(crate) fn server<'a>(
+pub(crate) fn find_server<'a>(
     session: &'a SessionState,
     id: &CustomizationId,
-) -> Option<FoundServer<'a>> {
-    servers(session).find(|found| found.server.base.id == *id)
+) -> Option<McpServerRef<'a>> {
+    mcp_servers(session).find(|found| found.server.base.id == *id)
 }
 
 /// A server that does not run.

@@ -13,14 +13,14 @@ use agenthost_protocol::session::{ClientPluginCustomization, Customization};
 use agenthost_protocol::uri::Uri;
 
 use crate::agent::SlashCommand;
-use crate::tool_use::{CheckTicket, ToolMoment, ToolUse};
+use crate::tool_use::{HookCheckId, ToolHookPhase, ToolUse};
 
 /// What the host wants to know about customizations.
 #[derive(Debug, Clone)]
-pub enum CustomizationErrand {
+pub enum CustomizationCommand {
     /// Find out what a session has, and go on telling until it is forgotten.
     /// Asked again, it replaces what was asked before.
-    Follow {
+    Track {
         /// The session.
         session: Uri,
         /// Its agent.
@@ -29,40 +29,40 @@ pub enum CustomizationErrand {
         directories: Vec<Uri>,
     },
     /// Nobody needs to know about a session any more.
-    Forget {
+    Untrack {
         /// The session.
         session: Uri,
     },
     /// Plugins that clients brought for a session: all of them. One that is not
     /// among them any more is gone.
-    ClientPlugins {
+    SetClientPlugins {
         /// The session.
         session: Uri,
         /// The plugins.
-        plugins: Vec<BroughtPlugin>,
+        plugins: Vec<ClientPlugin>,
     },
     /// What a client said to something that was wanted of it.
-    Heard {
+    QueryAnswered {
         /// What was wanted.
-        ticket: Ticket,
+        id: QueryId,
         /// What the client said; why nothing came of it, in words.
-        answer: Result<Heard, String>,
+        reply: Result<ResourceReply, String>,
     },
     /// What is off in a session: all of it. A container that is off means all
     /// that is in it.
-    Disabled {
+    SetDisabled {
         /// The session.
         session: Uri,
         /// What is off.
         ids: BTreeSet<CustomizationId>,
     },
     /// Code of packages that a person allowed to run: all of it.
-    Trust {
+    SetTrustedCode {
         /// What was allowed, as whoever reads it names it.
         keys: BTreeSet<String>,
     },
     /// A turn is about to begin: find out what it needs.
-    Prepare(Box<Preparation>),
+    Prepare(Box<TurnPreparation>),
     /// A turn is over.
     TurnEnded {
         /// The session.
@@ -75,16 +75,16 @@ pub enum CustomizationErrand {
     /// A tool is about to be used: find out whether hooks are against it.
     CheckTool {
         /// What the answer has to name.
-        ticket: CheckTicket,
+        id: HookCheckId,
         /// The tool, and what it is used with.
-        tool: Box<ToolUse>,
+        tool_use: Box<ToolUse>,
     },
     /// Nobody wants to know that any more.
-    DropCheck {
+    CancelCheck {
         /// The session.
         session: Uri,
         /// What was asked.
-        ticket: CheckTicket,
+        id: HookCheckId,
     },
     /// A tool was used. Nothing waits for what hooks have to say to that.
     ToolUsed(Box<ToolUse>),
@@ -92,7 +92,7 @@ pub enum CustomizationErrand {
 
 /// A plugin that a client brought.
 #[derive(Debug, Clone, PartialEq)]
-pub struct BroughtPlugin {
+pub struct ClientPlugin {
     /// The client.
     pub client: ClientId,
     /// The plugin as the client told of it.
@@ -101,11 +101,11 @@ pub struct BroughtPlugin {
 
 /// Tells one thing that was wanted of a client from others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Ticket(pub u64);
+pub struct QueryId(pub u64);
 
 /// What a client said.
 #[derive(Clone)]
-pub enum Heard {
+pub enum ResourceReply {
     /// What is in a folder.
     Listed(ResourceListResult),
     /// What is in a file.
@@ -113,18 +113,18 @@ pub enum Heard {
 }
 
 /// Shows nothing of what is in files.
-impl std::fmt::Debug for Heard {
+impl std::fmt::Debug for ResourceReply {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Heard::Listed(listed) => f.debug_tuple("Listed").field(listed).finish(),
-            Heard::Read(_) => f.write_str("Read(…)"),
+            ResourceReply::Listed(listed) => f.debug_tuple("Listed").field(listed).finish(),
+            ResourceReply::Read(_) => f.write_str("Read(…)"),
         }
     }
 }
 
 /// A turn that is about to begin.
 #[derive(Clone)]
-pub struct Preparation {
+pub struct TurnPreparation {
     /// The session.
     pub session: Uri,
     /// The chat.
@@ -143,9 +143,9 @@ pub struct Preparation {
 }
 
 /// Shows nothing of what was said.
-impl std::fmt::Debug for Preparation {
+impl std::fmt::Debug for TurnPreparation {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Preparation")
+        f.debug_struct("TurnPreparation")
             .field("chat", &self.chat)
             .field("turn", &self.turn)
             .finish_non_exhaustive()
@@ -157,47 +157,47 @@ impl std::fmt::Debug for Preparation {
 pub enum CustomizationEvent {
     /// All that it has, with what is known so far. Comes first, and again when
     /// there are others.
-    Found {
+    CustomizationsFound {
         /// In the order that people get to see.
         all: Vec<Customization>,
     },
     /// One of them was read, or has changed.
-    Updated(Box<Customization>),
+    CustomizationUpdated(Box<Customization>),
     /// One of them is gone, with all that was in it.
-    Gone(CustomizationId),
+    CustomizationRemoved(CustomizationId),
     /// Something is needed that a client has.
-    Wanted {
+    ResourceRequested {
         /// What the answer has to name.
-        ticket: Ticket,
+        id: QueryId,
         /// The client.
         client: ClientId,
         /// What.
-        wanted: Wanted,
+        query: ResourceQuery,
     },
     /// What can stand at the beginning of a message: all of it.
-    Commands {
+    CommandsChanged {
         /// The commands.
         commands: Vec<SlashCommand>,
     },
     /// It is known what a turn needs.
-    Prepared {
+    TurnPrepared {
         /// The chat.
         chat: Uri,
         /// The turn.
         turn: TurnId,
         /// What it needs; why it must not begin, in words.
-        outcome: Box<Result<Prepared, String>>,
+        outcome: Box<Result<PreparedTurn, String>>,
     },
     /// When hooks of tools that may run are to be run: all of it. Told before
     /// the first turn begins, and again when it is something else.
-    ToolHooks {
+    ToolHooksChanged {
         /// The moments.
-        moments: BTreeSet<ToolMoment>,
+        phases: BTreeSet<ToolHookPhase>,
     },
     /// Hooks have looked at a tool that is about to be used.
     ToolChecked {
         /// What was asked.
-        ticket: CheckTicket,
+        id: HookCheckId,
         /// Why it must not be used, in words, if it must not.
         verdict: Result<(), String>,
     },
@@ -205,7 +205,7 @@ pub enum CustomizationEvent {
 
 /// Something that a client has.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Wanted {
+pub enum ResourceQuery {
     /// What is in a folder.
     List(Uri),
     /// What is in a file.
@@ -214,7 +214,7 @@ pub enum Wanted {
 
 /// What a turn needs.
 #[derive(Clone, Default, PartialEq)]
-pub struct Prepared {
+pub struct PreparedTurn {
     /// What the agent is to be told in place of what the user said: a prompt
     /// that stood behind a name.
     pub text: Option<String>,
@@ -231,7 +231,7 @@ pub struct Prepared {
 }
 
 /// Shows nothing of what is said.
-impl std::fmt::Debug for Prepared {
+impl std::fmt::Debug for PreparedTurn {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Prepared(…)")
     }

@@ -5,14 +5,14 @@ use agenthost_protocol::session::SessionAction;
 use agenthost_protocol::uri::Uri;
 
 use crate::agent::AgentCommand;
-use crate::changes::Mark;
+use crate::changes::CheckpointId;
 use crate::effect::Effects;
 use crate::host::Host;
 
 impl Host {
     /// A chat has no directory that its session has not (DIR-6, DIR-7), and
     /// the agent knows what it may use.
-    pub(crate) fn directories_changed(
+    pub(crate) fn handle_directories_changed(
         &mut self,
         session: &Uri,
         action: &SessionAction,
@@ -53,10 +53,10 @@ impl Host {
             }
             self.sync_chat(&chat, out);
         }
-        self.mark(session, Mark::Start, out);
-        self.follow_folders(session, out);
-        if self.opened.contains(session) {
-            self.command(session, AgentCommand::Directories { directories }, out);
+        self.take_checkpoint(session, CheckpointId::SessionStart, out);
+        self.track_directories(session, out);
+        if self.open_agents.contains(session) {
+            self.send_agent_command(session, AgentCommand::SetDirectories { directories }, out);
         }
     }
 }

@@ -19,7 +19,7 @@ use crate::unfinished_calls::TurnEnd;
 impl Host {
     /// Subscribed or not (DSP-8). On a channel that is not there, nothing
     /// happens (DSP-3).
-    pub(crate) fn dispatch(
+    pub(crate) fn dispatch_action(
         &mut self,
         env: &Env,
         connection: ConnectionId,
@@ -37,24 +37,24 @@ impl Host {
             client_id,
             client_seq: params.client_seq,
         };
-        self.show_to_all(&channel, &params.action, out);
+        self.load_turn_for_all(&channel, &params.action, out);
         let action = match params.action.into_valid() {
             Ok(action) => action,
             Err((raw, reason)) => {
-                self.reject(connection, channel, raw, origin, reason, out);
+                self.reject_action(connection, channel, raw, origin, reason, out);
                 return;
             }
         };
         let sent = action.clone();
-        let quirks = self.quirks(connection);
-        let action = self.read_quirky(quirks, &channel, action);
+        let quirks = self.connection_quirks(connection);
+        let action = self.normalize_action(quirks, &channel, action);
         let renames = matches!(action, Action::Session(SessionAction::TitleChanged(_)));
         let refused = if quirks.mixed_channels && renames && self.chat(&channel).is_some() {
             let sender = origin.clone();
             self.rename_through_chat(env, connection, &channel, action, sender, out)
                 .err()
         } else {
-            self.carry_out(env, connection, &channel, action, &origin, out)
+            self.execute_action(env, connection, &channel, action, &origin, out)
         };
         if let Some(refusal) = refused {
             if quirks.silent_rejections
@@ -63,12 +63,12 @@ impl Host {
                 return;
             }
             let raw = RawAction(wire::to_json(&sent));
-            self.reject(connection, channel, raw, origin, refusal.to_string(), out);
+            self.reject_action(connection, channel, raw, origin, refusal.to_string(), out);
         }
     }
 
     /// Judges and commits an action; the reason if it is refused.
-    fn carry_out(
+    fn execute_action(
         &mut self,
         env: &Env,
         connection: ConnectionId,
@@ -77,18 +77,20 @@ impl Host {
         origin: &ActionOrigin,
         out: &mut Effects,
     ) -> Option<Refusal> {
-        let accepted = self.judge(env, channel, &origin.client_id, action);
+        let accepted = self.check_client_action(env, channel, &origin.client_id, action);
         match accepted {
             Ok(Action::Terminal(TerminalAction::Input(input))) => {
-                self.type_into(connection, channel, &input, origin.clone(), out);
+                self.write_input(connection, channel, &input, origin.clone(), out);
                 None
             }
-            Ok(action) => self.accept(env, channel, action, origin.clone(), out).err(),
+            Ok(action) => self
+                .accept_action(env, channel, action, origin.clone(), out)
+                .err(),
             Err(refusal) => Some(refusal),
         }
     }
 
-    fn accept(
+    fn accept_action(
         &mut self,
         env: &Env,
         channel: &Uri,
@@ -98,7 +100,7 @@ impl Host {
     ) -> Result<(), Refusal> {
         let (name, by) = (action.info().name, origin.client_id.clone());
         if let Action::Chat(ChatAction::ToolCallConfirmed(confirmed)) = &action {
-            self.keep_edited_input(channel, confirmed, out);
+            self.store_edited_input(channel, confirmed, out);
         }
         if let Action::Chat(ChatAction::TurnCancelled(_)) = &action {
             self.complete_unfinished_calls(channel, TurnEnd::Cancelled, out);
@@ -106,10 +108,10 @@ impl Host {
         match self.commit(channel, action.clone(), Some(origin), out) {
             Outcome::Applied | Outcome::NoOp => {
                 if let Action::Chat(action) = &action {
-                    self.note_sender(channel, action, &by);
+                    self.record_sender(channel, action, &by);
                 }
                 if let Action::Session(SessionAction::McpServerStartRequested(_)) = &action {
-                    self.asks(channel, &by, out);
+                    self.record_principal(channel, &by, out);
                 }
                 self.react(env, channel, &action, out);
                 Ok(())

@@ -15,14 +15,14 @@ use crate::host::Host;
 
 impl Host {
     /// Whether the turn of a chat has to wait for its session.
-    pub(crate) fn is_early(&self, chat: &Uri) -> bool {
-        let session = self.owner(chat);
+    pub(crate) fn waits_for_session(&self, chat: &Uri) -> bool {
+        let session = self.session_of(chat);
         session.is_some_and(|session| self.is_creating(session))
     }
 
     /// Begins the turns that waited for a session that is ready now.
     pub(crate) fn begin_early_turns(&mut self, env: &Env, session: &Uri, out: &mut Effects) {
-        for (chat, turn) in self.turns_of(session) {
+        for (chat, turn) in self.active_turns(session) {
             let start = TurnStarted {
                 turn_id: turn.id.clone(),
                 message: Arc::clone(&turn.message),
@@ -42,7 +42,7 @@ impl Host {
         error: &ErrorInfo,
         out: &mut Effects,
     ) {
-        for (chat, turn) in self.turns_of(session) {
+        for (chat, turn) in self.active_turns(session) {
             let part = ErrorPart {
                 error: error.clone(),
                 resumable: None,
@@ -51,7 +51,7 @@ impl Host {
         }
     }
 
-    fn turns_of(&self, session: &Uri) -> Vec<(Uri, Arc<ActiveTurn>)> {
+    fn active_turns(&self, session: &Uri) -> Vec<(Uri, Arc<ActiveTurn>)> {
         let chats = self.session(session).map(|session| session.chats.clone());
         let chats = chats.iter().flat_map(|chats| chats.items());
         let running = chats.filter_map(|entry| {

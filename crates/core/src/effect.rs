@@ -27,38 +27,39 @@ use agenthost_protocol::wire::{Json, Object};
 
 use crate::agent::AgentCommand;
 use crate::agent_options::AgentOptions;
-use crate::authentication::{Token, TokenPlace};
-use crate::changes::ChangeErrand;
+use crate::authentication::{AccessToken, TokenKey};
+use crate::changes::ChangeJob;
 use crate::clients::{ClientRecord, Principal};
 use crate::completions::FileSearch;
-use crate::contents::KeptText;
-use crate::customizing::CustomizationErrand;
-use crate::files::FileErrand;
+use crate::contents::StoredText;
+use crate::customizing::CustomizationCommand;
+use crate::files::FileJob;
 use crate::input::{ConnectionId, Input};
-use crate::recovery::Recovery;
-use crate::scenes::Scene;
-use crate::terminals::TerminalCommand;
-use crate::tool_servers::ToolErrand;
-use crate::watches::WatchErrand;
+use crate::list_changes::RemovedSession;
+use crate::recovery::RecoveryOutcome;
+use crate::scenes::StateView;
+use crate::terminals::PtyCommand;
+use crate::tool_servers::McpCommand;
+use crate::watches::WatchRequest;
 
 /// What a step wants done.
 #[derive(Debug, Default)]
 pub struct Effects {
     /// To the log, before anything else.
-    pub writes: Vec<Write>,
+    pub writes: Vec<StoreWrite>,
     /// To the world, in this order.
     pub effects: Vec<Effect>,
 }
 
 /// Something to keep.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Write {
+pub enum StoreWrite {
     /// An accepted action.
     Action(Arc<ActionEnvelope>),
     /// A number was used for something that is not kept.
-    Number(ServerSeq),
+    SeqUsed(ServerSeq),
     /// A channel came into being.
-    Created {
+    ChannelCreated {
         /// The channel.
         channel: Uri,
         /// The session it belongs to; none for the host's own.
@@ -69,14 +70,14 @@ pub enum Write {
         seq: ServerSeq,
     },
     /// A channel is gone for good.
-    Removed {
+    ChannelRemoved {
         /// The channel.
         channel: Uri,
         /// The last action before that.
         seq: ServerSeq,
     },
     /// A channel belongs to another session now.
-    Moved {
+    ChannelMoved {
         /// The channel.
         channel: Uri,
         /// The session.
@@ -86,10 +87,13 @@ pub enum Write {
     Session(Arc<SessionSummary>),
     /// A session is gone for good.
     SessionRemoved(Uri),
+    /// A session was removed from the list that clients see. The last
+    /// [`MAX_REMOVED_SESSIONS`](crate::MAX_REMOVED_SESSIONS) are kept.
+    SessionUnlisted(RemovedSession),
     /// What is remembered of a client.
     Client(ClientId, Box<ClientRecord>),
     /// A client is forgotten.
-    ClientForgotten(ClientId),
+    ClientRemoved(ClientId),
     /// What an agent offers.
     AgentOptions(ProviderId, Box<AgentOptions>),
 }
@@ -98,16 +102,16 @@ pub enum Write {
 #[derive(Debug, Clone)]
 pub enum Effect {
     /// Answer a request.
-    Reply {
+    Respond {
         /// Where.
         connection: ConnectionId,
         /// To what.
         id: RequestId,
         /// With what.
-        answer: Result<Answer, RpcError>,
+        result: Result<ResponseBody, RpcError>,
     },
     /// Ask a client something; its answer comes as `Received::Response`.
-    Ask {
+    SendRequest {
         /// Where.
         connection: ConnectionId,
         /// What its answer will name.
@@ -123,26 +127,26 @@ pub enum Effect {
         to: Vec<Recipient>,
     },
     /// Tell subscribers of older versions of an action.
-    Retell {
+    PublishLegacy {
         /// The action.
         envelope: Arc<ActionEnvelope>,
         /// The state of its channel before it; `None` for pieces of a stream,
         /// which are the same in all versions.
         before: Option<ChannelState>,
         /// What there was right after it.
-        scene: Box<Scene>,
+        view: Box<StateView>,
         /// The subscribers.
         to: Vec<ConnectionId>,
     },
     /// Show one subscriber what others know already.
-    Show {
+    PublishToOne {
         /// Where.
         connection: ConnectionId,
         /// What.
         envelope: Box<ActionEnvelope>,
     },
     /// Tell a client that its action was refused.
-    Reject {
+    RejectAction {
         /// Where.
         connection: ConnectionId,
         /// What.
@@ -156,7 +160,7 @@ pub enum Effect {
         to: Vec<ConnectionId>,
     },
     /// End a connection, once everything for it has been sent.
-    Close {
+    CloseConnection {
         /// Which.
         connection: ConnectionId,
     },
@@ -170,14 +174,14 @@ pub enum Effect {
         command: Box<AgentCommand>,
     },
     /// Keep a token for agents, in memory and nowhere else, or forget it.
-    Token {
+    StoreToken {
         /// Who gave it, and what for.
-        place: TokenPlace,
+        key: TokenKey,
         /// The token; `None` forgets the last.
-        token: Option<Token>,
+        token: Option<AccessToken>,
     },
     /// Whose tokens a session may use: those of the first who has one (AUT-13).
-    TokensOf {
+    SetTokenPrincipals {
         /// The session.
         session: Uri,
         /// All of them; nobody, if it is gone.
@@ -185,7 +189,7 @@ pub enum Effect {
     },
     /// Report that an agent, or the host itself, wanted something that would
     /// have broken the state. It did not happen.
-    Discarded {
+    ReportDiscarded {
         /// The channel.
         channel: Uri,
         /// The action.
@@ -194,14 +198,14 @@ pub enum Effect {
         reason: String,
     },
     /// Send an input after a while. Each is sent, whatever happens meanwhile.
-    Later {
+    Schedule {
         /// After how long.
-        after: Millis,
+        delay: Millis,
         /// What.
         input: Box<Input>,
     },
     /// Keep some text, before what comes after this is seen.
-    KeepContent(Box<KeptText>),
+    StoreContent(Box<StoredText>),
     /// Chats of a session belong to another one now: what was kept for the
     /// first is the other's, too.
     ShareContent {
@@ -212,26 +216,26 @@ pub enum Effect {
     },
     /// Forget all content that was kept for a session, and that no other has a
     /// share in.
-    ForgetContent {
+    DeleteContent {
         /// The session.
         session: Uri,
     },
-    /// Do something with files, and send `Input::Answered`.
-    UseFiles(Box<FileErrand>),
+    /// Do something with files, and send `Input::RequestCompleted`.
+    AccessFiles(Box<FileJob>),
     /// Do something with a terminal that a client opened; what happens in it
     /// comes as `Input::Terminal`.
     Terminal {
         /// The turn that it is for, if it is for one.
-        place: Option<TurnPlace>,
+        chat_key: Option<ChatKey>,
         /// The terminal.
         terminal: Uri,
         /// What.
-        command: Box<TerminalCommand>,
+        command: Box<PtyCommand>,
     },
     /// Find something out about the files of a session, or do something with
     /// them; what comes back depends on what it is. What is asked of the agent
     /// after a turn is about to begin waits until that is marked.
-    Changes(Box<ChangeErrand>),
+    TrackChanges(Box<ChangeJob>),
     /// Replace the keys of the code that a person has allowed to run: that of
     /// repositories. Sent when they change; at first there are none.
     TrustCode {
@@ -239,7 +243,7 @@ pub enum Effect {
         keys: BTreeSet<String>,
     },
     /// Pass on what a server of tools has to say.
-    PassOn {
+    ForwardMcpNotification {
         /// What, in the words of MCP.
         method: String,
         /// With what.
@@ -247,27 +251,27 @@ pub enum Effect {
         /// To whom.
         to: Vec<ConnectionId>,
     },
-    /// Begin a watch, and send `Input::Watching`; from then on
+    /// Begin a watch, and send `Input::WatchStarted`; from then on
     /// `Input::FilesChanged`.
-    Watch(Box<WatchErrand>),
+    Watch(Box<WatchRequest>),
     /// End a watch.
     Unwatch {
         /// The watch.
         channel: Uri,
     },
-    /// Look for files, and send `Input::FilesFound`.
-    FindFiles(Box<FileSearch>),
+    /// Look for files, and send `Input::FileSearchFinished`.
+    SearchFiles(Box<FileSearch>),
     /// Find out about customizations; what is found comes as
-    /// `Input::Customized`.
-    Customize(Box<CustomizationErrand>),
+    /// `Input::Customization`.
+    Customization(Box<CustomizationCommand>),
     /// Do something with servers of tools; what happens comes as
-    /// `Input::Tools`.
-    Tools(Box<ToolErrand>),
+    /// `Input::Mcp`.
+    Mcp(Box<McpCommand>),
 }
 
 /// Where a turn is that changes files.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct TurnPlace {
+pub struct ChatKey {
     /// The session.
     pub session: Uri,
     /// The chat.
@@ -280,21 +284,21 @@ pub struct Recipient {
     /// Where.
     pub connection: ConnectionId,
     /// How long it may wait for others that it can be merged with.
-    pub patience: Millis,
+    pub max_latency: Millis,
 }
 
 /// What of a state a client gets to see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Seen {
+pub enum AppVisibility {
     /// All of it.
-    All,
+    Visible,
     /// All but how apps talk to their servers (see `without_apps`).
-    WithoutApps,
+    Hidden,
 }
 
 /// The answer to a request that went well.
 #[derive(Debug, Clone)]
-pub enum Answer {
+pub enum ResponseBody {
     /// `null`.
     Null,
     /// `{}`.
@@ -313,7 +317,7 @@ pub enum Answer {
         /// Those that are gone.
         missing: Vec<Uri>,
         /// Whether the client gets to see all there is.
-        seen: Seen,
+        apps: AppVisibility,
     },
     /// To `reconnect`, when the log no longer has what was missed.
     Snapshots(ReconnectSnapshot),
@@ -321,11 +325,11 @@ pub enum Answer {
     /// answer is written.
     Recoveries {
         /// The outcome for each channel, in the order of the request.
-        channels: Vec<Recovery>,
+        channels: Vec<RecoveryOutcome>,
         /// The last action there is.
         until: ServerSeq,
         /// Whether the client gets to see all there is.
-        seen: Seen,
+        apps: AppVisibility,
     },
     /// To `subscribe`.
     Subscribe(Box<SubscribeResult>),
@@ -336,21 +340,21 @@ pub enum Answer {
     /// To `sessionConfigCompletions`.
     SessionConfigCompletions(SessionConfigCompletionsResult),
     /// To `createResourceWatch`.
-    Watch(CreateResourceWatchResult),
+    CreateResourceWatch(CreateResourceWatchResult),
     /// To `resourceRead`.
-    Read(Box<ResourceReadResult>),
+    ResourceRead(Box<ResourceReadResult>),
     /// To `resourceList`.
-    List(ResourceListResult),
+    ResourceList(ResourceListResult),
     /// To `resourceResolve`.
-    Resolve(Box<ResourceResolveResult>),
+    ResourceResolve(Box<ResourceResolveResult>),
     /// To `completions`.
     Completions(CompletionsResult),
     /// To `invokeChangesetOperation`.
-    Operated(Box<InvokeChangesetOperationResult>),
+    ChangesetOperation(Box<InvokeChangesetOperationResult>),
     /// To `moveChat`.
     MoveChat(MoveChatResult),
     /// What a server of tools answered.
-    OfServer(Box<Json>),
+    McpResult(Box<Json>),
 }
 
 impl Effects {
@@ -359,28 +363,38 @@ impl Effects {
     }
 
     /// Has an input sent after a while.
-    pub(crate) fn later(&mut self, after: Millis, input: Input) {
+    pub(crate) fn schedule(&mut self, delay: Millis, input: Input) {
         let input = Box::new(input);
-        self.push(Effect::Later { after, input });
+        self.push(Effect::Schedule { delay, input });
     }
 
-    pub(crate) fn write(&mut self, write: Write) {
+    pub(crate) fn write(&mut self, write: StoreWrite) {
         self.writes.push(write);
     }
 
-    pub(crate) fn answer(&mut self, connection: ConnectionId, id: &RequestId, answer: Answer) {
-        self.push(Effect::Reply {
+    pub(crate) fn respond(
+        &mut self,
+        connection: ConnectionId,
+        id: &RequestId,
+        answer: ResponseBody,
+    ) {
+        self.push(Effect::Respond {
             connection,
             id: id.clone(),
-            answer: Ok(answer),
+            result: Ok(answer),
         });
     }
 
-    pub(crate) fn fail(&mut self, connection: ConnectionId, id: &RequestId, error: RpcError) {
-        self.push(Effect::Reply {
+    pub(crate) fn respond_error(
+        &mut self,
+        connection: ConnectionId,
+        id: &RequestId,
+        error: RpcError,
+    ) {
+        self.push(Effect::Respond {
             connection,
             id: id.clone(),
-            answer: Err(error),
+            result: Err(error),
         });
     }
 }

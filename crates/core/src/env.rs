@@ -20,7 +20,7 @@ impl Env {
     }
 
     /// A name that nothing else has; `use_` tells several of one step apart.
-    pub fn unique(&self, use_: &str) -> String {
+    pub fn unique_id(&self, use_: &str) -> String {
         format!("{use_}-{:032x}", self.nonce)
     }
 }

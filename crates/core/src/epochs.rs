@@ -36,7 +36,7 @@ impl WriterEpochs {
     ///
     /// A clock that is behind says nothing about how many numbers were lost, so
     /// an amount by chance is left out, of up to an hour in microseconds.
-    pub fn next_first(last: ServerSeq, micros_since_1970: u64, chance: u32) -> ServerSeq {
+    pub fn next_epoch_start(last: ServerSeq, micros_since_1970: u64, chance: u32) -> ServerSeq {
         let next = last.0.saturating_add(1);
         match micros_since_1970 >= next {
             true => ServerSeq(micros_since_1970),
@@ -61,7 +61,7 @@ impl WriterEpochs {
     }
 
     /// Forgets epochs of which nothing is left in the log.
-    pub(crate) fn forget_before(&mut self, log_start: ServerSeq) {
+    pub(crate) fn drop_before(&mut self, log_start: ServerSeq) {
         self.closed.retain(|epoch| epoch.last >= log_start);
     }
 }

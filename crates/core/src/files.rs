@@ -8,15 +8,15 @@ use agenthost_protocol::resource::{
 use agenthost_protocol::rpc::RequestId;
 use agenthost_protocol::uri::Uri;
 
-use crate::effect::{Answer, Effect, Effects};
+use crate::effect::{Effect, Effects, ResponseBody};
 use crate::host::Host;
 use crate::input::ConnectionId;
-use crate::refusal::Failure;
+use crate::refusal::RequestFailure;
 use crate::{contents, uris};
 
 /// What may be done with a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Access {
+pub enum FileAccess {
     /// Look at it.
     Read,
     /// Change it, and look at it.
@@ -25,22 +25,22 @@ pub enum Access {
 
 /// A directory that was granted, with all that is in it. Or a single file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Root {
+pub struct GrantedRoot {
     /// The directory.
     pub uri: Uri,
     /// What may be done with it.
-    pub access: Access,
+    pub access: FileAccess,
 }
 
 /// Something to be done with files.
 #[derive(Debug, Clone)]
-pub struct FileErrand {
+pub struct FileJob {
     /// Who asked.
     pub connection: ConnectionId,
     /// What has to be answered.
     pub id: RequestId,
     /// Where it may be done.
-    pub roots: Vec<Root>,
+    pub roots: Vec<GrantedRoot>,
     /// What.
     pub request: FileRequest,
 }
@@ -68,54 +68,58 @@ pub enum FileRequest {
 
 impl Host {
     /// Has something done with files; the answer comes later.
-    pub(crate) fn use_files(
+    pub(crate) fn submit_file_job(
         &self,
         connection: ConnectionId,
         id: &RequestId,
         request: FileRequest,
         out: &mut Effects,
     ) {
-        out.push(Effect::UseFiles(Box::new(FileErrand {
+        out.push(Effect::AccessFiles(Box::new(FileJob {
             connection,
             id: id.clone(),
-            roots: self.roots(),
+            roots: self.unique_granted_roots(),
             request,
         })));
     }
 
     /// Passes an answer on that came later. Whoever asked may be gone.
-    pub(crate) fn pass_on(
+    pub(crate) fn complete_request(
         &self,
         connection: ConnectionId,
         id: &RequestId,
-        answer: Result<Answer, Failure>,
+        answer: Result<ResponseBody, RequestFailure>,
         out: &mut Effects,
     ) {
         if !self.clients.connections.contains_key(&connection) {
             return;
         }
         match answer {
-            Ok(answer) => out.answer(connection, id, answer),
-            Err(failure) => out.fail(connection, id, failure.into()),
+            Ok(answer) => out.respond(connection, id, answer),
+            Err(failure) => out.respond_error(connection, id, failure.into()),
         }
     }
 
     /// Whether something may be done with a file, by its address.
-    pub(crate) fn check_granted(&self, uri: &Uri, access: Access) -> Result<(), Failure> {
-        if contents::is_kept(uri) {
-            return Err(Failure::Fixed(uri.clone()));
+    pub(crate) fn check_granted(
+        &self,
+        uri: &Uri,
+        access: FileAccess,
+    ) -> Result<(), RequestFailure> {
+        if contents::is_content_uri(uri) {
+            return Err(RequestFailure::ImmutableContent(uri.clone()));
         }
-        let mut granted = self.granted().filter(|root| root.access >= access);
+        let mut granted = self.granted_roots().filter(|root| root.access >= access);
         if granted.any(|root| uris::is_within(&root.uri, uri)) {
             return Ok(());
         }
         let uri = uri.clone();
-        Err(Failure::NotGranted { uri, access })
+        Err(RequestFailure::NotGranted { uri, access })
     }
 
     /// All that was granted, each once.
-    pub(crate) fn roots(&self) -> Vec<Root> {
-        let mut roots: Vec<_> = self.granted().collect();
+    pub(crate) fn unique_granted_roots(&self) -> Vec<GrantedRoot> {
+        let mut roots: Vec<_> = self.granted_roots().collect();
         roots.sort_by(|a, b| (&a.uri, a.access).cmp(&(&b.uri, b.access)));
         roots.dedup();
         roots
@@ -123,15 +127,15 @@ impl Host {
 
     /// All that was granted: the directories of sessions, those that the host
     /// was started with, those that a person added, and files of customizations.
-    fn granted(&self) -> impl Iterator<Item = Root> {
+    fn granted_roots(&self) -> impl Iterator<Item = GrantedRoot> {
         let sessions = self.sessions.values();
         let directories =
             sessions.flat_map(|summary| summary.metadata.working_directories.iter().flatten());
-        let directories = directories.map(|uri| Root {
+        let directories = directories.map(|uri| GrantedRoot {
             uri: uri.clone(),
-            access: Access::Write,
+            access: FileAccess::Write,
         });
-        let configured = self.config.roots.iter().cloned();
+        let configured = self.config.granted_roots.iter().cloned();
         let directories = directories.chain(configured).chain(self.granted_folders());
         directories.chain(self.readable_customizations())
     }

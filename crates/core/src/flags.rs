@@ -13,15 +13,15 @@ use crate::effect::Effects;
 use crate::host::Host;
 
 /// Longest title made from a message.
-const TITLE: usize = 60;
+const MAX_DERIVED_TITLE_CHARS: usize = 60;
 
 /// Longest title that an agent can give.
-const LONGEST: usize = 200;
+const MAX_SUGGESTED_TITLE_CHARS: usize = 200;
 
 impl Host {
     /// New activity has not been seen by anyone.
     pub(crate) fn mark_unread(&mut self, chat: &Uri, out: &mut Effects) {
-        let Some(session) = self.owner(chat).cloned() else {
+        let Some(session) = self.session_of(chat).cloned() else {
             return;
         };
         let read = self
@@ -35,7 +35,12 @@ impl Host {
     }
 
     /// Who archives a session means its default chat, and no other.
-    pub(crate) fn archive_default(&mut self, session: &Uri, is_archived: bool, out: &mut Effects) {
+    pub(crate) fn archive_default_chat(
+        &mut self,
+        session: &Uri,
+        is_archived: bool,
+        out: &mut Effects,
+    ) {
         let default = self
             .session(session)
             .and_then(|state| state.default_chat.clone());
@@ -53,8 +58,8 @@ impl Host {
     }
 
     /// Who archives the default chat means the session.
-    pub(crate) fn archive_with(&mut self, chat: &Uri, is_archived: bool, out: &mut Effects) {
-        let Some(session) = self.owner(chat).cloned() else {
+    pub(crate) fn archive_session_of(&mut self, chat: &Uri, is_archived: bool, out: &mut Effects) {
+        let Some(session) = self.session_of(chat).cloned() else {
             return;
         };
         let Some(state) = self.session(&session) else {
@@ -70,8 +75,8 @@ impl Host {
     }
 
     /// A session without a title takes it from its first message.
-    pub(crate) fn give_title(&mut self, chat: &Uri, text: &str, out: &mut Effects) {
-        let Some(session) = self.owner(chat).cloned() else {
+    pub(crate) fn derive_title(&mut self, chat: &Uri, text: &str, out: &mut Effects) {
+        let Some(session) = self.session_of(chat).cloned() else {
             return;
         };
         let untitled = self
@@ -79,34 +84,44 @@ impl Host {
             .is_some_and(|session| session.metadata.title.is_empty());
         let line = text.lines().map(str::trim).find(|line| !line.is_empty());
         if let (true, Some(line)) = (untitled, line) {
-            let mut title: String = line.chars().take(TITLE).collect();
+            let mut title: String = line.chars().take(MAX_DERIVED_TITLE_CHARS).collect();
             clean_label(&mut title);
-            if line.chars().count() > TITLE {
+            if line.chars().count() > MAX_DERIVED_TITLE_CHARS {
                 title.push('…');
             }
-            self.give(&session, title, out);
+            self.set_derived_title(&session, title, out);
         }
     }
 
     /// The agent of a session knows what its default chat is about. What a
     /// person called it stays.
-    pub(crate) fn rename(&mut self, session: &Uri, chat: &Uri, title: &str, out: &mut Effects) {
+    pub(crate) fn apply_suggested_title(
+        &mut self,
+        session: &Uri,
+        chat: &Uri,
+        title: &str,
+        out: &mut Effects,
+    ) {
         let Some(state) = self.session(session) else {
             return;
         };
         let before = &state.metadata.title;
-        let given = before.is_empty() || self.given_titles.get(session) == Some(before);
+        let given = before.is_empty() || self.derived_titles.get(session) == Some(before);
         let line = title.lines().map(str::trim).find(|line| !line.is_empty());
-        let mut title: String = line.unwrap_or_default().chars().take(LONGEST).collect();
+        let mut title: String = line
+            .unwrap_or_default()
+            .chars()
+            .take(MAX_SUGGESTED_TITLE_CHARS)
+            .collect();
         clean_label(&mut title);
         let default = state.default_chat.as_ref() == Some(chat);
         if default && given && !title.is_empty() && *before != title {
-            self.give(session, title, out);
+            self.set_derived_title(session, title, out);
         }
     }
 
-    fn give(&mut self, session: &Uri, title: String, out: &mut Effects) {
-        self.given_titles.insert(session.clone(), title.clone());
+    fn set_derived_title(&mut self, session: &Uri, title: String, out: &mut Effects) {
+        self.derived_titles.insert(session.clone(), title.clone());
         let titled = SessionAction::TitleChanged(SessionTitleChanged { title });
         self.originate(session, titled, out);
         self.sync_session(session, out);

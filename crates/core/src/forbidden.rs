@@ -15,11 +15,11 @@ use crate::effect::Effects;
 use crate::host::Host;
 
 /// Most such values that an agent can make known while it runs.
-const MOST: usize = 500;
+const MAX_FORBIDDEN_VALUES: usize = 500;
 
 impl Host {
     /// An agent says which values nobody may choose; all of them.
-    pub(crate) fn learn_forbidden(
+    pub(crate) fn set_forbidden_values(
         &mut self,
         session: &Uri,
         mut values: Vec<ForbiddenValue>,
@@ -29,24 +29,31 @@ impl Host {
             return;
         };
         let provider = state.metadata.provider.clone();
-        values.truncate(MOST);
-        let news = self.config.forbidden.get(&provider) != Some(&values);
-        self.config.forbidden.insert(provider.clone(), values);
-        if news {
-            self.keep_options(&provider, out);
+        values.truncate(MAX_FORBIDDEN_VALUES);
+        let is_new = self.config.forbidden_values.get(&provider) != Some(&values);
+        self.config
+            .forbidden_values
+            .insert(provider.clone(), values);
+        if is_new {
+            self.store_agent_options(&provider, out);
         }
     }
 
     /// Why nobody may choose a value, if nobody may.
-    pub(crate) fn forbidden(&self, provider: &ProviderId, key: &str, value: &Json) -> Option<&str> {
-        let mut values = self.config.forbidden.get(provider)?.iter();
+    pub(crate) fn forbidden_reason(
+        &self,
+        provider: &ProviderId,
+        key: &str,
+        value: &Json,
+    ) -> Option<&str> {
+        let mut values = self.config.forbidden_values.get(provider)?.iter();
         let found = values.find(|one| one.key == key && one.value == *value);
         found.map(|one| one.reason.as_str())
     }
 
     /// The first of some values that nobody may choose and that is news to the
     /// session, with the reason.
-    pub(crate) fn first_forbidden<'a>(
+    pub(crate) fn find_forbidden_value<'a>(
         &'a self,
         session: &SessionState,
         values: impl IntoIterator<Item = (&'a String, &'a Json)>,
@@ -54,7 +61,7 @@ impl Host {
         let held = session.config.as_ref().map(|config| &config.values);
         values.into_iter().find_map(|(key, value)| {
             let news = held.and_then(|held| held.get(key)) != Some(value);
-            news.then(|| self.forbidden(&session.metadata.provider, key, value))?
+            news.then(|| self.forbidden_reason(&session.metadata.provider, key, value))?
         })
     }
 }

@@ -13,14 +13,14 @@ use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::Json;
 
 use crate::host::Host;
-use crate::refusal::Failure;
-use crate::sources::through;
+use crate::refusal::RequestFailure;
+use crate::sources::turns_through;
 
 /// Where it stands.
-const FORK: &str = "agenthost.fork";
+const FORK_META_KEY: &str = "agenthost.fork";
 
 /// What a new session begins with.
-pub(crate) struct Fork {
+pub(crate) struct SessionFork {
     /// The session it is of.
     pub(crate) session: Uri,
     origin: ForkOrigin,
@@ -28,8 +28,8 @@ pub(crate) struct Fork {
 }
 
 /// The session and the turn that a new session is to begin after.
-pub(crate) fn wanted(meta: Option<&Meta>) -> Option<(Uri, TurnId)> {
-    let fork = meta?.get(FORK)?;
+pub(crate) fn requested_fork(meta: Option<&Meta>) -> Option<(Uri, TurnId)> {
+    let fork = meta?.get(FORK_META_KEY)?;
     let text = |field| fork.get(field).and_then(Json::as_str);
     Some((Uri::from(text("session")?), TurnId::from(text("turnId")?)))
 }
@@ -37,13 +37,16 @@ pub(crate) fn wanted(meta: Option<&Meta>) -> Option<(Uri, TurnId)> {
 impl Host {
     /// What a new session begins with, if it is a fork. Fills in what it has
     /// in common with the other and nobody has said.
-    pub(crate) fn fork(&self, params: &mut CreateSessionParams) -> Result<Option<Fork>, Failure> {
-        let refuse = |reason: &str| Err(Failure::InvalidParams(format!("fork: {reason}")));
-        let Some((session, turn)) = wanted(params.meta.as_ref()) else {
+    pub(crate) fn resolve_fork(
+        &self,
+        params: &mut CreateSessionParams,
+    ) -> Result<Option<SessionFork>, RequestFailure> {
+        let refuse = |reason: &str| Err(RequestFailure::InvalidParams(format!("fork: {reason}")));
+        let Some((session, turn)) = requested_fork(params.meta.as_ref()) else {
             return Ok(None);
         };
         let Some(source) = self.session(&session) else {
-            return Err(Failure::UnknownSession(session));
+            return Err(RequestFailure::UnknownSession(session));
         };
         let provider = &source.metadata.provider;
         if params.provider.get_or_insert_with(|| provider.clone()) != provider {
@@ -60,9 +63,9 @@ impl Host {
         if state.turns.find(|other| other.id == turn).is_none() {
             return refuse("no such turn in that session, or it is not over");
         }
-        Ok(Some(Fork {
+        Ok(Some(SessionFork {
             session,
-            turns: through(&state.turns, &turn),
+            turns: turns_through(&state.turns, &turn),
             origin: ForkOrigin {
                 chat,
                 turn_id: turn,
@@ -71,9 +74,9 @@ impl Host {
     }
 }
 
-impl Fork {
+impl SessionFork {
     /// How the chat of the new session came about.
-    pub(crate) fn mark(&self, chat: &mut ChatSummary) {
+    pub(crate) fn set_origin(&self, chat: &mut ChatSummary) {
         chat.origin = Some(ChatOrigin::Fork(self.origin.clone()));
     }
 

@@ -11,19 +11,19 @@ use agenthost_protocol::rpc::RequestId;
 use agenthost_protocol::uri::{RootChannel, Uri};
 use agenthost_protocol::wire::{Json, Object};
 
-use crate::effect::{Answer, Effects};
-use crate::files::Access;
+use crate::effect::{Effects, ResponseBody};
+use crate::files::FileAccess;
 use crate::host::Host;
 use crate::input::{ConnectionId, Input};
-use crate::refusal::Failure;
-use crate::settings::REQUESTED;
+use crate::refusal::RequestFailure;
+use crate::settings::REQUESTED_FOLDERS_SETTING;
 use crate::uris;
 
 /// How long a person has to answer.
-const PATIENCE: Millis = Millis(60_000);
+const ACCESS_REQUEST_TIMEOUT: Millis = Millis(60_000);
 
 /// Most requests that wait.
-const REQUESTS: usize = 50;
+const MAX_ACCESS_REQUESTS: usize = 50;
 
 /// A client that waits for access.
 #[derive(Debug, Clone)]
@@ -31,7 +31,7 @@ pub(crate) struct AccessRequest {
     connection: ConnectionId,
     id: RequestId,
     uri: Uri,
-    access: Access,
+    access: FileAccess,
 }
 
 impl Host {
@@ -43,90 +43,100 @@ impl Host {
         id: &RequestId,
         params: &ResourceRequestParams,
         out: &mut Effects,
-    ) -> Result<Option<Answer>, Failure> {
+    ) -> Result<Option<ResponseBody>, RequestFailure> {
         let access = match params.write {
-            Some(true) => Access::Write,
-            _ => Access::Read,
+            Some(true) => FileAccess::Write,
+            _ => FileAccess::Read,
         };
         let Err(refused) = self.check_granted(&params.uri, access) else {
-            return Ok(Some(Answer::Empty));
+            return Ok(Some(ResponseBody::Empty));
         };
         // What no folder could ever have in it, nobody has to be asked for.
-        let plain = params.uri.as_str().starts_with("file:///") && !uris::goes_up(&params.uri);
-        if self.requests.len() >= REQUESTS || !plain {
+        let plain =
+            params.uri.as_str().starts_with("file:///") && !uris::has_parent_segment(&params.uri);
+        if self.access_requests.len() >= MAX_ACCESS_REQUESTS || !plain {
             return Err(refused);
         }
-        self.requests.push(AccessRequest {
+        self.access_requests.push(AccessRequest {
             connection,
             id: id.clone(),
             uri: params.uri.clone(),
             access,
         });
-        let ungranted = Input::StillUngranted {
+        let ungranted = Input::AccessRequestTimedOut {
             connection,
             id: id.clone(),
         };
-        out.later(PATIENCE, ungranted);
-        self.show_requests(out);
+        out.schedule(ACCESS_REQUEST_TIMEOUT, ungranted);
+        self.publish_access_requests(out);
         Ok(None)
     }
 
     /// Something else was granted now: answers those who waited for it.
-    pub(crate) fn answer_requests(&mut self, out: &mut Effects) {
-        let waiting = std::mem::take(&mut self.requests);
+    pub(crate) fn resolve_access_requests(&mut self, out: &mut Effects) {
+        let waiting = std::mem::take(&mut self.access_requests);
         let (granted, waiting) = waiting.into_iter().partition(|request| {
             let granted = self.check_granted(&request.uri, request.access);
             granted.is_ok()
         });
-        self.requests = waiting;
+        self.access_requests = waiting;
         let granted: Vec<AccessRequest> = granted;
         for request in &granted {
-            out.answer(request.connection, &request.id, Answer::Empty);
+            out.respond(request.connection, &request.id, ResponseBody::Empty);
         }
         if !granted.is_empty() {
-            self.show_requests(out);
+            self.publish_access_requests(out);
         }
     }
 
     /// Nobody has granted it in time.
-    pub(crate) fn refuse_request(
+    pub(crate) fn expire_access_request(
         &mut self,
         connection: ConnectionId,
         id: &RequestId,
         out: &mut Effects,
     ) {
-        let mut requests = self.requests.iter();
+        let mut requests = self.access_requests.iter();
         let found = requests.position(|one| one.connection == connection && one.id == *id);
-        let Some(request) = found.map(|index| self.requests.remove(index)) else {
+        let Some(request) = found.map(|index| self.access_requests.remove(index)) else {
             return;
         };
         let (uri, access) = (request.uri, request.access);
-        out.fail(connection, id, Failure::NotGranted { uri, access }.into());
-        self.show_requests(out);
+        out.respond_error(
+            connection,
+            id,
+            RequestFailure::NotGranted { uri, access }.into(),
+        );
+        self.publish_access_requests(out);
     }
 
     /// Who is gone waits for nothing.
-    pub(crate) fn forget_requests(&mut self, connection: ConnectionId, out: &mut Effects) {
-        let before = self.requests.len();
-        self.requests.retain(|one| one.connection != connection);
-        if self.requests.len() != before {
-            self.show_requests(out);
+    pub(crate) fn drop_access_requests(&mut self, connection: ConnectionId, out: &mut Effects) {
+        let before = self.access_requests.len();
+        self.access_requests
+            .retain(|one| one.connection != connection);
+        if self.access_requests.len() != before {
+            self.publish_access_requests(out);
         }
     }
 
     /// Says in the settings what is asked for. After a restart nobody asks.
-    pub(crate) fn show_requests(&mut self, out: &mut Effects) {
+    pub(crate) fn publish_access_requests(&mut self, out: &mut Effects) {
         let Some(config) = self.root().and_then(|root| root.config.as_ref()) else {
             return;
         };
         let mut values: Object = config.values.clone();
-        let mut asked: Vec<_> = self.requests.iter().map(in_words).collect();
+        let mut asked: Vec<_> = self
+            .access_requests
+            .iter()
+            .map(describe_access_request)
+            .collect();
         asked.sort();
         asked.dedup();
-        values.shift_remove(REQUESTED);
+        values.shift_remove(REQUESTED_FOLDERS_SETTING);
         if !asked.is_empty() {
             values.insert(
-                REQUESTED.to_owned(),
+                REQUESTED_FOLDERS_SETTING.to_owned(),
                 asked.into_iter().map(Json::from).collect(),
             );
         }
@@ -140,10 +150,10 @@ impl Host {
     }
 }
 
-fn in_words(request: &AccessRequest) -> String {
+fn describe_access_request(request: &AccessRequest) -> String {
     let what = match request.access {
-        Access::Read => "read",
-        Access::Write => "write",
+        FileAccess::Read => "read",
+        FileAccess::Write => "write",
     };
     format!("{what} {}", request.uri)
 }

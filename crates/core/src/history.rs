@@ -13,18 +13,18 @@ use agenthost_protocol::chat::{ChatAction, FetchTurnsParams, TurnsLoaded};
 use agenthost_protocol::connection::SubscribeParams;
 use agenthost_protocol::uri::Uri;
 
-use crate::effect::{Answer, Effects, Write};
+use crate::effect::{Effects, ResponseBody, StoreWrite};
 use crate::host::Host;
 use crate::input::ConnectionId;
-use crate::refusal::Failure;
+use crate::refusal::RequestFailure;
 
 /// Turns that are shown at a time.
-const PAGE: usize = 50;
+const TURN_PAGE_SIZE: usize = 50;
 
 impl Host {
     /// Cuts a snapshot to what the client asked for, and remembers what it has
     /// not been shown.
-    pub(crate) fn cut_view(
+    pub(crate) fn apply_view_limit(
         &mut self,
         connection: ConnectionId,
         params: &SubscribeParams,
@@ -33,9 +33,9 @@ impl Host {
     ) {
         let channel = &params.channel;
         let wanted = params.view.as_ref().and_then(|view| view.turns);
-        let earlier = self.earlier(channel).len();
+        let earlier = self.evicted_turns(channel).len();
         let (Some(wanted), ChannelState::Chat(chat)) = (wanted, &mut snapshot.state) else {
-            self.remember_window(connection, channel, false, out);
+            self.record_window(connection, channel, false, out);
             return;
         };
         // The latest turn can be taken up again, so it is always shown.
@@ -46,10 +46,10 @@ impl Host {
         if hidden > 0 {
             let chat = Arc::make_mut(chat);
             chat.turns = chat.turns.iter().skip(cut).cloned().collect();
-            chat.turns_next_cursor = Some(cursor(hidden));
+            chat.turns_next_cursor = Some(format_cursor(hidden));
         }
-        self.hide(connection, channel, hidden);
-        self.remember_window(connection, channel, hidden > 0, out);
+        self.set_hidden_turns(connection, channel, hidden);
+        self.record_window(connection, channel, hidden > 0, out);
     }
 
     /// Shows a subscriber the next older turns (CHT-30, CHT-31).
@@ -58,31 +58,36 @@ impl Host {
         connection: ConnectionId,
         params: &FetchTurnsParams,
         out: &mut Effects,
-    ) -> Result<Answer, Failure> {
+    ) -> Result<ResponseBody, RequestFailure> {
         let channel = &params.channel;
         if self.chat(channel).is_none() {
-            return Err(Failure::UnknownSession(channel.clone()));
+            return Err(RequestFailure::UnknownSession(channel.clone()));
         }
-        let Some(hidden) = self.hidden(connection, channel) else {
+        let Some(hidden) = self.hidden_turns(connection, channel) else {
             let reason = "subscribe to the chat first".to_owned();
-            return Err(Failure::InvalidParams(reason));
+            return Err(RequestFailure::InvalidParams(reason));
         };
         if let Some(given) = &params.cursor {
             // What was cut off since made it smaller, and no less true.
-            let known = read_cursor(given).is_some_and(|given| given >= hidden && given > 0);
+            let known = parse_cursor(given).is_some_and(|given| given >= hidden && given > 0);
             if !known {
-                return Err(Failure::InvalidParams("cursor: unknown".to_owned()));
+                return Err(RequestFailure::InvalidParams("cursor: unknown".to_owned()));
             }
         }
         if hidden > 0 {
-            self.show_turns(connection, channel, hidden.saturating_sub(PAGE), out);
+            self.send_turns(
+                connection,
+                channel,
+                hidden.saturating_sub(TURN_PAGE_SIZE),
+                out,
+            );
         }
-        Ok(Answer::Empty)
+        Ok(ResponseBody::Empty)
     }
 
     /// Before something happens to a turn, whoever has not been shown the turn
     /// is (CHT-32): where it is not known, nothing would happen.
-    pub(crate) fn show_to_all(
+    pub(crate) fn load_turn_for_all(
         &mut self,
         channel: &Uri,
         action: &ReceivedAction,
@@ -102,7 +107,7 @@ impl Host {
             let turn = turn?;
             chat.turns.find(|other| other.id == *turn)
         });
-        let position = index.map(|index| index + self.earlier(channel).len());
+        let position = index.map(|index| index + self.evicted_turns(channel).len());
         let Some(position) = position.and_then(|position| position.checked_sub(before)) else {
             return;
         };
@@ -113,43 +118,43 @@ impl Host {
         let behind: Vec<_> = subscribers
             .into_iter()
             .flatten()
-            .filter(|(_, subscription)| subscription.hidden > position)
-            .filter(|(_, subscription)| subscription.older || !only_older)
+            .filter(|(_, subscription)| subscription.hidden_turns > position)
+            .filter(|(_, subscription)| subscription.is_legacy || !only_older)
             .map(|(connection, _)| *connection)
             .collect();
         for connection in behind {
-            self.show_turns(connection, channel, position, out);
+            self.send_turns(connection, channel, position, out);
         }
     }
 
     /// After turns were cut off there may be fewer than were hidden.
-    pub(crate) fn cut_windows(&mut self, channel: &Uri) {
+    pub(crate) fn clamp_windows(&mut self, channel: &Uri) {
         let Some(loaded) = self.loaded(channel) else {
             return;
         };
         let ChannelState::Chat(chat) = &loaded.state else {
             return;
         };
-        let total = loaded.earlier.len() + chat.turns.len();
+        let total = loaded.evicted_turns.len() + chat.turns.len();
         if let Some(channel) = self.channels.get_mut(channel) {
             for subscription in channel.subscribers.values_mut() {
-                subscription.hidden = subscription.hidden.min(total);
+                subscription.hidden_turns = subscription.hidden_turns.min(total);
             }
         }
     }
 
     /// Shows a subscriber the turns from a position on.
-    fn show_turns(
+    fn send_turns(
         &mut self,
         connection: ConnectionId,
         channel: &Uri,
         from: usize,
         out: &mut Effects,
     ) {
-        let Some(hidden) = self.hidden(connection, channel) else {
+        let Some(hidden) = self.hidden_turns(connection, channel) else {
             return;
         };
-        let earlier = self.earlier(channel).len();
+        let earlier = self.evicted_turns(channel).len();
         let Some(chat) = self.chat(channel) else {
             return;
         };
@@ -158,29 +163,29 @@ impl Host {
         let turns = turns.take(hidden.saturating_sub(from)).cloned().collect();
         let action = ChatAction::TurnsLoaded(TurnsLoaded {
             turns,
-            turns_next_cursor: (from > 0).then(|| cursor(from)),
+            turns_next_cursor: (from > 0).then(|| format_cursor(from)),
         });
-        self.hide(connection, channel, from);
-        self.show(&[connection], channel, action, None, out);
+        self.set_hidden_turns(connection, channel, from);
+        self.publish_unlogged(&[connection], channel, action, None, out);
     }
 
-    fn hidden(&self, connection: ConnectionId, channel: &Uri) -> Option<usize> {
+    fn hidden_turns(&self, connection: ConnectionId, channel: &Uri) -> Option<usize> {
         let subscribers = &self.channels.get(channel)?.subscribers;
-        Some(subscribers.get(&connection)?.hidden)
+        Some(subscribers.get(&connection)?.hidden_turns)
     }
 
-    fn hide(&mut self, connection: ConnectionId, channel: &Uri, hidden: usize) {
+    fn set_hidden_turns(&mut self, connection: ConnectionId, channel: &Uri, hidden: usize) {
         let channel = self.channels.get_mut(channel);
         let subscription = channel.and_then(|channel| channel.subscribers.get_mut(&connection));
         if let Some(subscription) = subscription {
-            subscription.hidden = hidden;
+            subscription.hidden_turns = hidden;
         }
     }
 
     /// Whether a client has seen a chat in part is remembered with the client:
     /// `reconnect` does not say, and what happens to turns that it does not
     /// know could not be told one by one (SUB-19).
-    fn remember_window(
+    fn record_window(
         &mut self,
         connection: ConnectionId,
         channel: &Uri,
@@ -203,15 +208,15 @@ impl Host {
             record
                 .windowed
                 .retain(|chat| self.channels.contains_key(chat));
-            out.write(Write::Client(id, Box::new(client.record.clone())));
+            out.write(StoreWrite::Client(id, Box::new(client.record.clone())));
         }
     }
 }
 
-fn cursor(hidden: usize) -> String {
+fn format_cursor(hidden: usize) -> String {
     format!("turns-{hidden}")
 }
 
-fn read_cursor(cursor: &str) -> Option<usize> {
+fn parse_cursor(cursor: &str) -> Option<usize> {
     cursor.strip_prefix("turns-")?.parse().ok()
 }

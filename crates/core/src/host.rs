@@ -15,30 +15,30 @@ use agenthost_protocol::uri::{RootChannel, Uri};
 use crate::agent::SlashCommand;
 use crate::agent_content::{clean_agents, clean_schema};
 use crate::agent_options::{self, AgentOptions};
-use crate::changesets::Looking;
-use crate::clients::{Client, ClientRecord, Clients, Departure, Presence};
-use crate::config::Config;
-use crate::customizations::Customizing;
+use crate::changesets::ChangesetRefresh;
+use crate::clients::{ClientEntry, ClientPresence, ClientRecord, ClientRegistry, GracePeriodId};
+use crate::config::HostConfig;
+use crate::customizations::SessionCustomizations;
 use crate::effect::Effects;
 use crate::epochs::WriterEpochs;
 use crate::grants::AccessRequest;
-use crate::input::{ConnectionId, Loaded};
-use crate::list_changes::ListChanges;
+use crate::input::{ConnectionId, LoadedChannel};
+use crate::list_changes::{ListChanges, RemovedSession};
 use crate::models::offer_models;
 use crate::output_previews::OutputPreview;
-use crate::questions::Questions;
-use crate::readings::{Reading, Senders};
+use crate::questions::HostRequests;
+use crate::readings::{MessageSenders, PendingPrompt};
 use crate::response_usage::ResponseUsages;
-use crate::servers::ToolCalls;
+use crate::servers::GatewayCalls;
 use crate::terminal_commands::SilentCommand;
-use crate::terminal_turns::Run;
-use crate::tool_checks::ToolChecks;
-use crate::turn_edits::TurnEdits;
-use crate::whose_tokens::TokenBook;
+use crate::terminal_turns::CommandRun;
+use crate::tool_checks::HookChecks;
+use crate::turn_edits::EditSurveys;
+use crate::whose_tokens::TokenRegistry;
 
 /// What the log remembers.
 #[derive(Debug, Clone, Default)]
-pub struct Remembered {
+pub struct StoredHost {
     /// The host's own state; none if this is its first start.
     pub root: Option<RootState>,
     /// The last number that was given out.
@@ -56,6 +56,8 @@ pub struct Remembered {
     pub clients: Vec<(ClientId, ClientRecord)>,
     /// What agents offered when they last ran.
     pub agent_options: Vec<(ProviderId, AgentOptions)>,
+    /// The last sessions that were removed from the list.
+    pub removed_sessions: Vec<RemovedSession>,
     /// What should be there and could not be read, in words.
     pub unreadable: Vec<String>,
 }
@@ -68,68 +70,68 @@ pub struct StoredChannel {
     /// The session it belongs to; none for the host's own.
     pub session: Option<Uri>,
     /// The last action before it came into being.
-    pub born: ServerSeq,
+    pub created_seq: ServerSeq,
 }
 
 /// The host as a state machine.
 #[derive(Debug, Clone)]
 pub struct Host {
-    pub(crate) config: Config,
+    pub(crate) config: HostConfig,
     pub(crate) seq: ServerSeq,
     pub(crate) log_start: ServerSeq,
     pub(crate) epochs: WriterEpochs,
-    pub(crate) channels: BTreeMap<Uri, Channel>,
+    pub(crate) channels: BTreeMap<Uri, ChannelEntry>,
     pub(crate) sessions: BTreeMap<Uri, Arc<SessionSummary>>,
     /// Sessions whose agent was told to open since the host started.
-    pub(crate) opened: BTreeSet<Uri>,
-    pub(crate) clients: Clients,
+    pub(crate) open_agents: BTreeSet<Uri>,
+    pub(crate) clients: ClientRegistry,
     /// Terminals that clients opened, as lists show them.
     pub(crate) terminals: BTreeMap<Uri, TerminalInfo>,
     /// Commands that run for turns, by their terminal.
-    pub(crate) runs: BTreeMap<Uri, Run>,
+    pub(crate) command_runs: BTreeMap<Uri, CommandRun>,
     /// Commands that have written nothing so far, by their terminal.
     pub(crate) silent_commands: BTreeMap<Uri, SilentCommand>,
     /// Output that calls show besides their terminal, by that.
-    pub(crate) previews: BTreeMap<Uri, OutputPreview>,
+    pub(crate) output_previews: BTreeMap<Uri, OutputPreview>,
     /// Chats from the log with a turn that was running when the host stopped,
     /// until the terminals are loaded that the turn shows.
-    pub(crate) interrupted: BTreeSet<Uri>,
+    pub(crate) interrupted_chats: BTreeSet<Uri>,
     /// Clients that wait for access to files.
-    pub(crate) requests: Vec<AccessRequest>,
+    pub(crate) access_requests: Vec<AccessRequest>,
     /// Changesets that are being computed, or will be.
-    pub(crate) looking: BTreeMap<Uri, Looking>,
+    pub(crate) changeset_refreshes: BTreeMap<Uri, ChangesetRefresh>,
     /// What clients were asked.
-    pub(crate) questions: Questions,
+    pub(crate) host_requests: HostRequests,
     /// Turns that their agents have not heard of yet, by chat.
-    pub(crate) readings: BTreeMap<Uri, Reading>,
-    pub(crate) senders: Senders,
+    pub(crate) pending_prompts: BTreeMap<Uri, PendingPrompt>,
+    pub(crate) message_senders: MessageSenders,
     /// What agents said they understand, by session.
     pub(crate) slash_commands: BTreeMap<Uri, Vec<SlashCommand>>,
     /// Titles that no person gave, by session. Any other is left alone.
-    pub(crate) given_titles: BTreeMap<Uri, String>,
+    pub(crate) derived_titles: BTreeMap<Uri, String>,
     /// Which tokens there are, and who may use them.
-    pub(crate) tokens: TokenBook,
+    pub(crate) tokens: TokenRegistry,
     /// What is known of the customizations of sessions that are followed.
-    pub(crate) customizing: BTreeMap<Uri, Customizing>,
+    pub(crate) customizations: BTreeMap<Uri, SessionCustomizations>,
     /// How large the responses of running turns are.
-    pub(crate) responses: ResponseUsages,
-    pub(crate) tool_calls: ToolCalls,
-    pub(crate) tool_checks: ToolChecks,
-    pub(crate) turn_edits: TurnEdits,
+    pub(crate) response_usages: ResponseUsages,
+    pub(crate) gateway_calls: GatewayCalls,
+    pub(crate) hook_checks: HookChecks,
+    pub(crate) edit_surveys: EditSurveys,
     /// Code that may run, as it was last told.
-    pub(crate) trusted_told: BTreeSet<String>,
+    pub(crate) published_trust: BTreeSet<String>,
     pub(crate) list_changes: ListChanges,
 }
 
 /// Something that can be subscribed to.
 #[derive(Debug, Clone)]
-pub(crate) struct Channel {
+pub(crate) struct ChannelEntry {
     /// The session it belongs to; none for the host's own.
     pub(crate) session: Option<Uri>,
     /// The last action before it came into being. A client that has seen no
     /// more than this knows another channel of the same address, if any.
-    pub(crate) born: ServerSeq,
-    pub(crate) held: Held,
+    pub(crate) created_seq: ServerSeq,
+    pub(crate) residency: ChannelResidency,
     pub(crate) subscribers: BTreeMap<ConnectionId, Subscription>,
 }
 
@@ -137,94 +139,99 @@ pub(crate) struct Channel {
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Subscription {
     /// How long the host may wait to say several things at once.
-    pub(crate) patience: Millis,
+    pub(crate) max_latency: Millis,
     /// Of a chat, how many of the oldest turns it has not been shown.
-    pub(crate) hidden: usize,
+    pub(crate) hidden_turns: usize,
     /// Whether it speaks an older version than the host, or calls sessions
     /// otherwise: asked for every action.
-    pub(crate) older: bool,
+    pub(crate) is_legacy: bool,
 }
 
 /// Where the state of a channel is.
 #[derive(Debug, Clone)]
-pub(crate) enum Held {
-    Here(Loaded),
+pub(crate) enum ChannelResidency {
+    Resident(LoadedChannel),
     /// In the log, until someone needs it.
-    Stored,
+    Evicted,
 }
 
-impl Channel {
+impl ChannelEntry {
     /// What of it is in memory.
-    pub(crate) fn loaded(&self) -> Option<&Loaded> {
-        match &self.held {
-            Held::Here(loaded) => Some(loaded),
-            Held::Stored => None,
+    pub(crate) fn loaded(&self) -> Option<&LoadedChannel> {
+        match &self.residency {
+            ChannelResidency::Resident(loaded) => Some(loaded),
+            ChannelResidency::Evicted => None,
         }
     }
 }
 
 impl Host {
     /// A host that goes on where the log ends.
-    pub fn new(mut config: Config, remembered: Remembered) -> Self {
+    pub fn new(mut config: HostConfig, stored_host: StoredHost) -> Self {
         clean_agents(&mut config.agents);
         config.schemas.values_mut().for_each(clean_schema);
-        agent_options::recall(&mut config, remembered.agent_options);
-        offer_models(&mut config.agents, remembered.root.as_ref());
+        agent_options::restore_agent_options(&mut config, stored_host.agent_options);
+        offer_models(&mut config.agents, stored_host.root.as_ref());
         let mut host = Host {
             config,
-            seq: remembered.seq,
-            log_start: remembered.log_start,
-            epochs: remembered.epochs,
+            seq: stored_host.seq,
+            log_start: stored_host.log_start,
+            epochs: stored_host.epochs,
             channels: BTreeMap::new(),
             sessions: BTreeMap::new(),
-            opened: BTreeSet::new(),
-            clients: Clients::default(),
+            open_agents: BTreeSet::new(),
+            clients: ClientRegistry::default(),
             terminals: BTreeMap::new(),
-            runs: BTreeMap::new(),
+            command_runs: BTreeMap::new(),
             silent_commands: BTreeMap::new(),
-            previews: BTreeMap::new(),
-            interrupted: BTreeSet::new(),
-            requests: Vec::new(),
-            looking: BTreeMap::new(),
-            questions: Questions::default(),
-            readings: BTreeMap::new(),
-            senders: Senders::default(),
+            output_previews: BTreeMap::new(),
+            interrupted_chats: BTreeSet::new(),
+            access_requests: Vec::new(),
+            changeset_refreshes: BTreeMap::new(),
+            host_requests: HostRequests::default(),
+            pending_prompts: BTreeMap::new(),
+            message_senders: MessageSenders::default(),
             slash_commands: BTreeMap::new(),
-            given_titles: BTreeMap::new(),
-            tokens: TokenBook::default(),
-            customizing: BTreeMap::new(),
-            responses: ResponseUsages::default(),
-            tool_calls: ToolCalls::default(),
-            tool_checks: ToolChecks::default(),
-            turn_edits: TurnEdits::default(),
-            trusted_told: BTreeSet::new(),
-            list_changes: ListChanges::since(remembered.seq),
+            derived_titles: BTreeMap::new(),
+            tokens: TokenRegistry::default(),
+            customizations: BTreeMap::new(),
+            response_usages: ResponseUsages::default(),
+            gateway_calls: GatewayCalls::default(),
+            hook_checks: HookChecks::default(),
+            edit_surveys: EditSurveys::default(),
+            published_trust: BTreeSet::new(),
+            list_changes: ListChanges::since(stored_host.seq, stored_host.removed_sessions),
         };
-        for stored in remembered.channels {
-            host.hold(stored, Held::Stored);
+        for stored in stored_host.channels {
+            host.insert_channel(stored, ChannelResidency::Evicted);
         }
-        for summary in remembered.sessions {
+        for summary in stored_host.sessions {
             let summary = Arc::new(summary);
             host.sessions.insert(summary.resource.clone(), summary);
         }
-        if let Some(root) = remembered.root {
+        if let Some(root) = stored_host.root {
             let stored = StoredChannel {
                 channel: RootChannel.into(),
                 session: None,
-                born: ServerSeq(0),
+                created_seq: ServerSeq(0),
             };
-            host.hold(stored, Held::Here(Loaded::whole(root)));
+            host.insert_channel(
+                stored,
+                ChannelResidency::Resident(LoadedChannel::whole(root)),
+            );
         }
-        for (id, record) in remembered.clients {
-            let presence = Presence::Grace(Departure::default());
-            host.clients.clients.insert(id, Client { record, presence });
+        for (id, record) in stored_host.clients {
+            let presence = ClientPresence::Grace(GracePeriodId::default());
+            host.clients
+                .clients
+                .insert(id, ClientEntry { record, presence });
         }
         host
     }
 
     /// Channels that have to be restored before anything else happens: chats
     /// with a turn that was running when the host stopped, and their sessions.
-    pub fn unfinished(&self) -> Vec<Uri> {
+    pub fn channels_to_recover(&self) -> Vec<Uri> {
         let in_progress = agenthost_protocol::common::SessionStatus::IN_PROGRESS;
         let mut found = Vec::new();
         for (session, summary) in &self.sessions {
@@ -244,8 +251,8 @@ impl Host {
 
     /// Clients that are not here, and when they left. The grace periods of those
     /// who were here when the host stopped have to be started.
-    pub fn absent_clients(&self) -> Vec<(ClientId, Departure)> {
-        self.clients.absent()
+    pub fn absent_clients(&self) -> Vec<(ClientId, GracePeriodId)> {
+        self.clients.absent_clients()
     }
 
     /// The last number that was given out.
@@ -254,8 +261,8 @@ impl Host {
     }
 
     /// How long a client may be gone before it is forgotten.
-    pub fn grace(&self) -> Millis {
-        self.config.grace
+    pub fn grace_period(&self) -> Millis {
+        self.config.grace_period
     }
 
     /// Brings the host's own state up to date with what it was started with.
@@ -271,7 +278,7 @@ impl Host {
                 config: None,
                 meta: None,
             };
-            self.create(&root, None, state.into(), out);
+            self.create_channel(&root, None, state.into(), out);
         }
         let Some(state) = self.root() else {
             return;
@@ -282,18 +289,18 @@ impl Host {
             self.originate(&root, changed, out);
         }
         self.refresh_settings(out);
-        self.tell_trusted(out);
-        self.show_requests(out);
-        self.drop_watches(out);
-        self.remember_terminals(out);
-        self.end_orphaned(out);
+        self.sync_trusted_code(out);
+        self.publish_access_requests(out);
+        self.remove_stale_watches(out);
+        self.mark_terminals_exited(out);
+        self.dispose_orphaned_provisional(out);
     }
 
-    pub(crate) fn hold(&mut self, stored: StoredChannel, held: Held) {
-        let channel = Channel {
+    pub(crate) fn insert_channel(&mut self, stored: StoredChannel, residency: ChannelResidency) {
+        let channel = ChannelEntry {
             session: stored.session,
-            born: stored.born,
-            held,
+            created_seq: stored.created_seq,
+            residency,
             subscribers: BTreeMap::new(),
         };
         self.channels.insert(stored.channel, channel);
@@ -305,13 +312,14 @@ impl Host {
     }
 
     /// What the host has of a channel in memory, if anything.
-    pub fn loaded(&self, channel: &Uri) -> Option<&Loaded> {
+    pub fn loaded(&self, channel: &Uri) -> Option<&LoadedChannel> {
         self.channels.get(channel)?.loaded()
     }
 
     /// Turns of a chat that are in the log only.
-    pub(crate) fn earlier(&self, chat: &Uri) -> &[TurnId] {
-        self.loaded(chat).map_or(&[], |loaded| &loaded.earlier)
+    pub(crate) fn evicted_turns(&self, chat: &Uri) -> &[TurnId] {
+        self.loaded(chat)
+            .map_or(&[], |loaded| &loaded.evicted_turns)
     }
 
     /// The host's own state.
@@ -337,7 +345,7 @@ impl Host {
     }
 
     /// The session that a channel belongs to.
-    pub(crate) fn owner(&self, channel: &Uri) -> Option<&Uri> {
+    pub fn session_of(&self, channel: &Uri) -> Option<&Uri> {
         self.channels.get(channel)?.session.as_ref()
     }
 }

@@ -12,20 +12,21 @@ use agenthost_protocol::session::SessionInputRequest;
 use agenthost_protocol::uri::Uri;
 
 use crate::agent::AgentEvent;
-use crate::authentication::TokenPlace;
+use crate::authentication::TokenKey;
 use crate::changes::{
-    ChangeOperation, Comparison, Mark, Marked, Operated, SurveyedEdits, TurnOf, Worktree,
+    ChangesetDiff, CheckpointId, CheckpointReport, OperationRequest, OperationResult,
+    SurveyedEdits, TurnRef, Worktree,
 };
-use crate::clients::{Departure, Principal};
-use crate::completions::{FileSearch, FoundFile};
+use crate::clients::{GracePeriodId, Principal};
+use crate::completions::{FileMatch, FileSearch};
 use crate::customizing::CustomizationEvent;
-use crate::effect::Answer;
-use crate::questions::RawAnswer;
-use crate::refusal::Failure;
-use crate::side_channel::ServerMessage;
+use crate::effect::ResponseBody;
+use crate::questions::RawResponse;
+use crate::refusal::RequestFailure;
+use crate::side_channel::McpClientMessage;
 use crate::terminal_output::TerminalEvent;
-use crate::tool_servers::{ToolEvent, ToolTicket};
-use crate::watches::WatchErrand;
+use crate::tool_servers::{GatewayCallId, McpEvent};
+use crate::watches::WatchRequest;
 
 /// One connection of one client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -48,7 +49,7 @@ pub enum Input {
         /// Where.
         connection: ConnectionId,
         /// What.
-        message: Received,
+        message: ClientMessage,
     },
     /// A peer is gone.
     Disconnected {
@@ -65,41 +66,41 @@ pub enum Input {
     /// The grace period of a client is over. Sent for every period that was
     /// asked for; a client that came back in time is left alone, also if it has
     /// left again.
-    GraceEnded {
+    GraceExpired {
         /// The client.
         client: ClientId,
         /// When it left.
-        departure: Departure,
+        grace_period: GracePeriodId,
     },
     /// The time of a token is over. Sent for every token; a newer one for the
     /// same is left alone.
     TokenExpired {
         /// Whose it was, and what for.
-        place: TokenPlace,
+        key: TokenKey,
         /// When it was given.
-        given: u128,
+        nonce: u128,
     },
     /// The log forgot old actions.
-    Compacted {
+    LogCompacted {
         /// Where it starts now.
         log_start: ServerSeq,
     },
     /// The state of a channel was read from the log, because the next input
-    /// needs it; see `Host::needs`.
-    Restored {
+    /// needs it; see `Host::missing_channels`.
+    ChannelLoaded {
         /// The channel.
         channel: Uri,
         /// What was read.
-        loaded: Loaded,
+        loaded: LoadedChannel,
     },
     /// Something was done with files, or it is known why not.
-    Answered {
+    RequestCompleted {
         /// Who asked.
         connection: ConnectionId,
         /// What has to be answered.
         id: RequestId,
         /// What came of it.
-        answer: Box<Result<Answer, Failure>>,
+        result: Box<Result<ResponseBody, RequestFailure>>,
     },
     /// Something happened in a terminal that the host runs.
     Terminal {
@@ -109,46 +110,46 @@ pub enum Input {
         event: TerminalEvent,
     },
     /// It is remembered how the files of a session were, or known why not.
-    Marked {
+    CheckpointTaken {
         /// The session.
         session: Uri,
         /// The moment.
-        mark: Mark,
+        checkpoint: CheckpointId,
         /// What came of it.
-        outcome: Box<Result<Marked, Failure>>,
+        outcome: Box<Result<CheckpointReport, RequestFailure>>,
     },
     /// It is known how files differ, or why not.
-    Compared {
+    DiffComputed {
         /// The changeset.
         channel: Uri,
         /// What came of it.
-        outcome: Box<Result<Comparison, Failure>>,
+        outcome: Box<Result<ChangesetDiff, RequestFailure>>,
     },
     /// It is known which files a running turn has edited.
-    Surveyed {
+    EditsSurveyed {
         /// The turn that the edits are reported in.
-        turn: TurnOf,
+        turn: TurnRef,
         /// The edits; none if the files could not be compared.
-        surveyed: Box<SurveyedEdits>,
+        edits: Box<SurveyedEdits>,
     },
     /// Something was done about a changeset, or could not be.
-    Operated {
+    OperationFinished {
         /// What was wanted.
-        wanted: Box<ChangeOperation>,
+        request: Box<OperationRequest>,
         /// What it is called where it was offered.
-        name: OperationId,
+        operation_id: OperationId,
         /// What came of it.
-        outcome: Result<Operated, Failure>,
+        outcome: Result<OperationResult, RequestFailure>,
     },
     /// The worktree of a new session is there, or could not be made.
-    WorktreeMade {
+    WorktreeCreated {
         /// The session.
         session: Uri,
         /// What came of it.
-        outcome: Result<Worktree, Failure>,
+        outcome: Result<Worktree, RequestFailure>,
     },
     /// A while has passed since a changeset was computed.
-    LookAgain {
+    ChangesetRefreshDue {
         /// The changeset.
         channel: Uri,
         /// When that was.
@@ -161,39 +162,39 @@ pub enum Input {
         terminal: Uri,
     },
     /// A person had time to grant what a client asked for.
-    StillUngranted {
+    AccessRequestTimedOut {
         /// Who asked.
         connection: ConnectionId,
         /// What has to be answered.
         id: RequestId,
     },
     /// Something is known about the customizations of a session.
-    Customized {
+    Customization {
         /// The session.
         session: Uri,
         /// What.
         event: CustomizationEvent,
     },
     /// Something happened to the servers of tools of a session.
-    Tools {
+    Mcp {
         /// The session.
         session: Uri,
         /// What.
-        event: ToolEvent,
+        event: McpEvent,
     },
     /// An agent had time to tell of a tool call that it has made.
-    StillUntold {
+    CallAnnouncementTimedOut {
         /// The call.
-        call: ToolTicket,
+        call: GatewayCallId,
     },
     /// What was read that agents are known to have was gathered for a while.
-    AgentsLearned,
+    AgentListDebounced,
     /// A watch has begun, or could not.
-    Watching {
+    WatchStarted {
         /// The watch.
-        errand: Box<WatchErrand>,
+        request: Box<WatchRequest>,
         /// Why it could not.
-        begun: Result<(), Failure>,
+        outcome: Result<(), RequestFailure>,
     },
     /// A watch saw something.
     FilesChanged {
@@ -203,27 +204,27 @@ pub enum Input {
         changes: Vec<ResourceChange>,
     },
     /// A while has passed since a watch began. If nobody watches, it ends.
-    StillUnwatched {
+    WatchIdleTimedOut {
         /// The watch.
         channel: Uri,
     },
     /// Files were looked for.
-    FilesFound {
+    FileSearchFinished {
         /// The search.
         search: Box<FileSearch>,
         /// What was found, best first.
-        files: Vec<FoundFile>,
+        files: Vec<FileMatch>,
     },
     /// The patience with a client that runs a tool call is over. If it has not
     /// said anything about it since, it will not.
-    StillSilent {
+    ClientToolTimedOut {
         /// The session.
         session: Uri,
         /// What the session said of the call when it became patient.
         call: Arc<SessionInputRequest>,
     },
     /// A client had time to answer what it was asked.
-    StillUnanswered {
+    HostRequestTimedOut {
         /// Who was asked.
         connection: ConnectionId,
         /// What.
@@ -231,12 +232,12 @@ pub enum Input {
     },
     /// A while has passed. What nobody looks at is let go from memory; the
     /// log has it.
-    Quiet,
+    EvictionDue,
 }
 
 /// An action of a client that was refused before the host could judge it.
 #[derive(Debug, Clone)]
-pub struct RefusedDispatch {
+pub struct RejectedDispatch {
     /// The channel it was meant for.
     pub channel: Uri,
     /// The client's own number for it.
@@ -249,26 +250,26 @@ pub struct RefusedDispatch {
 
 /// A channel as it comes from the log.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Loaded {
+pub struct LoadedChannel {
     /// Its state. Of a long chat, only the latest turns may be in it.
     pub state: ChannelState,
     /// The turns before those, the oldest first.
-    pub earlier: Vec<TurnId>,
+    pub evicted_turns: Vec<TurnId>,
 }
 
-impl Loaded {
+impl LoadedChannel {
     /// A channel with all there is to it.
     pub fn whole(state: impl Into<ChannelState>) -> Self {
-        Loaded {
+        LoadedChannel {
             state: state.into(),
-            earlier: Vec::new(),
+            evicted_turns: Vec::new(),
         }
     }
 }
 
 /// How much of a channel is needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Extent {
+pub enum LoadExtent {
     /// Of a chat, the latest turns will do.
     Tail,
     /// All of it.
@@ -277,29 +278,29 @@ pub enum Extent {
 
 /// A channel that has to be read before a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Need {
+pub struct ChannelNeed {
     /// The channel.
     pub channel: Uri,
     /// How much of it.
-    pub extent: Extent,
+    pub extent: LoadExtent,
 }
 
 /// A message of a peer, decoded.
 #[derive(Debug, Clone)]
-pub enum Received {
+pub enum ClientMessage {
     /// It wants an answer.
     Request(RequestId, Box<ClientRequest>),
     /// It wants none.
     Notification(Box<ClientNotification>),
     /// It is an answer to what the host asked, or meant to be one.
-    Response(RequestId, Box<Result<RawAnswer, RpcError>>),
+    Response(RequestId, Box<Result<RawResponse, RpcError>>),
     /// Something for a server of tools; without an id it wants no answer.
-    ToServer(Option<RequestId>, Box<ServerMessage>),
+    ToMcpServer(Option<RequestId>, Box<McpClientMessage>),
     /// It wants to take up where it was, but the log has more for it than one
     /// answer should hold.
-    TooMuchMissed(RequestId, Box<ReconnectParams>),
+    ReplayTooLarge(RequestId, Box<ReconnectParams>),
     /// It is an action that there is no word for in the host's version.
-    Refused(Box<RefusedDispatch>),
+    Rejected(Box<RejectedDispatch>),
     /// It could not be decoded. Comes this way so that the answer keeps its
     /// place among the others.
     Invalid(RequestId, RpcError),

@@ -10,72 +10,72 @@ use agenthost_protocol::session::{SessionAction, SessionWorkingDirectoryReplaced
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::{Json, Object};
 
-use crate::changes::{ChangeTask, Mark, Worktree, WorktreeWish};
+use crate::changes::{ChangeTask, CheckpointId, Worktree, WorktreeRequest};
 use crate::effect::Effects;
 use crate::env::Env;
 use crate::host::Host;
-use crate::refusal::Failure;
+use crate::refusal::RequestFailure;
 use crate::terminal_output::CommandLine;
 
-const ISOLATION: &str = "isolation";
-const BRANCH: &str = "branch";
-const NAME: &str = "worktreeName";
-const FILES: &str = "worktreeFiles";
-const SETUP: &str = "worktreeSetup";
+const ISOLATION_KEY: &str = "isolation";
+const BASE_BRANCH_KEY: &str = "branch";
+const WORKTREE_NAME_KEY: &str = "worktreeName";
+const WORKTREE_FILES_KEY: &str = "worktreeFiles";
+const WORKTREE_SETUP_KEY: &str = "worktreeSetup";
 
 /// What VS Code calls the files to copy.
-const INCLUDE_FILES: &str = "worktreeIncludeFiles";
+const WORKTREE_INCLUDE_FILES_KEY: &str = "worktreeIncludeFiles";
 
 /// The value that asks for a worktree.
-const WORKTREE: &str = "worktree";
+const ISOLATION_WORKTREE: &str = "worktree";
 
 /// Adds what can be configured about where a session works, unless its agent
 /// sees to that itself.
-pub(crate) fn offer(schema: &mut SessionConfigSchema) {
-    if schema.properties.contains_key(ISOLATION) {
+pub(crate) fn add_isolation_schema(schema: &mut SessionConfigSchema) {
+    if schema.properties.contains_key(ISOLATION_KEY) {
         return;
     }
     let choice = ConfigPropertySchema {
         default: Some(Json::from("folder")),
-        r#enum: Some(vec![Json::from("folder"), Json::from(WORKTREE)]),
+        r#enum: Some(vec![Json::from("folder"), Json::from(ISOLATION_WORKTREE)]),
         enum_labels: Some(vec!["Folder".to_owned(), "Worktree".to_owned()]),
         enum_descriptions: Some(vec![
             "Work in the folder itself".to_owned(),
             "Work in a git worktree with a branch of its own".to_owned(),
         ]),
-        ..described("string", "Isolation", "Where the agent works")
+        ..property_schema("string", "Isolation", "Where the agent works")
     };
     let files = ConfigPropertySchema {
-        items: Some(Box::new(described(
+        items: Some(Box::new(property_schema(
             "string",
             "File",
             "Named from the folder",
         ))),
-        ..described(
+        ..property_schema(
             "array",
             "Files to copy",
             "Files that git does not track and the worktree needs, such as .env",
         )
     };
     let offered = [
-        (ISOLATION, choice),
+        (ISOLATION_KEY, choice),
         (
-            BRANCH,
-            described(
+            BASE_BRANCH_KEY,
+            property_schema(
                 "string",
                 "Base branch",
                 "The branch that the worktree starts from",
             ),
         ),
         (
-            NAME,
-            described("string", "Worktree name", "Its branch is agenthost/NAME"),
+            WORKTREE_NAME_KEY,
+            property_schema("string", "Worktree name", "Its branch is agenthost/NAME"),
         ),
-        (FILES, files.clone()),
-        (INCLUDE_FILES, files),
+        (WORKTREE_FILES_KEY, files.clone()),
+        (WORKTREE_INCLUDE_FILES_KEY, files),
         (
-            SETUP,
-            described(
+            WORKTREE_SETUP_KEY,
+            property_schema(
                 "string",
                 "Setup command",
                 "Runs in the worktree before the agent starts",
@@ -92,7 +92,7 @@ pub(crate) fn offer(schema: &mut SessionConfigSchema) {
     }
 }
 
-fn described(kind: &str, title: &str, description: &str) -> ConfigPropertySchema {
+fn property_schema(kind: &str, title: &str, description: &str) -> ConfigPropertySchema {
     ConfigPropertySchema {
         description: Some(description.to_owned()),
         ..ConfigPropertySchema::new(kind, title)
@@ -100,60 +100,60 @@ fn described(kind: &str, title: &str, description: &str) -> ConfigPropertySchema
 }
 
 /// The worktree that a configuration asks for.
-fn wish(values: &Object) -> Option<WorktreeWish> {
-    if values.get(ISOLATION).and_then(Json::as_str) != Some(WORKTREE) {
+fn worktree_request(values: &Object) -> Option<WorktreeRequest> {
+    if values.get(ISOLATION_KEY).and_then(Json::as_str) != Some(ISOLATION_WORKTREE) {
         return None;
     }
     let text = |key: &str| {
         let text = values.get(key).and_then(Json::as_str).map(str::trim);
         text.filter(|text| !text.is_empty()).map(ToOwned::to_owned)
     };
-    let files = [FILES, INCLUDE_FILES].iter();
+    let files = [WORKTREE_FILES_KEY, WORKTREE_INCLUDE_FILES_KEY].iter();
     let files = files.filter_map(|key| values.get(*key)?.as_array());
     let files = files.flatten().filter_map(Json::as_str);
-    Some(WorktreeWish {
-        name: text(NAME),
-        base: text(BRANCH),
+    Some(WorktreeRequest {
+        name: text(WORKTREE_NAME_KEY),
+        base: text(BASE_BRANCH_KEY),
         files: files.map(ToOwned::to_owned).collect(),
-        setup: text(SETUP).map(CommandLine),
+        setup: text(WORKTREE_SETUP_KEY).map(CommandLine),
     })
 }
 
 impl Host {
     /// Has the agent of a new session opened: at once, or when its worktree is
     /// there.
-    pub(crate) fn settle_in(&mut self, session: &Uri, out: &mut Effects) {
+    pub(crate) fn open_or_isolate(&mut self, session: &Uri, out: &mut Effects) {
         let state = self.session(session);
         // An agent that sees to it itself has an option of that name.
         let ours = state.is_some_and(|state| {
             let schema = self.config.schemas.get(&state.metadata.provider);
-            schema.is_none_or(|schema| !schema.properties.contains_key(ISOLATION))
+            schema.is_none_or(|schema| !schema.properties.contains_key(ISOLATION_KEY))
         });
         let config = state
             .and_then(|state| state.config.as_ref())
             .filter(|_| ours);
-        match config.and_then(|config| wish(&config.values)) {
+        match config.and_then(|config| worktree_request(&config.values)) {
             Some(wish) => {
-                let folders = self.folders(session);
-                let task = ChangeTask::MakeWorktree(wish);
-                self.look(session.clone(), folders, task, out);
+                let folders = self.session_folders(session);
+                let task = ChangeTask::CreateWorktree(wish);
+                self.push_change_job(session.clone(), folders, task, out);
             }
             None => {
-                self.mark(session, Mark::Start, out);
+                self.take_checkpoint(session, CheckpointId::SessionStart, out);
                 self.open_agent(session, out);
             }
         }
     }
 
     /// The worktree of a new session is there, or could not be made.
-    pub(crate) fn settled(
+    pub(crate) fn handle_worktree_created(
         &mut self,
         env: &Env,
         session: &Uri,
-        outcome: Result<Worktree, Failure>,
+        outcome: Result<Worktree, RequestFailure>,
         out: &mut Effects,
     ) {
-        let folder = self.folders(session).into_iter().next();
+        let folder = self.session_folders(session).into_iter().next();
         let (true, Some(folder)) = (self.is_creating(session), folder) else {
             return;
         };
@@ -166,12 +166,12 @@ impl Host {
                 let replaced = SessionAction::WorkingDirectoryReplaced(replaced);
                 self.originate(session, replaced, out);
                 self.sync_session(session, out);
-                self.mark(session, Mark::Start, out);
+                self.take_checkpoint(session, CheckpointId::SessionStart, out);
                 self.open_agent(session, out);
             }
             Err(failure) => {
                 let error = ErrorInfo::new("worktree", failure.to_string());
-                self.creation_failed(env, session, error, out);
+                self.fail_creation(env, session, error, out);
             }
         }
     }

@@ -4,7 +4,7 @@ use agenthost_protocol::ids::ClientId;
 use agenthost_protocol::session::{ActiveClientRemoved, SessionAction};
 use agenthost_protocol::uri::Uri;
 
-use crate::clients::Presence;
+use crate::clients::ClientPresence;
 use crate::effect::Effects;
 use crate::env::Env;
 use crate::host::Host;
@@ -12,24 +12,27 @@ use crate::input::{ConnectionId, Input};
 
 impl Host {
     /// A connection is gone.
-    pub(crate) fn disconnect(&mut self, connection: ConnectionId, out: &mut Effects) {
-        self.forget_requests(connection, out);
+    pub(crate) fn handle_disconnect(&mut self, connection: ConnectionId, out: &mut Effects) {
+        self.drop_access_requests(connection, out);
         let detached = self.clients.detach(connection);
-        self.end_questions(connection, out);
+        self.fail_requests_of(connection, out);
         for uri in detached.subscriptions {
             if let Some(channel) = self.channels.get_mut(&uri) {
                 channel.subscribers.remove(&connection);
             }
-            self.end_unwatched(&uri, out);
+            self.stop_idle_watch(&uri, out);
         }
-        if let Some((client, departure)) = detached.left {
-            let ended = Input::GraceEnded { client, departure };
-            out.later(self.config.grace, ended);
+        if let Some((client, departure)) = detached.departed_client {
+            let ended = Input::GraceExpired {
+                client,
+                grace_period: departure,
+            };
+            out.schedule(self.config.grace_period, ended);
         }
     }
 
     /// A client leaves a session when its last connection to it does (CLT-6).
-    pub(crate) fn leave_if_unwatched(
+    pub(crate) fn leave_unsubscribed_session(
         &mut self,
         env: &Env,
         client: &ClientId,
@@ -38,8 +41,8 @@ impl Host {
     ) {
         let connections: &[ConnectionId] = match self.clients.clients.get(client) {
             Some(client) => match &client.presence {
-                Presence::Active(connections) => connections,
-                Presence::Grace(_) => &[],
+                ClientPresence::Active(connections) => connections,
+                ClientPresence::Grace(_) => &[],
             },
             None => &[],
         };
@@ -48,15 +51,20 @@ impl Host {
             connection.is_some_and(|connection| connection.subscriptions.contains(session))
         });
         if !watches {
-            self.leave(env, client, session, out);
+            self.remove_active_client(env, client, session, out);
         }
     }
 
     /// A client leaves every session that it does not watch: it came back
     /// without asking for them, or it did not come back in time (CLT-7).
-    pub(crate) fn leave_unwatched(&mut self, env: &Env, client: &ClientId, out: &mut Effects) {
+    pub(crate) fn leave_unsubscribed_sessions(
+        &mut self,
+        env: &Env,
+        client: &ClientId,
+        out: &mut Effects,
+    ) {
         for session in self.sessions.keys().cloned().collect::<Vec<_>>() {
-            self.leave_if_unwatched(env, client, &session, out);
+            self.leave_unsubscribed_session(env, client, &session, out);
         }
     }
 
@@ -71,11 +79,17 @@ impl Host {
             .cloned()
             .collect();
         for client in forgotten {
-            self.leave(env, &client, session, out);
+            self.remove_active_client(env, &client, session, out);
         }
     }
 
-    fn leave(&mut self, env: &Env, client: &ClientId, session: &Uri, out: &mut Effects) {
+    fn remove_active_client(
+        &mut self,
+        env: &Env,
+        client: &ClientId,
+        session: &Uri,
+        out: &mut Effects,
+    ) {
         let takes_part = self.session(session).is_some_and(|session| {
             let mut active = session.active_clients.iter();
             active.any(|active| active.client_id == *client)

@@ -20,6 +20,7 @@ mod agent_options;
 mod annotations;
 mod attachments;
 mod authentication;
+mod background_commands;
 mod changes;
 mod changesets;
 mod chats;
@@ -99,33 +100,38 @@ mod workers;
 
 pub use agent_content::clean_action;
 pub use agent_options::AgentOptions;
-pub use authentication::{Token, TokenPlace};
+pub use authentication::{AccessToken, TokenKey};
 pub use changes::{
-    ChangeErrand, ChangeOperation, ChangeTask, Comparison, EditSurvey, GitStanding, Mark, Marked,
-    Moment, Operated, Operation, Span, Standing, SurveyScope, SurveyedEdits, TurnOf, Worktree,
-    WorktreeWish,
+    ChangeJob, ChangeTask, ChangesetDiff, CheckpointId, CheckpointReport, DiffEndpoint, DiffRange,
+    EditSurvey, GitStatus, OperationKind, OperationRequest, OperationResult, SurveyScope,
+    SurveyedEdits, TurnRef, WorkspaceStatus, Worktree, WorktreeRequest,
 };
-pub use clients::{ClientRecord, Departure, Principal};
+pub use clients::{ClientRecord, GracePeriodId, Principal};
 pub use command_report::{
-    COMMAND_COLS, COMMAND_ROWS, CommandReport, PREVIEW_BYTES, RAW_INPUT, code_block,
-    terminal_call_meta,
+    BACKGROUND_NOTE, COMMAND_COLS, COMMAND_PREVIEW_BYTES, COMMAND_ROWS, CommandReport,
+    RAW_INPUT_META_KEY, code_block, terminal_call_meta,
 };
-pub use completions::{FileKind, FileSearch, FoundFile, ITEMS};
-pub use config::Config;
-pub use contents::{ContentAddress, KeptText, MalformedAddress, SessionKey, short_hash};
-pub use customizations::as_kept;
-pub use effect::{Answer, Effect, Effects, Recipient, Seen, TurnPlace, Write};
+pub use completions::{FileKind, FileMatch, FileSearch, MAX_COMPLETION_ITEMS};
+pub use config::HostConfig;
+pub use contents::{ContentAddress, InvalidContentAddress, SessionKey, StoredText, short_hash};
+pub use customizations::apply_enablement_settings;
+pub use effect::{AppVisibility, ChatKey, Effect, Effects, Recipient, ResponseBody, StoreWrite};
 pub use env::Env;
 pub use epochs::{ClosedEpoch, WriterEpochs};
-pub use files::{Access, FileErrand, FileRequest, Root};
-pub use host::{Host, Remembered, StoredChannel};
-pub use input::{ConnectionId, Extent, Input, Loaded, Need, Received, RefusedDispatch};
-pub use questions::RawAnswer;
+pub use files::{FileAccess, FileJob, FileRequest, GrantedRoot};
+pub use host::{Host, StoredChannel, StoredHost};
+pub use input::{
+    ChannelNeed, ClientMessage, ConnectionId, Input, LoadExtent, LoadedChannel, RejectedDispatch,
+};
+pub use list_changes::{MAX_REMOVED_SESSIONS, RemovedSession};
+pub use questions::RawResponse;
 pub use quirks::ClientQuirks;
-pub use recovery::Recovery;
-pub use refusal::{Failure, Refusal};
-pub use scenes::Scene;
-pub use side_channel::{ServerMessage, hide_apps, is_server_channel, without_apps};
+pub use recovery::RecoveryOutcome;
+pub use refusal::{Refusal, RequestFailure};
+pub use scenes::StateView;
+pub use side_channel::{
+    McpClientMessage, is_server_channel, strip_apps_from_action, strip_apps_from_state,
+};
 pub use terminal_output::{CommandLine, TerminalEnd, TerminalEvent};
-pub use terminals::{TerminalCommand, TerminalProgram};
-pub use watches::WatchErrand;
+pub use terminals::{PtyCommand, TerminalProgram};
+pub use watches::WatchRequest;

@@ -18,7 +18,7 @@ pub(crate) const MAX_META_BYTES: usize = 64 * 1024;
 
 /// Size of all waiting messages of a chat. A queue is for what is typed while a
 /// turn runs, with a few pictures.
-pub(crate) const MAX_WAITING_BYTES: usize = 8 * 1024 * 1024;
+pub(crate) const MAX_PENDING_MESSAGE_BYTES: usize = 8 * 1024 * 1024;
 
 /// Size of the draft of a chat. The log holds every version of a draft.
 pub(crate) const MAX_DRAFT_BYTES: usize = 8 * 1024 * 1024;
@@ -72,7 +72,7 @@ pub(crate) fn check_message_meta(message: &Message) -> Result<(), Refusal> {
 
 /// Refuses a message that does not fit beside those that wait in a chat. It
 /// replaces the waiting message of the same id.
-pub(crate) fn check_waiting(
+pub(crate) fn check_pending_messages(
     chat: &ChatState,
     id: &PendingMessageId,
     message: &Message,
@@ -82,7 +82,11 @@ pub(crate) fn check_waiting(
     let others = others.filter(|waiting| waiting.id != *id);
     let others: usize = others.map(|waiting| message_bytes(&waiting.message)).sum();
     let bytes = others.saturating_add(message_bytes(message));
-    check_bytes("the waiting messages of a chat", bytes, MAX_WAITING_BYTES)
+    check_bytes(
+        "the waiting messages of a chat",
+        bytes,
+        MAX_PENDING_MESSAGE_BYTES,
+    )
 }
 
 /// Refuses entries that do not fit beside the annotations that a session has.

@@ -8,10 +8,17 @@
 use agenthost_protocol::uri::Uri;
 
 use crate::contents;
-use crate::uris::GIT;
+use crate::uris::GIT_SCHEME;
 
 /// Schemes of links to content.
-const LINK_SCHEMES: [&str; 6] = ["https", "http", "file", "mailto", contents::SCHEME, GIT];
+const LINK_SCHEMES: [&str; 6] = [
+    "https",
+    "http",
+    "file",
+    "mailto",
+    contents::CONTENT_SCHEME,
+    GIT_SCHEME,
+];
 
 /// Schemes of pages that a person is sent to.
 const WEB_SCHEMES: [&str; 2] = ["https", "http"];

@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use agenthost_protocol::ids::ServerSeq;
+use agenthost_protocol::ids::{ProviderId, ServerSeq};
 use agenthost_protocol::root::{
     SessionAddedParams, SessionRemovedParams, SessionSummaryChangedParams,
 };
@@ -16,37 +16,50 @@ use agenthost_protocol::rpc::HostNotification;
 use agenthost_protocol::session::{SessionAction, SessionActivityChanged, SessionSummary};
 use agenthost_protocol::uri::{RootChannel, Uri};
 
-use crate::effect::{Effect, Effects, Write};
+use crate::effect::{Effect, Effects, StoreWrite};
 use crate::host::Host;
 use crate::input::ConnectionId;
 use crate::{provisional, summary};
 
 /// Most sessions that a client is told of at once, the latest first.
-const MAX_TOLD: usize = 200;
+const MAX_CATCH_UP_SESSIONS: usize = 200;
 
 /// Most removed sessions that are remembered.
-const MAX_REMOVED: usize = 1_000;
+pub const MAX_REMOVED_SESSIONS: usize = 1_000;
 
-/// When entries of the list changed, since the host started.
+/// A session that was listed once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RemovedSession {
+    /// The session.
+    pub session: Uri,
+    /// Its agent.
+    pub provider: ProviderId,
+    /// The last action before it was removed.
+    pub seq: ServerSeq,
+}
+
+/// When entries of the list changed, since the host started; and the last
+/// sessions that were removed, also before.
 #[derive(Debug, Clone)]
 pub(crate) struct ListChanges {
     /// The last number before the host started: nothing is known of what
     /// changed until then.
-    started: ServerSeq,
+    start_seq: ServerSeq,
     changed: BTreeMap<Uri, ServerSeq>,
     /// The oldest first.
-    removed: VecDeque<(Uri, ServerSeq)>,
+    removed: VecDeque<RemovedSession>,
     /// Rises whenever a session comes, goes, or gets another default chat or
     /// other folders.
     version: u64,
 }
 
 impl ListChanges {
-    pub(crate) fn since(started: ServerSeq) -> Self {
+    pub(crate) fn since(started: ServerSeq, mut removed: Vec<RemovedSession>) -> Self {
+        removed.sort_by_key(|removed| removed.seq);
         ListChanges {
-            started,
+            start_seq: started,
             changed: BTreeMap::new(),
-            removed: VecDeque::new(),
+            removed: removed.into(),
             version: 0,
         }
     }
@@ -58,23 +71,23 @@ impl ListChanges {
 
     /// Takes note that a session is new, or has another default chat or other
     /// folders.
-    pub(crate) fn record_names(&mut self, session: &Uri, seq: ServerSeq) {
+    pub(crate) fn record_identity_change(&mut self, session: &Uri, seq: ServerSeq) {
         self.version += 1;
         self.record_change(session, seq);
     }
 
     /// Takes note that a session is gone.
-    pub(crate) fn record_removal(&mut self, session: &Uri, seq: ServerSeq) {
+    pub(crate) fn record_removal(&mut self, removed: RemovedSession) {
         self.version += 1;
-        self.changed.remove(session);
-        if self.removed.len() >= MAX_REMOVED {
+        self.changed.remove(&removed.session);
+        if self.removed.len() >= MAX_REMOVED_SESSIONS {
             self.removed.pop_front();
         }
-        self.removed.push_back((session.clone(), seq));
+        self.removed.push_back(removed);
     }
 
     fn may_have_missed(&self, session: &Uri, seen: ServerSeq) -> bool {
-        seen <= self.started || self.changed.get(session).is_some_and(|seq| *seq >= seen)
+        seen <= self.start_seq || self.changed.get(session).is_some_and(|seq| *seq >= seen)
     }
 }
 
@@ -83,6 +96,12 @@ impl Host {
     /// default chat or other folders.
     pub fn list_version(&self) -> u64 {
         self.list_changes.version
+    }
+
+    /// The last sessions that were removed from the list, the oldest first.
+    pub fn removed_sessions(&self) -> impl Iterator<Item = &RemovedSession> {
+        let removed = self.list_changes.removed.iter();
+        removed.filter(|removed| !self.sessions.contains_key(&removed.session))
     }
 
     /// Brings what a session says it does, and what lists show of it, up to
@@ -100,12 +119,17 @@ impl Host {
         else {
             return;
         };
-        let after = summary::session(state, before);
-        self.list(session, after, out);
+        let after = summary::summarize_session(state, before);
+        self.publish_summary(session, after, out);
     }
 
     /// Lists a session as it is now, and tells who watches the list.
-    pub(crate) fn list(&mut self, session: &Uri, after: SessionSummary, out: &mut Effects) {
+    pub(crate) fn publish_summary(
+        &mut self,
+        session: &Uri,
+        after: SessionSummary,
+        out: &mut Effects,
+    ) {
         let before = self.sessions.get(session);
         let changes = before.and_then(|before| summary::session_changes(before, &after));
         let Some(changes) = changes else {
@@ -119,12 +143,12 @@ impl Host {
         });
         let listed = Arc::new(after);
         self.sessions.insert(session.clone(), Arc::clone(&listed));
-        out.write(Write::Session(listed));
+        out.write(StoreWrite::Session(listed));
         if hidden {
             return;
         }
         match renamed {
-            true => self.list_changes.record_names(session, self.seq),
+            true => self.list_changes.record_identity_change(session, self.seq),
             false => self.list_changes.record_change(session, self.seq),
         }
         let changed = SessionSummaryChangedParams {
@@ -132,7 +156,7 @@ impl Host {
             session: session.clone(),
             changes,
         };
-        self.notify_root(
+        self.notify_root_subscribers(
             HostNotification::SessionSummaryChanged(Box::new(changed)),
             out,
         );
@@ -140,7 +164,7 @@ impl Host {
 
     /// Tells a client how the list changed since it was here, if it keeps the
     /// list over an outage and watches it.
-    pub(crate) fn tell_list_changes(
+    pub(crate) fn send_list_changes(
         &self,
         connection: ConnectionId,
         seen: ServerSeq,
@@ -148,7 +172,7 @@ impl Host {
     ) {
         let root = self.channels.get(&Uri::from(RootChannel));
         let watches = root.is_some_and(|root| root.subscribers.contains_key(&connection));
-        if !watches || !self.quirks(connection).keeps_list {
+        if !watches || !self.connection_quirks(connection).keeps_list {
             return;
         }
         let mut tell = |notification| {
@@ -157,11 +181,11 @@ impl Host {
                 to: vec![connection],
             });
         };
-        for (session, seq) in &self.list_changes.removed {
-            if *seq >= seen && !self.sessions.contains_key(session) {
+        for removed in self.removed_sessions() {
+            if removed.seq >= seen {
                 tell(HostNotification::SessionRemoved(SessionRemovedParams {
                     channel: RootChannel,
-                    session: session.clone(),
+                    session: removed.session.clone(),
                 }));
             }
         }
@@ -170,16 +194,16 @@ impl Host {
             .filter(|summary| self.list_changes.may_have_missed(&summary.resource, seen))
             .collect();
         missed.sort_by_key(|summary| Reverse(summary.modified_at.to_millis().ok()));
-        for summary in missed.into_iter().take(MAX_TOLD) {
-            tell(self.catch_up(summary, seen));
+        for summary in missed.into_iter().take(MAX_CATCH_UP_SESSIONS) {
+            tell(self.catch_up_notification(summary, seen));
         }
     }
 
     /// A session that is new to the client is added; of any other it is told
     /// all that can change.
-    fn catch_up(&self, listed: &SessionSummary, seen: ServerSeq) -> HostNotification {
+    fn catch_up_notification(&self, listed: &SessionSummary, seen: ServerSeq) -> HostNotification {
         let channel = self.channels.get(&listed.resource);
-        if channel.is_some_and(|channel| channel.born >= seen) {
+        if channel.is_some_and(|channel| channel.created_seq >= seen) {
             return HostNotification::SessionAdded(Box::new(SessionAddedParams {
                 channel: RootChannel,
                 summary: listed.clone(),

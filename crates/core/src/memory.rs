@@ -8,30 +8,30 @@ use agenthost_protocol::terminal::TerminalLifecycle;
 use agenthost_protocol::uri::Uri;
 
 use crate::effect::Effects;
-use crate::host::{Channel, Held, Host};
+use crate::host::{ChannelEntry, ChannelResidency, Host};
 
 impl Host {
     /// Lets go of every channel that nobody looks at and nothing happens in.
     /// A session stays for as long as something of it does.
-    pub(crate) fn let_go(&mut self, out: &mut Effects) {
+    pub(crate) fn evict_idle_channels(&mut self, out: &mut Effects) {
         let mut busy = BTreeSet::new();
         for (uri, channel) in &mut self.channels {
             if channel.session.as_ref() == Some(uri) || channel.session.is_none() {
                 continue;
             }
-            if is_quiet(channel) {
-                channel.held = Held::Stored;
+            if is_idle(channel) {
+                channel.residency = ChannelResidency::Evicted;
             } else if let Some(session) = &channel.session {
                 busy.insert(session.clone());
             }
         }
         for session in self.idle_sessions(&busy) {
-            self.unfollow(&session, out);
+            self.untrack_customizations(&session, out);
         }
         for (uri, channel) in &mut self.channels {
             let is_session = channel.session.as_ref() == Some(uri);
-            if is_session && !busy.contains(uri) && is_quiet(channel) {
-                channel.held = Held::Stored;
+            if is_session && !busy.contains(uri) && is_idle(channel) {
+                channel.residency = ChannelResidency::Evicted;
             }
         }
     }
@@ -39,18 +39,18 @@ impl Host {
     /// Sessions whose customizations nobody needs: no agent works for them, and
     /// nobody looks.
     fn idle_sessions(&self, busy: &BTreeSet<Uri>) -> Vec<Uri> {
-        let followed = self.customizing.keys();
+        let followed = self.customizations.keys();
         let idle = followed.filter(|session| {
             let channel = self.channels.get(session);
-            let quiet = channel.is_none_or(is_quiet);
-            quiet && !busy.contains(session) && !self.opened.contains(session)
+            let quiet = channel.is_none_or(is_idle);
+            quiet && !busy.contains(session) && !self.open_agents.contains(session)
         });
         idle.cloned().collect()
     }
 }
 
-fn is_quiet(channel: &Channel) -> bool {
-    let Held::Here(loaded) = &channel.held else {
+fn is_idle(channel: &ChannelEntry) -> bool {
+    let ChannelResidency::Resident(loaded) = &channel.residency else {
         return true;
     };
     let at_rest = match &loaded.state {

@@ -13,15 +13,15 @@ use agenthost_protocol::root::{AgentInfo, AgentsChanged, RootAction, RootState};
 use agenthost_protocol::session::SessionConfigValue;
 use agenthost_protocol::uri::RootChannel;
 
-use crate::configuration::choices;
+use crate::configuration::enum_choices;
 use crate::effect::Effects;
 use crate::host::Host;
 
 /// The property that lists an agent's models among what can be configured.
-const MODEL: &str = "model";
+const MODEL_PROPERTY: &str = "model";
 
 /// The id of the placeholder: whichever model the agent uses by itself.
-const PLACEHOLDER: &str = "default";
+const PLACEHOLDER_ID: &str = "default";
 
 /// What the placeholder is called. It comes before the names of most models,
 /// and clients that sort by name choose it by default.
@@ -29,9 +29,9 @@ const PLACEHOLDER_NAME: &str = "Agent default";
 
 /// Gives every agent at least one model. Those that an agent has told of since
 /// it was configured are remembered in the host's own state.
-pub(crate) fn offer_models(agents: &mut [AgentInfo], remembered: Option<&RootState>) {
+pub(crate) fn offer_models(agents: &mut [AgentInfo], stored_root: Option<&RootState>) {
     for agent in agents {
-        let known = remembered.into_iter().flat_map(|root| &root.agents);
+        let known = stored_root.into_iter().flat_map(|root| &root.agents);
         let known = known.filter(|known| known.provider == agent.provider);
         let known = known.flat_map(|known| known.models.clone());
         let models: Vec<_> = match agent.models.is_empty() {
@@ -46,12 +46,12 @@ pub(crate) fn offer_models(agents: &mut [AgentInfo], remembered: Option<&RootSta
 /// client may not have heard yet that the models are known.
 pub(crate) fn drop_placeholder(agent: Option<&AgentInfo>, message: &mut Arc<Message>) {
     let chosen = message.model.as_ref().map(|model| model.id.as_str());
-    if chosen != Some(PLACEHOLDER) {
+    if chosen != Some(PLACEHOLDER_ID) {
         return;
     }
     let own = agent.is_some_and(|agent| {
         let mut models = agent.models.iter();
-        models.any(|model| model.id.as_str() == PLACEHOLDER && !is_placeholder(model))
+        models.any(|model| model.id.as_str() == PLACEHOLDER_ID && !is_placeholder(model))
     });
     if !own {
         Arc::make_mut(message).model = None;
@@ -60,22 +60,24 @@ pub(crate) fn drop_placeholder(agent: Option<&AgentInfo>, message: &mut Arc<Mess
 
 /// Removes the choice of a model from what can be configured about a session:
 /// each message can choose one.
-pub(crate) fn drop_property(schema: &mut SessionConfigSchema) {
-    schema.properties.shift_remove(MODEL);
+pub(crate) fn drop_model_property(schema: &mut SessionConfigSchema) {
+    schema.properties.shift_remove(MODEL_PROPERTY);
 }
 
 impl Host {
     /// Offers what an agent lists as its models.
-    pub(crate) fn learn_models(
+    pub(crate) fn update_models(
         &mut self,
         provider: &ProviderId,
         schema: &SessionConfigSchema,
         out: &mut Effects,
     ) {
-        let property = schema.properties.get(MODEL);
+        let property = schema.properties.get(MODEL_PROPERTY);
         let listed = property.into_iter();
-        let listed = listed.flat_map(|property| choices(&property.property));
-        let models: Vec<_> = listed.map(|choice| model(provider, choice)).collect();
+        let listed = listed.flat_map(|property| enum_choices(&property.property));
+        let models: Vec<_> = listed
+            .map(|choice| new_model_info(provider, choice))
+            .collect();
         if models.is_empty() {
             return;
         }
@@ -94,22 +96,25 @@ impl Host {
 
 /// Models with the placeholder before them, unless one has its id.
 fn with_placeholder(provider: &ProviderId, mut models: Vec<ModelInfo>) -> Vec<ModelInfo> {
-    if !models.iter().any(|model| model.id.as_str() == PLACEHOLDER) {
+    if !models
+        .iter()
+        .any(|model| model.id.as_str() == PLACEHOLDER_ID)
+    {
         let choice = SessionConfigValue {
-            value: PLACEHOLDER.to_owned(),
+            value: PLACEHOLDER_ID.to_owned(),
             label: PLACEHOLDER_NAME.to_owned(),
             description: None,
         };
-        models.insert(0, model(provider, choice));
+        models.insert(0, new_model_info(provider, choice));
     }
     models
 }
 
 fn is_placeholder(model: &ModelInfo) -> bool {
-    model.id.as_str() == PLACEHOLDER && model.name == PLACEHOLDER_NAME
+    model.id.as_str() == PLACEHOLDER_ID && model.name == PLACEHOLDER_NAME
 }
 
-fn model(provider: &ProviderId, choice: SessionConfigValue) -> ModelInfo {
+fn new_model_info(provider: &ProviderId, choice: SessionConfigValue) -> ModelInfo {
     ModelInfo {
         id: choice.value.as_str().into(),
         provider: provider.clone(),

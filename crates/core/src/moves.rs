@@ -13,15 +13,15 @@ use agenthost_protocol::session::{
 use agenthost_protocol::uri::{Uri, session_uri};
 
 use crate::agent::{AgentCommand, ChatContext};
-use crate::changes::Mark;
-use crate::effect::{Answer, Effect, Effects, Write};
+use crate::changes::CheckpointId;
+use crate::effect::{Effect, Effects, ResponseBody, StoreWrite};
 use crate::env::Env;
 use crate::host::Host;
-use crate::refusal::Failure;
+use crate::refusal::RequestFailure;
 use crate::sessions;
 
 /// A chat with all that came from it, on its way.
-struct Party {
+struct MovedChats {
     from: Uri,
     chats: Vec<Arc<ChatSummary>>,
 }
@@ -33,31 +33,31 @@ impl Host {
         env: &Env,
         params: MoveChatParams,
         out: &mut Effects,
-    ) -> Result<Answer, Failure> {
+    ) -> Result<ResponseBody, RequestFailure> {
         let chat = params.channel;
-        let party = self.party(&chat)?;
+        let moved = self.collect_moved_chats(&chat)?;
         let session = match params.destination {
-            ChatMoveDestination::Session(to) if to.session == party.from => {
-                self.reposition(&chat, &to, out)?;
+            ChatMoveDestination::Session(to) if to.session == moved.from => {
+                self.reorder_chat(&chat, &to, out)?;
                 to.session
             }
             ChatMoveDestination::Session(to) => {
-                self.transfer(party, &to, out)?;
+                self.transfer_chats(moved, &to, out)?;
                 to.session
             }
-            ChatMoveDestination::NewSession => self.found_session(env, &chat, party, out)?,
+            ChatMoveDestination::NewSession => self.move_to_new_session(env, &chat, moved, out)?,
         };
-        Ok(Answer::MoveChat(MoveChatResult { session }))
+        Ok(ResponseBody::MoveChat(MoveChatResult { session }))
     }
 
     /// The chat, and the workers that it spawned, and theirs (MOV-6).
-    fn party(&self, chat: &Uri) -> Result<Party, Failure> {
-        let unknown = || Failure::UnknownSession(chat.clone());
+    fn collect_moved_chats(&self, chat: &Uri) -> Result<MovedChats, RequestFailure> {
+        let unknown = || RequestFailure::UnknownSession(chat.clone());
         let movable = self.chat(chat).ok_or_else(unknown)?.summary.movable;
-        let from = self.owner(chat).cloned().ok_or_else(unknown)?;
+        let from = self.session_of(chat).cloned().ok_or_else(unknown)?;
         let session = self.session(&from).ok_or_else(unknown)?;
         if movable != Some(true) || session.default_chat.as_ref() == Some(chat) {
-            return refuse("this chat can't be moved");
+            return reject_params("this chat can't be moved");
         }
         let mut chats: Vec<Arc<ChatSummary>> = Vec::new();
         for summary in session.chats.iter() {
@@ -73,7 +73,7 @@ impl Host {
             summary.status.contains(running)
         };
         if chats.iter().any(busy) {
-            return Err(Failure::TurnInProgress(chat.clone()));
+            return Err(RequestFailure::TurnInProgress(chat.clone()));
         }
         let at_work = |summary: &Arc<ChatSummary>| {
             let chat = self.chat(&summary.resource);
@@ -81,20 +81,20 @@ impl Host {
             work.is_some_and(|work| work.items().next().is_some())
         };
         if chats.iter().any(at_work) {
-            return refuse("something works in the background of this chat");
+            return reject_params("something works in the background of this chat");
         }
-        Ok(Party { from, chats })
+        Ok(MovedChats { from, chats })
     }
 
     /// Another place in the same session (MOV-5).
-    fn reposition(
+    fn reorder_chat(
         &mut self,
         chat: &Uri,
         to: &ChatMoveToSession,
         out: &mut Effects,
-    ) -> Result<(), Failure> {
-        let order = self.order(&to.session)?;
-        let order = place(order, std::slice::from_ref(chat), to.after.as_ref())?;
+    ) -> Result<(), RequestFailure> {
+        let order = self.chat_order(&to.session)?;
+        let order = insert_after(order, std::slice::from_ref(chat), to.after.as_ref())?;
         let reordered = SessionAction::ChatsReordered(ChatsReordered { chats: order });
         self.originate(&to.session, reordered, out);
         self.sync_session(&to.session, out);
@@ -102,17 +102,17 @@ impl Host {
     }
 
     /// A place in another session (MOV-9).
-    fn transfer(
+    fn transfer_chats(
         &mut self,
-        party: Party,
+        party: MovedChats,
         to: &ChatMoveToSession,
         out: &mut Effects,
-    ) -> Result<(), Failure> {
-        let unknown = || Failure::UnknownSession(to.session.clone());
+    ) -> Result<(), RequestFailure> {
+        let unknown = || RequestFailure::UnknownSession(to.session.clone());
         let destination = self.session(&to.session).ok_or_else(unknown)?;
         let source = self.session(&party.from).ok_or_else(unknown)?;
         if destination.metadata.provider != source.metadata.provider {
-            return refuse("destination: the session has another agent");
+            return reject_params("destination: the session has another agent");
         }
         let known = destination.metadata.working_directories.clone();
         let known = known.unwrap_or_default();
@@ -124,15 +124,15 @@ impl Host {
             .flatten()
             .any(|directory| !known.contains(directory))
         {
-            return refuse("destination: the session lacks a directory of the chat");
+            return reject_params("destination: the session lacks a directory of the chat");
         }
         let moved: Vec<_> = party
             .chats
             .iter()
             .map(|chat| chat.resource.clone())
             .collect();
-        let order = place(self.order(&to.session)?, &moved, to.after.as_ref())?;
-        self.leave_session(&party, &to.session, out);
+        let order = insert_after(self.chat_order(&to.session)?, &moved, to.after.as_ref())?;
+        self.detach_chats(&party, &to.session, out);
         for summary in party.chats {
             let added = SessionAction::ChatAdded(ChatAdded { summary });
             self.originate(&to.session, added, out);
@@ -141,22 +141,22 @@ impl Host {
         self.originate(&to.session, reordered, out);
         self.sync_session(&party.from, out);
         self.sync_session(&to.session, out);
-        self.introduce(&moved, out);
+        self.open_moved_chats(&moved, out);
         Ok(())
     }
 
     /// A session of its own, in which it is the default chat (MOV-7).
-    fn found_session(
+    fn move_to_new_session(
         &mut self,
         env: &Env,
         chat: &Uri,
-        mut party: Party,
+        mut party: MovedChats,
         out: &mut Effects,
-    ) -> Result<Uri, Failure> {
-        let unknown = || Failure::UnknownSession(party.from.clone());
+    ) -> Result<Uri, RequestFailure> {
+        let unknown = || RequestFailure::UnknownSession(party.from.clone());
         let source = self.session(&party.from).ok_or_else(unknown)?;
         let provider = source.metadata.provider.clone();
-        let session = session_uri(&provider, &env.unique("session"));
+        let session = session_uri(&provider, &env.unique_id("session"));
         let directories = source.metadata.working_directories.clone();
         let directories = directories.unwrap_or_default();
         let config = source.config.clone();
@@ -172,31 +172,31 @@ impl Host {
             default_chat: Some(chat.clone()),
             config,
             chats: party.chats.iter().cloned().collect(),
-            ..sessions::new_session(env, &session, provider, directories)
+            ..sessions::new_session_state(env, &session, provider, directories)
         };
-        let listed = sessions::new_summary(env, &session, &state);
-        self.create(&session, Some(&session), state.into(), out);
+        let listed = sessions::new_session_summary(env, &session, &state);
+        self.create_channel(&session, Some(&session), state.into(), out);
         self.create_annotations(&session, out);
         let listed = Arc::new(listed);
         self.sessions.insert(session.clone(), Arc::clone(&listed));
-        out.write(Write::Session(Arc::clone(&listed)));
-        self.leave_session(&party, &session, out);
-        self.announce(&listed, out);
+        out.write(StoreWrite::Session(Arc::clone(&listed)));
+        self.detach_chats(&party, &session, out);
+        self.announce_session(&listed, out);
         self.sync_session(&party.from, out);
-        self.mark(&session, Mark::Start, out);
+        self.take_checkpoint(&session, CheckpointId::SessionStart, out);
         self.open_agent(&session, out);
         let moved: Vec<_> = party
             .chats
             .iter()
             .map(|chat| chat.resource.clone())
             .collect();
-        self.introduce(&moved, out);
+        self.open_moved_chats(&moved, out);
         Ok(session)
     }
 
     /// Takes chats out of a session. They keep their addresses, their states
     /// and whoever watches them (MOV-8).
-    fn leave_session(&mut self, party: &Party, to: &Uri, out: &mut Effects) {
+    fn detach_chats(&mut self, party: &MovedChats, to: &Uri, out: &mut Effects) {
         // What the chats refer to has to stay readable (RES-15).
         out.push(Effect::ShareContent {
             from: party.from.clone(),
@@ -204,17 +204,17 @@ impl Host {
         });
         for summary in &party.chats {
             let chat = summary.resource.clone();
-            self.end_changesets(&chat, out);
+            self.remove_changesets(&chat, out);
             let closed = AgentCommand::CloseChat { chat: chat.clone() };
-            if self.opened.contains(&party.from) {
-                self.command(&party.from, closed, out);
+            if self.open_agents.contains(&party.from) {
+                self.send_agent_command(&party.from, closed, out);
             }
-            self.note(&party.from, &chat, None, out);
-            self.allow_tools(&party.from, &chat, None, out);
+            self.set_agent_note(&party.from, &chat, None, out);
+            self.set_tool_filter(&party.from, &chat, None, out);
             if let Some(channel) = self.channels.get_mut(&chat) {
                 channel.session = Some(to.clone());
             }
-            out.write(Write::Moved {
+            out.write(StoreWrite::ChannelMoved {
                 channel: chat.clone(),
                 session: to.clone(),
             });
@@ -225,25 +225,25 @@ impl Host {
 
     /// Tells the agent of the new session what was said in chats that came to
     /// it.
-    pub(crate) fn introduce(&mut self, chats: &[Uri], out: &mut Effects) {
+    pub(crate) fn open_moved_chats(&mut self, chats: &[Uri], out: &mut Effects) {
         for chat in chats {
             let Some(state) = self.chat(chat) else {
                 continue;
             };
             let opened = AgentCommand::OpenChat {
                 chat: chat.clone(),
-                context: ChatContext::Own {
+                context: ChatContext::History {
                     turns: state.turns.clone(),
                     copy_of: None,
                 },
             };
-            self.command(chat, opened, out);
+            self.send_agent_command(chat, opened, out);
         }
     }
 
-    fn order(&self, session: &Uri) -> Result<Vec<Uri>, Failure> {
+    fn chat_order(&self, session: &Uri) -> Result<Vec<Uri>, RequestFailure> {
         let state = self.session(session);
-        let state = state.ok_or_else(|| Failure::UnknownSession(session.clone()))?;
+        let state = state.ok_or_else(|| RequestFailure::UnknownSession(session.clone()))?;
         Ok(state
             .chats
             .items()
@@ -253,7 +253,11 @@ impl Host {
 }
 
 /// The order with some chats behind another; without one, in front.
-fn place(order: Vec<Uri>, moved: &[Uri], after: Option<&Uri>) -> Result<Vec<Uri>, Failure> {
+fn insert_after(
+    order: Vec<Uri>,
+    moved: &[Uri],
+    after: Option<&Uri>,
+) -> Result<Vec<Uri>, RequestFailure> {
     let mut order: Vec<_> = order
         .into_iter()
         .filter(|chat| !moved.contains(chat))
@@ -262,13 +266,13 @@ fn place(order: Vec<Uri>, moved: &[Uri], after: Option<&Uri>) -> Result<Vec<Uri>
         None => 0,
         Some(anchor) => match order.iter().position(|chat| chat == anchor) {
             Some(index) => index + 1,
-            None => return refuse("destination.after: no such chat in that session"),
+            None => return reject_params("destination.after: no such chat in that session"),
         },
     };
     order.splice(index..index, moved.iter().cloned());
     Ok(order)
 }
 
-fn refuse<T>(reason: &str) -> Result<T, Failure> {
-    Err(Failure::InvalidParams(reason.to_owned()))
+fn reject_params<T>(reason: &str) -> Result<T, RequestFailure> {
+    Err(RequestFailure::InvalidParams(reason.to_owned()))
 }

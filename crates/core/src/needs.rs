@@ -1,7 +1,7 @@
 //! What has to be read from the log before a step.
 //!
 //! A step never waits. So whoever drives the host asks first what the next
-//! input needs, reads it, and hands it in as `Input::Restored`.
+//! input needs, reads it, and hands it in as `Input::ChannelLoaded`.
 
 use agenthost_protocol::action::{Action, ReceivedAction};
 use agenthost_protocol::chat::{ChatAction, ChatMoveDestination, ChatSource};
@@ -11,40 +11,44 @@ use agenthost_protocol::session::SessionAction;
 use agenthost_protocol::uri::Uri;
 
 use crate::agent::AgentEvent;
-use crate::changes::Mark;
-use crate::changesets::view::View;
-use crate::host::{Held, Host};
-use crate::input::{Extent, Input, Need, Received};
+use crate::changes::CheckpointId;
+use crate::changesets::view::ChangesetView;
+use crate::host::{ChannelResidency, Host};
+use crate::input::{ChannelNeed, ClientMessage, Input, LoadExtent};
 use crate::terminal_output::TerminalEvent;
 use crate::{attachments, forks};
 
 impl Host {
     /// Channels whose state the input needs and the host does not have. When
     /// they are there, it may turn out to need more: ask again.
-    pub fn needs(&self, input: &Input) -> Vec<Need> {
-        let (channels, extent) = self.touched(input);
-        self.needs_of(channels, extent)
+    pub fn missing_channels(&self, input: &Input) -> Vec<ChannelNeed> {
+        let (channels, extent) = self.channels_for_input(input);
+        self.missing_among(channels, extent)
     }
 
     /// Which of some channels the host does not have in memory, with the
     /// sessions that they belong to; and the terminals that turns show which
     /// were running when the host stopped.
-    pub fn needs_of(&self, channels: Vec<Uri>, extent: Extent) -> Vec<Need> {
-        let mut needed: Vec<Need> = Vec::new();
-        let interrupted = self.interrupted.iter();
+    pub fn missing_among(&self, channels: Vec<Uri>, extent: LoadExtent) -> Vec<ChannelNeed> {
+        let mut needed: Vec<ChannelNeed> = Vec::new();
+        let interrupted = self.interrupted_chats.iter();
         let terminals = interrupted.flat_map(|chat| self.missing_terminals(chat));
         for channel in channels.into_iter().chain(terminals) {
-            let owner = self.owner(&channel).cloned();
+            let owner = self.session_of(&channel).cloned();
             for channel in owner.into_iter().chain([channel]) {
-                let missing = match self.channels.get(&channel).map(|channel| &channel.held) {
+                let missing = match self
+                    .channels
+                    .get(&channel)
+                    .map(|channel| &channel.residency)
+                {
                     None => false,
-                    Some(Held::Stored) => true,
-                    Some(Held::Here(loaded)) => {
-                        extent == Extent::Whole && !loaded.earlier.is_empty()
+                    Some(ChannelResidency::Evicted) => true,
+                    Some(ChannelResidency::Resident(loaded)) => {
+                        extent == LoadExtent::Whole && !loaded.evicted_turns.is_empty()
                     }
                 };
                 if missing && !needed.iter().any(|need| need.channel == channel) {
-                    needed.push(Need { channel, extent });
+                    needed.push(ChannelNeed { channel, extent });
                 }
             }
         }
@@ -53,133 +57,147 @@ impl Host {
 
     /// Snapshots show whole chats, and cutting one off may cut anywhere. All
     /// else happens at its end.
-    fn touched(&self, input: &Input) -> (Vec<Uri>, Extent) {
+    fn channels_for_input(&self, input: &Input) -> (Vec<Uri>, LoadExtent) {
         match input {
             Input::Received { message, .. } => match message {
-                Received::Request(_, request) => self.touched_by(request),
-                Received::Notification(notification) => match &**notification {
+                ClientMessage::Request(_, request) => self.channels_for_request(request),
+                ClientMessage::Notification(notification) => match &**notification {
                     ClientNotification::DispatchAction(params) => {
                         let cuts = matches!(
                             params.action,
                             ReceivedAction::Valid(Action::Chat(ChatAction::Truncated(_)))
                         );
-                        let message = attachments::message_of(&params.action);
-                        let attached = message.into_iter().flat_map(attachments::channels);
+                        let message = attachments::message_in_action(&params.action);
+                        let attached = message.into_iter().flat_map(attachments::attached_channels);
                         let attached: Vec<_> = attached.cloned().collect();
                         // Of a chat that is attached, all of it is meant.
                         let whole = cuts || !attached.is_empty();
-                        let extent = if whole { Extent::Whole } else { Extent::Tail };
+                        let extent = if whole {
+                            LoadExtent::Whole
+                        } else {
+                            LoadExtent::Tail
+                        };
                         let mut channels = vec![params.channel.clone()];
                         channels.extend(attached);
-                        if touches_default(&params.action) {
+                        if affects_default_chat(&params.action) {
                             let session = self.sessions.get(&params.channel);
                             let default = session.and_then(|summary| summary.default_chat.clone());
                             channels.extend(default);
                         }
-                        if narrows(&params.action) {
+                        if removes_directory(&params.action) {
                             channels.extend(self.chats_of(&params.channel));
                         }
                         (channels, extent)
                     }
-                    ClientNotification::Unsubscribe(_) => (Vec::new(), Extent::Tail),
+                    ClientNotification::Unsubscribe(_) => (Vec::new(), LoadExtent::Tail),
                 },
-                Received::TooMuchMissed(_, params) => (params.subscriptions.clone(), Extent::Whole),
+                ClientMessage::ReplayTooLarge(_, params) => {
+                    (params.subscriptions.clone(), LoadExtent::Whole)
+                }
                 // A chat with a turn that runs is in memory.
-                Received::Response(..)
-                | Received::Invalid(..)
-                | Received::Refused(_)
-                | Received::ToServer(..) => (Vec::new(), Extent::Tail),
+                ClientMessage::Response(..)
+                | ClientMessage::Invalid(..)
+                | ClientMessage::Rejected(_)
+                | ClientMessage::ToMcpServer(..) => (Vec::new(), LoadExtent::Tail),
             },
             Input::Agent {
                 event: AgentEvent::TurnEnded { chat, .. },
                 ..
-            } => self.touched_by_end(chat),
+            } => self.channels_for_turn_end(chat),
             Input::Terminal {
                 terminal,
                 event: TerminalEvent::Exited(_) | TerminalEvent::Failed(_),
-            } => match self.runs.get(terminal) {
-                Some(run) => self.touched_by_end(&run.place.chat),
-                None => (Vec::new(), Extent::Tail),
+            } => match self.command_runs.get(terminal) {
+                Some(run) => self.channels_for_turn_end(&run.chat_key.chat),
+                None => (Vec::new(), LoadExtent::Tail),
             },
             Input::Agent { session, event } => {
                 let channel = match event {
                     AgentEvent::Chat { chat, .. }
-                    | AgentEvent::Steered { chat, .. }
-                    | AgentEvent::TurnBegun { chat, .. }
+                    | AgentEvent::SteeringAccepted { chat, .. }
+                    | AgentEvent::TurnStarted { chat, .. }
                     | AgentEvent::WorkerClosed { chat }
-                    | AgentEvent::Adopted { chat, .. }
+                    | AgentEvent::HistoryImported { chat, .. }
                     | AgentEvent::TurnEnded { chat, .. } => chat,
                     AgentEvent::WorkerOpened(worker) => &worker.parent,
                     AgentEvent::Terminal { terminal, .. } => terminal,
                     AgentEvent::Opened { .. }
                     | AgentEvent::Stopped { .. }
-                    | AgentEvent::Commands { .. }
-                    | AgentEvent::Configurable { .. }
-                    | AgentEvent::Noted { .. }
-                    | AgentEvent::Forbids { .. }
-                    | AgentEvent::SignInNeeded
-                    | AgentEvent::Titled { .. }
+                    | AgentEvent::SlashCommandsChanged { .. }
+                    | AgentEvent::ConfigSchemaChanged { .. }
+                    | AgentEvent::NoteChanged { .. }
+                    | AgentEvent::ForbiddenValuesChanged { .. }
+                    | AgentEvent::AuthRequired
+                    | AgentEvent::TitleSuggested { .. }
                     | AgentEvent::TerminalOpened { .. } => session,
                 };
-                (vec![channel.clone()], Extent::Tail)
+                (vec![channel.clone()], LoadExtent::Tail)
             }
-            Input::StillSilent { session, call } => {
+            Input::ClientToolTimedOut { session, call } => {
                 let chat = call.chat().cloned();
                 let channels = chat.into_iter().chain([session.clone()]);
-                (channels.collect(), Extent::Tail)
+                (channels.collect(), LoadExtent::Tail)
             }
-            Input::Marked { session, mark, .. } => {
+            Input::CheckpointTaken {
+                session,
+                checkpoint: mark,
+                ..
+            } => {
                 let chats = match mark {
-                    Mark::Start => self.chats_of(session).collect(),
-                    Mark::Before(turn) | Mark::After(turn) => vec![turn.chat.clone()],
+                    CheckpointId::SessionStart => self.chats_of(session).collect(),
+                    CheckpointId::BeforeTurn(turn) | CheckpointId::AfterTurn(turn) => {
+                        vec![turn.chat.clone()]
+                    }
                 };
                 let channels = chats.into_iter().chain([session.clone()]);
-                (channels.collect(), Extent::Tail)
+                (channels.collect(), LoadExtent::Tail)
             }
-            Input::Surveyed { turn, .. } => self.touched_by_end(&turn.chat),
-            Input::WorktreeMade { session, .. }
-            | Input::Customized { session, .. }
-            | Input::Tools { session, .. } => (vec![session.clone()], Extent::Tail),
-            Input::Compared { channel, .. } => (vec![channel.clone()], Extent::Tail),
-            Input::Operated { wanted, .. } => (vec![wanted.channel.clone()], Extent::Tail),
+            Input::EditsSurveyed { turn, .. } => self.channels_for_turn_end(&turn.chat),
+            Input::WorktreeCreated { session, .. }
+            | Input::Customization { session, .. }
+            | Input::Mcp { session, .. } => (vec![session.clone()], LoadExtent::Tail),
+            Input::DiffComputed { channel, .. } => (vec![channel.clone()], LoadExtent::Tail),
+            Input::OperationFinished {
+                request: wanted, ..
+            } => (vec![wanted.channel.clone()], LoadExtent::Tail),
             Input::Started
-            | Input::LookAgain { .. }
+            | Input::ChangesetRefreshDue { .. }
             | Input::PreviewDue { .. }
             | Input::Connected { .. }
             | Input::Disconnected { .. }
-            | Input::GraceEnded { .. }
+            | Input::GraceExpired { .. }
             | Input::TokenExpired { .. }
-            | Input::Compacted { .. }
-            | Input::Restored { .. }
-            | Input::FilesFound { .. }
-            | Input::Answered { .. }
-            | Input::Watching { .. }
-            | Input::StillUngranted { .. }
-            | Input::StillUntold { .. }
-            | Input::AgentsLearned
+            | Input::LogCompacted { .. }
+            | Input::ChannelLoaded { .. }
+            | Input::FileSearchFinished { .. }
+            | Input::RequestCompleted { .. }
+            | Input::WatchStarted { .. }
+            | Input::AccessRequestTimedOut { .. }
+            | Input::CallAnnouncementTimedOut { .. }
+            | Input::AgentListDebounced
             | Input::Terminal { .. }
             | Input::FilesChanged { .. }
-            | Input::StillUnwatched { .. }
-            | Input::StillUnanswered { .. }
-            | Input::Quiet => (Vec::new(), Extent::Tail),
+            | Input::WatchIdleTimedOut { .. }
+            | Input::HostRequestTimedOut { .. }
+            | Input::EvictionDue => (Vec::new(), LoadExtent::Tail),
         }
     }
 
     /// When a turn ends, the next message of the queue may refer to other
     /// chats.
-    fn touched_by_end(&self, chat: &Uri) -> (Vec<Uri>, Extent) {
+    fn channels_for_turn_end(&self, chat: &Uri) -> (Vec<Uri>, LoadExtent) {
         let queue = self
             .chat(chat)
             .and_then(|chat| chat.queued_messages.as_ref());
         let next = queue.and_then(|queue| queue.items().next());
         let attached = next
             .into_iter()
-            .flat_map(|next| attachments::channels(&next.message));
+            .flat_map(|next| attachments::attached_channels(&next.message));
         let mut channels: Vec<_> = attached.cloned().collect();
         let extent = if channels.is_empty() {
-            Extent::Tail
+            LoadExtent::Tail
         } else {
-            Extent::Whole
+            LoadExtent::Whole
         };
         channels.push(chat.clone());
         (channels, extent)
@@ -193,8 +211,8 @@ impl Host {
 
     /// The chats whose turns a changeset may be about.
     fn chats_with_turns(&self, changeset: &Uri) -> impl Iterator<Item = Uri> {
-        let owner = match View::read(changeset) {
-            Some((owner, View::Turn(_) | View::Between(..))) => Some(owner),
+        let owner = match ChangesetView::parse_changeset_uri(changeset) {
+            Some((owner, ChangesetView::Turn(_) | ChangesetView::BetweenTurns(..))) => Some(owner),
             _ => None,
         };
         let owner = owner.into_iter();
@@ -205,7 +223,7 @@ impl Host {
         })
     }
 
-    fn touched_by(&self, request: &ClientRequest) -> (Vec<Uri>, Extent) {
+    fn channels_for_request(&self, request: &ClientRequest) -> (Vec<Uri>, LoadExtent) {
         let channels = match request {
             ClientRequest::Initialize(params) => {
                 params.initial_subscriptions.clone().unwrap_or_default()
@@ -217,22 +235,22 @@ impl Host {
             {
                 let watched = params.subscriptions.iter();
                 let turns = watched.flat_map(|channel| self.chats_with_turns(channel));
-                return (turns.collect(), Extent::Tail);
+                return (turns.collect(), LoadExtent::Tail);
             }
             ClientRequest::Reconnect(ReconnectRequest::Connection(params)) => {
                 params.subscriptions.clone()
             }
             ClientRequest::Reconnect(ReconnectRequest::Channels(params)) => {
                 let plan = self.plan_recovery(params);
-                let replayed = plan.replayed.iter().map(|cursor| &cursor.channel);
-                let watched = replayed.chain(&plan.shown);
+                let replayed = plan.replays.iter().map(|cursor| &cursor.channel);
+                let watched = replayed.chain(&plan.snapshots);
                 let mut needed: Vec<_> = watched
                     .flat_map(|channel| self.chats_with_turns(channel))
                     .collect();
-                if plan.shown.is_empty() {
-                    return (needed, Extent::Tail);
+                if plan.snapshots.is_empty() {
+                    return (needed, LoadExtent::Tail);
                 }
-                needed.extend(plan.shown);
+                needed.extend(plan.snapshots);
                 needed
             }
             ClientRequest::Subscribe(params) => {
@@ -255,7 +273,7 @@ impl Host {
                     ChatSource::SideChat(side) => &side.chat,
                 });
                 let message = params.initial_message.iter();
-                let attached = message.flat_map(|message| attachments::channels(message));
+                let attached = message.flat_map(|message| attachments::attached_channels(message));
                 let channels = source.into_iter().chain([&params.channel]).chain(attached);
                 channels.cloned().collect()
             }
@@ -266,7 +284,7 @@ impl Host {
                 ChatMoveDestination::NewSession => vec![params.channel.clone()],
             },
             ClientRequest::CreateSession(params) => {
-                let forked = forks::wanted(params.meta.as_ref());
+                let forked = forks::requested_fork(params.meta.as_ref());
                 let chats = forked.into_iter().flat_map(|(session, _)| {
                     let chats: Vec<_> = self.chats_of(&session).collect();
                     chats.into_iter().chain([session])
@@ -304,16 +322,16 @@ impl Host {
                 | ClientRequest::FetchTurns(_)
         );
         let extent = if shown && !windowed {
-            Extent::Whole
+            LoadExtent::Whole
         } else {
-            Extent::Tail
+            LoadExtent::Tail
         };
         (channels, extent)
     }
 }
 
 /// Whether an action on a session is one on its default chat, too.
-fn touches_default(action: &ReceivedAction) -> bool {
+fn affects_default_chat(action: &ReceivedAction) -> bool {
     matches!(
         action,
         ReceivedAction::Valid(Action::Session(SessionAction::IsArchivedChanged(_)))
@@ -321,7 +339,7 @@ fn touches_default(action: &ReceivedAction) -> bool {
 }
 
 /// Whether an action on a session takes a directory from its chats.
-fn narrows(action: &ReceivedAction) -> bool {
+fn removes_directory(action: &ReceivedAction) -> bool {
     matches!(
         action,
         ReceivedAction::Valid(Action::Session(

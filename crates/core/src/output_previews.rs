@@ -18,26 +18,26 @@ use crate::effect::Effects;
 use crate::env::Env;
 use crate::host::Host;
 use crate::input::Input;
-use crate::unfinished_calls::result_so_far;
+use crate::unfinished_calls::partial_result;
 
 /// How long after its first output a command is previewed.
-const FIRST_DELAY_MS: i64 = 100;
+const FIRST_PREVIEW_DELAY_MS: i64 = 100;
 
 /// The shortest and the longest time between two previews. A command that has
 /// run for long is previewed less often: each preview is kept in the log.
-const MIN_INTERVAL_MS: i64 = 1_000;
-const MAX_INTERVAL_MS: i64 = 30_000;
+const MIN_PREVIEW_INTERVAL_MS: i64 = 1_000;
+const MAX_PREVIEW_INTERVAL_MS: i64 = 30_000;
 
 /// Which part of the time that a command has run is between two previews.
-const INTERVAL_DIVISOR: i64 = 10;
+const PREVIEW_INTERVAL_DIVISOR: i64 = 10;
 
 /// What was told of the output of a terminal.
 #[derive(Debug, Clone)]
 pub(crate) struct OutputPreview {
     /// When there was output for the first time.
-    since: Millis,
+    first_output: Millis,
     /// What the call shows.
-    told: Option<String>,
+    published: Option<String>,
     /// Whether the next one is due some time.
     is_scheduled: bool,
 }
@@ -45,60 +45,62 @@ pub(crate) struct OutputPreview {
 impl Host {
     /// Schedules a preview, because something was written to a terminal.
     pub(crate) fn schedule_preview(&mut self, env: &Env, terminal: &Uri, out: &mut Effects) {
-        let known = self.previews.get(terminal);
-        if known.is_some_and(|preview| preview.is_scheduled) || !self.is_previewed(terminal) {
+        let known = self.output_previews.get(terminal);
+        if known.is_some_and(|preview| preview.is_scheduled) || !self.needs_previews(terminal) {
             return;
         }
         let after = match known {
-            None => FIRST_DELAY_MS,
+            None => FIRST_PREVIEW_DELAY_MS,
             Some(preview) => {
-                let elapsed = env.now.0.saturating_sub(preview.since.0);
-                (elapsed / INTERVAL_DIVISOR).clamp(MIN_INTERVAL_MS, MAX_INTERVAL_MS)
+                let elapsed = env.now.0.saturating_sub(preview.first_output.0);
+                (elapsed / PREVIEW_INTERVAL_DIVISOR)
+                    .clamp(MIN_PREVIEW_INTERVAL_MS, MAX_PREVIEW_INTERVAL_MS)
             }
         };
-        let preview = self.previews.entry(terminal.clone());
+        let preview = self.output_previews.entry(terminal.clone());
         let preview = preview.or_insert(OutputPreview {
-            since: env.now,
-            told: None,
+            first_output: env.now,
+            published: None,
             is_scheduled: true,
         });
         preview.is_scheduled = true;
         let terminal = terminal.clone();
-        out.later(Millis(after), Input::PreviewDue { terminal });
+        out.schedule(Millis(after), Input::PreviewDue { terminal });
     }
 
     /// Tells the end of the output of a terminal with the call that shows it.
-    pub(crate) fn preview_output(&mut self, terminal: &Uri, out: &mut Effects) {
-        let Some(preview) = self.previews.get_mut(terminal) else {
+    pub(crate) fn publish_output_preview(&mut self, terminal: &Uri, out: &mut Effects) {
+        let Some(preview) = self.output_previews.get_mut(terminal) else {
             return;
         };
         preview.is_scheduled = false;
-        let before = preview.told.clone();
+        let before = preview.published.clone();
         let Some(state) = self.running_terminal(terminal) else {
-            self.previews.remove(terminal);
+            self.output_previews.remove(terminal);
             return;
         };
         let TerminalClaim::Session(claim) = &state.claim else {
             return;
         };
         let chat = claim.chat.clone();
-        let text = result_so_far(state).preview.unwrap_or_default();
+        let text = partial_result(state).preview.unwrap_or_default();
         if text.is_empty() || before.as_ref() == Some(&text) {
             return;
         }
-        let Some((target, content)) = self.previewed_content(&chat, terminal, before, &text) else {
+        let Some((target, content)) = self.build_preview_content(&chat, terminal, before, &text)
+        else {
             return;
         };
         let changed = ToolCallContentChanged { target, content };
         self.originate(&chat, ChatAction::ToolCallContentChanged(changed), out);
-        if let Some(preview) = self.previews.get_mut(terminal) {
-            preview.told = Some(text);
+        if let Some(preview) = self.output_previews.get_mut(terminal) {
+            preview.published = Some(text);
         }
     }
 
     /// The content of the running call that shows a terminal, with a preview in
     /// place of an earlier one. Text of the agent's own is left alone.
-    fn previewed_content(
+    fn build_preview_content(
         &self,
         chat: &Uri,
         terminal: &Uri,
@@ -138,15 +140,15 @@ impl Host {
             ToolResultContent::Terminal(block) => Some(&block.resource),
             _ => None,
         });
-        let previews = terminals.filter_map(|terminal| self.previews.get(terminal));
-        let told = previews.filter_map(|preview| preview.told.clone());
+        let previews = terminals.filter_map(|terminal| self.output_previews.get(terminal));
+        let told = previews.filter_map(|preview| preview.published.clone());
         told.map(|text| ToolResultContent::Text(ToolResultText { text }))
             .collect()
     }
 
     /// Whether a terminal is one of a session, and somebody watches its chat who
     /// needs previews.
-    fn is_previewed(&self, terminal: &Uri) -> bool {
+    fn needs_previews(&self, terminal: &Uri) -> bool {
         let Some(TerminalClaim::Session(claim)) =
             self.running_terminal(terminal).map(|state| &state.claim)
         else {
@@ -156,7 +158,7 @@ impl Host {
         let mut watchers = channel
             .into_iter()
             .flat_map(|channel| channel.subscribers.keys());
-        watchers.any(|connection| self.quirks(*connection).forgets_terminals)
+        watchers.any(|connection| self.connection_quirks(*connection).forgets_terminals)
     }
 
     fn running_terminal(&self, terminal: &Uri) -> Option<&TerminalState> {

@@ -12,7 +12,7 @@ mod root;
 pub(crate) mod session;
 mod terminal;
 
-pub(crate) use input::open_request;
+pub(crate) use input::find_open_request;
 
 use agenthost_protocol::action::{Action, Dispatcher};
 use agenthost_protocol::channel::ChannelState;
@@ -27,11 +27,11 @@ use crate::env::Env;
 use crate::host::Host;
 use crate::limits::check_message_meta;
 use crate::models;
-use crate::refusal::{Failure, Refusal};
+use crate::refusal::{Refusal, RequestFailure};
 
 impl Host {
     /// Judges an action that a client dispatched on a channel.
-    pub(crate) fn judge(
+    pub(crate) fn check_client_action(
         &self,
         env: &Env,
         channel: &Uri,
@@ -47,16 +47,18 @@ impl Host {
         };
         match (state, action) {
             (ChannelState::Chat(chat), Action::Chat(mut action)) => {
-                let session = self.owner(channel).and_then(|owner| self.session(owner));
-                let agent = session.and_then(|session| self.agent_of(session));
+                let session = self
+                    .session_of(channel)
+                    .and_then(|owner| self.session(owner));
+                let agent = session.and_then(|session| self.agent_of_session(session));
                 match &mut action {
                     ChatAction::TurnStarted(start) => {
                         models::drop_placeholder(agent, &mut start.message);
-                        self.pin(&mut start.message)?;
+                        self.pin_attachments(&mut start.message)?;
                     }
                     ChatAction::PendingMessageSet(set) => {
                         models::drop_placeholder(agent, &mut set.message);
-                        self.pin(&mut set.message)?;
+                        self.pin_attachments(&mut set.message)?;
                     }
                     ChatAction::DraftChanged(change) => {
                         let draft = change.draft.as_mut();
@@ -64,65 +66,69 @@ impl Host {
                             .into_iter()
                             .for_each(|draft| models::drop_placeholder(agent, draft));
                     }
-                    action => self.keep_workers(channel, action),
+                    action => self.preserve_worker_links(channel, action),
                 }
-                let place = chat::Place {
+                let place = chat::ChatActionContext {
                     agent,
                     session,
                     chat,
-                    earlier: self.earlier(channel),
-                    early_turns: self.quirks_of(client).early_turns,
+                    evicted_turns: self.evicted_turns(channel),
+                    early_turns: self.client_quirks(client).early_turns,
                 };
-                let action = chat::judge(env, &place, client, action)?;
-                self.check_response(channel, &action)?;
+                let action = chat::check_chat_action(env, &place, client, action)?;
+                self.check_response_size(channel, &action)?;
                 Ok(Action::Chat(action))
             }
             (ChannelState::Session(session), Action::Session(action)) => {
-                let agent = self.agent_of(session);
+                let agent = self.agent_of_session(session);
                 if let SessionAction::ConfigChanged(change) = &action
-                    && let Some(reason) = self.first_forbidden(session, &change.config)
+                    && let Some(reason) = self.find_forbidden_value(session, &change.config)
                 {
                     return Err(Refusal::Invalid(reason.to_owned()));
                 }
-                session::judge(agent, session, client, action).map(Action::Session)
+                session::check_session_action(agent, session, client, action).map(Action::Session)
             }
             (ChannelState::Terminal(terminal), Action::Terminal(action)) => {
-                terminal::judge(terminal, client, action).map(Action::Terminal)
+                terminal::check_terminal_action(terminal, client, action).map(Action::Terminal)
             }
             (ChannelState::Annotations(state), Action::Annotations(action)) => {
-                let session = self.owner(channel).unwrap_or(channel);
-                annotations::judge(session, state, action).map(Action::Annotations)
+                let session = self.session_of(channel).unwrap_or(channel);
+                annotations::check_annotations_action(session, state, action)
+                    .map(Action::Annotations)
             }
             (ChannelState::Changeset(_), Action::Changeset(action)) => {
-                self.judge_review(channel)?;
+                self.check_review(channel)?;
                 Ok(Action::Changeset(action))
             }
             (ChannelState::Root(root), Action::Root(action)) => {
-                root::judge(root, action).map(Action::Root)
+                root::check_root_action(root, action).map(Action::Root)
             }
             _ => Err(Refusal::WrongChannel(info.name)),
         }
     }
 
     /// The agent of a name; without one, the default agent.
-    pub(crate) fn agent_named(&self, name: Option<&ProviderId>) -> Result<&AgentInfo, Failure> {
+    pub(crate) fn find_agent(
+        &self,
+        name: Option<&ProviderId>,
+    ) -> Result<&AgentInfo, RequestFailure> {
         let mut agents = self.config.agents.iter();
         let found = match name {
             Some(name) => agents.find(|agent| agent.provider == *name),
             None => {
-                let chosen = self.chosen_agent();
+                let chosen = self.default_agent();
                 let fits = |agent: &&AgentInfo| Some(&agent.provider) == chosen.as_ref();
                 agents.clone().find(fits).or_else(|| agents.next())
             }
         };
         found.ok_or_else(|| {
             let asked = name.map_or("default".to_owned(), ToString::to_string);
-            Failure::UnknownProvider(asked)
+            RequestFailure::UnknownProvider(asked)
         })
     }
 
-    pub(crate) fn agent_of(&self, session: &SessionState) -> Option<&AgentInfo> {
-        self.agent_named(Some(&session.metadata.provider)).ok()
+    pub(crate) fn agent_of_session(&self, session: &SessionState) -> Option<&AgentInfo> {
+        self.find_agent(Some(&session.metadata.provider)).ok()
     }
 }
 
@@ -133,7 +139,7 @@ pub(crate) fn check_message(
     session: Option<&SessionState>,
     message: &Message,
 ) -> Result<(), Refusal> {
-    from_user(message)?;
+    check_from_user(message)?;
     check_message_meta(message)?;
     completions::check_attachments(message)?;
     if let Some(model) = &message.model
@@ -150,7 +156,7 @@ pub(crate) fn check_message(
 }
 
 /// Clients speak for their users and for nobody else (DSP-15).
-fn from_user(message: &Message) -> Result<(), Refusal> {
+fn check_from_user(message: &Message) -> Result<(), Refusal> {
     match message.origin.kind {
         MessageKind::User => Ok(()),
         MessageKind::Agent
@@ -162,31 +168,31 @@ fn from_user(message: &Message) -> Result<(), Refusal> {
 }
 
 /// Longest name that a client may choose for something (SEC-5).
-pub(crate) const NAME: usize = 200;
+pub(crate) const MAX_NAME_BYTES: usize = 200;
 
 /// A name that a client chose for something new.
 fn check_name(what: &str, name: &str) -> Result<(), Refusal> {
-    if name.is_empty() || name.len() > NAME {
-        let reason = format!("the name of a {what} has 1 to {NAME} bytes");
+    if name.is_empty() || name.len() > MAX_NAME_BYTES {
+        let reason = format!("the name of a {what} has 1 to {MAX_NAME_BYTES} bytes");
         return Err(Refusal::Invalid(reason));
     }
     Ok(())
 }
 
 /// Longest title that is kept, in characters (SEC-5).
-const TITLE: usize = 500;
+const MAX_TITLE_CHARS: usize = 500;
 
 /// A title that a client chose.
 fn check_title(title: &str) -> Result<(), Refusal> {
-    if title.chars().count() > TITLE {
-        let reason = format!("a title has at most {TITLE} characters");
+    if title.chars().count() > MAX_TITLE_CHARS {
+        let reason = format!("a title has at most {MAX_TITLE_CHARS} characters");
         return Err(Refusal::Invalid(reason));
     }
     Ok(())
 }
 
 /// What an agent can do with several directories, if it can.
-fn several_directories(
+fn check_multiple_directories(
     agent: Option<&AgentInfo>,
 ) -> Result<&MultipleWorkingDirectoriesCapability, Refusal> {
     let capabilities = agent.and_then(|agent| agent.capabilities.as_ref());

@@ -14,31 +14,31 @@ use agenthost_protocol::session::SessionSummary;
 use agenthost_protocol::uri::{RootChannel, Uri};
 use agenthost_protocol::wire::Json;
 
-use crate::effect::{Effects, Write};
+use crate::effect::{Effects, StoreWrite};
 use crate::host::Host;
 
 /// Names the maker of a provisional session in the `_meta` of its summary,
 /// which no client gets to see while it is there.
-const MAKER: &str = "agenthost.provisionalFor";
+const PROVISIONAL_META_KEY: &str = "agenthost.provisionalFor";
 
 /// Most sessions without a message that a client may have.
-const MAX_PROVISIONAL: usize = 20;
+const MAX_PROVISIONAL_SESSIONS: usize = 20;
 
 /// Marks a summary as that of a provisional session.
-pub(crate) fn mark(summary: &mut SessionSummary, maker: &ClientId) {
+pub(crate) fn set_maker(summary: &mut SessionSummary, maker: &ClientId) {
     let meta = summary.meta.get_or_insert_default();
-    meta.insert(MAKER.to_owned(), Json::from(maker.as_str()));
+    meta.insert(PROVISIONAL_META_KEY.to_owned(), Json::from(maker.as_str()));
 }
 
 /// The client that a session exists for, if nothing has been said in it.
 pub(crate) fn maker(summary: &SessionSummary) -> Option<ClientId> {
-    let maker = summary.meta.as_ref()?.get(MAKER)?.as_str()?;
+    let maker = summary.meta.as_ref()?.get(PROVISIONAL_META_KEY)?.as_str()?;
     Some(ClientId::from(maker))
 }
 
 impl Host {
     /// Whether VS Code is shown another session of the agent by this name.
-    pub(crate) fn is_second_name(&self, session: &Uri, provider: &ProviderId) -> bool {
+    pub(crate) fn is_alias_taken(&self, session: &Uri, provider: &ProviderId) -> bool {
         let id = session.as_str().strip_prefix(provider.as_str());
         let other = id.and_then(|id| id.strip_prefix(":/"));
         let other = other.map(|id| Uri::from(format!("ahp-session:/{id}")));
@@ -47,7 +47,7 @@ impl Host {
     }
 
     /// Ends the oldest of a client's provisional sessions if it has too many.
-    pub(crate) fn limit_provisional(&mut self, client: &ClientId, out: &mut Effects) {
+    pub(crate) fn evict_provisional(&mut self, client: &ClientId, out: &mut Effects) {
         let sessions = self.sessions.values();
         let theirs = sessions.filter(|summary| maker(summary).as_ref() == Some(client));
         let mut theirs: Vec<_> = theirs
@@ -59,15 +59,15 @@ impl Host {
             })
             .collect();
         theirs.sort();
-        let surplus = theirs.len().saturating_sub(MAX_PROVISIONAL);
+        let surplus = theirs.len().saturating_sub(MAX_PROVISIONAL_SESSIONS);
         for (_, session) in theirs.into_iter().take(surplus) {
-            self.dispose_listed(&session, out);
+            self.remove_session(&session, out);
         }
     }
 
     /// Makes a session out of a provisional one, because somebody spoke.
-    pub(crate) fn confirm_session(&mut self, chat: &Uri, out: &mut Effects) {
-        let Some(session) = self.owner(chat).cloned() else {
+    pub(crate) fn confirm_provisional(&mut self, chat: &Uri, out: &mut Effects) {
+        let Some(session) = self.session_of(chat).cloned() else {
             return;
         };
         let listed = self.sessions.get(&session);
@@ -76,25 +76,26 @@ impl Host {
         };
         let mut summary = (**listed).clone();
         if let Some(meta) = &mut summary.meta {
-            meta.shift_remove(MAKER);
+            meta.shift_remove(PROVISIONAL_META_KEY);
         }
         summary.meta = summary.meta.filter(|meta| !meta.is_empty());
         let listed = Arc::new(summary);
         self.sessions.insert(session.clone(), Arc::clone(&listed));
-        out.write(Write::Session(Arc::clone(&listed)));
-        self.announce(&listed, out);
-        self.settle_in(&session, out);
+        out.write(StoreWrite::Session(Arc::clone(&listed)));
+        self.announce_session(&listed, out);
+        self.open_or_isolate(&session, out);
     }
 
     /// Tells everyone who watches the list of a new session.
-    pub(crate) fn announce(&mut self, summary: &SessionSummary, out: &mut Effects) {
-        self.list_changes.record_names(&summary.resource, self.seq);
+    pub(crate) fn announce_session(&mut self, summary: &SessionSummary, out: &mut Effects) {
+        self.list_changes
+            .record_identity_change(&summary.resource, self.seq);
         let added = SessionAddedParams {
             channel: RootChannel,
             summary: summary.clone(),
         };
-        self.notify_root(HostNotification::SessionAdded(Box::new(added)), out);
-        self.count_sessions(out);
+        self.notify_root_subscribers(HostNotification::SessionAdded(Box::new(added)), out);
+        self.sync_session_count(out);
     }
 
     /// The sessions that clients get to see.
@@ -104,23 +105,23 @@ impl Host {
     }
 
     /// Ends the provisional sessions of a client that is gone for good.
-    pub(crate) fn end_provisional(&mut self, client: &ClientId, out: &mut Effects) {
+    pub(crate) fn dispose_provisional(&mut self, client: &ClientId, out: &mut Effects) {
         let sessions = self.sessions.iter();
         let theirs = sessions.filter(|(_, summary)| maker(summary).as_ref() == Some(client));
         let theirs: Vec<_> = theirs.map(|(session, _)| session.clone()).collect();
         for session in theirs {
-            self.dispose_listed(&session, out);
+            self.remove_session(&session, out);
         }
     }
 
     /// Ends provisional sessions whose makers the host does not know any more.
-    pub(crate) fn end_orphaned(&mut self, out: &mut Effects) {
+    pub(crate) fn dispose_orphaned_provisional(&mut self, out: &mut Effects) {
         let makers = self.sessions.values().filter_map(|summary| maker(summary));
         let gone: Vec<_> = makers
             .filter(|client| !self.clients.clients.contains_key(client))
             .collect();
         for client in gone {
-            self.end_provisional(&client, out);
+            self.dispose_provisional(&client, out);
         }
     }
 }

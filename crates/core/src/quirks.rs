@@ -23,31 +23,31 @@ use crate::effect::Effects;
 use crate::env::Env;
 use crate::host::Host;
 use crate::input::ConnectionId;
-use crate::refusal::{Failure, Refusal};
+use crate::refusal::{Refusal, RequestFailure};
 use crate::{contents, models, settings, uris};
 
 /// How the names begin that windows of VS Code give in `clientInfo`
 /// (`vscode-editor-window`, `vscode-agents-window`).
-const VSCODE: &str = "vscode-";
+const VSCODE_NAME_PREFIX: &str = "vscode-";
 
 /// Where VS Code says how a window is connected, in the `_meta` of `initialize`
 /// and `reconnect`.
-const CONNECTION_KIND: &str = "vscode.clientConnectionKind";
+const CONNECTION_KIND_META_KEY: &str = "vscode.clientConnectionKind";
 
 /// The connection of a window in a browser, or on a remote machine.
-const REMOTE_WINDOW: &str = "remote_extension_host";
+const REMOTE_WINDOW_KIND: &str = "remote_extension_host";
 
 /// Schemes of what is no channel.
 const CONTENT_SCHEMES: [&str; 6] = [
     "file",
     "http",
     "https",
-    contents::SCHEME,
-    uris::GIT,
-    uris::HOST_FILE,
+    contents::CONTENT_SCHEME,
+    uris::GIT_SCHEME,
+    uris::HOST_FILE_SCHEME,
 ];
 
-fn decoded(uri: &str) -> impl Iterator<Item = u8> {
+fn decode_uri(uri: &str) -> impl Iterator<Item = u8> {
     percent_decode_str(uri)
 }
 
@@ -102,7 +102,7 @@ pub struct ClientQuirks {
 impl ClientQuirks {
     /// The quirks of a client by its release and the name of its program.
     pub fn of(release: Release, program: Option<&str>) -> Self {
-        let vscode = program.is_some_and(|name| name.starts_with(VSCODE));
+        let vscode = program.is_some_and(|name| name.starts_with(VSCODE_NAME_PREFIX));
         let lenient = vscode || release < Release::CURRENT;
         ClientQuirks {
             early_turns: lenient,
@@ -126,9 +126,9 @@ impl ClientQuirks {
     /// `initialize` or `reconnect`.
     #[must_use]
     pub fn connected_as(self, meta: Option<&Json>) -> Self {
-        let kind = meta.and_then(|meta| meta.get(CONNECTION_KIND)?.as_str());
+        let kind = meta.and_then(|meta| meta.get(CONNECTION_KIND_META_KEY)?.as_str());
         ClientQuirks {
-            remote_files: kind == Some(REMOTE_WINDOW),
+            remote_files: kind == Some(REMOTE_WINDOW_KIND),
             ..self
         }
     }
@@ -144,31 +144,31 @@ impl ClientRecord {
 
 impl Host {
     /// The quirks of the client at a connection; none before its handshake.
-    pub(crate) fn quirks(&self, connection: ConnectionId) -> ClientQuirks {
+    pub(crate) fn connection_quirks(&self, connection: ConnectionId) -> ClientQuirks {
         let client = self.clients.client_of(connection);
-        client.map_or_else(ClientQuirks::default, |client| self.quirks_of(client))
+        client.map_or_else(ClientQuirks::default, |client| self.client_quirks(client))
     }
 
     /// The quirks of a client.
-    pub(crate) fn quirks_of(&self, client: &ClientId) -> ClientQuirks {
+    pub(crate) fn client_quirks(&self, client: &ClientId) -> ClientQuirks {
         let client = self.clients.clients.get(client);
         client.map_or_else(ClientQuirks::default, |client| client.record.quirks())
     }
 
     /// The channel that a client means which escapes other characters of a URI
     /// than whoever chose it; `None` if there is none, or it is written alike.
-    pub fn channel_like(&self, uri: &str) -> Option<&Uri> {
+    pub fn find_equivalent_channel(&self, uri: &str) -> Option<&Uri> {
         let (scheme, _) = uri.split_once(':')?;
         if CONTENT_SCHEMES.contains(&scheme) || self.channels.contains_key(&Uri::from(uri)) {
             return None;
         }
         let mut channels = self.channels.keys();
-        channels.find(|known| decoded(known.as_str()).eq(decoded(uri)))
+        channels.find(|known| decode_uri(known.as_str()).eq(decode_uri(uri)))
     }
 
     /// Reads an action as its client means it: without configuration that
     /// nobody offers, and with answers of the kind that was asked for.
-    pub(crate) fn read_quirky(
+    pub(crate) fn normalize_action(
         &self,
         quirks: ClientQuirks,
         channel: &Uri,
@@ -179,8 +179,9 @@ impl Host {
                 let config = self.root().and_then(|root| root.config.as_ref());
                 if let Some(config) = config {
                     let schema = &config.schema;
-                    let fits =
-                        |key: &str, value: &Json| settings::check(schema, key, value).is_ok();
+                    let fits = |key: &str, value: &Json| {
+                        settings::check_setting(schema, key, value).is_ok()
+                    };
                     change.config.retain(|key, value| fits(key, value));
                 }
             }
@@ -196,14 +197,16 @@ impl Host {
                 ChatAction::TurnStarted(TurnStarted { message, .. })
                 | ChatAction::PendingMessageSet(PendingMessageSet { message, .. }),
             ) if quirks.silent_rejections => {
-                let session = self.owner(channel).and_then(|owner| self.session(owner));
-                let agent = session.and_then(|session| self.agent_of(session));
+                let session = self
+                    .session_of(channel)
+                    .and_then(|owner| self.session(owner));
+                let agent = session.and_then(|session| self.agent_of_session(session));
                 models::drop_placeholder(agent, message);
-                messages::read_message(agent, session, message);
+                messages::normalize_message(agent, session, message);
             }
             Action::Chat(ChatAction::InputCompleted(completed)) if quirks.text_answers => {
                 if let Some(chat) = self.chat(channel) {
-                    answers::read_texts(chat, completed);
+                    answers::parse_text_answers(chat, completed);
                 }
             }
             _ => {}
@@ -222,29 +225,36 @@ impl Host {
         origin: ActionOrigin,
         out: &mut Effects,
     ) -> Result<(), Refusal> {
-        let session = self.owner(chat).cloned().unwrap_or_else(|| chat.clone());
+        let session = self
+            .session_of(chat)
+            .cloned()
+            .unwrap_or_else(|| chat.clone());
         let state = self.session(&session);
         if state.is_none_or(|state| state.default_chat.as_ref() != Some(chat)) {
             return Err(Refusal::Unsupported("another name for this chat"));
         }
-        let judged = self.judge(env, &session, &origin.client_id, action)?;
+        let judged = self.check_client_action(env, &session, &origin.client_id, action)?;
         if self.originate(&session, judged.clone(), out) {
             self.react(env, &session, &judged, out);
         }
-        self.show(&[connection], chat, judged, Some(origin), out);
+        self.publish_unlogged(&[connection], chat, judged, Some(origin), out);
         Ok(())
     }
 
     /// Ends a session that a client is done with. Some clients repeat it for
     /// sessions that are gone, until it succeeds.
-    pub(crate) fn dispose_for(
+    pub(crate) fn dispose_session_for(
         &mut self,
         connection: ConnectionId,
         session: &Uri,
         out: &mut Effects,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), RequestFailure> {
         match self.dispose_session(session, out) {
-            Err(Failure::UnknownSession(_)) if self.quirks(connection).repeats_dispose => Ok(()),
+            Err(RequestFailure::UnknownSession(_))
+                if self.connection_quirks(connection).repeats_dispose =>
+            {
+                Ok(())
+            }
             other => other,
         }
     }

@@ -15,45 +15,45 @@ use agenthost_protocol::uri::Uri;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use crate::agent::{AgentCommand, Attached};
-use crate::clients::Presence;
-use crate::customizations::Preparing;
-use crate::customizing::Wanted;
+use crate::agent::{AgentCommand, AttachmentContent};
+use crate::clients::ClientPresence;
+use crate::customizations::PreparationState;
+use crate::customizing::ResourceQuery;
 use crate::effect::Effects;
 use crate::env::Env;
 use crate::host::Host;
 use crate::input::ConnectionId;
-use crate::questions::{Asker, Unread};
+use crate::questions::{ClientReadError, RequestOrigin};
 use crate::uris;
 
 /// Most bytes of one content.
-pub(crate) const LARGEST: usize = 1024 * 1024;
+pub(crate) const MAX_ATTACHMENT_BYTES: usize = 1024 * 1024;
 
 /// Most bytes of all contents of a message.
-const TOGETHER: usize = 4 * 1024 * 1024;
+const MAX_TOTAL_ATTACHMENT_BYTES: usize = 4 * 1024 * 1024;
 
 /// Most contents of a message.
-pub(crate) const CONTENTS: usize = 16;
+pub(crate) const MAX_ATTACHMENTS: usize = 16;
 
 /// A turn that its agent has not heard of: what its message refers to is being
 /// read.
 #[derive(Debug, Clone)]
-pub(crate) struct Reading {
+pub(crate) struct PendingPrompt {
     pub(crate) turn: TurnId,
     message: Arc<Message>,
     /// What customizations have to add.
-    pub(crate) preparing: Preparing,
+    pub(crate) preparation: PreparationState,
     /// What else the message refers to.
-    attached: Vec<AgentCommand>,
+    attachment_commands: Vec<AgentCommand>,
     /// In the order of the message; `None` while it is waited for.
-    contents: Vec<(Uri, Option<Attached>)>,
+    contents: Vec<(Uri, Option<AttachmentContent>)>,
     /// How many bytes may still come.
-    room: usize,
+    remaining_bytes: usize,
 }
 
 /// A content that a turn waits for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Slot {
+pub(crate) struct AttachmentSlot {
     chat: Uri,
     turn: TurnId,
     index: usize,
@@ -62,162 +62,179 @@ pub(crate) struct Slot {
 /// Who sent messages that agents have not heard of. Known for as long as the
 /// host runs: nothing in the state of a chat says it.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Senders(BTreeMap<(Uri, Sent), ClientId>);
+pub(crate) struct MessageSenders(BTreeMap<(Uri, MessageRef), ClientId>);
 
 /// A message.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Sent {
+enum MessageRef {
     /// Of a turn.
     Turn(TurnId),
     /// One that waits for its turn.
-    Waiting(PendingMessageId),
+    Pending(PendingMessageId),
 }
 
 impl Host {
     /// Takes note of who sent a message that was just accepted.
-    pub(crate) fn note_sender(&mut self, chat: &Uri, action: &ChatAction, client: &ClientId) {
+    pub(crate) fn record_sender(&mut self, chat: &Uri, action: &ChatAction, client: &ClientId) {
         let sent = match action {
-            ChatAction::TurnStarted(start) => Sent::Turn(start.turn_id.clone()),
-            ChatAction::PendingMessageSet(set) => Sent::Waiting(set.id.clone()),
+            ChatAction::TurnStarted(start) => MessageRef::Turn(start.turn_id.clone()),
+            ChatAction::PendingMessageSet(set) => MessageRef::Pending(set.id.clone()),
             _ => return,
         };
         let state = self.chat(chat).cloned();
-        self.senders
+        self.message_senders
             .0
-            .retain(|(other, sent), _| other != chat || waits(state.as_ref(), sent));
+            .retain(|(other, sent), _| other != chat || is_pending(state.as_ref(), sent));
         // It may have been somebody else's before.
-        self.senders.0.insert((chat.clone(), sent), client.clone());
+        self.message_senders
+            .0
+            .insert((chat.clone(), sent), client.clone());
     }
 
     /// Takes note of who sent the message of a turn that is about to start.
-    pub(crate) fn note_sender_of_turn(&mut self, chat: &Uri, turn: &TurnId, by: ConnectionId) {
-        if let Some(client) = self.clients.client_of(by).cloned() {
-            let key = (chat.clone(), Sent::Turn(turn.clone()));
-            self.senders.0.insert(key, client);
+    pub(crate) fn record_turn_sender(
+        &mut self,
+        chat: &Uri,
+        turn: &TurnId,
+        connection: ConnectionId,
+    ) {
+        if let Some(client) = self.clients.client_of(connection).cloned() {
+            let key = (chat.clone(), MessageRef::Turn(turn.clone()));
+            self.message_senders.0.insert(key, client);
         }
     }
 
     /// The same for a message that was meant for the turn before.
-    pub(crate) fn note_sender_of_steering(
+    pub(crate) fn record_steering_sender(
         &mut self,
         chat: &Uri,
         turn: &TurnId,
         id: PendingMessageId,
     ) {
-        let waiting = (chat.clone(), Sent::Waiting(id));
-        if let Some(client) = self.senders.0.remove(&waiting) {
-            let key = (chat.clone(), Sent::Turn(turn.clone()));
-            self.senders.0.insert(key, client);
+        let waiting = (chat.clone(), MessageRef::Pending(id));
+        if let Some(client) = self.message_senders.0.remove(&waiting) {
+            let key = (chat.clone(), MessageRef::Turn(turn.clone()));
+            self.message_senders.0.insert(key, client);
         }
     }
 
     /// Has the agent answer the message of a turn that has just started, once
     /// everything is there that the message refers to.
-    pub(crate) fn prompt(&mut self, env: &Env, chat: &Uri, start: &TurnStarted, out: &mut Effects) {
-        let sender = self.sender_of(chat, start);
-        if let (Some(sender), Some(session)) = (&sender, self.owner(chat).cloned()) {
-            self.asks(&session, sender, out);
+    pub(crate) fn start_prompt(
+        &mut self,
+        env: &Env,
+        chat: &Uri,
+        start: &TurnStarted,
+        out: &mut Effects,
+    ) {
+        let sender = self.take_sender(chat, start);
+        if let (Some(sender), Some(session)) = (&sender, self.session_of(chat).cloned()) {
+            self.record_principal(&session, sender, out);
         }
-        let connections = self.connections_of(sender.as_ref());
+        let connections = self.sender_connections(sender.as_ref());
         // The one too many stands for all that follow: an agent takes so many
         // commands at a time.
-        let wanted = contents(&start.message).take(CONTENTS + 1);
+        let wanted = client_resources(&start.message).take(MAX_ATTACHMENTS + 1);
         let wanted: Vec<_> = wanted.cloned().collect();
         let unread = wanted
             .iter()
             .map(|wanted| (wanted.content.uri.clone(), None));
-        let reading = Reading {
+        let reading = PendingPrompt {
             turn: start.turn_id.clone(),
             message: Arc::clone(&start.message),
-            preparing: self.prepare(env, chat, &start.turn_id, &start.message, out),
-            attached: self.attached(chat, &start.turn_id, &start.message),
+            preparation: self.request_preparation(env, chat, &start.turn_id, &start.message, out),
+            attachment_commands: self.attachment_commands(chat, &start.turn_id, &start.message),
             contents: unread.collect(),
-            room: TOGETHER,
+            remaining_bytes: MAX_TOTAL_ATTACHMENT_BYTES,
         };
-        self.readings.insert(chat.clone(), reading);
+        self.pending_prompts.insert(chat.clone(), reading);
         for (index, wanted) in wanted.iter().enumerate() {
-            let slot = Slot {
+            let slot = AttachmentSlot {
                 chat: chat.clone(),
                 turn: start.turn_id.clone(),
                 index,
             };
             let hint = wanted.content.size_hint.unwrap_or(0);
-            if index >= CONTENTS {
-                self.was_read(slot, Err(Unread::TooMany), out);
-            } else if hint > LARGEST as u64 {
-                self.was_read(slot, Err(Unread::TooLarge), out);
+            if index >= MAX_ATTACHMENTS {
+                self.attachment_read(slot, Err(ClientReadError::TooMany), out);
+            } else if hint > MAX_ATTACHMENT_BYTES as u64 {
+                self.attachment_read(slot, Err(ClientReadError::TooLarge), out);
             } else {
-                let wanted = Wanted::Read(wanted.content.uri.clone());
-                self.ask_client(connections.clone(), wanted, Asker::Turn(slot), out);
+                let wanted = ResourceQuery::Read(wanted.content.uri.clone());
+                self.request_from(connections.clone(), wanted, RequestOrigin::Turn(slot), out);
             }
         }
-        self.prompt_if_read(chat, out);
+        self.send_prompt_if_ready(chat, out);
     }
 
     /// A content was read, or it is known why not. The turn may be over.
-    pub(crate) fn was_read(
+    pub(crate) fn attachment_read(
         &mut self,
-        slot: Slot,
-        read: Result<Arc<ResourceReadResult>, Unread>,
+        slot: AttachmentSlot,
+        read: Result<Arc<ResourceReadResult>, ClientReadError>,
         out: &mut Effects,
     ) {
-        let reading = self.readings.get_mut(&slot.chat);
+        let reading = self.pending_prompts.get_mut(&slot.chat);
         let Some(reading) = reading.filter(|reading| reading.turn == slot.turn) else {
             return;
         };
         let read = read.and_then(|read| {
-            let size = size(&read)?;
-            reading.room = reading.room.checked_sub(size).ok_or(Unread::TooMuch)?;
+            let size = checked_size(&read)?;
+            reading.remaining_bytes = reading
+                .remaining_bytes
+                .checked_sub(size)
+                .ok_or(ClientReadError::TotalTooLarge)?;
             Ok(read)
         });
         if let Some((_, content)) = reading.contents.get_mut(slot.index) {
             *content = Some(match read {
-                Ok(read) => Attached::Content(read),
-                Err(unread) => Attached::Unreadable(unread.to_string()),
+                Ok(read) => AttachmentContent::Resource(read),
+                Err(unread) => AttachmentContent::Unreadable(unread.to_string()),
             });
         }
-        self.prompt_if_read(&slot.chat, out);
+        self.send_prompt_if_ready(&slot.chat, out);
     }
 
     /// Whether the agent of a chat has not heard of its turn yet.
-    pub(crate) fn is_reading(&self, chat: &Uri) -> bool {
-        self.readings.contains_key(chat)
+    pub(crate) fn has_pending_prompt(&self, chat: &Uri) -> bool {
+        self.pending_prompts.contains_key(chat)
     }
 
     /// A chat is gone: nobody waits for what its messages refer to.
-    pub(crate) fn forget_messages(&mut self, chat: &Uri) {
-        self.readings.remove(chat);
-        self.senders.0.retain(|(other, _), _| other != chat);
+    pub(crate) fn drop_prompt(&mut self, chat: &Uri) {
+        self.pending_prompts.remove(chat);
+        self.message_senders.0.retain(|(other, _), _| other != chat);
     }
 
-    pub(crate) fn prompt_if_read(&mut self, chat: &Uri, out: &mut Effects) {
-        let reading = self.readings.get(chat);
-        let waits = |reading: &Reading| reading.contents.iter().any(|(_, read)| read.is_none());
+    pub(crate) fn send_prompt_if_ready(&mut self, chat: &Uri, out: &mut Effects) {
+        let reading = self.pending_prompts.get(chat);
+        let waits =
+            |reading: &PendingPrompt| reading.contents.iter().any(|(_, read)| read.is_none());
         let blocked = self
-            .owner(chat)
-            .is_some_and(|session| self.is_blocked(session));
+            .session_of(chat)
+            .is_some_and(|session| self.waits_for_servers(session));
         if reading.is_none_or(waits) || blocked {
             return;
         }
-        let Some(reading) = self.readings.remove(chat) else {
+        let Some(reading) = self.pending_prompts.remove(chat) else {
             return;
         };
-        let Preparing::Done(prepared) = reading.preparing else {
-            self.readings.insert(chat.clone(), reading);
+        let PreparationState::Done(prepared) = reading.preparation else {
+            self.pending_prompts.insert(chat.clone(), reading);
             return;
         };
-        for attached in reading.attached {
-            self.command(chat, attached, out);
+        for attached in reading.attachment_commands {
+            self.send_agent_command(chat, attached, out);
         }
         for (resource, content) in reading.contents {
             if let Some(content) = content {
-                let attached = AgentCommand::Attached {
+                let attached = AgentCommand::AddAttachment {
                     chat: chat.clone(),
                     turn: reading.turn.clone(),
                     resource,
                     content,
                 };
-                self.command(chat, attached, out);
+                self.send_agent_command(chat, attached, out);
             }
         }
         let before = self.chat(chat).map(|chat| chat.turns.clone());
@@ -225,40 +242,40 @@ impl Host {
             chat: chat.clone(),
             turn: reading.turn,
             message: reading.message,
-            before: before.unwrap_or_default(),
+            history: before.unwrap_or_default(),
             prepared,
         };
-        self.command(chat, prompt, out);
-        self.steer(chat, out);
+        self.send_agent_command(chat, prompt, out);
+        self.forward_steering(chat, out);
     }
 
     /// Who sent the message of a turn that has just started.
-    fn sender_of(&mut self, chat: &Uri, start: &TurnStarted) -> Option<ClientId> {
-        let started = (chat.clone(), Sent::Turn(start.turn_id.clone()));
-        let starter = self.senders.0.remove(&started);
+    fn take_sender(&mut self, chat: &Uri, start: &TurnStarted) -> Option<ClientId> {
+        let started = (chat.clone(), MessageRef::Turn(start.turn_id.clone()));
+        let starter = self.message_senders.0.remove(&started);
         let waiting = start.queued_message_id.clone();
-        let waiting = waiting.map(|id| (chat.clone(), Sent::Waiting(id)));
+        let waiting = waiting.map(|id| (chat.clone(), MessageRef::Pending(id)));
         // Whoever starts the turn of a message that waited may not have sent it.
-        let sender = waiting.and_then(|waiting| self.senders.0.remove(&waiting));
+        let sender = waiting.and_then(|waiting| self.message_senders.0.remove(&waiting));
         sender.or(starter)
     }
 
     /// Where a message came from: nobody else is asked for what it refers to
     /// (RES-17, A-21). The newest connection comes last.
-    fn connections_of(&self, sender: Option<&ClientId>) -> Vec<ConnectionId> {
+    fn sender_connections(&self, sender: Option<&ClientId>) -> Vec<ConnectionId> {
         let client = sender.and_then(|sender| self.clients.clients.get(sender));
         match client.map(|client| &client.presence) {
-            Some(Presence::Active(connections)) => connections.clone(),
-            Some(Presence::Grace(_)) | None => Vec::new(),
+            Some(ClientPresence::Active(connections)) => connections.clone(),
+            Some(ClientPresence::Grace(_)) | None => Vec::new(),
         }
     }
 }
 
 /// What a message refers to and only a client can read.
-fn contents(message: &Message) -> impl Iterator<Item = &ResourceAttachment> {
+fn client_resources(message: &Message) -> impl Iterator<Item = &ResourceAttachment> {
     let attachments = message.attachments.iter().flatten();
     attachments.filter_map(|attachment| match attachment {
-        Attachment::Resource(resource) if uris::is_of_client(&resource.content.uri) => {
+        Attachment::Resource(resource) if uris::is_client_resource(&resource.content.uri) => {
             Some(resource)
         }
         Attachment::Resource(_)
@@ -271,8 +288,8 @@ fn contents(message: &Message) -> impl Iterator<Item = &ResourceAttachment> {
 }
 
 /// Whether a message still waits for its turn.
-fn waits(chat: Option<&ChatState>, sent: &Sent) -> bool {
-    let (Some(chat), Sent::Waiting(id)) = (chat, sent) else {
+fn is_pending(chat: Option<&ChatState>, sent: &MessageRef) -> bool {
+    let (Some(chat), MessageRef::Pending(id)) = (chat, sent) else {
         return false;
     };
     let queued = chat.queued_messages.iter().flat_map(|queue| queue.items());
@@ -281,16 +298,16 @@ fn waits(chat: Option<&ChatState>, sent: &Sent) -> bool {
 }
 
 /// How many bytes were read, if that is not too many.
-fn size(read: &ResourceReadResult) -> Result<usize, Unread> {
+fn checked_size(read: &ResourceReadResult) -> Result<usize, ClientReadError> {
     let size = match read.encoding {
         ContentEncoding::Utf8 => read.data.len(),
         ContentEncoding::Base64 => {
             let bytes = STANDARD.decode(&read.data);
-            bytes.map_err(|_| Unread::Malformed)?.len()
+            bytes.map_err(|_| ClientReadError::Malformed)?.len()
         }
     };
-    if size > LARGEST {
-        return Err(Unread::TooLarge);
+    if size > MAX_ATTACHMENT_BYTES {
+        return Err(ClientReadError::TooLarge);
     }
     Ok(size)
 }

@@ -5,55 +5,59 @@ use agenthost_protocol::connection::ReconnectRequest;
 use agenthost_protocol::ids::ServerSeq;
 use agenthost_protocol::rpc::{ClientNotification, ClientRequest, ErrorCode, RequestId, RpcError};
 
-use crate::effect::{Answer, Effect, Effects};
+use crate::effect::{Effect, Effects, ResponseBody};
 use crate::env::Env;
 use crate::files::FileRequest;
-use crate::handshake::CatchUp;
+use crate::handshake::CatchUpMode;
 use crate::host::Host;
-use crate::input::{ConnectionId, Received, RefusedDispatch};
-use crate::refusal::Failure;
+use crate::input::{ClientMessage, ConnectionId, RejectedDispatch};
+use crate::refusal::RequestFailure;
 
 impl Host {
-    pub(crate) fn receive(
+    pub(crate) fn handle_message(
         &mut self,
         env: &Env,
         connection: ConnectionId,
-        message: Received,
+        message: ClientMessage,
         out: &mut Effects,
     ) {
         if !self.clients.connections.contains_key(&connection) {
             return;
         }
         match message {
-            Received::Invalid(id, error) => out.fail(connection, &id, error),
-            Received::Request(id, request) => {
-                match self.answer(env, connection, &id, *request, out) {
-                    Ok(Some(answer)) => out.answer(connection, &id, answer),
+            ClientMessage::Invalid(id, error) => out.respond_error(connection, &id, error),
+            ClientMessage::Request(id, request) => {
+                match self.handle_request(env, connection, &id, *request, out) {
+                    Ok(Some(answer)) => out.respond(connection, &id, answer),
                     // It was answered in its place among the effects.
                     Ok(None) => {}
                     Err(error) => {
                         // Without a common version there is nothing to talk about
                         // (HSK-6).
                         let over = error.code == ErrorCode::UnsupportedProtocolVersion;
-                        out.fail(connection, &id, error);
+                        out.respond_error(connection, &id, error);
                         if over {
-                            out.push(Effect::Close { connection });
+                            out.push(Effect::CloseConnection { connection });
                         }
                     }
                 }
             }
-            Received::TooMuchMissed(id, params) => {
+            ClientMessage::ReplayTooLarge(id, params) => {
                 if let Err(error) =
-                    self.reconnect(env, connection, &id, *params, CatchUp::Snapshots, out)
+                    self.reconnect(env, connection, &id, *params, CatchUpMode::Snapshots, out)
                 {
-                    out.fail(connection, &id, error);
+                    out.respond_error(connection, &id, error);
                 }
             }
-            Received::ToServer(id, message) => self.message_server(connection, id, *message, out),
-            Received::Response(id, answer) => self.hear_answer(connection, id, *answer, out),
-            Received::Refused(refused) => {
+            ClientMessage::ToMcpServer(id, message) => {
+                self.forward_to_server(connection, id, *message, out)
+            }
+            ClientMessage::Response(id, answer) => {
+                self.handle_response(connection, id, *answer, out)
+            }
+            ClientMessage::Rejected(refused) => {
                 if let Some(client_id) = self.clients.client_of(connection).cloned() {
-                    let RefusedDispatch {
+                    let RejectedDispatch {
                         channel,
                         client_seq,
                         action,
@@ -63,69 +67,69 @@ impl Host {
                         client_id,
                         client_seq,
                     };
-                    self.reject(connection, channel, action, origin, reason, out);
+                    self.reject_action(connection, channel, action, origin, reason, out);
                 }
             }
             // Before the handshake nobody knows who is speaking (HSK-2).
-            Received::Notification(_) if self.clients.client_of(connection).is_none() => {}
-            Received::Notification(notification) => match *notification {
+            ClientMessage::Notification(_) if self.clients.client_of(connection).is_none() => {}
+            ClientMessage::Notification(notification) => match *notification {
                 ClientNotification::Unsubscribe(params) => {
                     self.unsubscribe(env, connection, &params.channel, out);
                 }
                 ClientNotification::DispatchAction(params) => {
-                    self.dispatch(env, connection, params, out);
+                    self.dispatch_action(env, connection, params, out);
                 }
             },
         }
     }
 
     /// Sends somebody for an answer.
-    fn errand(
+    fn submit_file_request(
         &self,
         connection: ConnectionId,
         id: &RequestId,
         request: FileRequest,
         out: &mut Effects,
-    ) -> Result<Option<Answer>, RpcError> {
-        self.use_files(connection, id, request, out);
+    ) -> Result<Option<ResponseBody>, RpcError> {
+        self.submit_file_job(connection, id, request, out);
         Ok(None)
     }
 
     /// Carries a request out; `None` if the answer is among the effects
     /// already.
-    fn answer(
+    fn handle_request(
         &mut self,
         env: &Env,
         connection: ConnectionId,
         id: &RequestId,
         request: ClientRequest,
         out: &mut Effects,
-    ) -> Result<Option<Answer>, RpcError> {
+    ) -> Result<Option<ResponseBody>, RpcError> {
         match request {
-            ClientRequest::Ping(_) => return Ok(Some(Answer::Null)),
+            ClientRequest::Ping(_) => return Ok(Some(ResponseBody::Null)),
             ClientRequest::Initialize(params) => {
                 // Whoever follows more than the host already was here before.
                 let followed = params.initial_subscriptions.as_ref().map_or(0, Vec::len);
                 let answer = self.initialize(connection, params, out)?;
-                out.answer(connection, id, answer);
+                out.respond(connection, id, answer);
                 if followed > 1 {
-                    self.tell_list_changes(connection, ServerSeq(0), out);
+                    self.send_list_changes(connection, ServerSeq(0), out);
                 }
                 return Ok(None);
             }
             ClientRequest::Reconnect(request) => {
                 match request {
                     ReconnectRequest::Connection(params) => {
-                        self.reconnect(env, connection, id, params, CatchUp::Replay, out)?;
+                        self.reconnect(env, connection, id, params, CatchUpMode::Replay, out)?;
                     }
                     ReconnectRequest::Channels(params) => {
-                        self.recover(env, connection, id, &params, out)?;
+                        self.recover_channels(env, connection, id, &params, out)?;
                     }
                 }
                 return Ok(None);
             }
             _ if self.clients.client_of(connection).is_none() => {
-                return Err(Failure::NotInitialized.into());
+                return Err(RequestFailure::NotInitialized.into());
             }
             ClientRequest::Subscribe(params) => self.subscribe(connection, &params, out),
             ClientRequest::ListSessions(params) => self.list_sessions(connection, &params),
@@ -134,8 +138,8 @@ impl Host {
                 return Ok(None);
             }
             ClientRequest::DisposeSession(params) => {
-                self.dispose_for(connection, &params.channel, out)?;
-                Ok(Answer::Null)
+                self.dispose_session_for(connection, &params.channel, out)?;
+                Ok(ResponseBody::Null)
             }
             ClientRequest::CreateChat(params) => {
                 self.create_chat(env, connection, id, params, out)?;
@@ -143,13 +147,13 @@ impl Host {
             }
             ClientRequest::DisposeChat(params) => {
                 self.dispose_chat(env, &params.channel, out)?;
-                Ok(Answer::Null)
+                Ok(ResponseBody::Null)
             }
             ClientRequest::FetchTurns(params) => self.fetch_turns(connection, &params, out),
             ClientRequest::ResolveSessionConfig(params) => self.resolve_config(&params),
             ClientRequest::SessionConfigCompletions(params) => self.config_completions(&params),
             ClientRequest::Completions(params) => {
-                return Ok(self.completions(connection, id, &params, out)?);
+                return Ok(self.handle_completions(connection, id, &params, out)?);
             }
             ClientRequest::CreateTerminal(params) => self.create_terminal(connection, params, out),
             ClientRequest::DisposeTerminal(params) => self.dispose_terminal(&params.channel, out),
@@ -165,32 +169,42 @@ impl Host {
                 return Ok(self.request_access(connection, id, &params, out)?);
             }
             ClientRequest::ResourceRead(params) => {
-                return self.errand(connection, id, FileRequest::Read(params), out);
+                return self.submit_file_request(connection, id, FileRequest::Read(params), out);
             }
             ClientRequest::ResourceWrite(params) => {
-                return self.errand(connection, id, FileRequest::Write(Box::new(params)), out);
+                return self.submit_file_request(
+                    connection,
+                    id,
+                    FileRequest::Write(Box::new(params)),
+                    out,
+                );
             }
             ClientRequest::ResourceList(params) => {
-                return self.errand(connection, id, FileRequest::List(params), out);
+                return self.submit_file_request(connection, id, FileRequest::List(params), out);
             }
             ClientRequest::ResourceCopy(params) => {
-                return self.errand(connection, id, FileRequest::Copy(params), out);
+                return self.submit_file_request(connection, id, FileRequest::Copy(params), out);
             }
             ClientRequest::ResourceDelete(params) => {
-                return self.errand(connection, id, FileRequest::Delete(params), out);
+                return self.submit_file_request(connection, id, FileRequest::Delete(params), out);
             }
             ClientRequest::ResourceMove(params) => {
-                return self.errand(connection, id, FileRequest::Move(params), out);
+                return self.submit_file_request(connection, id, FileRequest::Move(params), out);
             }
             ClientRequest::ResourceResolve(params) => {
-                return self.errand(connection, id, FileRequest::Resolve(params), out);
+                return self.submit_file_request(connection, id, FileRequest::Resolve(params), out);
             }
             ClientRequest::ResourceMkdir(params) => {
-                return self.errand(connection, id, FileRequest::MakeDirectory(params), out);
+                return self.submit_file_request(
+                    connection,
+                    id,
+                    FileRequest::MakeDirectory(params),
+                    out,
+                );
             }
             ClientRequest::Authenticate(params) => self.authenticate(env, connection, params, out),
             ClientRequest::MoveChat(params) => self.move_chat(env, params, out),
-            other => Err(Failure::Unsupported(other.method())),
+            other => Err(RequestFailure::Unsupported(other.method())),
         }
         .map(Some)
         .map_err(RpcError::from)

@@ -13,14 +13,14 @@ use agenthost_protocol::ids::{ClientId, ServerSeq};
 use agenthost_protocol::rpc::{RequestId, RpcError};
 use agenthost_protocol::uri::{RootChannel, Uri};
 
-use crate::effect::{Answer, Effects};
+use crate::effect::{Effects, ResponseBody};
 use crate::env::Env;
 use crate::host::Host;
 use crate::input::ConnectionId;
 
 /// The outcome of `reconnect` for one channel.
 #[derive(Debug, Clone)]
-pub enum Recovery {
+pub enum RecoveryOutcome {
     /// The actions that the log has after a cursor.
     Replay {
         /// The channel.
@@ -36,14 +36,14 @@ pub enum Recovery {
     Missing(Uri),
 }
 
-impl Recovery {
+impl RecoveryOutcome {
     /// The channel.
     pub fn channel(&self) -> &Uri {
         match self {
-            Recovery::Replay { channel, .. }
-            | Recovery::Stateless(channel)
-            | Recovery::Missing(channel) => channel,
-            Recovery::Snapshot(snapshot) => &snapshot.resource,
+            RecoveryOutcome::Replay { channel, .. }
+            | RecoveryOutcome::Stateless(channel)
+            | RecoveryOutcome::Missing(channel) => channel,
+            RecoveryOutcome::Snapshot(snapshot) => &snapshot.resource,
         }
     }
 }
@@ -51,7 +51,7 @@ impl Recovery {
 impl Host {
     /// Never closes the connection: a client that fails here initializes on the
     /// same one (HSK-22).
-    pub(crate) fn recover(
+    pub(crate) fn recover_channels(
         &mut self,
         env: &Env,
         connection: ConnectionId,
@@ -60,52 +60,52 @@ impl Host {
         out: &mut Effects,
     ) -> Result<(), RpcError> {
         let client = &params.client_id;
-        let record = self.returning_client(connection, client)?;
+        let record = self.find_returning_client(connection, client)?;
         // Attaching forgets which chats the client has seen in part.
         let plan = self.plan_recovery(params);
-        self.attach_returning(connection, client, record, out);
+        self.attach_returning_client(connection, client, record, out);
         let mut outcomes = BTreeMap::new();
-        for channel in plan.shown {
-            let recovery = self.recover_state(connection, &channel, out);
+        for channel in plan.snapshots {
+            let recovery = self.recover_by_snapshot(connection, &channel, out);
             outcomes.insert(channel, recovery);
         }
         // Preparing snapshots can change other channels, so these come last: a
         // replay ends where live delivery begins (REC-8).
         let mut followed = Vec::new();
-        for cursor in plan.replayed {
+        for cursor in plan.replays {
             let channel = cursor.channel;
-            let recovery = match self.register(connection, &channel) {
+            let recovery = match self.add_subscriber(connection, &channel) {
                 Ok(()) => {
                     followed.push(channel.clone());
-                    Recovery::Replay {
+                    RecoveryOutcome::Replay {
                         channel: channel.clone(),
                         after: cursor.last_seen_server_seq,
                     }
                 }
-                Err(_) => Recovery::Missing(channel.clone()),
+                Err(_) => RecoveryOutcome::Missing(channel.clone()),
             };
             outcomes.insert(channel, recovery);
         }
         let wanted = params.subscriptions.iter();
-        let answer = Answer::Recoveries {
+        let answer = ResponseBody::Recoveries {
             until: self.seq,
             channels: wanted
                 .filter_map(|cursor| outcomes.remove(&cursor.channel))
                 .collect(),
-            seen: self.seen_by(connection),
+            apps: self.app_visibility(connection),
         };
-        out.answer(connection, id, answer);
+        out.respond(connection, id, answer);
         for channel in &followed {
-            self.refresh(channel, out);
-            self.follow(channel, out);
+            self.refresh_changeset(channel, out);
+            self.track_customizations(channel, out);
         }
         let root = Uri::from(RootChannel);
         let mut cursors = params.subscriptions.iter();
         let cursor = cursors.find(|cursor| cursor.channel == root);
         let seen = cursor.map_or(ServerSeq(0), |cursor| cursor.last_seen_server_seq);
-        self.tell_list_changes(connection, seen, out);
-        self.read_again_from(client, out);
-        self.leave_unwatched(env, client, out);
+        self.send_list_changes(connection, seen, out);
+        self.retry_client_plugins(client, out);
+        self.leave_unsubscribed_sessions(env, client, out);
         Ok(())
     }
 
@@ -114,10 +114,10 @@ impl Host {
     /// attached.
     pub(crate) fn plan_recovery(&self, params: &ChannelReconnectParams) -> RecoveryPlan {
         let mut plan = RecoveryPlan::default();
-        for cursor in cursors(params) {
+        for cursor in unique_cursors(params) {
             match self.can_replay_channel(&params.client_id, &cursor) {
-                true => plan.replayed.push(cursor),
-                false => plan.shown.push(cursor.channel),
+                true => plan.replays.push(cursor),
+                false => plan.snapshots.push(cursor.channel),
             }
         }
         plan
@@ -133,25 +133,25 @@ impl Host {
             last_seen_server_seq: seen,
         } = cursor;
         let known = self.channels.get(channel);
-        let known = known.is_some_and(|channel| channel.born < *seen);
+        let known = known.is_some_and(|channel| channel.created_seq < *seen);
         let record = self.clients.clients.get(client);
         let windowed = record.is_some_and(|client| client.record.windowed.contains(channel));
-        known && !windowed && self.has_since(client, *seen)
+        known && !windowed && self.has_actions_since(client, *seen)
     }
 
     /// Recovers a channel whose missed actions are not available.
-    fn recover_state(
+    fn recover_by_snapshot(
         &mut self,
         connection: ConnectionId,
         channel: &Uri,
         out: &mut Effects,
-    ) -> Recovery {
+    ) -> RecoveryOutcome {
         if self.is_stateless(connection, channel) {
-            return Recovery::Stateless(channel.clone());
+            return RecoveryOutcome::Stateless(channel.clone());
         }
-        match self.install_prepared(connection, channel, out) {
-            Ok(snapshot) => Recovery::Snapshot(snapshot),
-            Err(_) => Recovery::Missing(channel.clone()),
+        match self.subscribe_derived(connection, channel, out) {
+            Ok(snapshot) => RecoveryOutcome::Snapshot(snapshot),
+            Err(_) => RecoveryOutcome::Missing(channel.clone()),
         }
     }
 }
@@ -160,15 +160,15 @@ impl Host {
 #[derive(Debug, Default)]
 pub(crate) struct RecoveryPlan {
     /// From the log.
-    pub(crate) replayed: Vec<ChannelReplayCursor>,
+    pub(crate) replays: Vec<ChannelReplayCursor>,
     /// By snapshots, if they are there.
-    pub(crate) shown: Vec<Uri>,
+    pub(crate) snapshots: Vec<Uri>,
 }
 
 /// The cursors of a request, one for each channel, in the order of the request.
 /// A channel with two different cursors has none that can be relied on: a
 /// snapshot is right whatever its client has.
-fn cursors(params: &ChannelReconnectParams) -> Vec<ChannelReplayCursor> {
+fn unique_cursors(params: &ChannelReconnectParams) -> Vec<ChannelReplayCursor> {
     let mut places = BTreeMap::new();
     let mut cursors: Vec<ChannelReplayCursor> = Vec::new();
     for cursor in &params.subscriptions {

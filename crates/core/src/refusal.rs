@@ -6,11 +6,11 @@ use agenthost_protocol::rpc::{ErrorCode, PermissionDeniedData, RpcError};
 use agenthost_protocol::timestamp::TimestampError;
 use agenthost_protocol::uri::{RootChannel, Uri};
 
-use crate::files::Access;
+use crate::files::FileAccess;
 
 /// Why a request was not carried out.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum Failure {
+pub enum RequestFailure {
     /// Nothing was said yet but this.
     #[error("say `initialize` first")]
     NotInitialized,
@@ -22,7 +22,7 @@ pub enum Failure {
     UnknownClient(ClientId),
     /// The name belongs to somebody else.
     #[error("client id `{0}` is in use by somebody else")]
-    ClientTaken(ClientId),
+    ClientIdTaken(ClientId),
     /// A version could not be read.
     #[error("protocolVersions: `{0}` is not a version of the form MAJOR.MINOR.PATCH")]
     MalformedVersion(String),
@@ -46,7 +46,7 @@ pub enum Failure {
     TurnInProgress(Uri),
     /// It is there, but what the log has of it makes no sense.
     #[error("what is kept of `{0}` can't be read; the log of the host says why")]
-    Unreadable(Uri),
+    ChannelUnreadable(Uri),
     /// A file is outside of what was granted.
     #[error(
         "`{uri}` is outside of the folders that may be used here; `agenthost allow` lets a person \
@@ -56,14 +56,14 @@ pub enum Failure {
         /// The file.
         uri: Uri,
         /// What was wanted.
-        access: Access,
+        access: FileAccess,
     },
     /// The system does not let the host.
     #[error("the system denies access to `{0}`")]
-    Forbidden(Uri),
+    AccessDenied(Uri),
     /// The host keeps it as it is.
     #[error("`{0}` is content that the host keeps as it is: it can be read, and nothing else")]
-    Fixed(Uri),
+    ImmutableContent(Uri),
     /// There is a file already.
     #[error("there is something at `{0}` already")]
     FileExists(Uri),
@@ -72,7 +72,7 @@ pub enum Failure {
     FileChanged(Uri),
     /// Something went wrong that is nobody's fault.
     #[error("{0}")]
-    Failed(String),
+    Internal(String),
     /// The host has as many sessions as it may have.
     #[error(
         "there are {0} sessions, the most that `limits.sessions` allows: dispose of some, or \
@@ -87,38 +87,46 @@ pub enum Failure {
     Unsupported(&'static str),
 }
 
-impl From<Failure> for RpcError {
+impl From<RequestFailure> for RpcError {
     /// The one place that says which failure is which code.
-    fn from(failure: Failure) -> Self {
+    fn from(failure: RequestFailure) -> Self {
         let code = match &failure {
-            Failure::NotGranted { uri, access } => {
+            RequestFailure::NotGranted { uri, access } => {
                 let request = ResourceRequestParams {
                     channel: RootChannel,
                     uri: uri.clone(),
                     read: Some(true),
-                    write: (*access == Access::Write).then_some(true),
+                    write: (*access == FileAccess::Write).then_some(true),
                     meta: None,
                 };
                 let request = Some(request);
                 let data = PermissionDeniedData { request };
                 return RpcError::permission_denied(failure.to_string(), &data);
             }
-            Failure::Forbidden(_) | Failure::Fixed(_) => ErrorCode::PermissionDenied,
-            Failure::FileExists(_) => ErrorCode::AlreadyExists,
-            Failure::FileChanged(_) => ErrorCode::Conflict,
-            Failure::Failed(_) => ErrorCode::InternalError,
-            Failure::NotInitialized | Failure::AlreadyInitialized => ErrorCode::InvalidRequest,
-            Failure::TooManySessions(_) => ErrorCode::InvalidRequest,
-            Failure::UnknownClient(_) | Failure::UnknownChannel(_) => ErrorCode::NotFound,
-            Failure::ClientTaken(_) => ErrorCode::PermissionDenied,
-            Failure::MalformedVersion(_) | Failure::InvalidParams(_) => ErrorCode::InvalidParams,
-            Failure::UnknownSession(_) => ErrorCode::SessionNotFound,
-            Failure::UnknownProvider(_) => ErrorCode::ProviderNotFound,
-            Failure::SessionExists(_) => ErrorCode::SessionAlreadyExists,
-            Failure::ChatExists(_) => ErrorCode::AlreadyExists,
-            Failure::TurnInProgress(_) => ErrorCode::TurnInProgress,
-            Failure::Unreadable(_) => ErrorCode::InternalError,
-            Failure::Unsupported(_) => ErrorCode::MethodNotFound,
+            RequestFailure::AccessDenied(_) | RequestFailure::ImmutableContent(_) => {
+                ErrorCode::PermissionDenied
+            }
+            RequestFailure::FileExists(_) => ErrorCode::AlreadyExists,
+            RequestFailure::FileChanged(_) => ErrorCode::Conflict,
+            RequestFailure::Internal(_) => ErrorCode::InternalError,
+            RequestFailure::NotInitialized | RequestFailure::AlreadyInitialized => {
+                ErrorCode::InvalidRequest
+            }
+            RequestFailure::TooManySessions(_) => ErrorCode::InvalidRequest,
+            RequestFailure::UnknownClient(_) | RequestFailure::UnknownChannel(_) => {
+                ErrorCode::NotFound
+            }
+            RequestFailure::ClientIdTaken(_) => ErrorCode::PermissionDenied,
+            RequestFailure::MalformedVersion(_) | RequestFailure::InvalidParams(_) => {
+                ErrorCode::InvalidParams
+            }
+            RequestFailure::UnknownSession(_) => ErrorCode::SessionNotFound,
+            RequestFailure::UnknownProvider(_) => ErrorCode::ProviderNotFound,
+            RequestFailure::SessionExists(_) => ErrorCode::SessionAlreadyExists,
+            RequestFailure::ChatExists(_) => ErrorCode::AlreadyExists,
+            RequestFailure::TurnInProgress(_) => ErrorCode::TurnInProgress,
+            RequestFailure::ChannelUnreadable(_) => ErrorCode::InternalError,
+            RequestFailure::Unsupported(_) => ErrorCode::MethodNotFound,
         };
         RpcError::new(code, failure.to_string())
     }
@@ -179,7 +187,7 @@ pub enum Refusal {
     NotSelf,
     /// The first directory of a session is special.
     #[error("the primary directory of this session stays where it is")]
-    Primary,
+    PrimaryDirectory,
     /// The agent does not have it.
     #[error("the agent does not support {0}")]
     Unsupported(&'static str),

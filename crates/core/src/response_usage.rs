@@ -39,7 +39,7 @@ struct ResponseUsage {
 }
 
 /// How an action changes the size of a response.
-enum Growth<'a> {
+enum ResponseGrowth<'a> {
     /// It has nothing to do with the size.
     None,
     /// It adds bytes, but no part.
@@ -49,23 +49,23 @@ enum Growth<'a> {
     /// It replaces what a call shows.
     CallContent(&'a ToolCallId, usize),
     /// It begins a response.
-    Begins,
+    Started,
     /// It takes up a response that has some parts already.
-    Resumes,
+    Resumed,
     /// The response is complete.
-    Ends,
+    Ended,
 }
 
 impl ResponseUsages {
     /// Records an action that was applied to a chat.
     pub(crate) fn record(&mut self, chat: &Uri, state: &ChatState, action: &ChatAction) {
-        let growth = growth(action);
+        let growth = measure_growth(action);
         match growth {
-            Growth::None => {}
-            Growth::Begins => {
+            ResponseGrowth::None => {}
+            ResponseGrowth::Started => {
                 self.0.insert(chat.clone(), ResponseUsage::default());
             }
-            Growth::Resumes => {
+            ResponseGrowth::Resumed => {
                 let turn = state.active_turn.as_ref();
                 let bytes = turn.map_or(0, |turn| encoded_len(&turn.response_parts));
                 let call_content = BTreeMap::new();
@@ -75,11 +75,13 @@ impl ResponseUsages {
                 };
                 self.0.insert(chat.clone(), usage);
             }
-            Growth::Ends => self.forget(chat),
-            Growth::Bytes(_) | Growth::Part(_) | Growth::CallContent(..) => {
+            ResponseGrowth::Ended => self.remove(chat),
+            ResponseGrowth::Bytes(_)
+            | ResponseGrowth::Part(_)
+            | ResponseGrowth::CallContent(..) => {
                 if let Some(usage) = self.0.get_mut(chat) {
-                    usage.bytes = usage.after(&growth);
-                    if let Growth::CallContent(call, bytes) = growth {
+                    usage.bytes = usage.bytes_after(&growth);
+                    if let ResponseGrowth::CallContent(call, bytes) = growth {
                         usage.call_content.insert(call.clone(), bytes);
                     }
                 }
@@ -88,38 +90,49 @@ impl ResponseUsages {
     }
 
     /// Forgets a chat that is gone.
-    pub(crate) fn forget(&mut self, chat: &Uri) {
+    pub(crate) fn remove(&mut self, chat: &Uri) {
         self.0.remove(chat);
     }
 }
 
 impl ResponseUsage {
-    fn after(&self, growth: &Growth<'_>) -> usize {
+    fn bytes_after(&self, growth: &ResponseGrowth<'_>) -> usize {
         match growth {
-            Growth::Bytes(bytes) | Growth::Part(bytes) => self.bytes.saturating_add(*bytes),
-            Growth::CallContent(call, bytes) => {
+            ResponseGrowth::Bytes(bytes) | ResponseGrowth::Part(bytes) => {
+                self.bytes.saturating_add(*bytes)
+            }
+            ResponseGrowth::CallContent(call, bytes) => {
                 let replaced = self.call_content.get(*call).copied().unwrap_or_default();
                 self.bytes.saturating_sub(replaced).saturating_add(*bytes)
             }
-            Growth::None | Growth::Begins | Growth::Resumes | Growth::Ends => self.bytes,
+            ResponseGrowth::None
+            | ResponseGrowth::Started
+            | ResponseGrowth::Resumed
+            | ResponseGrowth::Ended => self.bytes,
         }
     }
 }
 
 impl Host {
     /// Refuses an action that would make the response of a turn too large.
-    pub(crate) fn check_response(&self, chat: &Uri, action: &ChatAction) -> Result<(), Refusal> {
-        let growth = growth(action);
+    pub(crate) fn check_response_size(
+        &self,
+        chat: &Uri,
+        action: &ChatAction,
+    ) -> Result<(), Refusal> {
+        let growth = measure_growth(action);
         let turn = self.chat(chat).and_then(|chat| chat.active_turn.as_ref());
-        let (Some(turn), Some(usage)) = (turn, self.responses.0.get(chat)) else {
+        let (Some(turn), Some(usage)) = (turn, self.response_usages.0.get(chat)) else {
             return Ok(());
         };
-        if matches!(growth, Growth::Part(_)) && turn.response_parts.len() >= MAX_RESPONSE_PARTS {
+        if matches!(growth, ResponseGrowth::Part(_))
+            && turn.response_parts.len() >= MAX_RESPONSE_PARTS
+        {
             let reason =
                 format!("the response of a turn may have at most {MAX_RESPONSE_PARTS} parts");
             return Err(Refusal::Invalid(reason));
         }
-        let bytes = usage.after(&growth);
+        let bytes = usage.bytes_after(&growth);
         // What makes a response smaller is always welcome.
         if bytes <= usage.bytes {
             return Ok(());
@@ -145,55 +158,61 @@ impl Host {
             chat: chat.clone(),
             turn,
         };
-        self.command(chat, cancel, out);
+        self.send_agent_command(chat, cancel, out);
     }
 }
 
 /// Returns how many bytes an action adds to a response.
 pub(crate) fn response_bytes(action: &ChatAction) -> usize {
-    match growth(action) {
-        Growth::Bytes(bytes) | Growth::Part(bytes) | Growth::CallContent(_, bytes) => bytes,
-        Growth::None | Growth::Begins | Growth::Resumes | Growth::Ends => 0,
+    match measure_growth(action) {
+        ResponseGrowth::Bytes(bytes)
+        | ResponseGrowth::Part(bytes)
+        | ResponseGrowth::CallContent(_, bytes) => bytes,
+        ResponseGrowth::None
+        | ResponseGrowth::Started
+        | ResponseGrowth::Resumed
+        | ResponseGrowth::Ended => 0,
     }
 }
 
-fn growth(action: &ChatAction) -> Growth<'_> {
+fn measure_growth(action: &ChatAction) -> ResponseGrowth<'_> {
     match action {
-        ChatAction::TurnStarted(_) => Growth::Begins,
-        ChatAction::TurnResume(_) => Growth::Resumes,
+        ChatAction::TurnStarted(_) => ResponseGrowth::Started,
+        ChatAction::TurnResume(_) => ResponseGrowth::Resumed,
         ChatAction::TurnComplete(_)
         | ChatAction::TurnCancelled(_)
         | ChatAction::Error(_)
-        | ChatAction::Truncated(_) => Growth::Ends,
+        | ChatAction::Truncated(_) => ResponseGrowth::Ended,
         ChatAction::Delta(delta) => {
-            Growth::Bytes(text_bytes(&delta.content) + meta_bytes(delta.meta.as_ref()))
+            ResponseGrowth::Bytes(text_bytes(&delta.content) + meta_bytes(delta.meta.as_ref()))
         }
         ChatAction::Reasoning(delta) => {
-            Growth::Bytes(text_bytes(&delta.content) + meta_bytes(delta.meta.as_ref()))
+            ResponseGrowth::Bytes(text_bytes(&delta.content) + meta_bytes(delta.meta.as_ref()))
         }
         ChatAction::ToolCallDelta(delta) => {
             let content = delta.content.as_ref().map_or(0, text_bytes);
-            Growth::Bytes(content + meta_bytes(delta.target.meta.as_ref()))
+            ResponseGrowth::Bytes(content + meta_bytes(delta.target.meta.as_ref()))
         }
-        ChatAction::ToolCallReady(ready) => Growth::Bytes(encoded_len(ready)),
+        ChatAction::ToolCallReady(ready) => ResponseGrowth::Bytes(encoded_len(ready)),
         ChatAction::ToolCallConfirmed(confirmed) => {
             let edited = confirmed.edited_tool_input.as_ref().map_or(0, String::len);
             let suggestion = confirmed.user_suggestion.as_ref();
             let reason = confirmed.reason_message.as_ref();
             let said = suggestion.map_or(0, |message| message_bytes(message))
                 + reason.map_or(0, |reason| reason.as_str().len());
-            Growth::Bytes(edited + said)
+            ResponseGrowth::Bytes(edited + said)
         }
-        ChatAction::ToolCallAuthRequired(needed) => Growth::Bytes(encoded_len(needed)),
-        ChatAction::ResponsePart(added) => Growth::Part(encoded_len(&added.part)),
-        ChatAction::ToolCallStart(start) => Growth::Part(encoded_len(start)),
-        ChatAction::InputRequested(requested) => Growth::Part(encoded_len(requested)),
+        ChatAction::ToolCallAuthRequired(needed) => ResponseGrowth::Bytes(encoded_len(needed)),
+        ChatAction::ResponsePart(added) => ResponseGrowth::Part(encoded_len(&added.part)),
+        ChatAction::ToolCallStart(start) => ResponseGrowth::Part(encoded_len(start)),
+        ChatAction::InputRequested(requested) => ResponseGrowth::Part(encoded_len(requested)),
         ChatAction::ToolCallContentChanged(changed) => {
-            Growth::CallContent(&changed.target.tool_call_id, encoded_len(&changed.content))
+            ResponseGrowth::CallContent(&changed.target.tool_call_id, encoded_len(&changed.content))
         }
-        ChatAction::ToolCallComplete(complete) => {
-            Growth::CallContent(&complete.target.tool_call_id, encoded_len(&complete.result))
-        }
+        ChatAction::ToolCallComplete(complete) => ResponseGrowth::CallContent(
+            &complete.target.tool_call_id,
+            encoded_len(&complete.result),
+        ),
         // What these change is not part of the response, or has a limit of its
         // own.
         ChatAction::Usage(_)
@@ -215,7 +234,7 @@ fn growth(action: &ChatAction) -> Growth<'_> {
         | ChatAction::IsArchivedChanged(_)
         | ChatAction::InputAnswerChanged(_)
         | ChatAction::InputCompleted(_)
-        | ChatAction::TurnsLoaded(_) => Growth::None,
+        | ChatAction::TurnsLoaded(_) => ResponseGrowth::None,
     }
 }
 

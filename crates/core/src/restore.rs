@@ -11,40 +11,46 @@ use agenthost_protocol::uri::Uri;
 
 use crate::effect::Effects;
 use crate::env::Env;
-use crate::host::{Held, Host};
-use crate::input::Loaded;
+use crate::host::{ChannelResidency, Host};
+use crate::input::LoadedChannel;
 use crate::provisional;
 
 /// What to do about terminals that are not in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Missing {
+pub(crate) enum MissingTerminals {
     /// They are being loaded.
-    Awaited,
+    AwaitLoad,
     /// They can't be loaded.
-    GivenUp,
+    Ignore,
 }
 
 impl Host {
     /// A channel comes back from the log. What was running when the host
     /// stopped is running no more (REC-16, REC-17).
-    pub(crate) fn restore(&mut self, env: &Env, channel: &Uri, loaded: Loaded, out: &mut Effects) {
+    pub(crate) fn handle_loaded(
+        &mut self,
+        env: &Env,
+        channel: &Uri,
+        loaded: LoadedChannel,
+        out: &mut Effects,
+    ) {
         let Some(target) = self.channels.get_mut(channel) else {
             return;
         };
-        if let Held::Here(before) = &mut target.held {
+        if let ChannelResidency::Resident(before) = &mut target.residency {
             // The same with more turns; what runs in it still runs.
-            if loaded.earlier.len() < before.earlier.len() {
+            if loaded.evicted_turns.len() < before.evicted_turns.len() {
                 *before = loaded;
             }
             return;
         }
         let state = loaded.state.clone();
-        target.held = Held::Here(loaded);
+        target.residency = ChannelResidency::Resident(loaded);
         match state {
             ChannelState::Chat(chat) => {
                 if chat.active_turn.is_some() {
-                    self.interrupted.insert(channel.clone());
-                    self.end_interrupted(env, Missing::Awaited, out);
+                    self.interrupted_chats.insert(channel.clone());
+                    self.end_interrupted_turns(env, MissingTerminals::AwaitLoad, out);
                 } else {
                     self.clear_background(env, channel, out);
                 }
@@ -54,42 +60,50 @@ impl Host {
                 let listed = self.sessions.get(channel);
                 let waits = listed.is_some_and(|listed| provisional::maker(listed).is_some());
                 if session.lifecycle == SessionLifecycle::Creating && !waits {
-                    let error = stopped("the host stopped while the session was created").error;
+                    let error =
+                        interrupted_error("the host stopped while the session was created").error;
                     let failed = SessionAction::CreationFailed(CreationFailed { error });
                     self.originate(channel, failed, out);
                 }
                 self.drop_forgotten_clients(env, channel, out);
                 self.sync_session(channel, out);
             }
-            ChannelState::Changeset(changeset) => self.end_operations(channel, &changeset, out),
+            ChannelState::Changeset(changeset) => self.reset_operations(channel, &changeset, out),
             ChannelState::Terminal(terminal)
                 if terminal.lifecycle == TerminalLifecycle::Running =>
             {
                 self.end_terminal(env, channel, None, out);
-                self.end_interrupted(env, Missing::Awaited, out);
+                self.end_interrupted_turns(env, MissingTerminals::AwaitLoad, out);
             }
-            ChannelState::Terminal(_) => self.end_interrupted(env, Missing::Awaited, out),
+            ChannelState::Terminal(_) => {
+                self.end_interrupted_turns(env, MissingTerminals::AwaitLoad, out)
+            }
             _ => {}
         }
     }
 
     /// Ends the turns that were running when the host stopped. What their
     /// calls had written is in terminals, which have to be loaded before.
-    pub(crate) fn end_interrupted(&mut self, env: &Env, missing: Missing, out: &mut Effects) {
+    pub(crate) fn end_interrupted_turns(
+        &mut self,
+        env: &Env,
+        missing: MissingTerminals,
+        out: &mut Effects,
+    ) {
         let chats = match missing {
-            Missing::GivenUp => std::mem::take(&mut self.interrupted),
-            Missing::Awaited => {
-                let interrupted = self.interrupted.iter();
+            MissingTerminals::Ignore => std::mem::take(&mut self.interrupted_chats),
+            MissingTerminals::AwaitLoad => {
+                let interrupted = self.interrupted_chats.iter();
                 let whole = interrupted.filter(|chat| self.missing_terminals(chat).is_empty());
                 let whole: BTreeSet<_> = whole.cloned().collect();
-                self.interrupted.retain(|chat| !whole.contains(chat));
+                self.interrupted_chats.retain(|chat| !whole.contains(chat));
                 whole
             }
         };
         for chat in chats {
             let turn = self.chat(&chat).and_then(|chat| chat.active_turn.as_ref());
             if let Some(turn) = turn.map(|turn| turn.id.clone()) {
-                let part = stopped("the host stopped while this turn was running");
+                let part = interrupted_error("the host stopped while this turn was running");
                 self.end_turn(env, &chat, &turn, Some(part), out);
             }
             self.clear_background(env, &chat, out);
@@ -112,13 +126,13 @@ impl Host {
         });
         let is_stored = |terminal: &&Uri| {
             let channel = self.channels.get(*terminal);
-            channel.is_some_and(|channel| matches!(channel.held, Held::Stored))
+            channel.is_some_and(|channel| matches!(channel.residency, ChannelResidency::Evicted))
         };
         terminals.filter(is_stored).cloned().collect()
     }
 }
 
-fn stopped(message: &str) -> ErrorPart {
+fn interrupted_error(message: &str) -> ErrorPart {
     ErrorPart {
         error: ErrorInfo::new("hostStopped", message),
         resumable: None,

@@ -18,40 +18,40 @@ use crate::input::ConnectionId;
 
 /// A part of the host's state at one moment. States are shared, not copied.
 #[derive(Debug, Clone, Default)]
-pub struct Scene {
+pub struct StateView {
     /// Channels, each with the session it belongs to.
     pub channels: Vec<(Uri, Option<Uri>, ChannelState)>,
     /// What the list of sessions shows of the sessions among them.
-    pub listed: Vec<Arc<SessionSummary>>,
+    pub summaries: Vec<Arc<SessionSummary>>,
 }
 
 impl Host {
     /// The state of some channels with their sessions and the default chats of
     /// these, as far as it is in memory.
-    pub fn scene<'a>(&self, channels: impl IntoIterator<Item = &'a Uri>) -> Scene {
-        let mut scene = Scene::default();
+    pub fn state_view<'a>(&self, channels: impl IntoIterator<Item = &'a Uri>) -> StateView {
+        let mut scene = StateView::default();
         for channel in channels {
-            self.add_to(&mut scene, channel);
-            let session = self.owner(channel).unwrap_or(channel);
+            self.add_to_view(&mut scene, channel);
+            let session = self.session_of(channel).unwrap_or(channel);
             if let Some(summary) = self.sessions.get(session)
-                && !scene.listed.iter().any(|one| one.resource == *session)
+                && !scene.summaries.iter().any(|one| one.resource == *session)
             {
-                self.add_to(&mut scene, session);
+                self.add_to_view(&mut scene, session);
                 if let Some(chat) = &summary.default_chat {
-                    self.add_to(&mut scene, chat);
+                    self.add_to_view(&mut scene, chat);
                 }
-                scene.listed.push(Arc::clone(summary));
+                scene.summaries.push(Arc::clone(summary));
             }
         }
         scene
     }
 
-    fn add_to(&self, scene: &mut Scene, channel: &Uri) {
+    fn add_to_view(&self, scene: &mut StateView, channel: &Uri) {
         if scene.channels.iter().any(|(known, ..)| known == channel) {
             return;
         }
         if let Some(state) = self.state(channel) {
-            let owner = self.owner(channel).cloned();
+            let owner = self.session_of(channel).cloned();
             scene.channels.push((channel.clone(), owner, state.clone()));
         }
     }
@@ -68,17 +68,12 @@ impl Host {
     }
 
     /// What the list of sessions shows of a session.
-    pub fn listed(&self, session: &Uri) -> Option<&Arc<SessionSummary>> {
+    pub fn session_summary(&self, session: &Uri) -> Option<&Arc<SessionSummary>> {
         self.sessions.get(session)
     }
 
     /// Whether there is such a channel, in memory or not.
     pub fn has_channel(&self, channel: &Uri) -> bool {
         self.channels.contains_key(channel)
-    }
-
-    /// The session that a channel belongs to.
-    pub fn session_of(&self, channel: &Uri) -> Option<&Uri> {
-        self.owner(channel)
     }
 }

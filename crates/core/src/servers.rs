@@ -19,132 +19,137 @@ use agenthost_protocol::session::{
 };
 use agenthost_protocol::uri::Uri;
 
-pub(crate) use calls::ToolCalls;
-pub(crate) use retries::Failure;
+pub(crate) use calls::GatewayCalls;
+pub(crate) use retries::ServerFailure;
 
-use calls::{Called, refuse};
-use complaints::holds;
+use calls::{GatewayCall, reject_gateway_call};
+use complaints::contains_server;
 
 use crate::agent::AgentCommand;
 use crate::agent_content::clean_server_tools;
 use crate::client_tools::client_tools;
-use crate::customizations::{all_of, is_stopped, server, servers};
+use crate::customizations::{all_customizations, find_server, is_stopped, mcp_servers};
 use crate::effect::{Effect, Effects};
 use crate::env::Env;
 use crate::host::Host;
-use crate::tool_checks::pass;
-use crate::tool_servers::{ServerTool, StartedBy, ToolErrand, ToolEvent};
+use crate::tool_checks::resolve_gateway_call;
+use crate::tool_servers::{McpCommand, McpEvent, McpTool, StartReason};
 
 /// Most tools of the servers of a session.
-const TOOLS: usize = 2_000;
+const MAX_MCP_TOOLS: usize = 2_000;
 
 impl Host {
     /// Something happened to the servers of tools of a session.
-    pub(crate) fn tools_told(
+    pub(crate) fn handle_mcp_event(
         &mut self,
         env: &Env,
         session: &Uri,
-        event: ToolEvent,
+        event: McpEvent,
         out: &mut Effects,
     ) {
-        if !self.customizing.contains_key(session) {
+        if !self.customizations.contains_key(session) {
             match event {
-                ToolEvent::Called { call, .. } => refuse(call, "The session is over", out),
-                ToolEvent::Calling { call, .. } => {
+                McpEvent::ClientToolCalled { call, .. } => {
+                    reject_gateway_call(call, "The session is over", out)
+                }
+                McpEvent::ApprovalRequested { call, .. } => {
                     let reason = "The session is over".to_owned();
-                    pass(session, call, Err(reason), out);
+                    resolve_gateway_call(session, call, Err(reason), out);
                 }
                 _ => {}
             }
             return;
         }
         match event {
-            ToolEvent::Sought => self.tools_sought(session, out),
-            ToolEvent::Ready { server, apps } => {
-                self.note_ready(env, session, &server);
-                self.show_apps(session, &server, apps, out);
-                self.server_is(session, &server, McpServerState::Ready, out);
+            McpEvent::ToolsRequested => self.handle_tools_requested(session, out),
+            McpEvent::ServerReady { server, apps } => {
+                self.record_ready(env, session, &server);
+                self.publish_server_apps(session, &server, apps, out);
+                self.set_server_state(session, &server, McpServerState::Ready, out);
             }
-            ToolEvent::AuthRequired {
+            McpEvent::ServerAuthRequired {
                 server,
                 requirement,
             } => {
                 let state = McpServerState::AuthRequired(requirement);
-                self.server_is(session, &server, state, out);
+                self.set_server_state(session, &server, state, out);
             }
-            ToolEvent::Failed { server, error } => {
-                self.server_failed(env, session, &server, error, out);
+            McpEvent::ServerFailed { server, error } => {
+                self.handle_server_failed(env, session, &server, error, out);
             }
-            ToolEvent::Stopped { server } => {
-                self.bar(session, &server);
-                let state = self.state_at_rest(session, &server);
-                self.server_is(session, &server, state, out);
+            McpEvent::ServerStopped { server } => {
+                self.block_server(session, &server);
+                let state = self.stopped_state(session, &server);
+                self.set_server_state(session, &server, state, out);
             }
-            ToolEvent::Complaint { server, about } => {
-                self.server_complaint(session, &server, about, out);
+            McpEvent::ToolListProblem {
+                server,
+                problem: about,
+            } => {
+                self.set_server_problem(session, &server, about, out);
             }
-            ToolEvent::Tools { tools } => self.learn_tools(session, tools, out),
-            ToolEvent::Called {
+            McpEvent::ToolsChanged { tools } => self.set_mcp_tools(session, tools, out),
+            McpEvent::ClientToolCalled {
                 chat,
                 call,
                 tool,
                 input,
             } => {
                 let session = session.clone();
-                let called = Called {
+                let called = GatewayCall {
                     session,
                     chat,
                     tool,
                     input,
                 };
-                self.tool_called(env, call, called, out);
+                self.handle_client_tool_called(env, call, called, out);
             }
-            ToolEvent::Calling {
+            McpEvent::ApprovalRequested {
                 chat,
                 call,
                 tool,
                 input,
-            } => self.check_call(session, &chat, call, &tool, &input, out),
-            ToolEvent::Abandoned { call } => {
-                self.check_abandoned(call, out);
-                self.tool_abandoned(env, call, out);
+            } => self.check_gateway_call(session, &chat, call, &tool, &input, out),
+            McpEvent::CallAbandoned { call } => {
+                self.drop_abandoned_check(call, out);
+                self.handle_call_abandoned(env, call, out);
             }
-            ToolEvent::CallNeedsToken {
+            McpEvent::CallAuthRequired {
                 chat,
                 tool,
                 requirement,
-            } => self.call_needs_token(session, &chat, &tool, requirement, out),
-            ToolEvent::CallHasToken { chat, tool } => {
-                self.call_has_token(session, &chat, &tool, out);
+            } => self.require_call_auth(session, &chat, &tool, requirement, out),
+            McpEvent::CallAuthorized { chat, tool } => {
+                self.call_authorized(session, &chat, &tool, out);
             }
-            ToolEvent::Answered {
+            McpEvent::ForwardAnswered {
                 connection,
                 id,
-                answer,
-            } => self.server_answered(connection, &id, *answer, out),
-            ToolEvent::Said {
+                result: answer,
+            } => self.handle_forward_answered(connection, &id, *answer, out),
+            McpEvent::ServerNotified {
                 server,
                 method,
                 params,
-            } => self.server_said(session, &server, method, params, out),
+            } => self.publish_server_notification(session, &server, method, params, out),
         }
     }
 
     /// An agent came for tools. It hears of them when all that is there has been
     /// found.
-    fn tools_sought(&mut self, session: &Uri, out: &mut Effects) {
-        if let Some(known) = self.customizing.get_mut(session) {
-            known.sought = true;
-            self.start_sought_servers(session, out);
+    fn handle_tools_requested(&mut self, session: &Uri, out: &mut Effects) {
+        if let Some(known) = self.customizations.get_mut(session) {
+            known.tools_requested = true;
+            self.start_requested_servers(session, out);
         }
     }
 
     /// Starts what an agent came for, once it is known what there is.
-    pub(crate) fn start_sought_servers(&mut self, session: &Uri, out: &mut Effects) {
-        let known = self.customizing.get(session);
-        if known.is_some_and(|known| known.sought && known.found) {
+    pub(crate) fn start_requested_servers(&mut self, session: &Uri, out: &mut Effects) {
+        let known = self.customizations.get(session);
+        if known.is_some_and(|known| known.tools_requested && known.is_discovered) {
             self.start_servers(session, out);
-            self.offer_to_gateway(session, out);
+            self.sync_gateway_tools(session, out);
         }
     }
 
@@ -152,16 +157,18 @@ impl Host {
     /// message waits for them. What the host remembers of an earlier run may not
     /// be there any more, so that it is there has to be known.
     pub(crate) fn start_servers(&mut self, session: &Uri, out: &mut Effects) {
-        let (Some(state), Some(known)) = (self.session(session), self.customizing.get(session))
+        let (Some(state), Some(known)) = (self.session(session), self.customizations.get(session))
         else {
             return;
         };
-        if !known.found {
+        if !known.is_discovered {
             return;
         }
-        let idle = servers(state).filter(|found| found.is_on && is_stopped(found.server));
+        let idle = mcp_servers(state).filter(|found| found.is_on && is_stopped(found.server));
         let idle = idle.map(|found| found.server.base.id.clone());
-        let held = |id: &CustomizationId| known.halted.contains(id) || known.barred.contains(id);
+        let held = |id: &CustomizationId| {
+            known.stopped_by_user.contains(id) || known.blocked_as_untrusted.contains(id)
+        };
         let idle: Vec<_> = idle.filter(|id| !held(id)).collect();
         for server in idle {
             self.start_for_turn(session, server, out);
@@ -173,22 +180,22 @@ impl Host {
         let starting = McpServerStarting {
             blocking: Some(true),
         };
-        self.server_is(session, &server, McpServerState::Starting(starting), out);
-        self.start_server(session, server, StartedBy::Turn, out);
+        self.set_server_state(session, &server, McpServerState::Starting(starting), out);
+        self.start_server(session, server, StartReason::Turn, out);
     }
 
     /// A person wants a server started, or started again (MCP-5).
-    pub(crate) fn server_wanted(
+    pub(crate) fn start_by_user(
         &mut self,
         session: &Uri,
         server: &CustomizationId,
         out: &mut Effects,
     ) {
-        if let Some(known) = self.customizing.get_mut(session) {
-            known.halted.remove(server);
-            known.barred.remove(server);
+        if let Some(known) = self.customizations.get_mut(session) {
+            known.stopped_by_user.remove(server);
+            known.blocked_as_untrusted.remove(server);
             known.failures.remove(server);
-            self.start_server(session, server.clone(), StartedBy::Person, out);
+            self.start_server(session, server.clone(), StartReason::User, out);
         }
     }
 
@@ -196,35 +203,35 @@ impl Host {
         &mut self,
         session: &Uri,
         server: CustomizationId,
-        by: StartedBy,
+        reason: StartReason,
         out: &mut Effects,
     ) {
-        if let Some(known) = self.customizing.get_mut(session) {
-            known.servers.insert(server.clone());
+        if let Some(known) = self.customizations.get_mut(session) {
+            known.started_servers.insert(server.clone());
         }
-        out.push(Effect::Tools(Box::new(ToolErrand::Start {
+        out.push(Effect::Mcp(Box::new(McpCommand::Start {
             session: session.clone(),
             server,
-            by,
+            reason,
         })));
     }
 
     /// A person does not want a server to run.
-    pub(crate) fn server_unwanted(
+    pub(crate) fn stop_by_user(
         &mut self,
         session: &Uri,
         server: &CustomizationId,
         out: &mut Effects,
     ) {
-        if let Some(known) = self.customizing.get_mut(session) {
-            known.halted.insert(server.clone());
+        if let Some(known) = self.customizations.get_mut(session) {
+            known.stopped_by_user.insert(server.clone());
             self.stop_server(session, server.clone(), out);
-            self.prompt_unblocked(session, out);
+            self.send_unblocked_prompts(session, out);
         }
     }
 
     fn stop_server(&self, session: &Uri, server: CustomizationId, out: &mut Effects) {
-        out.push(Effect::Tools(Box::new(ToolErrand::Stop {
+        out.push(Effect::Mcp(Box::new(McpCommand::Stop {
             session: session.clone(),
             server,
         })));
@@ -232,25 +239,25 @@ impl Host {
 
     /// A server that was to start has stopped: it may not run as things are,
     /// and nothing is gained by trying again and again.
-    fn bar(&mut self, session: &Uri, id: &CustomizationId) {
+    fn block_server(&mut self, session: &Uri, id: &CustomizationId) {
         let state = self.session(session);
-        let found = state.and_then(|state| server(state, id));
+        let found = state.and_then(|state| find_server(state, id));
         let starting =
             found.is_some_and(|found| matches!(found.server.state, McpServerState::Starting(_)));
-        if starting && let Some(known) = self.customizing.get_mut(session) {
-            known.barred.insert(id.clone());
+        if starting && let Some(known) = self.customizations.get_mut(session) {
+            known.blocked_as_untrusted.insert(id.clone());
         }
     }
 
     /// Stops servers that are off now, or gone (CUS-16).
-    pub(crate) fn stop_unwanted_servers(&mut self, session: &Uri, out: &mut Effects) {
-        let (Some(state), Some(known)) = (self.session(session), self.customizing.get(session))
+    pub(crate) fn stop_disabled_servers(&mut self, session: &Uri, out: &mut Effects) {
+        let (Some(state), Some(known)) = (self.session(session), self.customizations.get(session))
         else {
             return;
         };
         let mut unwanted = Vec::new();
-        for id in &known.servers {
-            let found = server(state, id);
+        for id in &known.started_servers {
+            let found = find_server(state, id);
             let gone = found.is_none();
             let off = found.is_some_and(|found| !found.is_on && !is_stopped(found.server));
             if gone || off {
@@ -259,54 +266,54 @@ impl Host {
         }
         for (server, gone) in unwanted {
             self.stop_server(session, server.clone(), out);
-            if let Some(known) = self.customizing.get_mut(session) {
+            if let Some(known) = self.customizations.get_mut(session) {
                 known.failures.remove(&server);
                 if gone {
-                    known.servers.remove(&server);
-                    known.halted.remove(&server);
-                    known.barred.remove(&server);
-                    known.complaints.remove(&server);
+                    known.started_servers.remove(&server);
+                    known.stopped_by_user.remove(&server);
+                    known.blocked_as_untrusted.remove(&server);
+                    known.problems.remove(&server);
                 }
             }
             if !gone {
-                self.server_is(session, &server, McpServerState::Stopped, out);
+                self.set_server_state(session, &server, McpServerState::Stopped, out);
             }
         }
     }
 
     /// What ran when the host stopped does not run any more.
-    pub(crate) fn stop_old_servers(&mut self, session: &Uri, out: &mut Effects) {
+    pub(crate) fn reset_server_states(&mut self, session: &Uri, out: &mut Effects) {
         let Some(state) = self.session(session) else {
             return;
         };
-        let old = servers(state).filter(|found| !is_stopped(found.server));
+        let old = mcp_servers(state).filter(|found| !is_stopped(found.server));
         let old: Vec<_> = old.map(|found| found.server.base.id.clone()).collect();
         for server in old {
-            self.server_is(session, &server, McpServerState::Stopped, out);
+            self.set_server_state(session, &server, McpServerState::Stopped, out);
         }
     }
 
     /// Nobody needs the servers of a session any more.
     pub(crate) fn end_servers(&mut self, session: &Uri, out: &mut Effects) {
-        self.stop_old_servers(session, out);
+        self.reset_server_states(session, out);
         let session = session.clone();
-        out.push(Effect::Tools(Box::new(ToolErrand::End { session })));
+        out.push(Effect::Mcp(Box::new(McpCommand::EndSession { session })));
     }
 
     /// Whether turns of a session wait for a server (MCP-3).
-    pub(crate) fn is_blocked(&self, session: &Uri) -> bool {
+    pub(crate) fn waits_for_servers(&self, session: &Uri) -> bool {
         let blocks = |state: &McpServerState| match state {
             McpServerState::Starting(starting) => starting.blocking == Some(true),
             _ => false,
         };
         let state = self.session(session);
-        let mut servers = state.into_iter().flat_map(servers);
+        let mut servers = state.into_iter().flat_map(mcp_servers);
         servers.any(|found| blocks(&found.server.state))
     }
 
     /// Shows the state that a server is in, with its channel while it is ready
     /// (MCP-2, MCP-17).
-    fn server_is(
+    fn set_server_state(
         &mut self,
         session: &Uri,
         id: &CustomizationId,
@@ -317,17 +324,17 @@ impl Host {
         let changed = SessionAction::McpServerStateChanged(Box::new(McpServerStateChanged {
             id: id.clone(),
             state,
-            channel: ready.then(|| channel_of(session, id)),
+            channel: ready.then(|| server_channel(session, id)),
         }));
         self.originate(session, changed, out);
         if !ready {
-            self.server_complaint(session, id, None, out);
+            self.set_server_problem(session, id, None, out);
         }
-        self.prompt_unblocked(session, out);
+        self.send_unblocked_prompts(session, out);
     }
 
     /// Shows what the apps of a server may do, where it stands.
-    fn show_apps(
+    fn publish_server_apps(
         &mut self,
         session: &Uri,
         id: &CustomizationId,
@@ -337,36 +344,39 @@ impl Host {
         let Some(state) = self.session(session) else {
             return;
         };
-        let Some(mut shown) = all_of(state).find(|one| holds(one, id)).cloned() else {
+        let Some(mut shown) = all_customizations(state)
+            .find(|one| contains_server(one, id))
+            .cloned()
+        else {
             return;
         };
         if let Some(server) = shown.server_mut(id) {
             server.mcp_app = Some(apps);
         }
-        self.publish(session, shown, out);
+        self.publish_customization(session, shown, out);
     }
 
     /// The tools of servers are others now.
-    fn learn_tools(&mut self, session: &Uri, mut tools: Vec<ServerTool>, out: &mut Effects) {
-        tools.truncate(TOOLS);
+    fn set_mcp_tools(&mut self, session: &Uri, mut tools: Vec<McpTool>, out: &mut Effects) {
+        tools.truncate(MAX_MCP_TOOLS);
         clean_server_tools(&mut tools);
-        let Some(known) = self.customizing.get_mut(session) else {
+        let Some(known) = self.customizations.get_mut(session) else {
             return;
         };
-        let before = std::mem::replace(&mut known.server_tools, tools.clone());
-        self.show_tools(session, &before, &tools, out);
-        if self.opened.contains(session) {
-            self.command(session, AgentCommand::ServerTools { tools }, out);
+        let before = std::mem::replace(&mut known.mcp_tools, tools.clone());
+        self.publish_tools(session, &before, &tools, out);
+        if self.open_agents.contains(session) {
+            self.send_agent_command(session, AgentCommand::SetMcpTools { tools }, out);
         }
     }
 
     /// Shows the tools of servers beside those that the agent has itself
     /// (SES-16).
-    fn show_tools(
+    fn publish_tools(
         &mut self,
         session: &Uri,
-        before: &[ServerTool],
-        now: &[ServerTool],
+        before: &[McpTool],
+        now: &[McpTool],
         out: &mut Effects,
     ) {
         let Some(state) = self.session(session) else {
@@ -387,11 +397,11 @@ impl Host {
     }
 
     /// Tells what tools the clients of a session carry out.
-    pub(crate) fn offer_to_gateway(&self, session: &Uri, out: &mut Effects) {
-        if self.customizing.contains_key(session)
+    pub(crate) fn sync_gateway_tools(&self, session: &Uri, out: &mut Effects) {
+        if self.customizations.contains_key(session)
             && let Some(state) = self.session(session)
         {
-            out.push(Effect::Tools(Box::new(ToolErrand::ClientTools {
+            out.push(Effect::Mcp(Box::new(McpCommand::SetClientTools {
                 session: session.clone(),
                 tools: client_tools(state),
             })));
@@ -400,7 +410,7 @@ impl Host {
 }
 
 /// The channel of a server: one for each, and the same whenever it is ready.
-pub(crate) fn channel_of(session: &Uri, server: &CustomizationId) -> Uri {
+pub(crate) fn server_channel(session: &Uri, server: &CustomizationId) -> Uri {
     let hash = crate::contents::short_hash(format!("{session}\n{server}").as_bytes());
     Uri::from(format!("mcp://agenthost/{hash}"))
 }

@@ -17,17 +17,18 @@ use agenthost_protocol::uri::{RootChannel, Uri};
 use percent_encoding::percent_decode_str;
 
 use crate::agent::AgentCommand;
-use crate::changes::Mark;
-use crate::effect::{Answer, Effect, Effects, Write};
+use crate::changes::CheckpointId;
+use crate::effect::{Effect, Effects, ResponseBody, StoreWrite};
 use crate::env::Env;
-use crate::forks::Fork;
+use crate::forks::SessionFork;
 use crate::host::Host;
 use crate::input::ConnectionId;
-use crate::refusal::Failure;
+use crate::list_changes::RemovedSession;
+use crate::refusal::RequestFailure;
 use crate::{annotations, chats, policy, provisional, summary, uris};
 
 /// Most sessions in one answer.
-const PAGE: usize = 200;
+const SESSION_PAGE_SIZE: usize = 200;
 
 impl Host {
     /// Answers before the agent is up: the session is there at once, and
@@ -39,31 +40,36 @@ impl Host {
         id: &RequestId,
         mut params: CreateSessionParams,
         out: &mut Effects,
-    ) -> Result<(), Failure> {
-        let quirks = self.quirks(connection);
-        let fork = self.fork(&mut params)?;
+    ) -> Result<(), RequestFailure> {
+        let quirks = self.connection_quirks(connection);
+        let fork = self.resolve_fork(&mut params)?;
         let session = params.channel;
         uris::check_session(&session)?;
         if self.channels.contains_key(&session) {
-            return Err(Failure::SessionExists(session));
+            return Err(RequestFailure::SessionExists(session));
         }
-        let taken = [uris::default_chat(&session), uris::annotations(&session)];
+        let taken = [
+            uris::default_chat_uri(&session),
+            uris::annotations_uri(&session),
+        ];
         if taken.iter().any(|uri| self.channels.contains_key(uri)) {
-            return Err(Failure::SessionExists(session));
+            return Err(RequestFailure::SessionExists(session));
         }
         let listed = self.listed_sessions().count();
         if listed >= self.config.max_sessions {
-            return Err(Failure::TooManySessions(listed));
+            return Err(RequestFailure::TooManySessions(listed));
         }
-        let agent = self.agent_named(params.provider.as_ref())?;
-        if self.is_second_name(&session, &agent.provider) {
-            return Err(Failure::SessionExists(session));
+        let agent = self.find_agent(params.provider.as_ref())?;
+        if self.is_alias_taken(&session, &agent.provider) {
+            return Err(RequestFailure::SessionExists(session));
         }
         if let (Some(active), Some(client)) =
             (&params.active_client, self.clients.client_of(connection))
         {
             let judged = policy::session::check_active_client(client, active);
-            judged.map_err(|refusal| Failure::InvalidParams(format!("activeClient: {refusal}")))?;
+            judged.map_err(|refusal| {
+                RequestFailure::InvalidParams(format!("activeClient: {refusal}"))
+            })?;
         }
         let mut directories = params.working_directories.unwrap_or_default();
         let several = agent
@@ -77,17 +83,17 @@ impl Host {
         let provider = agent.provider.clone();
         let (schema, values) =
             self.initial_config(&provider, directories.first(), params.config, quirks)?;
-        let mut state = new_session(env, &session, provider, directories);
-        let mut chat = chats::new_summary(env, uris::default_chat(&session));
+        let mut state = new_session_state(env, &session, provider, directories);
+        let mut chat = chats::new_chat_summary(env, uris::default_chat_uri(&session));
         if let Some(fork) = &fork {
-            fork.mark(&mut chat);
+            fork.set_origin(&mut chat);
         }
         state.chats = [chat.clone()].into_iter().collect();
-        let mut listed = new_summary(env, &session, &state);
+        let mut listed = new_session_summary(env, &session, &state);
         let maker = self.clients.client_of(connection).cloned();
         let maker = maker.filter(|_| quirks.provisional_sessions && fork.is_none());
         if let Some(maker) = &maker {
-            provisional::mark(&mut listed, maker);
+            provisional::set_maker(&mut listed, maker);
         }
         let state = SessionState {
             active_clients: params.active_client.into_iter().collect(),
@@ -96,38 +102,38 @@ impl Host {
                 .then_some(SessionConfigState { schema, values }),
             ..state
         };
-        self.create(&session, Some(&session), state.into(), out);
+        self.create_channel(&session, Some(&session), state.into(), out);
         let source = fork.as_ref().map(|fork| fork.session.clone());
         let resource = chat.resource.clone();
         let chat = ChatState {
-            turns: fork.map(Fork::into_turns).unwrap_or_default(),
-            ..chats::new_chat(chat)
+            turns: fork.map(SessionFork::into_turns).unwrap_or_default(),
+            ..chats::new_chat_state(chat)
         };
-        self.create(&resource, Some(&session), chat.into(), out);
+        self.create_channel(&resource, Some(&session), chat.into(), out);
         self.create_annotations(&session, out);
         let listed = Arc::new(listed);
         self.sessions.insert(session.clone(), Arc::clone(&listed));
-        out.write(Write::Session(Arc::clone(&listed)));
-        out.answer(connection, id, Answer::Null);
+        out.write(StoreWrite::Session(Arc::clone(&listed)));
+        out.respond(connection, id, ResponseBody::Null);
         match &maker {
-            Some(maker) => self.limit_provisional(maker, out),
-            None => self.announce(&listed, out),
+            Some(maker) => self.evict_provisional(maker, out),
+            None => self.announce_session(&listed, out),
         }
         if let Some(client) = self.clients.client_of(connection).cloned() {
-            self.asks(&session, &client, out);
+            self.record_principal(&session, &client, out);
         }
         let Some(from) = source else {
             if maker.is_none() {
-                self.settle_in(&session, out);
+                self.open_or_isolate(&session, out);
             }
             return Ok(());
         };
         // What was said before has to stay readable (RES-15), and known.
         let to = session.clone();
         out.push(Effect::ShareContent { from, to });
-        self.mark(&session, Mark::Start, out);
+        self.take_checkpoint(&session, CheckpointId::SessionStart, out);
         self.open_agent(&session, out);
-        self.introduce(&[resource], out);
+        self.open_moved_chats(&[resource], out);
         Ok(())
     }
 
@@ -136,35 +142,35 @@ impl Host {
         &mut self,
         session: &Uri,
         out: &mut Effects,
-    ) -> Result<(), Failure> {
-        match self.dispose_listed(session, out) {
+    ) -> Result<(), RequestFailure> {
+        match self.remove_session(session, out) {
             true => Ok(()),
-            false => Err(Failure::UnknownSession(session.clone())),
+            false => Err(RequestFailure::UnknownSession(session.clone())),
         }
     }
 
     /// Ends a session with all that belongs to it, chats first so that their
     /// subscribers can let go (SES-17, SES-18). Says whether there was one.
-    pub(crate) fn dispose_listed(&mut self, session: &Uri, out: &mut Effects) -> bool {
+    pub(crate) fn remove_session(&mut self, session: &Uri, out: &mut Effects) -> bool {
         let Some(gone) = self.sessions.remove(session) else {
             return false;
         };
         self.slash_commands.remove(session);
-        self.unfollow(session, out);
-        self.given_titles.remove(session);
-        self.forget_askers(session, out);
-        self.end_terminals_of(session, out);
-        if self.opened.remove(session) {
+        self.untrack_customizations(session, out);
+        self.derived_titles.remove(session);
+        self.drop_principals(session, out);
+        self.close_session_terminals(session, out);
+        if self.open_agents.remove(session) {
             out.push(Effect::Agent {
                 session: session.clone(),
                 provider: gone.metadata.provider.clone(),
                 command: Box::new(AgentCommand::Close),
             });
         }
-        self.end_changesets(session, out);
-        self.forget_files(session, out);
+        self.remove_changesets(session, out);
+        self.forget_checkpoints(session, out);
         for chat in gone.chats.iter().flatten() {
-            self.end_changesets(&chat.resource, out);
+            self.remove_changesets(&chat.resource, out);
             let removed = SessionAction::ChatRemoved(ChatRemoved {
                 chat: chat.resource.clone(),
             });
@@ -176,25 +182,31 @@ impl Host {
             .map(|(uri, _)| uri.clone())
             .collect();
         for channel in owned {
-            self.remove(&channel, out);
+            self.remove_channel(&channel, out);
         }
-        out.write(Write::SessionRemoved(session.clone()));
-        out.push(Effect::ForgetContent {
+        out.write(StoreWrite::SessionRemoved(session.clone()));
+        out.push(Effect::DeleteContent {
             session: session.clone(),
         });
         if provisional::maker(&gone).is_none() {
-            self.list_changes.record_removal(session, self.seq);
+            let removed = RemovedSession {
+                session: session.clone(),
+                provider: gone.metadata.provider.clone(),
+                seq: self.seq,
+            };
+            out.write(StoreWrite::SessionUnlisted(removed.clone()));
+            self.list_changes.record_removal(removed);
             let removed = SessionRemovedParams {
                 channel: RootChannel,
                 session: session.clone(),
             };
-            self.notify_root(HostNotification::SessionRemoved(removed), out);
-            self.count_sessions(out);
+            self.notify_root_subscribers(HostNotification::SessionRemoved(removed), out);
+            self.sync_session_count(out);
         }
         true
     }
 
-    pub(crate) fn count_sessions(&mut self, out: &mut Effects) {
+    pub(crate) fn sync_session_count(&mut self, out: &mut Effects) {
         let active_sessions = self.listed_sessions().count() as u64;
         let changed = ActiveSessionsChanged { active_sessions };
         self.originate(
@@ -211,28 +223,33 @@ impl Host {
         &self,
         connection: ConnectionId,
         params: &ListSessionsParams,
-    ) -> Result<Answer, Failure> {
-        let mut sorted: Vec<_> = self.listed_sessions().map(|s| (key(s), s)).collect();
+    ) -> Result<ResponseBody, RequestFailure> {
+        let mut sorted: Vec<_> = self.listed_sessions().map(|s| (list_key(s), s)).collect();
         sorted.sort_by(|(a, _), (b, _)| a.cmp(b));
         let start = match &params.cursor {
             None => 0,
             Some(cursor) => {
-                let after = read_cursor(cursor)
-                    .ok_or_else(|| Failure::InvalidParams("cursor: unknown".to_owned()))?;
+                let after = parse_cursor(cursor)
+                    .ok_or_else(|| RequestFailure::InvalidParams("cursor: unknown".to_owned()))?;
                 sorted.partition_point(|(key, _)| *key <= after)
             }
         };
         let limit = params.limit.and_then(|limit| usize::try_from(limit).ok());
         let peer = self.clients.connections.get(&connection);
         let unpaged = peer.is_some_and(|peer| !peer.release.capabilities().pages);
-        let limit = match unpaged || self.quirks(connection).reads_first_page {
+        let limit = match unpaged || self.connection_quirks(connection).reads_first_page {
             true => sorted.len(),
-            false => limit.unwrap_or(PAGE).clamp(1, PAGE),
+            false => limit
+                .unwrap_or(SESSION_PAGE_SIZE)
+                .clamp(1, SESSION_PAGE_SIZE),
         };
         let page: Vec<_> = sorted.iter().skip(start).take(limit).collect();
         let more = sorted.len() > start + limit;
-        Ok(Answer::ListSessions(ListSessionsResult {
-            next_cursor: page.last().filter(|_| more).map(|(key, _)| cursor(key)),
+        Ok(ResponseBody::ListSessions(ListSessionsResult {
+            next_cursor: page
+                .last()
+                .filter(|_| more)
+                .map(|(key, _)| format_cursor(key)),
             items: page
                 .iter()
                 .map(|(_, summary)| (***summary).clone())
@@ -243,18 +260,18 @@ impl Host {
 
 /// Where a session stands in the list: the latest change first, then by
 /// address.
-type Key = (std::cmp::Reverse<i64>, Uri);
+type SessionListKey = (std::cmp::Reverse<i64>, Uri);
 
-fn key(summary: &SessionSummary) -> Key {
+fn list_key(summary: &SessionSummary) -> SessionListKey {
     let modified = summary.modified_at.to_millis().unwrap_or(Millis(0));
     (std::cmp::Reverse(modified.0), summary.resource.clone())
 }
 
-fn cursor((modified, session): &Key) -> String {
+fn format_cursor((modified, session): &SessionListKey) -> String {
     format!("{}:{session}", modified.0)
 }
 
-fn read_cursor(cursor: &str) -> Option<Key> {
+fn parse_cursor(cursor: &str) -> Option<SessionListKey> {
     let (modified, session) = cursor.split_once(':')?;
     Some((
         std::cmp::Reverse(modified.parse().ok()?),
@@ -262,13 +279,13 @@ fn read_cursor(cursor: &str) -> Option<Key> {
     ))
 }
 
-pub(crate) fn new_session(
+pub(crate) fn new_session_state(
     env: &Env,
     session: &Uri,
     provider: agenthost_protocol::ids::ProviderId,
     directories: Vec<Uri>,
 ) -> SessionState {
-    let chat = chats::new_summary(env, uris::default_chat(session));
+    let chat = chats::new_chat_summary(env, uris::default_chat_uri(session));
     SessionState {
         metadata: SessionMetadata {
             provider,
@@ -276,9 +293,9 @@ pub(crate) fn new_session(
             status: SessionStatus::IDLE,
             activity: None,
             origin: None,
-            project: directories.first().map(project),
+            project: directories.first().map(project_info),
             working_directories: (!directories.is_empty()).then_some(directories),
-            annotations: Some(annotations::none(session)),
+            annotations: Some(annotations::empty_summary(session)),
         },
         lifecycle: SessionLifecycle::Creating,
         creation_error: None,
@@ -295,7 +312,7 @@ pub(crate) fn new_session(
 }
 
 /// The project of a session: its first directory, under its own name (SES-25).
-fn project(directory: &Uri) -> ProjectInfo {
+fn project_info(directory: &Uri) -> ProjectInfo {
     let path = directory.as_str().trim_end_matches('/');
     let name = path.rsplit('/').next().unwrap_or(path);
     let name = percent_decode_str(name).decode_utf8_lossy().into_owned();
@@ -305,7 +322,11 @@ fn project(directory: &Uri) -> ProjectInfo {
     }
 }
 
-pub(crate) fn new_summary(env: &Env, session: &Uri, state: &SessionState) -> SessionSummary {
+pub(crate) fn new_session_summary(
+    env: &Env,
+    session: &Uri,
+    state: &SessionState,
+) -> SessionSummary {
     let blank = SessionSummary {
         metadata: state.metadata.clone(),
         resource: session.clone(),
@@ -316,5 +337,5 @@ pub(crate) fn new_summary(env: &Env, session: &Uri, state: &SessionState) -> Ses
         chats: None,
         default_chat: None,
     };
-    summary::session(state, &blank)
+    summary::summarize_session(state, &blank)
 }

@@ -14,38 +14,38 @@ use agenthost_protocol::uri::{RootChannel, Uri};
 use agenthost_protocol::wire::{Json, Object};
 
 use crate::configuration::check_value;
-use crate::customizations::DECISIONS;
+use crate::customizations::ENABLEMENT_SETTING;
 use crate::effect::Effects;
-use crate::files::{Access, Root};
+use crate::files::{FileAccess, GrantedRoot};
 use crate::host::Host;
 use crate::uris;
 
 /// The agent of sessions that name none.
-const DEFAULT_AGENT: &str = "defaultAgent";
+const DEFAULT_AGENT_SETTING: &str = "defaultAgent";
 
 /// How many seconds a client may be silent about a tool that it runs.
-const TOOL_TIMEOUT: &str = "clientToolTimeout";
+const TOOL_TIMEOUT_SETTING: &str = "clientToolTimeout";
 
 /// Folders that clients may look into.
-const READABLE: &str = "readableFolders";
+const READABLE_FOLDERS_SETTING: &str = "readableFolders";
 
 /// Folders that clients may change.
-const WRITABLE: &str = "writableFolders";
+const WRITABLE_FOLDERS_SETTING: &str = "writableFolders";
 
 /// What clients ask for and nobody has granted yet; shown only.
-pub(crate) const REQUESTED: &str = "requestedFolders";
+pub(crate) const REQUESTED_FOLDERS_SETTING: &str = "requestedFolders";
 
 /// Code of packages that a person allowed to run.
-const TRUSTED: &str = "trustedCode";
+const TRUSTED_CODE_SETTING: &str = "trustedCode";
 
 /// Most of that.
-const TRUSTED_MOST: u64 = 1_000;
+const MAX_TRUSTED_CODE: u64 = 1_000;
 
 /// Long enough for a person who is asked by the client.
-const DEFAULT_TOOL_TIMEOUT: u64 = 1_800;
+const DEFAULT_TOOL_TIMEOUT_SECS: u64 = 1_800;
 
 /// Most folders of each kind.
-const FOLDERS: u64 = 100;
+const MAX_SETTING_FOLDERS: u64 = 100;
 
 impl Host {
     /// What somebody chose, or what is true without that.
@@ -56,31 +56,36 @@ impl Host {
     }
 
     /// The agent of sessions that name none, if somebody chose one.
-    pub(crate) fn chosen_agent(&self) -> Option<ProviderId> {
-        Some(ProviderId::from(self.setting(DEFAULT_AGENT)?.as_str()?))
+    pub(crate) fn default_agent(&self) -> Option<ProviderId> {
+        Some(ProviderId::from(
+            self.setting(DEFAULT_AGENT_SETTING)?.as_str()?,
+        ))
     }
 
     /// How long a client may be silent about a tool that it runs (CLT-5).
-    pub(crate) fn tool_patience(&self) -> Option<Millis> {
-        let seconds = self.setting(TOOL_TIMEOUT)?.as_u64()?;
+    pub(crate) fn client_tool_timeout(&self) -> Option<Millis> {
+        let seconds = self.setting(TOOL_TIMEOUT_SETTING)?.as_u64()?;
         let seconds = i64::try_from(seconds).ok().filter(|seconds| *seconds > 0)?;
         Some(Millis(seconds.saturating_mul(1_000)))
     }
 
     /// Code of packages that a person allowed to run.
     pub(crate) fn trusted_code(&self) -> BTreeSet<String> {
-        let keys = self.setting(TRUSTED).and_then(Json::as_array);
+        let keys = self.setting(TRUSTED_CODE_SETTING).and_then(Json::as_array);
         let keys = keys.into_iter().flatten().filter_map(Json::as_str);
         keys.map(str::to_owned).collect()
     }
 
     /// Folders that a person added to what clients may use.
-    pub(crate) fn granted_folders(&self) -> Vec<Root> {
+    pub(crate) fn granted_folders(&self) -> Vec<GrantedRoot> {
         let mut roots = Vec::new();
-        for (key, access) in [(READABLE, Access::Read), (WRITABLE, Access::Write)] {
+        for (key, access) in [
+            (READABLE_FOLDERS_SETTING, FileAccess::Read),
+            (WRITABLE_FOLDERS_SETTING, FileAccess::Write),
+        ] {
             let folders = self.setting(key).and_then(Json::as_array);
             let folders = folders.into_iter().flatten().filter_map(Json::as_str);
-            roots.extend(folders.map(|uri| Root {
+            roots.extend(folders.map(|uri| GrantedRoot {
                 uri: Uri::from(uri),
                 access,
             }));
@@ -96,7 +101,7 @@ impl Host {
         let Some(root) = self.root() else {
             return;
         };
-        let schema = schema(&self.config.agents);
+        let schema = settings_schema(&self.config.agents);
         let before = root.config.as_ref();
         let values = before
             .map(|config| config.values.clone())
@@ -104,7 +109,7 @@ impl Host {
         let fitting: Object = values
             .clone()
             .into_iter()
-            .filter(|(key, value)| check(&schema, key, value).is_ok())
+            .filter(|(key, value)| check_setting(&schema, key, value).is_ok())
             .collect();
         if before.is_none_or(|config| config.schema != schema) {
             let mut root = root.clone();
@@ -113,8 +118,8 @@ impl Host {
                 values: values.clone(),
             });
             // Nobody can have subscribed before the start.
-            self.remove(&channel, out);
-            self.create(&channel, None, root.into(), out);
+            self.remove_channel(&channel, out);
+            self.create_channel(&channel, None, root.into(), out);
         }
         if fitting != values {
             let changed = RootAction::ConfigChanged(RootConfigChanged {
@@ -127,15 +132,15 @@ impl Host {
 }
 
 /// Whether a value is one that the host can work with; if not, why.
-pub(crate) fn check(schema: &ConfigSchema, key: &str, value: &Json) -> Result<(), String> {
+pub(crate) fn check_setting(schema: &ConfigSchema, key: &str, value: &Json) -> Result<(), String> {
     let Some(property) = schema.properties.get(key) else {
         return Err("there is no such setting".to_owned());
     };
     check_value(property, value)?;
-    if key == TOOL_TIMEOUT && value.as_u64().is_none() {
+    if key == TOOL_TIMEOUT_SETTING && value.as_u64().is_none() {
         return Err("expected a whole number of seconds".to_owned());
     }
-    if key == READABLE || key == WRITABLE {
+    if key == READABLE_FOLDERS_SETTING || key == WRITABLE_FOLDERS_SETTING {
         let folders = value.as_array().into_iter().flatten();
         for folder in folders.filter_map(Json::as_str) {
             let checked = uris::check_directory(&Uri::from(folder));
@@ -146,7 +151,7 @@ pub(crate) fn check(schema: &ConfigSchema, key: &str, value: &Json) -> Result<()
 }
 
 /// All settings there are.
-pub(crate) fn schema(agents: &[AgentInfo]) -> ConfigSchema {
+pub(crate) fn settings_schema(agents: &[AgentInfo]) -> ConfigSchema {
     let names = agents.iter().map(|agent| agent.provider.as_str());
     let labels = agents.iter().map(|agent| agent.display_name.clone());
     let agent = ConfigPropertySchema {
@@ -156,13 +161,13 @@ pub(crate) fn schema(agents: &[AgentInfo]) -> ConfigSchema {
         enum_labels: Some(labels.collect()),
         ..ConfigPropertySchema::new("string", "Default agent")
     };
-    let patience = ConfigPropertySchema {
+    let tool_timeout = ConfigPropertySchema {
         description: Some(
             "Seconds until a tool call of which its client says nothing counts as failed. \
              0: never."
                 .to_owned(),
         ),
-        default: Some(Json::from(DEFAULT_TOOL_TIMEOUT)),
+        default: Some(Json::from(DEFAULT_TOOL_TIMEOUT_SECS)),
         ..ConfigPropertySchema::new("number", "Patience with tools of clients")
     };
     let folders = |title: &str, what: &str| ConfigPropertySchema {
@@ -170,7 +175,7 @@ pub(crate) fn schema(agents: &[AgentInfo]) -> ConfigSchema {
             "Folders that clients may {what}, besides those of sessions (file:///…)."
         )),
         items: Some(Box::new(ConfigPropertySchema::new("string", "Folder"))),
-        max_items: Some(FOLDERS),
+        max_items: Some(MAX_SETTING_FOLDERS),
         ..ConfigPropertySchema::new("array", title)
     };
     let requested = ConfigPropertySchema {
@@ -188,7 +193,7 @@ pub(crate) fn schema(agents: &[AgentInfo]) -> ConfigSchema {
                 .to_owned(),
         ),
         items: Some(Box::new(ConfigPropertySchema::new("string", "Code"))),
-        max_items: Some(TRUSTED_MOST),
+        max_items: Some(MAX_TRUSTED_CODE),
         ..ConfigPropertySchema::new("array", "Trusted code")
     };
     let decisions = ConfigPropertySchema {
@@ -203,15 +208,18 @@ pub(crate) fn schema(agents: &[AgentInfo]) -> ConfigSchema {
         r#type: "object".to_owned(),
         properties: [
             (
-                READABLE.to_owned(),
+                READABLE_FOLDERS_SETTING.to_owned(),
                 folders("Readable folders", "look into"),
             ),
-            (WRITABLE.to_owned(), folders("Writable folders", "change")),
-            (REQUESTED.to_owned(), requested),
-            (DECISIONS.to_owned(), decisions),
-            (TRUSTED.to_owned(), trusted),
-            (DEFAULT_AGENT.to_owned(), agent),
-            (TOOL_TIMEOUT.to_owned(), patience),
+            (
+                WRITABLE_FOLDERS_SETTING.to_owned(),
+                folders("Writable folders", "change"),
+            ),
+            (REQUESTED_FOLDERS_SETTING.to_owned(), requested),
+            (ENABLEMENT_SETTING.to_owned(), decisions),
+            (TRUSTED_CODE_SETTING.to_owned(), trusted),
+            (DEFAULT_AGENT_SETTING.to_owned(), agent),
+            (TOOL_TIMEOUT_SETTING.to_owned(), tool_timeout),
         ]
         .into_iter()
         .collect(),

@@ -17,17 +17,17 @@ use agenthost_protocol::session::{
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::{Json, Object};
 
-use crate::customizations::servers;
-use crate::effect::{Answer, Effect, Effects};
+use crate::customizations::mcp_servers;
+use crate::effect::{Effect, Effects, ResponseBody};
 use crate::host::Host;
 use crate::input::ConnectionId;
-use crate::refusal::Failure;
-use crate::servers::channel_of;
-use crate::tool_servers::{Forwarded, ToolErrand};
+use crate::refusal::RequestFailure;
+use crate::servers::server_channel;
+use crate::tool_servers::{McpCommand, McpForward};
 
 /// What a client says to a server, in the words of MCP.
 #[derive(Clone)]
-pub struct ServerMessage {
+pub struct McpClientMessage {
     /// The channel of the server.
     pub channel: Uri,
     /// What.
@@ -37,9 +37,9 @@ pub struct ServerMessage {
 }
 
 /// Shows nothing of what is said.
-impl std::fmt::Debug for ServerMessage {
+impl std::fmt::Debug for McpClientMessage {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ServerMessage")
+        f.debug_struct("McpClientMessage")
             .field("channel", &self.channel)
             .field("method", &self.method)
             .finish_non_exhaustive()
@@ -55,38 +55,38 @@ pub fn is_server_channel(channel: &str) -> bool {
 impl Host {
     /// Passes on what a client says to a server. What it may say, the server's
     /// keeper knows.
-    pub(crate) fn message_server(
+    pub(crate) fn forward_to_server(
         &mut self,
         connection: ConnectionId,
         id: Option<RequestId>,
-        message: ServerMessage,
+        message: McpClientMessage,
         out: &mut Effects,
     ) {
-        let passed = self.forward(connection, id.as_ref(), message, out);
+        let passed = self.try_forward(connection, id.as_ref(), message, out);
         if let (Some(id), Err(error)) = (id, passed) {
-            out.fail(connection, &id, error);
+            out.respond_error(connection, &id, error);
         }
     }
 
-    fn forward(
+    fn try_forward(
         &mut self,
         connection: ConnectionId,
         id: Option<&RequestId>,
-        message: ServerMessage,
+        message: McpClientMessage,
         out: &mut Effects,
     ) -> Result<(), RpcError> {
         if self.clients.client_of(connection).is_none() {
-            return Err(Failure::NotInitialized.into());
+            return Err(RequestFailure::NotInitialized.into());
         }
-        if !self.shows_apps(connection) {
+        if !self.supports_apps(connection) {
             let reason = "`capabilities.mcpApps` was not declared";
             return Err(RpcError::new(ErrorCode::MethodNotFound, reason));
         }
-        let unknown = || Failure::UnknownChannel(message.channel.clone());
-        let (session, server) = self.server_at(&message.channel).ok_or_else(unknown)?;
-        let ServerMessage { method, params, .. } = message;
+        let unknown = || RequestFailure::UnknownChannel(message.channel.clone());
+        let (session, server) = self.find_server_at(&message.channel).ok_or_else(unknown)?;
+        let McpClientMessage { method, params, .. } = message;
         let errand = match id {
-            Some(id) => ToolErrand::Forward(Box::new(Forwarded {
+            Some(id) => McpCommand::ForwardRequest(Box::new(McpForward {
                 connection,
                 id: id.clone(),
                 session,
@@ -94,28 +94,28 @@ impl Host {
                 method,
                 params,
             })),
-            None => ToolErrand::Tell {
+            None => McpCommand::ForwardNotification {
                 session,
                 server,
                 method,
                 params,
             },
         };
-        out.push(Effect::Tools(Box::new(errand)));
+        out.push(Effect::Mcp(Box::new(errand)));
         Ok(())
     }
 
     /// The server that has a channel; it has one while it is ready.
-    pub(crate) fn server_at(&self, channel: &Uri) -> Option<(Uri, CustomizationId)> {
-        self.customizing.keys().find_map(|session| {
-            let mut servers = servers(self.session(session)?);
+    pub(crate) fn find_server_at(&self, channel: &Uri) -> Option<(Uri, CustomizationId)> {
+        self.customizations.keys().find_map(|session| {
+            let mut servers = mcp_servers(self.session(session)?);
             let found = servers.find(|found| found.server.channel.as_ref() == Some(channel))?;
             Some((session.clone(), found.server.base.id.clone()))
         })
     }
 
     /// A server answered a client, which may be gone.
-    pub(crate) fn server_answered(
+    pub(crate) fn handle_forward_answered(
         &self,
         connection: ConnectionId,
         id: &RequestId,
@@ -124,15 +124,17 @@ impl Host {
     ) {
         if self.clients.connections.contains_key(&connection) {
             match answer {
-                Ok(answer) => out.answer(connection, id, Answer::OfServer(Box::new(answer))),
-                Err(error) => out.fail(connection, id, error),
+                Ok(answer) => {
+                    out.respond(connection, id, ResponseBody::McpResult(Box::new(answer)))
+                }
+                Err(error) => out.respond_error(connection, id, error),
             }
         }
     }
 
     /// A server has something to say to those who see it and can make sense of
     /// it (MCP-21).
-    pub(crate) fn server_said(
+    pub(crate) fn publish_server_notification(
         &self,
         session: &Uri,
         server: &CustomizationId,
@@ -145,15 +147,15 @@ impl Host {
             .get(session)
             .map(|channel| &channel.subscribers);
         let to = subscribers.into_iter().flat_map(|all| all.keys().copied());
-        let to: Vec<_> = to.filter(|to| self.shows_apps(*to)).collect();
+        let to: Vec<_> = to.filter(|to| self.supports_apps(*to)).collect();
         if !to.is_empty() {
-            let channel = channel_of(session, server);
+            let channel = server_channel(session, server);
             params.insert("channel".to_owned(), Json::from(channel.as_str()));
-            out.push(Effect::PassOn { method, params, to });
+            out.push(Effect::ForwardMcpNotification { method, params, to });
         }
     }
 
-    pub(crate) fn shows_apps(&self, connection: ConnectionId) -> bool {
+    pub(crate) fn supports_apps(&self, connection: ConnectionId) -> bool {
         let client = self.clients.client_of(connection);
         let client = client.and_then(|client| self.clients.clients.get(client));
         client.is_some_and(|client| client.record.capabilities.mcp_apps.is_some())
@@ -163,7 +165,7 @@ impl Host {
 /// An action without what only clients that show apps get to see; `None` if
 /// there is nothing of that in it.
 #[must_use]
-pub fn without_apps(envelope: &ActionEnvelope) -> Option<ActionEnvelope> {
+pub fn strip_apps_from_action(envelope: &ActionEnvelope) -> Option<ActionEnvelope> {
     let Action::Session(action) = &*envelope.action else {
         return None;
     };
@@ -175,11 +177,11 @@ pub fn without_apps(envelope: &ActionEnvelope) -> Option<ActionEnvelope> {
             SessionAction::McpServerStateChanged(changed)
         }
         SessionAction::CustomizationUpdated(updated) => {
-            let customization = Arc::new(plain(&updated.customization)?);
+            let customization = Arc::new(strip_apps(&updated.customization)?);
             SessionAction::CustomizationUpdated(CustomizationUpdated { customization })
         }
         SessionAction::CustomizationsChanged(changed) => {
-            let customizations = plain_list(&changed.customizations)?;
+            let customizations = strip_apps_from_list(&changed.customizations)?;
             SessionAction::CustomizationsChanged(CustomizationsChanged { customizations })
         }
         _ => return None,
@@ -190,18 +192,21 @@ pub fn without_apps(envelope: &ActionEnvelope) -> Option<ActionEnvelope> {
 }
 
 /// Takes the same out of a state.
-pub fn hide_apps(state: &mut ChannelState) {
+pub fn strip_apps_from_state(state: &mut ChannelState) {
     if let ChannelState::Session(session) = state
-        && let Some(list) = session.customizations.as_ref().and_then(plain_list)
+        && let Some(list) = session
+            .customizations
+            .as_ref()
+            .and_then(strip_apps_from_list)
     {
         Arc::make_mut(session).customizations = Some(list);
     }
 }
 
-type Customizations = agenthost_protocol::list::List<Customization>;
+type CustomizationList = agenthost_protocol::list::List<Customization>;
 
-fn plain_list(list: &Customizations) -> Option<Customizations> {
-    let plain: Vec<_> = list.items().map(plain).collect();
+fn strip_apps_from_list(list: &CustomizationList) -> Option<CustomizationList> {
+    let plain: Vec<_> = list.items().map(strip_apps).collect();
     if plain.iter().all(Option::is_none) {
         return None;
     }
@@ -211,7 +216,7 @@ fn plain_list(list: &Customizations) -> Option<Customizations> {
 }
 
 /// `None` if it is plain already.
-fn plain(shown: &Customization) -> Option<Customization> {
+fn strip_apps(shown: &Customization) -> Option<Customization> {
     let has =
         |server: &McpServerCustomization| server.channel.is_some() || server.mcp_app.is_some();
     let top = matches!(shown, Customization::McpServer(server) if has(server));

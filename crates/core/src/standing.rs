@@ -8,22 +8,22 @@ use agenthost_protocol::session::{ChatUpdated, SessionAction, SessionChangesetsC
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::{Json, Object};
 
-use crate::changes::{GitStanding, Mark, Marked, Standing};
-use crate::changesets::view::{self, Owner};
+use crate::changes::{CheckpointId, CheckpointReport, GitStatus, WorkspaceStatus};
+use crate::changesets::view::{self, ChangesetOwner};
 use crate::effect::Effects;
 use crate::host::Host;
-use crate::refusal::Failure;
+use crate::refusal::RequestFailure;
 
 /// Where clients look for what git says.
-const GIT: &str = "git";
+const GIT_META_KEY: &str = "git";
 
 impl Host {
     /// A moment was marked, or could not be.
-    pub(crate) fn marked(
+    pub(crate) fn handle_checkpoint_taken(
         &mut self,
         session: &Uri,
-        mark: &Mark,
-        outcome: Result<Marked, Failure>,
+        checkpoint: &CheckpointId,
+        outcome: Result<CheckpointReport, RequestFailure>,
         out: &mut Effects,
     ) {
         if self.session(session).is_none() {
@@ -33,39 +33,50 @@ impl Host {
             Ok(marked) => marked,
             Err(failure) => {
                 let reason = failure.to_string();
-                self.offer(session, Some(view::untracked(session, &reason)), out);
+                self.publish_catalogue(
+                    session,
+                    Some(view::untracked_catalogue(session, &reason)),
+                    out,
+                );
                 return;
             }
         };
-        if let Some(standing) = &marked.standing {
-            self.show_standing(session, standing, out);
-            let catalogue = view::catalogue(session, Owner::Session, standing);
-            self.offer(session, Some(catalogue), out);
-            let chats = match mark {
-                Mark::Start => self.session(session).map_or(Vec::new(), |state| {
+        if let Some(standing) = &marked.status {
+            self.publish_git_status(session, standing, out);
+            let catalogue = view::build_catalogue(session, ChangesetOwner::Session, standing);
+            self.publish_catalogue(session, Some(catalogue), out);
+            let chats = match checkpoint {
+                CheckpointId::SessionStart => self.session(session).map_or(Vec::new(), |state| {
                     let chats = state.chats.items();
                     chats.map(|chat| chat.resource.clone()).collect()
                 }),
-                Mark::Before(turn) | Mark::After(turn) => vec![turn.chat.clone()],
+                CheckpointId::BeforeTurn(turn) | CheckpointId::AfterTurn(turn) => {
+                    vec![turn.chat.clone()]
+                }
             };
             for chat in chats {
-                let catalogue = view::catalogue(&chat, Owner::Chat, standing);
-                self.offer_in_chat(&chat, catalogue, out);
+                let catalogue = view::build_catalogue(&chat, ChangesetOwner::Chat, standing);
+                self.publish_chat_catalogue(&chat, catalogue, out);
             }
         }
-        if let Mark::After(turn) = mark {
-            self.total_chat(session, &turn.chat, marked.chat, out);
-            self.total_session(session, marked.session, out);
+        if let CheckpointId::AfterTurn(turn) = checkpoint {
+            self.publish_chat_totals(session, &turn.chat, marked.chat_total, out);
+            self.publish_session_totals(session, marked.session_total, out);
         }
-        match mark {
-            Mark::Start => {}
-            Mark::Before(_) => self.look_again_at_all(session, None, out),
-            Mark::After(turn) => self.look_again_at_all(session, Some(&turn.turn), out),
+        match checkpoint {
+            CheckpointId::SessionStart => {}
+            CheckpointId::BeforeTurn(_) => self.refresh_session(session, None, out),
+            CheckpointId::AfterTurn(turn) => self.refresh_session(session, Some(&turn.turn), out),
         }
     }
 
     /// The views of a session (CHS-4).
-    fn offer(&mut self, session: &Uri, changesets: Option<Vec<Changeset>>, out: &mut Effects) {
+    fn publish_catalogue(
+        &mut self,
+        session: &Uri,
+        changesets: Option<Vec<Changeset>>,
+        out: &mut Effects,
+    ) {
         let state = self.session(session);
         if state.is_some_and(|state| state.changesets != changesets) {
             let changed = SessionAction::ChangesetsChanged(SessionChangesetsChanged { changesets });
@@ -73,7 +84,12 @@ impl Host {
         }
     }
 
-    fn offer_in_chat(&mut self, chat: &Uri, changesets: Vec<Changeset>, out: &mut Effects) {
+    fn publish_chat_catalogue(
+        &mut self,
+        chat: &Uri,
+        changesets: Vec<Changeset>,
+        out: &mut Effects,
+    ) {
         let changesets = Some(changesets);
         let state = self.chat(chat);
         if state.is_some_and(|state| state.changesets != changesets) {
@@ -83,20 +99,25 @@ impl Host {
     }
 
     /// How much a session changed, in lists (CHS-17).
-    fn total_session(&mut self, session: &Uri, total: Option<ChangesSummary>, out: &mut Effects) {
+    fn publish_session_totals(
+        &mut self,
+        session: &Uri,
+        total: Option<ChangesSummary>,
+        out: &mut Effects,
+    ) {
         let Some(listed) = self.sessions.get(session) else {
             return;
         };
         if total.is_some() && listed.changes != total {
             let mut listed = (**listed).clone();
             listed.changes = total;
-            self.list(session, listed, out);
+            self.publish_summary(session, listed, out);
         }
     }
 
     /// How much a chat changed. The session's entry of it is where that is
     /// kept: no action on the chat could say it (SYN-2).
-    fn total_chat(
+    fn publish_chat_totals(
         &mut self,
         session: &Uri,
         chat: &Uri,
@@ -117,21 +138,29 @@ impl Host {
 
     /// How much a chat changed, as the session says.
     pub(crate) fn changes_of_chat(&self, chat: &Uri) -> Option<ChangesSummary> {
-        let session = self.session(self.owner(chat)?)?;
+        let session = self.session(self.session_of(chat)?)?;
         let mut chats = session.chats.items();
         let entry = chats.find(|entry| entry.resource == *chat)?;
         entry.changes.clone()
     }
 
     /// What git says, where clients look for it.
-    pub(crate) fn show_standing(&mut self, session: &Uri, standing: &Standing, out: &mut Effects) {
-        let found = standing.git.as_ref().map(|git| Json::Object(describe(git)));
-        self.show_in_meta(session, GIT, found, out);
+    pub(crate) fn publish_git_status(
+        &mut self,
+        session: &Uri,
+        status: &WorkspaceStatus,
+        out: &mut Effects,
+    ) {
+        let found = status
+            .git
+            .as_ref()
+            .map(|git| Json::Object(git_status_object(git)));
+        self.set_session_meta(session, GIT_META_KEY, found, out);
     }
 }
 
 /// In the names that shipped clients know.
-fn describe(git: &GitStanding) -> Object {
+fn git_status_object(git: &GitStatus) -> Object {
     let text = |text: &Option<String>| text.clone().map(Json::from);
     let number = |number: Option<u64>| number.map(Json::from);
     let fields = [
@@ -145,7 +174,7 @@ fn describe(git: &GitStanding) -> Object {
         ("incomingChanges", number(git.incoming)),
         ("outgoingChanges", number(git.outgoing)),
         ("uncommittedChanges", number(Some(git.uncommitted))),
-        ("underWay", text(&git.under_way)),
+        ("underWay", text(&git.operation_in_progress)),
         (
             "worktreeOf",
             git.worktree_of

@@ -4,19 +4,19 @@ use std::collections::BTreeSet;
 
 use agenthost_protocol::version::Release;
 
-use crate::clients::Connection;
+use crate::clients::ConnectionEntry;
 use crate::effect::Effects;
 use crate::env::Env;
 use crate::host::Host;
 use crate::input::Input;
-use crate::restore::Missing;
+use crate::restore::MissingTerminals;
 
 impl Host {
     /// Takes one step. The same state and the same input have the same
     /// effects, always.
     pub fn step(&mut self, env: &Env, input: Input, out: &mut Effects) {
-        if !matches!(input, Input::Restored { .. }) {
-            self.end_interrupted(env, Missing::GivenUp, out);
+        if !matches!(input, Input::ChannelLoaded { .. }) {
+            self.end_interrupted_turns(env, MissingTerminals::Ignore, out);
         }
         match input {
             Input::Started => self.start(out),
@@ -24,7 +24,7 @@ impl Host {
                 connection,
                 principal,
             } => {
-                let new = Connection {
+                let new = ConnectionEntry {
                     principal,
                     client: None,
                     subscriptions: BTreeSet::new(),
@@ -35,63 +35,85 @@ impl Host {
             Input::Received {
                 connection,
                 message,
-            } => self.receive(env, connection, message, out),
-            Input::Disconnected { connection } => self.disconnect(connection, out),
-            Input::Agent { session, event } => self.agent_event(env, &session, event, out),
-            Input::GraceEnded { client, departure } => {
-                self.end_grace(env, &client, departure, out);
+            } => self.handle_message(env, connection, message, out),
+            Input::Disconnected { connection } => self.handle_disconnect(connection, out),
+            Input::Agent { session, event } => self.handle_agent_event(env, &session, event, out),
+            Input::GraceExpired {
+                client,
+                grace_period: departure,
+            } => {
+                self.expire_grace_period(env, &client, departure, out);
             }
-            Input::TokenExpired { place, given } => self.expire_token(place, given, out),
-            Input::Compacted { log_start } => {
+            Input::TokenExpired {
+                key: place,
+                nonce: given,
+            } => self.expire_token(place, given, out),
+            Input::LogCompacted { log_start } => {
                 self.log_start = log_start;
-                self.epochs.forget_before(log_start);
+                self.epochs.drop_before(log_start);
             }
-            Input::Restored { channel, loaded } => self.restore(env, &channel, loaded, out),
-            Input::Answered {
+            Input::ChannelLoaded { channel, loaded } => {
+                self.handle_loaded(env, &channel, loaded, out)
+            }
+            Input::RequestCompleted {
                 connection,
                 id,
-                answer,
-            } => self.pass_on(connection, &id, *answer, out),
+                result: answer,
+            } => self.complete_request(connection, &id, *answer, out),
             Input::Terminal { terminal, event } => {
-                self.terminal_event(env, &terminal, event, out);
+                self.handle_terminal_event(env, &terminal, event, out);
             }
-            Input::Marked {
+            Input::CheckpointTaken {
                 session,
-                mark,
+                checkpoint: mark,
                 outcome,
-            } => self.marked(&session, &mark, *outcome, out),
-            Input::Compared { channel, outcome } => self.compared(&channel, *outcome, out),
-            Input::Surveyed { turn, surveyed } => self.surveyed(env, &turn, *surveyed, out),
-            Input::Operated {
-                wanted,
-                name,
-                outcome,
-            } => self.operated(&wanted, &name, outcome, out),
-            Input::WorktreeMade { session, outcome } => self.settled(env, &session, outcome, out),
-            Input::PreviewDue { terminal } => self.preview_output(&terminal, out),
-            Input::LookAgain { channel, round } => self.look_again(&channel, round, out),
-            Input::StillUngranted { connection, id } => {
-                self.refuse_request(connection, &id, out);
+            } => self.handle_checkpoint_taken(&session, &mark, *outcome, out),
+            Input::DiffComputed { channel, outcome } => {
+                self.handle_diff_computed(&channel, *outcome, out)
             }
-            Input::Customized { session, event } => self.customized(env, &session, event, out),
-            Input::Tools { session, event } => self.tools_told(env, &session, event, out),
-            Input::AgentsLearned => self.show_agents(out),
-            Input::StillUntold { call } => self.still_untold(env, call, out),
-            Input::Watching { errand, begun } => self.watching(*errand, begun, out),
+            Input::EditsSurveyed {
+                turn,
+                edits: surveyed,
+            } => self.handle_edits_surveyed(env, &turn, *surveyed, out),
+            Input::OperationFinished {
+                request: wanted,
+                operation_id: name,
+                outcome,
+            } => self.handle_operation_finished(&wanted, &name, outcome, out),
+            Input::WorktreeCreated { session, outcome } => {
+                self.handle_worktree_created(env, &session, outcome, out)
+            }
+            Input::PreviewDue { terminal } => self.publish_output_preview(&terminal, out),
+            Input::ChangesetRefreshDue { channel, round } => self.refresh_due(&channel, round, out),
+            Input::AccessRequestTimedOut { connection, id } => {
+                self.expire_access_request(connection, &id, out);
+            }
+            Input::Customization { session, event } => {
+                self.handle_customization_event(env, &session, event, out)
+            }
+            Input::Mcp { session, event } => self.handle_mcp_event(env, &session, event, out),
+            Input::AgentListDebounced => self.publish_agent_list(out),
+            Input::CallAnnouncementTimedOut { call } => self.announcement_timed_out(env, call, out),
+            Input::WatchStarted {
+                request: errand,
+                outcome: begun,
+            } => self.handle_watch_started(*errand, begun, out),
             Input::FilesChanged { channel, changes } => {
-                self.files_changed(&channel, changes, out);
+                self.handle_files_changed(&channel, changes, out);
             }
-            Input::StillUnwatched { channel } => self.end_unwatched(&channel, out),
-            Input::FilesFound { search, files } => self.files_found(&search, files, out),
-            Input::StillSilent { session, call } => {
-                self.check_silence(env, &session, &call, out);
+            Input::WatchIdleTimedOut { channel } => self.stop_idle_watch(&channel, out),
+            Input::FileSearchFinished { search, files } => {
+                self.complete_file_search(&search, files, out)
             }
-            Input::StillUnanswered { connection, id } => {
-                self.end_question(connection, id, out);
+            Input::ClientToolTimedOut { session, call } => {
+                self.expire_client_call(env, &session, &call, out);
             }
-            Input::Quiet => self.let_go(out),
+            Input::HostRequestTimedOut { connection, id } => {
+                self.expire_request(connection, id, out);
+            }
+            Input::EvictionDue => self.evict_idle_channels(out),
         }
         self.release_late_events(env, out);
-        self.end_commands(out);
+        self.stop_finished_commands(out);
     }
 }

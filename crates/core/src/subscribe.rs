@@ -13,16 +13,16 @@ use agenthost_protocol::uri::Uri;
 use agenthost_protocol::version::Release;
 
 use crate::changesets::view;
-use crate::effect::{Answer, Effects};
+use crate::effect::{Effects, ResponseBody};
 use crate::env::Env;
 use crate::host::{Host, Subscription};
 use crate::input::ConnectionId;
-use crate::refusal::Failure;
-use crate::side_channel::hide_apps;
+use crate::refusal::RequestFailure;
+use crate::side_channel::strip_apps_from_state;
 
 /// Longest that an action waits for others, whatever a client allows. Longer
 /// than a person notices is of no use to anyone.
-const PATIENCE: Millis = Millis(1_000);
+const MAX_COALESCING_LATENCY: Millis = Millis(1_000);
 
 impl Host {
     /// Doing so again is a new snapshot and other options, and still one
@@ -32,22 +32,24 @@ impl Host {
         connection: ConnectionId,
         params: &SubscribeParams,
         out: &mut Effects,
-    ) -> Result<Answer, Failure> {
+    ) -> Result<ResponseBody, RequestFailure> {
         if self.is_stateless(connection, &params.channel) {
             let nothing = SubscribeResult { snapshot: None };
-            return Ok(Answer::Subscribe(Box::new(nothing)));
+            return Ok(ResponseBody::Subscribe(Box::new(nothing)));
         }
-        let mut snapshot = self.install_prepared(connection, &params.channel, out)?;
+        let mut snapshot = self.subscribe_derived(connection, &params.channel, out)?;
         let delivery = params.delivery.as_ref();
         let patience = delivery.and_then(|delivery| delivery.max_latency_ms);
         if let Some(channel) = self.channels.get_mut(&params.channel) {
-            let patience = patience.unwrap_or_default().clamp(Millis(0), PATIENCE);
+            let patience = patience
+                .unwrap_or_default()
+                .clamp(Millis(0), MAX_COALESCING_LATENCY);
             if let Some(subscription) = channel.subscribers.get_mut(&connection) {
-                subscription.patience = patience;
+                subscription.max_latency = patience;
             }
         }
-        self.cut_view(connection, params, &mut snapshot, out);
-        Ok(Answer::Subscribe(Box::new(SubscribeResult {
+        self.apply_view_limit(connection, params, &mut snapshot, out);
+        Ok(ResponseBody::Subscribe(Box::new(SubscribeResult {
             snapshot: Some(snapshot),
         })))
     }
@@ -55,17 +57,21 @@ impl Host {
     /// Whether a channel has no state, for a client that may follow it: nothing
     /// is kept of what is said on those of servers.
     pub(crate) fn is_stateless(&self, connection: ConnectionId, channel: &Uri) -> bool {
-        self.server_at(channel).is_some() && self.shows_apps(connection)
+        self.find_server_at(channel).is_some() && self.supports_apps(connection)
     }
 
     /// Registers a subscriber and takes the snapshot it starts from.
-    fn install(&mut self, connection: ConnectionId, channel: &Uri) -> Result<Snapshot, Failure> {
-        self.register(connection, channel)?;
+    fn subscribe_with_snapshot(
+        &mut self,
+        connection: ConnectionId,
+        channel: &Uri,
+    ) -> Result<Snapshot, RequestFailure> {
+        self.add_subscriber(connection, channel)?;
         let mut state = self
             .snapshot_state(channel)
-            .ok_or_else(|| Failure::Unreadable(channel.clone()))?;
-        if !self.shows_apps(connection) {
-            hide_apps(&mut state);
+            .ok_or_else(|| RequestFailure::ChannelUnreadable(channel.clone()))?;
+        if !self.supports_apps(connection) {
+            strip_apps_from_state(&mut state);
         }
         Ok(Snapshot {
             resource: channel.clone(),
@@ -75,39 +81,39 @@ impl Host {
     }
 
     /// The same for what comes into being when somebody wants to see it.
-    pub(crate) fn install_prepared(
+    pub(crate) fn subscribe_derived(
         &mut self,
         connection: ConnectionId,
         channel: &Uri,
         out: &mut Effects,
-    ) -> Result<Snapshot, Failure> {
-        self.prepare_changeset(channel, out)?;
-        self.follow(channel, out);
-        self.install(connection, channel)
+    ) -> Result<Snapshot, RequestFailure> {
+        self.ensure_changeset(channel, out)?;
+        self.track_customizations(channel, out);
+        self.subscribe_with_snapshot(connection, channel)
     }
 
     /// Registers a subscriber.
-    pub(crate) fn register(
+    pub(crate) fn add_subscriber(
         &mut self,
         connection: ConnectionId,
         channel: &Uri,
-    ) -> Result<(), Failure> {
-        let most = self.config.subscriptions;
-        let renamed = self.quirks(connection).provider_schemes;
+    ) -> Result<(), RequestFailure> {
+        let most = self.config.max_subscriptions;
+        let renamed = self.connection_quirks(connection).provider_schemes;
         let target = self.channels.get_mut(channel);
-        let target = target.ok_or_else(|| unknown(channel))?;
+        let target = target.ok_or_else(|| unknown_channel(channel))?;
         let Some(subscriber) = self.clients.connections.get_mut(&connection) else {
-            return Err(Failure::NotInitialized);
+            return Err(RequestFailure::NotInitialized);
         };
         let new = !subscriber.subscriptions.contains(channel);
         if new && subscriber.subscriptions.len() >= most {
-            return Err(Failure::InvalidParams(format!(
+            return Err(RequestFailure::InvalidParams(format!(
                 "a connection can subscribe to at most {most} channels"
             )));
         }
         subscriber.subscriptions.insert(channel.clone());
         let subscription = Subscription {
-            older: renamed || subscriber.release < Release::CURRENT,
+            is_legacy: renamed || subscriber.release < Release::CURRENT,
             ..Subscription::default()
         };
         target.subscribers.insert(connection, subscription);
@@ -127,9 +133,9 @@ impl Host {
         if let Some(subscriber) = self.clients.connections.get_mut(&connection) {
             subscriber.subscriptions.remove(channel);
         }
-        self.end_unwatched(channel, out);
+        self.stop_idle_watch(channel, out);
         if let Some(client) = self.clients.client_of(connection).cloned() {
-            self.leave_if_unwatched(env, &client, channel, out);
+            self.leave_unsubscribed_session(env, &client, channel, out);
         }
     }
 
@@ -160,12 +166,12 @@ impl Host {
 }
 
 /// Which error an unknown channel is (ERR-5).
-fn unknown(channel: &Uri) -> Failure {
+fn unknown_channel(channel: &Uri) -> RequestFailure {
     let conversation = ["ahp-session:", "ahp-chat:"];
     let named = |scheme: &&str| channel.as_str().starts_with(scheme);
-    if conversation.iter().any(named) && !view::is_changeset(channel) {
-        Failure::UnknownSession(channel.clone())
+    if conversation.iter().any(named) && !view::is_changeset_uri(channel) {
+        RequestFailure::UnknownSession(channel.clone())
     } else {
-        Failure::UnknownChannel(channel.clone())
+        RequestFailure::UnknownChannel(channel.clone())
     }
 }

@@ -40,7 +40,7 @@ pub(crate) fn activity(session: &SessionState) -> Option<String> {
 }
 
 /// What a list of sessions shows of a session, given what it showed before.
-pub(crate) fn session(session: &SessionState, before: &SessionSummary) -> SessionSummary {
+pub(crate) fn summarize_session(session: &SessionState, before: &SessionSummary) -> SessionSummary {
     let mut metadata = session.metadata.clone();
     metadata.status = status(session);
     metadata
@@ -132,16 +132,16 @@ pub(crate) fn all_fields(listed: &SessionSummary) -> PartialSessionSummary {
 /// How to bring the entry of a chat up to date.
 pub(crate) enum ChatChange {
     /// It is.
-    None,
+    Unchanged,
     /// These fields changed.
-    Some(Box<PartialChatSummary>),
+    Partial(Box<PartialChatSummary>),
     /// A field was cleared, which a partial can't say: write it anew (SYN-5).
-    Whole,
+    Full,
 }
 
 pub(crate) fn chat_change(before: &ChatSummary, after: &ChatSummary) -> ChatChange {
     if before == after {
-        return ChatChange::None;
+        return ChatChange::Unchanged;
     }
     let cleared = before.activity.is_some() && after.activity.is_none()
         || before.changes.is_some() && after.changes.is_none()
@@ -150,9 +150,9 @@ pub(crate) fn chat_change(before: &ChatSummary, after: &ChatSummary) -> ChatChan
     let passed_over = changed(&before.movable, &after.movable)
         || changed(&before.interactivity, &after.interactivity);
     if cleared || passed_over {
-        return ChatChange::Whole;
+        return ChatChange::Full;
     }
-    ChatChange::Some(Box::new(PartialChatSummary {
+    ChatChange::Partial(Box::new(PartialChatSummary {
         title: changed(&before.title, &after.title).then(|| after.title.clone()),
         status: changed(&before.status, &after.status).then_some(after.status),
         activity: only_if(changed(&before.activity, &after.activity), &after.activity),

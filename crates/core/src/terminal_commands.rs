@@ -29,7 +29,7 @@ pub(crate) struct SilentCommand {
 
 impl Host {
     /// Notes that a terminal was opened for one command, which runs now.
-    pub(crate) fn note_command(&mut self, env: &Env, terminal: &Uri, line: CommandLine) {
+    pub(crate) fn record_command(&mut self, env: &Env, terminal: &Uri, line: CommandLine) {
         let started = env.now;
         let command = SilentCommand { line, started };
         self.silent_commands.insert(terminal.clone(), command);
@@ -38,12 +38,12 @@ impl Host {
     /// Tells the start of the command of a terminal, unless it was told.
     pub(crate) fn announce_command(&mut self, env: &Env, terminal: &Uri, out: &mut Effects) {
         if let Some(SilentCommand { line, started }) = self.silent_commands.remove(terminal) {
-            self.execute_command(env, terminal, line, started, out);
+            self.publish_command_start(env, terminal, line, started, out);
         }
     }
 
     /// Tells that a command has begun. One that runs ends with it (TER-9).
-    pub(crate) fn execute_command(
+    pub(crate) fn publish_command_start(
         &mut self,
         env: &Env,
         terminal: &Uri,
@@ -53,7 +53,7 @@ impl Host {
     ) {
         self.finish_command(env, terminal, None, out);
         let executed = TerminalCommandExecuted {
-            command_id: CommandId::from(env.unique("command")),
+            command_id: CommandId::from(env.unique_id("command")),
             command_line: line.0,
             timestamp,
         };

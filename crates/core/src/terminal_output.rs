@@ -19,13 +19,13 @@ use crate::host::Host;
 /// A terminal with more output than this is cut back to `KEPT`. Everyone who
 /// watches is told to do the same, so the two are far enough apart that
 /// saying what is kept costs little.
-const MOST: usize = 1024 * 1024;
+const MAX_OUTPUT_BYTES: usize = 1024 * 1024;
 
 /// How much output of a terminal is kept at least.
-const KEPT: usize = 256 * 1024;
+const TRIMMED_OUTPUT_BYTES: usize = 256 * 1024;
 
 /// What a part costs besides its output: many small ones are a lot, too.
-const PART: usize = 100;
+const PART_OVERHEAD_BYTES: usize = 100;
 
 /// What happened in a terminal.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,11 +33,11 @@ pub enum TerminalEvent {
     /// Something was written.
     Output(TerminalData),
     /// It has another title.
-    Title(String),
+    TitleChanged(String),
     /// It is in another directory.
-    Directory(Uri),
+    DirectoryChanged(Uri),
     /// From now on commands are told apart.
-    CommandDetection,
+    CommandDetectionEnabled,
     /// A command begins.
     CommandExecuted(CommandLine),
     /// The command that ran has ended; with an exit code, if it is known.
@@ -64,7 +64,7 @@ pub struct TerminalEnd {
     /// Whether it wrote more than that.
     pub truncated: bool,
     /// Where all of it is, if it did and that was kept.
-    pub whole: Option<ContentRef>,
+    pub full_output: Option<ContentRef>,
 }
 
 /// Shows how much, not what.
@@ -87,7 +87,7 @@ impl fmt::Debug for TerminalEnd {
 
 impl Host {
     /// Something happened in a terminal that the host runs.
-    pub(crate) fn terminal_event(
+    pub(crate) fn handle_terminal_event(
         &mut self,
         env: &Env,
         terminal: &Uri,
@@ -95,12 +95,12 @@ impl Host {
         out: &mut Effects,
     ) {
         let listed = self.terminals.contains_key(terminal);
-        if !listed && !self.runs.contains_key(terminal) {
+        if !listed && !self.command_runs.contains_key(terminal) {
             return;
         }
         let Some(ChannelState::Terminal(state)) = self.state(terminal) else {
             // It went with its session.
-            self.runs.remove(terminal);
+            self.command_runs.remove(terminal);
             return;
         };
         match event {
@@ -110,21 +110,21 @@ impl Host {
                 self.trim_terminal(terminal, out);
                 self.schedule_preview(env, terminal, out);
             }
-            TerminalEvent::Title(mut title) => {
+            TerminalEvent::TitleChanged(mut title) => {
                 clean_label(&mut title);
                 let changed = TerminalTitleChanged { title };
                 self.originate(terminal, TerminalAction::TitleChanged(changed), out);
                 if listed {
-                    self.list_terminal(terminal, out);
+                    self.sync_terminal_entry(terminal, out);
                 }
             }
             // Shells say it at every prompt.
-            TerminalEvent::Directory(cwd) if state.cwd.as_ref() == Some(&cwd) => {}
-            TerminalEvent::Directory(cwd) => {
+            TerminalEvent::DirectoryChanged(cwd) if state.cwd.as_ref() == Some(&cwd) => {}
+            TerminalEvent::DirectoryChanged(cwd) => {
                 let changed = TerminalCwdChanged { cwd };
                 self.originate(terminal, TerminalAction::CwdChanged(changed), out);
             }
-            TerminalEvent::CommandDetection => {
+            TerminalEvent::CommandDetectionEnabled => {
                 if state.supports_command_detection != Some(true) {
                     let available = TerminalCommandDetectionAvailable {};
                     let available = TerminalAction::CommandDetectionAvailable(available);
@@ -132,18 +132,18 @@ impl Host {
                 }
             }
             TerminalEvent::CommandExecuted(line) => {
-                self.execute_command(env, terminal, line, env.now, out);
+                self.publish_command_start(env, terminal, line, env.now, out);
                 self.trim_terminal(terminal, out);
             }
             TerminalEvent::CommandFinished(exit_code) => {
                 self.finish_command(env, terminal, exit_code, out);
             }
-            TerminalEvent::Exited(end) => self.program_ended(env, terminal, Ok(end), out),
+            TerminalEvent::Exited(end) => self.handle_program_ended(env, terminal, Ok(end), out),
             TerminalEvent::Failed(reason) => {
                 self.silent_commands.remove(terminal);
                 let data = format!("{reason}\r\n");
                 self.originate(terminal, TerminalAction::Data(TerminalData { data }), out);
-                self.program_ended(env, terminal, Err(reason), out);
+                self.handle_program_ended(env, terminal, Err(reason), out);
             }
         }
     }
@@ -161,9 +161,9 @@ impl Host {
         self.finish_command(env, terminal, exit_code, out);
         let exited = TerminalAction::Exited(TerminalExited { exit_code });
         self.originate(terminal, exited, out);
-        self.previews.remove(terminal);
+        self.output_previews.remove(terminal);
         if self.terminals.contains_key(terminal) {
-            self.list_terminal(terminal, out);
+            self.sync_terminal_entry(terminal, out);
         }
     }
 
@@ -173,12 +173,12 @@ impl Host {
         let Some(ChannelState::Terminal(state)) = self.state(terminal) else {
             return;
         };
-        let length: usize = state.content.items().map(cost).sum();
-        if length <= MOST {
+        let length: usize = state.content.items().map(part_bytes).sum();
+        if length <= MAX_OUTPUT_BYTES {
             return;
         }
         let mut actions = vec![TerminalAction::Cleared(TerminalCleared {})];
-        actions.extend(tail(state).into_iter().flat_map(again));
+        actions.extend(trimmed_parts(state).into_iter().flat_map(rebuild_actions));
         for action in actions {
             self.originate(terminal, action, out);
         }
@@ -187,12 +187,12 @@ impl Host {
 
 /// The end of a terminal's output: whole parts, and of the first of them the
 /// end, from the start of a line if there is one.
-fn tail(state: &TerminalState) -> Vec<TerminalPart> {
+fn trimmed_parts(state: &TerminalState) -> Vec<TerminalPart> {
     let mut parts = Vec::new();
-    let mut missing = KEPT;
+    let mut missing = TRIMMED_OUTPUT_BYTES;
     for part in state.content.items().rev() {
-        parts.push(shortened(part, missing));
-        missing = missing.saturating_sub(cost(part));
+        parts.push(truncate_part(part, missing));
+        missing = missing.saturating_sub(part_bytes(part));
         if missing == 0 {
             break;
         }
@@ -202,18 +202,18 @@ fn tail(state: &TerminalState) -> Vec<TerminalPart> {
 }
 
 /// A part with no more output than this, from its end.
-fn shortened(part: &TerminalPart, most: usize) -> TerminalPart {
+fn truncate_part(part: &TerminalPart, max_bytes: usize) -> TerminalPart {
     let mut part = part.clone();
     let output = match &mut part {
         TerminalPart::Unclassified(output) => &mut output.value,
         TerminalPart::Command(command) => &mut command.output,
         TerminalPart::Unknown(_) => return part,
     };
-    let from = output.ceil_char_boundary(output.len().saturating_sub(most));
+    let from = output.ceil_char_boundary(output.len().saturating_sub(max_bytes));
     if from > 0 {
         let kept = output.get(from..).unwrap_or_default();
         *output = match kept.split_once('\n') {
-            Some((cut, rest)) if cut.len() < KEPT / 2 => rest.to_owned(),
+            Some((cut, rest)) if cut.len() < TRIMMED_OUTPUT_BYTES / 2 => rest.to_owned(),
             _ => kept.to_owned(),
         };
     }
@@ -221,7 +221,7 @@ fn shortened(part: &TerminalPart, most: usize) -> TerminalPart {
 }
 
 /// What makes a part of a terminal that has nothing, or parts before it.
-fn again(part: TerminalPart) -> Vec<TerminalAction> {
+fn rebuild_actions(part: TerminalPart) -> Vec<TerminalAction> {
     let data = |data: String| {
         let data = TerminalData { data };
         (!data.data.is_empty()).then_some(TerminalAction::Data(data))
@@ -256,11 +256,11 @@ fn again(part: TerminalPart) -> Vec<TerminalAction> {
     }
 }
 
-fn cost(part: &TerminalPart) -> usize {
+fn part_bytes(part: &TerminalPart) -> usize {
     let bytes = match part {
         TerminalPart::Unclassified(output) => output.value.len(),
         TerminalPart::Command(command) => command.output.len() + command.command_line.len(),
         TerminalPart::Unknown(_) => 0,
     };
-    bytes + PART
+    bytes + PART_OVERHEAD_BYTES
 }

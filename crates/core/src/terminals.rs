@@ -13,24 +13,24 @@ use agenthost_protocol::terminal::{
 use agenthost_protocol::uri::{RootChannel, Uri};
 
 use crate::agent::AgentCommand;
-use crate::effect::{Answer, Effect, Effects};
+use crate::effect::{Effect, Effects, ResponseBody};
 use crate::env::Env;
-use crate::files::Access;
+use crate::files::FileAccess;
 use crate::host::Host;
 use crate::input::ConnectionId;
-use crate::refusal::Failure;
+use crate::refusal::RequestFailure;
 use crate::terminal_output::CommandLine;
 use crate::uris;
 
 /// Most terminals at a time.
-const TERMINALS: usize = 200;
+const MAX_TERMINALS: usize = 200;
 
 /// How many columns and rows a terminal can have.
-pub(crate) const SIZES: std::ops::RangeInclusive<u64> = 1..=1_000;
+pub(crate) const TERMINAL_SIZE_RANGE: std::ops::RangeInclusive<u64> = 1..=1_000;
 
 /// A terminal that nobody gave a size.
-const COLS: u64 = 80;
-const ROWS: u64 = 24;
+const DEFAULT_COLS: u64 = 80;
+const DEFAULT_ROWS: u64 = 24;
 
 /// What runs in a terminal.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,7 +43,7 @@ pub enum TerminalProgram {
 
 /// What is wanted of a terminal.
 #[derive(Debug, Clone, PartialEq)]
-pub enum TerminalCommand {
+pub enum PtyCommand {
     /// Start something in it.
     Open {
         /// What.
@@ -56,7 +56,7 @@ pub enum TerminalCommand {
         rows: u64,
     },
     /// Pass on what was typed.
-    Type(TerminalInput),
+    Write(TerminalInput),
     /// It has another size.
     Resize {
         /// How wide.
@@ -75,14 +75,14 @@ impl Host {
         connection: ConnectionId,
         params: CreateTerminalParams,
         out: &mut Effects,
-    ) -> Result<Answer, Failure> {
+    ) -> Result<ResponseBody, RequestFailure> {
         let terminal = params.channel;
         uris::check_terminal(&terminal)?;
         if self.channels.contains_key(&terminal) {
-            return Err(Failure::ChatExists(terminal));
+            return Err(RequestFailure::ChatExists(terminal));
         }
-        let refuse = |reason: &str| Err(Failure::InvalidParams(reason.to_owned()));
-        if self.terminals.len() >= TERMINALS {
+        let refuse = |reason: &str| Err(RequestFailure::InvalidParams(reason.to_owned()));
+        if self.terminals.len() >= MAX_TERMINALS {
             return refuse("there are too many terminals already");
         }
         let (session, home) = match &params.claim {
@@ -94,7 +94,7 @@ impl Host {
             }
             TerminalClaim::Session(claim) => {
                 let summary = self.sessions.get(&claim.session);
-                let unknown = || Failure::UnknownSession(claim.session.clone());
+                let unknown = || RequestFailure::UnknownSession(claim.session.clone());
                 let summary = summary.ok_or_else(unknown)?;
                 let mut chats = summary.chats.iter().flatten();
                 if !chats.any(|chat| chat.resource == claim.chat) {
@@ -107,15 +107,18 @@ impl Host {
         };
         if let Some(directory) = &params.cwd {
             uris::check_directory(directory)?;
-            self.check_granted(directory, Access::Read)?;
+            self.check_granted(directory, FileAccess::Read)?;
         }
         let size = |given: Option<u64>, usual| match given.unwrap_or(usual) {
-            size if SIZES.contains(&size) => Ok(size),
-            _ => Err(Failure::InvalidParams(
+            size if TERMINAL_SIZE_RANGE.contains(&size) => Ok(size),
+            _ => Err(RequestFailure::InvalidParams(
                 "a terminal has 1 to 1000 columns and rows".to_owned(),
             )),
         };
-        let (cols, rows) = (size(params.cols, COLS)?, size(params.rows, ROWS)?);
+        let (cols, rows) = (
+            size(params.cols, DEFAULT_COLS)?,
+            size(params.rows, DEFAULT_ROWS)?,
+        );
         let directory = params.cwd.or(home);
         let title = params.name.unwrap_or_else(|| "Terminal".to_owned());
         let title: String = title.chars().take(200).collect();
@@ -126,36 +129,41 @@ impl Host {
             is_pty: Some(true),
             ..TerminalState::new(title, params.claim)
         };
-        self.create(&terminal, session.as_ref(), state.into(), out);
-        self.list_terminal(&terminal, out);
-        let open = TerminalCommand::Open {
+        self.create_channel(&terminal, session.as_ref(), state.into(), out);
+        self.sync_terminal_entry(&terminal, out);
+        let open = PtyCommand::Open {
             program: TerminalProgram::Shell,
             directory,
             cols,
             rows,
         };
-        self.tell_terminal(&terminal, open, out);
-        Ok(Answer::Null)
+        self.send_pty_command(&terminal, open, out);
+        Ok(ResponseBody::Null)
     }
 
-    /// Ends a terminal for good (TER-18). Those of agents are theirs.
+    /// Ends a terminal for good (TER-18). Those of agents are theirs, unless a
+    /// client let their command continue in the background.
     pub(crate) fn dispose_terminal(
         &mut self,
         terminal: &Uri,
         out: &mut Effects,
-    ) -> Result<Answer, Failure> {
+    ) -> Result<ResponseBody, RequestFailure> {
         if self.terminals.remove(terminal).is_none() {
-            return Err(Failure::UnknownChannel(terminal.clone()));
+            if self.end_background_command(terminal, out) {
+                return Ok(ResponseBody::Null);
+            }
+            return Err(RequestFailure::UnknownChannel(terminal.clone()));
         }
-        self.tell_terminal(terminal, TerminalCommand::Close, out);
-        self.remove(terminal, out);
-        self.show_terminals(out);
-        Ok(Answer::Null)
+        self.send_pty_command(terminal, PtyCommand::Close, out);
+        self.remove_channel(terminal, out);
+        self.publish_terminals(out);
+        Ok(ResponseBody::Null)
     }
 
     /// What follows from an action of a client.
     pub(crate) fn react_terminal(
         &mut self,
+        env: &Env,
         terminal: &Uri,
         action: &TerminalAction,
         out: &mut Effects,
@@ -165,15 +173,24 @@ impl Host {
             TerminalAction::Resized(_) if self.has_exited(terminal) => {}
             TerminalAction::Resized(size) => {
                 let (cols, rows) = (size.cols, size.rows);
-                let resize = TerminalCommand::Resize { cols, rows };
-                self.pass_to_terminal(terminal, resize, out);
+                let resize = PtyCommand::Resize { cols, rows };
+                self.route_terminal_command(terminal, resize, out);
             }
             TerminalAction::Claimed(_) | TerminalAction::TitleChanged(_)
                 if self.terminals.contains_key(terminal) =>
             {
-                self.list_terminal(terminal, out);
+                self.sync_terminal_entry(terminal, out);
             }
-            _ => {}
+            TerminalAction::Claimed(_) => self.continue_in_background(env, terminal, out),
+            TerminalAction::TitleChanged(_)
+            | TerminalAction::Input(_)
+            | TerminalAction::Cleared(_)
+            | TerminalAction::Data(_)
+            | TerminalAction::CwdChanged(_)
+            | TerminalAction::Exited(_)
+            | TerminalAction::CommandDetectionAvailable(_)
+            | TerminalAction::CommandExecuted(_)
+            | TerminalAction::CommandFinished(_) => {}
         }
     }
 
@@ -186,7 +203,7 @@ impl Host {
 
     /// Passes on what was typed. Only who typed it hears of it, and nothing of
     /// it is kept.
-    pub(crate) fn type_into(
+    pub(crate) fn write_input(
         &mut self,
         connection: ConnectionId,
         terminal: &Uri,
@@ -194,20 +211,25 @@ impl Host {
         origin: ActionOrigin,
         out: &mut Effects,
     ) {
-        let typed = TerminalCommand::Type(input.clone());
-        self.pass_to_terminal(terminal, typed, out);
+        let typed = PtyCommand::Write(input.clone());
+        self.route_terminal_command(terminal, typed, out);
         let channel = self.channels.get(terminal);
         let watches = channel.is_some_and(|channel| channel.subscribers.contains_key(&connection));
         let watchers: &[ConnectionId] = if watches { &[connection] } else { &[] };
         let action = TerminalAction::Input(input.clone());
-        self.show(watchers, terminal, action, Some(origin), out);
+        self.publish_unlogged(watchers, terminal, action, Some(origin), out);
     }
 
     /// What a client wants of a terminal goes to whoever runs it: the host, or
     /// the agent that opened it.
-    fn pass_to_terminal(&mut self, terminal: &Uri, command: TerminalCommand, out: &mut Effects) {
-        if self.terminals.contains_key(terminal) || self.runs.contains_key(terminal) {
-            self.tell_terminal(terminal, command, out);
+    pub(crate) fn route_terminal_command(
+        &mut self,
+        terminal: &Uri,
+        command: PtyCommand,
+        out: &mut Effects,
+    ) {
+        if self.terminals.contains_key(terminal) || self.command_runs.contains_key(terminal) {
+            self.send_pty_command(terminal, command, out);
             return;
         }
         let Some(ChannelState::Terminal(state)) = self.state(terminal) else {
@@ -219,25 +241,23 @@ impl Host {
                 terminal: terminal.clone(),
                 command,
             };
-            self.command(terminal, used, out);
+            self.send_agent_command(terminal, used, out);
         }
     }
 
-    pub(crate) fn tell_terminal(
-        &self,
-        terminal: &Uri,
-        command: TerminalCommand,
-        out: &mut Effects,
-    ) {
+    pub(crate) fn send_pty_command(&self, terminal: &Uri, command: PtyCommand, out: &mut Effects) {
         out.push(Effect::Terminal {
-            place: self.runs.get(terminal).map(|run| run.place.clone()),
+            chat_key: self
+                .command_runs
+                .get(terminal)
+                .map(|run| run.chat_key.clone()),
             terminal: terminal.clone(),
             command: Box::new(command),
         });
     }
 
     /// Brings the entry of a terminal up to date (ROOT-5).
-    pub(crate) fn list_terminal(&mut self, terminal: &Uri, out: &mut Effects) {
+    pub(crate) fn sync_terminal_entry(&mut self, terminal: &Uri, out: &mut Effects) {
         let Some(ChannelState::Terminal(state)) = self.state(terminal) else {
             return;
         };
@@ -248,11 +268,11 @@ impl Host {
             lifecycle: state.lifecycle.clone(),
         };
         self.terminals.insert(terminal.clone(), info);
-        self.show_terminals(out);
+        self.publish_terminals(out);
     }
 
     /// Something happened in a terminal that an agent runs.
-    pub(crate) fn agent_terminal(
+    pub(crate) fn apply_agent_terminal_action(
         &mut self,
         env: &Env,
         terminal: &Uri,
@@ -283,7 +303,7 @@ impl Host {
         let own = channels.filter(|(uri, channel)| {
             channel.session.as_ref() == Some(session)
                 && !self.terminals.contains_key(*uri)
-                && !self.runs.contains_key(*uri)
+                && !self.command_runs.contains_key(*uri)
         });
         let running = own.filter(|(uri, _)| match self.state(uri) {
             Some(ChannelState::Terminal(state)) => state.lifecycle == TerminalLifecycle::Running,
@@ -296,19 +316,19 @@ impl Host {
     }
 
     /// A session is gone, with its terminals.
-    pub(crate) fn end_terminals_of(&mut self, session: &Uri, out: &mut Effects) {
+    pub(crate) fn close_session_terminals(&mut self, session: &Uri, out: &mut Effects) {
         let all = self.terminals.keys().cloned().collect::<Vec<_>>();
         for terminal in all {
-            if self.owner(&terminal) == Some(session) {
+            if self.session_of(&terminal) == Some(session) {
                 self.terminals.remove(&terminal);
-                self.tell_terminal(&terminal, TerminalCommand::Close, out);
+                self.send_pty_command(&terminal, PtyCommand::Close, out);
             }
         }
-        self.show_terminals(out);
+        self.publish_terminals(out);
     }
 
     /// Nothing that ran in a terminal when the host stopped runs now.
-    pub(crate) fn remember_terminals(&mut self, out: &mut Effects) {
+    pub(crate) fn mark_terminals_exited(&mut self, out: &mut Effects) {
         let Some(state) = self.root() else {
             return;
         };
@@ -323,10 +343,10 @@ impl Host {
                 (info.resource.clone(), info)
             })
             .collect();
-        self.show_terminals(out);
+        self.publish_terminals(out);
     }
 
-    fn show_terminals(&mut self, out: &mut Effects) {
+    fn publish_terminals(&mut self, out: &mut Effects) {
         let terminals: Vec<_> = self.terminals.values().cloned().collect();
         let Some(state) = self.root() else {
             return;

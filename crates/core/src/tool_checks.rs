@@ -18,80 +18,80 @@ use agenthost_protocol::ids::TurnId;
 use agenthost_protocol::text::MaybeMarkdown;
 use agenthost_protocol::uri::Uri;
 
-use crate::customizing::CustomizationErrand;
+use crate::customizing::CustomizationCommand;
 use crate::effect::{Effect, Effects};
 use crate::env::Env;
 use crate::host::Host;
-use crate::tool_servers::{ToolErrand, ToolGuard, ToolTicket};
-use crate::tool_use::{CheckTicket, ToolMoment, ToolUse};
-use described::call_of;
-use waiting::{Check, Question, Waiting, passing};
+use crate::tool_servers::{CallGateMode, GatewayCallId, McpCommand};
+use crate::tool_use::{HookCheckId, ToolHookPhase, ToolUse};
+use described::call_of_action;
+use waiting::{CheckSubject, HeldToolCall, HookCheck, to_passed_check};
 
-pub(crate) use waiting::ToolChecks;
+pub(crate) use waiting::HookChecks;
 
 /// Most uses of tools that wait at a time. More are refused.
-const CHECKS: usize = 1_000;
+const MAX_HOOK_CHECKS: usize = 1_000;
 
 /// Most of what an agent does with a call while that waits. More is dropped,
 /// and said so.
-const LATER: usize = 64;
+const MAX_HELD_ACTIONS: usize = 64;
 
 impl Host {
     /// A session has hooks for these moments, and no others.
-    pub(crate) fn learn_tool_hooks(
+    pub(crate) fn set_tool_hooks(
         &mut self,
         session: &Uri,
-        moments: BTreeSet<ToolMoment>,
+        phases: BTreeSet<ToolHookPhase>,
         out: &mut Effects,
     ) {
-        let Some(known) = self.customizing.get_mut(session) else {
+        let Some(known) = self.customizations.get_mut(session) else {
             return;
         };
-        let guarded = moments.contains(&ToolMoment::Before);
-        let before = std::mem::replace(&mut known.tool_hooks, moments);
-        if before.contains(&ToolMoment::Before) != guarded {
+        let guarded = phases.contains(&ToolHookPhase::Before);
+        let before = std::mem::replace(&mut known.tool_hooks, phases);
+        if before.contains(&ToolHookPhase::Before) != guarded {
             let guard = match guarded {
-                true => ToolGuard::Hooks,
-                false => ToolGuard::Nobody,
+                true => CallGateMode::Hooks,
+                false => CallGateMode::Open,
             };
-            out.push(Effect::Tools(Box::new(ToolErrand::Guard {
+            out.push(Effect::Mcp(Box::new(McpCommand::SetCallGate {
                 session: session.clone(),
-                guard,
+                mode: guard,
             })));
         }
     }
 
-    fn has_tool_hooks(&self, session: &Uri, moment: ToolMoment) -> bool {
-        let known = self.customizing.get(session);
+    fn has_tool_hooks(&self, session: &Uri, moment: ToolHookPhase) -> bool {
+        let known = self.customizations.get(session);
         known.is_some_and(|known| known.tool_hooks.contains(&moment))
             && self.is_customizable(session)
     }
 
     /// An agent does something. A question about a call waits for hooks, and so
     /// does what comes after it about the same call.
-    pub(crate) fn agent_acts(
+    pub(crate) fn handle_agent_action(
         &mut self,
         env: &Env,
         chat: &Uri,
         action: ChatAction,
         out: &mut Effects,
     ) {
-        let Some(action) = self.keep_back(env, chat, action, out) else {
+        let Some(action) = self.hold_if_checked(env, chat, action, out) else {
             return;
         };
-        match self.keep_completion(chat, action, out) {
+        match self.hold_completion(chat, action, out) {
             Some(ChatAction::ToolCallComplete(complete)) => {
                 let target = complete.target.clone();
-                self.agent_completes(env, chat, complete, out);
+                self.complete_agent_call(env, chat, complete, out);
                 self.survey_after(chat, &target, out);
             }
-            Some(action) => self.agent_action(env, chat, action, out),
+            Some(action) => self.apply_agent_action(env, chat, action, out),
             None => {}
         }
     }
 
     /// An agent completes a call.
-    pub(crate) fn agent_completes(
+    pub(crate) fn complete_agent_call(
         &mut self,
         env: &Env,
         chat: &Uri,
@@ -100,27 +100,27 @@ impl Host {
     ) {
         let target = complete.target.clone();
         let was_open = !self.is_completed(chat, &target);
-        self.agent_action(env, chat, ChatAction::ToolCallComplete(complete), out);
+        self.apply_agent_action(env, chat, ChatAction::ToolCallComplete(complete), out);
         if was_open {
-            self.tool_used(chat, &target, out);
+            self.notify_tool_used(chat, &target, out);
         }
     }
 
     /// Keeps back what has to wait; gives back what does not.
-    fn keep_back(
+    fn hold_if_checked(
         &mut self,
         env: &Env,
         chat: &Uri,
         action: ChatAction,
         out: &mut Effects,
     ) -> Option<ChatAction> {
-        let Some(target) = call_of(&action) else {
+        let Some(target) = call_of_action(&action) else {
             return Some(action);
         };
-        if let Some(question) = self.tool_checks.question(chat, target) {
-            match question.later.len() < LATER {
-                true => question.later.push(action),
-                false => out.push(Effect::Discarded {
+        if let Some(question) = self.hook_checks.held_call_mut(chat, target) {
+            match question.held_actions.len() < MAX_HELD_ACTIONS {
+                true => question.held_actions.push(action),
+                false => out.push(Effect::ReportDiscarded {
                     channel: chat.clone(),
                     action: action.info().name,
                     reason: "too much happened to a call that waits for hooks".to_owned(),
@@ -129,8 +129,8 @@ impl Host {
             return None;
         }
         match action {
-            ChatAction::ToolCallReady(ready) if self.is_to_be_checked(chat, &ready) => {
-                self.check_question(env, chat, ready, out);
+            ChatAction::ToolCallReady(ready) if self.needs_check(chat, &ready) => {
+                self.check_tool_call(env, chat, ready, out);
                 None
             }
             action => Some(action),
@@ -140,19 +140,19 @@ impl Host {
     /// Whether hooks have to look at a call before people are asked about it. A
     /// client's call that nothing is asked about was never made, and is about
     /// to end; a question that is put in other words has been looked at.
-    fn is_to_be_checked(&self, chat: &Uri, ready: &ToolCallReady) -> bool {
+    fn needs_check(&self, chat: &Uri, ready: &ToolCallReady) -> bool {
         let target = &ready.target;
-        let Some(session) = self.owner(chat) else {
+        let Some(session) = self.session_of(chat) else {
             return false;
         };
         if ready.confirmed.is_some()
-            || !self.has_tool_hooks(session, ToolMoment::Before)
+            || !self.has_tool_hooks(session, ToolHookPhase::Before)
             || !self.is_running(chat, &target.turn_id)
-            || self.is_command(chat, &target.turn_id)
+            || self.is_command_turn(chat, &target.turn_id)
         {
             return false;
         }
-        let Some(call) = self.call(chat, target) else {
+        let Some(call) = self.active_call(chat, target) else {
             return false;
         };
         let head = call.head();
@@ -169,7 +169,7 @@ impl Host {
         (asks || !of_client) && !asked
     }
 
-    fn check_question(
+    fn check_tool_call(
         &mut self,
         env: &Env,
         chat: &Uri,
@@ -177,99 +177,110 @@ impl Host {
         out: &mut Effects,
     ) {
         let turn = ready.target.turn_id.clone();
-        let Some(tool) = self.asked_about(chat, &ready) else {
+        let Some(tool) = self.approval_tool_use(chat, &ready) else {
             return;
         };
-        if self.tool_checks.waiting.len() >= CHECKS {
+        if self.hook_checks.pending.len() >= MAX_HOOK_CHECKS {
             let reason = "Too many tools wait for hooks".to_owned();
-            self.refuse_question(env, chat, ready, reason, out);
+            self.deny_tool_call(env, chat, ready, reason, out);
             return;
         }
-        let question = Question {
+        let question = HeldToolCall {
             call: ready.target.tool_call_id.clone(),
             ready,
-            passing: passing(&tool, turn.clone()),
-            later: Vec::new(),
+            passed_check: to_passed_check(&tool, turn.clone()),
+            held_actions: Vec::new(),
         };
-        let what = Waiting::Question(Box::new(question));
-        self.check(Some(turn), tool, what, out);
+        let what = CheckSubject::ToolCall(Box::new(question));
+        self.start_check(Some(turn), tool, what, out);
     }
 
     /// An agent is about to call a tool at the gateway.
-    pub(crate) fn check_call(
+    pub(crate) fn check_gateway_call(
         &mut self,
         session: &Uri,
         chat: &Uri,
-        call: ToolTicket,
+        call: GatewayCallId,
         tool: &str,
         input: &str,
         out: &mut Effects,
     ) {
-        if !self.has_tool_hooks(session, ToolMoment::Before) {
-            pass(session, call, Ok(()), out);
+        if !self.has_tool_hooks(session, ToolHookPhase::Before) {
+            resolve_gateway_call(session, call, Ok(()), out);
             return;
         }
-        let tool = self.called_at_gateway(session, chat, tool, input);
+        let tool = self.gateway_tool_use(session, chat, tool, input);
         let turn = self.chat(chat).and_then(|chat| chat.active_turn.as_ref());
         let turn = turn.map(|turn| turn.id.clone());
         if let Some(turn) = &turn
-            && self.tool_checks.has_passed(&passing(&tool, turn.clone()))
+            && self
+                .hook_checks
+                .take_passed(&to_passed_check(&tool, turn.clone()))
         {
-            pass(session, call, Ok(()), out);
-        } else if self.tool_checks.waiting.len() >= CHECKS {
+            resolve_gateway_call(session, call, Ok(()), out);
+        } else if self.hook_checks.pending.len() >= MAX_HOOK_CHECKS {
             let reason = "Too many tools wait for hooks".to_owned();
-            pass(session, call, Err(reason), out);
+            resolve_gateway_call(session, call, Err(reason), out);
         } else {
-            self.check(turn, tool, Waiting::Gateway(call), out);
+            self.start_check(turn, tool, CheckSubject::Gateway(call), out);
         }
     }
 
-    fn check(&mut self, turn: Option<TurnId>, tool: ToolUse, what: Waiting, out: &mut Effects) {
-        let checks = &mut self.tool_checks;
-        checks.last = checks.last.saturating_add(1);
-        let ticket = CheckTicket(checks.last);
-        let check = Check {
+    fn start_check(
+        &mut self,
+        turn: Option<TurnId>,
+        tool: ToolUse,
+        subject: CheckSubject,
+        out: &mut Effects,
+    ) {
+        let checks = &mut self.hook_checks;
+        checks.last_id = checks.last_id.saturating_add(1);
+        let ticket = HookCheckId(checks.last_id);
+        let check = HookCheck {
             session: tool.session.clone(),
             chat: tool.chat.clone(),
             turn,
-            what,
+            subject,
         };
-        checks.waiting.insert(ticket, check);
+        checks.pending.insert(ticket, check);
         let tool = Box::new(tool);
-        let errand = CustomizationErrand::CheckTool { ticket, tool };
-        out.push(Effect::Customize(Box::new(errand)));
+        let errand = CustomizationCommand::CheckTool {
+            id: ticket,
+            tool_use: tool,
+        };
+        out.push(Effect::Customization(Box::new(errand)));
     }
 
     /// Hooks have looked at something. It may not wait any more.
-    pub(crate) fn tool_checked(
+    pub(crate) fn resolve_check(
         &mut self,
         env: &Env,
-        ticket: CheckTicket,
+        id: HookCheckId,
         verdict: Result<(), String>,
         out: &mut Effects,
     ) {
-        let Some(check) = self.tool_checks.waiting.remove(&ticket) else {
+        let Some(check) = self.hook_checks.pending.remove(&id) else {
             return;
         };
         let chat = &check.chat;
-        match check.what {
-            Waiting::Gateway(call) => pass(&check.session, call, verdict, out),
-            Waiting::Question(question) => {
-                let Question {
+        match check.subject {
+            CheckSubject::Gateway(call) => resolve_gateway_call(&check.session, call, verdict, out),
+            CheckSubject::ToolCall(question) => {
+                let HeldToolCall {
                     ready,
-                    passing,
-                    later,
+                    passed_check: passing,
+                    held_actions: later,
                     ..
                 } = *question;
                 match verdict {
                     Ok(()) => {
-                        self.tool_checks.remember(passing);
-                        self.agent_action(env, chat, ChatAction::ToolCallReady(ready), out);
+                        self.hook_checks.record_passed(passing);
+                        self.apply_agent_action(env, chat, ChatAction::ToolCallReady(ready), out);
                     }
-                    Err(reason) => self.refuse_question(env, chat, ready, reason, out),
+                    Err(reason) => self.deny_tool_call(env, chat, ready, reason, out),
                 }
                 for action in later {
-                    self.agent_acts(env, chat, action, out);
+                    self.handle_agent_action(env, chat, action, out);
                 }
             }
         }
@@ -277,7 +288,7 @@ impl Host {
 
     /// A call must not run, and nobody is asked: it is shown as it would be if
     /// somebody had said no, and the agent hears the same.
-    fn refuse_question(
+    fn deny_tool_call(
         &mut self,
         env: &Env,
         chat: &Uri,
@@ -304,13 +315,13 @@ impl Host {
 
     /// What waits for hooks in a turn that is over does not wait any more.
     pub(crate) fn drop_late_checks(&mut self, chat: &Uri, out: &mut Effects) {
-        if self.tool_checks.is_empty() {
+        if self.hook_checks.is_empty() {
             return;
         }
         let running = self.chat(chat).and_then(|chat| chat.active_turn.as_ref());
         let running = running.map(|turn| turn.id.clone());
         let over = |turn: &TurnId| Some(turn) != running.as_ref();
-        let passed = &mut self.tool_checks.passed;
+        let passed = &mut self.hook_checks.passed;
         passed.retain(|passed| passed.chat != *chat || !over(&passed.turn));
         self.drop_checks(
             |check| check.chat == *chat && check.turn.as_ref().is_some_and(over),
@@ -321,7 +332,7 @@ impl Host {
 
     /// A chat is gone: nothing in it waits any more.
     pub(crate) fn drop_checks_of_chat(&mut self, chat: &Uri, out: &mut Effects) {
-        self.tool_checks
+        self.hook_checks
             .passed
             .retain(|passed| passed.chat != *chat);
         self.drop_checks(|check| check.chat == *chat, "The chat is gone", out);
@@ -337,63 +348,72 @@ impl Host {
     }
 
     /// The agent does not wait for a call at the gateway any more.
-    pub(crate) fn check_abandoned(&mut self, call: ToolTicket, out: &mut Effects) {
-        let is_it = |check: &Check| matches!(check.what, Waiting::Gateway(it) if it == call);
+    pub(crate) fn drop_abandoned_check(&mut self, call: GatewayCallId, out: &mut Effects) {
+        let is_it =
+            |check: &HookCheck| matches!(check.subject, CheckSubject::Gateway(it) if it == call);
         self.drop_checks(is_it, "The agent does not wait for it any more", out);
     }
 
-    fn drop_checks(&mut self, is_over: impl Fn(&Check) -> bool, reason: &str, out: &mut Effects) {
+    fn drop_checks(
+        &mut self,
+        is_over: impl Fn(&HookCheck) -> bool,
+        reason: &str,
+        out: &mut Effects,
+    ) {
         let over = self
-            .tool_checks
-            .waiting
+            .hook_checks
+            .pending
             .extract_if(.., |_, check| is_over(check));
         for (ticket, check) in over {
-            if let Waiting::Gateway(call) = check.what {
-                pass(&check.session, call, Err(reason.to_owned()), out);
+            if let CheckSubject::Gateway(call) = check.subject {
+                resolve_gateway_call(&check.session, call, Err(reason.to_owned()), out);
             }
             let session = check.session;
-            let errand = CustomizationErrand::DropCheck { session, ticket };
-            out.push(Effect::Customize(Box::new(errand)));
+            let errand = CustomizationCommand::CancelCheck {
+                session,
+                id: ticket,
+            };
+            out.push(Effect::Customization(Box::new(errand)));
         }
     }
 
     /// A call is over: hooks may be for that. Nothing waits for them.
-    pub(crate) fn tool_used(&self, chat: &Uri, target: &ToolCallTarget, out: &mut Effects) {
-        let Some(ToolCall::Completed(call)) = self.call(chat, target) else {
+    pub(crate) fn notify_tool_used(&self, chat: &Uri, target: &ToolCallTarget, out: &mut Effects) {
+        let Some(ToolCall::Completed(call)) = self.active_call(chat, target) else {
             return;
         };
         let moment = match call.result.success {
-            true => ToolMoment::After,
-            false => ToolMoment::Failed,
+            true => ToolHookPhase::After,
+            false => ToolHookPhase::Failed,
         };
-        let session = self.owner(chat);
+        let session = self.session_of(chat);
         if session.is_some_and(|session| self.has_tool_hooks(session, moment))
-            && let Some(tool) = self.completed(chat, moment, call)
+            && let Some(tool) = self.completed_tool_use(chat, moment, call)
         {
-            let errand = CustomizationErrand::ToolUsed(Box::new(tool));
-            out.push(Effect::Customize(Box::new(errand)));
+            let errand = CustomizationCommand::ToolUsed(Box::new(tool));
+            out.push(Effect::Customization(Box::new(errand)));
         }
     }
 
     /// Whether hooks look at something that an agent asks about a call.
     pub(crate) fn waits_for_hooks(&self, chat: &Uri, target: &ToolCallTarget) -> bool {
-        self.tool_checks.asks(chat, target)
+        self.hook_checks.is_held(chat, target)
     }
 
     fn is_completed(&self, chat: &Uri, target: &ToolCallTarget) -> bool {
-        matches!(self.call(chat, target), Some(ToolCall::Completed(_)))
+        matches!(self.active_call(chat, target), Some(ToolCall::Completed(_)))
     }
 }
 
 /// Tells the gateway whether a call may go on.
-pub(crate) fn pass(
+pub(crate) fn resolve_gateway_call(
     session: &Uri,
-    call: ToolTicket,
+    call: GatewayCallId,
     verdict: Result<(), String>,
     out: &mut Effects,
 ) {
     let session = session.clone();
-    out.push(Effect::Tools(Box::new(ToolErrand::Pass {
+    out.push(Effect::Mcp(Box::new(McpCommand::ResolveApproval {
         session,
         call,
         verdict,

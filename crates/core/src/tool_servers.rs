@@ -18,7 +18,7 @@ use crate::input::ConnectionId;
 
 /// What the host wants of servers of tools.
 #[derive(Debug, Clone)]
-pub enum ToolErrand {
+pub enum McpCommand {
     /// Start a server, or start it again.
     Start {
         /// The session.
@@ -27,7 +27,7 @@ pub enum ToolErrand {
         server: CustomizationId,
         /// Who wants that. Only a person can have code started that nobody
         /// allowed before.
-        by: StartedBy,
+        reason: StartReason,
     },
     /// Stop a server.
     Stop {
@@ -37,19 +37,19 @@ pub enum ToolErrand {
         server: CustomizationId,
     },
     /// Stop all servers of a session; its tools are gone.
-    End {
+    EndSession {
         /// The session.
         session: Uri,
     },
     /// Tools that clients of a session carry out: all of them.
-    ClientTools {
+    SetClientTools {
         /// The session.
         session: Uri,
         /// The tools.
         tools: Vec<ClientTool>,
     },
     /// What the agent of a chat may use of all that there is (CUS-18).
-    Allow {
+    SetToolFilter {
         /// The session.
         session: Uri,
         /// The chat.
@@ -58,33 +58,33 @@ pub enum ToolErrand {
         tools: Option<Vec<String>>,
     },
     /// A client's tool has done what it was called for.
-    Answer {
+    CompleteCall {
         /// The call.
-        call: ToolTicket,
+        call: GatewayCallId,
         /// What came of it.
         result: Box<ToolCallResult>,
     },
     /// Who has to agree before agents call tools of a session. At first, nobody
     /// has.
-    Guard {
+    SetCallGate {
         /// The session.
         session: Uri,
         /// Who.
-        guard: ToolGuard,
+        mode: CallGateMode,
     },
     /// Whether a call that waits may go on.
-    Pass {
+    ResolveApproval {
         /// The session.
         session: Uri,
         /// The call.
-        call: ToolTicket,
+        call: GatewayCallId,
         /// Why not, in words, if it may not.
         verdict: Result<(), String>,
     },
     /// A client has something to say to a server.
-    Forward(Box<Forwarded>),
+    ForwardRequest(Box<McpForward>),
     /// A client has something to say to a server that needs no answer.
-    Tell {
+    ForwardNotification {
         /// The session.
         session: Uri,
         /// The server.
@@ -98,25 +98,25 @@ pub enum ToolErrand {
 
 /// Who has to agree before a tool is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ToolGuard {
+pub enum CallGateMode {
     /// Hooks: each call waits for a word of the host.
     Hooks,
     /// Nobody: calls are made at once.
-    Nobody,
+    Open,
 }
 
 /// Who wants a server started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StartedBy {
+pub enum StartReason {
     /// A turn that could use it.
     Turn,
     /// A person who said so.
-    Person,
+    User,
 }
 
 /// Something that a client has to say to a server.
 #[derive(Clone)]
-pub struct Forwarded {
+pub struct McpForward {
     /// Who asks.
     pub connection: ConnectionId,
     /// What has to be answered.
@@ -132,9 +132,9 @@ pub struct Forwarded {
 }
 
 /// Shows nothing of what is said.
-impl std::fmt::Debug for Forwarded {
+impl std::fmt::Debug for McpForward {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Forwarded")
+        f.debug_struct("McpForward")
             .field("connection", &self.connection)
             .field("server", &self.server)
             .field("method", &self.method)
@@ -144,17 +144,17 @@ impl std::fmt::Debug for Forwarded {
 
 /// Tells one call of a tool from others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ToolTicket(pub u64);
+pub struct GatewayCallId(pub u64);
 
 /// A tool of a server, as the agent of a session knows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ServerTool {
+pub struct McpTool {
     /// The server.
     pub server: CustomizationId,
     /// What the agent calls it.
     pub name: String,
     /// What the server calls it.
-    pub own_name: String,
+    pub original_name: String,
     /// Its name for people.
     pub title: Option<String>,
     /// What it does, cut short.
@@ -165,55 +165,55 @@ pub struct ServerTool {
 
 /// What is told about the servers of a session.
 #[derive(Clone)]
-pub enum ToolEvent {
+pub enum McpEvent {
     /// An agent came for the tools of the session. Many ask for them only once,
     /// when they begin: the servers have to start now, and whoever serves the
     /// agent hears of its clients' tools again when they do.
-    Sought,
+    ToolsRequested,
     /// A server runs.
-    Ready {
+    ServerReady {
         /// The server.
         server: CustomizationId,
         /// What its apps may do by its `mcp:` channel.
         apps: McpServerApps,
     },
     /// A server wants a token.
-    AuthRequired {
+    ServerAuthRequired {
         /// The server.
         server: CustomizationId,
         /// What for.
         requirement: Box<McpAuthRequirement>,
     },
     /// A server failed, or has ended by itself.
-    Failed {
+    ServerFailed {
         /// The server.
         server: CustomizationId,
         /// Why.
         error: ErrorInfo,
     },
     /// A server has stopped, as it was told to.
-    Stopped {
+    ServerStopped {
         /// The server.
         server: CustomizationId,
     },
     /// Some of what a server that runs says of its tools can't be used.
-    Complaint {
+    ToolListProblem {
         /// The server.
         server: CustomizationId,
         /// What is wrong, in words; nothing if all can be used.
-        about: Option<String>,
+        problem: Option<String>,
     },
     /// The tools of all servers of the session that run.
-    Tools {
+    ToolsChanged {
         /// The tools.
-        tools: Vec<ServerTool>,
+        tools: Vec<McpTool>,
     },
     /// The agent calls a tool of a client.
-    Called {
+    ClientToolCalled {
         /// The chat that it does it for.
         chat: Uri,
         /// What the answer has to name.
-        call: ToolTicket,
+        call: GatewayCallId,
         /// The tool, as the agent calls it.
         tool: String,
         /// With what, as JSON.
@@ -221,23 +221,23 @@ pub enum ToolEvent {
     },
     /// The agent is about to call a tool of a server or a client, and somebody
     /// has to agree first.
-    Calling {
+    ApprovalRequested {
         /// The chat that it does it for.
         chat: Uri,
         /// What the answer has to name.
-        call: ToolTicket,
+        call: GatewayCallId,
         /// The tool, as the agent calls it.
         tool: String,
         /// With what, as JSON.
         input: String,
     },
     /// The agent does not wait for a call any more.
-    Abandoned {
+    CallAbandoned {
         /// The call.
-        call: ToolTicket,
+        call: GatewayCallId,
     },
     /// A call of a server's tool needs a token, and waits for it.
-    CallNeedsToken {
+    CallAuthRequired {
         /// The chat that it is for.
         chat: Uri,
         /// The tool, as the agent calls it.
@@ -246,23 +246,23 @@ pub enum ToolEvent {
         requirement: Box<McpAuthRequirement>,
     },
     /// Such a call goes on.
-    CallHasToken {
+    CallAuthorized {
         /// The chat that it is for.
         chat: Uri,
         /// The tool, as the agent calls it.
         tool: String,
     },
     /// What a server said to a client.
-    Answered {
+    ForwardAnswered {
         /// Who asked.
         connection: ConnectionId,
         /// What has to be answered.
         id: RequestId,
         /// The answer, in the words of MCP.
-        answer: Box<Result<Json, RpcError>>,
+        result: Box<Result<Json, RpcError>>,
     },
     /// A server has something to say to all clients that can hear it.
-    Said {
+    ServerNotified {
         /// The server.
         server: CustomizationId,
         /// What, in the words of MCP.
@@ -273,23 +273,23 @@ pub enum ToolEvent {
 }
 
 /// Shows nothing of what tools are called with or answer.
-impl std::fmt::Debug for ToolEvent {
+impl std::fmt::Debug for McpEvent {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            ToolEvent::Sought => "Sought",
-            ToolEvent::Ready { .. } => "Ready",
-            ToolEvent::AuthRequired { .. } => "AuthRequired",
-            ToolEvent::Failed { .. } => "Failed",
-            ToolEvent::Stopped { .. } => "Stopped",
-            ToolEvent::Complaint { .. } => "Complaint",
-            ToolEvent::Tools { .. } => "Tools",
-            ToolEvent::Called { .. } => "Called",
-            ToolEvent::Calling { .. } => "Calling",
-            ToolEvent::Abandoned { .. } => "Abandoned",
-            ToolEvent::CallNeedsToken { .. } => "CallNeedsToken",
-            ToolEvent::CallHasToken { .. } => "CallHasToken",
-            ToolEvent::Answered { .. } => "Answered",
-            ToolEvent::Said { .. } => "Said",
+            McpEvent::ToolsRequested => "Sought",
+            McpEvent::ServerReady { .. } => "Ready",
+            McpEvent::ServerAuthRequired { .. } => "AuthRequired",
+            McpEvent::ServerFailed { .. } => "Failed",
+            McpEvent::ServerStopped { .. } => "Stopped",
+            McpEvent::ToolListProblem { .. } => "Complaint",
+            McpEvent::ToolsChanged { .. } => "Tools",
+            McpEvent::ClientToolCalled { .. } => "Called",
+            McpEvent::ApprovalRequested { .. } => "Calling",
+            McpEvent::CallAbandoned { .. } => "Abandoned",
+            McpEvent::CallAuthRequired { .. } => "CallNeedsToken",
+            McpEvent::CallAuthorized { .. } => "CallHasToken",
+            McpEvent::ForwardAnswered { .. } => "Answered",
+            McpEvent::ServerNotified { .. } => "Said",
         })
     }
 }

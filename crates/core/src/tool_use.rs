@@ -5,7 +5,7 @@ use agenthost_protocol::wire::Json;
 
 /// When hooks of tools are run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum ToolMoment {
+pub enum ToolHookPhase {
     /// Before a tool is used. A hook can refuse it.
     Before,
     /// A tool was used, and it went well.
@@ -16,7 +16,7 @@ pub enum ToolMoment {
 
 /// Tells one use of a tool that waits for hooks from others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct CheckTicket(pub u64);
+pub struct HookCheckId(pub u64);
 
 /// A tool that is used.
 #[derive(Clone, PartialEq)]
@@ -26,7 +26,7 @@ pub struct ToolUse {
     /// The chat.
     pub chat: Uri,
     /// When.
-    pub moment: ToolMoment,
+    pub phase: ToolHookPhase,
     /// What it is called. The first is what hooks are told, and a hook that is
     /// about any of them is about this use.
     pub names: Vec<String>,
@@ -41,7 +41,7 @@ impl std::fmt::Debug for ToolUse {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("ToolUse")
             .field("chat", &self.chat)
-            .field("moment", &self.moment)
+            .field("moment", &self.phase)
             .field("names", &self.names)
             .finish_non_exhaustive()
     }

@@ -13,7 +13,7 @@ use agenthost_protocol::number::Millis;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::Standalone;
 
-use crate::changes::Mark;
+use crate::changes::CheckpointId;
 use crate::effect::Effects;
 use crate::env::Env;
 use crate::host::Host;
@@ -23,7 +23,7 @@ use crate::unfinished_calls::TurnEnd;
 
 /// Where the message of a turn comes from that the host starts.
 #[derive(Debug)]
-pub(crate) enum Source {
+pub(crate) enum TurnSource {
     /// It waited in the queue.
     Queue(PendingMessageId),
     /// A client sent it with a request.
@@ -49,13 +49,13 @@ impl Host {
         error: Option<ErrorPart>,
         out: &mut Effects,
     ) {
-        if self.close_turn(env, chat, turn, error, out) {
+        if self.finish_turn(env, chat, turn, error, out) {
             self.start_queued(env, chat, out);
         }
     }
 
     /// Ends a turn if it runs. Says whether something else may begin.
-    fn close_turn(
+    fn finish_turn(
         &mut self,
         env: &Env,
         chat: &Uri,
@@ -88,20 +88,20 @@ impl Host {
             }),
         };
         self.originate(chat, action, out);
-        self.readings.remove(chat);
+        self.pending_prompts.remove(chat);
         self.clear_activity(chat, out);
         self.sync_chat(chat, out);
-        self.sync_waiting_of(chat, out);
+        self.sync_input_needed_of(chat, out);
         self.end_workers(env, chat, out);
-        self.settle_calls(chat, out);
-        self.turn_over(chat, turn, out);
-        self.mark_turn(chat, turn, Mark::After, out);
+        self.deliver_results(chat, out);
+        self.notify_turn_ended(chat, turn, out);
+        self.checkpoint_turn(chat, turn, CheckpointId::AfterTurn, out);
         !failed
     }
 
     /// The agent says that a turn is over. What it did not take in while that
     /// ran comes before what waits.
-    pub(crate) fn turn_ended(
+    pub(crate) fn handle_turn_ended(
         &mut self,
         env: &Env,
         chat: &Uri,
@@ -109,15 +109,15 @@ impl Host {
         error: Option<ErrorPart>,
         out: &mut Effects,
     ) {
-        if !self.is_command(chat, turn) && self.close_turn(env, chat, turn, error, out) {
-            self.start_unheard(env, chat, out);
+        if !self.is_command_turn(chat, turn) && self.finish_turn(env, chat, turn, error, out) {
+            self.start_unsent_steering(env, chat, out);
             self.start_queued(env, chat, out);
         }
     }
 
     /// What the user wanted to say while the turn ran, and the agent did not
     /// take in: it is the next that is said.
-    fn start_unheard(&mut self, env: &Env, chat: &Uri, out: &mut Effects) {
+    fn start_unsent_steering(&mut self, env: &Env, chat: &Uri, out: &mut Effects) {
         let state = self.chat(chat);
         let Some(unheard) = state.and_then(|state| state.steering_message.clone()) else {
             return;
@@ -128,7 +128,7 @@ impl Host {
         };
         self.originate(chat, ChatAction::PendingMessageRemoved(removed), out);
         let message = Arc::clone(&unheard.message);
-        let source = Source::Steering(unheard.id.clone());
+        let source = TurnSource::Steering(unheard.id.clone());
         self.start_turn(env, chat, message, source, out);
     }
 
@@ -176,17 +176,19 @@ impl Host {
         };
         self.originate(chat, ChatAction::PendingMessageRemoved(removed), out);
         // What was fine when it was queued may not be any more (PEN-10).
-        let session = self.owner(chat).and_then(|session| self.session(session));
-        let agent = session.and_then(|session| self.agent_of(session));
+        let session = self
+            .session_of(chat)
+            .and_then(|session| self.session(session));
+        let agent = session.and_then(|session| self.agent_of_session(session));
         let judged = policy::check_message(agent, session, &head.message)
             .and_then(|()| self.check_attachments(&head.message));
         match judged {
             Ok(()) => {
                 let message = Arc::clone(&head.message);
-                self.start_turn(env, chat, message, Source::Queue(head.id), out);
+                self.start_turn(env, chat, message, TurnSource::Queue(head.id), out);
             }
             Err(refusal) => {
-                let turn_id = TurnId::from(env.unique("turn"));
+                let turn_id = TurnId::from(env.unique_id("turn"));
                 let started = ChatAction::TurnStarted(TurnStarted {
                     turn_id: turn_id.clone(),
                     started_at: env.timestamp(),
@@ -214,18 +216,18 @@ impl Host {
         env: &Env,
         chat: &Uri,
         message: Arc<Message>,
-        source: Source,
+        source: TurnSource,
         out: &mut Effects,
     ) {
-        let turn_id = TurnId::from(env.unique("turn"));
+        let turn_id = TurnId::from(env.unique_id("turn"));
         let queued_message_id = match source {
-            Source::Queue(id) => Some(id),
-            Source::Steering(id) => {
-                self.note_sender_of_steering(chat, &turn_id, id);
+            TurnSource::Queue(id) => Some(id),
+            TurnSource::Steering(id) => {
+                self.record_steering_sender(chat, &turn_id, id);
                 None
             }
-            Source::Request(connection) => {
-                self.note_sender_of_turn(chat, &turn_id, connection);
+            TurnSource::Request(connection) => {
+                self.record_turn_sender(chat, &turn_id, connection);
                 None
             }
         };

@@ -15,12 +15,12 @@ use agenthost_protocol::text::MaybeMarkdown;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::Json;
 
-use crate::command_report::PREVIEW_BYTES;
+use crate::command_report::COMMAND_PREVIEW_BYTES;
 use crate::effect::Effects;
 use crate::host::Host;
 
 /// What programs are told about a call that was cancelled with its turn.
-const CANCELLED: &str = "cancelled";
+const CANCELLED_ERROR_CODE: &str = "cancelled";
 
 /// How the turn of a call ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub(crate) enum TurnEnd<'a> {
 impl TurnEnd<'_> {
     fn error(self) -> Json {
         let (message, code) = match self {
-            TurnEnd::Cancelled => ("it was cancelled", Some(CANCELLED)),
+            TurnEnd::Cancelled => ("it was cancelled", Some(CANCELLED_ERROR_CODE)),
             TurnEnd::Failed(reason) => (reason, None),
             TurnEnd::Complete => ("it had not ended when its turn did", None),
         };
@@ -90,10 +90,10 @@ impl Host {
         let calls = self.unfinished_calls(chat).into_iter();
         let results: Vec<_> = calls
             .filter_map(|call| {
-                let content = self.output_of(call)?;
+                let content = self.partial_output(call)?;
                 let result = ToolCallResult {
                     success: false,
-                    past_tense_message: message(call, &content),
+                    past_tense_message: call_message(call, &content),
                     content: Some(content),
                     structured_content: None,
                     error: Some(end.error()),
@@ -120,7 +120,7 @@ impl Host {
     /// The output of a call so far, with the end of what its terminals show;
     /// `None` if there is none. Whether an edit of a file took place is not
     /// known, so it is left out.
-    fn output_of(&self, call: &ToolCallRunning) -> Option<Vec<ToolResultContent>> {
+    fn partial_output(&self, call: &ToolCallRunning) -> Option<Vec<ToolResultContent>> {
         let blocks = call.content.iter().flatten();
         let mut blocks: Vec<_> = blocks
             .filter(|block| !matches!(block, ToolResultContent::FileEdit(_)))
@@ -139,7 +139,7 @@ impl Host {
                 && block.result.is_none()
                 && let Some(ChannelState::Terminal(state)) = self.state(&block.resource)
             {
-                let result = result_so_far(state);
+                let result = partial_result(state);
                 written.extend(result.preview.clone());
                 block.result = Some(result);
             }
@@ -161,7 +161,7 @@ impl Host {
 }
 
 /// What the call did: run a command, in one line, or what it was to do.
-fn message(call: &ToolCallRunning, content: &[ToolResultContent]) -> MaybeMarkdown {
+fn call_message(call: &ToolCallRunning, content: &[ToolResultContent]) -> MaybeMarkdown {
     let title = content.iter().find_map(|block| match block {
         ToolResultContent::Terminal(block) => Some(block.title.as_str()),
         _ => None,
@@ -173,8 +173,8 @@ fn message(call: &ToolCallRunning, content: &[ToolResultContent]) -> MaybeMarkdo
 }
 
 /// What is known of the command of a terminal by now.
-pub(crate) fn result_so_far(state: &TerminalState) -> TerminalCommandResult {
-    let mut tail = OutputTail::new(PREVIEW_BYTES);
+pub(crate) fn partial_result(state: &TerminalState) -> TerminalCommandResult {
+    let mut tail = OutputTail::new(COMMAND_PREVIEW_BYTES);
     for part in state.content.items() {
         match part {
             TerminalPart::Unclassified(output) => tail.push(&output.value),

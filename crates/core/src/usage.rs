@@ -13,10 +13,10 @@ use crate::effect::Effects;
 use crate::host::Host;
 
 /// Where the totals are.
-const TOTALS: &str = "agenthost.usage";
+const USAGE_META_KEY: &str = "agenthost.usage";
 
 /// Where the totals by chat are, among them.
-const CHATS: &str = "chats";
+const CHATS_KEY: &str = "chats";
 
 impl Host {
     /// What the running turn of a chat has used so far.
@@ -25,13 +25,13 @@ impl Host {
     }
 
     /// Forgets the part of a chat that is gone; what it used stays used.
-    pub(crate) fn forget_usage(&mut self, session: &Uri, chat: &Uri, out: &mut Effects) {
+    pub(crate) fn drop_chat_usage(&mut self, session: &Uri, chat: &Uri, out: &mut Effects) {
         let Some(mut meta) = self.session(session).and_then(|state| state.meta.clone()) else {
             return;
         };
         let totals = meta
-            .get_mut(TOTALS)
-            .and_then(|totals| totals.get_mut(CHATS));
+            .get_mut(USAGE_META_KEY)
+            .and_then(|totals| totals.get_mut(CHATS_KEY));
         let chats = totals.and_then(Json::as_object_mut);
         if chats.is_some_and(|chats| chats.remove(chat.as_str()).is_some()) {
             let changed = SessionAction::MetaChanged(MetaChanged { meta: Some(meta) });
@@ -40,23 +40,28 @@ impl Host {
     }
 
     /// Counts what a turn has used since it was last looked at.
-    pub(crate) fn count_usage(&mut self, chat: &Uri, before: Option<UsageInfo>, out: &mut Effects) {
-        let Some(session) = self.owner(chat).cloned() else {
+    pub(crate) fn add_turn_usage(
+        &mut self,
+        chat: &Uri,
+        before: Option<UsageInfo>,
+        out: &mut Effects,
+    ) {
+        let Some(session) = self.session_of(chat).cloned() else {
             return;
         };
         let (Some(after), Some(state)) = (self.usage_of_turn(chat), self.session(&session)) else {
             return;
         };
         let mut meta = state.meta.clone().unwrap_or_default();
-        let mut totals = object(meta.remove(TOTALS));
-        let mut chats = object(totals.remove(CHATS));
-        let mut of_chat = object(chats.remove(chat.as_str()));
+        let mut totals = into_object(meta.remove(USAGE_META_KEY));
+        let mut chats = into_object(totals.remove(CHATS_KEY));
+        let mut of_chat = into_object(chats.remove(chat.as_str()));
         for counts in [&mut totals, &mut of_chat] {
-            add(counts, before.as_ref(), &after);
+            add_usage_delta(counts, before.as_ref(), &after);
         }
         chats.insert(chat.to_string(), Json::Object(of_chat));
-        totals.insert(CHATS.to_owned(), Json::Object(chats));
-        meta.insert(TOTALS.to_owned(), Json::Object(totals));
+        totals.insert(CHATS_KEY.to_owned(), Json::Object(chats));
+        meta.insert(USAGE_META_KEY.to_owned(), Json::Object(totals));
         let meta: Option<Meta> = Some(meta);
         if self
             .session(&session)
@@ -69,9 +74,13 @@ impl Host {
 }
 
 /// Adds what is new. An agent that corrects itself downwards is believed.
-fn add(totals: &mut Object, before: Option<&UsageInfo>, after: &UsageInfo) {
-    let counted = before.map_or([None; 3], counts);
-    for ((name, counted), now) in NAMES.into_iter().zip(counted).zip(counts(after)) {
+fn add_usage_delta(totals: &mut Object, before: Option<&UsageInfo>, after: &UsageInfo) {
+    let counted = before.map_or([None; 3], usage_counters);
+    for ((name, counted), now) in COUNTER_NAMES
+        .into_iter()
+        .zip(counted)
+        .zip(usage_counters(after))
+    {
         let counted = counted.unwrap_or(0);
         let total = totals.get(name).and_then(Json::as_u64).unwrap_or(0);
         let total = total.saturating_sub(counted);
@@ -80,9 +89,9 @@ fn add(totals: &mut Object, before: Option<&UsageInfo>, after: &UsageInfo) {
     }
 }
 
-const NAMES: [&str; 3] = ["inputTokens", "outputTokens", "cacheReadTokens"];
+const COUNTER_NAMES: [&str; 3] = ["inputTokens", "outputTokens", "cacheReadTokens"];
 
-fn counts(usage: &UsageInfo) -> [Option<u64>; 3] {
+fn usage_counters(usage: &UsageInfo) -> [Option<u64>; 3] {
     [
         usage.input_tokens,
         usage.output_tokens,
@@ -90,7 +99,7 @@ fn counts(usage: &UsageInfo) -> [Option<u64>; 3] {
     ]
 }
 
-fn object(json: Option<Json>) -> Object {
+fn into_object(json: Option<Json>) -> Object {
     match json {
         Some(Json::Object(object)) => object,
         _ => Object::new(),

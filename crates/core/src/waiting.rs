@@ -25,8 +25,8 @@ use crate::host::Host;
 impl Host {
     /// Brings what the session waits for up to date with one of its chats. A
     /// chat that is gone waits for nothing.
-    pub(crate) fn sync_waiting(&mut self, session: &Uri, chat: &Uri, out: &mut Effects) {
-        let wanted = self.chat(chat).map_or(Vec::new(), waiting);
+    pub(crate) fn sync_input_needed(&mut self, session: &Uri, chat: &Uri, out: &mut Effects) {
+        let wanted = self.chat(chat).map_or(Vec::new(), input_requests);
         let Some(state) = self.session(session) else {
             return;
         };
@@ -54,14 +54,14 @@ impl Host {
             self.originate(session, action, out);
         }
         for call in begun {
-            self.await_call(session, call, out);
+            self.start_call_timeout(session, call, out);
         }
     }
 }
 
 /// Whether an action can change what a chat waits for. What is streamed can't,
 /// and there is a lot of it.
-pub(crate) fn matters(action: &ChatAction) -> bool {
+pub(crate) fn affects_input_needed(action: &ChatAction) -> bool {
     !matches!(
         action,
         ChatAction::Delta(_)
@@ -78,7 +78,7 @@ fn entries(session: &SessionState) -> impl Iterator<Item = &SessionInputRequest>
 }
 
 /// Everything that a chat waits for, in order.
-fn waiting(chat: &ChatState) -> Vec<SessionInputRequest> {
+fn input_requests(chat: &ChatState) -> Vec<SessionInputRequest> {
     let Some(turn) = &chat.active_turn else {
         return Vec::new();
     };
@@ -86,12 +86,12 @@ fn waiting(chat: &ChatState) -> Vec<SessionInputRequest> {
     parts
         .filter_map(|part| match part {
             ResponsePart::ToolCall(part) => {
-                blocked(&chat.summary.resource, &turn.id, &part.tool_call)
+                blocked_call(&chat.summary.resource, &turn.id, &part.tool_call)
             }
             ResponsePart::InputRequest(part) if part.response.is_none() => {
                 let request = part.request.clone();
                 Some(SessionInputRequest::ChatInput(SessionChatInput {
-                    base: base("input", &chat.summary.resource, request.id.as_str()),
+                    base: request_base("input", &chat.summary.resource, request.id.as_str()),
                     request,
                 }))
             }
@@ -106,12 +106,12 @@ fn waiting(chat: &ChatState) -> Vec<SessionInputRequest> {
         .collect()
 }
 
-fn blocked(chat: &Uri, turn: &TurnId, call: &ToolCall) -> Option<SessionInputRequest> {
+fn blocked_call(chat: &Uri, turn: &TurnId, call: &ToolCall) -> Option<SessionInputRequest> {
     let id = call.head()?.tool_call_id.as_str();
     let turn_id = turn.clone();
     let confirmation = |tool_call| {
         SessionInputRequest::ToolConfirmation(Box::new(SessionToolConfirmation {
-            base: base("confirm", chat, id),
+            base: request_base("confirm", chat, id),
             turn_id: turn.clone(),
             tool_call,
         }))
@@ -126,7 +126,7 @@ fn blocked(chat: &Uri, turn: &TurnId, call: &ToolCall) -> Option<SessionInputReq
         ToolCall::Running(call) => match &call.head.contributor {
             Some(ToolCallContributor::Client(owner)) => Some(
                 SessionInputRequest::ToolClientExecution(Box::new(SessionToolClientExecution {
-                    base: base("execute", chat, id),
+                    base: request_base("execute", chat, id),
                     turn_id,
                     client_id: owner.client_id.clone(),
                     tool_call: Standalone(call.clone()),
@@ -136,7 +136,7 @@ fn blocked(chat: &Uri, turn: &TurnId, call: &ToolCall) -> Option<SessionInputReq
         },
         ToolCall::AuthRequired(call) => Some(SessionInputRequest::ToolAuthentication(Box::new(
             SessionToolAuthentication {
-                base: base("authenticate", chat, id),
+                base: request_base("authenticate", chat, id),
                 turn_id,
                 tool_call: Standalone(call.clone()),
             },
@@ -149,7 +149,7 @@ fn blocked(chat: &Uri, turn: &TurnId, call: &ToolCall) -> Option<SessionInputReq
 }
 
 /// Ids are unique in the session: the chat is part of them.
-fn base(kind: &str, chat: &Uri, id: &str) -> SessionInputBase {
+fn request_base(kind: &str, chat: &Uri, id: &str) -> SessionInputBase {
     SessionInputBase {
         id: InputNeededId::from(format!("{kind}:{id}@{chat}")),
         chat: chat.clone(),

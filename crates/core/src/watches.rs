@@ -12,23 +12,23 @@ use agenthost_protocol::resource::{
 use agenthost_protocol::rpc::RequestId;
 use agenthost_protocol::uri::Uri;
 
-use crate::effect::{Answer, Effect, Effects};
+use crate::effect::{Effect, Effects, ResponseBody};
 use crate::env::Env;
-use crate::files::{Access, Root};
-use crate::host::{Channel, Host};
+use crate::files::{FileAccess, GrantedRoot};
+use crate::host::{ChannelEntry, Host};
 use crate::input::{ConnectionId, Input};
-use crate::refusal::Failure;
+use crate::refusal::RequestFailure;
 use crate::uris;
 
 /// Most watches at a time.
-const WATCHES: usize = 1_000;
+const MAX_WATCHES: usize = 1_000;
 
 /// How long a watch waits for somebody who watches (WAT-6).
-const PATIENCE: Millis = Millis(30_000);
+const WATCH_IDLE_TIMEOUT: Millis = Millis(30_000);
 
 /// A watch that is to begin.
 #[derive(Debug, Clone)]
-pub struct WatchErrand {
+pub struct WatchRequest {
     /// Who asked.
     pub connection: ConnectionId,
     /// What has to be answered.
@@ -36,7 +36,7 @@ pub struct WatchErrand {
     /// The channel that it will have.
     pub channel: Uri,
     /// What may be looked at.
-    pub roots: Vec<Root>,
+    pub roots: Vec<GrantedRoot>,
     /// What to watch.
     pub watch: ResourceWatchState,
 }
@@ -52,21 +52,21 @@ impl Host {
         id: &RequestId,
         params: CreateResourceWatchParams,
         out: &mut Effects,
-    ) -> Result<(), Failure> {
-        let is_fixed = uris::never_changes(&params.uri);
+    ) -> Result<(), RequestFailure> {
+        let is_fixed = uris::is_immutable(&params.uri);
         if !is_fixed {
-            self.check_granted(&params.uri, Access::Read)?;
+            self.check_granted(&params.uri, FileAccess::Read)?;
         }
         let watches = self.channels.values().filter(|channel| is_watch(channel));
-        if watches.count() >= WATCHES {
-            let reason = format!("there are {WATCHES} watches already");
-            return Err(Failure::InvalidParams(reason));
+        if watches.count() >= MAX_WATCHES {
+            let reason = format!("there are {MAX_WATCHES} watches already");
+            return Err(RequestFailure::InvalidParams(reason));
         }
-        let errand = WatchErrand {
+        let errand = WatchRequest {
             connection,
             id: id.clone(),
-            channel: Uri::from(format!("ahp-resource-watch:/{}", env.unique("watch"))),
-            roots: self.roots(),
+            channel: Uri::from(format!("ahp-resource-watch:/{}", env.unique_id("watch"))),
+            roots: self.unique_granted_roots(),
             watch: ResourceWatchState {
                 root: params.uri,
                 recursive: params.recursive == Some(true),
@@ -75,7 +75,7 @@ impl Host {
             },
         };
         if is_fixed {
-            self.watching(errand, Ok(()), out);
+            self.handle_watch_started(errand, Ok(()), out);
         } else {
             out.push(Effect::Watch(Box::new(errand)));
         }
@@ -83,38 +83,38 @@ impl Host {
     }
 
     /// A watch has begun, or could not. Whoever asked may be gone.
-    pub(crate) fn watching(
+    pub(crate) fn handle_watch_started(
         &mut self,
-        errand: WatchErrand,
-        begun: Result<(), Failure>,
+        request: WatchRequest,
+        outcome: Result<(), RequestFailure>,
         out: &mut Effects,
     ) {
-        let WatchErrand {
+        let WatchRequest {
             connection,
             id,
             channel,
             watch,
             ..
-        } = errand;
-        if let Err(failure) = begun {
-            self.pass_on(connection, &id, Err(failure), out);
+        } = request;
+        if let Err(failure) = outcome {
+            self.complete_request(connection, &id, Err(failure), out);
             return;
         }
         if !self.clients.connections.contains_key(&connection) {
             out.push(Effect::Unwatch { channel });
             return;
         }
-        self.create(&channel, None, watch.into(), out);
-        let unwatched = Input::StillUnwatched {
+        self.create_channel(&channel, None, watch.into(), out);
+        let unwatched = Input::WatchIdleTimedOut {
             channel: channel.clone(),
         };
-        out.later(PATIENCE, unwatched);
+        out.schedule(WATCH_IDLE_TIMEOUT, unwatched);
         let result = CreateResourceWatchResult { channel };
-        out.answer(connection, &id, Answer::Watch(result));
+        out.respond(connection, &id, ResponseBody::CreateResourceWatch(result));
     }
 
     /// Tells who watches what was seen: there is nothing to catch up with.
-    pub(crate) fn files_changed(
+    pub(crate) fn handle_files_changed(
         &mut self,
         channel: &Uri,
         items: Vec<ResourceChange>,
@@ -129,32 +129,32 @@ impl Host {
         }
         let changes = ResourceChanges { items };
         let action = ResourceWatchAction::Changed(ResourceWatchChanged { changes });
-        self.show(&watchers, channel, action, None, out);
+        self.publish_unlogged(&watchers, channel, action, None, out);
     }
 
     /// Ends a watch that nobody watches.
-    pub(crate) fn end_unwatched(&mut self, channel: &Uri, out: &mut Effects) {
+    pub(crate) fn stop_idle_watch(&mut self, channel: &Uri, out: &mut Effects) {
         let Some(watch) = self.channels.get(channel) else {
             return;
         };
         if is_watch(watch) && watch.subscribers.is_empty() {
-            self.remove(channel, out);
+            self.remove_channel(channel, out);
             let channel = channel.clone();
             out.push(Effect::Unwatch { channel });
         }
     }
 
     /// Nothing that was watched when the host stopped is watched now.
-    pub(crate) fn drop_watches(&mut self, out: &mut Effects) {
+    pub(crate) fn remove_stale_watches(&mut self, out: &mut Effects) {
         let channels = self.channels.keys();
         let watches = channels.filter(|uri| uri.as_str().starts_with("ahp-resource-watch:"));
         for channel in watches.cloned().collect::<Vec<_>>() {
-            self.remove(&channel, out);
+            self.remove_channel(&channel, out);
         }
     }
 }
 
-fn is_watch(channel: &Channel) -> bool {
+fn is_watch(channel: &ChannelEntry) -> bool {
     let loaded = channel.loaded();
     loaded.is_some_and(|loaded| matches!(loaded.state, ChannelState::ResourceWatch(_)))
 }

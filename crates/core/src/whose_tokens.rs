@@ -9,45 +9,45 @@ use std::collections::BTreeMap;
 use agenthost_protocol::ids::ClientId;
 use agenthost_protocol::uri::Uri;
 
-use crate::authentication::TokenPlace;
+use crate::authentication::TokenKey;
 use crate::clients::Principal;
 use crate::effect::{Effect, Effects};
 use crate::host::Host;
 
 /// Most principals that a session remembers to have asked for something.
-const ASKERS: usize = 16;
+const MAX_SESSION_PRINCIPALS: usize = 16;
 
 /// Which tokens there are, and who may use them. The tokens themselves are
 /// elsewhere.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct TokenBook {
+pub(crate) struct TokenRegistry {
     /// When each was given.
-    pub(crate) given: BTreeMap<TokenPlace, u128>,
+    pub(crate) nonces: BTreeMap<TokenKey, u128>,
     /// Who made a session, started turns or servers in it; the latest first.
-    askers: BTreeMap<Uri, Vec<Principal>>,
+    principals: BTreeMap<Uri, Vec<Principal>>,
     /// Whose tokens sessions use, as it was last told.
-    told: BTreeMap<Uri, Vec<Principal>>,
+    published: BTreeMap<Uri, Vec<Principal>>,
 }
 
 impl Host {
     /// A client wants something of a session that may need a token.
-    pub(crate) fn asks(&mut self, session: &Uri, client: &ClientId, out: &mut Effects) {
+    pub(crate) fn record_principal(&mut self, session: &Uri, client: &ClientId, out: &mut Effects) {
         if let Some(client) = self.clients.clients.get(client) {
             let principal = client.record.principal.clone();
-            let askers = self.tokens.askers.entry(session.clone()).or_default();
+            let askers = self.tokens.principals.entry(session.clone()).or_default();
             askers.retain(|other| *other != principal);
             askers.insert(0, principal);
-            askers.truncate(ASKERS);
+            askers.truncate(MAX_SESSION_PRINCIPALS);
         }
-        self.tell_whose_tokens(session, out);
+        self.sync_token_principals(session, out);
     }
 
     /// Tells whose tokens a session uses, if that is something else than before.
-    pub(crate) fn tell_whose_tokens(&mut self, session: &Uri, out: &mut Effects) {
+    pub(crate) fn sync_token_principals(&mut self, session: &Uri, out: &mut Effects) {
         let Some(state) = self.session(session) else {
             return;
         };
-        let askers = self.tokens.askers.get(session).into_iter().flatten();
+        let askers = self.tokens.principals.get(session).into_iter().flatten();
         let active = state.active_clients.iter().filter_map(|active| {
             let client = self.clients.clients.get(&active.client_id)?;
             Some(&client.record.principal)
@@ -58,11 +58,11 @@ impl Host {
                 principals.push(principal.clone());
             }
         }
-        let told = self.tokens.told.entry(session.clone()).or_default();
-        if *told != principals {
-            told.clone_from(&principals);
+        let published = self.tokens.published.entry(session.clone()).or_default();
+        if *published != principals {
+            published.clone_from(&principals);
             let session = session.clone();
-            out.push(Effect::TokensOf {
+            out.push(Effect::SetTokenPrincipals {
                 session,
                 principals,
             });
@@ -70,11 +70,11 @@ impl Host {
     }
 
     /// A session is gone: nobody's tokens are for it.
-    pub(crate) fn forget_askers(&mut self, session: &Uri, out: &mut Effects) {
-        self.tokens.askers.remove(session);
-        let told = self.tokens.told.remove(session);
+    pub(crate) fn drop_principals(&mut self, session: &Uri, out: &mut Effects) {
+        self.tokens.principals.remove(session);
+        let told = self.tokens.published.remove(session);
         if told.is_some_and(|told| !told.is_empty()) {
-            out.push(Effect::TokensOf {
+            out.push(Effect::SetTokenPrincipals {
                 session: session.clone(),
                 principals: Vec::new(),
             });

@@ -17,9 +17,9 @@ use agenthost_protocol::ids::{BackgroundWorkId, ToolCallId, TurnId};
 use agenthost_protocol::session::{ChatAdded, SessionAction};
 use agenthost_protocol::uri::Uri;
 
-use crate::agent::{AgentCommand, Worker};
-use crate::changes::Mark;
-use crate::chats::{new_chat, new_summary};
+use crate::agent::{AgentCommand, WorkerChat};
+use crate::changes::CheckpointId;
+use crate::chats::{new_chat_state, new_chat_summary};
 use crate::effect::{Effect, Effects};
 use crate::env::Env;
 use crate::host::Host;
@@ -33,14 +33,14 @@ impl Host {
         &mut self,
         env: &Env,
         session: &Uri,
-        worker: Worker,
+        worker: WorkerChat,
         out: &mut Effects,
     ) {
-        let target = self.spawning_call(session, &worker);
+        let target = self.check_spawning_call(session, &worker);
         let target = match target {
             Ok(target) => target,
             Err(reason) => {
-                out.push(Effect::Discarded {
+                out.push(Effect::ReportDiscarded {
                     channel: worker.chat,
                     action: "a chat for a worker",
                     reason,
@@ -56,20 +56,24 @@ impl Host {
             })),
             interactivity: Some(worker.interactivity),
             movable: Some(false),
-            ..new_summary(env, worker.chat.clone())
+            ..new_chat_summary(env, worker.chat.clone())
         };
-        let state = new_chat(summary.clone());
-        self.create(&worker.chat, Some(session), state.into(), out);
+        let state = new_chat_state(summary.clone());
+        self.create_channel(&worker.chat, Some(session), state.into(), out);
         let added = ChatAdded {
             summary: Arc::new(summary),
         };
         self.originate(session, SessionAction::ChatAdded(added), out);
         self.sync_session(session, out);
-        self.show_workers(&worker.parent, &target, out);
+        self.publish_worker_links(&worker.parent, &target, out);
     }
 
     /// The call that a worker says it comes from.
-    fn spawning_call(&self, session: &Uri, worker: &Worker) -> Result<ToolCallTarget, String> {
+    fn check_spawning_call(
+        &self,
+        session: &Uri,
+        worker: &WorkerChat,
+    ) -> Result<ToolCallTarget, String> {
         if self.channels.contains_key(&worker.chat) {
             return Err("there is something at this address already".to_owned());
         }
@@ -81,7 +85,7 @@ impl Host {
             ));
         }
         let parent = self.chat(&worker.parent);
-        let parent = parent.filter(|_| self.owner(&worker.parent) == Some(session));
+        let parent = parent.filter(|_| self.session_of(&worker.parent) == Some(session));
         let turn = parent.and_then(|parent| parent.active_turn.as_ref());
         let Some(turn) = turn.filter(|_| running_call(parent, &worker.call).is_some()) else {
             return Err("the call that spawns it does not run".to_owned());
@@ -94,14 +98,19 @@ impl Host {
     }
 
     /// Names its workers in a call that runs, if it does not.
-    pub(crate) fn show_workers(&mut self, chat: &Uri, target: &ToolCallTarget, out: &mut Effects) {
+    pub(crate) fn publish_worker_links(
+        &mut self,
+        chat: &Uri,
+        target: &ToolCallTarget,
+        out: &mut Effects,
+    ) {
         let Some(call) = running_call(self.chat(chat), &target.tool_call_id) else {
             return;
         };
         let before = call.content.clone().unwrap_or_default();
         let meta = call.head.meta.clone();
         let mut content = before.clone();
-        self.name_workers(chat, &target.tool_call_id, &mut content);
+        self.add_worker_links(chat, &target.tool_call_id, &mut content);
         if content != before {
             let target = ToolCallTarget {
                 meta,
@@ -115,12 +124,12 @@ impl Host {
 
     /// Sees to it that an action that replaces what a call shows leaves its
     /// workers in it.
-    pub(crate) fn keep_workers(&self, chat: &Uri, action: &mut ChatAction) {
+    pub(crate) fn preserve_worker_links(&self, chat: &Uri, action: &mut ChatAction) {
         match action {
             ChatAction::ToolCallComplete(complete) => self.complete_with_workers(chat, complete),
             ChatAction::ToolCallContentChanged(change) => {
                 let call = change.target.tool_call_id.clone();
-                self.name_workers(chat, &call, &mut change.content);
+                self.add_worker_links(chat, &call, &mut change.content);
             }
             _ => {}
         }
@@ -129,13 +138,18 @@ impl Host {
     /// Sees to it that what a call brings back names its workers.
     pub(crate) fn complete_with_workers(&self, chat: &Uri, complete: &mut ToolCallComplete) {
         let mut content = complete.result.content.clone().unwrap_or_default();
-        self.name_workers(chat, &complete.target.tool_call_id, &mut content);
+        self.add_worker_links(chat, &complete.target.tool_call_id, &mut content);
         if !content.is_empty() {
             complete.result.content = Some(content);
         }
     }
 
-    fn name_workers(&self, chat: &Uri, call: &ToolCallId, content: &mut Vec<ToolResultContent>) {
+    fn add_worker_links(
+        &self,
+        chat: &Uri,
+        call: &ToolCallId,
+        content: &mut Vec<ToolResultContent>,
+    ) {
         for worker in self.workers_of(chat) {
             let of_call = matches!(&worker.origin, Some(ChatOrigin::Tool(origin))
                 if origin.tool_call_id == *call);
@@ -155,7 +169,9 @@ impl Host {
 
     /// The chats that the calls of a chat spawned.
     pub(crate) fn workers_of(&self, chat: &Uri) -> Vec<Arc<ChatSummary>> {
-        let session = self.owner(chat).and_then(|session| self.session(session));
+        let session = self
+            .session_of(chat)
+            .and_then(|session| self.session(session));
         let chats = session.into_iter().flat_map(|session| session.chats.iter());
         let is_worker = |summary: &&Arc<ChatSummary>| matches!(&summary.origin, Some(ChatOrigin::Tool(origin)) if origin.chat == *chat);
         chats.filter(is_worker).cloned().collect()
@@ -171,7 +187,7 @@ impl Host {
     /// them is still in the running turn or they work in the background.
     pub(crate) fn end_workers(&mut self, env: &Env, chat: &Uri, out: &mut Effects) {
         for worker in self.workers_of(chat) {
-            if !self.may_work(&worker) {
+            if !self.is_work_expected(&worker) {
                 self.cancel_turn(env, &worker.resource, out);
             }
         }
@@ -179,7 +195,7 @@ impl Host {
 
     /// Whether somebody wants a chat to be at work. One that people can write
     /// to is theirs.
-    fn may_work(&self, summary: &ChatSummary) -> bool {
+    fn is_work_expected(&self, summary: &ChatSummary) -> bool {
         let Some(ChatOrigin::Tool(origin)) = &summary.origin else {
             return true;
         };
@@ -192,7 +208,7 @@ impl Host {
 
     /// An agent begins a turn by itself. If the chat can't have one now, the
     /// agent is told that it is over.
-    pub(crate) fn begin_turn(
+    pub(crate) fn begin_agent_turn(
         &mut self,
         chat: &Uri,
         turn: TurnId,
@@ -204,7 +220,7 @@ impl Host {
             return;
         };
         let used = state.turns.find(|other| other.id == turn).is_some()
-            || self.earlier(chat).contains(&turn);
+            || self.evicted_turns(chat).contains(&turn);
         let problem = if state.active_turn.is_some() {
             Some("another turn is in progress")
         } else if used || turn.as_str().is_empty() {
@@ -212,13 +228,13 @@ impl Host {
         } else if message.origin.kind == MessageKind::User {
             // Nobody speaks for the user (TUR-3).
             Some("only a user has messages of kind `user`")
-        } else if !self.may_work(&state.summary) {
+        } else if !self.is_work_expected(&state.summary) {
             Some("the call that it works for is over")
         } else {
             None
         };
         if let Some(reason) = problem {
-            out.push(Effect::Discarded {
+            out.push(Effect::ReportDiscarded {
                 channel: chat.clone(),
                 action: "chat/turnStarted",
                 reason: reason.to_owned(),
@@ -228,7 +244,7 @@ impl Host {
                 chat: chat.clone(),
                 turn,
             };
-            self.command(&chat, cancel, out);
+            self.send_agent_command(&chat, cancel, out);
             return;
         }
         let started = ChatAction::TurnStarted(TurnStarted {
@@ -239,10 +255,10 @@ impl Host {
             meta: None,
         });
         self.originate(chat, started, out);
-        self.mark_turn(chat, &turn, Mark::Before, out);
+        self.checkpoint_turn(chat, &turn, CheckpointId::BeforeTurn, out);
         self.sync_chat(chat, out);
         self.mark_unread(chat, out);
-        self.steer(chat, out);
+        self.forward_steering(chat, out);
     }
 
     /// Whether an entry of background work is about something of this session
@@ -258,7 +274,7 @@ impl Host {
             BackgroundWork::Unknown(_) => None,
         };
         match named {
-            Some(channel) if self.owner(channel) != Some(session) => {
+            Some(channel) if self.session_of(channel) != Some(session) => {
                 Err(format!("there is no `{channel}` in this session"))
             }
             _ => Ok(()),
@@ -273,12 +289,12 @@ impl Host {
     }
 
     /// A worker that goes does not work in the background of its parent.
-    pub(crate) fn leave_background(&mut self, worker: &Uri, out: &mut Effects) {
+    pub(crate) fn remove_from_background(&mut self, worker: &Uri, out: &mut Effects) {
         let origin = self
             .chat(worker)
             .and_then(|chat| chat.summary.origin.clone());
         if let Some(ChatOrigin::Tool(origin)) = origin {
-            self.remove_background(&origin.chat, |work| is_of(work, worker), out);
+            self.remove_background(&origin.chat, |work| is_work_of(work, worker), out);
         }
     }
 
@@ -311,10 +327,10 @@ fn has_call(chat: &ChatState, call: &ToolCallId) -> bool {
 
 fn is_in_background(chat: &ChatState, worker: &Uri) -> bool {
     let mut work = chat.background_work.iter().flat_map(|work| work.items());
-    work.any(|work| is_of(work, worker))
+    work.any(|work| is_work_of(work, worker))
 }
 
-fn is_of(work: &BackgroundWork, worker: &Uri) -> bool {
+fn is_work_of(work: &BackgroundWork, worker: &Uri) -> bool {
     matches!(work, BackgroundWork::Subagent(work) if work.chat == *worker)
 }
 

@@ -8,21 +8,21 @@ use serde_json::Value;
 
 /// A JSON file.
 #[derive(Debug, Default)]
-pub(crate) struct Declarations {
+pub(crate) struct JsoncDocument {
     /// Without comments.
-    plain: String,
+    stripped: String,
     /// What it says.
     pub(crate) value: Value,
 }
 
-impl Declarations {
+impl JsoncDocument {
     /// Reads it.
     ///
     /// # Errors
     ///
     /// If it is no JSON; why, in words.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
-        let plain = without_comments(text);
+        let plain = strip_comments(text);
         let value = serde_json::from_str(&plain).map_err(|error| {
             format!(
                 "it is not JSON: line {}, column {}",
@@ -30,11 +30,14 @@ impl Declarations {
                 error.column()
             )
         })?;
-        Ok(Declarations { plain, value })
+        Ok(JsoncDocument {
+            stripped: plain,
+            value,
+        })
     }
 
     /// What stands below some names, each inside of the one before.
-    pub(crate) fn below(&self, names: &[&str]) -> &Value {
+    pub(crate) fn get_path(&self, names: &[&str]) -> &Value {
         let inside = names.iter();
         inside.fold(&self.value, |value, name| {
             value.get(name).unwrap_or(&Value::Null)
@@ -43,20 +46,20 @@ impl Declarations {
 
     /// Where the value of a name inside of names stands, with that name.
     pub(crate) fn range(&self, names: &[&str]) -> Option<TextRange> {
-        let mut scan = Scan {
-            bytes: self.plain.as_bytes(),
+        let mut scan = JsonScanner {
+            bytes: self.stripped.as_bytes(),
             at: 0,
         };
-        let (start, end) = scan.find(names)?;
+        let (start, end) = scan.find_member(names)?;
         Some(TextRange {
-            start: position(&self.plain, start),
-            end: position(&self.plain, end),
+            start: text_position(&self.stripped, start),
+            end: text_position(&self.stripped, end),
         })
     }
 }
 
 /// Comments and trailing commas become spaces.
-fn without_comments(text: &str) -> String {
+fn strip_comments(text: &str) -> String {
     let mut plain: Vec<u8> = Vec::with_capacity(text.len());
     let bytes = text.as_bytes();
     let mut at = 0;
@@ -64,9 +67,9 @@ fn without_comments(text: &str) -> String {
     while let Some(&byte) = bytes.get(at) {
         let next = bytes.get(at + 1).copied();
         let end = match (byte, next) {
-            (b'"', _) => string_end(bytes, at),
-            (b'/', Some(b'/')) => find(bytes, at, b"\n"),
-            (b'/', Some(b'*')) => find(bytes, at + 2, b"*/").saturating_add(2),
+            (b'"', _) => find_string_end(bytes, at),
+            (b'/', Some(b'/')) => find_bytes(bytes, at, b"\n"),
+            (b'/', Some(b'*')) => find_bytes(bytes, at + 2, b"*/").saturating_add(2),
             _ => at + 1,
         }
         .min(bytes.len());
@@ -102,7 +105,7 @@ fn without_comments(text: &str) -> String {
 }
 
 /// The end of a string that begins at a place.
-fn string_end(bytes: &[u8], start: usize) -> usize {
+fn find_string_end(bytes: &[u8], start: usize) -> usize {
     let mut at = start + 1;
     while let Some(byte) = bytes.get(at) {
         match byte {
@@ -114,7 +117,7 @@ fn string_end(bytes: &[u8], start: usize) -> usize {
     bytes.len()
 }
 
-fn find(bytes: &[u8], start: usize, what: &[u8]) -> usize {
+fn find_bytes(bytes: &[u8], start: usize, what: &[u8]) -> usize {
     bytes
         .get(start..)
         .and_then(|rest| rest.windows(what.len()).position(|window| window == what))
@@ -122,7 +125,7 @@ fn find(bytes: &[u8], start: usize, what: &[u8]) -> usize {
 }
 
 /// Lines and UTF-16 units, counted from zero.
-fn position(text: &str, at: usize) -> TextPosition {
+fn text_position(text: &str, at: usize) -> TextPosition {
     let before = text.get(..at).unwrap_or(text);
     let line = before.rsplit('\n').next().unwrap_or_default();
     TextPosition {
@@ -132,46 +135,46 @@ fn position(text: &str, at: usize) -> TextPosition {
 }
 
 /// Goes through JSON that is known to be valid.
-struct Scan<'a> {
+struct JsonScanner<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
-impl Scan<'_> {
+impl JsonScanner<'_> {
     /// The last member of that name, as the reader of values has it.
-    fn find(&mut self, names: &[&str]) -> Option<(usize, usize)> {
+    fn find_member(&mut self, names: &[&str]) -> Option<(usize, usize)> {
         let (wanted, deeper) = names.split_first()?;
-        self.space();
+        self.skip_whitespace();
         if self.bytes.get(self.at) != Some(&b'{') {
             return None;
         }
         self.at += 1;
         let mut found = None;
         loop {
-            self.space();
+            self.skip_whitespace();
             match self.bytes.get(self.at)? {
                 b'}' => return found,
                 b',' => self.at += 1,
                 b'"' => {
                     let start = self.at;
-                    let key_end = string_end(self.bytes, start);
+                    let key_end = find_string_end(self.bytes, start);
                     let key = self.bytes.get(start..key_end)?;
                     let key: Option<String> = serde_json::from_slice(key).ok();
                     self.at = key_end;
-                    self.space();
+                    self.skip_whitespace();
                     // The colon.
                     self.at += 1;
-                    self.space();
+                    self.skip_whitespace();
                     let value = self.at;
-                    self.skip();
+                    self.skip_value();
                     if key.as_deref() == Some(wanted) {
                         found = match deeper {
                             [] => Some((start, self.at)),
-                            _ => Scan {
+                            _ => JsonScanner {
                                 bytes: self.bytes,
                                 at: value,
                             }
-                            .find(deeper),
+                            .find_member(deeper),
                         };
                     }
                 }
@@ -180,19 +183,19 @@ impl Scan<'_> {
         }
     }
 
-    fn space(&mut self) {
+    fn skip_whitespace(&mut self) {
         while self.bytes.get(self.at).is_some_and(u8::is_ascii_whitespace) {
             self.at += 1;
         }
     }
 
     /// Goes behind a value.
-    fn skip(&mut self) {
+    fn skip_value(&mut self) {
         let mut depth = 0_usize;
         while let Some(byte) = self.bytes.get(self.at) {
             match byte {
                 b'"' => {
-                    self.at = string_end(self.bytes, self.at);
+                    self.at = find_string_end(self.bytes, self.at);
                     if depth == 0 {
                         return;
                     }
@@ -223,18 +226,18 @@ mod tests {
     #[test]
     fn comments_and_commas_are_fine() {
         let text = "{ // a comment\n \"a\": [1, 2, /* x */ ],\n \"b\": \"http://x, }\",\n}\n";
-        let found = Declarations::parse(text).unwrap();
+        let found = JsoncDocument::parse(text).unwrap();
         assert_eq!(
             found.value,
             serde_json::json!({"a": [1, 2], "b": "http://x, }"})
         );
-        assert_eq!(found.plain.len(), text.len());
+        assert_eq!(found.stripped.len(), text.len());
     }
 
     #[test]
     fn places_are_told() {
         let text = "{\n  \"ä\": 1, \"mcpServers\": {\n    \"x\": {\"command\": \"y\"},\n    \"z\": null\n  }\n}";
-        let found = Declarations::parse(text).unwrap();
+        let found = JsoncDocument::parse(text).unwrap();
         let place = |names: &[&str]| {
             let range = found.range(names)?;
             let (start, end) = (range.start, range.end);
@@ -251,7 +254,7 @@ mod tests {
     #[test]
     fn what_is_cut_off_is_no_json() {
         for text in ["", "{", "{\"a", "{\"a\\", "/*", "//", "[1,", "{\"a\": /* }"] {
-            assert!(Declarations::parse(text).is_err(), "{text}");
+            assert!(JsoncDocument::parse(text).is_err(), "{text}");
         }
     }
 }

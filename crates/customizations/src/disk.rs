@@ -11,25 +11,28 @@ use std::path::{Path, PathBuf};
 
 use nix::fcntl::OFlag;
 
-use crate::package::{A_FOLDER, DEEPEST, LARGEST_FILE, Package, Room, usable_name};
+use crate::package::{
+    FOLDER_MESSAGE, MAX_FOLDER_DEPTH, MAX_PACKAGE_FILE_BYTES, Package, PackageCapacity,
+    is_usable_name,
+};
 
 /// What is said of something that can't be read as a file.
-const NO_FILE: &str = "it is a pipe, a socket or a device, not a file";
+const NOT_A_FILE_MESSAGE: &str = "it is a pipe, a socket or a device, not a file";
 
 /// What was found at a place.
 #[derive(Debug)]
-pub(crate) enum OnDisk {
+pub(crate) enum DiskRead {
     /// Nothing.
     Absent,
     /// Files.
-    Present(Found),
+    Present(DiskPackage),
     /// It can't be looked at; why, in words.
     Failed(String),
 }
 
 /// Files that were found.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct DiskPackage {
     /// The files.
     pub(crate) package: Package,
     /// All folders that they are in, where these really are.
@@ -37,44 +40,44 @@ pub(crate) struct Found {
 }
 
 /// Reads all of a folder.
-pub(crate) fn read_folder(root: &Path, boundary: &Path) -> OnDisk {
+pub(crate) fn read_folder(root: &Path, boundary: &Path) -> DiskRead {
     let real = match root.canonicalize() {
         Ok(real) => real,
-        Err(error) if gone(&error) => return OnDisk::Absent,
-        Err(error) => return OnDisk::Failed(error.kind().to_string()),
+        Err(error) if is_missing(&error) => return DiskRead::Absent,
+        Err(error) => return DiskRead::Failed(error.kind().to_string()),
     };
     let boundary = boundary.canonicalize().unwrap_or_else(|_| real.clone());
     if !real.starts_with(&boundary) {
-        return OnDisk::Failed("it is a link that leads out of its folder".to_owned());
+        return DiskRead::Failed("it is a link that leads out of its folder".to_owned());
     }
     if !real.is_dir() {
-        return OnDisk::Failed("it is not a folder".to_owned());
+        return DiskRead::Failed("it is not a folder".to_owned());
     }
-    let mut walk = Walk {
+    let mut walk = DirectoryWalk {
         package: Package::default(),
         boundary,
-        above: Vec::new(),
+        ancestors: Vec::new(),
         folders: Vec::new(),
     };
-    match walk.folder(&real, "") {
-        Ok(()) => OnDisk::Present(walk.found()),
-        Err(error) if gone(&error) => OnDisk::Absent,
-        Err(error) => OnDisk::Failed(error.kind().to_string()),
+    match walk.walk_folder(&real, "") {
+        Ok(()) => DiskRead::Present(walk.into_package()),
+        Err(error) if is_missing(&error) => DiskRead::Absent,
+        Err(error) => DiskRead::Failed(error.kind().to_string()),
     }
 }
 
 /// Reads some files of a folder, as far as they are there; of a name that ends
 /// with a slash all that is in that folder.
-pub(crate) fn read_files(root: &Path, names: &[String], boundary: &Path) -> OnDisk {
+pub(crate) fn read_files(root: &Path, names: &[String], boundary: &Path) -> DiskRead {
     let boundary = match boundary.canonicalize() {
         Ok(boundary) => boundary,
-        Err(error) if gone(&error) => return OnDisk::Absent,
-        Err(error) => return OnDisk::Failed(error.kind().to_string()),
+        Err(error) if is_missing(&error) => return DiskRead::Absent,
+        Err(error) => return DiskRead::Failed(error.kind().to_string()),
     };
-    let mut walk = Walk {
+    let mut walk = DirectoryWalk {
         package: Package::default(),
         boundary,
-        above: Vec::new(),
+        ancestors: Vec::new(),
         folders: Vec::new(),
     };
     for name in names {
@@ -85,41 +88,41 @@ pub(crate) fn read_files(root: &Path, names: &[String], boundary: &Path) -> OnDi
         }
         // Whatever stands in the place of a file would be read as one.
         match (path.is_dir(), plain == name) {
-            (true, true) => walk.package.add_unreadable(plain, A_FOLDER),
+            (true, true) => walk.package.add_unreadable(plain, FOLDER_MESSAGE),
             (false, false) if path.exists() => {
                 let problem = format!("`{plain}`: it is not a folder");
                 walk.package.add_problem(problem);
             }
             (true, false) | (false, true | false) => {
-                walk.link(&path, plain);
+                walk.follow_link(&path, plain);
             }
         }
     }
     match walk.package.is_empty() {
-        false => OnDisk::Present(walk.found()),
-        true => OnDisk::Absent,
+        false => DiskRead::Present(walk.into_package()),
+        true => DiskRead::Absent,
     }
 }
 
-struct Walk {
+struct DirectoryWalk {
     package: Package,
     boundary: PathBuf,
     /// The folders that we are in, to notice circles.
-    above: Vec<PathBuf>,
+    ancestors: Vec<PathBuf>,
     /// All folders that we were in.
     folders: Vec<PathBuf>,
 }
 
-impl Walk {
-    fn found(self) -> Found {
-        Found {
+impl DirectoryWalk {
+    fn into_package(self) -> DiskPackage {
+        DiskPackage {
             package: self.package,
             folders: self.folders,
         }
     }
 
-    fn folder(&mut self, real: &Path, name: &str) -> std::io::Result<()> {
-        if self.above.len() >= DEEPEST {
+    fn walk_folder(&mut self, real: &Path, name: &str) -> std::io::Result<()> {
+        if self.ancestors.len() >= MAX_FOLDER_DEPTH {
             self.package
                 .add_problem(format!("`{name}`: folders are too deep inside each other"));
             return Ok(());
@@ -128,7 +131,7 @@ impl Walk {
         let mut names = Vec::new();
         for entry in real.read_dir()? {
             match entry?.file_name().into_string() {
-                Ok(entry) if usable_name(&entry) => names.push(entry),
+                Ok(entry) if is_usable_name(&entry) => names.push(entry),
                 Ok(_) => {}
                 Err(_) => self
                     .package
@@ -136,110 +139,110 @@ impl Walk {
             }
         }
         names.sort();
-        self.above.push(real.to_owned());
+        self.ancestors.push(real.to_owned());
         for entry in names {
             let inside = match name {
                 "" => entry.clone(),
                 _ => format!("{name}/{entry}"),
             };
-            if self.entry(&real.join(&entry), &inside) == Room::Full {
+            if self.walk_entry(&real.join(&entry), &inside) == PackageCapacity::Full {
                 break;
             }
         }
-        self.above.pop();
+        self.ancestors.pop();
         Ok(())
     }
 
     /// Something in a folder that is where it seems to be.
-    fn entry(&mut self, path: &Path, name: &str) -> Room {
+    fn walk_entry(&mut self, path: &Path, name: &str) -> PackageCapacity {
         match path.symlink_metadata() {
-            Ok(metadata) if !metadata.is_symlink() => self.place(path, name, &metadata),
-            Ok(_) | Err(_) => self.link(path, name),
+            Ok(metadata) if !metadata.is_symlink() => self.add_resolved(path, name, &metadata),
+            Ok(_) | Err(_) => self.follow_link(path, name),
         }
     }
 
     /// Something that may be elsewhere.
-    fn link(&mut self, path: &Path, name: &str) -> Room {
+    fn follow_link(&mut self, path: &Path, name: &str) -> PackageCapacity {
         let real = match path.canonicalize() {
             Ok(real) => real,
             // It went away in between, or is a link to nothing.
-            Err(error) if gone(&error) => {
+            Err(error) if is_missing(&error) => {
                 self.package.add_unreadable(name, "it leads to nothing");
-                return Room::Enough;
+                return PackageCapacity::Available;
             }
             Err(_) => {
                 self.package
                     .add_problem(format!("`{name}`: links lead in a circle"));
-                return Room::Enough;
+                return PackageCapacity::Available;
             }
         };
         if !real.starts_with(&self.boundary) {
             self.package
                 .add_problem(format!("`{name}` is a link that leads out of its folder"));
-            return Room::Enough;
+            return PackageCapacity::Available;
         }
         match real.symlink_metadata() {
-            Ok(metadata) => self.place(&real, name, &metadata),
+            Ok(metadata) => self.add_resolved(&real, name, &metadata),
             Err(error) => {
                 self.package.add_unreadable(name, error.kind().to_string());
-                Room::Enough
+                PackageCapacity::Available
             }
         }
     }
 
-    fn place(&mut self, real: &Path, name: &str, metadata: &Metadata) -> Room {
+    fn add_resolved(&mut self, real: &Path, name: &str, metadata: &Metadata) -> PackageCapacity {
         if metadata.is_dir() {
             self.package.add_folder(name);
-            if self.above.iter().any(|above| above == real) {
+            if self.ancestors.iter().any(|above| above == real) {
                 self.package
                     .add_problem(format!("`{name}`: links lead in a circle"));
-                return Room::Enough;
+                return PackageCapacity::Available;
             }
-            if let Err(error) = self.folder(real, name) {
+            if let Err(error) = self.walk_folder(real, name) {
                 self.package
                     .add_problem(format!("`{name}`: {}", error.kind()));
             }
-            return Room::Enough;
+            return PackageCapacity::Available;
         }
         // To open a device can do something, so it is not even opened.
         if !metadata.is_file() {
-            self.package.add_unreadable(name, NO_FILE);
-            return self.package.room_for(0);
+            self.package.add_unreadable(name, NOT_A_FILE_MESSAGE);
+            return self.package.check_capacity(0);
         }
-        self.file(real, name)
+        self.add_file(real, name)
     }
 
-    fn file(&mut self, real: &Path, name: &str) -> Room {
-        match read(real) {
-            Ok(Content::Bytes(bytes)) => {
-                let room = self.package.room_for(bytes.len() as u64);
-                self.package.add(name, bytes);
-                room
+    fn add_file(&mut self, real: &Path, name: &str) -> PackageCapacity {
+        match read_file(real) {
+            Ok(FileContent::Bytes(bytes)) => {
+                let capacity = self.package.check_capacity(bytes.len() as u64);
+                self.package.add_file(name, bytes);
+                capacity
             }
-            Ok(Content::Large(size)) => {
+            Ok(FileContent::TooLarge(size)) => {
                 self.package.add_large(name, size);
-                self.package.room_for(0)
+                self.package.check_capacity(0)
             }
-            Ok(Content::NoFile) => {
-                self.package.add_unreadable(name, NO_FILE);
-                self.package.room_for(0)
+            Ok(FileContent::NotAFile) => {
+                self.package.add_unreadable(name, NOT_A_FILE_MESSAGE);
+                self.package.check_capacity(0)
             }
             Err(error) => {
                 self.package.add_unreadable(name, error.kind().to_string());
-                self.package.room_for(0)
+                self.package.check_capacity(0)
             }
         }
     }
 }
 
-enum Content {
+enum FileContent {
     Bytes(Vec<u8>),
-    Large(u64),
-    NoFile,
+    TooLarge(u64),
+    NotAFile,
 }
 
 /// Reads a file that may be anything; a pipe does not make it wait.
-fn read(real: &Path) -> std::io::Result<Content> {
+fn read_file(real: &Path) -> std::io::Result<FileContent> {
     let flags = OFlag::O_NONBLOCK | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
     let file: File = OpenOptions::new()
         .read(true)
@@ -247,16 +250,17 @@ fn read(real: &Path) -> std::io::Result<Content> {
         .open(real)?;
     let metadata = file.metadata()?;
     if !metadata.is_file() {
-        return Ok(Content::NoFile);
+        return Ok(FileContent::NotAFile);
     }
-    if metadata.len() > LARGEST_FILE {
-        return Ok(Content::Large(metadata.len()));
+    if metadata.len() > MAX_PACKAGE_FILE_BYTES {
+        return Ok(FileContent::TooLarge(metadata.len()));
     }
     let mut bytes = Vec::new();
-    file.take(LARGEST_FILE + 1).read_to_end(&mut bytes)?;
-    Ok(Content::Bytes(bytes))
+    file.take(MAX_PACKAGE_FILE_BYTES + 1)
+        .read_to_end(&mut bytes)?;
+    Ok(FileContent::Bytes(bytes))
 }
 
-fn gone(error: &std::io::Error) -> bool {
+fn is_missing(error: &std::io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }

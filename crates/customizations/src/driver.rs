@@ -19,50 +19,50 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use agenthost_core::customizing::{CustomizationErrand, CustomizationEvent};
+use agenthost_core::customizing::{CustomizationCommand, CustomizationEvent};
 use agenthost_protocol::ids::CustomizationId;
 use agenthost_protocol::uri::Uri;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::mcp::McpSpec;
-use crate::placeholders::NotSet;
-use crate::sources::Settings;
+use crate::mcp::McpServerSpec;
+use crate::placeholders::UnsetPlaceholder;
+use crate::sources::CustomizationSettings;
 
 /// Messages that wait. If there are more, whoever has the next one waits; the
 /// task never waits for anybody, so that is short.
-const WAITING: usize = 256;
+const DRIVER_QUEUE: usize = 256;
 
 /// Where what is told goes to: the session, and what.
-pub type Events = mpsc::Sender<(Uri, CustomizationEvent)>;
+pub type CustomizationEvents = mpsc::Sender<(Uri, CustomizationEvent)>;
 
 /// Customizations of all sessions.
 #[derive(Debug)]
-pub struct Customizations {
-    messages: mpsc::Sender<Message>,
-    shared: Arc<Shared>,
+pub struct CustomizationDriver {
+    messages: mpsc::Sender<DriverMessage>,
+    shared: Arc<DriverShared>,
     stop: CancellationToken,
     task: JoinHandle<()>,
 }
 
 /// Why a server can't be started.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum SpecError {
+pub enum ServerSpecError {
     /// The session has no such server.
     #[error("the session has no such server")]
-    Unknown,
+    UnknownServer,
     /// It is code that no person allowed.
     #[error("it was not allowed yet: run `agenthost customizations allow {0}`")]
-    NotTrusted(String),
+    UntrustedCode(String),
     /// A name in its declaration stands for nothing.
     #[error(transparent)]
-    NotSet(#[from] NotSet),
+    UnsetPlaceholder(#[from] UnsetPlaceholder),
 }
 
 /// Code that no person allowed yet.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Untrusted {
+pub struct UntrustedCode {
     /// The container's name.
     pub name: String,
     /// The container's address.
@@ -73,54 +73,68 @@ pub struct Untrusted {
 
 /// What can be asked without waiting.
 #[derive(Debug, Default)]
-struct Shared {
+struct DriverShared {
     /// By session and container.
-    specs: Mutex<BTreeMap<Uri, BTreeMap<CustomizationId, Specs>>>,
+    specs: Mutex<BTreeMap<Uri, BTreeMap<CustomizationId, ServerSpecs>>>,
     /// By container.
-    untrusted: Mutex<BTreeMap<String, Untrusted>>,
-    reads: AtomicU64,
+    untrusted: Mutex<BTreeMap<String, UntrustedCode>>,
+    read_count: AtomicU64,
 }
 
 /// How the servers of a container are reached.
-type Specs = BTreeMap<CustomizationId, Result<McpSpec, SpecError>>;
+type ServerSpecs = BTreeMap<CustomizationId, Result<McpServerSpec, ServerSpecError>>;
 
 /// What the task is told.
 #[derive(Debug)]
-enum Message {
-    Errand(CustomizationErrand),
+enum DriverMessage {
+    Command(CustomizationCommand),
     /// Containers whose files have changed.
-    Touched(BTreeSet<String>),
+    ContainersChanged(BTreeSet<String>),
 }
 
-impl Customizations {
+impl CustomizationDriver {
     /// Starts, with a folder to keep packages in. What is told goes to
     /// `events`; while these are not taken, what is told about one container
     /// twice is told once.
     ///
     /// Has to be called inside of a runtime.
-    pub fn new(settings: Settings, data: PathBuf, events: Events) -> Self {
+    pub fn new(
+        settings: CustomizationSettings,
+        data: PathBuf,
+        events: CustomizationEvents,
+    ) -> Self {
         Self::start(settings, data, None, events)
     }
 
     /// The same, with a folder where it is noted that hooks run: so the next
     /// host can end those that a killed one left.
-    pub fn with_notes(settings: Settings, data: PathBuf, notes: PathBuf, events: Events) -> Self {
-        Self::start(settings, data, Some(notes), events)
+    pub fn with_pid_dir(
+        settings: CustomizationSettings,
+        data: PathBuf,
+        pid_dir: PathBuf,
+        events: CustomizationEvents,
+    ) -> Self {
+        Self::start(settings, data, Some(pid_dir), events)
     }
 
-    fn start(settings: Settings, data: PathBuf, notes: Option<PathBuf>, events: Events) -> Self {
-        let (messages, inbox) = mpsc::channel(WAITING);
-        let shared = Arc::new(Shared::default());
+    fn start(
+        settings: CustomizationSettings,
+        data: PathBuf,
+        pid_dir: Option<PathBuf>,
+        events: CustomizationEvents,
+    ) -> Self {
+        let (messages, inbox) = mpsc::channel(DRIVER_QUEUE);
+        let shared = Arc::new(DriverShared::default());
         let stop = CancellationToken::new();
-        let task = task::Task::new(task::Start {
+        let task = task::DriverTask::new(task::DriverStart {
             settings,
             data,
-            notes,
+            pid_dir,
             messages: messages.downgrade(),
             shared: shared.clone(),
         });
         let task = tokio::spawn(task.run(inbox, events, stop.clone()));
-        Customizations {
+        CustomizationDriver {
             messages,
             shared,
             stop,
@@ -129,8 +143,8 @@ impl Customizations {
     }
 
     /// Does what is wanted, and tells of it.
-    pub async fn errand(&self, errand: CustomizationErrand) {
-        self.send(Message::Errand(errand)).await;
+    pub async fn execute(&self, command: CustomizationCommand) {
+        self.send(DriverMessage::Command(command)).await;
     }
 
     /// How a server of a session is reached.
@@ -138,24 +152,28 @@ impl Customizations {
     /// # Errors
     ///
     /// If there is none, or it must not or can't be started.
-    pub fn spec(&self, session: &Uri, server: &CustomizationId) -> Result<McpSpec, SpecError> {
+    pub fn server_spec(
+        &self,
+        session: &Uri,
+        server: &CustomizationId,
+    ) -> Result<McpServerSpec, ServerSpecError> {
         let specs = self.shared.specs.lock();
         let specs = specs.unwrap_or_else(PoisonError::into_inner);
         let mut containers = specs.get(session).into_iter().flat_map(BTreeMap::values);
         let spec = containers.find_map(|specs| specs.get(server));
-        spec.cloned().unwrap_or(Err(SpecError::Unknown))
+        spec.cloned().unwrap_or(Err(ServerSpecError::UnknownServer))
     }
 
     /// Code of sessions that no person allowed yet.
-    pub fn untrusted(&self) -> Vec<Untrusted> {
+    pub fn untrusted_code(&self) -> Vec<UntrustedCode> {
         let untrusted = self.shared.untrusted.lock();
         let untrusted = untrusted.unwrap_or_else(PoisonError::into_inner);
         untrusted.values().cloned().collect()
     }
 
     /// How many containers were read so far.
-    pub fn reads(&self) -> u64 {
-        self.shared.reads.load(Ordering::Relaxed)
+    pub fn read_count(&self) -> u64 {
+        self.shared.read_count.load(Ordering::Relaxed)
     }
 
     /// Ends everything: hooks that run are killed, nothing more is told.
@@ -166,7 +184,7 @@ impl Customizations {
         }
     }
 
-    async fn send(&self, message: Message) {
+    async fn send(&self, message: DriverMessage) {
         // It only ends when it is told to, and then nobody needs to know.
         self.messages.send(message).await.unwrap_or_default();
     }

@@ -13,25 +13,25 @@ use nix::errno::Errno;
 use nix::sys::signal::kill;
 use nix::unistd::Pid;
 
-use crate::identity::digest_of;
+use crate::identity::short_digest;
 
 /// How long fetching may take.
-const PATIENCE: Duration = Duration::from_secs(300);
+const FETCH_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// Most bytes of an archive.
-const LARGEST_ARCHIVE: u64 = 64 * 1024 * 1024;
+const MAX_ARCHIVE_BYTES: u64 = 64 * 1024 * 1024;
 
 /// Where fetched packages are, in the folder of packages.
-const FETCHED: &str = "plugins/fetched";
+const FETCHED_FOLDER: &str = "plugins/fetched";
 
 /// A package that is being fetched.
-const NEW: &str = "new";
+const NEW_SUFFIX: &str = "new";
 
 /// A package that is being replaced.
-const OLD: &str = "old";
+const OLD_SUFFIX: &str = "old";
 
 /// An archive that is being downloaded.
-const ARCHIVE: &str = "archive";
+const ARCHIVE_SUFFIX: &str = "archive";
 
 /// Where a package comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,12 +46,12 @@ pub enum PluginSource {
         reference: Option<String>,
     },
     /// An archive: zip, or tar with gzip.
-    Archive(ArchivePlace),
+    Archive(ArchiveLocation),
 }
 
 /// Where an archive is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ArchivePlace {
+pub enum ArchiveLocation {
     /// On this machine.
     Path(PathBuf),
     /// At an `https:` address.
@@ -63,13 +63,13 @@ pub enum ArchivePlace {
 pub enum FetchError {
     /// A folder is there already.
     #[error("a plugin in a folder is not fetched")]
-    Nothing,
+    NotFetchable,
     /// An address that can't be used.
     #[error("`{0}` is not an address that plugins are fetched from: https, or ssh for git")]
-    Address(String),
+    InvalidAddress(String),
     /// A program could not be run, or failed.
     #[error("run `{program}`: {problem}")]
-    Program {
+    ProgramFailed {
         /// The program.
         program: &'static str,
         /// What it said, or what happened to it.
@@ -77,7 +77,7 @@ pub enum FetchError {
     },
     /// An archive is broken, or has something in it that it should not have.
     #[error("unpack the archive: {0}")]
-    Archive(String),
+    InvalidArchive(String),
     /// Something about files.
     #[error("{doing} `{path}`: {error}")]
     File {
@@ -96,8 +96,8 @@ impl PluginSource {
         match self {
             PluginSource::Path(path) => path.clone(),
             PluginSource::Git { .. } | PluginSource::Archive(_) => {
-                let digest = digest_of(&[&self.address()]);
-                data.join(FETCHED).join(digest)
+                let digest = short_digest(&[&self.address()]);
+                data.join(FETCHED_FOLDER).join(digest)
             }
         }
     }
@@ -124,7 +124,7 @@ impl PluginSource {
     }
 
     /// What is wrong if its files are not there.
-    pub(crate) fn when_absent(&self) -> String {
+    pub(crate) fn absence_message(&self) -> String {
         match self {
             PluginSource::Path(path) => format!("there is no folder `{}`", path.display()),
             PluginSource::Git { .. } | PluginSource::Archive(_) => format!(
@@ -138,20 +138,20 @@ impl PluginSource {
     /// name and a password; with the branch, tag or commit behind a `#`.
     pub fn address(&self) -> String {
         match self {
-            PluginSource::Path(path) | PluginSource::Archive(ArchivePlace::Path(path)) => {
+            PluginSource::Path(path) | PluginSource::Archive(ArchiveLocation::Path(path)) => {
                 path.to_string_lossy().into_owned()
             }
             PluginSource::Git { url, reference } => match reference {
-                Some(reference) => format!("{}#{reference}", without_password(url)),
-                None => without_password(url),
+                Some(reference) => format!("{}#{reference}", redact_credentials(url)),
+                None => redact_credentials(url),
             },
-            PluginSource::Archive(ArchivePlace::Url(url)) => without_password(url),
+            PluginSource::Archive(ArchiveLocation::Url(url)) => redact_credentials(url),
         }
     }
 }
 
 /// An address without what only its owner should know.
-fn without_password(url: &str) -> String {
+fn redact_credentials(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else {
         return url.to_owned();
     };
@@ -176,14 +176,14 @@ fn without_password(url: &str) -> String {
 pub fn fetch(source: &PluginSource, data: &Path) -> Result<PathBuf, FetchError> {
     let target = source.folder(data);
     let home = target.parent().unwrap_or(data);
-    std::fs::create_dir_all(home).map_err(file("make", home))?;
-    sweep_fetches(data).map_err(file("tidy", home))?;
-    let fresh = unfinished(&target, NEW);
-    remove(&fresh)?;
-    let outcome = bring(source, &fresh).and_then(|()| replace(&fresh, &target));
+    std::fs::create_dir_all(home).map_err(file_error("make", home))?;
+    remove_stale_fetches(data).map_err(file_error("tidy", home))?;
+    let fresh = temporary_path(&target, NEW_SUFFIX);
+    remove_folder(&fresh)?;
+    let outcome = fetch_into(source, &fresh).and_then(|()| replace_package(&fresh, &target));
     if outcome.is_err() {
         // What failed is told; what is left of it is of no use.
-        remove(&fresh).unwrap_or_default();
+        remove_folder(&fresh).unwrap_or_default();
     }
     outcome.map(|()| target)
 }
@@ -194,20 +194,20 @@ pub fn fetch(source: &PluginSource, data: &Path) -> Result<PathBuf, FetchError> 
 /// # Errors
 ///
 /// The first of all, if something could not be removed.
-pub(crate) fn sweep_fetches(data: &Path) -> std::io::Result<()> {
-    let entries = match data.join(FETCHED).read_dir() {
+pub(crate) fn remove_stale_fetches(data: &Path) -> std::io::Result<()> {
+    let entries = match data.join(FETCHED_FOLDER).read_dir() {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
         entries => entries?,
     };
     let mut result = Ok(());
     for entry in entries {
-        let swept = entry.and_then(|entry| sweep_fetch(&entry.path()));
+        let swept = entry.and_then(|entry| remove_stale_fetch(&entry.path()));
         result = result.and(swept);
     }
     result
 }
 
-fn sweep_fetch(path: &Path) -> std::io::Result<()> {
+fn remove_stale_fetch(path: &Path) -> std::io::Result<()> {
     let kind = path.extension().and_then(|kind| kind.to_str());
     let Some((kind, process)) = kind.and_then(|kind| kind.rsplit_once('-')) else {
         return Ok(());
@@ -219,27 +219,29 @@ fn sweep_fetch(path: &Path) -> std::io::Result<()> {
     }
     let target = path.with_extension("");
     match kind {
-        OLD if !target.exists() => std::fs::rename(path, target),
-        OLD | NEW => std::fs::remove_dir_all(path),
-        ARCHIVE => std::fs::remove_file(path),
+        OLD_SUFFIX if !target.exists() => std::fs::rename(path, target),
+        OLD_SUFFIX | NEW_SUFFIX => std::fs::remove_dir_all(path),
+        ARCHIVE_SUFFIX => std::fs::remove_file(path),
         _ => Ok(()),
     }
 }
 
 /// A path beside a package for what this process has not finished with it.
-fn unfinished(target: &Path, kind: &str) -> PathBuf {
+fn temporary_path(target: &Path, kind: &str) -> PathBuf {
     target.with_extension(format!("{kind}-{}", std::process::id()))
 }
 
-fn bring(source: &PluginSource, fresh: &Path) -> Result<(), FetchError> {
+fn fetch_into(source: &PluginSource, fresh: &Path) -> Result<(), FetchError> {
     match source {
-        PluginSource::Path(_) => Err(FetchError::Nothing),
-        PluginSource::Git { url, reference } => download::clone(url, reference.as_deref(), fresh),
-        PluginSource::Archive(ArchivePlace::Path(path)) => archive::unpack(path, fresh),
-        PluginSource::Archive(ArchivePlace::Url(url)) => {
-            let file = unfinished(&fresh.with_extension(""), ARCHIVE);
+        PluginSource::Path(_) => Err(FetchError::NotFetchable),
+        PluginSource::Git { url, reference } => {
+            download::clone_repository(url, reference.as_deref(), fresh)
+        }
+        PluginSource::Archive(ArchiveLocation::Path(path)) => archive::unpack(path, fresh),
+        PluginSource::Archive(ArchiveLocation::Url(url)) => {
+            let file = temporary_path(&fresh.with_extension(""), ARCHIVE_SUFFIX);
             let outcome =
-                download::download(url, &file).and_then(|()| archive::unpack(&file, fresh));
+                download::download_file(url, &file).and_then(|()| archive::unpack(&file, fresh));
             // It may not have come that far.
             std::fs::remove_file(&file).unwrap_or_default();
             outcome
@@ -247,31 +249,31 @@ fn bring(source: &PluginSource, fresh: &Path) -> Result<(), FetchError> {
     }
 }
 
-fn replace(fresh: &Path, target: &Path) -> Result<(), FetchError> {
-    let old = unfinished(target, OLD);
-    remove(&old)?;
+fn replace_package(fresh: &Path, target: &Path) -> Result<(), FetchError> {
+    let old = temporary_path(target, OLD_SUFFIX);
+    remove_folder(&old)?;
     match std::fs::rename(target, &old) {
         Ok(()) => {}
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-        Err(error) => return Err(file("move", target)(error)),
+        Err(error) => return Err(file_error("move", target)(error)),
     }
     if let Err(error) = std::fs::rename(fresh, target) {
         // What was there comes back.
         std::fs::rename(&old, target).unwrap_or_default();
-        return Err(file("move", fresh)(error));
+        return Err(file_error("move", fresh)(error));
     }
-    remove(&old)
+    remove_folder(&old)
 }
 
-fn remove(folder: &Path) -> Result<(), FetchError> {
+fn remove_folder(folder: &Path) -> Result<(), FetchError> {
     match std::fs::remove_dir_all(folder) {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(file("remove", folder)(error)),
+        Err(error) => Err(file_error("remove", folder)(error)),
     }
 }
 
-fn file(doing: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> FetchError {
+fn file_error(doing: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> FetchError {
     let path = path.to_owned();
     move |error| FetchError::File { doing, path, error }
 }

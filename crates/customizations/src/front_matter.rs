@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use budget::YamlError;
 
 /// Most bytes of front matter.
-const LONGEST: usize = 64 * 1024;
+const MAX_FRONT_MATTER_BYTES: usize = 64 * 1024;
 
 /// A Markdown file taken apart.
 #[derive(Debug, Default, PartialEq)]
@@ -27,16 +27,16 @@ pub(crate) struct FrontMatter<'a> {
 }
 
 /// Takes a file apart. The work is charged to the budget of its container.
-pub(crate) fn split<'a>(text: &'a str, budget: &mut ParseBudget) -> FrontMatter<'a> {
-    let Some((top, body)) = top_of(text) else {
-        let problem = opens(text).then(|| "its front matter does not end".to_owned());
+pub(crate) fn split_front_matter<'a>(text: &'a str, budget: &mut ParseBudget) -> FrontMatter<'a> {
+    let Some((top, body)) = find_front_matter(text) else {
+        let problem = starts_front_matter(text).then(|| "its front matter does not end".to_owned());
         return FrontMatter {
             values: Map::new(),
             body: text,
             problem,
         };
     };
-    let (values, problem) = match values(top, budget) {
+    let (values, problem) = match parse_values(top, budget) {
         Ok(values) => (values, None),
         Err(YamlError::BudgetExhausted) => (
             Map::new(),
@@ -57,7 +57,7 @@ pub(crate) fn split<'a>(text: &'a str, budget: &mut ParseBudget) -> FrontMatter<
     }
 }
 
-fn opens(text: &str) -> bool {
+fn starts_front_matter(text: &str) -> bool {
     text.lines()
         .next()
         .is_some_and(|line| line.trim_end() == "---")
@@ -65,7 +65,7 @@ fn opens(text: &str) -> bool {
 }
 
 /// The top and the rest; none if there is no top.
-fn top_of(text: &str) -> Option<(&str, &str)> {
+fn find_front_matter(text: &str) -> Option<(&str, &str)> {
     let first = text.split_inclusive('\n').next()?;
     if first.trim_end() != "---" {
         return None;
@@ -81,24 +81,24 @@ fn top_of(text: &str) -> Option<(&str, &str)> {
     None
 }
 
-fn values(top: &str, budget: &mut ParseBudget) -> Result<Map<String, Value>, YamlError> {
-    if top.len() > LONGEST {
-        let problem = format!("it is longer than {} KiB", LONGEST / 1024);
+fn parse_values(top: &str, budget: &mut ParseBudget) -> Result<Map<String, Value>, YamlError> {
+    if top.len() > MAX_FRONT_MATTER_BYTES {
+        let problem = format!("it is longer than {} KiB", MAX_FRONT_MATTER_BYTES / 1024);
         return Err(YamlError::TooLarge(problem));
     }
-    let first = match yaml(top, budget) {
+    let first = match parse_yaml(top, budget) {
         Err(YamlError::Invalid(problem)) => YamlError::Invalid(problem),
         // Quotes would not make it smaller.
         result => return result,
     };
-    match yaml(&repaired(top, budget), budget) {
+    match parse_yaml(&quote_invalid_values(top, budget), budget) {
         Err(YamlError::Invalid(_)) => Err(first),
         result => result,
     }
 }
 
 /// Puts quotes around values that are no YAML by themselves.
-fn repaired(top: &str, budget: &mut ParseBudget) -> String {
+fn quote_invalid_values(top: &str, budget: &mut ParseBudget) -> String {
     let mut text = String::with_capacity(top.len() + 16);
     for line in top.lines() {
         let value = line.split_once(": ").filter(|(key, value)| {
@@ -106,8 +106,8 @@ fn repaired(top: &str, budget: &mut ParseBudget) -> String {
                 .chars()
                 .all(|c| c.is_alphanumeric() || matches!(c, '-' | '_'));
             let starts_block = value.starts_with(['|', '>']);
-            let repairable = key_is_plain && !starts_block && !is_open(value.trim());
-            !key.is_empty() && repairable && yaml(line, budget).is_err()
+            let repairable = key_is_plain && !starts_block && !is_unclosed(value.trim());
+            !key.is_empty() && repairable && parse_yaml(line, budget).is_err()
         });
         match value {
             Some((key, value)) => {
@@ -125,7 +125,7 @@ fn repaired(top: &str, budget: &mut ParseBudget) -> String {
 
 /// Whether a value begins something that does not end: that is no text, but a
 /// mistake.
-fn is_open(value: &str) -> bool {
+fn is_unclosed(value: &str) -> bool {
     let pairs = [('[', ']'), ('{', '}'), ('"', '"'), ('\'', '\'')];
     pairs.iter().any(|(open, close)| {
         let rest = value.strip_prefix(*open);
@@ -133,7 +133,7 @@ fn is_open(value: &str) -> bool {
     })
 }
 
-fn yaml(text: &str, budget: &mut ParseBudget) -> Result<Map<String, Value>, YamlError> {
+fn parse_yaml(text: &str, budget: &mut ParseBudget) -> Result<Map<String, Value>, YamlError> {
     match budget.parse(text)? {
         Value::Object(values) => Ok(values),
         Value::Null => Ok(Map::new()),
@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     fn check(text: &str, expected: Expect) {
-        let found = split(text, &mut ParseBudget::default());
+        let found = split_front_matter(text, &mut ParseBudget::default());
         let values = Value::Object(found.values);
         let mut told = format!("{values} | {:?}", found.body);
         if let Some(problem) = found.problem {
@@ -209,15 +209,25 @@ mod tests {
             ]],
         );
         let deep = format!("---\na: {}\n---\nb", "[".repeat(5_000));
-        assert!(split(&deep, &mut ParseBudget::default()).problem.is_some());
+        assert!(
+            split_front_matter(&deep, &mut ParseBudget::default())
+                .problem
+                .is_some()
+        );
         for open in ["[a, b", "{a: 1", "\"a", "'a"] {
             let text = format!("---\nname: {open}\n---\nb");
             assert!(
-                split(&text, &mut ParseBudget::default()).problem.is_some(),
+                split_front_matter(&text, &mut ParseBudget::default())
+                    .problem
+                    .is_some(),
                 "{open}"
             );
         }
         let deep = format!("---\na:\n{}\n---\nb", "- ".repeat(5_000));
-        assert!(split(&deep, &mut ParseBudget::default()).problem.is_some());
+        assert!(
+            split_front_matter(&deep, &mut ParseBudget::default())
+                .problem
+                .is_some()
+        );
     }
 }

@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use agenthost_core::tool_use::{ToolMoment, ToolUse};
-use agenthost_workspace::{RUN_VARIABLE, RunMark, RunningNote};
+use agenthost_core::tool_use::{ToolHookPhase, ToolUse};
+use agenthost_workspace::{EnvMarker, MARKER_VARIABLE, PidFile};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
@@ -23,25 +23,25 @@ use tokio::process::Command;
 use tokio_util::sync::CancellationToken;
 
 use crate::matcher;
-use crate::parse::{Hook, HookEvent};
-use answer::Said;
+use crate::parse::{DeclaredHook, HookEvent};
+use answer::HookOutput;
 
 /// Most bytes of what a hook says that are kept.
-pub(crate) const OUTPUT: usize = 64 * 1024;
+pub(crate) const MAX_HOOK_OUTPUT_BYTES: usize = 64 * 1024;
 
 /// What all hooks have around them.
 #[derive(Debug, Clone)]
-pub(crate) struct Surroundings {
+pub(crate) struct HookEnvironment {
     /// What they find in their environment.
     pub(crate) environment: BTreeMap<String, String>,
     /// Where it is noted that they run.
-    pub(crate) notes: Option<PathBuf>,
+    pub(crate) pid_dir: Option<PathBuf>,
 }
 
 /// A hook with what it needs.
 #[derive(Debug, Clone)]
-pub(crate) struct ReadyHook {
-    pub(crate) hook: Hook,
+pub(crate) struct ResolvedHook {
+    pub(crate) hook: DeclaredHook,
     /// What it finds in its environment besides what is there for all.
     pub(crate) environment: Vec<(String, String)>,
     /// Where it starts.
@@ -52,50 +52,50 @@ pub(crate) struct ReadyHook {
 
 /// What hooks are told.
 #[derive(Clone)]
-pub(crate) struct Occasion {
+pub(crate) struct HookInvocation {
     pub(crate) event: HookEvent,
     /// What matchers are compared with; nothing, if all are meant.
     pub(crate) subjects: Vec<String>,
-    pub(crate) told: Value,
+    pub(crate) input: Value,
 }
 
 /// What came of hooks.
 #[derive(Default, PartialEq, Eq)]
-pub(crate) struct Outcome {
+pub(crate) struct HookOutcome {
     /// What they want the agent to know.
     pub(crate) context: String,
     /// Why what was about to happen must not.
     pub(crate) refusal: Option<String>,
 }
 
-impl Occasion {
+impl HookInvocation {
     /// A session begins.
     pub(crate) fn session_start(session: &str, directory: &Path) -> Self {
         let more = json!({ "source": "startup" });
-        Occasion::new(HookEvent::SessionStart, "startup", session, directory, more)
+        HookInvocation::new(HookEvent::SessionStart, "startup", session, directory, more)
     }
 
     /// A user has said something.
     pub(crate) fn prompt(session: &str, directory: &Path, prompt: &str) -> Self {
         let more = json!({ "prompt": prompt });
-        Occasion::new(HookEvent::UserPromptSubmit, "", session, directory, more)
+        HookInvocation::new(HookEvent::UserPromptSubmit, "", session, directory, more)
     }
 
     /// A turn is over.
     pub(crate) fn stop(session: &str, directory: &Path) -> Self {
         let more = json!({ "stop_hook_active": false });
-        Occasion::new(HookEvent::Stop, "", session, directory, more)
+        HookInvocation::new(HookEvent::Stop, "", session, directory, more)
     }
 
     /// A session is over.
     pub(crate) fn session_end(session: &str, directory: &Path) -> Self {
         let more = json!({ "reason": "other" });
-        Occasion::new(HookEvent::SessionEnd, "other", session, directory, more)
+        HookInvocation::new(HookEvent::SessionEnd, "other", session, directory, more)
     }
 
     /// A tool is used.
     pub(crate) fn tool(tool: &ToolUse, directory: &Path) -> Self {
-        let event = event_of(tool.moment);
+        let event = event_of_phase(tool.phase);
         let mut more = json!({
             "tool_name": tool.names.first(),
             "tool_input": tool.input,
@@ -103,9 +103,9 @@ impl Occasion {
         if let (Some(response), Value::Object(more)) = (&tool.response, &mut more) {
             more.insert("tool_response".to_owned(), response.clone());
         }
-        let mut occasion = Occasion::new(event, "", tool.session.as_str(), directory, more);
-        occasion.subjects.clone_from(&tool.names);
-        occasion
+        let mut invocation = HookInvocation::new(event, "", tool.session.as_str(), directory, more);
+        invocation.subjects.clone_from(&tool.names);
+        invocation
     }
 
     fn new(
@@ -123,26 +123,26 @@ impl Occasion {
             HookEvent::PreToolUse => "PreToolUse",
             HookEvent::PostToolUse => "PostToolUse",
             HookEvent::PostToolUseFailure => "PostToolUseFailure",
-            HookEvent::Elsewhere => "",
+            HookEvent::Unsupported => "",
         };
-        let mut told = json!({
+        let mut input = json!({
             "session_id": session,
             "cwd": directory.to_string_lossy(),
             "hook_event_name": name,
         });
-        if let (Value::Object(told), Value::Object(more)) = (&mut told, more) {
-            told.extend(more);
+        if let (Value::Object(input), Value::Object(more)) = (&mut input, more) {
+            input.extend(more);
         }
         let subject = Some(subject).filter(|subject| !subject.is_empty());
-        Occasion {
+        HookInvocation {
             event,
             subjects: subject.map(str::to_owned).into_iter().collect(),
-            told,
+            input,
         }
     }
 
     /// Whether a hook is for it.
-    pub(crate) fn concerns(&self, hook: &Hook) -> bool {
+    pub(crate) fn matches(&self, hook: &DeclaredHook) -> bool {
         let matches =
             |matcher| self.subjects.is_empty() || matcher::matches(matcher, &self.subjects);
         hook.event == self.event && hook.matcher.as_deref().is_none_or(matches)
@@ -150,46 +150,46 @@ impl Occasion {
 }
 
 /// The event of hooks that are run at a moment.
-pub(crate) fn event_of(moment: ToolMoment) -> HookEvent {
-    match moment {
-        ToolMoment::Before => HookEvent::PreToolUse,
-        ToolMoment::After => HookEvent::PostToolUse,
-        ToolMoment::Failed => HookEvent::PostToolUseFailure,
+pub(crate) fn event_of_phase(phase: ToolHookPhase) -> HookEvent {
+    match phase {
+        ToolHookPhase::Before => HookEvent::PreToolUse,
+        ToolHookPhase::After => HookEvent::PostToolUse,
+        ToolHookPhase::Failed => HookEvent::PostToolUseFailure,
     }
 }
 
 /// The moment that hooks of an event are for, if they are about tools.
-pub(crate) fn moment_of(event: HookEvent) -> Option<ToolMoment> {
+pub(crate) fn phase_of_event(event: HookEvent) -> Option<ToolHookPhase> {
     match event {
-        HookEvent::PreToolUse => Some(ToolMoment::Before),
-        HookEvent::PostToolUse => Some(ToolMoment::After),
-        HookEvent::PostToolUseFailure => Some(ToolMoment::Failed),
+        HookEvent::PreToolUse => Some(ToolHookPhase::Before),
+        HookEvent::PostToolUse => Some(ToolHookPhase::After),
+        HookEvent::PostToolUseFailure => Some(ToolHookPhase::Failed),
         HookEvent::SessionStart
         | HookEvent::UserPromptSubmit
         | HookEvent::Stop
         | HookEvent::SessionEnd
-        | HookEvent::Elsewhere => None,
+        | HookEvent::Unsupported => None,
     }
 }
 
 /// Runs all hooks of an occasion, one after the other, until one refuses.
-pub(crate) async fn run(
-    hooks: &[ReadyHook],
-    occasion: &Occasion,
-    around: &Surroundings,
-) -> Outcome {
-    let mut all = Outcome::default();
+pub(crate) async fn run_hooks(
+    hooks: &[ResolvedHook],
+    invocation: &HookInvocation,
+    environment: &HookEnvironment,
+) -> HookOutcome {
+    let mut all = HookOutcome::default();
     for hook in hooks {
-        if !occasion.concerns(&hook.hook) {
+        if !invocation.matches(&hook.hook) {
             continue;
         }
         let said = tokio::select! {
             biased;
             // Its process group ends with the other future.
             () = hook.stop.cancelled() => continue,
-            said = one(hook, occasion, around) => said,
+            said = run_hook(hook, invocation, environment) => said,
         };
-        let outcome = said.outcome(occasion.event);
+        let outcome = said.outcome(invocation.event);
         if !outcome.context.is_empty() {
             if !all.context.is_empty() {
                 all.context.push_str("\n\n");
@@ -204,18 +204,27 @@ pub(crate) async fn run(
     all
 }
 
-async fn one(ready: &ReadyHook, occasion: &Occasion, around: &Surroundings) -> Said {
+async fn run_hook(
+    resolved: &ResolvedHook,
+    invocation: &HookInvocation,
+    environment: &HookEnvironment,
+) -> HookOutput {
     // Shells know names without `env:` in front.
-    let command = ready.hook.command.replace("${env:", "${");
-    let mark = RunMark::unique();
+    let command = resolved.hook.command.replace("${env:", "${");
+    let marker = EnvMarker::unique();
     let spawned = Command::new("sh")
         .arg("-c")
         .arg(command)
         .env_clear()
-        .envs(&around.environment)
-        .envs(ready.environment.iter().map(|(name, value)| (name, value)))
-        .env(RUN_VARIABLE, mark.as_str())
-        .current_dir(&ready.directory)
+        .envs(&environment.environment)
+        .envs(
+            resolved
+                .environment
+                .iter()
+                .map(|(name, value)| (name, value)),
+        )
+        .env(MARKER_VARIABLE, marker.as_str())
+        .current_dir(&resolved.directory)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -225,21 +234,21 @@ async fn one(ready: &ReadyHook, occasion: &Occasion, around: &Surroundings) -> S
     let mut child = match spawned {
         Ok(child) => child,
         Err(error) => {
-            tracing::warn!(event = ?occasion.event, %error, "a hook could not be run");
-            return Said::nothing();
+            tracing::warn!(event = ?invocation.event, %error, "a hook could not be run");
+            return HookOutput::empty();
         }
     };
-    let group = child.id().map(|process| Group {
-        note: note(around, process, &mark),
+    let group = child.id().map(|process| ProcessGroup {
+        pid_file: create_pid_file(environment, process, &marker),
         process,
-        mark,
+        marker,
     });
-    let told = occasion.told.to_string();
+    let input = invocation.input.to_string();
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-    let tell = async move {
+    let write_input = async move {
         if let Some(mut stdin) = stdin {
             // A hook need not listen.
-            stdin.write_all(told.as_bytes()).await.unwrap_or_default();
+            stdin.write_all(input.as_bytes()).await.unwrap_or_default();
         }
     };
     let end = async move {
@@ -249,40 +258,44 @@ async fn one(ready: &ReadyHook, occasion: &Occasion, around: &Surroundings) -> S
         status
     };
     let run = async {
-        let ((), output, complaint, status) =
-            tokio::join!(tell, gather(stdout), gather(stderr), end);
-        Said {
-            code: status.ok().and_then(|status| status.code()),
-            output,
-            complaint,
+        let ((), output, stderr_text, status) =
+            tokio::join!(write_input, read_limited(stdout), read_limited(stderr), end);
+        HookOutput {
+            exit_code: status.ok().and_then(|status| status.code()),
+            stdout: output,
+            stderr: stderr_text,
         }
     };
-    match tokio::time::timeout(ready.hook.patience.max(Duration::from_millis(1)), run).await {
+    match tokio::time::timeout(resolved.hook.timeout.max(Duration::from_millis(1)), run).await {
         Ok(said) => said,
         Err(_) => {
-            tracing::warn!(event = ?occasion.event, "a hook took too long");
-            Said::nothing()
+            tracing::warn!(event = ?invocation.event, "a hook took too long");
+            HookOutput::empty()
         }
     }
 }
 
 /// The beginning of what a program writes; the rest is read and dropped.
-async fn gather(pipe: Option<impl AsyncRead + Unpin>) -> String {
+async fn read_limited(pipe: Option<impl AsyncRead + Unpin>) -> String {
     let Some(mut pipe) = pipe else {
         return String::new();
     };
     let mut kept = Vec::new();
     let mut piece = [0_u8; 4096];
     while let Ok(count @ 1..) = pipe.read(&mut piece).await {
-        let room = OUTPUT.saturating_sub(kept.len());
-        kept.extend(piece.iter().take(count.min(room)));
+        let capacity = MAX_HOOK_OUTPUT_BYTES.saturating_sub(kept.len());
+        kept.extend(piece.iter().take(count.min(capacity)));
     }
     String::from_utf8_lossy(&kept).into_owned()
 }
 
 /// Notes that a hook runs, so that the next host ends it if this one can't.
-fn note(around: &Surroundings, process: u32, mark: &RunMark) -> Option<RunningNote> {
-    match RunningNote::write(around.notes.as_deref()?, process, Some(mark)) {
+fn create_pid_file(
+    environment: &HookEnvironment,
+    process: u32,
+    marker: &EnvMarker,
+) -> Option<PidFile> {
+    match PidFile::create(environment.pid_dir.as_deref()?, process, Some(marker)) {
         Ok(note) => Some(note),
         // It has ended already.
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
@@ -294,20 +307,20 @@ fn note(around: &Surroundings, process: u32, mark: &RunMark) -> Option<RunningNo
 }
 
 /// Everything that a hook started ends with it, wherever it went.
-struct Group {
+struct ProcessGroup {
     process: u32,
-    mark: RunMark,
+    marker: EnvMarker,
     /// Gone when nothing of it is left.
-    note: Option<RunningNote>,
+    pid_file: Option<PidFile>,
 }
 
-impl Drop for Group {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
         if let Ok(group) = i32::try_from(self.process) {
             // There may be nobody left in it.
             killpg(Pid::from_raw(group), Signal::SIGKILL).unwrap_or_default();
         }
-        self.mark.kill_all();
-        drop(self.note.take());
+        self.marker.kill_all();
+        drop(self.pid_file.take());
     }
 }

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use crate::package::hex;
 
 /// What does not stand for itself in a path.
-const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
+const ESCAPED_PATH_BYTES: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'/')
     .remove(b'-')
     .remove(b'_')
@@ -17,13 +17,13 @@ const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
 
 /// A name made of what tells a thing from all others, and of nothing that
 /// changes when it is read again.
-pub(crate) fn id_of(kind: &str, parts: &[&str]) -> CustomizationId {
-    CustomizationId::from(format!("{kind}-{}", digest_of(parts)))
+pub(crate) fn make_id(kind: &str, parts: &[&str]) -> CustomizationId {
+    CustomizationId::from(format!("{kind}-{}", short_digest(parts)))
 }
 
 /// A short digest of several texts, to tell things apart that nobody wants to
 /// have confused.
-pub(crate) fn digest_of(parts: &[&str]) -> String {
+pub(crate) fn short_digest(parts: &[&str]) -> String {
     hex(digest(parts).get(..8).unwrap_or_default())
 }
 
@@ -44,7 +44,7 @@ pub(crate) fn uri_inside(folder: &Uri, path: &str) -> Uri {
     let end = text.find(['?', '#']).unwrap_or(text.len());
     let (folder, rest) = text.split_at(end);
     let folder = folder.trim_end_matches('/');
-    let path = utf8_percent_encode(path, ESCAPED);
+    let path = utf8_percent_encode(path, ESCAPED_PATH_BYTES);
     Uri::from(format!("{folder}/{path}{rest}"))
 }
 
@@ -54,9 +54,9 @@ mod tests {
 
     #[test]
     fn names_are_stable() {
-        let id = id_of("skill", &["file:///x", "a/SKILL.md"]);
+        let id = make_id("skill", &["file:///x", "a/SKILL.md"]);
         assert_eq!(id.as_str(), "skill-217e48f8054450bd");
-        assert_ne!(id, id_of("skill", &["file:///xa", "/SKILL.md"]));
+        assert_ne!(id, make_id("skill", &["file:///xa", "/SKILL.md"]));
     }
 
     /// The forms of addresses that VS Code publishes plugins at.

@@ -7,11 +7,11 @@
 //!
 //! **What it never does.** It decides nothing about who may do what and keeps
 //! no state of the protocol. What a hook or a server runs is told to no client
-//! (CUS-19), only to the person who has to allow it ([`look()`]). Nothing here
+//! (CUS-19), only to the person who has to allow it ([`inspect()`]). Nothing here
 //! runs code of a package that no person allowed to.
 //!
-//! **Where to start.** [`Customizations`] for what the host wants to know,
-//! [`look()`] for what a person does, [`parse`] for what files mean, `mcp` for
+//! **Where to start.** [`CustomizationDriver`] for what the host wants to know,
+//! [`inspect()`] for what a person does, [`parse`] for what files mean, `mcp` for
 //! servers of tools.
 
 mod declarations;
@@ -34,7 +34,13 @@ mod sources;
 mod turns;
 mod watching;
 
-pub use driver::{Customizations, Events, SpecError, Untrusted};
-pub use look::{Allowed, CODE, Code, Looked, Runs, decide, look};
-pub use placeholders::NotSet;
-pub use sources::{ConfiguredPlugin, Settings, code_key, declared, is_current_code_key};
+pub use driver::{CustomizationDriver, CustomizationEvents, ServerSpecError, UntrustedCode};
+pub use look::{
+    CODE_META_KEY, CodeEntry, CodeTrust, ContainerCode, InspectedContainer,
+    apply_stored_enablement, inspect,
+};
+pub use placeholders::UnsetPlaceholder;
+pub use sources::{
+    ConfiguredPlugin, CustomizationSettings, code_key, configured_customizations,
+    is_current_code_key,
+};

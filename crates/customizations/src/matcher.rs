@@ -7,17 +7,17 @@
 use regex_automata::meta::{BuildError, Config, Regex};
 
 /// Longest matcher, in bytes.
-const LONGEST: usize = 1_000;
+const MAX_MATCHER_BYTES: usize = 1_000;
 
 /// Most memory that an expression may need, in bytes.
-const ROOM: usize = 256 * 1024;
+const MAX_REGEX_BYTES: usize = 256 * 1024;
 
 /// Whether a matcher makes sense; if not, what is wrong with it.
-pub(crate) fn check(matcher: &str) -> Result<(), &'static str> {
-    if matcher.len() > LONGEST {
+pub(crate) fn check_matcher(matcher: &str) -> Result<(), &'static str> {
+    if matcher.len() > MAX_MATCHER_BYTES {
         return Err("is too long");
     }
-    match is_plain(matcher) || matcher == "*" || expression(matcher).is_ok() {
+    match is_name_list(matcher) || matcher == "*" || build_regex(matcher).is_ok() {
         true => Ok(()),
         false => Err("is not a regular expression that the host can use"),
     }
@@ -25,26 +25,26 @@ pub(crate) fn check(matcher: &str) -> Result<(), &'static str> {
 
 /// Whether a matcher is about one of some names.
 pub(crate) fn matches(matcher: &str, names: &[String]) -> bool {
-    if is_plain(matcher) {
+    if is_name_list(matcher) {
         let mut words = matcher.split('|').map(str::trim);
         return words.any(|word| names.iter().any(|name| name == word));
     }
     // What makes no sense was told when it was read, and is about nothing.
-    expression(matcher)
+    build_regex(matcher)
         .is_ok_and(|expression| names.iter().any(|name| expression.is_match(name.as_str())))
 }
 
 /// Whether it is made of names alone.
-fn is_plain(matcher: &str) -> bool {
+fn is_name_list(matcher: &str) -> bool {
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | ' ' | '|' | '/' | ':');
     matcher.chars().all(plain)
 }
 
-fn expression(matcher: &str) -> Result<Regex, Box<BuildError>> {
+fn build_regex(matcher: &str) -> Result<Regex, Box<BuildError>> {
     let bounds = Config::new()
-        .nfa_size_limit(Some(ROOM))
-        .onepass_size_limit(Some(ROOM))
-        .hybrid_cache_capacity(ROOM);
+        .nfa_size_limit(Some(MAX_REGEX_BYTES))
+        .onepass_size_limit(Some(MAX_REGEX_BYTES))
+        .hybrid_cache_capacity(MAX_REGEX_BYTES);
     let whole = format!("^(?:{matcher})$");
     let built = Regex::builder().configure(bounds).build(&whole);
     built.map_err(Box::new)
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     fn about(matcher: &str, name: &str) -> bool {
-        check(matcher).is_ok() && matches(matcher, &["other".to_owned(), name.to_owned()])
+        check_matcher(matcher).is_ok() && matches(matcher, &["other".to_owned(), name.to_owned()])
     }
 
     #[test]
@@ -73,9 +73,9 @@ mod tests {
     #[test]
     fn what_makes_no_sense_is_about_nothing() {
         for wrong in ["(", "a{1000}{1000}{1000}", "[z-a]", &"x".repeat(2_000)] {
-            assert!(check(wrong).is_err(), "{wrong}");
+            assert!(check_matcher(wrong).is_err(), "{wrong}");
         }
         assert!(!matches("(", &["(".to_owned()]));
-        assert_eq!(check("*"), Ok(()));
+        assert_eq!(check_matcher("*"), Ok(()));
     }
 }

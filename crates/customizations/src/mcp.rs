@@ -1,6 +1,6 @@
 //! Servers of tools that speak the Model Context Protocol.
 //!
-//! [`ToolServers`] runs them, a task for each. What they offer, and what the
+//! [`McpManager`] runs them, a task for each. What they offer, and what the
 //! clients of a session offer, is one server to the agent of each chat: the
 //! gateway. An agent starts a small program for it (the relay), which passes
 //! lines between the agent and a socket of the host; some come by HTTP instead.
@@ -36,11 +36,11 @@ mod tokens;
 mod tools;
 mod trouble;
 
-pub use gateway::{GatewayAddress, WebGateway, WebPlace};
-pub(crate) use origin::web_address;
+pub use gateway::{GatewayAddress, HttpGateway, HttpGatewayTarget};
+pub(crate) use origin::parse_web_url;
 pub use relay::{RelayError, RelayTarget, relay};
-pub use servers::{ToolServers, ToolServersConfig, ToolServersError};
-pub use spec::{McpSpec, McpWay};
+pub use servers::{McpConfig, McpManager, McpStartError};
+pub use spec::{McpServerSpec, McpTransport};
 
 /// Longest message that is taken from a server or an agent, in bytes.
-const LONGEST_MESSAGE: usize = 16 * 1024 * 1024;
+const MAX_MESSAGE_BYTES: usize = 16 * 1024 * 1024;

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// Where packages of clients are.
-pub(crate) fn folder(data: &Path) -> PathBuf {
+pub(crate) fn mirrors_folder(data: &Path) -> PathBuf {
     data.join("plugins/clients")
 }
 

@@ -10,26 +10,26 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 
 /// Most bytes of a file that is looked into.
-pub const LARGEST_FILE: u64 = 1024 * 1024;
+pub const MAX_PACKAGE_FILE_BYTES: u64 = 1024 * 1024;
 
 /// Most bytes of all files together.
-pub const LARGEST_PACKAGE: u64 = 8 * 1024 * 1024;
+pub const MAX_PACKAGE_BYTES: u64 = 8 * 1024 * 1024;
 
 /// Most files.
-pub const MOST_FILES: usize = 1_000;
+pub const MAX_PACKAGE_FILES: usize = 1_000;
 
 /// How deep folders may be inside each other.
-pub const DEEPEST: usize = 8;
+pub const MAX_FOLDER_DEPTH: usize = 8;
 
 /// Folders that hold nothing that is meant for agents.
 const SKIPPED_FOLDERS: &[&str] = &[".git", "node_modules"];
 
 /// What files that can mean something end with. Of others only a digest is
 /// kept.
-const READ_ENDINGS: &[&str] = &[".md", ".mdc", ".json", ".cursorrules"];
+const PARSED_EXTENSIONS: &[&str] = &[".md", ".mdc", ".json", ".cursorrules"];
 
 /// Names that mean something only as files.
-const FILES: &[&str] = &[
+const NAMES_OF_FILES: &[&str] = &[
     "skill.md",
     "plugin.json",
     "hooks.json",
@@ -38,7 +38,7 @@ const FILES: &[&str] = &[
 ];
 
 /// What is said of a folder that stands where a file has to be.
-pub(crate) const A_FOLDER: &str = "it is a folder, not a file";
+pub(crate) const FOLDER_MESSAGE: &str = "it is a folder, not a file";
 
 /// The files of a container, by their path from its root.
 #[derive(Debug, Clone, Default)]
@@ -75,45 +75,45 @@ impl std::fmt::Debug for PackageFile {
 
 /// Whether there is room for another file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Room {
+pub enum PackageCapacity {
     /// It fits.
-    Enough,
+    Available,
     /// It does not: nothing more is to be read.
     Full,
 }
 
 impl Package {
     /// Whether a file of some size still fits. If not, that is noted once.
-    pub fn room_for(&mut self, size: u64) -> Room {
-        let fits = self.files.len() < MOST_FILES
-            && self.bytes.saturating_add(size.min(LARGEST_FILE)) <= LARGEST_PACKAGE;
+    pub fn check_capacity(&mut self, size: u64) -> PackageCapacity {
+        let fits = self.files.len() < MAX_PACKAGE_FILES
+            && self.bytes.saturating_add(size.min(MAX_PACKAGE_FILE_BYTES)) <= MAX_PACKAGE_BYTES;
         if !fits && !self.full {
             self.full = true;
             self.problems.push(format!(
-                "it has more than {MOST_FILES} files or {} MiB: the rest was left out",
-                LARGEST_PACKAGE / (1024 * 1024)
+                "it has more than {MAX_PACKAGE_FILES} files or {} MiB: the rest was left out",
+                MAX_PACKAGE_BYTES / (1024 * 1024)
             ));
         }
         match fits {
-            true => Room::Enough,
-            false => Room::Full,
+            true => PackageCapacity::Available,
+            false => PackageCapacity::Full,
         }
     }
 
     /// Adds a file that was read.
-    pub fn add(&mut self, path: &str, bytes: Vec<u8>) {
+    pub fn add_file(&mut self, path: &str, bytes: Vec<u8>) {
         let size = bytes.len() as u64;
-        if size > LARGEST_FILE {
+        if size > MAX_PACKAGE_FILE_BYTES {
             self.add_large(path, size);
             return;
         }
-        if self.room_for(size) == Room::Full {
+        if self.check_capacity(size) == PackageCapacity::Full {
             return;
         }
         self.bytes += size;
         let digest = Sha256::digest(&bytes).into();
-        let file = match may_mean_something(path) {
-            true => text(bytes),
+        let file = match is_parsed_extension(path) {
+            true => decode_text(bytes),
             false => PackageFile::Other(digest),
         };
         self.digests.insert(path.to_owned(), digest);
@@ -122,13 +122,13 @@ impl Package {
 
     /// Adds a file that is too large to look into.
     pub fn add_large(&mut self, path: &str, size: u64) {
-        if self.room_for(0) == Room::Full {
+        if self.check_capacity(0) == PackageCapacity::Full {
             return;
         }
-        let file = match may_mean_something(path) {
+        let file = match is_parsed_extension(path) {
             true => PackageFile::Unreadable(format!(
                 "it is larger than {} MiB",
-                LARGEST_FILE / (1024 * 1024)
+                MAX_PACKAGE_FILE_BYTES / (1024 * 1024)
             )),
             false => PackageFile::Other(Sha256::digest(size.to_be_bytes()).into()),
         };
@@ -138,7 +138,7 @@ impl Package {
 
     /// Adds a file that could not be read.
     pub fn add_unreadable(&mut self, path: &str, why: impl Into<String>) {
-        if self.room_for(0) == Room::Enough {
+        if self.check_capacity(0) == PackageCapacity::Available {
             let file = PackageFile::Unreadable(why.into());
             self.digests.remove(path);
             self.files.insert(path.to_owned(), file);
@@ -148,8 +148,11 @@ impl Package {
     /// Notes that there is a folder, if a file has to be there.
     pub fn add_folder(&mut self, path: &str) {
         let name = path.rsplit('/').next().unwrap_or(path);
-        if FILES.iter().any(|file| name.eq_ignore_ascii_case(file)) {
-            self.add_unreadable(path, A_FOLDER);
+        if NAMES_OF_FILES
+            .iter()
+            .any(|file| name.eq_ignore_ascii_case(file))
+        {
+            self.add_unreadable(path, FOLDER_MESSAGE);
         }
     }
 
@@ -164,7 +167,7 @@ impl Package {
     }
 
     /// All files below a folder, in order; of all of it if the name is empty.
-    pub fn below<'a>(
+    pub fn files_below<'a>(
         &'a self,
         folder: &'a str,
     ) -> impl Iterator<Item = (&'a str, &'a PackageFile)> {
@@ -214,7 +217,7 @@ impl Package {
 
 /// Whether a name inside a folder can be used: it names something right there,
 /// and nothing that is skipped.
-pub fn usable_name(name: &str) -> bool {
+pub fn is_usable_name(name: &str) -> bool {
     !name.is_empty()
         && name.len() <= 255
         && name != "."
@@ -233,11 +236,13 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
     text
 }
 
-fn may_mean_something(path: &str) -> bool {
-    READ_ENDINGS.iter().any(|ending| path.ends_with(ending))
+fn is_parsed_extension(path: &str) -> bool {
+    PARSED_EXTENSIONS
+        .iter()
+        .any(|ending| path.ends_with(ending))
 }
 
-fn text(bytes: Vec<u8>) -> PackageFile {
+fn decode_text(bytes: Vec<u8>) -> PackageFile {
     if bytes.contains(&0) {
         return PackageFile::Unreadable("it is binary".to_owned());
     }
@@ -254,28 +259,28 @@ mod tests {
     #[test]
     fn a_package_has_bounds() {
         let mut package = Package::default();
-        for number in 0..MOST_FILES + 5 {
-            package.add(&format!("{number}.md"), b"x".to_vec());
+        for number in 0..MAX_PACKAGE_FILES + 5 {
+            package.add_file(&format!("{number}.md"), b"x".to_vec());
         }
-        assert_eq!(package.below("").count(), MOST_FILES);
+        assert_eq!(package.files_below("").count(), MAX_PACKAGE_FILES);
         assert_eq!(package.problems().len(), 1);
         let mut package = Package::default();
         for number in 0..20 {
-            package.add(&format!("{number}.md"), vec![b'x'; 1024 * 1024]);
+            package.add_file(&format!("{number}.md"), vec![b'x'; 1024 * 1024]);
         }
-        assert_eq!(package.below("").count(), 8);
+        assert_eq!(package.files_below("").count(), 8);
         assert_eq!(package.problems().len(), 1);
     }
 
     #[test]
     fn what_is_no_text_is_said_so() {
         let mut package = Package::default();
-        package.add("a.md", b"a\0b".to_vec());
-        package.add("b.md", vec![0xff, 0xfe]);
-        package.add("c.md", vec![b'c'; 1024 * 1024 + 1]);
-        package.add("d.png", b"a\0b".to_vec());
+        package.add_file("a.md", b"a\0b".to_vec());
+        package.add_file("b.md", vec![0xff, 0xfe]);
+        package.add_file("c.md", vec![b'c'; 1024 * 1024 + 1]);
+        package.add_file("d.png", b"a\0b".to_vec());
         let told: Vec<_> = package
-            .below("")
+            .files_below("")
             .map(|(path, file)| format!("{path} {file:?}"))
             .collect();
         assert_eq!(
@@ -293,8 +298,8 @@ mod tests {
     fn a_script_that_changed_is_other_code() {
         let with = |script: &str, prose: &str| {
             let mut package = Package::default();
-            package.add("x.sh", script.into());
-            package.add("x.md", prose.into());
+            package.add_file("x.sh", script.into());
+            package.add_file("x.md", prose.into());
             package.code_digest()
         };
         assert_eq!(with("a", "a"), with("a", "b"));

@@ -24,38 +24,38 @@ use agenthost_protocol::session::{
 use agenthost_protocol::uri::Uri;
 
 pub(crate) use code_digest::VERSION as CODE_VERSION;
-pub(crate) use components::means_all;
-pub use hooks::{Hook, HookEvent};
-pub use servers::{Declared, DeclaredWay};
+pub(crate) use components::matches_all_files;
+pub use hooks::{DeclaredHook, HookEvent};
+pub use servers::{DeclaredServer, DeclaredTransport};
 
-use crate::declarations::Declarations;
+use crate::declarations::JsoncDocument;
 use crate::front_matter::ParseBudget;
-use crate::identity::{id_of, uri_inside};
+use crate::identity::{make_id, uri_inside};
 use crate::package::{Package, PackageFile};
 
 /// Longest name.
-const LONGEST_NAME: usize = 200;
+const MAX_NAME_CHARS: usize = 200;
 
 /// Longest description.
-const LONGEST_DESCRIPTION: usize = 1_024;
+const MAX_DESCRIPTION_CHARS: usize = 1_024;
 
 /// Most problems that are told one by one.
-const MOST_PROBLEMS: usize = 6;
+const MAX_LISTED_PROBLEMS: usize = 6;
 
 /// How the files of a container are laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Layout {
+pub enum ContainerLayout {
     /// A package with all kinds.
     Plugin,
     /// A folder with one kind.
-    Folder(Kind),
+    Folder(ItemKind),
     /// Some files of a folder, all of one kind.
-    Files(Kind),
+    Files(ItemKind),
 }
 
 /// What can be inside of a container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
+pub enum ItemKind {
     /// A custom agent.
     Agent,
     /// A skill.
@@ -72,53 +72,53 @@ pub enum Kind {
     Server,
 }
 
-impl Kind {
+impl ItemKind {
     /// What it is called in names.
-    pub fn word(self) -> &'static str {
+    pub fn label(self) -> &'static str {
         match self {
-            Kind::Agent => "agent",
-            Kind::Skill => "skill",
-            Kind::Command => "command",
-            Kind::Prompt => "prompt",
-            Kind::Rule => "rule",
-            Kind::Hook => "hook",
-            Kind::Server => "server",
+            ItemKind::Agent => "agent",
+            ItemKind::Skill => "skill",
+            ItemKind::Command => "command",
+            ItemKind::Prompt => "prompt",
+            ItemKind::Rule => "rule",
+            ItemKind::Hook => "hook",
+            ItemKind::Server => "server",
         }
     }
 
     /// What it is called in the protocol.
     pub fn customization_type(self) -> CustomizationType {
         match self {
-            Kind::Agent => CustomizationType::Agent,
-            Kind::Skill | Kind::Command => CustomizationType::Skill,
-            Kind::Prompt => CustomizationType::Prompt,
-            Kind::Rule => CustomizationType::Rule,
-            Kind::Hook => CustomizationType::Hook,
-            Kind::Server => CustomizationType::McpServer,
+            ItemKind::Agent => CustomizationType::Agent,
+            ItemKind::Skill | ItemKind::Command => CustomizationType::Skill,
+            ItemKind::Prompt => CustomizationType::Prompt,
+            ItemKind::Rule => CustomizationType::Rule,
+            ItemKind::Hook => CustomizationType::Hook,
+            ItemKind::Server => CustomizationType::McpServer,
         }
     }
 }
 
 /// What a container is, apart from its files.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Frame {
+pub struct ContainerFrame {
     /// Its address.
     pub uri: Uri,
     /// Tells it from others at the same address, such as those of other clients.
     pub owner: String,
     /// How its files are laid out.
-    pub layout: Layout,
+    pub layout: ContainerLayout,
 }
 
 /// What the files of a container mean.
 #[derive(Debug, Clone, Default)]
-pub struct Parsed {
+pub struct ParsedContainer {
     /// Its name, if it says so.
     pub name: Option<String>,
     /// Its version, if it says so.
     pub version: Option<String>,
     /// What is in it.
-    pub items: Vec<Item>,
+    pub items: Vec<ContainerItem>,
     /// What is wrong with parts of it.
     pub problems: Vec<String>,
     /// Why nothing of it can be used.
@@ -129,7 +129,7 @@ pub struct Parsed {
 
 /// Something in a container.
 #[derive(Debug, Clone)]
-pub struct Item {
+pub struct ContainerItem {
     /// What clients get to see.
     pub child: ChildCustomization,
     /// Its name.
@@ -137,12 +137,12 @@ pub struct Item {
     /// The file that it stands in, from the root of the container.
     pub path: String,
     /// What only the host knows.
-    pub detail: Detail,
+    pub detail: ItemDetail,
 }
 
 /// What only the host knows about something in a container.
 #[derive(Clone)]
-pub enum Detail {
+pub enum ItemDetail {
     /// A custom agent's prompt.
     Agent(Arc<str>),
     /// A skill's text.
@@ -154,37 +154,37 @@ pub enum Detail {
     /// A rule's text.
     Rule(Arc<str>),
     /// What hooks run.
-    Hooks(Vec<Hook>),
+    Hooks(Vec<DeclaredHook>),
     /// How a server is reached.
-    Server(Declared),
+    Server(DeclaredServer),
 }
 
 /// Shows nothing of what it says or runs.
-impl std::fmt::Debug for Detail {
+impl std::fmt::Debug for ItemDetail {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Detail::Agent(_) => "Agent(…)",
-            Detail::Skill(_) => "Skill(…)",
-            Detail::Command(_) => "Command(…)",
-            Detail::Prompt(_) => "Prompt(…)",
-            Detail::Rule(_) => "Rule(…)",
-            Detail::Hooks(_) => "Hooks(…)",
-            Detail::Server(_) => "Server(…)",
+            ItemDetail::Agent(_) => "Agent(…)",
+            ItemDetail::Skill(_) => "Skill(…)",
+            ItemDetail::Command(_) => "Command(…)",
+            ItemDetail::Prompt(_) => "Prompt(…)",
+            ItemDetail::Rule(_) => "Rule(…)",
+            ItemDetail::Hooks(_) => "Hooks(…)",
+            ItemDetail::Server(_) => "Server(…)",
         })
     }
 }
 
-impl Parsed {
+impl ParsedContainer {
     /// Of a container that could not even be looked at.
     pub fn failed(why: impl Into<String>) -> Self {
-        Parsed {
+        ParsedContainer {
             failure: Some(why.into()),
-            ..Parsed::default()
+            ..ParsedContainer::default()
         }
     }
 
     /// How far reading has got (CUS-5), with something more to complain about.
-    pub fn load(&self, more: Option<&str>) -> LoadState {
+    pub fn load_state(&self, more: Option<&str>) -> LoadState {
         if let Some(failure) = &self.failure {
             return LoadState::Error(LoadProblem {
                 message: failure.clone(),
@@ -199,13 +199,13 @@ impl Parsed {
         }
         let mut message = all
             .iter()
-            .take(MOST_PROBLEMS)
+            .take(MAX_LISTED_PROBLEMS)
             .copied()
             .collect::<Vec<_>>()
             .join("; ");
         if let Some(rest) = all
             .len()
-            .checked_sub(MOST_PROBLEMS)
+            .checked_sub(MAX_LISTED_PROBLEMS)
             .filter(|rest| *rest > 0)
         {
             message.push_str(&format!("; and {rest} more"));
@@ -220,43 +220,43 @@ impl Parsed {
 }
 
 /// Finds out what files mean.
-pub fn parse(package: &Package, frame: &Frame) -> Parsed {
-    let mut found = Finding {
+pub fn parse(package: &Package, frame: &ContainerFrame) -> ParsedContainer {
+    let mut context = ParseContext {
         package,
         frame,
-        parsed: Parsed {
+        parsed: ParsedContainer {
             problems: package.problems().to_vec(),
-            ..Parsed::default()
+            ..ParsedContainer::default()
         },
-        names: BTreeMap::new(),
+        claimed_names: BTreeMap::new(),
         budget: ParseBudget::default(),
         hooks_examined: 0,
     };
     match frame.layout {
-        Layout::Plugin => manifest::plugin(&mut found),
-        Layout::Folder(kind) => components::folder(&mut found, kind, ""),
-        Layout::Files(kind) => components::files(&mut found, kind),
+        ContainerLayout::Plugin => manifest::parse_plugin(&mut context),
+        ContainerLayout::Folder(kind) => components::parse_folder(&mut context, kind, ""),
+        ContainerLayout::Files(kind) => components::parse_files(&mut context, kind),
     }
-    let mut parsed = found.parsed;
+    let mut parsed = context.parsed;
     parsed.code = code_digest::digest(&parsed, package, frame.layout);
     parsed
 }
 
 /// What was found so far.
-struct Finding<'a> {
+struct ParseContext<'a> {
     package: &'a Package,
-    frame: &'a Frame,
-    parsed: Parsed,
+    frame: &'a ContainerFrame,
+    parsed: ParsedContainer,
     /// Who has a name: the first file that claims it.
-    names: BTreeMap<(Kind, String), String>,
+    claimed_names: BTreeMap<(ItemKind, String), String>,
     /// Work that is left for front matter.
     budget: ParseBudget,
     /// Hooks that were looked at, whether they can be run or not.
     hooks_examined: usize,
 }
 
-impl Finding<'_> {
-    fn problem(&mut self, path: &str, what: impl std::fmt::Display) {
+impl ParseContext<'_> {
+    fn add_problem(&mut self, path: &str, what: impl std::fmt::Display) {
         let path: String = path.chars().take(200).collect();
         let problem = format!("`{path}`: {what}");
         // What is too many is so again with each one more.
@@ -266,76 +266,86 @@ impl Finding<'_> {
     }
 
     /// A file that has to be text; notes what is wrong with it.
-    fn text(&mut self, path: &str) -> Option<Arc<str>> {
+    fn read_text(&mut self, path: &str) -> Option<Arc<str>> {
         match self.package.file(path)? {
             PackageFile::Text(text) => Some(text.clone()),
             PackageFile::Other(_) => None,
             PackageFile::Unreadable(why) => {
                 let why = why.clone();
-                self.problem(path, why);
+                self.add_problem(path, why);
                 None
             }
         }
     }
 
     /// A file that has to be JSON; the same.
-    fn declarations(&mut self, path: &str) -> Option<Declarations> {
-        let text = self.text(path)?;
-        let parsed = Declarations::parse(&text);
-        parsed.map_err(|problem| self.problem(path, problem)).ok()
+    fn read_jsonc(&mut self, path: &str) -> Option<JsoncDocument> {
+        let text = self.read_text(path)?;
+        let parsed = JsoncDocument::parse(&text);
+        parsed
+            .map_err(|problem| self.add_problem(path, problem))
+            .ok()
     }
 
     /// Whether a name is free; if it is, it is taken.
-    fn claims(&mut self, kind: Kind, name: &str, path: &str) -> bool {
+    fn claim_name(&mut self, kind: ItemKind, name: &str, path: &str) -> bool {
         let namespace = match kind {
             // Both are skills to clients, which tell children apart by type and name.
-            Kind::Command => Kind::Skill,
-            Kind::Agent | Kind::Skill | Kind::Prompt | Kind::Rule | Kind::Hook | Kind::Server => {
-                kind
-            }
+            ItemKind::Command => ItemKind::Skill,
+            ItemKind::Agent
+            | ItemKind::Skill
+            | ItemKind::Prompt
+            | ItemKind::Rule
+            | ItemKind::Hook
+            | ItemKind::Server => kind,
         };
         let key = (namespace, name.to_owned());
-        match self.names.get(&key) {
+        match self.claimed_names.get(&key) {
             Some(owner) if owner == path => false,
             Some(owner) => {
                 let problem = format!("the name `{name}` is taken by `{owner}`");
-                self.problem(path, problem);
+                self.add_problem(path, problem);
                 false
             }
             None => {
-                self.names.insert(key, path.to_owned());
+                self.claimed_names.insert(key, path.to_owned());
                 true
             }
         }
     }
 
-    fn id(&self, kind: Kind, path: &str, inline: &str) -> CustomizationId {
+    fn item_id(&self, kind: ItemKind, path: &str, inline: &str) -> CustomizationId {
         let layout = match self.frame.layout {
-            Layout::Plugin => "plugin",
-            Layout::Folder(kind) | Layout::Files(kind) => kind.word(),
+            ContainerLayout::Plugin => "plugin",
+            ContainerLayout::Folder(kind) | ContainerLayout::Files(kind) => kind.label(),
         };
         let frame = self.frame;
-        id_of(
-            kind.word(),
+        make_id(
+            kind.label(),
             &[&frame.owner, frame.uri.as_str(), layout, path, inline],
         )
     }
 
     /// What all customizations have.
-    fn base(&self, kind: Kind, place: Place<'_>, name: &str) -> CustomizationBase {
+    fn item_base(
+        &self,
+        kind: ItemKind,
+        location: ItemLocation<'_>,
+        name: &str,
+    ) -> CustomizationBase {
         CustomizationBase {
-            id: self.id(kind, place.path, place.inline),
-            uri: uri_inside(&self.frame.uri, place.path),
+            id: self.item_id(kind, location.path, location.inline),
+            uri: uri_inside(&self.frame.uri, location.path),
             name: name.to_owned(),
             icons: None,
-            range: place.range,
+            range: location.range,
             meta: None,
         }
     }
 
-    fn leaf(&self, kind: Kind, place: Place<'_>, name: &str) -> LeafBase {
+    fn leaf_base(&self, kind: ItemKind, location: ItemLocation<'_>, name: &str) -> LeafBase {
         LeafBase {
-            base: self.base(kind, place, name),
+            base: self.item_base(kind, location, name),
             enabled: None,
         }
     }
@@ -343,7 +353,7 @@ impl Finding<'_> {
 
 /// Where something stands.
 #[derive(Debug, Clone, Copy)]
-struct Place<'a> {
+struct ItemLocation<'a> {
     /// The file.
     path: &'a str,
     /// What it is called inside of that file, if that holds more.
@@ -352,9 +362,9 @@ struct Place<'a> {
     range: Option<TextRange>,
 }
 
-impl<'a> Place<'a> {
-    fn whole(path: &'a str) -> Self {
-        Place {
+impl<'a> ItemLocation<'a> {
+    fn whole_file(path: &'a str) -> Self {
+        ItemLocation {
             path,
             inline: "",
             range: None,
@@ -363,6 +373,6 @@ impl<'a> Place<'a> {
 }
 
 /// Cuts a text short.
-fn cut(text: &str, longest: usize) -> String {
-    text.trim().chars().take(longest).collect()
+fn truncate_chars(text: &str, max_chars: usize) -> String {
+    text.trim().chars().take(max_chars).collect()
 }

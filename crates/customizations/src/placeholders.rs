@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::mcp::{McpSpec, McpWay};
-use crate::parse::{Declared, DeclaredWay};
+use crate::mcp::{McpServerSpec, McpTransport};
+use crate::parse::{DeclaredServer, DeclaredTransport};
 
 /// What names in values stand for.
 #[derive(Clone)]
-pub(crate) struct Names<'a> {
+pub(crate) struct PlaceholderValues<'a> {
     /// Where the files of the package are.
     pub(crate) package: Option<&'a Path>,
     /// Where the package may keep something.
@@ -24,10 +24,10 @@ pub(crate) struct Names<'a> {
 /// A name that stands for nothing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not set")]
-pub struct NotSet(pub String);
+pub struct UnsetPlaceholder(pub String);
 
 /// Names that are about the package and the session.
-const OWN_NAMES: &[&str] = &[
+const PACKAGE_PLACEHOLDERS: &[&str] = &[
     "CLAUDE_PLUGIN_ROOT",
     "PLUGIN_ROOT",
     "CLAUDE_PLUGIN_DATA",
@@ -37,25 +37,25 @@ const OWN_NAMES: &[&str] = &[
     "userHome",
 ];
 
-impl Names<'_> {
+impl PlaceholderValues<'_> {
     /// A value with all names replaced.
     ///
     /// # Errors
     ///
     /// The first name that stands for nothing.
-    pub(crate) fn resolve(&self, text: &str) -> Result<String, NotSet> {
+    pub(crate) fn resolve(&self, text: &str) -> Result<String, UnsetPlaceholder> {
         let mut resolved = String::with_capacity(text.len());
-        for piece in pieces(text) {
+        for piece in template_pieces(text) {
             match piece {
-                Piece::Text(text) => resolved.push_str(text),
-                Piece::Name(name) => resolved.push_str(&self.value(name)?),
+                TemplatePiece::Text(text) => resolved.push_str(text),
+                TemplatePiece::Name(name) => resolved.push_str(&self.lookup(name)?),
             }
         }
         Ok(resolved)
     }
 
-    fn value(&self, name: &str) -> Result<String, NotSet> {
-        let (bare, default) = bare(name);
+    fn lookup(&self, name: &str) -> Result<String, UnsetPlaceholder> {
+        let (bare, default) = split_default(name);
         let path = |path: Option<&Path>| path.map(|path| path.to_string_lossy().into_owned());
         let value = match bare {
             "CLAUDE_PLUGIN_ROOT" | "PLUGIN_ROOT" => path(self.package),
@@ -66,7 +66,7 @@ impl Names<'_> {
         };
         value
             .or_else(|| default.map(str::to_owned))
-            .ok_or_else(|| NotSet(bare.chars().take(80).collect()))
+            .ok_or_else(|| UnsetPlaceholder(bare.chars().take(80).collect()))
     }
 
     /// How a declared server is really reached.
@@ -74,55 +74,58 @@ impl Names<'_> {
     /// # Errors
     ///
     /// The first name that stands for nothing.
-    pub(crate) fn server(&self, declared: &Declared) -> Result<McpSpec, NotSet> {
+    pub(crate) fn resolve_server(
+        &self,
+        declared: &DeclaredServer,
+    ) -> Result<McpServerSpec, UnsetPlaceholder> {
         let pairs = |pairs: &[(String, String)]| {
             let pairs = pairs.iter();
             pairs
                 .map(|(name, value)| Ok((name.clone(), self.resolve(value)?)))
-                .collect::<Result<Vec<_>, NotSet>>()
+                .collect::<Result<Vec<_>, UnsetPlaceholder>>()
         };
-        let way = match &declared.way {
-            DeclaredWay::Program {
+        let transport = match &declared.transport {
+            DeclaredTransport::Stdio {
                 command,
                 arguments,
                 environment,
                 directory,
             } => {
                 let mut environment = pairs(environment)?;
-                environment.extend(self.own_environment());
+                environment.extend(self.package_environment());
                 let arguments = arguments.iter().map(|text| self.resolve(text));
-                McpWay::Program {
-                    command: self.beside(self.resolve(command)?),
+                McpTransport::Stdio {
+                    command: self.resolve_command(self.resolve(command)?),
                     arguments: arguments.collect::<Result<_, _>>()?,
                     environment,
                     directory: match directory {
-                        Some(directory) => self.directory(&self.resolve(directory)?),
+                        Some(directory) => self.resolve_directory(&self.resolve(directory)?),
                         None => self.workspace.map(Path::to_owned),
                     },
                 }
             }
-            DeclaredWay::Http { url, headers } => McpWay::Http {
+            DeclaredTransport::Http { url, headers } => McpTransport::Http {
                 url: self.resolve(url)?,
                 headers: pairs(headers)?,
             },
         };
-        Ok(McpSpec {
+        Ok(McpServerSpec {
             name: declared.name.clone(),
-            way,
+            transport,
         })
     }
 
     /// What programs of a package find in their environment.
-    pub(crate) fn own_environment(&self) -> Vec<(String, String)> {
-        OWN_NAMES
+    pub(crate) fn package_environment(&self) -> Vec<(String, String)> {
+        PACKAGE_PLACEHOLDERS
             .iter()
             .filter(|name| name.chars().all(|c| c.is_ascii_uppercase() || c == '_'))
-            .filter_map(|name| Some(((*name).to_owned(), self.value(name).ok()?)))
+            .filter_map(|name| Some(((*name).to_owned(), self.lookup(name).ok()?)))
             .collect()
     }
 
     /// A folder that a declaration names.
-    pub(crate) fn directory(&self, named: &str) -> Option<PathBuf> {
+    pub(crate) fn resolve_directory(&self, named: &str) -> Option<PathBuf> {
         match (named.strip_prefix("~/"), self.home) {
             (Some(rest), Some(home)) => Some(home.join(rest)),
             _ if Path::new(named).is_absolute() => Some(PathBuf::from(named)),
@@ -131,7 +134,7 @@ impl Names<'_> {
     }
 
     /// A program that is named by a path inside of the package is there.
-    fn beside(&self, command: String) -> String {
+    fn resolve_command(&self, command: String) -> String {
         match (command.starts_with("./"), self.package.or(self.workspace)) {
             (true, Some(root)) => root.join(command).to_string_lossy().into_owned(),
             _ => command,
@@ -140,7 +143,7 @@ impl Names<'_> {
 }
 
 /// A name without its frills, and what it stands for if it is not set.
-fn bare(name: &str) -> (&str, Option<&str>) {
+fn split_default(name: &str) -> (&str, Option<&str>) {
     let name = name.strip_prefix("env:").unwrap_or(name);
     match name.split_once(":-") {
         Some((name, default)) => (name, Some(default)),
@@ -148,12 +151,12 @@ fn bare(name: &str) -> (&str, Option<&str>) {
     }
 }
 
-enum Piece<'a> {
+enum TemplatePiece<'a> {
     Text(&'a str),
     Name(&'a str),
 }
 
-fn pieces(text: &str) -> impl Iterator<Item = Piece<'_>> {
+fn template_pieces(text: &str) -> impl Iterator<Item = TemplatePiece<'_>> {
     let mut rest = text;
     std::iter::from_fn(move || {
         if rest.is_empty() {
@@ -164,7 +167,7 @@ fn pieces(text: &str) -> impl Iterator<Item = Piece<'_>> {
             .and_then(|name| name.split_once('}'));
         if let Some((name, after)) = named {
             rest = after;
-            return Some(Piece::Name(name));
+            return Some(TemplatePiece::Name(name));
         }
         // The first character is no name, or not one that ends.
         let end = rest
@@ -174,7 +177,7 @@ fn pieces(text: &str) -> impl Iterator<Item = Piece<'_>> {
             .map_or(rest.len(), |(at, _)| at);
         let (piece, after) = rest.split_at(end);
         rest = after;
-        Some(Piece::Text(piece))
+        Some(TemplatePiece::Text(piece))
     })
 }
 
@@ -185,7 +188,7 @@ mod tests {
     #[test]
     fn names_are_replaced() {
         let environment = BTreeMap::from([("TOKEN".to_owned(), "t".to_owned())]);
-        let names = Names {
+        let names = PlaceholderValues {
             package: Some(Path::new("/p")),
             data: None,
             workspace: Some(Path::new("/w")),
@@ -202,7 +205,7 @@ mod tests {
             ("${NOT}", Err("NOT")),
             ("", Ok("")),
         ] {
-            let resolved = names.resolve(text).map_err(|NotSet(name)| name);
+            let resolved = names.resolve(text).map_err(|UnsetPlaceholder(name)| name);
             let resolved = resolved.as_deref().map_err(String::as_str);
             assert_eq!(resolved, expected, "{text}");
         }

@@ -14,22 +14,24 @@ use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::Json;
 use agenthost_workspace::uri_of;
 
-pub(crate) use places::{definitions, is_native};
+pub(crate) use places::{container_definitions, is_native_path};
 
-use crate::disk::{OnDisk, read_files, read_folder};
+use crate::disk::{DiskRead, read_files, read_folder};
 use crate::fetch::PluginSource;
-use crate::identity::id_of;
-use crate::look::CODE;
-use crate::parse::{CODE_VERSION, Declared, Frame, Kind, Layout, Parsed, parse};
-use crate::placeholders::Names;
+use crate::identity::make_id;
+use crate::look::CODE_META_KEY;
+use crate::parse::{
+    CODE_VERSION, ContainerFrame, ContainerLayout, DeclaredServer, ItemKind, ParsedContainer, parse,
+};
+use crate::placeholders::PlaceholderValues;
 
 /// What a person configured about customizations.
 #[derive(Debug, Clone, Default)]
-pub struct Settings {
+pub struct CustomizationSettings {
     /// Packages.
     pub plugins: Vec<ConfiguredPlugin>,
     /// Servers of tools that belong to no package.
-    pub servers: Vec<Declared>,
+    pub servers: Vec<DeclaredServer>,
     /// The user's folder.
     pub home: Option<PathBuf>,
     /// The folder of the host's own configuration.
@@ -37,10 +39,10 @@ pub struct Settings {
     /// Folders outside of workspaces that clients may write into.
     pub writable: Vec<PathBuf>,
     /// Code that a person allowed; see [`code_key`].
-    pub trusted: BTreeSet<String>,
+    pub trusted_code: BTreeSet<String>,
     /// What agents read by themselves: files, or folders with a slash at the
     /// end, from the workspace; from the user's folder with `~/` in front.
-    pub native: BTreeMap<ProviderId, Vec<String>>,
+    pub native_paths: BTreeMap<ProviderId, Vec<String>>,
     /// What names such as `${TOKEN}` stand for, and what hooks find in their
     /// environment.
     pub environment: BTreeMap<String, String>,
@@ -57,7 +59,7 @@ pub struct ConfiguredPlugin {
 
 /// Who brought a container.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Origin {
+pub(crate) enum ContainerOrigin {
     /// The configuration of the host.
     Configured,
     /// The user's own folders.
@@ -70,24 +72,24 @@ pub(crate) enum Origin {
 
 /// What to do about a container that is not there.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum WhenAbsent {
+pub(crate) enum AbsencePolicy {
     /// It is not shown.
-    Hidden,
+    Hide,
     /// It is shown: something can be saved into it.
-    Shown,
+    Publish,
     /// It is shown, with what is wrong.
-    Failed(String),
+    Fail(String),
 }
 
 /// A container before it is read.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Definition {
+pub(crate) struct ContainerDefinition {
     pub(crate) id: CustomizationId,
-    pub(crate) frame: Frame,
+    pub(crate) frame: ContainerFrame,
     /// Where it comes from, if that is not where its files are.
     pub(crate) address: Option<Uri>,
     pub(crate) name: String,
-    pub(crate) origin: Origin,
+    pub(crate) origin: ContainerOrigin,
     /// Where the files are on this disk.
     pub(crate) root: PathBuf,
     /// What links may not lead out of.
@@ -95,13 +97,13 @@ pub(crate) struct Definition {
     /// Which files of the root, if not all.
     pub(crate) files: Vec<String>,
     pub(crate) writable: bool,
-    pub(crate) when_absent: WhenAbsent,
+    pub(crate) absence_policy: AbsencePolicy,
 }
 
 /// What came of reading a container.
 #[derive(Debug, Default)]
-pub(crate) struct Reading {
-    pub(crate) parsed: Parsed,
+pub(crate) struct ContainerRead {
+    pub(crate) parsed: ParsedContainer,
     pub(crate) present: bool,
     /// Folders that were looked into.
     pub(crate) folders: Vec<PathBuf>,
@@ -121,46 +123,51 @@ pub fn is_current_code_key(key: &str) -> bool {
 
 /// What agents of a kind are known to have before there is a session
 /// (`AgentInfo.customizations`).
-pub fn declared(settings: &Settings, data: &Path, provider: &ProviderId) -> Vec<Customization> {
-    let plugins = places::plugins(settings, data, provider);
+pub fn configured_customizations(
+    settings: &CustomizationSettings,
+    data: &Path,
+    provider: &ProviderId,
+) -> Vec<Customization> {
+    let plugins = places::plugin_definitions(settings, data, provider);
     let plugins = plugins
         .iter()
-        .map(|plugin| plugin.customization(None, None));
-    plugins.chain(servers(settings)).collect()
+        .map(|plugin| plugin.to_customization(None, None));
+    plugins.chain(configured_servers(settings)).collect()
 }
 
 /// What clients see of a container; that its code is not allowed is the first
 /// thing they have to know.
-pub(crate) fn shown(
-    settings: &Settings,
-    definition: &Definition,
-    parsed: Option<&Parsed>,
+pub(crate) fn published_customization(
+    settings: &CustomizationSettings,
+    definition: &ContainerDefinition,
+    parsed: Option<&ParsedContainer>,
 ) -> Customization {
-    let untrusted = parsed.is_some_and(|parsed| to_allow(settings, definition, parsed).is_some());
+    let untrusted =
+        parsed.is_some_and(|parsed| unapproved_code_key(settings, definition, parsed).is_some());
     let complaint = untrusted.then(|| {
         format!(
             "it has hooks or servers that nobody allowed yet, so these are not run: see \
              `agenthost customizations allow {}`",
-            typed(&definition.name)
+            quote_name(&definition.name)
         )
     });
-    definition.customization(parsed, complaint.as_deref())
+    definition.to_customization(parsed, complaint.as_deref())
 }
 
 /// What has to be allowed before the code of a container may run; none if it
 /// has none, or somebody allowed it as it is now.
-pub(crate) fn to_allow(
-    settings: &Settings,
-    definition: &Definition,
-    parsed: &Parsed,
+pub(crate) fn unapproved_code_key(
+    settings: &CustomizationSettings,
+    definition: &ContainerDefinition,
+    parsed: &ParsedContainer,
 ) -> Option<String> {
     let key = code_key(&definition.frame.uri, parsed.code.as_ref()?);
-    let trusted = definition.is_trusted() || settings.trusted.contains(&key);
+    let trusted = definition.is_trusted() || settings.trusted_code.contains(&key);
     (!trusted).then_some(key)
 }
 
 /// A name as it is typed in a shell.
-pub(crate) fn typed(name: &str) -> String {
+pub(crate) fn quote_name(name: &str) -> String {
     match name.contains(char::is_whitespace) {
         true => format!("'{name}'"),
         false => name.to_owned(),
@@ -168,7 +175,9 @@ pub(crate) fn typed(name: &str) -> String {
 }
 
 /// The servers of the configuration.
-pub(crate) fn servers(settings: &Settings) -> impl Iterator<Item = Customization> {
+pub(crate) fn configured_servers(
+    settings: &CustomizationSettings,
+) -> impl Iterator<Item = Customization> {
     settings.servers.iter().map(|server| {
         let uri = format!("agenthost-config:/servers/{}", server.name);
         Customization::McpServer(Box::new(McpServerCustomization {
@@ -189,16 +198,21 @@ pub(crate) fn servers(settings: &Settings) -> impl Iterator<Item = Customization
 }
 
 /// The name of a server of the configuration.
-pub(crate) fn server_id(server: &Declared) -> CustomizationId {
-    id_of("server", &["configuration", &server.name])
+pub(crate) fn server_id(server: &DeclaredServer) -> CustomizationId {
+    make_id("server", &["configuration", &server.name])
 }
 
-impl Definition {
-    pub(crate) fn new(root: PathBuf, layout: Layout, origin: Origin, name: String) -> Option<Self> {
+impl ContainerDefinition {
+    pub(crate) fn new(
+        root: PathBuf,
+        layout: ContainerLayout,
+        origin: ContainerOrigin,
+        name: String,
+    ) -> Option<Self> {
         let uri = uri_of(&root)?;
-        Some(Definition {
+        Some(ContainerDefinition {
             id: container_id("", &uri, layout),
-            frame: Frame {
+            frame: ContainerFrame {
                 uri,
                 owner: String::new(),
                 layout,
@@ -210,7 +224,7 @@ impl Definition {
             root,
             files: Vec::new(),
             writable: false,
-            when_absent: WhenAbsent::Hidden,
+            absence_policy: AbsencePolicy::Hide,
         })
     }
 
@@ -220,27 +234,27 @@ impl Definition {
     }
 
     /// Reads it from the disk.
-    pub(crate) fn read(&self) -> Reading {
+    pub(crate) fn read(&self) -> ContainerRead {
         let found = match self.files.is_empty() {
             true => read_folder(&self.root, &self.boundary),
             false => read_files(&self.root, &self.files, &self.boundary),
         };
         match found {
-            OnDisk::Present(found) => Reading {
+            DiskRead::Present(found) => ContainerRead {
                 parsed: parse(&found.package, &self.frame),
                 present: true,
                 folders: found.folders,
             },
-            OnDisk::Absent => Reading {
-                parsed: match &self.when_absent {
-                    WhenAbsent::Failed(why) => Parsed::failed(why),
-                    WhenAbsent::Hidden | WhenAbsent::Shown => Parsed::default(),
+            DiskRead::Absent => ContainerRead {
+                parsed: match &self.absence_policy {
+                    AbsencePolicy::Fail(why) => ParsedContainer::failed(why),
+                    AbsencePolicy::Hide | AbsencePolicy::Publish => ParsedContainer::default(),
                 },
                 present: false,
                 folders: Vec::new(),
             },
-            OnDisk::Failed(why) => Reading {
-                parsed: Parsed::failed(format!("{}: {why}", self.root.display())),
+            DiskRead::Failed(why) => ContainerRead {
+                parsed: ParsedContainer::failed(format!("{}: {why}", self.root.display())),
                 present: true,
                 folders: Vec::new(),
             },
@@ -256,24 +270,24 @@ impl Definition {
     }
 
     /// Whether it is shown although it may not be there.
-    pub(crate) fn shown_if(&self, present: bool) -> bool {
-        present || self.when_absent != WhenAbsent::Hidden
+    pub(crate) fn is_published(&self, present: bool) -> bool {
+        present || self.absence_policy != AbsencePolicy::Hide
     }
 
     /// Whether its code may run without anybody allowing it.
     pub(crate) fn is_trusted(&self) -> bool {
         match self.origin {
-            Origin::Configured | Origin::User => true,
-            Origin::Workspace | Origin::Client(..) => false,
+            ContainerOrigin::Configured | ContainerOrigin::User => true,
+            ContainerOrigin::Workspace | ContainerOrigin::Client(..) => false,
         }
     }
 
     /// The name that clients see: that of its manifest, or the one that its
     /// client gave it.
-    pub(crate) fn shown_name(&self, parsed: Option<&Parsed>) -> String {
+    pub(crate) fn published_name(&self, parsed: Option<&ParsedContainer>) -> String {
         let own_name = match self.origin {
-            Origin::Client(..) => None,
-            Origin::Configured | Origin::User | Origin::Workspace => {
+            ContainerOrigin::Client(..) => None,
+            ContainerOrigin::Configured | ContainerOrigin::User | ContainerOrigin::Workspace => {
                 parsed.and_then(|parsed| parsed.name.clone())
             }
         };
@@ -281,52 +295,56 @@ impl Definition {
     }
 
     /// What clients get to see. What is not read yet has no children (CUS-4).
-    pub(crate) fn customization(
+    pub(crate) fn to_customization(
         &self,
-        parsed: Option<&Parsed>,
+        parsed: Option<&ParsedContainer>,
         complaint: Option<&str>,
     ) -> Customization {
         let brought = match &self.origin {
-            Origin::Client(client, plugin) => Some((client, plugin)),
-            Origin::Configured | Origin::User | Origin::Workspace => None,
+            ContainerOrigin::Client(client, plugin) => Some((client, plugin)),
+            ContainerOrigin::Configured | ContainerOrigin::User | ContainerOrigin::Workspace => {
+                None
+            }
         };
         let published = brought.map(|(_, plugin)| &plugin.container.base);
         let mut container = ContainerBase {
             base: CustomizationBase {
                 id: self.id.clone(),
                 uri: self.address.as_ref().unwrap_or(&self.frame.uri).clone(),
-                name: self.shown_name(parsed),
+                name: self.published_name(parsed),
                 icons: published.and_then(|base| base.icons.clone()),
                 range: None,
                 meta: published.and_then(|base| base.meta.clone()),
             },
             client_id: brought.map(|(client, _)| client.clone()),
             load: Some(match parsed {
-                Some(parsed) => parsed.load(complaint),
+                Some(parsed) => parsed.load_state(complaint),
                 None => LoadState::Loading,
             }),
-            children: parsed.map(Parsed::children),
+            children: parsed.map(ParsedContainer::children),
         };
         // A client can offer to allow what is complained about.
         let code = parsed.and_then(|parsed| parsed.code.as_ref());
         if let (Some(code), true) = (code, complaint.is_some()) {
             let key = Json::from(code_key(&self.frame.uri, code));
             let meta = container.base.meta.get_or_insert_default();
-            meta.insert(CODE.to_owned(), key);
+            meta.insert(CODE_META_KEY.to_owned(), key);
         }
         match self.frame.layout {
-            Layout::Plugin => Customization::Plugin(PluginCustomization {
+            ContainerLayout::Plugin => Customization::Plugin(PluginCustomization {
                 container,
                 enablement: brought.and_then(|(_, plugin)| plugin.enablement.clone()),
                 version: parsed
                     .and_then(|parsed| parsed.version.clone())
                     .or_else(|| brought.and_then(|(_, plugin)| plugin.version.clone())),
             }),
-            Layout::Folder(kind) | Layout::Files(kind) => self.directory(container, kind),
+            ContainerLayout::Folder(kind) | ContainerLayout::Files(kind) => {
+                self.to_directory(container, kind)
+            }
         }
     }
 
-    fn directory(&self, container: ContainerBase, kind: Kind) -> Customization {
+    fn to_directory(&self, container: ContainerBase, kind: ItemKind) -> Customization {
         Customization::Directory(DirectoryCustomization {
             container,
             enabled: true,
@@ -336,14 +354,14 @@ impl Definition {
     }
 
     /// What names stand for in what it declares.
-    pub(crate) fn names<'a>(
+    pub(crate) fn placeholder_values<'a>(
         &'a self,
-        settings: &'a Settings,
+        settings: &'a CustomizationSettings,
         data: &Path,
         workspace: Option<&'a Path>,
-    ) -> Names<'a> {
-        let is_plugin = self.frame.layout == Layout::Plugin;
-        Names {
+    ) -> PlaceholderValues<'a> {
+        let is_plugin = self.frame.layout == ContainerLayout::Plugin;
+        PlaceholderValues {
             package: is_plugin.then_some(self.root.as_path()),
             data: is_plugin.then(|| data.join("plugins/data").join(self.id.as_str())),
             workspace,
@@ -354,10 +372,10 @@ impl Definition {
 }
 
 /// The name of a container.
-pub(crate) fn container_id(owner: &str, uri: &Uri, layout: Layout) -> CustomizationId {
+pub(crate) fn container_id(owner: &str, uri: &Uri, layout: ContainerLayout) -> CustomizationId {
     let (word, kind) = match layout {
-        Layout::Plugin => ("plugin", ""),
-        Layout::Folder(kind) | Layout::Files(kind) => ("directory", kind.word()),
+        ContainerLayout::Plugin => ("plugin", ""),
+        ContainerLayout::Folder(kind) | ContainerLayout::Files(kind) => ("directory", kind.label()),
     };
-    id_of(word, &[owner, uri.as_str(), kind])
+    make_id(word, &[owner, uri.as_str(), kind])
 }

@@ -9,34 +9,34 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use agenthost_core::agent::SlashCommand;
-use agenthost_core::customizing::{Preparation, Prepared};
+use agenthost_core::customizing::{PreparedTurn, TurnPreparation};
 use agenthost_protocol::common::ModelSelection;
 use agenthost_protocol::ids::{CustomizationId, ModelId};
 use agenthost_protocol::session::ChildCustomization;
 use agenthost_protocol::uri::Uri;
 use agenthost_workspace::path_of;
 
-use crate::parse::{Detail, Item, Parsed};
-use crate::sources::{Definition, is_native};
+use crate::parse::{ContainerItem, ItemDetail, ParsedContainer};
+use crate::sources::{ContainerDefinition, is_native_path};
 
 /// Most bytes of instructions.
-const LONGEST: usize = 256 * 1024;
+const MAX_INSTRUCTION_BYTES: usize = 256 * 1024;
 
 /// A container that was read.
 #[derive(Debug, Clone)]
-pub(crate) struct Shelved {
-    pub(crate) definition: Arc<Definition>,
-    pub(crate) parsed: Arc<Parsed>,
+pub(crate) struct LoadedContainer {
+    pub(crate) definition: Arc<ContainerDefinition>,
+    pub(crate) parsed: Arc<ParsedContainer>,
 }
 
 /// All that a session has, at one moment.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct View {
-    pub(crate) containers: Vec<Shelved>,
+pub(crate) struct SessionView {
+    pub(crate) containers: Vec<LoadedContainer>,
     /// What is off.
     pub(crate) disabled: BTreeSet<CustomizationId>,
     /// What the agent reads by itself.
-    pub(crate) native: Vec<String>,
+    pub(crate) native_paths: Vec<String>,
     pub(crate) home: Option<PathBuf>,
     /// The folders of the session, the primary one first.
     pub(crate) directories: Vec<PathBuf>,
@@ -44,27 +44,27 @@ pub(crate) struct View {
 
 /// Something that is on.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Effective<'a> {
-    pub(crate) definition: &'a Definition,
+pub(crate) struct EnabledItem<'a> {
+    pub(crate) definition: &'a ContainerDefinition,
     /// The container that it is in.
-    pub(crate) parsed: &'a Parsed,
-    pub(crate) item: &'a Item,
+    pub(crate) parsed: &'a ParsedContainer,
+    pub(crate) item: &'a ContainerItem,
 }
 
-impl Effective<'_> {
+impl EnabledItem<'_> {
     /// The name of the container as clients see it.
     fn container_name(&self) -> String {
-        self.definition.shown_name(Some(self.parsed))
+        self.definition.published_name(Some(self.parsed))
     }
 
-    fn file(&self) -> PathBuf {
+    fn file_path(&self) -> PathBuf {
         self.definition.root.join(&self.item.path)
     }
 }
 
-impl View {
+impl SessionView {
     /// All that is on, in order.
-    pub(crate) fn effective(&self) -> impl Iterator<Item = Effective<'_>> {
+    pub(crate) fn enabled_items(&self) -> impl Iterator<Item = EnabledItem<'_>> {
         let on = |id: Option<&CustomizationId>| id.is_none_or(|id| !self.disabled.contains(id));
         let containers = self.containers.iter();
         containers
@@ -73,7 +73,7 @@ impl View {
                 let definition = container.definition.as_ref();
                 let parsed = container.parsed.as_ref();
                 let items = parsed.items.iter();
-                items.map(move |item| Effective {
+                items.map(move |item| EnabledItem {
                     definition,
                     parsed,
                     item,
@@ -83,44 +83,54 @@ impl View {
     }
 
     /// Whether the agent reads something by itself.
-    fn is_native(&self, effective: &Effective<'_>) -> bool {
-        let file = effective.file();
+    fn is_native(&self, effective: &EnabledItem<'_>) -> bool {
+        let file = effective.file_path();
         let inside = |folder: &Path| {
             let inside = file.strip_prefix(folder).ok()?;
             Some(inside.to_string_lossy().into_owned())
         };
         let in_home = self.home.as_deref().and_then(inside);
-        let in_home = in_home.is_some_and(|path| is_native(&self.native, &format!("~/{path}")));
+        let in_home =
+            in_home.is_some_and(|path| is_native_path(&self.native_paths, &format!("~/{path}")));
         let mut directories = self.directories.iter();
         in_home
             || directories.any(|directory| {
-                inside(directory).is_some_and(|path| is_native(&self.native, &path))
+                inside(directory).is_some_and(|path| is_native_path(&self.native_paths, &path))
             })
     }
 
     /// What can stand at the beginning of a message.
-    pub(crate) fn commands(&self) -> Vec<SlashCommand> {
-        commands::all(self)
+    pub(crate) fn slash_commands(&self) -> Vec<SlashCommand> {
+        commands::all_commands(self)
             .into_iter()
             .filter(|(_, effective)| !self.is_native(effective))
             .map(|(name, effective)| SlashCommand {
                 name,
-                description: description(effective.item).unwrap_or_default().to_owned(),
+                description: item_description(effective.item)
+                    .unwrap_or_default()
+                    .to_owned(),
             })
             .collect()
     }
 
     /// What a turn needs; why it must not begin, in words.
-    pub(crate) fn prepare(&self, preparation: &Preparation) -> Result<Prepared, String> {
+    pub(crate) fn prepare_turn(
+        &self,
+        preparation: &TurnPreparation,
+    ) -> Result<PreparedTurn, String> {
         let agent = match &preparation.agent {
-            Some(uri) => Some(self.agent(uri)?),
+            Some(uri) => Some(self.find_agent(uri)?),
             None => None,
         };
         let mut files: Vec<PathBuf> = preparation.files.iter().filter_map(path_of).collect();
         let home = self.home.as_deref();
-        files.extend(named::files(&preparation.text, &self.directories, home));
+        files.extend(named::mentioned_files(
+            &preparation.text,
+            &self.directories,
+            home,
+        ));
         let mut text = String::new();
-        rules::write(self, &files, &mut text);
+        rules::write_rules(self, &files, &mut text);
         if let Some(agent) = agent {
             write_agent(&agent, &mut text);
         }
@@ -131,9 +141,9 @@ impl View {
         });
         let model = chosen.and_then(|agent| agent.model.clone());
         let tools = chosen.and_then(|agent| agent.tools.clone());
-        Ok(Prepared {
-            text: commands::expand(self, preparation),
-            instructions: (!text.is_empty()).then(|| shortened(text).into()),
+        Ok(PreparedTurn {
+            text: commands::expand_command(self, preparation),
+            instructions: (!text.is_empty()).then(|| truncate_instructions(text).into()),
             context: None,
             model: model.map(|model| ModelSelection {
                 id: ModelId::from(model),
@@ -146,8 +156,8 @@ impl View {
 
     /// The custom agent that was chosen. A turn without it would be another
     /// turn than the one that was asked for.
-    fn agent(&self, uri: &Uri) -> Result<Effective<'_>, String> {
-        self.effective()
+    fn find_agent(&self, uri: &Uri) -> Result<EnabledItem<'_>, String> {
+        self.enabled_items()
             .find(|effective| match &effective.item.child {
                 ChildCustomization::Agent(agent) => agent.leaf.base.uri == *uri,
                 _ => false,
@@ -159,11 +169,11 @@ impl View {
     }
 }
 
-fn write_agent(agent: &Effective<'_>, text: &mut String) {
-    let Detail::Agent(body) = &agent.item.detail else {
+fn write_agent(agent: &EnabledItem<'_>, text: &mut String) {
+    let ItemDetail::Agent(body) = &agent.item.detail else {
         return;
     };
-    heading(text, &format!("Act as the agent `{}`", agent.item.name));
+    push_heading(text, &format!("Act as the agent `{}`", agent.item.name));
     text.push_str(body.trim());
     text.push('\n');
     if let ChildCustomization::Agent(child) = &agent.item.child
@@ -175,8 +185,8 @@ fn write_agent(agent: &Effective<'_>, text: &mut String) {
 }
 
 /// Skills are read by the agent when it needs them: it has to know where.
-fn write_skills(view: &View, text: &mut String) {
-    let skills = view.effective().filter(|effective| {
+fn write_skills(view: &SessionView, text: &mut String) {
+    let skills = view.enabled_items().filter(|effective| {
         let usable = match &effective.item.child {
             ChildCustomization::Skill(skill) => skill.disable_model_invocation != Some(true),
             _ => false,
@@ -186,21 +196,21 @@ fn write_skills(view: &View, text: &mut String) {
     let mut first = true;
     for skill in skills {
         if first {
-            heading(text, "Skills");
+            push_heading(text, "Skills");
             text.push_str(
                 "When a task fits one of these, read its file first and follow it. Paths in it \
                  are relative to its folder.\n\n",
             );
             first = false;
         }
-        let file = skill.file();
-        let what = description(skill.item).unwrap_or("no description");
+        let file = skill.file_path();
+        let what = item_description(skill.item).unwrap_or("no description");
         let (name, file) = (&skill.item.name, file.display());
-        text.push_str(&format!("- {name}: {} ({file})\n", one_line(what)));
+        text.push_str(&format!("- {name}: {} ({file})\n", to_one_line(what)));
     }
 }
 
-fn heading(text: &mut String, heading: &str) {
+fn push_heading(text: &mut String, heading: &str) {
     text.truncate(text.trim_end().len());
     if !text.is_empty() {
         text.push_str("\n\n");
@@ -208,11 +218,11 @@ fn heading(text: &mut String, heading: &str) {
     text.push_str(&format!("# {heading}\n\n"));
 }
 
-fn one_line(text: &str) -> String {
+fn to_one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-fn description(item: &Item) -> Option<&str> {
+fn item_description(item: &ContainerItem) -> Option<&str> {
     match &item.child {
         ChildCustomization::Agent(child) => child.description.as_deref(),
         ChildCustomization::Skill(child) => child.description.as_deref(),
@@ -225,9 +235,11 @@ fn description(item: &Item) -> Option<&str> {
 }
 
 /// Cuts instructions that are too long, and says so.
-fn shortened(mut text: String) -> String {
-    if text.len() > LONGEST {
-        let end = (0..=LONGEST).rev().find(|at| text.is_char_boundary(*at));
+fn truncate_instructions(mut text: String) -> String {
+    if text.len() > MAX_INSTRUCTION_BYTES {
+        let end = (0..=MAX_INSTRUCTION_BYTES)
+            .rev()
+            .find(|at| text.is_char_boundary(*at));
         text.truncate(end.unwrap_or(0));
         text.push_str("\n\n(The rest was left out: it is too long.)\n");
     }

@@ -16,7 +16,7 @@ use notify::event::ModifyKind;
 
 /// What matters in a folder.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Interest {
+pub(crate) enum WatchInterest {
     /// Everything.
     All,
     /// What has this name.
@@ -24,36 +24,36 @@ pub(crate) enum Interest {
 }
 
 /// Folders, and what matters in them.
-pub(crate) type Folders = BTreeSet<(PathBuf, Interest)>;
+pub(crate) type WatchedFolders = BTreeSet<(PathBuf, WatchInterest)>;
 
 /// Who wants to know of what.
 #[derive(Debug, Default)]
-struct Registry {
+struct WatchRegistry {
     /// Who wants to know of what in a folder.
-    folders: BTreeMap<PathBuf, BTreeSet<(String, Interest)>>,
+    folders: BTreeMap<PathBuf, BTreeSet<(String, WatchInterest)>>,
     /// What a container wants to know of.
-    owned: BTreeMap<String, Folders>,
+    by_container: BTreeMap<String, WatchedFolders>,
 }
 
 /// Watches folders for containers, until it is dropped.
-pub(crate) struct Watching {
-    registry: Arc<Mutex<Registry>>,
+pub(crate) struct FolderWatcher {
+    registry: Arc<Mutex<WatchRegistry>>,
     /// Held for a whole change, so that changes do not cross.
     subscription: Mutex<Option<FolderSubscription>>,
 }
 
-impl Watching {
+impl FolderWatcher {
     /// Begins; `tell` gets the names of containers that were touched, on a
     /// thread of its own. While it waits, events queue up.
-    pub(crate) fn begin(tell: impl Fn(BTreeSet<String>) + Send + 'static) -> Self {
-        let registry: Arc<Mutex<Registry>> = Arc::default();
-        let subscription = subscribe(Arc::clone(&registry), tell);
+    pub(crate) fn start(on_change: impl Fn(BTreeSet<String>) + Send + 'static) -> Self {
+        let registry: Arc<Mutex<WatchRegistry>> = Arc::default();
+        let subscription = spawn_dispatch(Arc::clone(&registry), on_change);
         let subscription = subscription
             .inspect_err(|error| {
                 tracing::warn!(%error, "changes of customizations are not noticed");
             })
             .ok();
-        Watching {
+        FolderWatcher {
             registry,
             subscription: Mutex::new(subscription),
         }
@@ -61,20 +61,20 @@ impl Watching {
 
     /// Says which folders matter to a container: all of them. Tells whether
     /// any of them was not watched before. Waits for the disk.
-    pub(crate) fn set(&self, container: &str, folders: &Folders) -> Watched {
+    pub(crate) fn set_folders(&self, container: &str, folders: &WatchedFolders) -> WatchChange {
         let subscription = self.subscription.lock();
         let subscription = subscription.unwrap_or_else(PoisonError::into_inner);
         let Some(subscription) = subscription.as_ref() else {
-            return Watched::AsBefore;
+            return WatchChange::Unchanged;
         };
-        let (new, old) = self.register(container, folders);
+        let (new, old) = self.update_registry(container, folders);
         for folder in &old {
             subscription.remove(folder);
         }
         for folder in &new {
             match subscription.add(folder, WatchDepth::Folder) {
                 Ok(()) => {}
-                Err(error @ (WatchError::Instances | WatchError::Watches)) => {
+                Err(error @ (WatchError::InstanceLimit | WatchError::WatchLimit)) => {
                     tracing::warn!(%error, "changes of some customizations are not noticed");
                 }
                 Err(error @ (WatchError::NotFound | WatchError::System(_))) => {
@@ -83,16 +83,20 @@ impl Watching {
             }
         }
         match new.is_empty() {
-            true => Watched::AsBefore,
-            false => Watched::More,
+            true => WatchChange::Unchanged,
+            false => WatchChange::Added,
         }
     }
 
     /// Folders that nobody wanted to know of before, and those that nobody
     /// wants to know of any more.
-    fn register(&self, container: &str, folders: &Folders) -> (Vec<PathBuf>, Vec<PathBuf>) {
+    fn update_registry(
+        &self,
+        container: &str,
+        folders: &WatchedFolders,
+    ) -> (Vec<PathBuf>, Vec<PathBuf>) {
         let mut registry = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = registry.owned.remove(container).unwrap_or_default();
+        let before = registry.by_container.remove(container).unwrap_or_default();
         for (folder, interest) in &before {
             if let Some(interests) = registry.folders.get_mut(folder) {
                 interests.remove(&(container.to_owned(), interest.clone()));
@@ -107,7 +111,9 @@ impl Watching {
             interests.insert((container.to_owned(), interest.clone()));
         }
         if !folders.is_empty() {
-            registry.owned.insert(container.to_owned(), folders.clone());
+            registry
+                .by_container
+                .insert(container.to_owned(), folders.clone());
         }
         let mut old = Vec::new();
         for (folder, _) in before {
@@ -125,18 +131,18 @@ impl Watching {
 }
 
 /// Looks at events until the subscription is dropped.
-fn subscribe(
-    registry: Arc<Mutex<Registry>>,
-    tell: impl Fn(BTreeSet<String>) + Send + 'static,
+fn spawn_dispatch(
+    registry: Arc<Mutex<WatchRegistry>>,
+    on_change: impl Fn(BTreeSet<String>) + Send + 'static,
 ) -> Result<FolderSubscription, WatchError> {
     let (subscription, events) = FolderSubscription::new()?;
     std::thread::Builder::new()
         .name("customizations".to_owned())
         .spawn(move || {
             while let Some(event) = events.next() {
-                let touched = touched(&registry, event);
+                let touched = affected_containers(&registry, event);
                 if !touched.is_empty() {
-                    tell(touched);
+                    on_change(touched);
                 }
             }
         })
@@ -146,17 +152,17 @@ fn subscribe(
 
 /// What came of watching folders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Watched {
+pub(crate) enum WatchChange {
     /// All of them were watched already.
-    AsBefore,
+    Unchanged,
     /// Some were not: what happened in them before was missed.
-    More,
+    Added,
 }
 
 /// The folders above a path, from a base on, in each of which one name
 /// matters. They are named as they really are.
-pub(crate) fn above(base: &Path, path: &Path) -> Folders {
-    let mut folders = Folders::new();
+pub(crate) fn ancestor_folders(base: &Path, path: &Path) -> WatchedFolders {
+    let mut folders = WatchedFolders::new();
     // A base that is gone may come again: what is above it says so.
     let above = base.ancestors();
     let found = above.filter_map(|base| Some((base, base.canonicalize().ok()?)));
@@ -167,7 +173,7 @@ pub(crate) fn above(base: &Path, path: &Path) -> Folders {
         return folders;
     };
     for part in inside.iter() {
-        folders.insert((folder.clone(), Interest::Name(part.to_owned())));
+        folders.insert((folder.clone(), WatchInterest::Name(part.to_owned())));
         match folder.join(part).canonicalize() {
             Ok(next) if next.is_dir() => folder = next,
             Ok(_) | Err(_) => break,
@@ -176,7 +182,7 @@ pub(crate) fn above(base: &Path, path: &Path) -> Folders {
     folders
 }
 
-fn touched(registry: &Mutex<Registry>, event: WatchEvent) -> BTreeSet<String> {
+fn affected_containers(registry: &Mutex<WatchRegistry>, event: WatchEvent) -> BTreeSet<String> {
     let mut registry = registry.lock().unwrap_or_else(PoisonError::into_inner);
     let event = match event {
         WatchEvent::Changed(event) => event,
@@ -202,7 +208,7 @@ fn touched(registry: &Mutex<Registry>, event: WatchEvent) -> BTreeSet<String> {
         }
         // What happens to a watched folder itself matters to who reads it.
         let itself = registry.folders.get(path).into_iter().flatten();
-        let itself = itself.filter(|(_, interest)| *interest == Interest::All);
+        let itself = itself.filter(|(_, interest)| *interest == WatchInterest::All);
         let inside = path
             .parent()
             .and_then(|folder| registry.folders.get(folder));
@@ -210,8 +216,8 @@ fn touched(registry: &Mutex<Registry>, event: WatchEvent) -> BTreeSet<String> {
             .into_iter()
             .flatten()
             .filter(|(_, interest)| match interest {
-                Interest::All => true,
-                Interest::Name(name) => path.file_name() == Some(name),
+                WatchInterest::All => true,
+                WatchInterest::Name(name) => path.file_name() == Some(name),
             });
         touched.extend(itself.chain(inside).map(|(container, _)| container.clone()));
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// The length of a window.
-const WINDOW: Duration = Duration::from_secs(10);
+const LOG_WINDOW: Duration = Duration::from_secs(10);
 
 /// Log lines in one window. Enough to see what is going on, too few to fill a disk.
 const MAX_LINES_PER_WINDOW: u32 = 10;
@@ -47,7 +47,7 @@ impl LogLimiter {
     pub fn permit(&self) -> Option<u64> {
         let mut window = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
-        if now.duration_since(window.start) >= WINDOW {
+        if now.duration_since(window.start) >= LOG_WINDOW {
             window.start = now;
             window.lines = 0;
         }
@@ -73,7 +73,7 @@ mod tests {
         for _ in 0..1_000 {
             assert_eq!(limiter.permit(), None);
         }
-        tokio::time::advance(WINDOW).await;
+        tokio::time::advance(LOG_WINDOW).await;
         assert_eq!(limiter.permit(), Some(1_000));
         assert_eq!(limiter.permit(), Some(0));
     }

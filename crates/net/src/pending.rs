@@ -74,8 +74,8 @@ impl PendingConnections {
     #[must_use]
     pub fn admit(&self, peer: IpAddr) -> PendingSlot {
         let address = address_group(peer);
-        let mut table = lock(&self.table);
-        if !address.is_loopback() && table.count(address) >= self.limits.per_address {
+        let mut table = lock_table(&self.table);
+        if !address.is_loopback() && table.count_slots(address) >= self.limits.per_address {
             table.evict_oldest(address);
         } else if table.slots.len() >= self.limits.connections
             && let Some(busiest) = table.busiest_address()
@@ -108,7 +108,7 @@ impl PendingSlot {
     /// cannot be evicted. Returns `false` if it has been evicted already.
     #[must_use]
     pub fn promote(&self) -> bool {
-        lock(&self.0.table).slots.remove(&self.0.id);
+        lock_table(&self.0.table).slots.remove(&self.0.id);
         !self.0.evicted.is_cancelled()
     }
 
@@ -119,19 +119,19 @@ impl PendingSlot {
     }
 
     /// Waits until the connection is evicted; forever if it is promoted before that.
-    pub async fn evicted(&self) {
+    pub async fn wait_evicted(&self) {
         self.0.evicted.cancelled().await;
     }
 }
 
 impl Drop for SlotHandle {
     fn drop(&mut self) {
-        lock(&self.table).slots.remove(&self.id);
+        lock_table(&self.table).slots.remove(&self.id);
     }
 }
 
 impl SlotTable {
-    fn count(&self, address: IpAddr) -> usize {
+    fn count_slots(&self, address: IpAddr) -> usize {
         let slots = self.slots.values();
         slots.filter(|slot| slot.address == address).count()
     }
@@ -170,7 +170,7 @@ fn address_group(peer: IpAddr) -> IpAddr {
     }
 }
 
-fn lock(table: &Mutex<SlotTable>) -> MutexGuard<'_, SlotTable> {
+fn lock_table(table: &Mutex<SlotTable>) -> MutexGuard<'_, SlotTable> {
     table.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

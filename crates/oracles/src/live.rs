@@ -5,12 +5,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
 
-use crate::Reading;
+use crate::OracleReading;
 
 /// What an official client is told to do.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "camelCase")]
-pub enum Act {
+pub enum ClientAct {
     /// Open a connection. What another one followed is followed no more.
     Connect {
         /// Where the host listens.
@@ -83,17 +83,17 @@ pub enum Act {
 }
 
 /// The official client of a release.
-pub trait Live: Send {
+pub trait OfficialClient: Send {
     /// Does it, and gives what the client made of the host's answer.
-    fn act(&mut self, act: Act) -> Result<Reading, String>;
+    fn perform(&mut self, act: ClientAct) -> Result<OracleReading, String>;
 }
 
 /// How many events may wait to be looked at. An official client lets fall what
 /// is more; here it is far more than any test makes.
-pub const HEARD: usize = 4_096;
+pub const EVENT_BUFFER: usize = 4_096;
 
 /// What drives an official client.
-pub fn runtime() -> Result<Runtime, String> {
+pub fn build_runtime() -> Result<Runtime, String> {
     let runtime = Builder::new_multi_thread()
         .worker_threads(1)
         .enable_all()
@@ -102,12 +102,12 @@ pub fn runtime() -> Result<Runtime, String> {
 }
 
 /// Reads what a client is to say as an official type.
-pub fn typed<T: DeserializeOwned>(json: Value) -> Result<T, String> {
+pub fn decode_params<T: DeserializeOwned>(json: Value) -> Result<T, String> {
     serde_json::from_value(json).map_err(|error| error.to_string())
 }
 
 /// An action that says itself what it is about.
-pub fn about(mut action: Value, field: &str, channel: &str) -> Value {
+pub fn address_action(mut action: Value, field: &str, channel: &str) -> Value {
     if let Value::Object(fields) = &mut action {
         fields.insert(field.to_owned(), Value::from(channel));
     }
@@ -127,13 +127,13 @@ macro_rules! live {
             client: Option<$ahp::Client>,
             followed: ::std::collections::BTreeSet<String>,
             heard: Option<(
-                $crate::tokio::sync::mpsc::Sender<Result<$crate::Reading, String>>,
-                $crate::tokio::sync::mpsc::Receiver<Result<$crate::Reading, String>>,
+                $crate::tokio::sync::mpsc::Sender<Result<$crate::OracleReading, String>>,
+                $crate::tokio::sync::mpsc::Receiver<Result<$crate::OracleReading, String>>,
             )>,
             runtime: Option<$crate::tokio::runtime::Runtime>,
         }
 
-        struct Wire($crate::Socket);
+        struct Wire($crate::TextSocket);
 
         impl $ahp::Transport for Wire {
             async fn send(
@@ -143,14 +143,14 @@ macro_rules! live {
                 let message = message.into_parsed()?;
                 let text = ::serde_json::to_string(&message)
                     .map_err(|error| $ahp::TransportError::Protocol(error.to_string()))?;
-                let said = self.0.say(text).await;
+                let said = self.0.send_text(text).await;
                 said.map_err($ahp::TransportError::Io)
             }
 
             async fn recv(
                 &mut self,
             ) -> Result<Option<$ahp::TransportMessage>, $ahp::TransportError> {
-                let heard = self.0.hear().await.map_err($ahp::TransportError::Io)?;
+                let heard = self.0.receive_text().await.map_err($ahp::TransportError::Io)?;
                 Ok(heard.map($ahp::TransportMessage::Text))
             }
 
@@ -163,14 +163,14 @@ macro_rules! live {
         fn happened(
             channel: &str,
             event: &$ahp::SubscriptionEvent,
-        ) -> Result<$crate::Reading, String> {
+        ) -> Result<$crate::OracleReading, String> {
             let (field, mut reading) = match event {
                 $ahp::SubscriptionEvent::Action(envelope) => {
-                    ("envelope", $crate::reading(envelope)?)
+                    ("envelope", $crate::to_reading(envelope)?)
                 }
-                other => ("notification", $crate::shown(other)),
+                other => ("notification", $crate::debug_reading(other)),
             };
-            reading.back = ::serde_json::json!({ "channel": channel, field: reading.back });
+            reading.encoded = ::serde_json::json!({ "channel": channel, field: reading.encoded });
             Ok(reading)
         }
 
@@ -185,17 +185,17 @@ macro_rules! live {
             fn connect(&mut self, url: &str) -> Result<(), String> {
                 self.client = None;
                 self.followed.clear();
-                self.heard = Some($crate::tokio::sync::mpsc::channel($crate::HEARD));
+                self.heard = Some($crate::tokio::sync::mpsc::channel($crate::EVENT_BUFFER));
                 let runtime = match self.runtime.take() {
                     Some(runtime) => runtime,
-                    None => $crate::runtime()?,
+                    None => $crate::build_runtime()?,
                 };
                 let client = runtime.block_on(async {
                     let config = $ahp::ClientConfig {
-                        subscription_buffer: $crate::HEARD,
+                        subscription_buffer: $crate::EVENT_BUFFER,
                         ..Default::default()
                     };
-                    let wire = Wire($crate::Socket::connect(url).await?);
+                    let wire = Wire($crate::TextSocket::connect(url).await?);
                     let client = $ahp::Client::connect(wire, config).await;
                     client.map_err(|error| error.to_string())
                 });
@@ -227,7 +227,7 @@ macro_rules! live {
                 Ok(())
             }
 
-            fn next(&mut self, milliseconds: u64) -> Result<$crate::Reading, String> {
+            fn next(&mut self, milliseconds: u64) -> Result<$crate::OracleReading, String> {
                 let (Some((_, heard)), Some(runtime)) = (&mut self.heard, &self.runtime) else {
                     return Err("not connected".to_owned());
                 };
@@ -236,94 +236,94 @@ macro_rules! live {
                     .block_on(async { $crate::tokio::time::timeout(patience, heard.recv()).await });
                 match next {
                     Ok(Some(reading)) => reading,
-                    Ok(None) | Err(_) => Ok($crate::Reading::default()),
+                    Ok(None) | Err(_) => Ok($crate::OracleReading::default()),
                 }
             }
         }
 
-        impl $crate::Live for $name {
-            fn act(&mut self, act: $crate::Act) -> Result<$crate::Reading, String> {
-                use $crate::Act;
+        impl $crate::OfficialClient for $name {
+            fn perform(&mut self, act: $crate::ClientAct) -> Result<$crate::OracleReading, String> {
+                use $crate::ClientAct;
                 let failed = |error: $ahp::ClientError| error.to_string();
                 match act {
-                    Act::Connect { url } => {
+                    ClientAct::Connect { url } => {
                         self.connect(&url)?;
-                        Ok($crate::Reading::default())
+                        Ok($crate::OracleReading::default())
                     }
-                    Act::Initialize { name, channels } => {
+                    ClientAct::Initialize { name, channels } => {
                         for channel in &channels {
                             self.follow(channel)?;
                         }
                         let (client, runtime) = self.client()?;
                         let version = $crate::live!(version $how $types);
                         let hello = client.initialize(name, version, channels);
-                        $crate::reading(&runtime.block_on(hello).map_err(failed)?)
+                        $crate::to_reading(&runtime.block_on(hello).map_err(failed)?)
                     }
-                    Act::Reconnect { name, seen, channels } => {
+                    ClientAct::Reconnect { name, seen, channels } => {
                         for channel in &channels {
                             self.follow(channel)?;
                         }
                         let (client, runtime) = self.client()?;
                         let again = client.reconnect(name, seen, channels);
-                        $crate::reading(&runtime.block_on(again).map_err(failed)?)
+                        $crate::to_reading(&runtime.block_on(again).map_err(failed)?)
                     }
-                    Act::Subscribe { channel } => {
+                    ClientAct::Subscribe { channel } => {
                         self.follow(&channel)?;
                         let (client, runtime) = self.client()?;
                         let subscribed = runtime.block_on(client.subscribe(channel));
-                        $crate::reading(&subscribed.map_err(failed)?.0)
+                        $crate::to_reading(&subscribed.map_err(failed)?.0)
                     }
-                    Act::Unsubscribe { channel } => {
+                    ClientAct::Unsubscribe { channel } => {
                         self.followed.remove(&channel);
                         let (client, runtime) = self.client()?;
                         let said = runtime.block_on(client.unsubscribe(channel));
                         said.map_err(failed)?;
-                        Ok($crate::Reading::default())
+                        Ok($crate::OracleReading::default())
                     }
-                    Act::Listen { channel } => {
+                    ClientAct::Listen { channel } => {
                         self.follow(&channel)?;
-                        Ok($crate::Reading::default())
+                        Ok($crate::OracleReading::default())
                     }
-                    Act::List { params } => {
-                        let params: $types::commands::ListSessionsParams = $crate::typed(params)?;
+                    ClientAct::List { params } => {
+                        let params: $types::commands::ListSessionsParams = $crate::decode_params(params)?;
                         let (client, runtime) = self.client()?;
                         let list = client.request("listSessions", params);
                         let list: $types::commands::ListSessionsResult =
                             runtime.block_on(list).map_err(failed)?;
-                        $crate::reading(&list)
+                        $crate::to_reading(&list)
                     }
-                    Act::Create { params } => {
-                        let params: $types::commands::CreateSessionParams = $crate::typed(params)?;
+                    ClientAct::Create { params } => {
+                        let params: $types::commands::CreateSessionParams = $crate::decode_params(params)?;
                         let (client, runtime) = self.client()?;
                         let created = client.request("createSession", params);
                         let () = runtime.block_on(created).map_err(failed)?;
-                        Ok($crate::Reading::default())
+                        Ok($crate::OracleReading::default())
                     }
-                    Act::Order { method, params } => {
+                    ClientAct::Order { method, params } => {
                         let (client, runtime) = self.client()?;
                         let done = client.request(&method, params);
                         let () = runtime.block_on(done).map_err(failed)?;
-                        Ok($crate::Reading::default())
+                        Ok($crate::OracleReading::default())
                     }
-                    Act::Dispatch { channel, action } => {
+                    ClientAct::Dispatch { channel, action } => {
                         let action = $crate::live!(addressed $how channel action);
-                        let action: $types::actions::StateAction = $crate::typed(action)?;
-                        let shown = $crate::shown(&action);
-                        if !shown.unknown.is_empty() {
+                        let action: $types::actions::StateAction = $crate::decode_params(action)?;
+                        let shown = $crate::debug_reading(&action);
+                        if !shown.unknown_values.is_empty() {
                             return Err(format!("the release does not know {action:?}"));
                         }
                         let (client, runtime) = self.client()?;
                         let dispatched =
                             runtime.block_on($crate::live!(dispatch $how client channel action));
                         let number = dispatched.map_err(failed)?.client_seq;
-                        $crate::reading(&number)
+                        $crate::to_reading(&number)
                     }
-                    Act::Next { milliseconds } => self.next(milliseconds),
-                    Act::Leave => {
+                    ClientAct::Next { milliseconds } => self.next(milliseconds),
+                    ClientAct::Leave => {
                         let (client, runtime) = self.client()?;
                         runtime.block_on(client.shutdown());
                         self.client = None;
-                        Ok($crate::Reading::default())
+                        Ok($crate::OracleReading::default())
                     }
                 }
             }
@@ -336,7 +336,7 @@ macro_rules! live {
         vec![$types::PROTOCOL_VERSION.to_owned()]
     };
     (addressed numbered $channel:ident $action:ident) => {
-        $crate::about($action, "session", &$channel)
+        $crate::address_action($action, "session", &$channel)
     };
     (addressed channels $channel:ident $action:ident) => {
         $action

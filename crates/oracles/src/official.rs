@@ -17,7 +17,7 @@ macro_rules! official {
         }
 
         /// Reads a snapshot, and says so if it looks like another kind.
-        fn snapshot(kind: &str, json: &::serde_json::Value) -> Result<$crate::Reading, String> {
+        fn snapshot(kind: &str, json: &::serde_json::Value) -> Result<$crate::OracleReading, String> {
             let snapshot: Result<$types::state::Snapshot, _> = ::serde_json::from_value(json.clone());
             let snapshot = match snapshot {
                 Ok(snapshot) => snapshot,
@@ -25,7 +25,7 @@ macro_rules! official {
                     let state = json.get("state").unwrap_or(&::serde_json::Value::Null);
                     // That none of the kinds fits helps nobody.
                     $(if kind == stringify!($kind) {
-                        $crate::fits($types::state::SnapshotState::$kind, state)?;
+                        $crate::check_state_kind($types::state::SnapshotState::$kind, state)?;
                     })*
                     return Err(error.to_string());
                 }
@@ -36,7 +36,7 @@ macro_rules! official {
             if found != kind {
                 return Err(format!("{kind} is taken for {found}"));
             }
-            $crate::reading(&snapshot)
+            $crate::to_reading(&snapshot)
         }
 
         impl $crate::Oracle for $name {
@@ -44,7 +44,7 @@ macro_rules! official {
                 &mut self,
                 what: &str,
                 json: &::serde_json::Value,
-            ) -> Result<Option<$crate::Reading>, String> {
+            ) -> Result<Option<$crate::OracleReading>, String> {
                 if let Some(kind) = what.strip_prefix("snapshot/") {
                     let kinds = [$(stringify!($kind)),*];
                     return if kinds.contains(&kind) {
@@ -54,13 +54,13 @@ macro_rules! official {
                     };
                 }
                 match what {
-                    "action" => $crate::read::<$types::actions::ActionEnvelope>(json).map(Some),
-                    $($what => $crate::read::<$types::$module::$type>(json).map(Some),)*
+                    "action" => $crate::read_as::<$types::actions::ActionEnvelope>(json).map(Some),
+                    $($what => $crate::read_as::<$types::$module::$type>(json).map(Some),)*
                     _ => Ok(None),
                 }
             }
 
-            fn hold(&mut self, channel: &str, snapshot: &::serde_json::Value) -> Result<(), String> {
+            fn track_channel(&mut self, channel: &str, snapshot: &::serde_json::Value) -> Result<(), String> {
                 let snapshot = ::serde_json::from_value(snapshot.clone())
                     .map_err(|error| error.to_string())?;
                 self.held.insert(channel.to_owned(), snapshot);
@@ -87,7 +87,7 @@ macro_rules! official {
                 Ok(Some(format!("{outcome:?}")))
             }
 
-            fn held(&mut self, channel: &str) -> Result<::serde_json::Value, String> {
+            fn tracked_state(&mut self, channel: &str) -> Result<::serde_json::Value, String> {
                 let snapshot = self.held.get(channel).ok_or("not followed")?;
                 ::serde_json::to_value(&snapshot.state).map_err(|error| error.to_string())
             }

@@ -6,18 +6,18 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::{Act, Live, Oracle, Reading};
+use crate::{ClientAct, OfficialClient, Oracle, OracleReading};
 
 /// Answers questions until there are no more.
 pub fn serve(
     oracle: &mut dyn Oracle,
-    client: &mut dyn Live,
+    client: &mut dyn OfficialClient,
     questions: impl BufRead,
     mut answers: impl Write,
 ) -> std::io::Result<()> {
     for question in questions.lines() {
         let answer = match serde_json::from_str(&question?) {
-            Ok(question) => answer(oracle, client, &question),
+            Ok(question) => answer_question(oracle, client, &question),
             Err(error) => Err(error.to_string()),
         };
         let answer = answer.unwrap_or_else(|error| json!({ "error": error }));
@@ -27,9 +27,9 @@ pub fn serve(
     Ok(())
 }
 
-fn answer(
+fn answer_question(
     oracle: &mut dyn Oracle,
-    client: &mut dyn Live,
+    client: &mut dyn OfficialClient,
     question: &Value,
 ) -> Result<Value, String> {
     let text = |field: &str| {
@@ -39,36 +39,36 @@ fn answer(
     let document = question.get("json").unwrap_or(&Value::Null);
     Ok(match text("op")? {
         "read" => match oracle.read(text("what")?, document)? {
-            Some(reading) => told(reading),
+            Some(reading) => reading_json(reading),
             None => json!({}),
         },
         "hold" => {
-            oracle.hold(text("channel")?, document)?;
+            oracle.track_channel(text("channel")?, document)?;
             json!({})
         }
         "apply" => json!({ "outcome": oracle.apply(text("channel")?, document)? }),
-        "held" => json!({ "back": oracle.held(text("channel")?)? }),
+        "held" => json!({ "back": oracle.tracked_state(text("channel")?)? }),
         "act" => {
-            let act: Act =
+            let act: ClientAct =
                 serde_json::from_value(document.clone()).map_err(|error| error.to_string())?;
-            told(client.act(act)?)
+            reading_json(client.perform(act)?)
         }
         other => return Err(format!("unknown question `{other}`")),
     })
 }
 
-fn told(reading: Reading) -> Value {
-    json!({ "back": reading.back, "unknown": reading.unknown })
+fn reading_json(reading: OracleReading) -> Value {
+    json!({ "back": reading.encoded, "unknown": reading.unknown_values })
 }
 
 /// An oracle that runs as another program.
-pub struct Remote {
+pub struct RemoteOracle {
     child: Child,
     questions: Option<ChildStdin>,
     answers: BufReader<ChildStdout>,
 }
 
-impl Remote {
+impl RemoteOracle {
     /// Starts the program.
     pub fn start(program: &Path) -> std::io::Result<Self> {
         let mut child = Command::new(program)
@@ -78,14 +78,14 @@ impl Remote {
         let missing = || std::io::Error::other("a child without pipes");
         let questions = child.stdin.take().ok_or_else(missing)?;
         let answers = child.stdout.take().ok_or_else(missing)?;
-        Ok(Remote {
+        Ok(RemoteOracle {
             child,
             questions: Some(questions),
             answers: BufReader::new(answers),
         })
     }
 
-    fn ask(&mut self, question: &Value) -> Result<Value, String> {
+    fn ask_program(&mut self, question: &Value) -> Result<Value, String> {
         let questions = self.questions.as_mut().ok_or("the program is gone")?;
         writeln!(questions, "{question}").map_err(|error| error.to_string())?;
         let mut line = String::new();
@@ -99,50 +99,51 @@ impl Remote {
     }
 }
 
-impl Oracle for Remote {
-    fn read(&mut self, what: &str, json: &Value) -> Result<Option<Reading>, String> {
-        let answer = self.ask(&json!({ "op": "read", "what": what, "json": json }))?;
-        Ok(reading(answer))
+impl Oracle for RemoteOracle {
+    fn read(&mut self, what: &str, json: &Value) -> Result<Option<OracleReading>, String> {
+        let answer = self.ask_program(&json!({ "op": "read", "what": what, "json": json }))?;
+        Ok(parse_reading(answer))
     }
 
-    fn hold(&mut self, channel: &str, snapshot: &Value) -> Result<(), String> {
-        self.ask(&json!({ "op": "hold", "channel": channel, "json": snapshot }))?;
+    fn track_channel(&mut self, channel: &str, snapshot: &Value) -> Result<(), String> {
+        self.ask_program(&json!({ "op": "hold", "channel": channel, "json": snapshot }))?;
         Ok(())
     }
 
     fn apply(&mut self, channel: &str, action: &Value) -> Result<Option<String>, String> {
-        let answer = self.ask(&json!({ "op": "apply", "channel": channel, "json": action }))?;
+        let answer =
+            self.ask_program(&json!({ "op": "apply", "channel": channel, "json": action }))?;
         let outcome = answer.get("outcome").and_then(Value::as_str);
         Ok(outcome.map(str::to_owned))
     }
 
-    fn held(&mut self, channel: &str) -> Result<Value, String> {
-        let mut answer = self.ask(&json!({ "op": "held", "channel": channel }))?;
+    fn tracked_state(&mut self, channel: &str) -> Result<Value, String> {
+        let mut answer = self.ask_program(&json!({ "op": "held", "channel": channel }))?;
         let back = answer.get_mut("back").map(Value::take);
         back.ok_or("an answer without a state".to_owned())
     }
 }
 
-impl Live for Remote {
-    fn act(&mut self, act: Act) -> Result<Reading, String> {
+impl OfficialClient for RemoteOracle {
+    fn perform(&mut self, act: ClientAct) -> Result<OracleReading, String> {
         let act = serde_json::to_value(act).map_err(|error| error.to_string())?;
-        let answer = self.ask(&json!({ "op": "act", "json": act }))?;
-        reading(answer).ok_or("an answer without a reading".to_owned())
+        let answer = self.ask_program(&json!({ "op": "act", "json": act }))?;
+        parse_reading(answer).ok_or("an answer without a reading".to_owned())
     }
 }
 
 /// What was told, if anything was.
-fn reading(mut answer: Value) -> Option<Reading> {
+fn parse_reading(mut answer: Value) -> Option<OracleReading> {
     let back = answer.get_mut("back").map(Value::take)?;
     let unknown = answer.get("unknown").and_then(Value::as_array);
     let texts = unknown.into_iter().flatten().filter_map(Value::as_str);
-    Some(Reading {
-        back,
-        unknown: texts.map(str::to_owned).collect(),
+    Some(OracleReading {
+        encoded: back,
+        unknown_values: texts.map(str::to_owned).collect(),
     })
 }
 
-impl Drop for Remote {
+impl Drop for RemoteOracle {
     /// Without questions the program ends by itself.
     fn drop(&mut self) {
         self.questions = None;

@@ -8,25 +8,25 @@ use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
 
 /// A WebSocket that carries texts.
 #[derive(Debug)]
-pub struct Socket(WebSocketStream<MaybeTlsStream<TcpStream>>);
+pub struct TextSocket(WebSocketStream<MaybeTlsStream<TcpStream>>);
 
-impl Socket {
+impl TextSocket {
     /// Connects to a host.
     pub async fn connect(url: &str) -> Result<Self, String> {
         let connected = tokio_tungstenite::connect_async(url).await;
         let (socket, _) = connected.map_err(|error| error.to_string())?;
-        Ok(Socket(socket))
+        Ok(TextSocket(socket))
     }
 
     /// Sends a text.
-    pub async fn say(&mut self, text: String) -> Result<(), String> {
+    pub async fn send_text(&mut self, text: String) -> Result<(), String> {
         let said = self.0.send(Message::text(text)).await;
         said.map_err(|error| error.to_string())
     }
 
     /// The next text; `None` when the connection has ended. Nothing is lost
     /// if the wait for it is given up.
-    pub async fn hear(&mut self) -> Result<Option<String>, String> {
+    pub async fn receive_text(&mut self) -> Result<Option<String>, String> {
         loop {
             match self.0.next().await {
                 None | Some(Ok(Message::Close(_))) => return Ok(None),

@@ -4,21 +4,21 @@ use syn::{Attribute, LitStr, Result};
 
 /// How the names of a type are written on the wire.
 #[derive(Clone, Copy)]
-pub(crate) enum Case {
+pub(crate) enum NameCase {
     Camel,
     Kebab,
     Snake,
 }
 
 /// What `#[wire(…)]` says about a type.
-pub(crate) struct Container {
+pub(crate) struct ContainerAttributes {
     pub(crate) tag: Option<String>,
-    pub(crate) case: Case,
+    pub(crate) case: NameCase,
 }
 
 /// What `#[wire(…)]` says about a field or a variant.
 #[derive(Default)]
-pub(crate) struct Member {
+pub(crate) struct MemberAttributes {
     pub(crate) name: Option<String>,
     pub(crate) flatten: bool,
     pub(crate) unknown: bool,
@@ -26,11 +26,11 @@ pub(crate) struct Member {
     pub(crate) default: bool,
 }
 
-impl Container {
+impl ContainerAttributes {
     pub(crate) fn read(attributes: &[Attribute]) -> Result<Self> {
-        let mut container = Container {
+        let mut container = ContainerAttributes {
             tag: None,
-            case: Case::Camel,
+            case: NameCase::Camel,
         };
         for attribute in attributes.iter().filter(|a| a.path().is_ident("wire")) {
             attribute.parse_nested_meta(|meta| {
@@ -40,8 +40,8 @@ impl Container {
                 } else if meta.path.is_ident("case") {
                     let case = meta.value()?.parse::<LitStr>()?;
                     container.case = match case.value().as_str() {
-                        "kebab" => Case::Kebab,
-                        "snake" => Case::Snake,
+                        "kebab" => NameCase::Kebab,
+                        "snake" => NameCase::Snake,
                         _ => return Err(meta.error("expected `kebab` or `snake`")),
                     };
                     Ok(())
@@ -54,9 +54,9 @@ impl Container {
     }
 }
 
-impl Member {
+impl MemberAttributes {
     pub(crate) fn read(attributes: &[Attribute]) -> Result<Self> {
-        let mut member = Member::default();
+        let mut member = MemberAttributes::default();
         for attribute in attributes.iter().filter(|a| a.path().is_ident("wire")) {
             attribute.parse_nested_meta(|meta| {
                 if meta.path.is_ident("name") {
@@ -80,7 +80,7 @@ impl Member {
     }
 }
 
-impl Case {
+impl NameCase {
     /// The wire name of a `snake_case` field.
     pub(crate) fn field(self, identifier: &str) -> String {
         let name = identifier.trim_start_matches("r#");
@@ -88,18 +88,18 @@ impl Case {
             return "_meta".to_owned();
         }
         match self {
-            Case::Snake => name.to_owned(),
-            Case::Kebab => name.replace('_', "-"),
-            Case::Camel => camel(name),
+            NameCase::Snake => name.to_owned(),
+            NameCase::Kebab => name.replace('_', "-"),
+            NameCase::Camel => camel(name),
         }
     }
 
     /// The wire name of a `PascalCase` variant.
     pub(crate) fn variant(self, identifier: &str) -> String {
         let separator = match self {
-            Case::Camel => return lower_first(identifier),
-            Case::Kebab => '-',
-            Case::Snake => '_',
+            NameCase::Camel => return lower_first(identifier),
+            NameCase::Kebab => '-',
+            NameCase::Snake => '_',
         };
         let mut name = String::new();
         for (position, letter) in identifier.char_indices() {

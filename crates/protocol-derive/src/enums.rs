@@ -5,29 +5,32 @@ use quote::quote;
 use syn::punctuated::Punctuated;
 use syn::{Error, Fields, Ident, Result, Token, Type, Variant};
 
-use crate::attributes::{Container, Member};
+use crate::attributes::{ContainerAttributes, MemberAttributes};
 use crate::structs::encode_object;
 
-struct Case<'a> {
+struct VariantCase<'a> {
     identifier: &'a Ident,
     wire: String,
     payload: Option<&'a Type>,
 }
 
-struct Cases<'a> {
-    known: Vec<Case<'a>>,
+struct VariantCases<'a> {
+    known: Vec<VariantCase<'a>>,
     unknown: Option<&'a Ident>,
 }
 
 type Variants = Punctuated<Variant, Token![,]>;
 
-fn read<'a>(container: &Container, variants: &'a Variants) -> Result<Cases<'a>> {
-    let mut cases = Cases {
+fn read_variants<'a>(
+    container: &ContainerAttributes,
+    variants: &'a Variants,
+) -> Result<VariantCases<'a>> {
+    let mut cases = VariantCases {
         known: Vec::new(),
         unknown: None,
     };
     for variant in variants {
-        let member = Member::read(&variant.attrs)?;
+        let member = MemberAttributes::read(&variant.attrs)?;
         let payload = match &variant.fields {
             Fields::Unit => None,
             Fields::Unnamed(fields) if fields.unnamed.len() == 1 => {
@@ -43,7 +46,7 @@ fn read<'a>(container: &Container, variants: &'a Variants) -> Result<Cases<'a>> 
         if member.unknown {
             cases.unknown = Some(&variant.ident);
         } else {
-            cases.known.push(Case {
+            cases.known.push(VariantCase {
                 identifier: &variant.ident,
                 wire: member
                     .name
@@ -57,10 +60,10 @@ fn read<'a>(container: &Container, variants: &'a Variants) -> Result<Cases<'a>> 
 
 pub(crate) fn expand_text(
     name: &Ident,
-    container: &Container,
+    container: &ContainerAttributes,
     variants: &Variants,
 ) -> Result<TokenStream> {
-    let cases = read(container, variants)?;
+    let cases = read_variants(container, variants)?;
     if let Some(case) = cases.known.iter().find(|case| case.payload.is_some()) {
         return Err(Error::new_spanned(
             case.identifier,
@@ -124,11 +127,11 @@ pub(crate) fn expand_text(
 
 pub(crate) fn expand_union(
     name: &Ident,
-    container: &Container,
+    container: &ContainerAttributes,
     tag: &str,
     variants: &Variants,
 ) -> Result<TokenStream> {
-    let cases = read(container, variants)?;
+    let cases = read_variants(container, variants)?;
     let wires: Vec<_> = cases.known.iter().map(|case| &case.wire).collect();
     let decode = cases.known.iter().map(|case| {
         let (identifier, wire) = (case.identifier, &case.wire);

@@ -48,7 +48,7 @@ fn expand(input: &DeriveInput) -> syn::Result<proc_macro2::TokenStream> {
             "a wire type has no type parameters",
         ));
     }
-    let container = attributes::Container::read(&input.attrs)?;
+    let container = attributes::ContainerAttributes::read(&input.attrs)?;
     match &input.data {
         Data::Struct(data) => structs::expand(&input.ident, &container, &data.fields),
         Data::Enum(data) => match &container.tag {

@@ -4,12 +4,12 @@ use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::{Error, Fields, Ident, Result, Type};
 
-use crate::attributes::{Container, Member};
+use crate::attributes::{ContainerAttributes, MemberAttributes};
 
 struct Field<'a> {
     identifier: &'a Ident,
     kind: &'a Type,
-    place: Place,
+    position: FieldPosition,
     /// Whether `null` is refused instead of read as absent.
     no_null: bool,
     /// Whether absence is read as the default of the type.
@@ -17,32 +17,38 @@ struct Field<'a> {
 }
 
 /// Where a field stands on the wire.
-enum Place {
+enum FieldPosition {
     Named(String),
     Flat,
 }
 
-pub(crate) fn expand(name: &Ident, container: &Container, fields: &Fields) -> Result<TokenStream> {
-    let fields = read(name, container, fields)?;
+pub(crate) fn expand(
+    name: &Ident,
+    container: &ContainerAttributes,
+    fields: &Fields,
+) -> Result<TokenStream> {
+    let fields = read_fields(name, container, fields)?;
     let decode = decode(&fields);
     let encode = fields.iter().map(|field| {
         let identifier = field.identifier;
-        match &field.place {
-            Place::Named(wire) => {
+        match &field.position {
+            FieldPosition::Named(wire) => {
                 quote!(::agenthost_protocol::wire::write_field(map, #wire, &self.#identifier)?;)
             }
-            Place::Flat => {
+            FieldPosition::Flat => {
                 quote!(::agenthost_protocol::wire::EncodeFields::encode_fields(&self.#identifier, map)?;)
             }
         }
     });
     let shape = fields.iter().map(|field| {
         let kind = field.kind;
-        match &field.place {
-            Place::Named(wire) => {
+        match &field.position {
+            FieldPosition::Named(wire) => {
                 quote!(fields.push(::agenthost_protocol::wire::FieldShape::of::<#kind>(#wire));)
             }
-            Place::Flat => quote!(::agenthost_protocol::wire::flatten_shape::<#kind>(&mut fields);),
+            FieldPosition::Flat => {
+                quote!(::agenthost_protocol::wire::flatten_shape::<#kind>(&mut fields);)
+            }
         }
     });
     let object = encode_object(
@@ -71,7 +77,11 @@ pub(crate) fn expand(name: &Ident, container: &Container, fields: &Fields) -> Re
     })
 }
 
-fn read<'a>(name: &Ident, container: &Container, fields: &'a Fields) -> Result<Vec<Field<'a>>> {
+fn read_fields<'a>(
+    name: &Ident,
+    container: &ContainerAttributes,
+    fields: &'a Fields,
+) -> Result<Vec<Field<'a>>> {
     let named = match fields {
         Fields::Named(named) => named.named.iter().collect(),
         Fields::Unit => Vec::new(),
@@ -85,11 +95,11 @@ fn read<'a>(name: &Ident, container: &Container, fields: &'a Fields) -> Result<V
             let Some(identifier) = &field.ident else {
                 return Err(Error::new_spanned(field, "a wire struct has named fields"));
             };
-            let member = Member::read(&field.attrs)?;
+            let member = MemberAttributes::read(&field.attrs)?;
             let place = if member.flatten {
-                Place::Flat
+                FieldPosition::Flat
             } else {
-                Place::Named(
+                FieldPosition::Named(
                     member
                         .name
                         .unwrap_or_else(|| container.case.field(&identifier.to_string())),
@@ -98,7 +108,7 @@ fn read<'a>(name: &Ident, container: &Container, fields: &'a Fields) -> Result<V
             Ok(Field {
                 identifier,
                 kind: &field.ty,
-                place,
+                position: place,
                 no_null: member.no_null,
                 default: member.default,
             })
@@ -112,8 +122,8 @@ fn decode(fields: &[Field<'_>]) -> TokenStream {
     let mut values = Vec::new();
     for field in fields {
         let identifier = field.identifier;
-        match &field.place {
-            Place::Named(wire) => {
+        match &field.position {
+            FieldPosition::Named(wire) => {
                 let slot =
                     format_ident!("slot_{}", identifier.to_string().trim_start_matches("r#"));
                 slots.push(quote!(let mut #slot = ::std::option::Option::None;));
@@ -131,7 +141,7 @@ fn decode(fields: &[Field<'_>]) -> TokenStream {
                     },
                 });
             }
-            Place::Flat => values.push(quote! {
+            FieldPosition::Flat => values.push(quote! {
                 #identifier: ::agenthost_protocol::wire::Wire::decode(node)?,
             }),
         }

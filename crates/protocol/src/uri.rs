@@ -20,7 +20,7 @@ text_types! {
 
 /// What 0.1 calls the host itself: its documents the first, its programs the
 /// second.
-pub const OLD_ROOTS: [&str; 2] = ["agenthost:/root", "root:/"];
+pub const LEGACY_ROOT_URIS: [&str; 2] = ["agenthost:/root", "root:/"];
 
 /// A URI for a new session of an agent: `<provider>:/<id>`, because VS Code
 /// reads the provider from the scheme. A provider whose name is no scheme gets
@@ -36,7 +36,7 @@ pub fn session_uri(provider: &ProviderId, id: &str) -> Uri {
 
 /// The default chat of a session. Shipped clients compute the same address
 /// from that of the session, so it can't be anything else.
-pub fn default_chat(session: &Uri) -> Uri {
+pub fn default_chat_uri(session: &Uri) -> Uri {
     let name = URL_SAFE_NO_PAD.encode(session.as_str());
     Uri::from(format!("ahp-chat://default/{name}"))
 }
@@ -46,7 +46,7 @@ pub fn default_chat(session: &Uri) -> Uri {
 /// Clients parse addresses and print them again, and not all of them keep
 /// percent escapes as they were. A segment has none, and different texts have
 /// different segments.
-pub fn path_segment(text: &str) -> String {
+pub fn encode_path_segment(text: &str) -> String {
     if text.is_empty() {
         return "~".to_owned();
     }
@@ -112,7 +112,7 @@ fixed_channels! {
 
 #[cfg(test)]
 mod tests {
-    use super::path_segment;
+    use super::encode_path_segment;
 
     #[test]
     fn a_path_segment_has_no_escapes() {
@@ -123,7 +123,7 @@ mod tests {
             ("..", "~2E~2E"),
             ("100% ~ü", "100~25~20~7E~C3~BC"),
         ] {
-            assert_eq!(path_segment(text), segment, "{text:?}");
+            assert_eq!(encode_path_segment(text), segment, "{text:?}");
         }
     }
 }

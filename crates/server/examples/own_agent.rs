@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use agenthost_agents::{Agent, Session, SessionFuture, TurnEvent, TurnMapper};
+use agenthost_agents::{Agent, SessionContext, SessionFuture, TurnEvent, TurnMapper};
 use agenthost_core::agent::{AgentCommand, AgentEvent};
 use agenthost_protocol::root::AgentInfo;
 use agenthost_server::{ServeError, Server, ServerConfig, serve};
@@ -18,7 +18,7 @@ impl Agent for Parrot {
         AgentInfo::new("parrot", "Parrot", "Says again what it is told.")
     }
 
-    fn work(&self, mut session: Session) -> SessionFuture {
+    fn run_session(&self, mut session: SessionContext) -> SessionFuture {
         Box::pin(async move {
             while let Some(command) = session.commands.recv().await {
                 match command {
@@ -35,9 +35,12 @@ impl Agent for Parrot {
                         let mut mapper = TurnMapper::new(turn.clone());
                         for word in message.text.split_inclusive(' ') {
                             let word = TurnEvent::Text(word.to_owned());
-                            session.events.say(&chat, &mut mapper, word).await?;
+                            session
+                                .events
+                                .send_turn_event(&chat, &mut mapper, word)
+                                .await?;
                         }
-                        session.events.end(&chat, &turn, None).await?;
+                        session.events.end_turn(&chat, &turn, None).await?;
                     }
                     _ => {}
                 }
@@ -56,5 +59,5 @@ pub(crate) async fn start(directory: &Path) -> Result<Server, ServeError> {
 #[tokio::main]
 async fn main() -> Result<(), ServeError> {
     let directory = std::env::args().nth(1).unwrap_or("parrot".to_owned());
-    start(directory.as_ref()).await?.ended().await
+    start(directory.as_ref()).await?.wait().await
 }

@@ -25,5 +25,5 @@ async fn main() -> Result<(), ServeError> {
             println!("{url}?tkn={}", server.token);
         }
     }
-    server.ended().await
+    server.wait().await
 }

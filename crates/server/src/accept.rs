@@ -27,7 +27,7 @@ use crate::tls::CertificateStore;
 
 /// Limits on connections that have not shown the token. Clients that all come back at once after
 /// a restart of the host, perhaps through one proxy, must not evict each other.
-const PENDING: PendingLimits = PendingLimits {
+const PENDING_LIMITS: PendingLimits = PendingLimits {
     connections: 128,
     per_address: 64,
     timeout: Duration::from_secs(10),
@@ -36,7 +36,7 @@ const PENDING: PendingLimits = PendingLimits {
 
 /// Connection tasks at a time. An evicted connection ends when its task runs next, so there are
 /// more tasks than slots for a moment.
-const MAX_TASKS: usize = 2 * PENDING.connections;
+const MAX_TASKS: usize = 2 * PENDING_LIMITS.connections;
 
 /// Buffer of a connection for the head of its request. A browser sends all cookies of
 /// `localhost` along, whatever port they are from.
@@ -76,7 +76,7 @@ pub(crate) struct ClientListener {
 impl ClientListener {
     /// Accepts connections until the host stops.
     pub(crate) async fn run(self) {
-        let pending = PendingConnections::new(PENDING);
+        let pending = PendingConnections::new(PENDING_LIMITS);
         let log = Arc::new(LogLimiter::default());
         let mut connections = JoinSet::new();
         loop {
@@ -136,7 +136,7 @@ impl PendingConnection {
         let slot = self.slot.clone();
         tokio::select! {
             biased;
-            () = slot.evicted() => Err(ConnectionError::Evicted),
+            () = slot.wait_evicted() => Err(ConnectionError::Evicted),
             served = tokio::time::timeout(slot.timeout(), self.serve_stream(stream)) => {
                 served.unwrap_or(Err(ConnectionError::TimedOut(slot.timeout())))
             }

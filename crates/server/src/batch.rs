@@ -6,31 +6,31 @@ use agenthost_protocol::chat::ChatAction;
 use agenthost_protocol::terminal::TerminalAction;
 use tokio::sync::mpsc;
 
-use crate::connection::Event;
+use crate::connection::LoopEvent;
 
 /// Most inputs of a batch.
-const MOST: usize = 256;
+const MAX_BATCH_INPUTS: usize = 256;
 
 /// Most bytes of a batch, but for its last input. What a batch makes is in
 /// memory until it is kept, and then goes to everyone at once.
-const BYTES: usize = 512 * 1024;
+const MAX_BATCH_BYTES: usize = 512 * 1024;
 
 /// Inputs that go into the log together.
 #[derive(Debug, Default)]
-pub(crate) struct Batch {
-    pub(crate) events: Vec<Event>,
+pub(crate) struct InputBatch {
+    pub(crate) events: Vec<LoopEvent>,
     bytes: usize,
 }
 
-impl Batch {
-    pub(crate) fn push(&mut self, event: Event) {
-        self.bytes += weight(&event);
+impl InputBatch {
+    pub(crate) fn push(&mut self, event: LoopEvent) {
+        self.bytes += event_bytes(&event);
         self.events.push(event);
     }
 
     /// Takes what clients have said in the meantime.
-    pub(crate) fn fill_from_clients(&mut self, events: &mut mpsc::Receiver<Event>) {
-        while self.has_room()
+    pub(crate) fn fill_from_clients(&mut self, events: &mut mpsc::Receiver<LoopEvent>) {
+        while self.has_capacity()
             && let Ok(event) = events.try_recv()
         {
             self.push(event);
@@ -39,23 +39,23 @@ impl Batch {
 
     /// Takes what agents have said in the meantime.
     pub(crate) fn fill_from_agents(&mut self, inputs: &mut mpsc::Receiver<Input>) {
-        while self.has_room()
+        while self.has_capacity()
             && let Ok(input) = inputs.try_recv()
         {
-            self.push(Event::Input(input));
+            self.push(LoopEvent::Input(input));
         }
     }
 
-    fn has_room(&self) -> bool {
-        self.events.len() < MOST && self.bytes < BYTES
+    fn has_capacity(&self) -> bool {
+        self.events.len() < MAX_BATCH_INPUTS && self.bytes < MAX_BATCH_BYTES
     }
 }
 
 /// How large an event is, about.
-fn weight(event: &Event) -> usize {
+fn event_bytes(event: &LoopEvent) -> usize {
     match event {
-        Event::Received { bytes, .. } => *bytes,
-        Event::Input(Input::Agent { event, .. }) => match event {
+        LoopEvent::MessageReceived { bytes, .. } => *bytes,
+        LoopEvent::Input(Input::Agent { event, .. }) => match event {
             AgentEvent::Terminal { action, .. } => match &**action {
                 TerminalAction::Data(data) => data.data.len(),
                 _ => 0,
@@ -66,10 +66,10 @@ fn weight(event: &Event) -> usize {
             },
             _ => 0,
         },
-        Event::Input(Input::Terminal {
+        LoopEvent::Input(Input::Terminal {
             event: TerminalEvent::Output(data),
             ..
         }) => data.data.len(),
-        Event::Input(_) | Event::Connected { .. } | Event::Leaving { .. } => 0,
+        LoopEvent::Input(_) | LoopEvent::Connected { .. } | LoopEvent::ReadEnded { .. } => 0,
     }
 }

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agenthost_agents::{Agent, ShellAgent};
-use agenthost_core::Root;
+use agenthost_core::GrantedRoot;
 use agenthost_protocol::number::Millis;
 use agenthost_protocol::wire::Limits;
 use agenthost_store::{Durability, Retention};
-use agenthost_workspace::{Changes, ProtectedPaths};
+use agenthost_workspace::{ChangeTracker, ProtectedPaths};
 
 use crate::customizing::CustomizationsConfig;
 use crate::tls::TlsFiles;
@@ -44,7 +44,7 @@ pub struct ServerConfig {
     /// How much clients may ask for.
     pub limits: ServerLimits,
     /// Folders that clients may use, besides those of sessions.
-    pub roots: Vec<Root>,
+    pub roots: Vec<GrantedRoot>,
     /// The shell of terminals; the user's own if nobody says.
     pub shell: Option<PathBuf>,
     /// What is read for sessions; without it, nothing is, and agents get no
@@ -58,20 +58,20 @@ pub struct ServerConfig {
 }
 
 /// Where checkpoints and worktrees of sessions are, in the data directory.
-pub(crate) const CHANGES: &str = "changes";
+pub(crate) const CHANGES_DIR: &str = "changes";
 
 /// Where temporary directories are made, in the data directory.
-pub(crate) const SCRATCH: &str = "tmp";
+pub(crate) const SCRATCH_DIR: &str = "tmp";
 
 /// Where it is noted what runs, in the data directory.
-pub(crate) const RUNNING: &str = "running";
+pub(crate) const PID_DIR: &str = "running";
 
 impl ServerConfig {
     /// A server for this machine alone, on a free port, with the shell as its
     /// agent.
     pub fn new(data_directory: impl Into<PathBuf>) -> Self {
         let data_directory = data_directory.into();
-        let shell = ShellAgent::with_notes(&data_directory.join(RUNNING));
+        let shell = ShellAgent::with_pid_dir(&data_directory.join(PID_DIR));
         ServerConfig {
             listen: Some(SocketAddr::from(([127, 0, 0, 1], 0))),
             tls: None,
@@ -83,7 +83,7 @@ impl ServerConfig {
             allowed_origins: Vec::new(),
             allowed_hosts: Vec::new(),
             durability: Durability::Process,
-            retention: RETENTION,
+            retention: DEFAULT_RETENTION,
             limits: ServerLimits::default(),
             roots: Vec::new(),
             shell: None,
@@ -98,13 +98,13 @@ impl ServerConfig {
     /// Where agents note what runs, so that the next host can end it if this
     /// one is killed.
     #[must_use]
-    pub fn notes(&self) -> PathBuf {
-        self.data_directory.join(RUNNING)
+    pub fn pid_dir(&self) -> PathBuf {
+        self.data_directory.join(PID_DIR)
     }
 
     /// The files of the host itself: all of the data directory, except for the
     /// worktrees in it, which sessions work in.
-    pub(crate) fn protected(&self) -> ProtectedPaths {
+    pub(crate) fn protected_paths(&self) -> ProtectedPaths {
         let data = &self.data_directory;
         let key = self.tls.iter().map(|tls| tls.key.clone());
         let log = self.wire_log.iter().map(|log| log.path.clone());
@@ -112,12 +112,15 @@ impl ServerConfig {
         // Its environment and memory.
         let process = PathBuf::from(format!("/proc/{}", std::process::id()));
         let paths = key.chain(log).chain(secrets).chain([data.clone(), process]);
-        ProtectedPaths::new(paths, [Changes::worktrees_in(&data.join(CHANGES))])
+        ProtectedPaths::new(
+            paths,
+            [ChangeTracker::worktrees_in(&data.join(CHANGES_DIR))],
+        )
     }
 }
 
 /// A month, but no more than what is read again in a moment.
-const RETENTION: Retention = Retention {
+const DEFAULT_RETENTION: Retention = Retention {
     actions: 200_000,
     age: Millis(30 * 24 * 60 * 60 * 1_000),
     bytes: 128 * 1024 * 1024,
@@ -127,7 +130,7 @@ const RETENTION: Retention = Retention {
 #[derive(Debug, Clone, Copy)]
 pub struct ServerLimits {
     /// What one message may be.
-    pub message: Limits,
+    pub message_limits: Limits,
     /// Most connections at a time.
     pub connections: usize,
     /// Most subscriptions of one connection.
@@ -137,33 +140,33 @@ pub struct ServerLimits {
     /// Most messages of one connection that are being dealt with.
     pub in_flight: usize,
     /// Most messages of one connection in a second. Whoever is faster waits.
-    pub rate: u32,
+    pub messages_per_second: u32,
     /// Most bytes that wait for one connection. A client that reads slower
     /// than this fills up is disconnected, and can resume.
     pub outbox_bytes: usize,
     /// How long all others wait for a client that lags behind but reads. One on
     /// this machine catches up in less.
-    pub patience: Duration,
+    pub slow_client_timeout: Duration,
     /// A connection that says nothing for so long, not even an answer to a
     /// ping, is gone.
-    pub idle: Duration,
+    pub idle_timeout: Duration,
     /// How long a client may be gone before it is forgotten.
-    pub grace: Duration,
+    pub grace_period: Duration,
 }
 
 impl Default for ServerLimits {
     fn default() -> Self {
         ServerLimits {
-            message: Limits::MESSAGE,
+            message_limits: Limits::MESSAGE,
             connections: 256,
             subscriptions: 1_000,
             sessions: 20_000,
             in_flight: 64,
-            rate: 1_000,
+            messages_per_second: 1_000,
             outbox_bytes: 8 * 1024 * 1024,
-            patience: Duration::from_millis(500),
-            idle: Duration::from_secs(90),
-            grace: Duration::from_secs(30),
+            slow_client_timeout: Duration::from_millis(500),
+            idle_timeout: Duration::from_secs(90),
+            grace_period: Duration::from_secs(30),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What a connection says, made into inputs.
 
 use agenthost_core::{
-    ConnectionId, Input, Principal, RawAnswer, Received, ServerMessage, is_server_channel,
+    ClientMessage, ConnectionId, Input, McpClientMessage, Principal, RawResponse, is_server_channel,
 };
 use agenthost_protocol::rpc::{
     self, Call, CallError, ClientNotification, ClientRequest, ErrorCode, RequestId, RpcError,
@@ -12,33 +12,33 @@ use axum::extract::ws::Utf8Bytes;
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::garbled;
-use crate::older::Fluent;
-use crate::outbox::{Closing, Outbox};
+use crate::older::CurrentVersionFlag;
+use crate::outbox::{CloseReason, OutboxSender};
 
 /// Something for the loop.
 #[derive(Debug)]
-pub(crate) enum Event {
+pub(crate) enum LoopEvent {
     /// A connection was let in.
     Connected {
         connection: ConnectionId,
         principal: Principal,
-        outbox: Outbox,
+        outbox: OutboxSender,
         /// To be told when it is known that it speaks the host's version.
-        fluent: Fluent,
+        version_flag: CurrentVersionFlag,
     },
     /// A peer said something. It keeps its place until the loop has dealt
     /// with it.
-    Received {
+    MessageReceived {
         connection: ConnectionId,
-        message: Message,
-        place: OwnedSemaphorePermit,
+        message: ReceivedMessage,
+        permit: OwnedSemaphorePermit,
         /// How long it was.
         bytes: usize,
     },
     /// A peer says nothing more. It gets what is still for it.
-    Leaving {
+    ReadEnded {
         connection: ConnectionId,
-        why: Closing,
+        reason: CloseReason,
     },
     /// Something else happened.
     Input(Input),
@@ -46,48 +46,52 @@ pub(crate) enum Event {
 
 /// What a peer said.
 #[derive(Debug)]
-pub(crate) enum Message {
+pub(crate) enum ReceivedMessage {
     /// In the host's version, and it was read.
-    Read(Received),
+    Decoded(ClientMessage),
     /// Which version it is in is not known, or it is an older one.
-    Unread(Utf8Bytes),
+    Raw(Utf8Bytes),
 }
 
 /// Decodes a message. `None` if it needs nothing done: a notification that
 /// nobody knows (RPC-11).
-pub(crate) fn decode(text: &str, limits: Limits) -> Option<Received> {
+pub(crate) fn decode_message(text: &str, limits: Limits) -> Option<ClientMessage> {
     let document = match Document::parse(text, limits) {
         Ok(document) => document,
         Err(error) => {
-            if let Some(id) = garbled::answers(text) {
+            if let Some(id) = garbled::salvage_response_id(text) {
                 tracing::debug!(%error, "an answer can't be read");
                 // Nothing is what no question is answered with.
-                let nothing = RawAnswer(Json::Null);
-                return Some(Received::Response(id, Box::new(Ok(nothing))));
+                let nothing = RawResponse(Json::Null);
+                return Some(ClientMessage::Response(id, Box::new(Ok(nothing))));
             }
             let error = RpcError::new(ErrorCode::ParseError, error.to_string());
-            return Some(Received::Invalid(RequestId::Null, error));
+            return Some(ClientMessage::Invalid(RequestId::Null, error));
         }
     };
     match rpc::Message::decode(&document) {
         // An answer is never answered, however wrong it is.
-        Err(invalid) if is_answer(document.root()) => {
+        Err(invalid) if is_response(document.root()) => {
             let id = invalid.id.clone();
-            Some(Received::Response(id, Box::new(Err(invalid.into()))))
+            Some(ClientMessage::Response(id, Box::new(Err(invalid.into()))))
         }
-        Err(invalid) => Some(Received::Invalid(invalid.id.clone(), invalid.into())),
-        Ok(rpc::Message::Request(id, call)) if let Some(message) = to_server(&document, &call) => {
-            Some(Received::ToServer(Some(id), Box::new(message)))
+        Err(invalid) => Some(ClientMessage::Invalid(invalid.id.clone(), invalid.into())),
+        Ok(rpc::Message::Request(id, call))
+            if let Some(message) = decode_mcp_message(&document, &call) =>
+        {
+            Some(ClientMessage::ToMcpServer(Some(id), Box::new(message)))
         }
-        Ok(rpc::Message::Notification(call)) if let Some(message) = to_server(&document, &call) => {
-            Some(Received::ToServer(None, Box::new(message)))
+        Ok(rpc::Message::Notification(call))
+            if let Some(message) = decode_mcp_message(&document, &call) =>
+        {
+            Some(ClientMessage::ToMcpServer(None, Box::new(message)))
         }
         Ok(rpc::Message::Request(id, call)) => Some(match ClientRequest::decode(&call) {
-            Ok(request) => Received::Request(id, Box::new(request)),
-            Err(error) => Received::Invalid(id, error.into()),
+            Ok(request) => ClientMessage::Request(id, Box::new(request)),
+            Err(error) => ClientMessage::Invalid(id, error.into()),
         }),
         Ok(rpc::Message::Notification(call)) => match ClientNotification::decode(&call) {
-            Ok(notification) => Some(Received::Notification(Box::new(notification))),
+            Ok(notification) => Some(ClientMessage::Notification(Box::new(notification))),
             Err(CallError::UnknownMethod(_)) => None,
             Err(CallError::InvalidParams(error)) => {
                 // There is no way to answer a notification.
@@ -96,8 +100,8 @@ pub(crate) fn decode(text: &str, limits: Limits) -> Option<Received> {
             }
         },
         Ok(rpc::Message::Response(response)) => {
-            let answer = response.outcome.map(|result| RawAnswer(result.to_json()));
-            Some(Received::Response(response.id, Box::new(answer)))
+            let answer = response.outcome.map(|result| RawResponse(result.to_json()));
+            Some(ClientMessage::Response(response.id, Box::new(answer)))
         }
     }
 }
@@ -105,7 +109,7 @@ pub(crate) fn decode(text: &str, limits: Limits) -> Option<Received> {
 /// What is for a server of tools, in the words of MCP: it names the channel of
 /// one among its parameters, or beside them. What is about the channel
 /// itself is for the host.
-fn to_server(document: &Document<'_>, call: &Call<'_>) -> Option<ServerMessage> {
+fn decode_mcp_message(document: &Document<'_>, call: &Call<'_>) -> Option<McpClientMessage> {
     let own = ClientRequest::METHODS
         .iter()
         .chain(ClientNotification::METHODS);
@@ -131,7 +135,7 @@ fn to_server(document: &Document<'_>, call: &Call<'_>) -> Option<ServerMessage> 
         _ => Object::default(),
     };
     params.shift_remove("channel");
-    Some(ServerMessage {
+    Some(McpClientMessage {
         channel: Uri::from(channel),
         method: call.method.clone().into_owned(),
         params,
@@ -139,7 +143,7 @@ fn to_server(document: &Document<'_>, call: &Call<'_>) -> Option<ServerMessage> 
 }
 
 /// Whether a message that can't be read was meant as an answer.
-fn is_answer(message: Node<'_>) -> bool {
+fn is_response(message: Node<'_>) -> bool {
     let has = |name| matches!(message.get(name), Ok(Some(_)));
     !has("method") && (has("result") || has("error"))
 }

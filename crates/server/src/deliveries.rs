@@ -10,40 +10,40 @@ use agenthost_protocol::rpc::encode::EncodeError;
 use axum::extract::ws::Utf8Bytes;
 use tokio::time::Instant;
 
-use crate::delivery::Delivery;
-use crate::outbox::{Closing, Outbox, Outgoing, Overflow};
+use crate::delivery::Coalescer;
+use crate::outbox::{CloseReason, OutboxOverflow, OutboxSender, OutgoingMessage};
 
 /// The ways to all connections.
 #[derive(Debug)]
-pub(crate) struct Deliveries {
-    all: BTreeMap<ConnectionId, Delivery>,
+pub(crate) struct Publisher {
+    coalescers: BTreeMap<ConnectionId, Coalescer>,
     /// Connections for which something is held back, by when it has to go.
-    held: BTreeSet<(Instant, ConnectionId)>,
+    deadlines: BTreeSet<(Instant, ConnectionId)>,
     /// Connections for which something is ready to be handed over.
     ready: Vec<ConnectionId>,
     /// How long everyone waits for one that lags behind.
-    patience: Duration,
+    slow_client_timeout: Duration,
 }
 
-impl Deliveries {
-    pub(crate) fn new(patience: Duration) -> Self {
-        Deliveries {
-            all: BTreeMap::new(),
-            held: BTreeSet::new(),
+impl Publisher {
+    pub(crate) fn new(slow_client_timeout: Duration) -> Self {
+        Publisher {
+            coalescers: BTreeMap::new(),
+            deadlines: BTreeSet::new(),
             ready: Vec::new(),
-            patience,
+            slow_client_timeout,
         }
     }
 
-    pub(crate) fn insert(&mut self, connection: ConnectionId, outbox: Outbox) {
-        self.all.insert(connection, Delivery::new(outbox));
+    pub(crate) fn insert(&mut self, connection: ConnectionId, outbox: OutboxSender) {
+        self.coalescers.insert(connection, Coalescer::new(outbox));
     }
 
     pub(crate) fn remove(&mut self, connection: ConnectionId) {
-        if let Some(gone) = self.all.remove(&connection)
-            && let Some(due) = gone.due()
+        if let Some(gone) = self.coalescers.remove(&connection)
+            && let Some(due) = gone.deadline()
         {
-            self.held.remove(&(due, connection));
+            self.deadlines.remove(&(due, connection));
         }
     }
 
@@ -56,8 +56,8 @@ impl Deliveries {
     ) -> Result<(), EncodeError> {
         let now = Instant::now();
         for recipient in to {
-            self.deliver(recipient.connection, |delivery| {
-                delivery.publish(envelope, text, recipient.patience, now)
+            self.with_coalescer(recipient.connection, |coalescer| {
+                coalescer.publish(envelope, text, recipient.max_latency, now)
             })?;
         }
         Ok(())
@@ -66,26 +66,26 @@ impl Deliveries {
     pub(crate) fn send(
         &mut self,
         connection: ConnectionId,
-        outgoing: Outgoing,
+        outgoing: OutgoingMessage,
     ) -> Result<(), EncodeError> {
-        self.deliver(connection, |delivery| delivery.send(outgoing))
+        self.with_coalescer(connection, |delivery| delivery.send(outgoing))
     }
 
     /// Until when agents should wait for clients that lag behind.
-    pub(crate) fn pause(&mut self) -> Option<Instant> {
+    pub(crate) fn slow_client_pause(&mut self) -> Option<Instant> {
         let now = Instant::now();
-        let patience = self.patience;
+        let slow_client_timeout = self.slow_client_timeout;
         let pauses = self
-            .all
+            .coalescers
             .values_mut()
-            .filter_map(|delivery| delivery.pause(now, patience));
+            .filter_map(|coalescer| coalescer.pause_deadline(now, slow_client_timeout));
         pauses.max()
     }
 
     /// Waits until something that is held back has to go; forever, if nothing
     /// is.
-    pub(crate) fn due(&self) -> impl Future<Output = ()> + use<> {
-        let first = self.held.first().map(|(due, _)| *due);
+    pub(crate) fn wait_for_deadline(&self) -> impl Future<Output = ()> + use<> {
+        let first = self.deadlines.first().map(|(due, _)| *due);
         async move {
             match first {
                 Some(due) => tokio::time::sleep_until(due).await,
@@ -95,58 +95,61 @@ impl Deliveries {
     }
 
     /// Sends what was held back and has to go now.
-    pub(crate) fn flush(&mut self) -> Result<(), EncodeError> {
+    pub(crate) fn flush_due(&mut self) -> Result<(), EncodeError> {
         let now = Instant::now();
-        while let Some((due, connection)) = self.held.first().copied()
+        while let Some((due, connection)) = self.deadlines.first().copied()
             && due <= now
         {
-            self.held.pop_first();
-            self.deliver(connection, Delivery::flush)?;
+            self.deadlines.pop_first();
+            self.with_coalescer(connection, Coalescer::flush)?;
         }
-        self.hand_over();
+        self.flush_outboxes();
         Ok(())
     }
 
     /// Says goodbye to everyone, after all that was for them.
     pub(crate) fn close_all(&mut self) -> Result<(), EncodeError> {
-        for connection in self.all.keys().copied().collect::<Vec<_>>() {
-            self.send(connection, Outgoing::Close(Closing::Stopping))?;
+        for connection in self.coalescers.keys().copied().collect::<Vec<_>>() {
+            self.send(
+                connection,
+                OutgoingMessage::Close(CloseReason::HostStopping),
+            )?;
         }
-        self.hand_over();
+        self.flush_outboxes();
         Ok(())
     }
 
     /// Gives each connection what was sent to it. One that is full is closed by
     /// its own end, which also tells the host. Until then it gets nothing more.
-    pub(crate) fn hand_over(&mut self) {
+    pub(crate) fn flush_outboxes(&mut self) {
         for connection in std::mem::take(&mut self.ready) {
-            let delivery = self.all.get_mut(&connection);
-            if let Some(Err(Overflow)) = delivery.map(Delivery::hand_over) {
+            let coalescer = self.coalescers.get_mut(&connection);
+            if let Some(Err(OutboxOverflow)) = coalescer.map(Coalescer::flush_outbox) {
                 tracing::info!(connection = connection.0, "a client could not keep up");
                 self.remove(connection);
             }
         }
     }
 
-    fn deliver(
+    fn with_coalescer(
         &mut self,
         connection: ConnectionId,
-        how: impl FnOnce(&mut Delivery) -> Result<(), EncodeError>,
+        operation: impl FnOnce(&mut Coalescer) -> Result<(), EncodeError>,
     ) -> Result<(), EncodeError> {
-        let Some(delivery) = self.all.get_mut(&connection) else {
+        let Some(coalescer) = self.coalescers.get_mut(&connection) else {
             return Ok(());
         };
-        let was_ready = delivery.is_ready();
-        let before = delivery.due();
-        let sent = how(delivery);
-        let after = delivery.due();
+        let was_ready = coalescer.is_ready();
+        let before = coalescer.deadline();
+        let sent = operation(coalescer);
+        let after = coalescer.deadline();
         if before != after {
             if let Some(before) = before {
-                self.held.remove(&(before, connection));
+                self.deadlines.remove(&(before, connection));
             }
-            self.held.extend(after.map(|due| (due, connection)));
+            self.deadlines.extend(after.map(|due| (due, connection)));
         }
-        if delivery.is_ready() && !was_ready {
+        if coalescer.is_ready() && !was_ready {
             self.ready.push(connection);
         }
         sent

@@ -14,63 +14,63 @@ use agenthost_protocol::rpc::encode::{self, EncodeError};
 use axum::extract::ws::Utf8Bytes;
 use tokio::time::Instant;
 
-use crate::outbox::{Outbox, Outgoing, Overflow};
+use crate::outbox::{OutboxOverflow, OutboxSender, OutgoingMessage};
 
 /// An action that has grown this large goes at once.
-const LARGE: usize = 64 * 1024;
+const MAX_COALESCED_BYTES: usize = 64 * 1024;
 
 /// How long the loop waits for a client that lags behind and takes nothing.
 /// With 5 ms, one of eight that read a flood was cut off on a busy machine; one
 /// that really takes nothing costs the others this once.
-const STALLED: Duration = Duration::from_millis(50);
+const STALLED_CLIENT_PAUSE: Duration = Duration::from_millis(50);
 
 /// So many messages are few.
-const FEW: usize = 8;
+const STALL_EXEMPT_MESSAGES: usize = 8;
 
 /// The way to a connection.
 #[derive(Debug)]
-pub(crate) struct Delivery {
-    outbox: Outbox,
-    /// What goes with the next [`Delivery::hand_over`]: no more than one batch
+pub(crate) struct Coalescer {
+    outbox: OutboxSender,
+    /// What goes with the next [`Coalescer::flush_outbox`]: no more than one batch
     /// makes, which is bounded.
-    ready: Vec<Outgoing>,
-    held: Option<Held>,
-    crowded: Option<Crowded>,
+    ready: Vec<OutgoingMessage>,
+    pending: Option<CoalescedAction>,
+    backlog: Option<OutboxBacklog>,
 }
 
 /// An outbox that is more than half full.
 #[derive(Debug, Clone, Copy)]
-struct Crowded {
+struct OutboxBacklog {
     since: Instant,
     /// When it was last seen to shrink, and what was taken from it by then.
-    shrank: Instant,
-    taken: usize,
+    last_progress: Instant,
+    messages_taken: usize,
 }
 
 /// An action that waits for others like it.
 #[derive(Debug)]
-struct Held {
+struct CoalescedAction {
     envelope: Arc<ActionEnvelope>,
     /// As it would go if nothing else comes.
     text: Utf8Bytes,
     /// Whether others are in it already.
-    merged: bool,
+    is_merged: bool,
     bytes: usize,
-    due: Instant,
+    deadline: Instant,
 }
 
-impl Delivery {
-    pub(crate) fn new(outbox: Outbox) -> Self {
-        Delivery {
+impl Coalescer {
+    pub(crate) fn new(outbox: OutboxSender) -> Self {
+        Coalescer {
             outbox,
             ready: Vec::new(),
-            held: None,
-            crowded: None,
+            pending: None,
+            backlog: None,
         }
     }
 
     /// Sends something, after all that came before it.
-    pub(crate) fn send(&mut self, outgoing: Outgoing) -> Result<(), EncodeError> {
+    pub(crate) fn send(&mut self, outgoing: OutgoingMessage) -> Result<(), EncodeError> {
         self.flush()?;
         self.ready.push(outgoing);
         Ok(())
@@ -83,7 +83,7 @@ impl Delivery {
 
     /// Gives all that was sent to the connection. It is woken once for all of
     /// it: waking costs more than anything else that is done for a message.
-    pub(crate) fn hand_over(&mut self) -> Result<(), Overflow> {
+    pub(crate) fn flush_outbox(&mut self) -> Result<(), OutboxOverflow> {
         for outgoing in self.ready.drain(..) {
             self.outbox.push(outgoing)?;
         }
@@ -95,31 +95,31 @@ impl Delivery {
         &mut self,
         envelope: &Arc<ActionEnvelope>,
         text: &Utf8Bytes,
-        patience: Millis,
+        max_latency: Millis,
         now: Instant,
     ) -> Result<(), EncodeError> {
         // An action of a client is its echo, and stays what it is (SUB-13).
-        let mergeable = patience.0 > 0 && envelope.origin.is_none();
-        if !mergeable || !envelope.action.can_absorb() || text.len() > LARGE {
-            return self.send(Outgoing::Text(text.clone()));
+        let mergeable = max_latency.0 > 0 && envelope.origin.is_none();
+        if !mergeable || !envelope.action.can_merge() || text.len() > MAX_COALESCED_BYTES {
+            return self.send(OutgoingMessage::Text(text.clone()));
         }
-        if let Some(held) = &mut self.held
-            && held.absorb(envelope, text.len())
+        if let Some(held) = &mut self.pending
+            && held.merge(envelope, text.len())
         {
-            if held.bytes > LARGE {
+            if held.bytes > MAX_COALESCED_BYTES {
                 self.flush()?;
             }
             return Ok(());
         }
         self.flush()?;
         // The rest of the time is for the way.
-        let wait = Duration::from_millis(patience.0.unsigned_abs()) * 3 / 4;
-        self.held = Some(Held {
+        let wait = Duration::from_millis(max_latency.0.unsigned_abs()) * 3 / 4;
+        self.pending = Some(CoalescedAction {
             envelope: Arc::clone(envelope),
             text: text.clone(),
-            merged: false,
+            is_merged: false,
             bytes: text.len(),
-            due: now + wait,
+            deadline: now + wait,
         });
         Ok(())
     }
@@ -127,64 +127,68 @@ impl Delivery {
     /// Until when those who have much to say should wait for this connection
     /// to read; `None` if they need not, or have waited long enough: one that
     /// does not catch up costs nobody more than `patience`.
-    pub(crate) fn pause(&mut self, now: Instant, patience: Duration) -> Option<Instant> {
-        if !self.outbox.is_crowded() {
-            self.crowded = None;
+    pub(crate) fn pause_deadline(
+        &mut self,
+        now: Instant,
+        slow_client_timeout: Duration,
+    ) -> Option<Instant> {
+        if !self.outbox.is_half_full() {
+            self.backlog = None;
             return None;
         }
-        let taken = self.outbox.taken();
-        let crowded = self.crowded.get_or_insert(Crowded {
+        let taken = self.outbox.messages_taken();
+        let backlog = self.backlog.get_or_insert(OutboxBacklog {
             since: now,
-            shrank: now,
-            taken,
+            last_progress: now,
+            messages_taken: taken,
         });
-        if crowded.taken != taken {
-            (crowded.taken, crowded.shrank) = (taken, now);
+        if backlog.messages_taken != taken {
+            (backlog.messages_taken, backlog.last_progress) = (taken, now);
         }
         // A few large messages are not taken in a moment, by anyone.
-        let stalled = if self.outbox.messages() <= FEW {
-            patience
+        let stalled = if self.outbox.queued_messages() <= STALL_EXEMPT_MESSAGES {
+            slow_client_timeout
         } else {
-            STALLED
+            STALLED_CLIENT_PAUSE
         };
-        let until = (crowded.since + patience).min(crowded.shrank + stalled);
-        (now < until).then_some(until)
+        let deadline = (backlog.since + slow_client_timeout).min(backlog.last_progress + stalled);
+        (now < deadline).then_some(deadline)
     }
 
     /// When what is held back has to go.
-    pub(crate) fn due(&self) -> Option<Instant> {
-        self.held.as_ref().map(|held| held.due)
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.pending.as_ref().map(|held| held.deadline)
     }
 
     /// Sends what is held back.
     pub(crate) fn flush(&mut self) -> Result<(), EncodeError> {
-        let Some(held) = self.held.take() else {
+        let Some(held) = self.pending.take() else {
             return Ok(());
         };
-        let text = if held.merged {
+        let text = if held.is_merged {
             encode::notification("action", &*held.envelope)?.into()
         } else {
             held.text
         };
-        self.ready.push(Outgoing::Text(text));
+        self.ready.push(OutgoingMessage::Text(text));
         Ok(())
     }
 }
 
-impl Held {
+impl CoalescedAction {
     /// Takes up another action, with its number (SUB-13).
-    fn absorb(&mut self, next: &ActionEnvelope, bytes: usize) -> bool {
+    fn merge(&mut self, next: &ActionEnvelope, bytes: usize) -> bool {
         if self.envelope.channel != next.channel {
             return false;
         }
         // Copied once, when there is something to add.
         let envelope = Arc::make_mut(&mut self.envelope);
         let action: &mut Action = Arc::make_mut(&mut envelope.action);
-        if !action.absorb(&next.action) {
+        if !action.merge(&next.action) {
             return false;
         }
         envelope.server_seq = next.server_seq;
-        self.merged = true;
+        self.is_merged = true;
         self.bytes += bytes;
         true
     }
@@ -195,9 +199,9 @@ mod tests {
     use agenthost_protocol::wire;
 
     use super::*;
-    use crate::outbox::{Outlet, Room, outbox};
+    use crate::outbox::{CapacityNotify, OutboxReceiver, outbox_channel};
 
-    const PATIENCE: Duration = Duration::from_millis(500);
+    const SLOW_CLIENT_TIMEOUT: Duration = Duration::from_millis(500);
 
     fn delta(seq: u64, channel: &str, content: &str) -> (Arc<ActionEnvelope>, Utf8Bytes) {
         let text = format!(
@@ -209,13 +213,13 @@ mod tests {
     }
 
     /// What the connection gets once all is handed over.
-    async fn sent(delivery: &mut Delivery, outlet: &mut Outlet) -> Vec<(u64, String)> {
-        delivery.hand_over().unwrap();
+    async fn sent(delivery: &mut Coalescer, outlet: &mut OutboxReceiver) -> Vec<(u64, String)> {
+        delivery.flush_outbox().unwrap();
         let mut sent = Vec::new();
         while let Ok(Some(outgoing)) =
             tokio::time::timeout(Duration::from_millis(1), outlet.next()).await
         {
-            let Outgoing::Text(text) = outgoing else {
+            let OutgoingMessage::Text(text) = outgoing else {
                 sent.push((0, "other".to_owned()));
                 continue;
             };
@@ -229,7 +233,7 @@ mod tests {
         sent
     }
 
-    fn publish(delivery: &mut Delivery, (envelope, text): &(Arc<ActionEnvelope>, Utf8Bytes)) {
+    fn publish(delivery: &mut Coalescer, (envelope, text): &(Arc<ActionEnvelope>, Utf8Bytes)) {
         let now = Instant::now();
         delivery.publish(envelope, text, Millis(40), now).unwrap();
     }
@@ -237,27 +241,27 @@ mod tests {
     /// SUB-11, SUB-13.
     #[tokio::test(start_paused = true)]
     async fn neighbours_go_as_one_under_the_highest_number() {
-        let (outbox, mut outlet) = outbox(1_000_000, Room::default());
-        let mut delivery = Delivery::new(outbox);
+        let (outbox, mut outlet) = outbox_channel(1_000_000, CapacityNotify::default());
+        let mut delivery = Coalescer::new(outbox);
         let start = Instant::now();
         for seq in 1..=3 {
             publish(&mut delivery, &delta(seq, "ahp-chat:/1", "a"));
         }
         assert_eq!(sent(&mut delivery, &mut outlet).await, []);
         // By the first of them, and within what the client allows.
-        assert_eq!(delivery.due(), Some(start + Duration::from_millis(30)));
+        assert_eq!(delivery.deadline(), Some(start + Duration::from_millis(30)));
         delivery.flush().unwrap();
         assert_eq!(
             sent(&mut delivery, &mut outlet).await,
             [(3, "aaa".to_owned())]
         );
-        assert_eq!(delivery.due(), None);
+        assert_eq!(delivery.deadline(), None);
     }
 
     #[tokio::test(start_paused = true)]
     async fn nothing_overtakes_what_is_held_back() {
-        let (outbox, mut outlet) = outbox(1_000_000, Room::default());
-        let mut delivery = Delivery::new(outbox);
+        let (outbox, mut outlet) = outbox_channel(1_000_000, CapacityNotify::default());
+        let mut delivery = Coalescer::new(outbox);
         publish(&mut delivery, &delta(1, "ahp-chat:/1", "a"));
         publish(&mut delivery, &delta(2, "ahp-chat:/2", "b"));
         publish(&mut delivery, &delta(3, "ahp-chat:/1", "c"));
@@ -273,7 +277,7 @@ mod tests {
         });
         publish(&mut delivery, &(echo, text));
         publish(&mut delivery, &delta(6, "ahp-chat:/1", "f"));
-        let answer = Outgoing::Close(crate::outbox::Closing::Done);
+        let answer = OutgoingMessage::Close(crate::outbox::CloseReason::Done);
         delivery.send(answer).unwrap();
         let sent = sent(&mut delivery, &mut outlet).await;
         let sent: Vec<_> = sent
@@ -296,8 +300,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn what_has_grown_large_does_not_wait() {
-        let (outbox, mut outlet) = outbox(10_000_000, Room::default());
-        let mut delivery = Delivery::new(outbox);
+        let (outbox, mut outlet) = outbox_channel(10_000_000, CapacityNotify::default());
+        let mut delivery = Coalescer::new(outbox);
         let piece = "x".repeat(10_000);
         for seq in 1..=10 {
             publish(&mut delivery, &delta(seq, "ahp-chat:/1", &piece));
@@ -310,38 +314,61 @@ mod tests {
     /// Who reads is waited for, but not forever; who does not, hardly.
     #[tokio::test(start_paused = true)]
     async fn agents_wait_for_a_client_that_reads() {
-        let (outbox, mut outlet) = outbox(1_000, Room::default());
-        let mut delivery = Delivery::new(outbox);
-        let text = |length| Outgoing::Text("x".repeat(length).into());
-        assert_eq!(delivery.pause(Instant::now(), PATIENCE), None);
+        let (outbox, mut outlet) = outbox_channel(1_000, CapacityNotify::default());
+        let mut delivery = Coalescer::new(outbox);
+        let text = |length| OutgoingMessage::Text("x".repeat(length).into());
+        assert_eq!(
+            delivery.pause_deadline(Instant::now(), SLOW_CLIENT_TIMEOUT),
+            None
+        );
         for _ in 0..18 {
             delivery.send(text(50)).unwrap();
-            delivery.hand_over().unwrap();
+            delivery.flush_outbox().unwrap();
         }
         let start = Instant::now();
-        assert_eq!(delivery.pause(start, PATIENCE), Some(start + STALLED));
-        tokio::time::advance(STALLED).await;
-        assert_eq!(delivery.pause(Instant::now(), PATIENCE), None);
+        assert_eq!(
+            delivery.pause_deadline(start, SLOW_CLIENT_TIMEOUT),
+            Some(start + STALLED_CLIENT_PAUSE)
+        );
+        tokio::time::advance(STALLED_CLIENT_PAUSE).await;
+        assert_eq!(
+            delivery.pause_deadline(Instant::now(), SLOW_CLIENT_TIMEOUT),
+            None
+        );
         // It reads a little at a time, and something new comes each time.
-        while Instant::now() < start + PATIENCE {
+        while Instant::now() < start + SLOW_CLIENT_TIMEOUT {
             outlet.next().await.unwrap();
             delivery.send(text(50)).unwrap();
-            delivery.hand_over().unwrap();
-            assert!(delivery.pause(Instant::now(), PATIENCE).is_some());
-            tokio::time::advance(STALLED / 2).await;
+            delivery.flush_outbox().unwrap();
+            assert!(
+                delivery
+                    .pause_deadline(Instant::now(), SLOW_CLIENT_TIMEOUT)
+                    .is_some()
+            );
+            tokio::time::advance(STALLED_CLIENT_PAUSE / 2).await;
         }
         outlet.next().await.unwrap();
         delivery.send(text(50)).unwrap();
-        delivery.hand_over().unwrap();
-        assert_eq!(delivery.pause(Instant::now(), PATIENCE), None);
+        delivery.flush_outbox().unwrap();
+        assert_eq!(
+            delivery.pause_deadline(Instant::now(), SLOW_CLIENT_TIMEOUT),
+            None
+        );
         for _ in 0..10 {
             outlet.next().await.unwrap();
         }
-        assert_eq!(delivery.pause(Instant::now(), PATIENCE), None);
+        assert_eq!(
+            delivery.pause_deadline(Instant::now(), SLOW_CLIENT_TIMEOUT),
+            None
+        );
         for _ in 0..10 {
             delivery.send(text(50)).unwrap();
-            delivery.hand_over().unwrap();
+            delivery.flush_outbox().unwrap();
         }
-        assert!(delivery.pause(Instant::now(), PATIENCE).is_some());
+        assert!(
+            delivery
+                .pause_deadline(Instant::now(), SLOW_CLIENT_TIMEOUT)
+                .is_some()
+        );
     }
 }

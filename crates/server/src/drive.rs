@@ -7,83 +7,83 @@ mod telling;
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use agenthost_agents::Agents;
-use agenthost_core::{Effects, Env, Extent, Host, Input, Need, Write};
+use agenthost_agents::AgentSupervisor;
+use agenthost_core::{ChannelNeed, Effects, Env, Host, Input, LoadExtent, StoreWrite};
 use agenthost_protocol::ids::ServerSeq;
 use agenthost_protocol::number::Millis;
 use agenthost_protocol::wire::Limits;
-use agenthost_store::{Appended, Retention, Store, StoreError};
+use agenthost_store::{AppendResult, Retention, Store, StoreError};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::batch::Batch;
-use crate::connection::{Event, Message};
-use crate::customizing::Customizing;
-use crate::deliveries::Deliveries;
-use crate::later::Later;
-use crate::older::Older;
-use crate::outbox::{Outgoing, Room};
+use crate::batch::InputBatch;
+use crate::connection::{LoopEvent, ReceivedMessage};
+use crate::customizing::CustomizationWorker;
+use crate::deliveries::Publisher;
+use crate::later::Workers;
+use crate::older::LegacyClients;
+use crate::outbox::{CapacityNotify, OutgoingMessage};
 
 /// Actions between two looks at what can be forgotten.
-const COMPACT_EVERY: u64 = 10_000;
+const COMPACTION_INTERVAL_ACTIONS: u64 = 10_000;
 
 /// How long nothing has to happen before the log is tidied up.
-const IDLE: Duration = Duration::from_millis(300);
+const STORE_IDLE_DELAY: Duration = Duration::from_millis(300);
 
 /// How long the end waits until it is known how files are.
-const MARKS: Duration = Duration::from_secs(5);
+const CHECKPOINT_DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How often what nobody looks at is let go from memory.
-const QUIET_EVERY: Duration = Duration::from_secs(60);
+const EVICTION_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Owns the host and everything that it drives.
-pub(crate) struct Driver {
+pub(crate) struct HostLoop {
     pub(crate) host: Host,
     pub(crate) store: Store,
-    pub(crate) agents: Agents,
+    pub(crate) agents: AgentSupervisor,
     pub(crate) retention: Retention,
-    pub(crate) events: mpsc::Receiver<Event>,
-    pub(crate) from_agents: mpsc::Receiver<Input>,
-    pub(crate) deliveries: Deliveries,
-    pub(crate) older: Older,
+    pub(crate) events: mpsc::Receiver<LoopEvent>,
+    pub(crate) agent_inputs: mpsc::Receiver<Input>,
+    pub(crate) publisher: Publisher,
+    pub(crate) legacy: LegacyClients,
     /// What a message may be.
-    pub(crate) limits: Limits,
-    pub(crate) room: Room,
-    pub(crate) later: Later,
-    pub(crate) customizing: Option<Customizing>,
+    pub(crate) message_limits: Limits,
+    pub(crate) capacity: CapacityNotify,
+    pub(crate) workers: Workers,
+    pub(crate) customizations: Option<CustomizationWorker>,
     pub(crate) nonce: u128,
-    pub(crate) compacted: ServerSeq,
+    pub(crate) compacted_through: ServerSeq,
     /// Whether something was appended since the log was last tidied up.
-    pub(crate) unsettled: bool,
+    pub(crate) needs_maintenance: bool,
     /// What was appended, for the effects that wait for it.
-    pub(crate) appended: Vec<Appended>,
+    pub(crate) appended: Vec<AppendResult>,
 }
 
-impl Driver {
+impl HostLoop {
     /// Runs until it is told to stop. An error of the log ends it: what can't
     /// be kept must not be seen.
     pub(crate) async fn run(mut self, stop: CancellationToken) -> Result<(), StoreError> {
         self.start()?;
-        let mut quiet = tokio::time::interval(QUIET_EVERY);
+        let mut eviction_timer = tokio::time::interval(EVICTION_INTERVAL);
         loop {
             // A client that reads, but not as fast as others talk, is not too
             // slow: they wait a moment for it.
-            let pause = self.deliveries.pause();
+            let pause = self.publisher.slow_client_pause();
             let first = tokio::select! {
                 event = self.events.recv(), if pause.is_none() => event,
-                input = self.from_agents.recv(), if pause.is_none() => input.map(Event::Input),
-                () = until(pause), if pause.is_some() => continue,
-                () = self.room.notified(), if pause.is_some() => continue,
-                input = self.later.next() => Some(Event::Input(input)),
-                () = self.deliveries.due() => {
-                    self.deliveries.flush()?;
+                input = self.agent_inputs.recv(), if pause.is_none() => input.map(LoopEvent::Input),
+                () = wait_until(pause), if pause.is_some() => continue,
+                () = self.capacity.notified(), if pause.is_some() => continue,
+                input = self.workers.next_input() => Some(LoopEvent::Input(input)),
+                () = self.publisher.wait_for_deadline() => {
+                    self.publisher.flush_due()?;
                     continue;
                 }
-                _ = quiet.tick() => Some(Event::Input(Input::Quiet)),
-                () = tokio::time::sleep(IDLE), if self.unsettled => {
-                    self.unsettled = false;
-                    self.store.idle();
+                _ = eviction_timer.tick() => Some(LoopEvent::Input(Input::EvictionDue)),
+                () = tokio::time::sleep(STORE_IDLE_DELAY), if self.needs_maintenance => {
+                    self.needs_maintenance = false;
+                    self.store.run_idle_maintenance();
                     continue;
                 }
                 () = stop.cancelled() => None,
@@ -91,166 +91,172 @@ impl Driver {
             let Some(first) = first else {
                 break;
             };
-            let mut batch = Batch::default();
+            let mut batch = InputBatch::default();
             batch.push(first);
             // What happens by itself does not end the wait for who lags behind.
             if pause.is_none() {
                 batch.fill_from_clients(&mut self.events);
-                batch.fill_from_agents(&mut self.from_agents);
+                batch.fill_from_agents(&mut self.agent_inputs);
             }
-            self.batch(batch)?;
-            self.deliveries.flush()?;
+            self.process_batch(batch)?;
+            self.publisher.flush_due()?;
         }
-        self.finish_marks().await?;
-        self.finish()?;
+        self.drain_checkpoints().await?;
+        self.drain()?;
         let agents = self.agents.stop(Duration::from_secs(3));
         let customizing = async {
-            if let Some(customizing) = self.customizing.take() {
+            if let Some(customizing) = self.customizations.take() {
                 customizing.stop().await;
             }
         };
-        tokio::join!(agents, self.later.close_terminals(), customizing);
+        tokio::join!(agents, self.workers.close_terminals(), customizing);
         Ok(())
     }
 
     /// How files were when a turn ended can't be seen later.
-    async fn finish_marks(&mut self) -> Result<(), StoreError> {
-        let deadline = Instant::now() + MARKS;
-        while self.later.surveys.is_marking() {
-            let marked = self.later.surveys.next();
-            let Ok(input) = tokio::time::timeout_at(deadline, marked).await else {
+    async fn drain_checkpoints(&mut self) -> Result<(), StoreError> {
+        let deadline = Instant::now() + CHECKPOINT_DRAIN_TIMEOUT;
+        while self.workers.change_worker.has_open_checkpoints() {
+            let next_input = self.workers.change_worker.next_input();
+            let Ok(input) = tokio::time::timeout_at(deadline, next_input).await else {
                 break;
             };
-            let mut batch = Batch::default();
-            batch.push(Event::Input(input));
-            self.batch(batch)?;
+            let mut batch = InputBatch::default();
+            batch.push(LoopEvent::Input(input));
+            self.process_batch(batch)?;
         }
         Ok(())
     }
 
     /// Answers everything that was asked before the end.
-    fn finish(&mut self) -> Result<(), StoreError> {
+    fn drain(&mut self) -> Result<(), StoreError> {
         loop {
-            let mut batch = Batch::default();
+            let mut batch = InputBatch::default();
             batch.fill_from_clients(&mut self.events);
             if batch.events.is_empty() {
                 break;
             }
-            self.batch(batch)?;
+            self.process_batch(batch)?;
         }
-        Ok(self.deliveries.close_all()?)
+        Ok(self.publisher.close_all()?)
     }
 
     fn start(&mut self) -> Result<(), StoreError> {
         let mut out = Effects::default();
-        self.step(Input::Started, &mut out)?;
-        for channel in self.host.unfinished() {
-            let extent = Extent::Tail;
-            self.restore(Need { channel, extent }, &mut out)?;
+        self.step_host(Input::Started, &mut out)?;
+        for channel in self.host.channels_to_recover() {
+            let extent = LoadExtent::Tail;
+            self.load_channel(ChannelNeed { channel, extent }, &mut out)?;
         }
-        self.carry_out(out)?;
+        self.persist_and_execute(out)?;
         // Clients that were here may come back; those that do not are
         // forgotten like any other.
-        let grace = self.host.grace();
-        for (client, departure) in self.host.absent_clients() {
-            let ended = Input::GraceEnded { client, departure };
-            self.later.after(grace, ended);
+        let grace = self.host.grace_period();
+        for (client, grace_period) in self.host.absent_clients() {
+            let ended = Input::GraceExpired {
+                client,
+                grace_period,
+            };
+            self.workers.schedule(grace, ended);
         }
         Ok(())
     }
 
-    fn batch(&mut self, batch: Batch) -> Result<(), StoreError> {
+    fn process_batch(&mut self, batch: InputBatch) -> Result<(), StoreError> {
         let mut out = Effects::default();
-        let mut places = Vec::new();
+        let mut permits = Vec::new();
         let mut leaving = Vec::new();
         for event in batch.events {
             match event {
-                Event::Connected {
+                LoopEvent::Connected {
                     connection,
                     principal,
                     outbox,
-                    fluent,
+                    version_flag: fluent,
                 } => {
-                    self.deliveries.insert(connection, outbox);
-                    self.older.connected(connection, fluent);
+                    self.publisher.insert(connection, outbox);
+                    self.legacy.handle_connected(connection, fluent);
                     let connected = Input::Connected {
                         connection,
                         principal,
                     };
-                    self.step(connected, &mut out)?;
+                    self.step_host(connected, &mut out)?;
                 }
-                Event::Received {
+                LoopEvent::MessageReceived {
                     connection,
                     message,
-                    place,
+                    permit,
                     ..
                 } => {
                     match message {
-                        Message::Read(message) => {
+                        ReceivedMessage::Decoded(message) => {
                             let received = Input::Received {
                                 connection,
                                 message,
                             };
-                            self.step(received, &mut out)?;
+                            self.step_host(received, &mut out)?;
                         }
-                        Message::Unread(text) => self.hear(connection, &text, &mut out)?,
+                        ReceivedMessage::Raw(text) => {
+                            self.receive_raw(connection, &text, &mut out)?
+                        }
                     }
-                    places.push(place);
+                    permits.push(permit);
                 }
-                Event::Leaving { connection, why } => leaving.push((connection, why)),
-                Event::Input(input) => {
+                LoopEvent::ReadEnded { connection, reason } => leaving.push((connection, reason)),
+                LoopEvent::Input(input) => {
                     if let Input::Disconnected { connection } = &input {
-                        self.deliveries.remove(*connection);
-                        self.older.disconnected(*connection);
-                        self.later.forget(*connection);
+                        self.publisher.remove(*connection);
+                        self.legacy.handle_disconnected(*connection);
+                        self.workers.drop_file_queue(*connection);
                     }
-                    let quiet = matches!(input, Input::Quiet);
-                    let released = self.later.surveys.release(&input);
-                    self.step(input, &mut out)?;
-                    out.effects.extend(released);
-                    if quiet {
+                    let is_eviction = matches!(input, Input::EvictionDue);
+                    let released_effects = self.workers.change_worker.release_effects(&input);
+                    self.step_host(input, &mut out)?;
+                    out.effects.extend(released_effects);
+                    if is_eviction {
                         let host = &self.host;
-                        self.store.let_go(|channel| host.state(channel).is_some());
+                        self.store.evict(|channel| host.state(channel).is_some());
                     }
                 }
             }
         }
-        self.carry_out(out)?;
-        for (connection, why) in leaving {
-            self.deliveries.send(connection, Outgoing::Close(why))?;
+        self.persist_and_execute(out)?;
+        for (connection, reason) in leaving {
+            self.publisher
+                .send(connection, OutgoingMessage::Close(reason))?;
         }
-        self.deliveries.hand_over();
+        self.publisher.flush_outboxes();
         Ok(())
     }
 
-    fn step(&mut self, input: Input, out: &mut Effects) -> Result<(), StoreError> {
-        let input = self.bound_replay(input)?;
+    fn step_host(&mut self, input: Input, out: &mut Effects) -> Result<(), StoreError> {
+        let input = self.limit_replay(input)?;
         // What can't be read is asked for once.
-        let mut asked = Vec::new();
+        let mut requested = Vec::new();
         loop {
-            let mut needs = self.host.needs(&input);
-            needs.retain(|need| !asked.contains(need));
+            let mut needs = self.host.missing_channels(&input);
+            needs.retain(|need| !requested.contains(need));
             if needs.is_empty() {
                 break;
             }
             // The log has to have what the host has before it is read.
             let writes = std::mem::take(&mut out.writes);
-            self.keep(&writes)?;
+            self.persist(&writes)?;
             for need in needs {
-                asked.push(need.clone());
-                self.restore(need, out)?;
+                requested.push(need.clone());
+                self.load_channel(need, out)?;
             }
         }
-        let env = self.env();
+        let env = self.next_env();
         let before = out.effects.len();
         self.host.step(&env, input, out);
         let new = out.effects.get(before..).unwrap_or_default();
-        self.older.look_around(&self.host, new);
+        self.legacy.capture_views(&self.host, new);
         Ok(())
     }
 
-    fn restore(&mut self, need: Need, out: &mut Effects) -> Result<(), StoreError> {
-        let Need { channel, extent } = need;
+    fn load_channel(&mut self, need: ChannelNeed, out: &mut Effects) -> Result<(), StoreError> {
+        let ChannelNeed { channel, extent } = need;
         let loaded = match self.store.load(&channel, extent) {
             // The rest of the host can do without it.
             Err(error @ StoreError::Unreadable { .. }) => {
@@ -260,14 +266,14 @@ impl Driver {
             loaded => loaded?,
         };
         if let Some(loaded) = loaded {
-            let env = self.env();
-            let restored = Input::Restored { channel, loaded };
+            let env = self.next_env();
+            let restored = Input::ChannelLoaded { channel, loaded };
             self.host.step(&env, restored, out);
         }
         Ok(())
     }
 
-    fn env(&mut self) -> Env {
+    fn next_env(&mut self) -> Env {
         self.nonce = self.nonce.wrapping_add(1);
         Env {
             now: now(),
@@ -277,12 +283,12 @@ impl Driver {
 
     /// First the log, then the world. What agents answer at once is the next
     /// batch: kept and let out after this one, in the same order.
-    fn carry_out(&mut self, mut out: Effects) -> Result<(), StoreError> {
+    fn persist_and_execute(&mut self, mut out: Effects) -> Result<(), StoreError> {
         loop {
-            self.keep(&out.writes)?;
+            self.persist(&out.writes)?;
             let mut answers = Vec::new();
             for effect in out.effects {
-                answers.extend(self.effect(effect)?);
+                answers.extend(self.execute(effect)?);
             }
             self.appended.clear();
             if answers.is_empty() {
@@ -290,38 +296,38 @@ impl Driver {
             }
             out = Effects::default();
             for input in answers {
-                self.step(input, &mut out)?;
+                self.step_host(input, &mut out)?;
             }
         }
     }
 
-    fn keep(&mut self, writes: &[Write]) -> Result<(), StoreError> {
+    fn persist(&mut self, writes: &[StoreWrite]) -> Result<(), StoreError> {
         if writes.is_empty() {
             return Ok(());
         }
         let appended = self.store.append(writes, now())?;
         // Every step so far is among the writes, so states are as of this.
         let seq = self.host.seq();
-        for channel in &appended.due {
+        for channel in &appended.snapshots_due {
             if let Some(loaded) = self.host.loaded(channel) {
                 self.store.snapshot(channel, loaded, seq)?;
             }
         }
         self.appended.push(appended);
-        self.unsettled = true;
-        let many = seq.0 >= self.compacted.0 + COMPACT_EVERY;
-        if many || self.store.is_large(self.retention) {
-            self.compacted = seq;
+        self.needs_maintenance = true;
+        let many = seq.0 >= self.compacted_through.0 + COMPACTION_INTERVAL_ACTIONS;
+        if many || self.store.exceeds_retention(self.retention) {
+            self.compacted_through = seq;
             let log_start = self.store.compact(self.retention, now())?;
-            let env = self.env();
-            let compacted = Input::Compacted { log_start };
+            let env = self.next_env();
+            let compacted = Input::LogCompacted { log_start };
             self.host.step(&env, compacted, &mut Effects::default());
         }
         Ok(())
     }
 }
 
-async fn until(moment: Option<Instant>) {
+async fn wait_until(moment: Option<Instant>) {
     if let Some(moment) = moment {
         tokio::time::sleep_until(moment).await;
     }

@@ -8,14 +8,14 @@ use agenthost_protocol::rpc::RequestId;
 
 /// What a message that can't be read answers; none if it does not look like an
 /// answer.
-pub(crate) fn answers(text: &str) -> Option<RequestId> {
-    let mut scan = Scan {
+pub(crate) fn salvage_response_id(text: &str) -> Option<RequestId> {
+    let mut scanner = MemberScanner {
         rest: text.trim_start().strip_prefix('{')?,
     };
     let mut id = None;
     let mut has_outcome = false;
     // A message may be cut off after what matters.
-    while let Some((name, value)) = scan.member() {
+    while let Some((name, value)) = scanner.next_member() {
         match name {
             "id" => id = value.parse::<u64>().ok(),
             "result" | "error" => has_outcome = true,
@@ -29,13 +29,13 @@ pub(crate) fn answers(text: &str) -> Option<RequestId> {
 
 /// Goes through the members of an object whose values may be anything that has
 /// its quotes and brackets in pairs.
-struct Scan<'a> {
+struct MemberScanner<'a> {
     rest: &'a str,
 }
 
-impl<'a> Scan<'a> {
+impl<'a> MemberScanner<'a> {
     /// The next name and value; none at the end, wherever that is.
-    fn member(&mut self) -> Option<(&'a str, &'a str)> {
+    fn next_member(&mut self) -> Option<(&'a str, &'a str)> {
         let from = self.rest.find(|c: char| c != ',' && !c.is_whitespace())?;
         self.rest = self.rest.get(from..)?;
         let name = self.take(string_end(self.rest)?)?;
@@ -102,7 +102,11 @@ mod tests {
             r#"{"id":7,"result":"it does not end"#,
             &deep,
         ] {
-            assert_eq!(answers(text), Some(RequestId::from(7_u64)), "{text:.80}");
+            assert_eq!(
+                salvage_response_id(text),
+                Some(RequestId::from(7_u64)),
+                "{text:.80}"
+            );
         }
         for text in [
             "",
@@ -117,7 +121,7 @@ mod tests {
             r#"{"result":{"id":7}}"#,
             r#"[{"id":7,"result":"\ud800"}]"#,
         ] {
-            assert_eq!(answers(text), None, "{text}");
+            assert_eq!(salvage_response_id(text), None, "{text}");
         }
     }
 }

@@ -9,73 +9,79 @@ use axum::http::{HeaderMap, StatusCode, Uri, header};
 use subtle::ConstantTimeEq;
 
 /// Web pages of VS Code on the desktop.
-const VSCODE: &str = "vscode-file://vscode-app";
+const VSCODE_ORIGIN: &str = "vscode-file://vscode-app";
 
 /// What it takes to get in.
 #[derive(Debug, Clone)]
-pub(crate) struct Gate {
+pub(crate) struct UpgradeGuard {
     pub(crate) token: String,
     pub(crate) address: SocketAddr,
     /// Whether the address is one of TLS.
-    pub(crate) secure: bool,
-    pub(crate) origins: Vec<String>,
-    pub(crate) hosts: Vec<String>,
+    pub(crate) is_tls: bool,
+    pub(crate) allowed_origins: Vec<String>,
+    pub(crate) allowed_hosts: Vec<String>,
 }
 
 /// Why somebody does not get in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Refused {
+pub(crate) enum UpgradeRejection {
     /// A web page that has no business here.
-    Origin,
+    ForeignOrigin,
     /// A name that is not this host's: a page that had its name pointed here.
-    Host,
+    UnknownHost,
     /// No token, or a wrong one.
-    Token,
+    InvalidToken,
 }
 
-impl Refused {
+impl UpgradeRejection {
     pub(crate) fn status(self) -> StatusCode {
         match self {
-            Refused::Origin | Refused::Host => StatusCode::FORBIDDEN,
-            Refused::Token => StatusCode::UNAUTHORIZED,
+            UpgradeRejection::ForeignOrigin | UpgradeRejection::UnknownHost => {
+                StatusCode::FORBIDDEN
+            }
+            UpgradeRejection::InvalidToken => StatusCode::UNAUTHORIZED,
         }
     }
 
     pub(crate) fn reason(self) -> &'static str {
         match self {
-            Refused::Origin => "this origin is not allowed to connect\n",
-            Refused::Host => "this is not the name of this host\n",
-            Refused::Token => "a token is needed: `?tkn=…` or `Authorization: Bearer …`\n",
+            UpgradeRejection::ForeignOrigin => "this origin is not allowed to connect\n",
+            UpgradeRejection::UnknownHost => "this is not the name of this host\n",
+            UpgradeRejection::InvalidToken => {
+                "a token is needed: `?tkn=…` or `Authorization: Bearer …`\n"
+            }
         }
     }
 }
 
-impl Gate {
-    pub(crate) fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Refused> {
+impl UpgradeGuard {
+    pub(crate) fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), UpgradeRejection> {
         // Of two, somebody else may look at the other.
         if headers.get_all(header::HOST).iter().count() > 1 {
-            return Err(Refused::Host);
+            return Err(UpgradeRejection::UnknownHost);
         }
         if headers.get_all(header::ORIGIN).iter().count() > 1 {
-            return Err(Refused::Origin);
+            return Err(UpgradeRejection::ForeignOrigin);
         }
         self.check_host(headers)?;
         self.check_origin(headers)?;
-        let given = bearer(headers).or_else(|| query(uri)).unwrap_or_default();
+        let given = bearer_token(headers)
+            .or_else(|| query_token(uri))
+            .unwrap_or_default();
         // Takes as long for a wrong token as for a right one.
         if bool::from(given.as_bytes().ct_eq(self.token.as_bytes())) {
             Ok(())
         } else {
-            Err(Refused::Token)
+            Err(UpgradeRejection::InvalidToken)
         }
     }
 
-    fn check_host(&self, headers: &HeaderMap) -> Result<(), Refused> {
+    fn check_host(&self, headers: &HeaderMap) -> Result<(), UpgradeRejection> {
         let host = headers
             .get(header::HOST)
             .and_then(|host| host.to_str().ok());
-        let host = host.ok_or(Refused::Host)?;
-        if self.hosts.iter().any(|allowed| allowed == host) {
+        let host = host.ok_or(UpgradeRejection::UnknownHost)?;
+        if self.allowed_hosts.iter().any(|allowed| allowed == host) {
             return Ok(());
         }
         let name = host.rsplit_once(':').map_or(host, |(name, port)| {
@@ -91,41 +97,51 @@ impl Gate {
             }
             Err(_) => name.eq_ignore_ascii_case("localhost"),
         };
-        if known { Ok(()) } else { Err(Refused::Host) }
+        if known {
+            Ok(())
+        } else {
+            Err(UpgradeRejection::UnknownHost)
+        }
     }
 
     /// A native client sends no origin; a page of the host itself sends the
     /// host's.
-    fn check_origin(&self, headers: &HeaderMap) -> Result<(), Refused> {
+    fn check_origin(&self, headers: &HeaderMap) -> Result<(), UpgradeRejection> {
         let Some(origin) = headers.get(header::ORIGIN) else {
             return Ok(());
         };
-        let origin = origin.to_str().map_err(|_| Refused::Origin)?;
-        let scheme = if self.secure { "https" } else { "http" };
+        let origin = origin
+            .to_str()
+            .map_err(|_| UpgradeRejection::ForeignOrigin)?;
+        let scheme = if self.is_tls { "https" } else { "http" };
         let (ip, port) = (self.address.ip(), self.address.port());
         let own = |host: &str| origin == format!("{scheme}://{host}:{port}");
         // The name has been checked before.
         let host = headers
             .get(header::HOST)
             .and_then(|host| host.to_str().ok());
-        let known = origin == VSCODE
+        let known = origin == VSCODE_ORIGIN
             || own("localhost")
-            || own(&host_name(ip))
+            || own(&url_host(ip))
             || host.is_some_and(|host| origin == format!("{scheme}://{host}"))
-            || self.origins.iter().any(|allowed| allowed == origin);
-        if known { Ok(()) } else { Err(Refused::Origin) }
+            || self.allowed_origins.iter().any(|allowed| allowed == origin);
+        if known {
+            Ok(())
+        } else {
+            Err(UpgradeRejection::ForeignOrigin)
+        }
     }
 }
 
 /// An address as it stands in a URL.
-pub(crate) fn host_name(ip: IpAddr) -> String {
+pub(crate) fn url_host(ip: IpAddr) -> String {
     match ip {
         IpAddr::V4(ip) => ip.to_string(),
         IpAddr::V6(ip) => format!("[{ip}]"),
     }
 }
 
-fn bearer(headers: &HeaderMap) -> Option<&str> {
+fn bearer_token(headers: &HeaderMap) -> Option<&str> {
     let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
     let (scheme, token) = value.split_once(' ')?;
     scheme
@@ -133,13 +149,13 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
         .then_some(token.trim())
 }
 
-fn query(uri: &Uri) -> Option<&str> {
+fn query_token(uri: &Uri) -> Option<&str> {
     let mut pairs = uri.query()?.split('&');
     pairs.find_map(|pair| pair.strip_prefix("tkn="))
 }
 
 /// The token of a data directory, made the first time.
-pub(crate) fn token(directory: &Path) -> io::Result<String> {
+pub(crate) fn load_or_create_token(directory: &Path) -> io::Result<String> {
     let path = directory.join("token");
     match private_file::read_to_string(&path) {
         Ok(token) if token.trim().len() >= 32 => return Ok(token.trim().to_owned()),
@@ -158,17 +174,17 @@ pub(crate) fn token(directory: &Path) -> io::Result<String> {
 mod tests {
     use super::*;
 
-    fn gate() -> Gate {
-        Gate {
+    fn gate() -> UpgradeGuard {
+        UpgradeGuard {
             token: "secret".to_owned(),
             address: "127.0.0.1:8080".parse().unwrap(),
-            secure: false,
-            origins: vec!["https://allowed.example".to_owned()],
-            hosts: vec!["host.example:8080".to_owned()],
+            is_tls: false,
+            allowed_origins: vec!["https://allowed.example".to_owned()],
+            allowed_hosts: vec!["host.example:8080".to_owned()],
         }
     }
 
-    fn check(uri: &str, headers: &[(&str, &str)]) -> Result<(), Refused> {
+    fn check(uri: &str, headers: &[(&str, &str)]) -> Result<(), UpgradeRejection> {
         let mut map = HeaderMap::new();
         for (name, value) in headers {
             let name: header::HeaderName = name.parse().unwrap();
@@ -192,10 +208,17 @@ mod tests {
             "/?tkn=secrets",
             "/?tkn=SECRET",
         ] {
-            assert_eq!(check(uri, &[host]), Err(Refused::Token), "{uri}");
+            assert_eq!(
+                check(uri, &[host]),
+                Err(UpgradeRejection::InvalidToken),
+                "{uri}"
+            );
         }
         let basic = ("authorization", "Basic secret");
-        assert_eq!(check("/", &[host, basic]), Err(Refused::Token));
+        assert_eq!(
+            check("/", &[host, basic]),
+            Err(UpgradeRejection::InvalidToken)
+        );
     }
 
     #[test]
@@ -212,7 +235,11 @@ mod tests {
             "http://127.0.0.1:9",
             "http://localhost:8080.evil.example",
         ] {
-            assert_eq!(with(origin), Err(Refused::Origin), "{origin}");
+            assert_eq!(
+                with(origin),
+                Err(UpgradeRejection::ForeignOrigin),
+                "{origin}"
+            );
         }
     }
 
@@ -237,17 +264,20 @@ mod tests {
             "localhost.evil.example",
             "",
         ] {
-            assert_eq!(with(host), Err(Refused::Host), "{host}");
+            assert_eq!(with(host), Err(UpgradeRejection::UnknownHost), "{host}");
         }
-        assert_eq!(check("/?tkn=secret", &[]), Err(Refused::Host));
+        assert_eq!(
+            check("/?tkn=secret", &[]),
+            Err(UpgradeRejection::UnknownHost)
+        );
     }
 
     #[test]
     fn the_token_is_made_once_and_private() {
         let directory = tempfile::tempdir().unwrap();
-        let first = token(directory.path()).unwrap();
+        let first = load_or_create_token(directory.path()).unwrap();
         assert_eq!(first.len(), 64);
-        assert_eq!(token(directory.path()).unwrap(), first);
+        assert_eq!(load_or_create_token(directory.path()).unwrap(), first);
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;

@@ -36,9 +36,9 @@ mod surveys;
 mod tls;
 mod wire_log;
 
-pub use agenthost_core::{Access, Root};
+pub use agenthost_core::{FileAccess, GrantedRoot};
 pub use config::{ServerConfig, ServerLimits};
-pub use customizing::{CustomizationsConfig, PACKAGES, RelayProgram};
+pub use customizing::{CustomizationsConfig, PACKAGES_DIR, RelayProgram};
 pub use serve::{HOST_FILE, ServeError, Server, serve};
 pub use tls::{TlsError, TlsFiles};
 pub use wire_log::WireLogConfig;

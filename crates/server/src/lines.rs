@@ -15,18 +15,20 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufWriter};
 use tokio::net::UnixListener;
 use tokio_util::codec::{FramedRead, LinesCodec, LinesCodecError};
 
-use crate::attend::{Gone, Incoming, Lobby, Reader, Writer, attend};
-use crate::outbox::Closing;
+use crate::attend::{
+    ConnectionContext, IncomingFrame, MessageReader, MessageWriter, PeerGone, run_connection,
+};
+use crate::outbox::CloseReason;
 
 /// A Unix socket that only the user of the host can connect to. Its file is
 /// removed when it is dropped.
 #[derive(Debug)]
-pub(crate) struct PrivateSocket {
+pub(crate) struct UnixSocketListener {
     listener: UnixListener,
     _file: SocketFile,
 }
 
-impl PrivateSocket {
+impl UnixSocketListener {
     /// Listens at a path. A socket that an earlier host left there is replaced;
     /// one that a process listens on is not, and no other file either.
     pub(crate) async fn bind(path: &Path) -> io::Result<Self> {
@@ -34,18 +36,18 @@ impl PrivateSocket {
         let bound = tokio::task::spawn_blocking(move || private_socket::bind(&path));
         let (listener, file) = bound.await.map_err(io::Error::other)??;
         listener.set_nonblocking(true)?;
-        Ok(PrivateSocket {
+        Ok(UnixSocketListener {
             listener: UnixListener::from_std(listener)?,
             _file: file,
         })
     }
 
     /// Lets clients in until the host stops.
-    pub(crate) async fn accept(self, lobby: Lobby) {
+    pub(crate) async fn accept(self, context: ConnectionContext) {
         loop {
             let accepted = tokio::select! {
                 accepted = self.listener.accept() => accepted,
-                () = lobby.stop.cancelled() => return,
+                () = context.stop.cancelled() => return,
             };
             let stream = match accepted {
                 Ok((stream, _)) => stream,
@@ -56,68 +58,73 @@ impl PrivateSocket {
                     continue;
                 }
             };
-            let Ok(place) = Arc::clone(&lobby.places).try_acquire_owned() else {
+            let Ok(permit) = Arc::clone(&context.permits).try_acquire_owned() else {
                 tracing::info!("there are too many connections");
                 continue;
             };
-            let guest = lobby.clone();
-            lobby.guests.spawn(async move {
+            let connection_context = context.clone();
+            context.tasks.spawn(async move {
                 let (reader, writer) = stream.into_split();
-                lines(&guest, reader, writer).await;
-                drop(place);
+                serve_lines(&connection_context, reader, writer).await;
+                drop(permit);
             });
         }
     }
 }
 
 /// Attends to a peer that sends lines.
-pub(crate) async fn lines(
-    lobby: &Lobby,
+pub(crate) async fn serve_lines(
+    context: &ConnectionContext,
     reader: impl AsyncRead + Unpin + Send,
     writer: impl AsyncWrite + Unpin + Send,
 ) {
-    let codec = LinesCodec::new_with_max_length(lobby.limits.message.bytes);
+    let codec = LinesCodec::new_with_max_length(context.limits.message_limits.bytes);
     let reader = FramedRead::new(reader, codec);
     let writer = BufWriter::with_capacity(64 * 1024, writer);
-    attend(lobby, reader, LineWriter(writer)).await;
+    run_connection(context, reader, LineWriter(writer)).await;
 }
 
-impl<R: AsyncRead + Unpin + Send> Reader for FramedRead<R, LinesCodec> {
+impl<R: AsyncRead + Unpin + Send> MessageReader for FramedRead<R, LinesCodec> {
     const ANSWERS_PINGS: bool = false;
 
-    async fn next(&mut self) -> Incoming {
+    async fn next(&mut self) -> IncomingFrame {
         match StreamExt::next(self).await {
             // Not a message, but it counts for the rate limit.
-            Some(Ok(line)) if line.trim().is_empty() => Incoming::Alive,
-            Some(Ok(line)) => Incoming::Text(line.into()),
-            Some(Err(LinesCodecError::MaxLineLengthExceeded)) => Incoming::End(Closing::TooLarge),
+            Some(Ok(line)) if line.trim().is_empty() => IncomingFrame::KeepAlive,
+            Some(Ok(line)) => IncomingFrame::Text(line.into()),
+            Some(Err(LinesCodecError::MaxLineLengthExceeded)) => {
+                IncomingFrame::End(CloseReason::TooLarge)
+            }
             Some(Err(LinesCodecError::Io(error))) => match error.kind() {
-                io::ErrorKind::InvalidData => Incoming::End(Closing::NotText),
-                _ => Incoming::End(Closing::Done),
+                io::ErrorKind::InvalidData => IncomingFrame::End(CloseReason::InvalidUtf8),
+                _ => IncomingFrame::End(CloseReason::Done),
             },
-            None => Incoming::End(Closing::Done),
+            None => IncomingFrame::End(CloseReason::Done),
         }
     }
 }
 
 struct LineWriter<W>(W);
 
-impl<W: AsyncWrite + Unpin + Send> Writer for LineWriter<W> {
+impl<W: AsyncWrite + Unpin + Send> MessageWriter for LineWriter<W> {
     /// A message has no line breaks in it: JSON escapes them.
-    async fn write(&mut self, text: Utf8Bytes) -> Result<(), Gone> {
-        self.0.write_all(text.as_bytes()).await.map_err(|_| Gone)?;
-        self.0.write_all(b"\n").await.map_err(|_| Gone)
+    async fn write(&mut self, text: Utf8Bytes) -> Result<(), PeerGone> {
+        self.0
+            .write_all(text.as_bytes())
+            .await
+            .map_err(|_| PeerGone)?;
+        self.0.write_all(b"\n").await.map_err(|_| PeerGone)
     }
 
-    async fn flush(&mut self) -> Result<(), Gone> {
-        self.0.flush().await.map_err(|_| Gone)
+    async fn flush(&mut self) -> Result<(), PeerGone> {
+        self.0.flush().await.map_err(|_| PeerGone)
     }
 
-    async fn ping(&mut self) -> Result<(), Gone> {
+    async fn ping(&mut self) -> Result<(), PeerGone> {
         Ok(())
     }
 
-    async fn close(&mut self, _why: Closing) {
+    async fn close(&mut self, _why: CloseReason) {
         // It ends either way.
         self.0.shutdown().await.unwrap_or_default();
     }

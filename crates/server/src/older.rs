@@ -10,6 +10,7 @@ mod greeting;
 mod hearing;
 mod host_files;
 mod names;
+mod recoveries;
 mod replay;
 mod telling;
 mod words;
@@ -19,90 +20,94 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use agenthost_core::{ClientQuirks, ConnectionId, Host, Scene};
+use agenthost_core::{ClientQuirks, ConnectionId, Host, StateView};
 use agenthost_protocol::action::Rejection;
 use agenthost_protocol::ids::ClientId;
 use agenthost_protocol::rpc::RequestId;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::version::Release;
 use agenthost_protocol::wire::{Json, Object};
-use agenthost_versions::{Chain, Dispatch, Viewer};
+use agenthost_versions::{JsonDispatch, TargetClient, VersionChain};
 
-pub(crate) use answers::OlderAnswer;
-pub(crate) use hearing::{Heard, named};
-use names::{Naming, SessionAliases};
-pub(crate) use replay::Past;
-pub(crate) use telling::{Happened, TellError};
-pub(crate) use words::{Told, Words};
-pub(crate) use world::scene;
+pub(crate) use answers::LegacyResponse;
+pub(crate) use hearing::{InboundKind, named_channels};
+pub(crate) use names::AddressMapping;
+use names::SessionAliases;
+use recoveries::NamedCursor;
+pub(crate) use replay::PastState;
+pub(crate) use telling::{ActionContext, DowngradeError};
+pub(crate) use words::{DowngradeCache, LegacyMessages};
+pub(crate) use world::to_state_view;
 
 /// Most of what a client was sent, or sent itself, that is remembered until
 /// there is an answer to it.
-const OPEN: usize = 1_024;
+const MAX_OPEN_ENTRIES: usize = 1_024;
 
 /// Whether a connection is known to speak the host's version, so that what it
 /// says can be read without asking anybody.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Fluent(Arc<AtomicBool>);
+pub(crate) struct CurrentVersionFlag(Arc<AtomicBool>);
 
-impl Fluent {
-    pub(crate) fn is_known(&self) -> bool {
+impl CurrentVersionFlag {
+    pub(crate) fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 
-    fn know(&self) {
+    fn set(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 }
 
 /// All connections, as far as versions are concerned.
 #[derive(Debug, Default)]
-pub(crate) struct Older {
-    peers: BTreeMap<ConnectionId, Peer>,
+pub(crate) struct LegacyClients {
+    clients: BTreeMap<ConnectionId, LegacyClient>,
     /// Connections that have not said yet what they speak.
-    new: BTreeMap<ConnectionId, Fluent>,
+    unidentified: BTreeMap<ConnectionId, CurrentVersionFlag>,
     /// What sessions are called for clients that read a provider from the name.
     aliases: Arc<SessionAliases>,
 }
 
 /// A client of an older version.
 #[derive(Debug)]
-pub(crate) struct Peer {
-    chain: Chain,
-    viewer: Viewer,
+pub(crate) struct LegacyClient {
+    chain: VersionChain,
+    target: TargetClient,
     quirks: ClientQuirks,
     /// The version that was agreed on, as the client gets to see it.
     version: Json,
     /// Channels that it asked for. It may be subscribed to more, so that it
     /// can be told what another version says elsewhere.
-    follows: BTreeSet<Uri>,
+    subscriptions: BTreeSet<Uri>,
     /// What it dispatched and has not seen come back, by its own number.
-    sent: VecDeque<(Json, Sent)>,
+    dispatched: VecDeque<(Json, DispatchedAction)>,
     /// What it was asked, by the id of the request.
-    asked: BTreeMap<RequestId, &'static str>,
+    host_requests: BTreeMap<RequestId, &'static str>,
+    /// The cursors that it came back with, until they are answered.
+    cursors: Vec<NamedCursor>,
     /// Requests that it has made, with what there is to know when they are
     /// answered.
-    open: BTreeMap<RequestId, Open>,
+    open_requests: BTreeMap<RequestId, OpenLegacyRequest>,
 }
 
 /// An action as a client sent it.
 #[derive(Debug)]
-struct Sent {
+struct DispatchedAction {
     channel: Option<String>,
     action: Object,
 }
 
-impl Sent {
+impl DispatchedAction {
     /// Why it was refused. What the host calls it is nothing to the client.
-    fn words_for(&self, rejection: &Rejection) -> String {
+    fn rejection_reason(&self, rejection: &Rejection) -> String {
         let reason = rejection.rejection_reason.clone();
         let name = |action: Option<&Json>| {
             let name = action.and_then(Json::as_str);
             name.map(|name| format!("`{name}`"))
         };
-        let heard = name(rejection.action.0.get("type"));
-        match (name(self.action.get("type")), heard) {
-            (Some(said), Some(heard)) => reason.replace(&heard, &said),
+        let host_name = name(rejection.action.0.get("type"));
+        match (name(self.action.get("type")), host_name) {
+            (Some(client_name), Some(host_name)) => reason.replace(&host_name, &client_name),
             _ => reason,
         }
     }
@@ -110,105 +115,121 @@ impl Sent {
 
 /// A request that was not answered yet.
 #[derive(Debug, Default)]
-struct Open {
+struct OpenLegacyRequest {
     /// What there was when it was carried out.
-    scene: Scene,
+    state_view: StateView,
     /// What to dispatch for the client when it has succeeded.
-    after: Vec<Dispatch>,
+    follow_ups: Vec<JsonDispatch>,
     /// For a replay: where its channels were when the client left.
-    past: Vec<Past>,
+    past_states: Vec<PastState>,
 }
 
-impl Older {
-    pub(crate) fn connected(&mut self, connection: ConnectionId, fluent: Fluent) {
-        self.new.insert(connection, fluent);
+impl LegacyClients {
+    pub(crate) fn handle_connected(
+        &mut self,
+        connection: ConnectionId,
+        version_flag: CurrentVersionFlag,
+    ) {
+        self.unidentified.insert(connection, version_flag);
     }
 
-    pub(crate) fn disconnected(&mut self, connection: ConnectionId) {
-        self.new.remove(&connection);
-        self.peers.remove(&connection);
+    pub(crate) fn handle_disconnected(&mut self, connection: ConnectionId) {
+        self.unidentified.remove(&connection);
+        self.clients.remove(&connection);
     }
 
-    pub(crate) fn has(&self, connection: ConnectionId) -> bool {
-        self.peers.contains_key(&connection)
+    pub(crate) fn contains(&self, connection: ConnectionId) -> bool {
+        self.clients.contains_key(&connection)
     }
 
     /// Brings second names up to date, if a client needs them.
     fn refresh_aliases(&mut self, host: &Host) {
-        let mut peers = self.peers.values();
-        let needed = peers.any(|peer| peer.quirks.provider_schemes);
+        let mut clients = self.clients.values();
+        let needed = clients.any(|peer| peer.quirks.provider_schemes);
         if needed && !self.aliases.is_current(host) {
-            self.aliases = Arc::new(SessionAliases::of(host, &self.aliases));
+            self.aliases = Arc::new(SessionAliases::build(host, &self.aliases));
         }
     }
 
     /// A connection has said hello and was understood in the host's version.
-    fn speaks_current(&mut self, connection: ConnectionId) {
-        if let Some(fluent) = self.new.remove(&connection) {
-            fluent.know();
+    fn mark_current(&mut self, connection: ConnectionId) {
+        if let Some(version_flag) = self.unidentified.remove(&connection) {
+            version_flag.set();
         }
     }
 }
 
-impl Peer {
+impl LegacyClient {
     fn new(release: Release, version: Json, client: ClientId, quirks: ClientQuirks) -> Self {
-        Peer {
+        LegacyClient {
             quirks,
-            chain: Chain::to(release),
-            viewer: Viewer::new(release, client),
+            chain: VersionChain::for_release(release),
+            target: TargetClient::new(release, client),
             version,
-            follows: BTreeSet::new(),
-            sent: VecDeque::new(),
-            asked: BTreeMap::new(),
-            open: BTreeMap::new(),
+            subscriptions: BTreeSet::new(),
+            dispatched: VecDeque::new(),
+            host_requests: BTreeMap::new(),
+            cursors: Vec::new(),
+            open_requests: BTreeMap::new(),
         }
     }
 
     /// How the client is told names, if not as the host has them.
-    fn naming(&self, aliases: &Arc<SessionAliases>) -> Option<Naming> {
-        self.quirks.provider_schemes.then(|| Naming {
+    fn address_mapping(&self, aliases: &Arc<SessionAliases>) -> Option<AddressMapping> {
+        self.quirks.provider_schemes.then(|| AddressMapping {
             aliases: Arc::clone(aliases),
-            host_files: self.quirks.remote_files,
+            uses_host_files: self.quirks.remote_files,
         })
     }
 
     /// The name that the host has for what the client calls so.
-    fn meant(&self, host: &Host, aliases: &Arc<SessionAliases>, name: &str) -> Option<String> {
-        let file = self.quirks.remote_files.then(|| host_files::meant(name));
+    fn original_address(
+        &self,
+        host: &Host,
+        aliases: &Arc<SessionAliases>,
+        name: &str,
+    ) -> Option<String> {
+        let file = self
+            .quirks
+            .remote_files
+            .then(|| host_files::to_file_uri(name));
         if let Some(Some(file)) = file {
             return Some(file);
         }
-        let aliased = self.quirks.provider_schemes.then(|| aliases.meant(name));
+        let aliased = self.quirks.provider_schemes.then(|| aliases.resolve(name));
         if let Some(Some(aliased)) = aliased {
             return Some(aliased);
         }
         if !self.quirks.reprinted_uris {
             return None;
         }
-        host.channel_like(name).map(ToString::to_string)
+        host.find_equivalent_channel(name).map(ToString::to_string)
     }
 
     fn release(&self) -> Release {
-        self.viewer.release()
+        self.target.release()
     }
 
     /// Without chats, one is its session; without drafts, what is chosen for a
     /// chat is chosen for its session. Either way who follows a session has to
     /// hear of its chat.
-    fn hears_chats(&self) -> bool {
+    fn needs_default_chat(&self) -> bool {
         !self.release().capabilities().drafts
     }
 
-    fn remember(&mut self, number: Json, sent: Sent) {
-        if self.sent.len() >= OPEN {
-            self.sent.pop_front();
+    fn push_dispatched(&mut self, number: Json, action: DispatchedAction) {
+        if self.dispatched.len() >= MAX_OPEN_ENTRIES {
+            self.dispatched.pop_front();
         }
-        self.sent.push_back((number, sent));
+        self.dispatched.push_back((number, action));
     }
 
     /// What the client sent under a number of its own.
-    fn recall(&mut self, number: &Json) -> Option<Sent> {
-        let index = self.sent.iter().position(|(known, _)| known == number)?;
-        self.sent.remove(index).map(|(_, sent)| sent)
+    fn take_dispatched(&mut self, number: &Json) -> Option<DispatchedAction> {
+        let index = self
+            .dispatched
+            .iter()
+            .position(|(known, _)| known == number)?;
+        self.dispatched.remove(index).map(|(_, sent)| sent)
     }
 }

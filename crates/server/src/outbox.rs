@@ -9,173 +9,177 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use agenthost_core::Answer;
+use agenthost_core::ResponseBody;
 use agenthost_protocol::rpc::RequestId;
 use axum::extract::ws::Utf8Bytes;
 use tokio::sync::mpsc;
 
-use crate::encode::Recovered;
-use crate::older::OlderAnswer;
+use crate::encode::ReconnectOutcomes;
+use crate::older::LegacyResponse;
 use tokio_util::sync::CancellationToken;
 
 /// Most messages that wait, however small they are.
-const MESSAGES: usize = 4_096;
+const MAX_OUTBOX_MESSAGES: usize = 4_096;
 
 /// Something to send.
 #[derive(Debug)]
-pub(crate) enum Outgoing {
+pub(crate) enum OutgoingMessage {
     /// As it is; shared by everyone it goes to.
     Text(Utf8Bytes),
     /// An answer, encoded by the connection that it goes to: a snapshot can be
     /// large, and the loop has no time for that.
-    Answer(RequestId, Box<Answer>),
+    Response(RequestId, Box<ResponseBody>),
     /// The answer to a client that came back with cursors, encoded likewise.
-    Recoveries(RequestId, Vec<Recovered>),
+    Recoveries(RequestId, ReconnectOutcomes),
     /// An answer in the words of an older version, encoded likewise.
-    Older(Box<OlderAnswer>),
+    LegacyResponse(Box<LegacyResponse>),
     /// The end, once all before it is sent.
-    Close(Closing),
+    Close(CloseReason),
 }
 
 /// Why the host ends a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Closing {
+pub(crate) enum CloseReason {
     /// There is nothing more to say.
     Done,
     /// The host stops.
-    Stopping,
+    HostStopping,
     /// The client could not keep up.
     TooSlow,
     /// The client said nothing for too long.
-    Silent,
+    IdleTimeout,
     /// What came is more than a message may be.
     TooLarge,
     /// What came is no text.
-    NotText,
+    InvalidUtf8,
     /// What came breaks the rules of the transport.
-    Broken,
+    ProtocolError,
 }
 
-impl Closing {
+impl CloseReason {
     /// Why, in words.
     pub(crate) fn reason(self) -> &'static str {
         match self {
-            Closing::Done => "",
-            Closing::Stopping => "the host stops",
-            Closing::TooSlow => "too slow: reconnect to go on",
-            Closing::Silent => "silent for too long",
-            Closing::TooLarge => "a message is too large",
-            Closing::NotText => "a message is not UTF-8",
-            Closing::Broken => "this is not how WebSockets talk",
+            CloseReason::Done => "",
+            CloseReason::HostStopping => "the host stops",
+            CloseReason::TooSlow => "too slow: reconnect to go on",
+            CloseReason::IdleTimeout => "silent for too long",
+            CloseReason::TooLarge => "a message is too large",
+            CloseReason::InvalidUtf8 => "a message is not UTF-8",
+            CloseReason::ProtocolError => "this is not how WebSockets talk",
         }
     }
 }
 
 /// The loop's end of an outbox.
 #[derive(Debug)]
-pub(crate) struct Outbox {
-    queue: mpsc::Sender<Outgoing>,
-    waiting: Arc<AtomicUsize>,
-    taken: Arc<AtomicUsize>,
-    most: usize,
+pub(crate) struct OutboxSender {
+    queue: mpsc::Sender<OutgoingMessage>,
+    queued_bytes: Arc<AtomicUsize>,
+    messages_taken: Arc<AtomicUsize>,
+    max_bytes: usize,
     overflow: CancellationToken,
 }
 
 /// Tells the loop that an outbox has room again.
-pub(crate) type Room = Arc<tokio::sync::Notify>;
+pub(crate) type CapacityNotify = Arc<tokio::sync::Notify>;
 
 /// The connection's end of an outbox.
 #[derive(Debug)]
-pub(crate) struct Outlet {
-    queue: mpsc::Receiver<Outgoing>,
-    waiting: Arc<AtomicUsize>,
-    taken: Arc<AtomicUsize>,
-    most: usize,
-    room: Room,
+pub(crate) struct OutboxReceiver {
+    queue: mpsc::Receiver<OutgoingMessage>,
+    queued_bytes: Arc<AtomicUsize>,
+    messages_taken: Arc<AtomicUsize>,
+    max_bytes: usize,
+    capacity: CapacityNotify,
     /// Set when the outbox overflowed.
     pub(crate) overflow: CancellationToken,
 }
 
 /// The connection can't keep up; it is being closed.
 #[derive(Debug)]
-pub(crate) struct Overflow;
+pub(crate) struct OutboxOverflow;
 
-pub(crate) fn outbox(most: usize, room: Room) -> (Outbox, Outlet) {
-    let (sender, receiver) = mpsc::channel(MESSAGES);
-    let waiting = Arc::new(AtomicUsize::new(0));
-    let taken = Arc::new(AtomicUsize::new(0));
+pub(crate) fn outbox_channel(
+    max_bytes: usize,
+    capacity: CapacityNotify,
+) -> (OutboxSender, OutboxReceiver) {
+    let (sender, receiver) = mpsc::channel(MAX_OUTBOX_MESSAGES);
+    let queued_bytes = Arc::new(AtomicUsize::new(0));
+    let messages_taken = Arc::new(AtomicUsize::new(0));
     let overflow = CancellationToken::new();
-    let outbox = Outbox {
+    let outbox = OutboxSender {
         queue: sender,
-        waiting: Arc::clone(&waiting),
-        taken: Arc::clone(&taken),
-        most,
+        queued_bytes: Arc::clone(&queued_bytes),
+        messages_taken: Arc::clone(&messages_taken),
+        max_bytes,
         overflow: overflow.clone(),
     };
-    let outlet = Outlet {
+    let outlet = OutboxReceiver {
         queue: receiver,
-        waiting,
-        taken,
-        most,
-        room,
+        queued_bytes,
+        messages_taken,
+        max_bytes,
+        capacity,
         overflow,
     };
     (outbox, outlet)
 }
 
-impl Outbox {
+impl OutboxSender {
     /// Puts something at the end. Never waits.
-    pub(crate) fn push(&self, outgoing: Outgoing) -> Result<(), Overflow> {
-        let size = size(&outgoing, self.most);
-        let before = self.waiting.fetch_add(size, Ordering::Relaxed);
+    pub(crate) fn push(&self, outgoing: OutgoingMessage) -> Result<(), OutboxOverflow> {
+        let size = message_bytes(&outgoing, self.max_bytes);
+        let before = self.queued_bytes.fetch_add(size, Ordering::Relaxed);
         // Something large goes through while little else waits: whoever reads
         // must not be cut off for what others say.
-        let fits = before <= self.most / 2 || before + size <= self.most;
+        let fits = before <= self.max_bytes / 2 || before + size <= self.max_bytes;
         if !fits || self.queue.try_send(outgoing).is_err() {
             self.overflow.cancel();
-            return Err(Overflow);
+            return Err(OutboxOverflow);
         }
         Ok(())
     }
 
     /// How many messages the connection has taken so far.
-    pub(crate) fn taken(&self) -> usize {
-        self.taken.load(Ordering::Relaxed)
+    pub(crate) fn messages_taken(&self) -> usize {
+        self.messages_taken.load(Ordering::Relaxed)
     }
 
     /// How many messages wait.
-    pub(crate) fn messages(&self) -> usize {
+    pub(crate) fn queued_messages(&self) -> usize {
         self.queue.max_capacity() - self.queue.capacity()
     }
 
     /// Whether it is more than half full.
-    pub(crate) fn is_crowded(&self) -> bool {
-        let messages = self.messages();
-        self.waiting.load(Ordering::Relaxed) > self.most / 2 || messages > MESSAGES / 2
+    pub(crate) fn is_half_full(&self) -> bool {
+        let messages = self.queued_messages();
+        self.queued_bytes.load(Ordering::Relaxed) > self.max_bytes / 2
+            || messages > MAX_OUTBOX_MESSAGES / 2
     }
 }
 
-impl Outlet {
+impl OutboxReceiver {
     /// The next thing to send; `None` when there will be no more.
-    pub(crate) async fn next(&mut self) -> Option<Outgoing> {
+    pub(crate) async fn next(&mut self) -> Option<OutgoingMessage> {
         let outgoing = self.queue.recv().await?;
-        Some(self.account(outgoing))
+        Some(self.release_bytes(outgoing))
     }
 
     /// The next thing to send, if it is there already.
-    pub(crate) fn take(&mut self) -> Option<Outgoing> {
+    pub(crate) fn try_next(&mut self) -> Option<OutgoingMessage> {
         let outgoing = self.queue.try_recv().ok()?;
-        Some(self.account(outgoing))
+        Some(self.release_bytes(outgoing))
     }
 
-    fn account(&self, outgoing: Outgoing) -> Outgoing {
-        self.taken.fetch_add(1, Ordering::Relaxed);
-        let size = size(&outgoing, self.most);
-        let before = self.waiting.fetch_sub(size, Ordering::Relaxed);
-        let half = self.most / 2;
+    fn release_bytes(&self, outgoing: OutgoingMessage) -> OutgoingMessage {
+        self.messages_taken.fetch_add(1, Ordering::Relaxed);
+        let size = message_bytes(&outgoing, self.max_bytes);
+        let before = self.queued_bytes.fetch_sub(size, Ordering::Relaxed);
+        let half = self.max_bytes / 2;
         let emptied = before > half && before - size <= half;
-        if emptied || self.queue.len() == MESSAGES / 2 {
-            self.room.notify_one();
+        if emptied || self.queue.len() == MAX_OUTBOX_MESSAGES / 2 {
+            self.capacity.notify_one();
         }
         outgoing
     }
@@ -183,19 +187,17 @@ impl Outlet {
 
 /// What a message counts for. One that is larger than all that may wait leaves
 /// some room, or whoever reads it would be cut off by the next.
-fn size(outgoing: &Outgoing, most: usize) -> usize {
-    let bounded = |bytes| match bytes > most {
-        true => most - most / 4,
+fn message_bytes(outgoing: &OutgoingMessage, max_bytes: usize) -> usize {
+    let bounded = |bytes| match bytes > max_bytes {
+        true => max_bytes - max_bytes / 4,
         false => bytes,
     };
     match outgoing {
-        Outgoing::Text(text) => bounded(text.len()),
-        Outgoing::Recoveries(_, channels) => {
-            bounded(channels.iter().map(Recovered::bytes).sum::<usize>() + 1_024)
-        }
+        OutgoingMessage::Text(text) => bounded(text.len()),
+        OutgoingMessage::Recoveries(_, recoveries) => bounded(recoveries.log_bytes() + 1_024),
         // A pointer to a state that the host has anyway.
-        Outgoing::Answer(..) | Outgoing::Older(_) => 1_024,
-        Outgoing::Close(_) => 0,
+        OutgoingMessage::Response(..) | OutgoingMessage::LegacyResponse(_) => 1_024,
+        OutgoingMessage::Close(_) => 0,
     }
 }
 
@@ -203,13 +205,13 @@ fn size(outgoing: &Outgoing, most: usize) -> usize {
 mod tests {
     use super::*;
 
-    fn text(length: usize) -> Outgoing {
-        Outgoing::Text("x".repeat(length).into())
+    fn text(length: usize) -> OutgoingMessage {
+        OutgoingMessage::Text("x".repeat(length).into())
     }
 
     #[tokio::test]
     async fn a_full_outbox_says_so_once_and_for_all() {
-        let (outbox, mut outlet) = outbox(100, Room::default());
+        let (outbox, mut outlet) = outbox_channel(100, CapacityNotify::default());
         assert!(outbox.push(text(60)).is_ok());
         assert!(outbox.push(text(40)).is_ok());
         assert!(!outlet.overflow.is_cancelled());
@@ -221,7 +223,7 @@ mod tests {
 
     #[tokio::test]
     async fn one_large_message_goes_through_behind_small_ones() {
-        let (outbox, mut outlet) = outbox(100, Room::default());
+        let (outbox, mut outlet) = outbox_channel(100, CapacityNotify::default());
         assert!(outbox.push(text(10)).is_ok());
         assert!(outbox.push(text(1_000)).is_ok());
         assert!(outlet.next().await.is_some());
@@ -233,31 +235,31 @@ mod tests {
 
     #[tokio::test]
     async fn whoever_reads_something_very_large_is_not_cut_off_by_the_next() {
-        let (outbox, _outlet) = outbox(100, Room::default());
+        let (outbox, _outlet) = outbox_channel(100, CapacityNotify::default());
         assert!(outbox.push(text(1_000)).is_ok());
-        assert!(outbox.is_crowded());
+        assert!(outbox.is_half_full());
         assert!(outbox.push(text(20)).is_ok());
         assert!(outbox.push(text(1_000)).is_err());
     }
 
     #[tokio::test]
     async fn a_crowded_outbox_says_when_there_is_room() {
-        let room = Room::default();
-        let (outbox, mut outlet) = outbox(100, Arc::clone(&room));
+        let room = CapacityNotify::default();
+        let (outbox, mut outlet) = outbox_channel(100, Arc::clone(&room));
         for _ in 0..3 {
             assert!(outbox.push(text(30)).is_ok());
         }
-        assert!(outbox.is_crowded());
+        assert!(outbox.is_half_full());
         outlet.next().await.unwrap();
         outlet.next().await.unwrap();
-        assert!(!outbox.is_crowded());
+        assert!(!outbox.is_half_full());
         room.notified().await;
     }
 
     #[tokio::test]
     async fn many_small_messages_are_bounded_too() {
-        let (outbox, _outlet) = outbox(usize::MAX, Room::default());
+        let (outbox, _outlet) = outbox_channel(usize::MAX, CapacityNotify::default());
         let taken = (0..10_000).take_while(|_| outbox.push(text(1)).is_ok());
-        assert_eq!(taken.count(), MESSAGES);
+        assert_eq!(taken.count(), MAX_OUTBOX_MESSAGES);
     }
 }

@@ -8,32 +8,32 @@ use tokio::time::Instant;
 /// rest. Whoever is faster waits: its messages stay in its socket. Control frames
 /// of a WebSocket count like messages.
 #[derive(Debug)]
-pub(crate) struct Pace {
-    step: Duration,
+pub(crate) struct RateLimiter {
+    interval: Duration,
     /// The time that the steps so far were worth. Never further back than the
     /// rest that is worth something.
-    spent: Instant,
+    spent_until: Instant,
 }
 
 /// How long a rest is worth something.
-const REST: Duration = Duration::from_secs(1);
+const BURST_WINDOW: Duration = Duration::from_secs(1);
 
-impl Pace {
+impl RateLimiter {
     pub(crate) fn new(per_second: u32) -> Self {
         let now = Instant::now();
-        Pace {
-            step: Duration::from_secs(1) / per_second.max(1),
-            spent: now.checked_sub(REST).unwrap_or(now),
+        RateLimiter {
+            interval: Duration::from_secs(1) / per_second.max(1),
+            spent_until: now.checked_sub(BURST_WINDOW).unwrap_or(now),
         }
     }
 
     /// Waits until the next step may be taken.
-    pub(crate) async fn step(&mut self) {
+    pub(crate) async fn acquire(&mut self) {
         let now = Instant::now();
-        let earliest = now.checked_sub(REST).unwrap_or(now);
-        self.spent = self.spent.max(earliest) + self.step;
-        if self.spent > now {
-            tokio::time::sleep_until(self.spent).await;
+        let earliest = now.checked_sub(BURST_WINDOW).unwrap_or(now);
+        self.spent_until = self.spent_until.max(earliest) + self.interval;
+        if self.spent_until > now {
+            tokio::time::sleep_until(self.spent_until).await;
         }
     }
 }
@@ -46,13 +46,13 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_flood_is_slowed_down_and_a_burst_is_not() {
         let start = Instant::now();
-        let mut pace = Pace::new(100);
+        let mut pace = RateLimiter::new(100);
         for _ in 0..100 {
-            pace.step().await;
+            pace.acquire().await;
         }
         assert_eq!(start.elapsed(), Duration::ZERO);
         for _ in 0..100 {
-            pace.step().await;
+            pace.acquire().await;
         }
         let elapsed = start.elapsed();
         assert!(elapsed >= Duration::from_millis(990), "{elapsed:?}");
@@ -60,7 +60,7 @@ mod tests {
         tokio::time::sleep(Duration::from_secs(10)).await;
         let rested = Instant::now();
         for _ in 0..100 {
-            pace.step().await;
+            pace.acquire().await;
         }
         assert_eq!(rested.elapsed(), Duration::ZERO);
     }

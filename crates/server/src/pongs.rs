@@ -20,7 +20,7 @@ pub(crate) struct PongBudget {
 
 /// The peer did not read its pongs in time.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct PongsUnread;
+pub(crate) struct PongTimeout;
 
 impl PongBudget {
     pub(crate) fn new() -> Self {
@@ -31,7 +31,7 @@ impl PongBudget {
     }
 
     /// Counts a ping. Waits for a flush if there have been too many since the last one.
-    pub(crate) async fn count_ping(&self, timeout: Duration) -> Result<(), PongsUnread> {
+    pub(crate) async fn count_ping(&self, timeout: Duration) -> Result<(), PongTimeout> {
         if self.needs_flush() {
             self.flush_requested.notify_one();
         }
@@ -40,12 +40,12 @@ impl PongBudget {
                 permit.forget();
                 Ok(())
             }
-            Ok(Err(_)) | Err(_) => Err(PongsUnread),
+            Ok(Err(_)) | Err(_) => Err(PongTimeout),
         }
     }
 
     /// Waits until the reading half needs a flush.
-    pub(crate) async fn flush_requested(&self) {
+    pub(crate) async fn wait_flush_requested(&self) {
         self.flush_requested.notified().await;
     }
 
@@ -55,7 +55,7 @@ impl PongBudget {
     }
 
     /// Called when everything that was buffered has been written.
-    pub(crate) fn flushed(&self) {
+    pub(crate) fn mark_flushed(&self) {
         let used = MAX_UNFLUSHED_PONGS.saturating_sub(self.permits.available_permits());
         self.permits.add_permits(used);
     }
@@ -74,8 +74,8 @@ mod tests {
             assert_eq!(budget.count_ping(TIMEOUT).await, Ok(()));
         }
         let flush = async {
-            budget.flush_requested().await;
-            budget.flushed();
+            budget.wait_flush_requested().await;
+            budget.mark_flushed();
         };
         let (counted, ()) = tokio::join!(budget.count_ping(TIMEOUT), flush);
         assert_eq!(counted, Ok(()));
@@ -88,6 +88,6 @@ mod tests {
         for _ in 0..MAX_UNFLUSHED_PONGS {
             assert_eq!(budget.count_ping(TIMEOUT).await, Ok(()));
         }
-        assert_eq!(budget.count_ping(TIMEOUT).await, Err(PongsUnread));
+        assert_eq!(budget.count_ping(TIMEOUT).await, Err(PongTimeout));
     }
 }

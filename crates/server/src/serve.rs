@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
-use agenthost_customizations::mcp::ToolServersError;
+use agenthost_customizations::mcp::McpStartError;
 use agenthost_stdx::private_file;
 use agenthost_store::{Store, StoreError};
 use tokio::net::TcpListener;
@@ -17,18 +17,18 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::accept::ClientListener;
-use crate::attend::Lobby;
+use crate::attend::ConnectionContext;
 use crate::config::ServerConfig;
-use crate::gate::{self, Gate};
-use crate::lines::{self, PrivateSocket};
+use crate::gate::{self, UpgradeGuard};
+use crate::lines::{self, UnixSocketListener};
 use crate::socket;
-use crate::startup::driver;
+use crate::startup::build_host_loop;
 use crate::tls::{CertificateStore, TlsError};
 use crate::wire_log::WireLog;
 
 /// Inputs that wait for the loop. When there are more, whoever has the next
 /// waits: a client's messages stay in its socket, an agent's in its pipe.
-const INPUTS: usize = 1_024;
+const INPUT_QUEUE: usize = 1_024;
 
 /// Why a server could not start, or had to stop.
 #[derive(Debug, thiserror::Error)]
@@ -73,7 +73,7 @@ pub enum ServeError {
     },
     /// Servers of tools can't be run.
     #[error(transparent)]
-    Tools(#[from] ToolServersError),
+    Mcp(#[from] McpStartError),
     /// The folder for content could not be opened.
     #[error("content in `{}`: {source}", path.display())]
     Content {
@@ -101,17 +101,17 @@ pub enum ServeError {
     NotLoopback(SocketAddr),
     /// There is no way for a client to reach the host.
     #[error("there is nothing to listen on")]
-    Nowhere,
+    NoListener,
     /// A part of the server broke.
     #[error("a part of the server broke: {0}")]
-    Broke(#[from] JoinError),
+    TaskPanicked(#[from] JoinError),
 }
 
 /// Where a host says where it is, in its data directory, while it runs.
 pub const HOST_FILE: &str = "host.json";
 
 /// How long clients get to read their last messages when the host stops.
-const FAREWELL: Duration = Duration::from_secs(3);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// A server that runs.
 #[derive(Debug)]
@@ -122,17 +122,17 @@ pub struct Server {
     pub socket: Option<PathBuf>,
     /// What lets a client in by the address.
     pub token: String,
-    secure: bool,
+    is_tls: bool,
     host_file: PathBuf,
     stop: CancellationToken,
-    guests: TaskTracker,
+    connection_tasks: TaskTracker,
     tasks: JoinSet<Result<(), ServeError>>,
 }
 
 impl Server {
     /// The address that clients use.
     pub fn url(&self) -> Option<String> {
-        let scheme = if self.secure { "wss" } else { "ws" };
+        let scheme = if self.is_tls { "wss" } else { "ws" };
         let address = self.address?;
         Some(format!("{scheme}://{address}/"))
     }
@@ -158,20 +158,20 @@ impl Server {
     /// are ended with all they started.
     pub async fn stop(mut self) -> Result<(), ServeError> {
         self.stop.cancel();
-        self.ended().await
+        self.wait().await
     }
 
     /// Waits for the end, whatever brings it.
-    pub async fn ended(&mut self) -> Result<(), ServeError> {
+    pub async fn wait(&mut self) -> Result<(), ServeError> {
         let mut result = Ok(());
         while let Some(ended) = self.tasks.join_next().await {
             self.stop.cancel();
             let ended = ended.map_err(ServeError::from).flatten();
             result = result.and(ended);
         }
-        self.guests.close();
+        self.connection_tasks.close();
         // Whoever has not read to the end by now can reconnect to the next.
-        drop(tokio::time::timeout(FAREWELL, self.guests.wait()).await);
+        drop(tokio::time::timeout(SHUTDOWN_TIMEOUT, self.connection_tasks.wait()).await);
         // Somebody may have tidied up.
         std::fs::remove_file(&self.host_file).unwrap_or_default();
         result
@@ -181,7 +181,7 @@ impl Server {
 /// Starts a server: it listens when this returns.
 pub async fn serve(config: ServerConfig) -> Result<Server, ServeError> {
     if config.listen.is_none() && config.socket.is_none() && !config.stdio {
-        return Err(ServeError::Nowhere);
+        return Err(ServeError::NoListener);
     }
     if let Some(listen) = config.listen
         && !listen.ip().is_loopback()
@@ -193,7 +193,7 @@ pub async fn serve(config: ServerConfig) -> Result<Server, ServeError> {
     let certificates = config.tls.as_ref().map(CertificateStore::open);
     let certificates = certificates.transpose()?;
     let store = Store::open(&config.data_directory, config.durability)?;
-    let token = gate::token(&config.data_directory).map_err(ServeError::Token)?;
+    let token = gate::load_or_create_token(&config.data_directory).map_err(ServeError::Token)?;
     let wire_log = match &config.wire_log {
         None => None,
         Some(log) => Some(WireLog::open(log).map_err(|source| ServeError::WireLog {
@@ -212,54 +212,54 @@ pub async fn serve(config: ServerConfig) -> Result<Server, ServeError> {
     };
     let unix = match &config.socket {
         None => None,
-        Some(path) => Some(PrivateSocket::bind(path).await.map_err(|source| {
+        Some(path) => Some(UnixSocketListener::bind(path).await.map_err(|source| {
             let path = path.clone();
             ServeError::Socket { path, source }
         })?),
     };
 
     let stop = CancellationToken::new();
-    let (events, receiver) = mpsc::channel(INPUTS);
-    let driver = driver(&config, store, receiver)?;
-    let room = Arc::clone(&driver.room);
-    let lobby = Lobby {
+    let (events, receiver) = mpsc::channel(INPUT_QUEUE);
+    let host_loop = build_host_loop(&config, store, receiver)?;
+    let capacity = Arc::clone(&host_loop.capacity);
+    let context = ConnectionContext {
         limits: config.limits,
         events,
-        next: Arc::new(AtomicU32::new(1)),
-        places: Arc::new(Semaphore::new(config.limits.connections)),
-        room,
+        next_connection: Arc::new(AtomicU32::new(1)),
+        permits: Arc::new(Semaphore::new(config.limits.connections)),
+        capacity,
         wire_log,
         stop: stop.clone(),
-        guests: TaskTracker::new(),
+        tasks: TaskTracker::new(),
     };
     let server = Server {
         address: tcp.as_ref().map(|(_, address)| *address),
         socket: config.socket.clone(),
         token: token.clone(),
-        secure: config.tls.is_some(),
+        is_tls: config.tls.is_some(),
         host_file: config.data_directory.join(HOST_FILE),
         stop: stop.clone(),
-        guests: lobby.guests.clone(),
+        connection_tasks: context.tasks.clone(),
         tasks: JoinSet::new(),
     };
     server.write_ready_file(&server.host_file)?;
     let mut server = server;
     let until = stop.clone();
     let tasks = &mut server.tasks;
-    tasks.spawn(async move { Ok(driver.run(until).await?) });
+    tasks.spawn(async move { Ok(host_loop.run(until).await?) });
     let only_stdio = tcp.is_none() && unix.is_none();
     if let Some((tcp, address)) = tcp {
-        let gate = Gate {
+        let guard = UpgradeGuard {
             token,
             address,
-            secure: certificates.is_some(),
-            origins: config.allowed_origins,
-            hosts: config.allowed_hosts,
+            is_tls: certificates.is_some(),
+            allowed_origins: config.allowed_origins,
+            allowed_hosts: config.allowed_hosts,
         };
         let listener = ClientListener {
             tcp,
             certificates,
-            router: socket::router(gate, lobby.clone()),
+            router: socket::router(guard, context.clone()),
             stop: stop.clone(),
         };
         tasks.spawn(async move {
@@ -268,19 +268,19 @@ pub async fn serve(config: ServerConfig) -> Result<Server, ServeError> {
         });
     }
     if let Some(unix) = unix {
-        let lobby = lobby.clone();
+        let context = context.clone();
         tasks.spawn(async move {
-            unix.accept(lobby).await;
+            unix.accept(context).await;
             Ok(())
         });
     }
     if config.stdio {
-        let guests = lobby.guests.clone();
+        let guests = context.tasks.clone();
         guests.spawn(async move {
-            lines::lines(&lobby, tokio::io::stdin(), tokio::io::stdout()).await;
+            lines::serve_lines(&context, tokio::io::stdin(), tokio::io::stdout()).await;
             // A host that nobody else can reach is not needed any more.
             if only_stdio {
-                lobby.stop.cancel();
+                context.stop.cancel();
             }
         });
     }

@@ -13,38 +13,44 @@ use axum::{Extension, Router};
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt, StreamExt};
 
-use crate::attend::{Gone, Incoming, Lobby, Reader, Writer, attend};
-use crate::gate::Gate;
-use crate::outbox::Closing;
+use crate::attend::{
+    ConnectionContext, IncomingFrame, MessageReader, MessageWriter, PeerGone, run_connection,
+};
+use crate::gate::UpgradeGuard;
+use crate::outbox::CloseReason;
 
 /// What requests share.
 #[derive(Clone)]
-struct Door {
-    gate: Gate,
-    lobby: Lobby,
+struct UpgradeState {
+    guard: UpgradeGuard,
+    context: ConnectionContext,
     log: Arc<LogLimiter>,
 }
 
-pub(crate) fn router(gate: Gate, lobby: Lobby) -> Router {
+pub(crate) fn router(guard: UpgradeGuard, context: ConnectionContext) -> Router {
     Router::new()
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/", any(upgrade))
-        .with_state(Door {
-            gate,
-            lobby,
+        .with_state(UpgradeState {
+            guard,
+            context,
             log: Arc::default(),
         })
 }
 
 /// Lets a client in, or says why not, before a word of the protocol.
 async fn upgrade(
-    State(Door { gate, lobby, log }): State<Door>,
+    State(UpgradeState {
+        guard,
+        context,
+        log,
+    }): State<UpgradeState>,
     Extension(slot): Extension<PendingSlot>,
     uri: Uri,
     headers: HeaderMap,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Response {
-    if let Err(refused) = gate.check(&uri, &headers) {
+    if let Err(refused) = guard.check(&uri, &headers) {
         if let Some(suppressed) = log.permit() {
             let reason = refused.reason().trim();
             tracing::info!(reason, suppressed, "a connection was refused");
@@ -55,7 +61,7 @@ async fn upgrade(
         Ok(upgrade) => upgrade,
         Err(error) => return error.into_response(),
     };
-    let Ok(place) = Arc::clone(&lobby.places).try_acquire_owned() else {
+    let Ok(permit) = Arc::clone(&context.permits).try_acquire_owned() else {
         let full = StatusCode::SERVICE_UNAVAILABLE;
         return (full, "there are too many connections\n").into_response();
     };
@@ -65,59 +71,59 @@ async fn upgrade(
         return (full, "evicted for a newer connection\n").into_response();
     }
     upgrade
-        .max_message_size(lobby.limits.message.bytes)
-        .max_frame_size(lobby.limits.message.bytes)
+        .max_message_size(context.limits.message_limits.bytes)
+        .max_frame_size(context.limits.message_limits.bytes)
         .on_upgrade(move |socket| {
-            let guests = lobby.guests.clone();
-            guests.track_future(async move {
+            let tasks = context.tasks.clone();
+            tasks.track_future(async move {
                 let (sink, stream) = socket.split();
-                attend(&lobby, stream, sink).await;
-                drop(place);
+                run_connection(&context, stream, sink).await;
+                drop(permit);
             })
         })
 }
 
-impl Reader for SplitStream<WebSocket> {
+impl MessageReader for SplitStream<WebSocket> {
     const ANSWERS_PINGS: bool = true;
 
-    async fn next(&mut self) -> Incoming {
+    async fn next(&mut self) -> IncomingFrame {
         match StreamExt::next(self).await {
-            Some(Ok(Message::Text(text))) => Incoming::Text(text),
+            Some(Ok(Message::Text(text))) => IncomingFrame::Text(text),
             // Some clients send their text as bytes (TRN-3).
             Some(Ok(Message::Binary(bytes))) => match Utf8Bytes::try_from(bytes) {
-                Ok(text) => Incoming::Text(text),
-                Err(_) => Incoming::End(Closing::NotText),
+                Ok(text) => IncomingFrame::Text(text),
+                Err(_) => IncomingFrame::End(CloseReason::InvalidUtf8),
             },
-            Some(Ok(Message::Ping(_))) => Incoming::Ping,
-            Some(Ok(Message::Pong(_))) => Incoming::Alive,
-            Some(Ok(Message::Close(_))) | None => Incoming::End(Closing::Done),
-            Some(Err(error)) => Incoming::End(what_is_wrong(error)),
+            Some(Ok(Message::Ping(_))) => IncomingFrame::Ping,
+            Some(Ok(Message::Pong(_))) => IncomingFrame::KeepAlive,
+            Some(Ok(Message::Close(_))) | None => IncomingFrame::End(CloseReason::Done),
+            Some(Err(error)) => IncomingFrame::End(protocol_violation(error)),
         }
     }
 }
 
-impl Writer for SplitSink<WebSocket, Message> {
-    async fn write(&mut self, text: Utf8Bytes) -> Result<(), Gone> {
-        self.feed(Message::Text(text)).await.map_err(|_| Gone)
+impl MessageWriter for SplitSink<WebSocket, Message> {
+    async fn write(&mut self, text: Utf8Bytes) -> Result<(), PeerGone> {
+        self.feed(Message::Text(text)).await.map_err(|_| PeerGone)
     }
 
-    async fn flush(&mut self) -> Result<(), Gone> {
-        SinkExt::flush(self).await.map_err(|_| Gone)
+    async fn flush(&mut self) -> Result<(), PeerGone> {
+        SinkExt::flush(self).await.map_err(|_| PeerGone)
     }
 
-    async fn ping(&mut self) -> Result<(), Gone> {
+    async fn ping(&mut self) -> Result<(), PeerGone> {
         let ping = Message::Ping(axum::body::Bytes::new());
-        SinkExt::send(self, ping).await.map_err(|_| Gone)
+        SinkExt::send(self, ping).await.map_err(|_| PeerGone)
     }
 
-    async fn close(&mut self, why: Closing) {
+    async fn close(&mut self, why: CloseReason) {
         let code = match why {
-            Closing::Done => close_code::NORMAL,
-            Closing::Stopping | Closing::Silent => close_code::AWAY,
-            Closing::TooSlow => close_code::AGAIN,
-            Closing::TooLarge => close_code::SIZE,
-            Closing::NotText => close_code::INVALID,
-            Closing::Broken => close_code::PROTOCOL,
+            CloseReason::Done => close_code::NORMAL,
+            CloseReason::HostStopping | CloseReason::IdleTimeout => close_code::AWAY,
+            CloseReason::TooSlow => close_code::AGAIN,
+            CloseReason::TooLarge => close_code::SIZE,
+            CloseReason::InvalidUtf8 => close_code::INVALID,
+            CloseReason::ProtocolError => close_code::PROTOCOL,
         };
         let reason = why.reason().into();
         let frame = Message::Close(Some(CloseFrame { code, reason }));
@@ -129,15 +135,15 @@ impl Writer for SplitSink<WebSocket, Message> {
 }
 
 /// What a peer did wrong, if it did.
-fn what_is_wrong(error: axum::Error) -> Closing {
+fn protocol_violation(error: axum::Error) -> CloseReason {
     use tungstenite::Error;
     match error.into_inner().downcast_ref::<Error>() {
-        Some(Error::Capacity(_)) => Closing::TooLarge,
-        Some(Error::Utf8(_)) => Closing::NotText,
+        Some(Error::Capacity(_)) => CloseReason::TooLarge,
+        Some(Error::Utf8(_)) => CloseReason::InvalidUtf8,
         Some(Error::Protocol(problem)) => match problem {
-            tungstenite::error::ProtocolError::ResetWithoutClosingHandshake => Closing::Done,
-            _ => Closing::Broken,
+            tungstenite::error::ProtocolError::ResetWithoutClosingHandshake => CloseReason::Done,
+            _ => CloseReason::ProtocolError,
         },
-        _ => Closing::Done,
+        _ => CloseReason::Done,
     }
 }

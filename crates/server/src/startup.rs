@@ -4,135 +4,146 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use agenthost_agents::Agents;
-use agenthost_core::{Config, Host, SessionKey};
+use agenthost_agents::AgentSupervisor;
+use agenthost_core::{Host, HostConfig, SessionKey};
 use agenthost_protocol::connection::Implementation;
 use agenthost_protocol::number::Millis;
-use agenthost_stdx::scratch::Scratch;
+use agenthost_stdx::scratch::ScratchSpace;
 use agenthost_store::Store;
-use agenthost_workspace::{Contents, Shell, uri_of};
+use agenthost_workspace::{ContentStore, ShellSpec, uri_of};
 use tokio::sync::mpsc;
 
-use crate::config::{CHANGES, RUNNING, SCRATCH, ServerConfig};
-use crate::connection::Event;
-use crate::customizing::{customizable, infos, start_customizing};
-use crate::deliveries::Deliveries;
-use crate::drive::Driver;
-use crate::later::Later;
-use crate::older::Older;
-use crate::outbox::Room;
+use crate::config::{CHANGES_DIR, PID_DIR, SCRATCH_DIR, ServerConfig};
+use crate::connection::LoopEvent;
+use crate::customizing::{agent_infos, customizable_agents, start_customization_worker};
+use crate::deliveries::Publisher;
+use crate::drive::HostLoop;
+use crate::later::Workers;
+use crate::older::LegacyClients;
+use crate::outbox::CapacityNotify;
 use crate::serve::ServeError;
-use crate::surveys::Surveys;
+use crate::surveys::ChangeWorker;
 
 /// The same for agents. Their inputs can be large.
-const AGENT_INPUTS: usize = 256;
+const AGENT_INPUT_QUEUE: usize = 256;
 
 /// Where content is kept that is too large for a state, in the data directory.
-const CONTENT: &str = "content";
+const CONTENT_DIR: &str = "content";
 
 /// The loop, with what it owns.
-pub(crate) fn driver(
+pub(crate) fn build_host_loop(
     config: &ServerConfig,
     mut store: Store,
-    events: mpsc::Receiver<Event>,
-) -> Result<Driver, ServeError> {
-    let (to_agents, from_agents) = mpsc::channel(AGENT_INPUTS);
-    let notes = config.data_directory.join(RUNNING);
-    let protected = config.protected();
-    let path = config.data_directory.join(CONTENT);
-    let contents = Contents::open(&path);
+    events: mpsc::Receiver<LoopEvent>,
+) -> Result<HostLoop, ServeError> {
+    let (input_sender, agent_inputs) = mpsc::channel(AGENT_INPUT_QUEUE);
+    let pid_dir = config.data_directory.join(PID_DIR);
+    let protected = config.protected_paths();
+    let path = config.data_directory.join(CONTENT_DIR);
+    let contents = ContentStore::open(&path);
     let contents = contents.map_err(|source| ServeError::Content { path, source })?;
     let contents = Arc::new(contents);
-    let changes = config.data_directory.join(CHANGES);
+    let changes = config.data_directory.join(CHANGES_DIR);
     let kept = Arc::clone(&contents);
-    let surveys = Surveys::new(changes, kept, &notes, protected.clone());
-    let scratch = scratch(&config.data_directory)?;
-    let shell = Shell {
+    let change_worker = ChangeWorker::new(changes, kept, &pid_dir, protected.clone());
+    let scratch = open_scratch(&config.data_directory)?;
+    let shell = ShellSpec {
         path: config.shell.clone(),
         scratch: scratch.clone(),
-        ..Shell::default()
+        ..ShellSpec::default()
     };
-    let inputs = to_agents.clone();
+    let inputs = input_sender.clone();
     let kept = Arc::clone(&contents);
-    let later = Later::new(inputs, kept, surveys, &notes, shell, protected.clone());
+    let workers = Workers::new(
+        inputs,
+        kept,
+        change_worker,
+        &pid_dir,
+        shell,
+        protected.clone(),
+    );
     // Programs that used them have ended by now. The next start tries again.
     if let Err(error) = scratch.sweep() {
         tracing::warn!(%error, "failed to remove temporary directories of an earlier host");
     }
-    let customizing = start_customizing(config, &notes, scratch, &to_agents)?;
-    let mut agents = Agents::new(to_agents);
-    agents.protect(protected);
-    agents.put_aside_in(Arc::clone(&contents));
+    let customizing = start_customization_worker(config, &pid_dir, scratch, &input_sender)?;
+    let mut agents = AgentSupervisor::new(input_sender);
+    agents.set_protected_paths(protected);
+    agents.set_content_store(Arc::clone(&contents));
     let relay = config.customizations.as_ref();
     let relay = relay.and_then(|customizations| customizations.relay.as_ref());
     if let (Some(relay), Some(customizing)) = (relay, &customizing) {
-        agents.offer_tools_by(customizing.relay(relay));
+        agents.set_tool_relay(customizing.tool_relay(relay));
     }
     let mut schemas = BTreeMap::new();
     let mut forbidden = BTreeMap::new();
     for agent in &config.agents {
-        agent.begin();
+        agent.on_host_start();
         let provider = agent.info().provider;
-        schemas.extend(agent.schema().map(|schema| (provider.clone(), schema)));
-        forbidden.insert(provider, agent.forbidden());
+        schemas.extend(
+            agent
+                .config_schema()
+                .map(|schema| (provider.clone(), schema)),
+        );
+        forbidden.insert(provider, agent.forbidden_values());
         agents.add(Arc::clone(agent));
     }
     // Before anything is read: numbers go on from here.
-    store.begin_epoch(micros_since_1970(), random() as u32)?;
-    let remembered = store.remembered()?;
-    for problem in &remembered.unreadable {
+    store.begin_epoch(micros_since_1970(), random_nonce() as u32)?;
+    let stored = store.load_host()?;
+    for problem in &stored.unreadable {
         tracing::error!(problem, "something is lost");
     }
     // What can't be read may be what it belongs to.
-    if remembered.unreadable.is_empty() {
-        let sessions = remembered.sessions.iter();
+    if stored.unreadable.is_empty() {
+        let sessions = stored.sessions.iter();
         let sessions = sessions.map(|session| SessionKey::of(&session.resource));
         let sessions = sessions.collect();
         // The next start tries again.
-        if let Err(error) = later.surveys.changes().forget_others(&sessions) {
+        if let Err(error) = workers.change_worker.tracker().retain_sessions(&sessions) {
             tracing::warn!(%error, "what was kept of sessions that are gone is left behind");
         }
-        if let Err(error) = contents.forget_others(&sessions) {
+        if let Err(error) = contents.retain_sessions(&sessions) {
             tracing::warn!(%error, "content of sessions that are gone is left behind");
         }
     }
-    let compacted = remembered.seq;
-    let grace = config.limits.grace.as_millis();
+    let compacted = stored.seq;
+    let grace = config.limits.grace_period.as_millis();
     let host = Host::new(
-        Config {
+        HostConfig {
             server: Implementation {
                 name: "agenthost".to_owned(),
                 version: Some(env!("CARGO_PKG_VERSION").to_owned()),
                 title: None,
             },
-            agents: infos(config, &agents),
+            agents: agent_infos(config, &agents),
             schemas,
-            forbidden,
-            roots: config.roots.clone(),
+            forbidden_values: forbidden,
+            granted_roots: config.roots.clone(),
             default_directory: std::env::home_dir().and_then(|home| uri_of(&home)),
-            customizable: customizable(config),
-            grace: Millis(i64::try_from(grace).unwrap_or(i64::MAX)),
-            subscriptions: config.limits.subscriptions,
+            customizable: customizable_agents(config),
+            grace_period: Millis(i64::try_from(grace).unwrap_or(i64::MAX)),
+            max_subscriptions: config.limits.subscriptions,
             max_sessions: config.limits.sessions,
         },
-        remembered,
+        stored,
     );
-    Ok(Driver {
+    Ok(HostLoop {
         host,
         store,
         agents,
         retention: config.retention,
         events,
-        from_agents,
-        deliveries: Deliveries::new(config.limits.patience),
-        older: Older::default(),
-        limits: config.limits.message,
-        room: Room::default(),
-        later,
-        customizing,
-        nonce: random(),
-        compacted,
-        unsettled: false,
+        agent_inputs,
+        publisher: Publisher::new(config.limits.slow_client_timeout),
+        legacy: LegacyClients::default(),
+        message_limits: config.limits.message_limits,
+        capacity: CapacityNotify::default(),
+        workers,
+        customizations: customizing,
+        nonce: random_nonce(),
+        compacted_through: compacted,
+        needs_maintenance: false,
         appended: Vec::new(),
     })
 }
@@ -144,13 +155,13 @@ fn micros_since_1970() -> u64 {
     })
 }
 
-fn scratch(data_directory: &Path) -> Result<Scratch, ServeError> {
-    let path = data_directory.join(SCRATCH);
-    Scratch::below(&path).map_err(|source| ServeError::Scratch { path, source })
+fn open_scratch(data_directory: &Path) -> Result<ScratchSpace, ServeError> {
+    let path = data_directory.join(SCRATCH_DIR);
+    ScratchSpace::in_directory(&path).map_err(|source| ServeError::Scratch { path, source })
 }
 
 /// A place to count from that no other run has used.
-fn random() -> u128 {
+fn random_nonce() -> u128 {
     let mut bytes = [0; 16];
     // Without randomness the clock has to do: names only have to be new.
     if getrandom::fill(&mut bytes).is_err() {

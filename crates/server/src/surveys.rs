@@ -5,87 +5,87 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use agenthost_core::{
-    ChangeErrand, ChangeTask, Effect, Failure, Input, Mark, SurveyedEdits, TerminalCommand,
-    TurnPlace,
+    ChangeJob, ChangeTask, ChatKey, CheckpointId, Effect, Input, PtyCommand, RequestFailure,
+    SurveyedEdits,
 };
 use agenthost_protocol::uri::Uri;
 use agenthost_workspace::{
-    Changes, ChangesError, Contents, Leftover, ProtectedPaths, is_whole_edit,
+    ChangeTracker, ChangesError, ContentStore, ProtectedPaths, WorktreeRemoval, is_whole_edit,
 };
 use tokio::sync::oneshot::error::TryRecvError;
 use tokio::sync::{Semaphore, oneshot};
 use tokio::task::JoinSet;
 
 /// Looks at the same time, whoever they are for.
-const AT_A_TIME: usize = 8;
+const MAX_CHANGE_JOBS: usize = 8;
 
 /// Most things that wait for a turn to begin.
-const HELD: usize = 256;
+const MAX_HELD_EFFECTS: usize = 256;
 
 /// All that looks at files of sessions, and who waits for it.
 #[derive(Debug)]
-pub(crate) struct Surveys {
+pub(crate) struct ChangeWorker {
     tasks: JoinSet<Option<Input>>,
     /// Moments that are being marked.
-    marking: usize,
-    changes: Arc<Changes>,
+    open_checkpoints: usize,
+    tracker: Arc<ChangeTracker>,
     /// Where contents of edited files are stored.
-    contents: Arc<Contents>,
-    room: Arc<Semaphore>,
+    contents: Arc<ContentStore>,
+    permits: Arc<Semaphore>,
     /// The same for what may take minutes: nobody else waits for that.
-    slow: Arc<Semaphore>,
+    slow_permits: Arc<Semaphore>,
     /// Tells for each session when the last look is over.
-    last: BTreeMap<Uri, oneshot::Receiver<()>>,
+    previous: BTreeMap<Uri, oneshot::Receiver<()>>,
     /// What happens to files once it is known how they were before.
-    held: BTreeMap<TurnPlace, Held>,
+    barriers: BTreeMap<ChatKey, TurnBarrier>,
 }
 
 /// What happens to the files of a session when all marks are there.
 #[derive(Debug, Default)]
-struct Held {
-    marks: usize,
+struct TurnBarrier {
+    open_checkpoints: usize,
     effects: Vec<Effect>,
 }
 
-impl Surveys {
+impl ChangeWorker {
     /// What is remembered is kept in a directory, and what runs is noted in
     /// another.
     pub(crate) fn new(
         directory: PathBuf,
-        contents: Arc<Contents>,
-        notes: &Path,
+        contents: Arc<ContentStore>,
+        pid_dir: &Path,
         protected: ProtectedPaths,
     ) -> Self {
-        let changes = Changes::new(directory).with_notes(notes);
-        Surveys {
+        let changes = ChangeTracker::new(directory).with_pid_dir(pid_dir);
+        ChangeWorker {
             tasks: JoinSet::new(),
-            marking: 0,
-            changes: Arc::new(changes.protecting(protected)),
+            open_checkpoints: 0,
+            tracker: Arc::new(changes.with_protected_paths(protected)),
             contents,
-            room: Arc::new(Semaphore::new(AT_A_TIME)),
-            slow: Arc::new(Semaphore::new(AT_A_TIME)),
-            last: BTreeMap::new(),
-            held: BTreeMap::new(),
+            permits: Arc::new(Semaphore::new(MAX_CHANGE_JOBS)),
+            slow_permits: Arc::new(Semaphore::new(MAX_CHANGE_JOBS)),
+            previous: BTreeMap::new(),
+            barriers: BTreeMap::new(),
         }
     }
 
     /// What was in files.
-    pub(crate) fn changes(&self) -> Arc<Changes> {
-        Arc::clone(&self.changes)
+    pub(crate) fn tracker(&self) -> Arc<ChangeTracker> {
+        Arc::clone(&self.tracker)
     }
 
     /// Whether a moment is being marked.
-    pub(crate) fn is_marking(&self) -> bool {
-        self.marking > 0
+    pub(crate) fn has_open_checkpoints(&self) -> bool {
+        self.open_checkpoints > 0
     }
 
     /// The next thing that is known; never, if nothing has begun.
-    pub(crate) async fn next(&mut self) -> Input {
+    pub(crate) async fn next_input(&mut self) -> Input {
         loop {
             match self.tasks.join_next().await {
                 Some(Ok(Some(input))) => {
-                    if matches!(input, Input::Marked { .. }) {
-                        self.marking = self.marking.saturating_sub(1);
+                    if matches!(input, Input::CheckpointTaken { .. }) {
+                        self.open_checkpoints = self.open_checkpoints.saturating_sub(1);
                     }
                     return input;
                 }
@@ -97,108 +97,108 @@ impl Surveys {
     }
 
     /// Looks at files when all that was asked for the same session is done.
-    pub(crate) fn begin(&mut self, errand: ChangeErrand) {
-        if let Some(place) = place_of(&errand.session, &errand.task) {
-            self.held.entry(place).or_default().marks += 1;
+    pub(crate) fn submit(&mut self, job: ChangeJob) {
+        if let Some(place) = barrier_chat(&job.session, &job.task) {
+            self.barriers.entry(place).or_default().open_checkpoints += 1;
         }
-        if matches!(errand.task, ChangeTask::Mark { .. }) {
-            self.marking += 1;
+        if matches!(job.task, ChangeTask::TakeCheckpoint { .. }) {
+            self.open_checkpoints += 1;
         }
         let (done, next) = oneshot::channel::<()>();
-        if matches!(errand.task, ChangeTask::Forget) {
-            self.changes.cancel_setup(&errand.session);
+        if matches!(job.task, ChangeTask::ForgetSession) {
+            self.tracker.cancel_setup(&job.session);
             // A good moment to forget those that nothing is done for any more.
             let busy =
                 |last: &mut oneshot::Receiver<()>| last.try_recv() == Err(TryRecvError::Empty);
-            self.last.retain(|_, last| busy(last));
+            self.previous.retain(|_, last| busy(last));
         }
-        let before = self.last.insert(errand.session.clone(), next);
-        let changes = Arc::clone(&self.changes);
+        let previous = self.previous.insert(job.session.clone(), next);
+        let changes = Arc::clone(&self.tracker);
         let contents = Arc::clone(&self.contents);
-        let room = match errand.task {
-            ChangeTask::Operate { .. } | ChangeTask::MakeWorktree(_) | ChangeTask::Forget => {
-                &self.slow
-            }
-            ChangeTask::Mark { .. } | ChangeTask::Compare { .. } | ChangeTask::Survey(_) => {
-                &self.room
-            }
+        let room = match job.task {
+            ChangeTask::RunOperation { .. }
+            | ChangeTask::CreateWorktree(_)
+            | ChangeTask::ForgetSession => &self.slow_permits,
+            ChangeTask::TakeCheckpoint { .. }
+            | ChangeTask::ComputeDiff { .. }
+            | ChangeTask::SurveyEdits(_) => &self.permits,
         };
         let room = Arc::clone(room);
         self.tasks.spawn(async move {
-            if let Some(before) = before {
+            if let Some(previous) = previous {
                 // It is over when its sender is gone, however it went.
-                before.await.unwrap_or_default();
+                previous.await.unwrap_or_default();
             }
             // Nobody closes it.
             let permit = room.acquire_owned().await.ok();
-            let broken = lost(&errand);
-            let looked =
-                tokio::task::spawn_blocking(move || look(&changes, &contents, errand)).await;
+            let failure = failed_input(&job);
+            let outcome =
+                tokio::task::spawn_blocking(move || run_job(&changes, &contents, job)).await;
             drop((permit, done));
-            looked.unwrap_or(broken)
+            outcome.unwrap_or(failure)
         });
     }
 
     /// Keeps what a turn does until it is known how the files were before. What
     /// need not wait comes back.
-    pub(crate) fn hold(&mut self, effect: Effect) -> Option<Effect> {
+    pub(crate) fn hold_effect(&mut self, effect: Effect) -> Option<Effect> {
         // Mostly nothing waits.
-        if self.held.is_empty() {
+        if self.barriers.is_empty() {
             return Some(effect);
         }
-        let place = match &effect {
+        let chat_key = match &effect {
             Effect::Agent {
                 session, command, ..
-            } => command.chat().map(|chat| TurnPlace {
+            } => command.chat().map(|chat| ChatKey {
                 session: session.clone(),
                 chat: chat.clone(),
             }),
-            Effect::Terminal { place, .. } => place.clone(),
+            Effect::Terminal { chat_key, .. } => chat_key.clone(),
             _ => None,
         };
-        let Some(held) = place.and_then(|place| self.held.get_mut(&place)) else {
+        let Some(barrier) = chat_key.and_then(|chat_key| self.barriers.get_mut(&chat_key)) else {
             return Some(effect);
         };
         // There are few things that can be asked of a turn that has not begun,
         // but anything may be typed.
-        if held.effects.len() < HELD || !is_typed(&effect) {
-            held.effects.push(effect);
+        if barrier.effects.len() < MAX_HELD_EFFECTS || !is_terminal_input(&effect) {
+            barrier.effects.push(effect);
         }
         None
     }
 
     /// A moment was marked: what waited for it need not wait any more.
-    pub(crate) fn release(&mut self, input: &Input) -> Vec<Effect> {
-        let Input::Marked {
+    pub(crate) fn release_effects(&mut self, input: &Input) -> Vec<Effect> {
+        let Input::CheckpointTaken {
             session,
-            mark: Mark::Before(turn),
+            checkpoint: CheckpointId::BeforeTurn(turn),
             ..
         } = input
         else {
             return Vec::new();
         };
-        let place = TurnPlace {
+        let chat_key = ChatKey {
             session: session.clone(),
             chat: turn.chat.clone(),
         };
-        let Some(held) = self.held.get_mut(&place) else {
+        let Some(barrier) = self.barriers.get_mut(&chat_key) else {
             return Vec::new();
         };
-        held.marks = held.marks.saturating_sub(1);
-        if held.marks > 0 {
+        barrier.open_checkpoints = barrier.open_checkpoints.saturating_sub(1);
+        if barrier.open_checkpoints > 0 {
             return Vec::new();
         }
-        self.held.remove(&place).unwrap_or_default().effects
+        self.barriers.remove(&chat_key).unwrap_or_default().effects
     }
 }
 
 /// The turn that waits for a task.
-fn place_of(session: &Uri, task: &ChangeTask) -> Option<TurnPlace> {
+fn barrier_chat(session: &Uri, task: &ChangeTask) -> Option<ChatKey> {
     match task {
-        ChangeTask::Mark {
-            mark: Mark::Before(turn),
+        ChangeTask::TakeCheckpoint {
+            checkpoint: CheckpointId::BeforeTurn(turn),
             ..
-        } => Some(TurnPlace {
+        } => Some(ChatKey {
             session: session.clone(),
             chat: turn.chat.clone(),
         }),
@@ -206,81 +206,90 @@ fn place_of(session: &Uri, task: &ChangeTask) -> Option<TurnPlace> {
     }
 }
 
-fn is_typed(effect: &Effect) -> bool {
+fn is_terminal_input(effect: &Effect) -> bool {
     match effect {
-        Effect::Terminal { command, .. } => matches!(
-            **command,
-            TerminalCommand::Type(_) | TerminalCommand::Resize { .. }
-        ),
+        Effect::Terminal { command, .. } => {
+            matches!(**command, PtyCommand::Write(_) | PtyCommand::Resize { .. })
+        }
         _ => false,
     }
 }
 
 /// Does what is asked. Waits for the disk, and for git.
-fn look(changes: &Changes, contents: &Contents, errand: ChangeErrand) -> Option<Input> {
-    let ChangeErrand {
+fn run_job(tracker: &ChangeTracker, contents: &ContentStore, job: ChangeJob) -> Option<Input> {
+    let ChangeJob {
         session,
         directories,
         task,
-    } = errand;
+    } = job;
     Some(match task {
-        ChangeTask::Mark { mark, chat_began } => {
-            let marked = changes.mark(&session, &directories, &mark, chat_began.as_ref());
+        ChangeTask::TakeCheckpoint {
+            checkpoint: mark,
+            chat_start: chat_began,
+        } => {
+            let marked =
+                tracker.take_checkpoint(&session, &directories, &mark, chat_began.as_ref());
             if let Err(error) = &marked {
                 tracing::info!(%session, %error, "changes of files are not tracked");
             }
-            Input::Marked {
+            Input::CheckpointTaken {
                 session,
-                mark,
-                outcome: Box::new(marked.map_err(Failure::from)),
+                checkpoint: mark,
+                outcome: Box::new(marked.map_err(RequestFailure::from)),
             }
         }
-        ChangeTask::Compare { channel, span } => {
-            let compared = changes.compare(&session, &directories, &span);
-            Input::Compared {
+        ChangeTask::ComputeDiff {
+            channel,
+            range: span,
+        } => {
+            let compared = tracker.diff(&session, &directories, &span);
+            Input::DiffComputed {
                 channel,
-                outcome: Box::new(compared.map_err(Failure::from)),
+                outcome: Box::new(compared.map_err(RequestFailure::from)),
             }
         }
-        ChangeTask::Survey(survey) => {
-            let edits = changes.survey(&session, &directories, &survey, contents);
+        ChangeTask::SurveyEdits(survey) => {
+            let edits = tracker.survey_edits(&session, &directories, &survey, contents);
             if let Err(error) = &edits {
                 tracing::info!(%session, %error, "edits of files are not reported");
             }
             let confirmed = survey.claimed.into_iter().filter(is_whole_edit);
-            Input::Surveyed {
+            Input::EditsSurveyed {
                 turn: survey.turn,
-                surveyed: Box::new(SurveyedEdits {
+                edits: Box::new(SurveyedEdits {
                     edits: edits.unwrap_or_default(),
                     confirmed: confirmed.collect(),
                 }),
             }
         }
-        ChangeTask::Operate { name, wanted } => {
-            let done = changes.operate(&session, &directories, &wanted);
-            Input::Operated {
-                wanted,
-                name,
-                outcome: done.map_err(Failure::from),
+        ChangeTask::RunOperation {
+            operation_id: name,
+            request: wanted,
+        } => {
+            let done = tracker.run_operation(&session, &directories, &wanted);
+            Input::OperationFinished {
+                request: wanted,
+                operation_id: name,
+                outcome: done.map_err(RequestFailure::from),
             }
         }
-        ChangeTask::MakeWorktree(wish) => {
+        ChangeTask::CreateWorktree(wish) => {
             let made = match directories.first() {
-                Some(folder) => changes.make_worktree(&session, folder, &wish),
+                Some(folder) => tracker.create_worktree(&session, folder, &wish),
                 None => Err(ChangesError::NoFolder),
             };
-            Input::WorktreeMade {
+            Input::WorktreeCreated {
                 session,
-                outcome: made.map_err(Failure::from),
+                outcome: made.map_err(RequestFailure::from),
             }
         }
-        ChangeTask::Forget => {
-            match changes.drop_worktree(&session) {
-                Ok(Leftover::Nothing) => {}
-                Ok(Leftover::Kept(what)) => tracing::warn!(%session, "kept: {what}"),
+        ChangeTask::ForgetSession => {
+            match tracker.remove_worktree(&session) {
+                Ok(WorktreeRemoval::Removed) => {}
+                Ok(WorktreeRemoval::Kept(what)) => tracing::warn!(%session, "kept: {what}"),
                 Err(error) => tracing::warn!(%session, %error, "a worktree is still there"),
             }
-            if let Err(error) = changes.forget(&session) {
+            if let Err(error) = tracker.remove_session(&session) {
                 tracing::warn!(%session, %error, "what was kept of a session is still there");
             }
             return None;
@@ -289,31 +298,36 @@ fn look(changes: &Changes, contents: &Contents, errand: ChangeErrand) -> Option<
 }
 
 /// What is said when looking broke.
-fn lost(errand: &ChangeErrand) -> Option<Input> {
-    let broken = || Failure::Failed("something broke on the way".to_owned());
-    Some(match &errand.task {
-        ChangeTask::Mark { mark, .. } => Input::Marked {
-            session: errand.session.clone(),
-            mark: mark.clone(),
-            outcome: Box::new(Err(broken())),
+fn failed_input(job: &ChangeJob) -> Option<Input> {
+    let failure = || RequestFailure::Internal("something broke on the way".to_owned());
+    Some(match &job.task {
+        ChangeTask::TakeCheckpoint {
+            checkpoint: mark, ..
+        } => Input::CheckpointTaken {
+            session: job.session.clone(),
+            checkpoint: mark.clone(),
+            outcome: Box::new(Err(failure())),
         },
-        ChangeTask::Compare { channel, .. } => Input::Compared {
+        ChangeTask::ComputeDiff { channel, .. } => Input::DiffComputed {
             channel: channel.clone(),
-            outcome: Box::new(Err(broken())),
+            outcome: Box::new(Err(failure())),
         },
-        ChangeTask::Survey(survey) => Input::Surveyed {
+        ChangeTask::SurveyEdits(survey) => Input::EditsSurveyed {
             turn: survey.turn.clone(),
-            surveyed: Box::default(),
+            edits: Box::default(),
         },
-        ChangeTask::Operate { name, wanted } => Input::Operated {
-            wanted: wanted.clone(),
-            name: name.clone(),
-            outcome: Err(broken()),
+        ChangeTask::RunOperation {
+            operation_id: name,
+            request: wanted,
+        } => Input::OperationFinished {
+            request: wanted.clone(),
+            operation_id: name.clone(),
+            outcome: Err(failure()),
         },
-        ChangeTask::MakeWorktree(_) => Input::WorktreeMade {
-            session: errand.session.clone(),
-            outcome: Err(broken()),
+        ChangeTask::CreateWorktree(_) => Input::WorktreeCreated {
+            session: job.session.clone(),
+            outcome: Err(failure()),
         },
-        ChangeTask::Forget => return None,
+        ChangeTask::ForgetSession => return None,
     })
 }

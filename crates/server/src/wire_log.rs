@@ -27,7 +27,7 @@ pub struct WireLogConfig {
 /// Which way a message went.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Direction {
+pub(crate) enum WireDirection {
     In,
     Out,
 }
@@ -41,13 +41,13 @@ pub(crate) struct WireLog {
 
 /// A line of the record.
 #[derive(Serialize)]
-struct Line<'a> {
+struct WireLogEntry<'a> {
     at: u128,
     connection: u32,
-    direction: Direction,
+    direction: WireDirection,
     bytes: usize,
     #[serde(flatten)]
-    outline: Outline<'a>,
+    outline: MessageOutline<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<&'a RawValue>,
 }
@@ -55,7 +55,7 @@ struct Line<'a> {
 /// What can be said of a message without saying what it says.
 #[derive(Default, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Outline<'a> {
+struct MessageOutline<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<&'a RawValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -71,34 +71,34 @@ struct Outline<'a> {
 }
 
 #[derive(Deserialize)]
-struct Message<'a> {
+struct OutlinedMessage<'a> {
     #[serde(borrow)]
     id: Option<&'a RawValue>,
     #[serde(borrow)]
     method: Option<Cow<'a, str>>,
     #[serde(borrow)]
-    params: Option<Params<'a>>,
-    error: Option<Failure>,
+    params: Option<OutlinedParams<'a>>,
+    error: Option<OutlinedError>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Params<'a> {
+struct OutlinedParams<'a> {
     #[serde(borrow)]
     channel: Option<Cow<'a, str>>,
     #[serde(borrow)]
-    action: Option<Named<'a>>,
+    action: Option<OutlinedAction<'a>>,
     server_seq: Option<u64>,
 }
 
 #[derive(Deserialize)]
-struct Named<'a> {
+struct OutlinedAction<'a> {
     #[serde(borrow, rename = "type")]
     name: Option<Cow<'a, str>>,
 }
 
 #[derive(Deserialize)]
-struct Failure {
+struct OutlinedError {
     code: i64,
 }
 
@@ -111,13 +111,13 @@ impl WireLog {
         })
     }
 
-    pub(crate) fn record(&self, connection: ConnectionId, direction: Direction, text: &str) {
+    pub(crate) fn record(&self, connection: ConnectionId, direction: WireDirection, text: &str) {
         let at = SystemTime::now().duration_since(UNIX_EPOCH);
-        let message: Result<Message<'_>, _> = serde_json::from_str(text);
-        let outline = message.map(outline).unwrap_or_default();
+        let message: Result<OutlinedMessage<'_>, _> = serde_json::from_str(text);
+        let outline = message.map(to_outline).unwrap_or_default();
         let secret = outline.method.as_deref() == Some("authenticate");
         let whole = (self.contents && !secret).then(|| serde_json::from_str(text).ok());
-        let line = Line {
+        let line = WireLogEntry {
             at: at.map_or(0, |at| at.as_millis()),
             connection: connection.0,
             direction,
@@ -139,12 +139,12 @@ impl WireLog {
     }
 }
 
-fn outline(message: Message<'_>) -> Outline<'_> {
+fn to_outline(message: OutlinedMessage<'_>) -> MessageOutline<'_> {
     let (channel, action, server_seq) = match message.params {
         Some(params) => (params.channel, params.action, params.server_seq),
         None => (None, None, None),
     };
-    Outline {
+    MessageOutline {
         id: message.id,
         method: message.method,
         channel,
@@ -167,7 +167,7 @@ mod tests {
         };
         let log = WireLog::open(&config).unwrap();
         for text in texts {
-            log.record(ConnectionId(7), Direction::In, text);
+            log.record(ConnectionId(7), WireDirection::In, text);
         }
         let lines = std::fs::read_to_string(path).unwrap();
         let parse = |line| {

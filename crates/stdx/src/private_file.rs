@@ -76,7 +76,7 @@ impl From<InsecureFile> for io::Error {
 ///
 /// If the file cannot be created in its directory or moved to its path.
 pub fn replace(path: &Path, contents: &[u8]) -> io::Result<()> {
-    write_beside(path, contents, File::sync_all)
+    write_and_rename(path, contents, File::sync_all)
 }
 
 /// Writes a file like [`replace`], but does not wait for the disk: after a
@@ -86,7 +86,7 @@ pub fn replace(path: &Path, contents: &[u8]) -> io::Result<()> {
 ///
 /// If the file cannot be created in its directory or moved to its path.
 pub fn replace_unsynced(path: &Path, contents: &[u8]) -> io::Result<()> {
-    write_beside(path, contents, |_| Ok(()))
+    write_and_rename(path, contents, |_| Ok(()))
 }
 
 /// Opens a file to append to, or creates it with mode 0600.
@@ -204,7 +204,7 @@ fn open_directory(path: &Path) -> io::Result<(File, u32)> {
     Ok((directory, mode))
 }
 
-fn write_beside(
+fn write_and_rename(
     path: &Path,
     contents: &[u8],
     sync: impl FnOnce(&File) -> io::Result<()>,

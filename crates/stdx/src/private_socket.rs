@@ -39,7 +39,7 @@ pub fn bind(path: &Path) -> io::Result<(UnixListener, SocketFile)> {
 impl Drop for SocketFile {
     fn drop(&mut self) {
         let found = std::fs::symlink_metadata(&self.path);
-        if found.is_ok_and(|found| identity(&found) == self.identity) {
+        if found.is_ok_and(|found| file_identity(&found) == self.identity) {
             // If it is gone by now, that is as good.
             std::fs::remove_file(&self.path).unwrap_or_default();
         }
@@ -50,7 +50,7 @@ fn bind_inside(directory: &Path, path: &Path) -> io::Result<(UnixListener, Socke
     let inside = directory.join("s");
     let listener = UnixListener::bind(&inside)?;
     std::fs::set_permissions(&inside, Permissions::from_mode(0o600))?;
-    let identity = identity(&std::fs::symlink_metadata(&inside)?);
+    let identity = file_identity(&std::fs::symlink_metadata(&inside)?);
     // Unlike a rename, a link never replaces what is at its path.
     std::fs::hard_link(&inside, path)?;
     let path = path.to_owned();
@@ -77,6 +77,6 @@ fn remove_stale(path: &Path) -> io::Result<()> {
     }
 }
 
-fn identity(metadata: &Metadata) -> (u64, u64) {
+fn file_identity(metadata: &Metadata) -> (u64, u64) {
     (metadata.dev(), metadata.ino())
 }

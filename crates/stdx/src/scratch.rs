@@ -1,7 +1,7 @@
 //! Temporary directories that are removed also if their process is killed.
 //!
 //! [`tempfile`] removes a directory when its owner is dropped, which a killed
-//! process never does. A [`Scratch`] makes all of them below one directory, and
+//! process never does. A [`ScratchSpace`] makes all of them below one directory, and
 //! the next process that uses this directory empties it first.
 
 use std::fs::Permissions;
@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use crate::private_file::{check_owner, create_directory};
 
 /// How names of temporary directories begin.
-const PREFIX: &str = "agenthost-";
+const DIRECTORY_PREFIX: &str = "agenthost-";
 
 /// Longest path of a directory that has a socket in it, in bytes: the path of
 /// a socket has at most 107, and some are for its name.
@@ -24,7 +24,7 @@ const MAX_SOCKET_DIRECTORY_BYTES: usize = 90;
 /// Makes temporary directories with mode 0700. By default they are in the
 /// temporary directory of the system, where nothing empties them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Scratch {
+pub struct ScratchSpace {
     root: Option<Arc<Path>>,
 }
 
@@ -36,17 +36,17 @@ pub struct ScratchDirectory {
     link: Option<PathBuf>,
 }
 
-impl Scratch {
+impl ScratchSpace {
     /// Makes temporary directories in a directory, which is created if need
     /// be.
     ///
     /// # Errors
     ///
     /// If the directory cannot be created, or other users can write to it.
-    pub fn below(root: &Path) -> io::Result<Self> {
+    pub fn in_directory(root: &Path) -> io::Result<Self> {
         create_directory(root)?;
         let root = Some(root.into());
-        Ok(Scratch { root })
+        Ok(ScratchSpace { root })
     }
 
     /// Removes everything that earlier processes left. The caller makes sure
@@ -73,10 +73,10 @@ impl Scratch {
     /// # Errors
     ///
     /// If the system refuses.
-    pub fn directory(&self) -> io::Result<ScratchDirectory> {
+    pub fn create_directory(&self) -> io::Result<ScratchDirectory> {
         let directory = match &self.root {
-            Some(root) => builder().tempdir_in(root)?,
-            None => builder().tempdir()?,
+            Some(root) => directory_builder().tempdir_in(root)?,
+            None => directory_builder().tempdir()?,
         };
         let link = None;
         Ok(ScratchDirectory { directory, link })
@@ -88,13 +88,13 @@ impl Scratch {
     /// # Errors
     ///
     /// If the system refuses.
-    pub fn socket_directory(&self) -> io::Result<ScratchDirectory> {
-        let made = self.directory()?;
+    pub fn create_socket_directory(&self) -> io::Result<ScratchDirectory> {
+        let made = self.create_directory()?;
         let length = made.path().as_os_str().len();
         if self.root.is_none() || length <= MAX_SOCKET_DIRECTORY_BYTES {
             return Ok(made);
         }
-        let directory = builder().tempdir()?;
+        let directory = directory_builder().tempdir()?;
         let link = made.path().with_extension("link");
         symlink(directory.path(), &link)?;
         let link = Some(link);
@@ -118,10 +118,10 @@ impl Drop for ScratchDirectory {
     }
 }
 
-fn builder() -> tempfile::Builder<'static, 'static> {
+fn directory_builder() -> tempfile::Builder<'static, 'static> {
     let mut builder = tempfile::Builder::new();
     builder
-        .prefix(PREFIX)
+        .prefix(DIRECTORY_PREFIX)
         .permissions(Permissions::from_mode(0o700));
     builder
 }
@@ -144,7 +144,7 @@ fn remove_linked(directory: &Path) -> io::Result<()> {
         return Ok(());
     };
     let name = directory.file_name().and_then(|name| name.to_str());
-    let ours = name.is_some_and(|name| name.starts_with(PREFIX))
+    let ours = name.is_some_and(|name| name.starts_with(DIRECTORY_PREFIX))
         && metadata.is_dir()
         && check_owner(&metadata).is_ok();
     match ours {

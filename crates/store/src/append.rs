@@ -1,6 +1,6 @@
 //! Keeping what happened, a batch at a time.
 
-use agenthost_core::{Loaded, Write};
+use agenthost_core::{LoadedChannel, MAX_REMOVED_SESSIONS, StoreWrite};
 use agenthost_protocol::ids::ServerSeq;
 use agenthost_protocol::number::Millis;
 use agenthost_protocol::uri::Uri;
@@ -8,24 +8,24 @@ use rusqlite::Transaction;
 
 use crate::error::StoreError;
 use crate::rows::{AgentOptionsRow, ClientRow};
-use crate::store::{Store, number};
-use crate::turns::{self, Kept};
+use crate::store::{Store, seq_to_sql};
+use crate::turns::{self, StoredTurns};
 
 /// After so many actions a channel is worth a new snapshot: restoring it
 /// means to reduce at most about this many.
-const SNAPSHOT_EVERY: u32 = 500;
+const SNAPSHOT_INTERVAL_ACTIONS: u32 = 500;
 
 /// What came of a batch.
 #[derive(Debug, Default)]
-pub struct Appended {
+pub struct AppendResult {
     /// Channels that are due for a snapshot.
-    pub due: Vec<Uri>,
+    pub snapshots_due: Vec<Uri>,
     /// The envelopes of its actions as the log has them, by their number. The
     /// same text goes over the wire, so it is encoded once.
     pub actions: Vec<(ServerSeq, String)>,
 }
 
-impl Appended {
+impl AppendResult {
     /// The envelope of an action.
     pub fn envelope(&self, seq: ServerSeq) -> Option<&str> {
         let index = self.actions.binary_search_by_key(&seq, |(seq, _)| *seq);
@@ -35,21 +35,25 @@ impl Appended {
 
 impl Store {
     /// Keeps a batch, whole or not at all.
-    pub fn append(&mut self, writes: &[Write], now: Millis) -> Result<Appended, StoreError> {
+    pub fn append(
+        &mut self,
+        writes: &[StoreWrite],
+        now: Millis,
+    ) -> Result<AppendResult, StoreError> {
         let transaction = self.connection.transaction()?;
         let mut last = None;
         let mut actions = Vec::new();
         for write in writes {
-            if let Some(text) = append(&transaction, write, now)? {
+            if let Some(text) = append_write(&transaction, write, now)? {
                 actions.push(text);
             }
-            last = last.max(number_of(write));
+            last = last.max(seq_of_write(write));
         }
         let bytes = actions.iter().map(|(_, text)| text.len()).sum();
         if let Some(last) = last {
             transaction
                 .prepare_cached("UPDATE numbers SET value = ?1 WHERE name = 'seq'")?
-                .execute([number(last)])?;
+                .execute([seq_to_sql(last)])?;
         }
         if bytes > 0 {
             transaction
@@ -58,44 +62,47 @@ impl Store {
         }
         transaction.commit()?;
         self.log_bytes += bytes as u64;
-        self.checkpoints.appended(bytes);
+        self.checkpointer.record_append(bytes);
         let mut due = Vec::new();
         for write in writes {
             match write {
-                Write::Action(envelope) => {
+                StoreWrite::Action(envelope) => {
                     let count = self
                         .since_snapshot
                         .entry(envelope.channel.clone())
                         .or_default();
                     *count += 1;
-                    if *count == SNAPSHOT_EVERY {
+                    if *count == SNAPSHOT_INTERVAL_ACTIONS {
                         due.push(envelope.channel.clone());
                     }
                 }
-                Write::Removed { channel, .. } => {
+                StoreWrite::ChannelRemoved { channel, .. } => {
                     self.since_snapshot.remove(channel);
-                    self.kept.remove(channel);
+                    self.stored_turns.remove(channel);
                 }
                 _ => {}
             }
         }
-        Ok(Appended { due, actions })
+        Ok(AppendResult {
+            snapshots_due: due,
+            actions,
+        })
     }
 }
 
 /// The number that a write uses up.
-fn number_of(write: &Write) -> Option<ServerSeq> {
+fn seq_of_write(write: &StoreWrite) -> Option<ServerSeq> {
     match write {
-        Write::Action(envelope) => Some(envelope.server_seq),
-        Write::Number(seq) => Some(*seq),
+        StoreWrite::Action(envelope) => Some(envelope.server_seq),
+        StoreWrite::SeqUsed(seq) => Some(*seq),
         _ => None,
     }
 }
 
 /// Keeps one thing. Of an action, returns what the log has of it.
-fn append(
+fn append_write(
     transaction: &Transaction<'_>,
-    write: &Write,
+    write: &StoreWrite,
     now: Millis,
 ) -> Result<Option<(ServerSeq, String)>, StoreError> {
     let run = |sql: &str, values: &[&dyn rusqlite::ToSql]| -> Result<(), StoreError> {
@@ -103,17 +110,17 @@ fn append(
         Ok(())
     };
     match write {
-        Write::Action(envelope) => {
+        StoreWrite::Action(envelope) => {
             let text = serde_json::to_string(&**envelope)?;
-            let seq = number(envelope.server_seq);
+            let seq = seq_to_sql(envelope.server_seq);
             run(
                 "INSERT INTO log (seq, channel, at, envelope) VALUES (?1, ?2, ?3, ?4)",
                 &[&seq, &envelope.channel.as_str(), &now.0, &text],
             )?;
             return Ok(Some((envelope.server_seq, text)));
         }
-        Write::Number(_) => {}
-        Write::Created {
+        StoreWrite::SeqUsed(_) => {}
+        StoreWrite::ChannelCreated {
             channel,
             session,
             state,
@@ -125,41 +132,57 @@ fn append(
                 &[
                     &channel.as_str(),
                     &session.as_ref().map(Uri::as_str),
-                    &number(*seq),
-                    &turns::row_of(state)?,
+                    &seq_to_sql(*seq),
+                    &turns::encode_state(state)?,
                 ],
             )?;
-            let loaded = Loaded::whole(state.clone());
-            turns::write(transaction, channel, &loaded, &Kept::default())?;
+            let loaded = LoadedChannel::whole(state.clone());
+            turns::write_turns(transaction, channel, &loaded, &StoredTurns::default())?;
         }
-        Write::Removed { channel, .. } => {
+        StoreWrite::ChannelRemoved { channel, .. } => {
             let channel = channel.as_str();
             run("DELETE FROM turns WHERE channel = ?1", &[&channel])?;
             run("DELETE FROM channels WHERE channel = ?1", &[&channel])?;
         }
-        Write::Moved { channel, session } => run(
+        StoreWrite::ChannelMoved { channel, session } => run(
             "UPDATE channels SET session = ?2 WHERE channel = ?1",
             &[&channel.as_str(), &session.as_str()],
         )?,
-        Write::Session(summary) => run(
+        StoreWrite::Session(summary) => run(
             "INSERT OR REPLACE INTO sessions (session, summary) VALUES (?1, ?2)",
             &[&summary.resource.as_str(), &serde_json::to_string(summary)?],
         )?,
-        Write::SessionRemoved(session) => run(
+        StoreWrite::SessionRemoved(session) => run(
             "DELETE FROM sessions WHERE session = ?1",
             &[&session.as_str()],
         )?,
-        Write::Client(client, record) => run(
+        StoreWrite::SessionUnlisted(removed) => {
+            run(
+                "INSERT OR REPLACE INTO removed_sessions (seq, session, provider)
+                 VALUES (?1, ?2, ?3)",
+                &[
+                    &seq_to_sql(removed.seq),
+                    &removed.session.as_str(),
+                    &removed.provider.as_str(),
+                ],
+            )?;
+            run(
+                "DELETE FROM removed_sessions WHERE seq <=
+                 (SELECT seq FROM removed_sessions ORDER BY seq DESC LIMIT 1 OFFSET ?1)",
+                &[&(MAX_REMOVED_SESSIONS as i64)],
+            )?;
+        }
+        StoreWrite::Client(client, record) => run(
             "INSERT OR REPLACE INTO clients (client, record) VALUES (?1, ?2)",
             &[
                 &client.as_str(),
                 &serde_json::to_string(&ClientRow::from(&**record))?,
             ],
         )?,
-        Write::ClientForgotten(client) => {
+        StoreWrite::ClientRemoved(client) => {
             run("DELETE FROM clients WHERE client = ?1", &[&client.as_str()])?;
         }
-        Write::AgentOptions(provider, options) => run(
+        StoreWrite::AgentOptions(provider, options) => run(
             "INSERT OR REPLACE INTO agent_options (provider, options) VALUES (?1, ?2)",
             &[
                 &provider.as_str(),

@@ -12,39 +12,39 @@ use rusqlite::Connection;
 use crate::error::StoreError;
 
 /// Bytes that are appended between two checkpoints.
-const EVERY: usize = 1024 * 1024;
+const CHECKPOINT_BYTES: usize = 1024 * 1024;
 
 /// Commits between two checkpoints: each takes a few pages, however small.
-const COMMITS: u32 = 500;
+const CHECKPOINT_COMMITS: u32 = 500;
 
 /// Pages of the log from which on it is worth a short wait of the writer to
 /// start it afresh: 64 MB. Below that, a quiet moment will come.
-const LONG: i64 = 16_384;
+const WAL_RESTART_PAGES: i64 = 16_384;
 
 /// The thread, while the store is open.
 #[derive(Debug)]
-pub(crate) struct Checkpoints {
-    wanted: Option<SyncSender<()>>,
+pub(crate) struct WalCheckpointer {
+    requests: Option<SyncSender<()>>,
     thread: Option<JoinHandle<()>>,
     bytes: usize,
     commits: u32,
 }
 
-impl Checkpoints {
+impl WalCheckpointer {
     pub(crate) fn start(database: &Path) -> Result<Self, StoreError> {
         let connection = Connection::open(database)?;
         connection.busy_timeout(std::time::Duration::from_secs(5))?;
         let (wanted, asked) = sync_channel(1);
         let thread = std::thread::Builder::new()
             .name("checkpoint".to_owned())
-            .spawn(move || work(&connection, &asked))
+            .spawn(move || run_checkpoints(&connection, &asked))
             .map_err(|source| StoreError::File {
                 what: "start a thread for",
                 path: database.to_owned(),
                 source,
             })?;
-        Ok(Checkpoints {
-            wanted: Some(wanted),
+        Ok(WalCheckpointer {
+            requests: Some(wanted),
             thread: Some(thread),
             bytes: 0,
             commits: 0,
@@ -53,23 +53,23 @@ impl Checkpoints {
 
     /// Nothing happens at the moment: a checkpoint now reaches the end, and
     /// the log starts afresh with the next commit.
-    pub(crate) fn idle(&mut self) {
+    pub(crate) fn request_if_pending(&mut self) {
         if self.commits > 0 {
-            self.ask();
+            self.request_checkpoint();
         }
     }
 
     /// So much was appended, in one commit.
-    pub(crate) fn appended(&mut self, bytes: usize) {
+    pub(crate) fn record_append(&mut self, bytes: usize) {
         self.bytes += bytes;
         self.commits += 1;
-        if self.bytes >= EVERY || self.commits >= COMMITS {
-            self.ask();
+        if self.bytes >= CHECKPOINT_BYTES || self.commits >= CHECKPOINT_COMMITS {
+            self.request_checkpoint();
         }
     }
 
-    fn ask(&mut self) {
-        let asked = self.wanted.as_ref().map(|wanted| wanted.try_send(()));
+    fn request_checkpoint(&mut self) {
+        let asked = self.requests.as_ref().map(|wanted| wanted.try_send(()));
         // One that is under way does not see the latest: ask again later.
         if !matches!(asked, Some(Err(TrySendError::Full(())))) {
             (self.bytes, self.commits) = (0, 0);
@@ -77,9 +77,9 @@ impl Checkpoints {
     }
 }
 
-impl Drop for Checkpoints {
+impl Drop for WalCheckpointer {
     fn drop(&mut self) {
-        self.wanted = None;
+        self.requests = None;
         if let Some(thread) = self.thread.take() {
             // It breaks nothing if it broke: SQLite does the work when the
             // database is opened next.
@@ -88,20 +88,20 @@ impl Drop for Checkpoints {
     }
 }
 
-fn work(connection: &Connection, asked: &Receiver<()>) {
-    while let Ok(()) = asked.recv() {
+fn run_checkpoints(connection: &Connection, requests: &Receiver<()>) {
+    while let Ok(()) = requests.recv() {
         // The first never waits for the writer, nor the writer for it; after
         // it there is little left for the second. If the disk is full, the
         // writer will say so.
-        let pages = checkpoint(connection, "PASSIVE");
-        if pages.is_ok_and(|pages| pages > LONG) {
-            drop(checkpoint(connection, "RESTART"));
+        let pages = run_checkpoint(connection, "PASSIVE");
+        if pages.is_ok_and(|pages| pages > WAL_RESTART_PAGES) {
+            drop(run_checkpoint(connection, "RESTART"));
         }
     }
 }
 
 /// Returns how many pages the log has.
-fn checkpoint(connection: &Connection, mode: &str) -> rusqlite::Result<i64> {
+fn run_checkpoint(connection: &Connection, mode: &str) -> rusqlite::Result<i64> {
     let pragma = format!("PRAGMA wal_checkpoint({mode})");
     connection.query_row(&pragma, [], |row| row.get(1))
 }

@@ -11,23 +11,23 @@ use crate::error::StoreError;
 
 /// A data directory that belongs to this process until it ends.
 #[derive(Debug)]
-pub(crate) struct Directory {
+pub(crate) struct DataDirectory {
     path: PathBuf,
     /// The system lets go of the lock when the process ends, however it ends.
     _lock: File,
 }
 
-impl Directory {
+impl DataDirectory {
     /// Makes the directory if need be, and takes it.
-    pub(crate) fn take(path: &Path) -> Result<Self, StoreError> {
-        make_private(path)?;
+    pub(crate) fn acquire(path: &Path) -> Result<Self, StoreError> {
+        create_private_directory(path)?;
         let lock_path = path.join("lock");
         let failed = |what| {
             let path = lock_path.clone();
             move |source| StoreError::File { what, path, source }
         };
         let mut lock = open_private(&lock_path)?;
-        match lock_soon(&lock) {
+        match lock_with_retry(&lock) {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 let mut holder = String::new();
@@ -49,42 +49,45 @@ impl Directory {
             .and_then(|()| lock.seek(SeekFrom::Start(0)))
             .and_then(|_| lock.write_all(holder.as_bytes()))
             .map_err(failed("write"))?;
-        Ok(Directory {
+        Ok(DataDirectory {
             path: path.to_owned(),
             _lock: lock,
         })
     }
 
-    pub(crate) fn database(&self) -> PathBuf {
+    pub(crate) fn database_path(&self) -> PathBuf {
         self.path.join("agenthost.db")
     }
 
     /// A mark that a database was made here: without it, one that was lost
     /// would look like one that never was.
-    fn mark(&self) -> PathBuf {
+    fn marker_path(&self) -> PathBuf {
         self.path.join("agenthost.made")
     }
 
     /// Makes the database if there never was one. Nobody else can read it.
-    pub(crate) fn make_database(&self) -> Result<(), StoreError> {
-        let (database, mark) = (self.database(), self.mark());
+    pub(crate) fn create_database(&self) -> Result<(), StoreError> {
+        let (database, marker) = (self.database_path(), self.marker_path());
         let length = database.metadata().map(|found| found.len());
-        if mark.exists() && length.is_ok_and(|length| length > 0) {
+        if marker.exists() && length.is_ok_and(|length| length > 0) {
             return Ok(());
         }
-        if mark.exists() {
-            return Err(StoreError::Missing { database, mark });
+        if marker.exists() {
+            return Err(StoreError::Missing {
+                database,
+                mark: marker,
+            });
         }
-        self.keep_out_of_repositories()?;
+        self.write_gitignore()?;
         open_private(&database)?;
-        open_private(&mark)?;
+        open_private(&marker)?;
         Ok(())
     }
 
     /// Has git look away, if nothing but ours is in the directory: it may be in
     /// a folder that somebody works in, and what is written here all the time
     /// is no work of theirs.
-    fn keep_out_of_repositories(&self) -> Result<(), StoreError> {
+    fn write_gitignore(&self) -> Result<(), StoreError> {
         let failed = |what, path: &Path| {
             let path = path.to_owned();
             move |source| StoreError::File { what, path, source }
@@ -101,7 +104,7 @@ impl Directory {
 
 /// Takes a lock, or waits a moment for it: what a process starts holds all that
 /// it does until it has become something else.
-fn lock_soon(lock: &File) -> Result<(), TryLockError> {
+fn lock_with_retry(lock: &File) -> Result<(), TryLockError> {
     let deadline = Instant::now() + Duration::from_millis(500);
     loop {
         match lock.try_lock() {
@@ -124,7 +127,7 @@ fn open_private(path: &Path) -> Result<File, StoreError> {
 
 /// Creates the directory, or checks that no other user can write to it. Prompts
 /// and tokens are in it, so other users must not read it, either.
-fn make_private(path: &Path) -> Result<(), StoreError> {
+fn create_private_directory(path: &Path) -> Result<(), StoreError> {
     private_file::create_directory(path).map_err(|source| StoreError::File {
         what: match source.kind() {
             std::io::ErrorKind::PermissionDenied => "use",
@@ -137,7 +140,7 @@ fn make_private(path: &Path) -> Result<(), StoreError> {
 
 /// Copies a database that can't be read, with its log, to a name that is
 /// free; a copy that was made before will do.
-pub(crate) fn set_aside(database: &Path) -> Result<PathBuf, StoreError> {
+pub(crate) fn copy_damaged(database: &Path) -> Result<PathBuf, StoreError> {
     let name = |number: u32| database.with_extension(format!("db.damaged-{number}"));
     let mut number = 1;
     let copy = loop {
@@ -145,7 +148,7 @@ pub(crate) fn set_aside(database: &Path) -> Result<PathBuf, StoreError> {
         if !copy.exists() {
             break copy;
         }
-        if is_same(database, &copy).unwrap_or(false) {
+        if has_same_content(database, &copy).unwrap_or(false) {
             return Ok(copy);
         }
         number += 1;
@@ -168,7 +171,7 @@ pub(crate) fn set_aside(database: &Path) -> Result<PathBuf, StoreError> {
     Ok(copy)
 }
 
-fn is_same(one: &Path, other: &Path) -> std::io::Result<bool> {
+fn has_same_content(one: &Path, other: &Path) -> std::io::Result<bool> {
     use std::io::{BufReader, Read};
     if one.metadata()?.len() != other.metadata()?.len() {
         return Ok(false);

@@ -5,7 +5,7 @@ use agenthost_protocol::ids::ServerSeq;
 use rusqlite::{OptionalExtension, params};
 
 use crate::error::StoreError;
-use crate::store::{Store, number, sequence};
+use crate::store::{Store, seq_from_sql, seq_to_sql};
 
 /// Most epochs that are remembered. Clients of older ones get snapshots.
 const MAX_EPOCHS: i64 = 10_000;
@@ -21,17 +21,17 @@ impl Store {
         micros_since_1970: u64,
         chance: u32,
     ) -> Result<ServerSeq, StoreError> {
-        let last = self.number("seq")?;
-        let first = WriterEpochs::next_first(last, micros_since_1970, chance);
+        let last = self.read_number("seq")?;
+        let first = WriterEpochs::next_epoch_start(last, micros_since_1970, chance);
         let transaction = self.connection.transaction()?;
         transaction.execute(
             "UPDATE epochs SET last = ?1 WHERE last IS NULL",
-            [number(last)],
+            [seq_to_sql(last)],
         )?;
-        transaction.execute("INSERT INTO epochs VALUES (?1, NULL)", [number(first)])?;
+        transaction.execute("INSERT INTO epochs VALUES (?1, NULL)", [seq_to_sql(first)])?;
         transaction.execute(
             "UPDATE numbers SET value = ?1 WHERE name = 'seq'",
-            [number(first)],
+            [seq_to_sql(first)],
         )?;
         transaction.execute(
             "DELETE FROM epochs WHERE first NOT IN
@@ -42,7 +42,7 @@ impl Store {
         Ok(first)
     }
 
-    pub(crate) fn epochs(&self) -> Result<WriterEpochs, StoreError> {
+    pub(crate) fn load_epochs(&self) -> Result<WriterEpochs, StoreError> {
         let current: Option<i64> = self
             .connection
             .query_row("SELECT first FROM epochs WHERE last IS NULL", [], |row| {
@@ -54,13 +54,13 @@ impl Store {
             .prepare("SELECT first, last FROM epochs WHERE last IS NOT NULL ORDER BY first")?;
         let closed = query.query_map([], |row| {
             Ok(ClosedEpoch {
-                first: sequence(row.get(0)?),
-                last: sequence(row.get(1)?),
+                first: seq_from_sql(row.get(0)?),
+                last: seq_from_sql(row.get(1)?),
             })
         })?;
         Ok(WriterEpochs {
             closed: closed.collect::<Result<_, _>>()?,
-            current: current.map_or(ServerSeq(0), sequence),
+            current: current.map_or(ServerSeq(0), seq_from_sql),
         })
     }
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use agenthost_protocol::version::Release;
-use agenthost_versions::Chain;
+use agenthost_versions::VersionChain;
 
 /// Why the store could not do something.
 #[derive(Debug, thiserror::Error)]
@@ -56,7 +56,7 @@ pub enum StoreError {
     #[error(
         "database is in the words of AHP {found}, and this version reads {} to {}\nhint: open it \
          with an agenthost that speaks {found}",
-        Chain::OLDEST_ROWS,
+        VersionChain::OLDEST_ROWS,
         Release::CURRENT
     )]
     Release {

@@ -1,7 +1,7 @@
 //! What a host remembers: the log, snapshots, sessions, clients.
 //!
 //! **What it does.** [`Store::append`] keeps what a step of the host wants
-//! kept, all of it or nothing, before anyone sees it. [`Store::remembered`]
+//! kept, all of it or nothing, before anyone sees it. [`Store::load_host`]
 //! and [`Store::load`] give it back after a restart, [`Store::replay`] to a
 //! client that comes back.
 //!
@@ -22,7 +22,7 @@ mod schema;
 mod store;
 mod turns;
 
-pub use append::Appended;
+pub use append::AppendResult;
 pub use error::StoreError;
 pub use retention::Retention;
 pub use store::{Durability, Store};

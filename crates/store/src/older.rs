@@ -9,7 +9,7 @@ use agenthost_protocol::number::Millis;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::version::{Release, Version};
 use agenthost_protocol::wire::{Json, Object};
-use agenthost_versions::{Chain, Row};
+use agenthost_versions::{StoredRow, VersionChain};
 use rusqlite::functions::{Context, FunctionFlags};
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
 
@@ -17,7 +17,7 @@ use crate::error::StoreError;
 
 /// How every row becomes one of today. `lift` takes what it is, its text, the
 /// session of its channel, and when it was written.
-const LIFT: &str = "
+const MIGRATE_ROWS_SQL: &str = "
     UPDATE log SET envelope = lift('envelope', envelope,
         (SELECT session FROM channels WHERE channels.channel = log.channel), at);
     UPDATE turns SET content = lift('Turn', content,
@@ -31,7 +31,7 @@ const LIFT: &str = "
 ";
 
 /// Takes all rows up to the release that this host speaks, or none of them.
-pub(crate) fn lift(connection: &mut Connection) -> Result<(), StoreError> {
+pub(crate) fn migrate_rows(connection: &mut Connection) -> Result<(), StoreError> {
     let found = connection.query_row("SELECT release FROM protocol", [], |row| row.get(0));
     let found: String = found.optional()?.unwrap_or_else(|| "(none)".to_owned());
     let version = Version::parse(&found);
@@ -40,15 +40,15 @@ pub(crate) fn lift(connection: &mut Connection) -> Result<(), StoreError> {
     }
     let older = version.filter(|version| *version < Version::CURRENT);
     let release = older.and_then(Release::of);
-    let Some(release) = release.filter(|release| *release >= Chain::OLDEST_ROWS) else {
+    let Some(release) = release.filter(|release| *release >= VersionChain::OLDEST_ROWS) else {
         return Err(StoreError::Release { found });
     };
-    let chain = Chain::to(release);
+    let chain = VersionChain::for_release(release);
     connection.create_scalar_function("lift", 4, FunctionFlags::SQLITE_UTF8, move |context| {
-        lift_row(&chain, context)
+        migrate_row(&chain, context)
     })?;
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    transaction.execute_batch(LIFT)?;
+    transaction.execute_batch(MIGRATE_ROWS_SQL)?;
     let current = Version::CURRENT.to_string();
     transaction.execute("UPDATE protocol SET release = ?1", [current])?;
     transaction.commit()?;
@@ -58,13 +58,13 @@ pub(crate) fn lift(connection: &mut Connection) -> Result<(), StoreError> {
 
 /// Takes one row up. What can't be read is left as it is: whoever reads it says
 /// so.
-fn lift_row(chain: &Chain, context: &Context<'_>) -> rusqlite::Result<String> {
+fn migrate_row(chain: &VersionChain, context: &Context<'_>) -> rusqlite::Result<String> {
     let what: String = context.get(0)?;
     let text: String = context.get(1)?;
     let session: Option<Uri> = context.get::<Option<String>>(2)?.map(Uri::from);
-    let row = Row {
+    let row = StoredRow {
         session: session.as_ref(),
-        at: Millis(context.get(3)?),
+        written_at: Millis(context.get(3)?),
     };
     let Ok(mut json) = serde_json::from_str::<Object>(&text) else {
         return Ok(text);
@@ -72,15 +72,15 @@ fn lift_row(chain: &Chain, context: &Context<'_>) -> rusqlite::Result<String> {
     match what.as_str() {
         "envelope" => {
             if let Some(Json::Object(action)) = json.get_mut("action") {
-                chain.lift_action(&row, action);
+                chain.migrate_action(&row, action);
             }
         }
         "state" => {
             if let Some(kind) = ChannelKind::of_state(&json) {
-                chain.lift_state(&row, kind, &mut json);
+                chain.migrate_state(&row, kind, &mut json);
             }
         }
-        part => chain.lift_part(&row, part, &mut json),
+        part => chain.migrate_part(&row, part, &mut json),
     }
     Ok(Json::Object(json).to_string())
 }

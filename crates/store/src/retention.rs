@@ -1,13 +1,13 @@
 //! Forgetting what no client will ask for.
 
-use agenthost_core::Extent;
+use agenthost_core::LoadExtent;
 use agenthost_protocol::ids::ServerSeq;
 use agenthost_protocol::number::Millis;
 use agenthost_protocol::uri::Uri;
 use rusqlite::{OptionalExtension, params};
 
 use crate::error::StoreError;
-use crate::store::{Store, number, sequence};
+use crate::store::{Store, seq_from_sql, seq_to_sql};
 
 /// How much of the log is kept. An action is forgotten when it is beyond
 /// either bound; a client that has seen less gets snapshots.
@@ -24,30 +24,30 @@ pub struct Retention {
 impl Store {
     /// Whether the log is so far beyond its bound of bytes that it is worth
     /// the work to forget.
-    pub fn is_large(&self, retention: Retention) -> bool {
+    pub fn exceeds_retention(&self, retention: Retention) -> bool {
         self.log_bytes > retention.bytes.saturating_add(retention.bytes / 4)
     }
 
     /// Forgets old actions, once the states they made are kept. Returns where
     /// the log starts now.
     pub fn compact(&mut self, retention: Retention, now: Millis) -> Result<ServerSeq, StoreError> {
-        let last = self.number("seq")?;
-        let by_count = self.beyond_count(retention.actions)?;
+        let last = self.read_number("seq")?;
+        let by_count = self.last_seq_beyond_count(retention.actions)?;
         let by_age: Option<i64> = self.connection.query_row(
             "SELECT max(seq) FROM log WHERE at < ?1",
             [now.0.saturating_sub(retention.age.0)],
             |row| row.get(0),
         )?;
-        let before = self.number("log_start")?;
-        let start = by_age.map_or(ServerSeq(0), sequence);
-        let by_bytes = self.beyond(retention.bytes)?;
+        let before = self.read_number("log_start")?;
+        let start = by_age.map_or(ServerSeq(0), seq_from_sql);
+        let by_bytes = self.last_seq_beyond_bytes(retention.bytes)?;
         let start = start.max(by_count).max(by_bytes).max(before);
         if start == before {
             return Ok(before);
         }
         // A state that rests on what is to be forgotten is kept first.
         for channel in self.channels_behind(start)? {
-            if let Some(loaded) = self.load(&channel, Extent::Tail)? {
+            if let Some(loaded) = self.load(&channel, LoadExtent::Tail)? {
                 self.snapshot(&channel, &loaded, last)?;
             }
         }
@@ -56,22 +56,22 @@ impl Store {
             "UPDATE numbers SET value = value - (
                 SELECT coalesce(sum(length(CAST(envelope AS BLOB))), 0) FROM log WHERE seq <= ?1
             ) WHERE name = 'log_bytes'",
-            [number(start)],
+            [seq_to_sql(start)],
         )?;
-        transaction.execute("DELETE FROM log WHERE seq <= ?1", [number(start)])?;
-        transaction.execute("DELETE FROM epochs WHERE last < ?1", [number(start)])?;
+        transaction.execute("DELETE FROM log WHERE seq <= ?1", [seq_to_sql(start)])?;
+        transaction.execute("DELETE FROM epochs WHERE last < ?1", [seq_to_sql(start)])?;
         transaction.execute(
             "UPDATE numbers SET value = ?1 WHERE name = 'log_start'",
-            [number(start)],
+            [seq_to_sql(start)],
         )?;
         transaction.commit()?;
-        self.log_bytes = self.number("log_bytes")?.0;
+        self.log_bytes = self.read_number("log_bytes")?.0;
         Ok(start)
     }
 
     /// The last of the oldest actions that are too many. Numbers have gaps, so
     /// rows are counted.
-    fn beyond_count(&self, actions: u64) -> Result<ServerSeq, StoreError> {
+    fn last_seq_beyond_count(&self, actions: u64) -> Result<ServerSeq, StoreError> {
         let actions = i64::try_from(actions).unwrap_or(i64::MAX);
         let last: Option<i64> = self
             .connection
@@ -81,11 +81,11 @@ impl Store {
                 |row| row.get(0),
             )
             .optional()?;
-        Ok(last.map_or(ServerSeq(0), sequence))
+        Ok(last.map_or(ServerSeq(0), seq_from_sql))
     }
 
     /// The last of the oldest actions that are too many bytes.
-    fn beyond(&self, bytes: u64) -> Result<ServerSeq, StoreError> {
+    fn last_seq_beyond_bytes(&self, bytes: u64) -> Result<ServerSeq, StoreError> {
         let mut excess = self.log_bytes.saturating_sub(bytes);
         let mut last = ServerSeq(0);
         let mut query = self
@@ -95,7 +95,7 @@ impl Store {
         while excess > 0
             && let Some(row) = rows.next()?
         {
-            last = sequence(row.get(0)?);
+            last = seq_from_sql(row.get(0)?);
             excess = excess.saturating_sub(row.get::<_, i64>(1)?.unsigned_abs());
         }
         Ok(last)
@@ -108,7 +108,7 @@ impl Store {
                 WHERE log.channel = channels.channel AND log.seq > channels.seq AND log.seq <= ?1
             )",
         )?;
-        let channels = query.query_map(params![number(start)], |row| {
+        let channels = query.query_map(params![seq_to_sql(start)], |row| {
             Ok(Uri::from(row.get::<_, String>(0)?))
         })?;
         Ok(channels.collect::<Result<_, _>>()?)

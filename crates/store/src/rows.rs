@@ -97,7 +97,10 @@ impl From<AgentOptionsRow> for AgentOptions {
 }
 
 /// Reads what was written.
-pub(crate) fn read<T: Wire>(what: impl FnOnce() -> String, text: &str) -> Result<T, StoreError> {
+pub(crate) fn decode_row<T: Wire>(
+    what: impl FnOnce() -> String,
+    text: &str,
+) -> Result<T, StoreError> {
     let unreadable = |problem: String| StoreError::Unreadable {
         what: what(),
         problem,

@@ -6,7 +6,7 @@ use crate::error::StoreError;
 
 /// Each step brings a database from one version to the next. Steps are only
 /// ever added: a database of any age goes through all it has missed.
-const STEPS: &[&str] = &[
+const MIGRATIONS: &[&str] = &[
     "
     -- Numbers that are not in any row: the last one given out, and where the
     -- log starts.
@@ -75,17 +75,26 @@ const STEPS: &[&str] = &[
     -- What agents offered when they last ran.
     CREATE TABLE agent_options (provider TEXT PRIMARY KEY, options TEXT NOT NULL) WITHOUT ROWID;
 ",
+    "
+    -- The last sessions that were removed, for clients that have them listed.
+    CREATE TABLE removed_sessions (
+        seq INTEGER NOT NULL,
+        session TEXT NOT NULL,
+        provider TEXT NOT NULL,
+        PRIMARY KEY (seq, session)
+    ) WITHOUT ROWID;
+",
 ];
 
 /// Brings the tables up to date, each step whole or not at all.
-pub(crate) fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
-    let known = STEPS.len() as i64;
+pub(crate) fn migrate_schema(connection: &mut Connection) -> Result<(), StoreError> {
+    let known = MIGRATIONS.len() as i64;
     let found: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
     if found > known {
         return Err(StoreError::TooNew { found, known });
     }
     let missed = usize::try_from(found).unwrap_or(0);
-    for (version, step) in STEPS.iter().enumerate().skip(missed) {
+    for (version, step) in MIGRATIONS.iter().enumerate().skip(missed) {
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         transaction.execute_batch(step)?;
         transaction.pragma_update(None, "user_version", version as i64 + 1)?;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use agenthost_core::{Extent, Loaded, Remembered, StoredChannel};
+use agenthost_core::{LoadExtent, LoadedChannel, RemovedSession, StoredChannel, StoredHost};
 use agenthost_protocol::action::{Action, ActionEnvelope};
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::chat::ChatAction;
@@ -13,13 +13,13 @@ use agenthost_protocol::outcome::Outcome;
 use agenthost_protocol::uri::{RootChannel, Uri};
 use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
 
-use crate::checkpoint::Checkpoints;
-use crate::directory::{self, Directory};
+use crate::checkpoint::WalCheckpointer;
+use crate::directory::{self, DataDirectory};
 use crate::error::StoreError;
 use crate::older;
 use crate::rows::{self, AgentOptionsRow, ClientRow};
 use crate::schema;
-use crate::turns::{self, Kept};
+use crate::turns::{self, StoredTurns};
 
 /// What a batch that was appended survives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,30 +37,30 @@ pub struct Store {
     /// Actions since the last snapshot of each channel.
     pub(crate) since_snapshot: BTreeMap<Uri, u32>,
     /// What the rows of chats have, as far as it is known.
-    pub(crate) kept: BTreeMap<Uri, Kept>,
+    pub(crate) stored_turns: BTreeMap<Uri, StoredTurns>,
     /// How large the log is, as its row says: asked after every batch.
     pub(crate) log_bytes: u64,
-    pub(crate) checkpoints: Checkpoints,
-    directory: Directory,
+    pub(crate) checkpointer: WalCheckpointer,
+    directory: DataDirectory,
 }
 
 impl Store {
     /// Opens what is remembered in a directory; the first time, nothing is.
     pub fn open(path: &Path, durability: Durability) -> Result<Self, StoreError> {
-        let directory = Directory::take(path)?;
-        let database = directory.database();
-        directory.make_database()?;
-        let connection = connect(&database, durability);
-        let connection = connection.map_err(|error| say_damage(&database, error))?;
+        let directory = DataDirectory::acquire(path)?;
+        let database = directory.database_path();
+        directory.create_database()?;
+        let connection = open_database(&database, durability);
+        let connection = connection.map_err(|error| report_damage(&database, error))?;
         let mut store = Store {
             connection,
             log_bytes: 0,
             since_snapshot: BTreeMap::new(),
-            kept: BTreeMap::new(),
-            checkpoints: Checkpoints::start(&database)?,
+            stored_turns: BTreeMap::new(),
+            checkpointer: WalCheckpointer::start(&database)?,
             directory,
         };
-        store.log_bytes = store.number("log_bytes")?.0;
+        store.log_bytes = store.read_number("log_bytes")?.0;
         Ok(store)
     }
 
@@ -69,60 +69,69 @@ impl Store {
     pub fn snapshot(
         &mut self,
         channel: &Uri,
-        loaded: &Loaded,
+        loaded: &LoadedChannel,
         seq: ServerSeq,
     ) -> Result<(), StoreError> {
-        let nothing = Kept::default();
-        let kept = self.kept.get(channel).unwrap_or(&nothing);
+        let nothing = StoredTurns::default();
+        let kept = self.stored_turns.get(channel).unwrap_or(&nothing);
         let transaction = self.connection.transaction()?;
         transaction
             .prepare_cached("UPDATE channels SET seq = ?2, state = ?3 WHERE channel = ?1")?
             .execute(params![
                 channel.as_str(),
-                number(seq),
-                turns::row_of(&loaded.state)?
+                seq_to_sql(seq),
+                turns::encode_state(&loaded.state)?
             ])?;
-        turns::write(&transaction, channel, loaded, kept)?;
+        turns::write_turns(&transaction, channel, loaded, kept)?;
         transaction.commit()?;
-        self.kept.insert(channel.clone(), Kept::of(loaded));
+        self.stored_turns
+            .insert(channel.clone(), StoredTurns::from_loaded(loaded));
         self.since_snapshot.remove(channel);
         Ok(())
     }
 
     /// Nothing happens at the moment: the time to tidy up.
-    pub fn idle(&mut self) {
-        self.checkpoints.idle();
+    pub fn run_idle_maintenance(&mut self) {
+        self.checkpointer.request_if_pending();
     }
 
     /// Lets go of what is only in memory to save work, except for the
     /// channels that the host has in memory, too.
-    pub fn let_go(&mut self, held: impl Fn(&Uri) -> bool) {
-        self.kept.retain(|channel, _| held(channel));
+    pub fn evict(&mut self, is_resident: impl Fn(&Uri) -> bool) {
+        self.stored_turns.retain(|channel, _| is_resident(channel));
     }
 
     /// A channel: its snapshot and what came after.
-    pub fn load(&mut self, channel: &Uri, extent: Extent) -> Result<Option<Loaded>, StoreError> {
-        let loaded = self.read(channel, extent);
-        loaded.map_err(|error| say_damage(&self.directory.database(), error))
+    pub fn load(
+        &mut self,
+        channel: &Uri,
+        extent: LoadExtent,
+    ) -> Result<Option<LoadedChannel>, StoreError> {
+        let loaded = self.read_channel(channel, extent);
+        loaded.map_err(|error| report_damage(&self.directory.database_path(), error))
     }
 
     /// A channel as it was right after an action; `None` if what was before
     /// its snapshot would have to be known. Of a chat, the latest turns.
-    pub fn load_at(&mut self, channel: &Uri, seq: ServerSeq) -> Result<Option<Loaded>, StoreError> {
-        let Some((snapshot, state)) = self.row(channel)? else {
+    pub fn load_at(
+        &mut self,
+        channel: &Uri,
+        seq: ServerSeq,
+    ) -> Result<Option<LoadedChannel>, StoreError> {
+        let Some((snapshot, state)) = self.read_snapshot(channel)? else {
             return Ok(None);
         };
-        if snapshot > number(seq) {
+        if snapshot > seq_to_sql(seq) {
             return Ok(None);
         }
-        let mut later = self.later(channel, snapshot)?;
+        let mut later = self.actions_after(channel, snapshot)?;
         later.retain(|envelope| envelope.server_seq <= seq);
-        let (loaded, _) = self.put_together(channel, state, later, Extent::Tail)?;
+        let (loaded, _) = self.rebuild_state(channel, state, later, LoadExtent::Tail)?;
         Ok(Some(loaded))
     }
 
     /// The snapshot of a channel, and the number of the last action in it.
-    fn row(&self, channel: &Uri) -> Result<Option<(i64, ChannelState)>, StoreError> {
+    fn read_snapshot(&self, channel: &Uri) -> Result<Option<(i64, ChannelState)>, StoreError> {
         let row = self
             .connection
             .prepare_cached("SELECT seq, state FROM channels WHERE channel = ?1")?
@@ -133,39 +142,43 @@ impl Store {
         let Some((seq, text)) = row else {
             return Ok(None);
         };
-        let state = rows::read(|| format!("the state of {channel}"), &text)?;
+        let state = rows::decode_row(|| format!("the state of {channel}"), &text)?;
         Ok(Some((seq, state)))
     }
 
-    fn read(&mut self, channel: &Uri, extent: Extent) -> Result<Option<Loaded>, StoreError> {
-        let Some((seq, state)) = self.row(channel)? else {
+    fn read_channel(
+        &mut self,
+        channel: &Uri,
+        extent: LoadExtent,
+    ) -> Result<Option<LoadedChannel>, StoreError> {
+        let Some((seq, state)) = self.read_snapshot(channel)? else {
             return Ok(None);
         };
-        let later = self.later(channel, seq)?;
-        let (loaded, kept) = self.put_together(channel, state, later, extent)?;
-        self.kept.insert(channel.clone(), kept);
+        let later = self.actions_after(channel, seq)?;
+        let (loaded, kept) = self.rebuild_state(channel, state, later, extent)?;
+        self.stored_turns.insert(channel.clone(), kept);
         Ok(Some(loaded))
     }
 
     /// A snapshot and what came after; and what of it the tables have.
-    fn put_together(
+    fn rebuild_state(
         &self,
         channel: &Uri,
         state: ChannelState,
         later: Vec<ActionEnvelope>,
-        extent: Extent,
-    ) -> Result<(Loaded, Kept), StoreError> {
+        extent: LoadExtent,
+    ) -> Result<(LoadedChannel, StoredTurns), StoreError> {
         let cut = |envelope: &ActionEnvelope| {
             matches!(&*envelope.action, Action::Chat(ChatAction::Truncated(_)))
         };
         // What is cut off may be cut off anywhere.
         let extent = if later.iter().any(cut) {
-            Extent::Whole
+            LoadExtent::Whole
         } else {
             extent
         };
-        let mut loaded = turns::read(&self.connection, channel, state, extent)?;
-        let kept = Kept::of(&loaded);
+        let mut loaded = turns::read_turns(&self.connection, channel, state, extent)?;
+        let stored = StoredTurns::from_loaded(&loaded);
         for envelope in later {
             match loaded.state.reduce(&envelope.action) {
                 Outcome::Applied | Outcome::NoOp => {}
@@ -177,11 +190,11 @@ impl Store {
                 }
             }
         }
-        Ok((loaded, kept))
+        Ok((loaded, stored))
     }
 
     /// What happened on a channel after an action.
-    fn later(&self, channel: &Uri, seq: i64) -> Result<Vec<ActionEnvelope>, StoreError> {
+    fn actions_after(&self, channel: &Uri, seq: i64) -> Result<Vec<ActionEnvelope>, StoreError> {
         let mut query = self.connection.prepare_cached(
             "SELECT seq, envelope FROM log WHERE channel = ?1 AND seq > ?2 ORDER BY seq",
         )?;
@@ -190,39 +203,40 @@ impl Store {
         while let Some(row) = found.next()? {
             let seq: i64 = row.get(0)?;
             let text = row.get_ref(1)?.as_str().map_err(rusqlite::Error::from)?;
-            later.push(rows::read(|| format!("action {seq}"), text)?);
+            later.push(rows::decode_row(|| format!("action {seq}"), text)?);
         }
         Ok(later)
     }
 
     /// What a host that starts now has to know.
-    pub fn remembered(&mut self) -> Result<Remembered, StoreError> {
-        let remembered = self.read_all();
-        remembered.map_err(|error| say_damage(&self.directory.database(), error))
+    pub fn load_host(&mut self) -> Result<StoredHost, StoreError> {
+        let remembered = self.read_host();
+        remembered.map_err(|error| report_damage(&self.directory.database_path(), error))
     }
 
-    fn read_all(&mut self) -> Result<Remembered, StoreError> {
-        let root = self.load(&RootChannel.into(), Extent::Whole)?;
+    fn read_host(&mut self) -> Result<StoredHost, StoreError> {
+        let root = self.load(&RootChannel.into(), LoadExtent::Whole)?;
         let root = match root.map(|root| root.state) {
             Some(ChannelState::Root(root)) => Some((*root).clone()),
             _ => None,
         };
         let mut unreadable = Vec::new();
         let sessions = "SELECT session, summary FROM sessions";
-        let sessions = self.rows(sessions, &mut unreadable, |session, text| {
-            rows::read(|| format!("the summary of {session}"), text)
+        let sessions = self.read_rows(sessions, &mut unreadable, |session, text| {
+            rows::decode_row(|| format!("the summary of {session}"), text)
         })?;
         let clients = "SELECT client, record FROM clients";
-        let clients = self.rows(clients, &mut unreadable, |client, text| {
-            let row: ClientRow = rows::read(|| format!("client {client}"), text)?;
+        let clients = self.read_rows(clients, &mut unreadable, |client, text| {
+            let row: ClientRow = rows::decode_row(|| format!("client {client}"), text)?;
             Ok((ClientId::from(client), row.into()))
         })?;
         let options = "SELECT provider, options FROM agent_options";
-        let agent_options = self.rows(options, &mut unreadable, |provider, text| {
+        let agent_options = self.read_rows(options, &mut unreadable, |provider, text| {
             let row: AgentOptionsRow =
-                rows::read(|| format!("the options of agent {provider}"), text)?;
+                rows::decode_row(|| format!("the options of agent {provider}"), text)?;
             Ok((ProviderId::from(provider), row.into()))
         })?;
+        let removed_sessions = self.removed_sessions()?;
         let mut channels = self
             .connection
             .prepare("SELECT channel, session, born FROM channels WHERE channel <> ?1")?;
@@ -230,20 +244,34 @@ impl Store {
             Ok(StoredChannel {
                 channel: Uri::from(row.get::<_, String>(0)?),
                 session: row.get::<_, Option<String>>(1)?.map(Uri::from),
-                born: sequence(row.get(2)?),
+                created_seq: seq_from_sql(row.get(2)?),
             })
         })?;
-        Ok(Remembered {
+        Ok(StoredHost {
             root,
-            seq: self.number("seq")?,
-            log_start: self.number("log_start")?,
-            epochs: self.epochs()?,
+            seq: self.read_number("seq")?,
+            log_start: self.read_number("log_start")?,
+            epochs: self.load_epochs()?,
             sessions,
             channels: channels.collect::<Result<_, _>>()?,
             clients,
             agent_options,
+            removed_sessions,
             unreadable,
         })
+    }
+
+    fn removed_sessions(&self) -> Result<Vec<RemovedSession>, StoreError> {
+        let query = "SELECT seq, session, provider FROM removed_sessions ORDER BY seq";
+        let mut query = self.connection.prepare(query)?;
+        let removed = query.query_map([], |row| {
+            Ok(RemovedSession {
+                seq: seq_from_sql(row.get(0)?),
+                session: Uri::from(row.get::<_, String>(1)?),
+                provider: ProviderId::from(row.get::<_, String>(2)?),
+            })
+        })?;
+        Ok(removed.collect::<Result<_, _>>()?)
     }
 
     /// What a client missed: envelopes as they went over the wire, in order.
@@ -258,7 +286,7 @@ impl Store {
             "SELECT seq, envelope FROM log WHERE channel = ?1 AND seq > ?2 AND seq <= ?3",
         )?;
         for channel in channels {
-            let bounds = params![channel.as_str(), number(after), number(until)];
+            let bounds = params![channel.as_str(), seq_to_sql(after), seq_to_sql(until)];
             let mut rows = query.query(bounds)?;
             while let Some(row) = rows.next()? {
                 found.insert(row.get::<_, i64>(0)?, row.get::<_, String>(1)?);
@@ -275,13 +303,15 @@ impl Store {
         )?;
         let mut bytes = 0;
         for channel in channels {
-            let row = query.query_row(params![channel.as_str(), number(after)], |row| row.get(0));
+            let row = query.query_row(params![channel.as_str(), seq_to_sql(after)], |row| {
+                row.get(0)
+            });
             bytes += i64::unsigned_abs(row?);
         }
         Ok(bytes)
     }
 
-    fn rows<T>(
+    fn read_rows<T>(
         &self,
         query: &str,
         unreadable: &mut Vec<String>,
@@ -302,16 +332,16 @@ impl Store {
         Ok(found)
     }
 
-    pub(crate) fn number(&self, name: &str) -> Result<ServerSeq, StoreError> {
+    pub(crate) fn read_number(&self, name: &str) -> Result<ServerSeq, StoreError> {
         let value = self
             .connection
             .prepare_cached("SELECT value FROM numbers WHERE name = ?1")?
             .query_row([name], |row| row.get(0))?;
-        Ok(sequence(value))
+        Ok(seq_from_sql(value))
     }
 }
 
-fn connect(database: &Path, durability: Durability) -> Result<Connection, StoreError> {
+fn open_database(database: &Path, durability: Durability) -> Result<Connection, StoreError> {
     let mut connection = Connection::open(database)?;
     // Nobody else has the database, but a backup tool may look at it.
     connection.busy_timeout(Duration::from_secs(5))?;
@@ -325,18 +355,18 @@ fn connect(database: &Path, durability: Durability) -> Result<Connection, StoreE
     connection.pragma_update(None, "wal_autocheckpoint", 0)?;
     // A log that was long once does not stay so.
     connection.pragma_update(None, "journal_size_limit", 16 * 1024 * 1024)?;
-    schema::migrate(&mut connection)?;
-    older::lift(&mut connection)?;
+    schema::migrate_schema(&mut connection)?;
+    older::migrate_rows(&mut connection)?;
     // Damage shows where something is read.
     connection.query_row("SELECT count(*) FROM numbers", [], |_| Ok(()))?;
     Ok(connection)
 }
 
 /// Sets a damaged database aside, and says so.
-fn say_damage(database: &Path, error: StoreError) -> StoreError {
+fn report_damage(database: &Path, error: StoreError) -> StoreError {
     match error {
-        StoreError::Database(problem) if is_damage(&problem) => {
-            match directory::set_aside(database) {
+        StoreError::Database(problem) if is_corruption(&problem) => {
+            match directory::copy_damaged(database) {
                 Ok(copy) => StoreError::Damaged {
                     database: database.to_owned(),
                     copy,
@@ -349,7 +379,7 @@ fn say_damage(database: &Path, error: StoreError) -> StoreError {
     }
 }
 
-fn is_damage(error: &rusqlite::Error) -> bool {
+fn is_corruption(error: &rusqlite::Error) -> bool {
     let code = error.sqlite_error_code();
     matches!(
         code,
@@ -358,10 +388,10 @@ fn is_damage(error: &rusqlite::Error) -> bool {
 }
 
 /// Sequence numbers stay below 2^53, far below what a row holds.
-pub(crate) fn number(seq: ServerSeq) -> i64 {
+pub(crate) fn seq_to_sql(seq: ServerSeq) -> i64 {
     i64::try_from(seq.0).unwrap_or(i64::MAX)
 }
 
-pub(crate) fn sequence(value: i64) -> ServerSeq {
+pub(crate) fn seq_from_sql(value: i64) -> ServerSeq {
     ServerSeq(u64::try_from(value).unwrap_or(0))
 }

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use agenthost_core::{Extent, Loaded};
+use agenthost_core::{LoadExtent, LoadedChannel};
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::chat::Turn;
 use agenthost_protocol::ids::TurnId;
@@ -17,26 +17,26 @@ use crate::error::StoreError;
 use crate::rows;
 
 /// Turns that are read when the tail of a chat will do.
-pub(crate) const TAIL: usize = 32;
+pub(crate) const TAIL_TURNS: usize = 32;
 
 /// Turns as they stand in the rows of a chat, from a position on. Shared with
 /// the states that were read or kept, so what is the same can be told by its
 /// place in memory.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Kept {
+pub(crate) struct StoredTurns {
     first: usize,
     turns: List<Turn>,
 }
 
-impl Kept {
-    pub(crate) fn of(loaded: &Loaded) -> Self {
-        Kept {
-            first: loaded.earlier.len(),
+impl StoredTurns {
+    pub(crate) fn from_loaded(loaded: &LoadedChannel) -> Self {
+        StoredTurns {
+            first: loaded.evicted_turns.len(),
             turns: turns_of(&loaded.state).cloned().unwrap_or_default(),
         }
     }
 
-    fn has(&self, position: usize, turn: &Arc<Turn>) -> bool {
+    fn contains(&self, position: usize, turn: &Arc<Turn>) -> bool {
         let index = position.checked_sub(self.first);
         let kept = index.and_then(|index| self.turns.get(index));
         kept.is_some_and(|kept| Arc::ptr_eq(kept, turn))
@@ -44,7 +44,7 @@ impl Kept {
 }
 
 /// A state as its row has it: of a chat, without the turns.
-pub(crate) fn row_of(state: &ChannelState) -> Result<String, StoreError> {
+pub(crate) fn encode_state(state: &ChannelState) -> Result<String, StoreError> {
     let text = match state {
         ChannelState::Chat(chat) => {
             let mut chat = (**chat).clone();
@@ -58,33 +58,33 @@ pub(crate) fn row_of(state: &ChannelState) -> Result<String, StoreError> {
 
 /// Makes the rows of a chat what its turns are, from the first that is in
 /// memory. Does nothing for other channels.
-pub(crate) fn write(
+pub(crate) fn write_turns(
     transaction: &Transaction<'_>,
     channel: &Uri,
-    loaded: &Loaded,
-    kept: &Kept,
+    loaded: &LoadedChannel,
+    stored: &StoredTurns,
 ) -> Result<(), StoreError> {
     let Some(turns) = turns_of(&loaded.state) else {
         return Ok(());
     };
-    let first = loaded.earlier.len();
+    let first = loaded.evicted_turns.len();
     let mut insert = transaction.prepare_cached(
         "INSERT OR REPLACE INTO turns (channel, position, turn, content) VALUES (?1, ?2, ?3, ?4)",
     )?;
     for (index, turn) in turns.iter().enumerate() {
         let position = first + index;
-        if !kept.has(position, turn) {
+        if !stored.contains(position, turn) {
             let content = serde_json::to_string(&**turn)?;
             let row = params![
                 channel.as_str(),
-                number(position),
+                position_to_sql(position),
                 turn.id.as_str(),
                 content
             ];
             insert.execute(row)?;
         }
     }
-    let end = number(first + turns.len());
+    let end = position_to_sql(first + turns.len());
     transaction
         .prepare_cached("DELETE FROM turns WHERE channel = ?1 AND position >= ?2")?
         .execute(params![channel.as_str(), end])?;
@@ -92,21 +92,21 @@ pub(crate) fn write(
 }
 
 /// Puts turns back into a state that was read without them.
-pub(crate) fn read(
+pub(crate) fn read_turns(
     connection: &Connection,
     channel: &Uri,
     state: ChannelState,
-    extent: Extent,
-) -> Result<Loaded, StoreError> {
+    extent: LoadExtent,
+) -> Result<LoadedChannel, StoreError> {
     let ChannelState::Chat(mut chat) = state else {
-        return Ok(Loaded::whole(state));
+        return Ok(LoadedChannel::whole(state));
     };
     let total: i64 = connection
         .prepare_cached("SELECT count(*) FROM turns INDEXED BY turn_names WHERE channel = ?1")?
         .query_row([channel.as_str()], |row| row.get(0))?;
     let first = match extent {
-        Extent::Whole => 0,
-        Extent::Tail => total.saturating_sub(number(TAIL)).max(0),
+        LoadExtent::Whole => 0,
+        LoadExtent::Tail => total.saturating_sub(position_to_sql(TAIL_TURNS)).max(0),
     };
     let mut query = connection.prepare_cached(
         "SELECT turn FROM turns INDEXED BY turn_names
@@ -124,12 +124,12 @@ pub(crate) fn read(
     while let Some(row) = found.next()? {
         let name: String = row.get(0)?;
         let content = row.get_ref(1)?.as_str().map_err(rusqlite::Error::from)?;
-        let turn: Turn = rows::read(|| format!("turn {name} of {channel}"), content)?;
+        let turn: Turn = rows::decode_row(|| format!("turn {name} of {channel}"), content)?;
         turns.push(turn);
     }
-    Ok(Loaded {
+    Ok(LoadedChannel {
         state: ChannelState::Chat(chat),
-        earlier,
+        evicted_turns: earlier,
     })
 }
 
@@ -140,6 +140,6 @@ fn turns_of(state: &ChannelState) -> Option<&List<Turn>> {
     }
 }
 
-fn number(position: usize) -> i64 {
+fn position_to_sql(position: usize) -> i64 {
     i64::try_from(position).unwrap_or(i64::MAX)
 }

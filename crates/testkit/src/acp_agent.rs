@@ -22,28 +22,31 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use output::{answer, chunk, complain, fail, flood, options, send, tell_update, text_of, write};
+use output::{
+    config_options, respond, respond_error, send_chunk, send_chunks, send_message, send_update,
+    text_field, write_line, write_stderr,
+};
 
-pub use memory::MEMORY;
+pub use memory::MEMORY_FILE_VARIABLE;
 
 /// Set for the process that is to be the agent; says how it starts: any of
 /// `early`, `auth`, `silent`, `old`, `modes`, `trusting`, `plain`, `http`, `load`,
 /// `resume`, `fork`, `list`, and `codex`, `gemini` or `goose` for how it tells of
 /// calls of servers of tools; separated by spaces.
-pub const AS_AGENT: &str = "AGENTHOST_TEST_ACP_AGENT";
+pub const AGENT_MODE_VARIABLE: &str = "AGENTHOST_TEST_ACP_AGENT";
 
 /// Names a file: without it, nobody is signed in. The agent makes it when it is
 /// told to sign somebody in.
-pub const SIGNED_IN: &str = "AGENTHOST_TEST_SIGNED_IN";
+pub const SIGN_IN_FILE_VARIABLE: &str = "AGENTHOST_TEST_SIGNED_IN";
 
 /// The program and its arguments that make a test the agent: this one, with
-/// nothing but the test of this name, which calls [`play`].
+/// nothing but the test of this name, which calls [`run_as_agent`].
 ///
 /// # Panics
 ///
 /// If the system does not know which program this is.
 #[must_use]
-pub fn command(test: &str) -> (String, Vec<String>) {
+pub fn agent_command(test: &str) -> (String, Vec<String>) {
     #[expect(clippy::expect_used, reason = "a test fails by panicking")]
     let this = std::env::current_exe().expect("this program has a path");
     let arguments = [test, "--exact", "--nocapture", "--quiet"];
@@ -88,48 +91,48 @@ pub fn command(test: &str) -> (String, Vec<String>) {
 /// ```
 ///
 /// At the end it answers `end_turn`.
-pub fn play() {
-    let Ok(how) = std::env::var(AS_AGENT) else {
+pub fn run_as_agent() {
+    let Ok(how) = std::env::var(AGENT_MODE_VARIABLE) else {
         return;
     };
-    let mut agent = Agent {
+    let mut agent = FakeAgent {
         input: std::io::stdin().lock(),
-        how,
-        asked: 0,
-        sessions: 0,
-        chosen: Vec::new(),
-        offered: Vec::new(),
+        modes: how,
+        id_counter: 0,
+        session_count: 0,
+        chosen_options: Vec::new(),
+        received_offers: Vec::new(),
         terminals: Vec::new(),
-        given: BTreeMap::new(),
-        servers: Vec::new(),
+        session_servers: BTreeMap::new(),
+        running_servers: Vec::new(),
     };
-    agent.work();
+    agent.run();
     drop(agent);
     std::process::exit(0);
 }
 
-struct Agent {
+struct FakeAgent {
     input: StdinLock<'static>,
-    how: String,
-    asked: u32,
-    sessions: u32,
-    chosen: Vec<Value>,
-    offered: Vec<Value>,
+    modes: String,
+    id_counter: u32,
+    session_count: u32,
+    chosen_options: Vec<Value>,
+    received_offers: Vec<Value>,
     terminals: Vec<String>,
     /// The servers of tools that each session was given.
-    given: BTreeMap<String, Value>,
-    servers: Vec<tools::Server>,
+    session_servers: BTreeMap<String, Value>,
+    running_servers: Vec<tools::FakeToolServer>,
 }
 
 /// How a script ended.
-enum Ended {
+enum ScriptEnd {
     Answer(Value),
     Error(Value),
 }
 
-impl Agent {
-    fn work(&mut self) {
-        while let Some(message) = self.read() {
+impl FakeAgent {
+    fn run(&mut self) {
+        while let Some(message) = self.read_message() {
             let id = message.get("id").cloned();
             let params = message.get("params").cloned().unwrap_or_default();
             let method = message.get("method").and_then(Value::as_str);
@@ -138,64 +141,65 @@ impl Agent {
             };
             match method.unwrap_or_default() {
                 "initialize" => {
-                    self.offered
+                    self.received_offers
                         .extend(params.get("clientCapabilities").cloned());
                     self.initialize(&id);
                 }
                 "session/new" => {
-                    self.offered.extend(params.get("mcpServers").cloned());
-                    self.open(&id, &params);
+                    self.received_offers
+                        .extend(params.get("mcpServers").cloned());
+                    self.open_session(&id, &params);
                 }
-                "session/prompt" => self.prompt(&id, &params),
+                "session/prompt" => self.run_prompt(&id, &params),
                 "session/set_mode" => {
-                    self.chosen.push(params);
-                    answer(&id, &json!({}));
+                    self.chosen_options.push(params);
+                    respond(&id, &json!({}));
                 }
-                "session/set_config_option" => self.set(&id, params),
-                "session/load" | "session/resume" => self.take_up(&id, &params),
-                "session/fork" => self.copy(&id, &params),
-                "session/list" => sessions::list(&id, &params),
+                "session/set_config_option" => self.set_option(&id, params),
+                "session/load" | "session/resume" => self.resume_session(&id, &params),
+                "session/fork" => self.fork_session(&id, &params),
+                "session/list" => sessions::list_sessions(&id, &params),
                 "authenticate" => {
-                    if let Some(place) = std::env::var_os(SIGNED_IN) {
+                    if let Some(place) = std::env::var_os(SIGN_IN_FILE_VARIABLE) {
                         // Who can't be signed in hears of it at the next try.
                         std::fs::write(place, "").unwrap_or_default();
                     }
-                    answer(&id, &json!({}));
+                    respond(&id, &json!({}));
                 }
-                "session/close" => answer(&id, &json!({})),
-                _ => fail(&id, &json!({"code": -32601, "message": "Method not found"})),
+                "session/close" => respond(&id, &json!({})),
+                _ => respond_error(&id, &json!({"code": -32601, "message": "Method not found"})),
             }
         }
     }
 
-    fn is(&self, word: &str) -> bool {
-        self.how.split(' ').any(|how| how == word)
+    fn has_mode(&self, word: &str) -> bool {
+        self.modes.split(' ').any(|how| how == word)
     }
 
-    fn read(&mut self) -> Option<Value> {
+    fn read_message(&mut self) -> Option<Value> {
         let mut line = String::new();
         let read = self.input.read_line(&mut line).unwrap_or_default();
         (read > 0).then(|| serde_json::from_str(&line).unwrap_or_default())
     }
 
     fn initialize(&mut self, id: &Value) {
-        if self.is("silent") {
+        if self.has_mode("silent") {
             return;
         }
-        let version = if self.is("old") { 0 } else { 1 };
-        answer(
+        let version = if self.has_mode("old") { 0 } else { 1 };
+        respond(
             id,
             &json!({
                 "protocolVersion": version,
                 "agentCapabilities": {
-                    "promptCapabilities": {"embeddedContext": !self.is("plain"), "image": !self.is("plain")},
-                    "loadSession": self.is("load"),
-                    "mcpCapabilities": {"http": self.is("http")},
+                    "promptCapabilities": {"embeddedContext": !self.has_mode("plain"), "image": !self.has_mode("plain")},
+                    "loadSession": self.has_mode("load"),
+                    "mcpCapabilities": {"http": self.has_mode("http")},
                     "sessionCapabilities": {
                         "close": {},
-                        "resume": self.is("resume").then(|| json!({})),
-                        "fork": self.is("fork").then(|| json!({})),
-                        "list": self.is("list").then(|| json!({})),
+                        "resume": self.has_mode("resume").then(|| json!({})),
+                        "fork": self.has_mode("fork").then(|| json!({})),
+                        "list": self.has_mode("list").then(|| json!({})),
                     },
                 },
                 "agentInfo": {"name": "scripted", "version": "1.2.3"},
@@ -207,62 +211,62 @@ impl Agent {
         );
     }
 
-    fn open(&mut self, id: &Value, params: &Value) {
-        let signed_in = std::env::var_os(SIGNED_IN);
+    fn open_session(&mut self, id: &Value, params: &Value) {
+        let signed_in = std::env::var_os(SIGN_IN_FILE_VARIABLE);
         let signed_out = signed_in.is_some_and(|place| !std::path::Path::new(&place).exists());
-        if self.is("auth") || signed_out {
+        if self.has_mode("auth") || signed_out {
             let error = json!({"code": -32000, "message": "Authentication required"});
-            return fail(id, &error);
+            return respond_error(id, &error);
         }
-        let session = self.name();
-        self.take_servers(&session, params);
-        if self.is("early") {
+        let session = self.new_session_id();
+        self.store_servers(&session, params);
+        if self.has_mode("early") {
             let commands = json!([{"name": "fix", "description": "Fix it"}]);
             let update = json!({"sessionUpdate": "available_commands_update", "availableCommands": commands});
-            tell_update(&session, &update);
+            send_update(&session, &update);
         }
         let mut opened = json!({"sessionId": session});
-        if let (true, Some(opened)) = (self.is("modes"), opened.as_object_mut()) {
+        if let (true, Some(opened)) = (self.has_mode("modes"), opened.as_object_mut()) {
             let mut modes = vec![
                 json!({"id": "ask", "name": "Ask"}),
                 json!({"id": "do", "name": "Do"}),
             ];
-            if self.is("trusting") {
+            if self.has_mode("trusting") {
                 modes.push(json!({"id": "yolo", "name": "Everything"}));
             }
             let modes = json!({"currentModeId": "ask", "availableModes": modes});
             opened.insert("modes".to_owned(), modes);
-            opened.insert("configOptions".to_owned(), options("small"));
+            opened.insert("configOptions".to_owned(), config_options("small"));
         }
-        answer(id, &opened);
+        respond(id, &opened);
     }
 
-    fn name(&mut self) -> String {
-        self.sessions += 1;
-        format!("session-{}-{}", std::process::id(), self.sessions)
+    fn new_session_id(&mut self) -> String {
+        self.session_count += 1;
+        format!("session-{}-{}", std::process::id(), self.session_count)
     }
 
     /// Keeps the servers of tools that a session is given.
-    fn take_servers(&mut self, session: &str, params: &Value) {
+    fn store_servers(&mut self, session: &str, params: &Value) {
         let given = params.get("mcpServers").cloned().unwrap_or_default();
-        self.given.insert(session.to_owned(), given);
+        self.session_servers.insert(session.to_owned(), given);
     }
 
-    fn set(&mut self, id: &Value, params: Value) {
+    fn set_option(&mut self, id: &Value, params: Value) {
         let value = params
             .get("value")
             .and_then(Value::as_str)
             .unwrap_or_default();
         if value == "forbidden" {
-            return fail(id, &json!({"code": -32602, "message": "Not this one"}));
+            return respond_error(id, &json!({"code": -32602, "message": "Not this one"}));
         }
         let value = value.to_owned();
-        self.chosen.push(params);
-        answer(id, &json!({"configOptions": options(&value)}));
+        self.chosen_options.push(params);
+        respond(id, &json!({"configOptions": config_options(&value)}));
     }
 
-    fn prompt(&mut self, id: &Value, params: &Value) {
-        let session = text_of(params, "sessionId");
+    fn run_prompt(&mut self, id: &Value, params: &Value) {
+        let session = text_field(params, "sessionId");
         let blocks = params.get("prompt").and_then(Value::as_array);
         let texts = blocks.into_iter().flatten();
         let texts = texts.filter_map(|block| block.get("text")?.as_str());
@@ -272,9 +276,9 @@ impl Agent {
         let added = |text: &&str| text.starts_with("<agenthost-");
         let text = told.clone().find(|text| !added(text));
         let added: String = told.filter(added).collect();
-        memory::keep(session, &(added + text.unwrap_or_default()));
+        memory::append_message(session, &(added + text.unwrap_or_default()));
         let mut after = Vec::new();
-        let mut ended = Ended::Answer(json!({"stopReason": "end_turn"}));
+        let mut ended = ScriptEnd::Answer(json!({"stopReason": "end_turn"}));
         for line in text
             .unwrap_or_default()
             .split(['\n'])
@@ -283,36 +287,36 @@ impl Agent {
             let line = line.trim();
             if let Some(line) = line.strip_prefix("after ") {
                 after.push(line.to_owned());
-            } else if let Some(end) = self.line(session, line, params) {
+            } else if let Some(end) = self.run_line(session, line, params) {
                 ended = end;
                 break;
             }
         }
         match ended {
-            Ended::Answer(result) => answer(id, &result),
-            Ended::Error(error) => fail(id, &error),
+            ScriptEnd::Answer(result) => respond(id, &result),
+            ScriptEnd::Error(error) => respond_error(id, &error),
         }
         for line in after {
-            self.line(session, &line, params);
+            self.run_line(session, &line, params);
         }
     }
 
-    fn line(&mut self, session: &str, line: &str, params: &Value) -> Option<Ended> {
+    fn run_line(&mut self, session: &str, line: &str, params: &Value) -> Option<ScriptEnd> {
         let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
-        let say = |text: &str| chunk(session, "agent_message_chunk", text);
+        let say = |text: &str| send_chunk(session, "agent_message_chunk", text);
         let json = || serde_json::from_str::<Value>(rest).unwrap_or_default();
         match word {
             "" => {}
             "say" => say(rest),
-            "think" => chunk(session, "agent_thought_chunk", rest),
+            "think" => send_chunk(session, "agent_thought_chunk", rest),
             "many" => {
                 let (count, text) = rest.split_once(' ').unwrap_or((rest, ""));
-                flood(session, count.parse().unwrap_or_default(), text);
+                send_chunks(session, count.parse().unwrap_or_default(), text);
             }
-            "update" => tell_update(session, &json()),
-            "raw" => write(rest.as_bytes()),
-            "bytes" => write(b"\xff\xfe not text"),
-            "endless" => write(&vec![b'x'; 9 * 1024 * 1024]),
+            "update" => send_update(session, &json()),
+            "raw" => write_line(rest.as_bytes()),
+            "bytes" => write_line(b"\xff\xfe not text"),
+            "endless" => write_line(&vec![b'x'; 9 * 1024 * 1024]),
             "ask" => {
                 let outcome = self.request("session/request_permission", session, json());
                 let picked = outcome.pointer("/outcome/optionId").and_then(Value::as_str);
@@ -331,19 +335,19 @@ impl Agent {
                 let params = serde_json::from_str(&params).unwrap_or_default();
                 let id = self.send_request(method, session, params);
                 if word == "call" {
-                    say(&self.outcome(id));
+                    say(&self.await_outcome(id));
                 }
             }
-            "mcp" => self.use_tools(session, rest),
-            "offered" => say(&Value::Array(self.offered.clone()).to_string()),
+            "mcp" => self.run_mcp_line(session, rest),
+            "offered" => say(&Value::Array(self.received_offers.clone()).to_string()),
             "blocks" => say(&params
                 .get("prompt")
                 .cloned()
                 .unwrap_or_default()
                 .to_string()),
             "session" => say(session),
-            "known" => say(&memory::of(session).join(", ")),
-            "chosen" => say(&Value::Array(self.chosen.clone()).to_string()),
+            "known" => say(&memory::messages_of(session).join(", ")),
+            "chosen" => say(&Value::Array(self.chosen_options.clone()).to_string()),
             "variable" => say(&std::env::var(rest).unwrap_or_else(|_| "not there".to_owned())),
             "spawn" => {
                 let mut command = std::process::Command::new("sleep");
@@ -355,9 +359,9 @@ impl Agent {
                 say(&started.map_or(0, |child| child.id()).to_string());
             }
             "wait" => {
-                while let Some(message) = self.read() {
+                while let Some(message) = self.read_message() {
                     if message.get("method") == Some(&json!("session/cancel")) {
-                        return Some(Ended::Answer(json!({"stopReason": "cancelled"})));
+                        return Some(ScriptEnd::Answer(json!({"stopReason": "cancelled"})));
                     }
                 }
             }
@@ -365,15 +369,15 @@ impl Agent {
                 std::thread::park();
             },
             "die" => {
-                complain(rest);
+                write_stderr(rest);
                 std::process::exit(3);
             }
             "error" => {
                 let (code, message) = rest.split_once(' ').unwrap_or((rest, ""));
                 let code: i32 = code.parse().unwrap_or_default();
-                return Some(Ended::Error(json!({"code": code, "message": message})));
+                return Some(ScriptEnd::Error(json!({"code": code, "message": message})));
             }
-            "stop" => return Some(Ended::Answer(json!({"stopReason": rest}))),
+            "stop" => return Some(ScriptEnd::Answer(json!({"stopReason": rest}))),
             other => say(&format!("what is `{other}`?")),
         }
         None
@@ -382,13 +386,13 @@ impl Agent {
     /// Asks something, and waits for the answer.
     fn request(&mut self, method: &str, session: &str, params: Value) -> Value {
         let id = self.send_request(method, session, params);
-        let answer = self.wait_for(id);
+        let answer = self.await_response(id);
         answer.get("result").cloned().unwrap_or_default()
     }
 
     /// What came of a request, in words.
-    fn outcome(&mut self, id: u32) -> String {
-        let answer = self.wait_for(id);
+    fn await_outcome(&mut self, id: u32) -> String {
+        let answer = self.await_response(id);
         let Some(result) = answer.get("result") else {
             return answer.get("error").cloned().unwrap_or_default().to_string();
         };
@@ -398,18 +402,18 @@ impl Agent {
     }
 
     fn send_request(&mut self, method: &str, session: &str, mut params: Value) -> u32 {
-        let id = self.asked;
-        self.asked += 1;
+        let id = self.id_counter;
+        self.id_counter += 1;
         if let Some(params) = params.as_object_mut() {
             let place = params.entry("sessionId");
             place.or_insert_with(|| json!(session));
         }
-        send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
+        send_message(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
         id
     }
 
-    fn wait_for(&mut self, id: u32) -> Value {
-        while let Some(message) = self.read() {
+    fn await_response(&mut self, id: u32) -> Value {
+        while let Some(message) = self.read_message() {
             if message.get("method").is_none() && message.get("id") == Some(&json!(id)) {
                 return message;
             }

@@ -1,6 +1,6 @@
 //! What an agent tells its host, in words.
 
-use agenthost_core::agent::{AdoptedTurn, AgentEvent, ForbiddenValue, SlashCommand, Worker};
+use agenthost_core::agent::{AgentEvent, ForbiddenValue, ImportedTurn, SlashCommand, WorkerChat};
 use agenthost_protocol::action::Action;
 use agenthost_protocol::chat::{ChatInteractivity, ErrorPart, Message};
 use agenthost_protocol::common::{ErrorInfo, ToolDefinition};
@@ -11,7 +11,7 @@ use serde_json::json;
 
 /// Where an event happens.
 #[derive(Debug, Clone)]
-pub struct Place {
+pub struct EventTarget {
     /// The chat.
     pub chat: Uri,
     /// The turn of actions that name none.
@@ -44,36 +44,36 @@ pub struct Place {
 /// # Errors
 ///
 /// In words, if it is none of these.
-pub fn event(place: &Place, text: &str) -> Result<AgentEvent, String> {
-    let (what, rest) = word(text);
-    let chat = place.chat.clone();
-    let turn = || match (rest, &place.turn) {
+pub fn parse_event(target: &EventTarget, text: &str) -> Result<AgentEvent, String> {
+    let (what, rest) = split_word(text);
+    let chat = target.chat.clone();
+    let turn = || match (rest, &target.turn) {
         ("", Some(turn)) => turn.clone(),
         _ => TurnId::from(rest),
     };
     let failed = |resumable| {
         Some(ErrorPart {
-            error: error("it broke"),
+            error: error_info("it broke"),
             resumable,
         })
     };
     Ok(match what {
         "opened" => AgentEvent::Opened {
-            tools: rest.split_whitespace().map(tool).collect(),
+            tools: rest.split_whitespace().map(tool_definition).collect(),
         },
         "stopped" => AgentEvent::Stopped {
-            error: error(if rest.is_empty() {
+            error: error_info(if rest.is_empty() {
                 "no such file"
             } else {
                 rest
             }),
         },
         "begin" => {
-            let (turn, message) = word(rest);
-            AgentEvent::TurnBegun {
+            let (turn, message) = split_word(rest);
+            AgentEvent::TurnStarted {
                 chat,
                 turn: TurnId::from(turn),
-                message: read::<Message>(message)?.into(),
+                message: parse_json::<Message>(message)?.into(),
             }
         }
         "end" => AgentEvent::TurnEnded {
@@ -91,43 +91,44 @@ pub fn event(place: &Place, text: &str) -> Result<AgentEvent, String> {
             turn: turn(),
             error: failed(Some(true)),
         },
-        "steered" => AgentEvent::Steered {
+        "steered" => AgentEvent::SteeringAccepted {
             chat,
             id: rest.into(),
         },
-        "commands" => AgentEvent::Commands {
-            commands: rest.split_whitespace().map(command).collect(),
+        "commands" => AgentEvent::SlashCommandsChanged {
+            commands: rest.split_whitespace().map(slash_command).collect(),
         },
-        "note" => AgentEvent::Noted {
+        "note" => AgentEvent::NoteChanged {
             chat,
             note: (!rest.is_empty()).then(|| rest.to_owned()),
         },
         "adopt" => {
-            let (turn, rest) = word(rest);
+            let (turn, rest) = split_word(rest);
             let mut parts = serde_json::Deserializer::from_str(rest).into_iter::<Json>();
             let message = parts.next().and_then(Result::ok).unwrap_or_default();
-            let (name, payload) = word(rest.get(parts.byte_offset()..).unwrap_or_default().trim());
-            let place = Place {
+            let (name, payload) =
+                split_word(rest.get(parts.byte_offset()..).unwrap_or_default().trim());
+            let place = EventTarget {
                 chat: chat.clone(),
                 turn: Some(TurnId::from(turn)),
             };
             let actions = match name {
                 "" => Vec::new(),
-                name => match action(&place, name, payload)? {
+                name => match parse_action(&place, name, payload)? {
                     AgentEvent::Chat { action, .. } => vec![*action],
                     _ => return Err(format!("{name}: not an action of a chat")),
                 },
             };
-            AgentEvent::Adopted {
+            AgentEvent::HistoryImported {
                 chat,
-                turns: vec![AdoptedTurn {
+                turns: vec![ImportedTurn {
                     id: TurnId::from(turn),
-                    message: read::<Message>(&message.to_string())?.into(),
+                    message: parse_json::<Message>(&message.to_string())?.into(),
                     actions,
                 }],
             }
         }
-        "title" => AgentEvent::Titled {
+        "title" => AgentEvent::TitleSuggested {
             chat,
             title: rest.to_owned(),
         },
@@ -137,15 +138,15 @@ pub fn event(place: &Place, text: &str) -> Result<AgentEvent, String> {
                 Some(Ok(part)) => Ok(part),
                 _ => Err(format!("{rest}: expected a schema and values")),
             };
-            AgentEvent::Configurable {
-                schema: Box::new(read(&part()?.to_string())?),
+            AgentEvent::ConfigSchemaChanged {
+                schema: Box::new(parse_json(&part()?.to_string())?),
                 values: part()?.as_object().cloned().unwrap_or_default(),
             }
         }
         "forbids" => {
-            let (key, rest) = word(rest);
-            let (value, reason) = word(rest);
-            AgentEvent::Forbids {
+            let (key, rest) = split_word(rest);
+            let (value, reason) = split_word(rest);
+            AgentEvent::ForbiddenValuesChanged {
                 values: vec![ForbiddenValue {
                     key: key.to_owned(),
                     value: value.into(),
@@ -153,11 +154,11 @@ pub fn event(place: &Place, text: &str) -> Result<AgentEvent, String> {
                 }],
             }
         }
-        "signin" => AgentEvent::SignInNeeded,
+        "signin" => AgentEvent::AuthRequired,
         "worker" => {
-            let (worker, rest) = word(rest);
-            let (call, how) = word(rest);
-            AgentEvent::WorkerOpened(Box::new(Worker {
+            let (worker, rest) = split_word(rest);
+            let (call, how) = split_word(rest);
+            AgentEvent::WorkerOpened(Box::new(WorkerChat {
                 chat: Uri::from(worker),
                 parent: chat,
                 call: call.into(),
@@ -172,22 +173,22 @@ pub fn event(place: &Place, text: &str) -> Result<AgentEvent, String> {
         "close" => AgentEvent::WorkerClosed {
             chat: Uri::from(rest),
         },
-        name => action(place, name, rest)?,
+        name => parse_action(target, name, rest)?,
     })
 }
 
-fn action(place: &Place, name: &str, payload: &str) -> Result<AgentEvent, String> {
+fn parse_action(target: &EventTarget, name: &str, payload: &str) -> Result<AgentEvent, String> {
     let payload = if payload.is_empty() { "{}" } else { payload };
     let mut action: Json =
         serde_json::from_str(payload).map_err(|error| format!("{name} {payload}: {error}"))?;
     let fields = action.as_object_mut().ok_or("expected an object")?;
     fields.insert("type".to_owned(), json!(name));
-    if let (Some(turn), false) = (&place.turn, fields.contains_key("turnId")) {
+    if let (Some(turn), false) = (&target.turn, fields.contains_key("turnId")) {
         fields.insert("turnId".to_owned(), json!(turn));
     }
-    match read::<Action>(&action.to_string())? {
+    match parse_json::<Action>(&action.to_string())? {
         Action::Chat(action) => Ok(AgentEvent::Chat {
-            chat: place.chat.clone(),
+            chat: target.chat.clone(),
             action: Box::new(action),
         }),
         Action::Terminal(action) => Ok(AgentEvent::Terminal {
@@ -198,11 +199,11 @@ fn action(place: &Place, name: &str, payload: &str) -> Result<AgentEvent, String
     }
 }
 
-fn read<T: wire::Wire>(json: &str) -> Result<T, String> {
+fn parse_json<T: wire::Wire>(json: &str) -> Result<T, String> {
     wire::from_str(json).map_err(|error| format!("{json}: {error}"))
 }
 
-fn tool(name: &str) -> ToolDefinition {
+fn tool_definition(name: &str) -> ToolDefinition {
     ToolDefinition {
         name: name.to_owned(),
         title: None,
@@ -214,19 +215,19 @@ fn tool(name: &str) -> ToolDefinition {
     }
 }
 
-fn command(name: &str) -> SlashCommand {
+fn slash_command(name: &str) -> SlashCommand {
     SlashCommand {
         name: name.to_owned(),
         description: String::new(),
     }
 }
 
-fn error(message: &str) -> ErrorInfo {
+fn error_info(message: &str) -> ErrorInfo {
     ErrorInfo::new("test", message)
 }
 
 /// The first word, and what comes after it.
-pub(crate) fn word(text: &str) -> (&str, &str) {
+pub(crate) fn split_word(text: &str) -> (&str, &str) {
     let (word, rest) = text.split_once(' ').unwrap_or((text, ""));
     (word, rest.trim())
 }

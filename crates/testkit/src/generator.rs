@@ -7,30 +7,30 @@ use serde_json::json;
 
 /// What kind of values to make.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct GeneratorOptions {
     /// How likely an optional field is there, from 0 to 1.
     pub optional: f64,
     /// How likely an open enum or union has a value nobody knows.
     pub unknown: f64,
     /// Most items of a list or map.
-    pub items: usize,
+    pub max_items: usize,
     /// How many names there are of each kind. Few: actions hit their targets.
-    pub names: usize,
+    pub name_count: usize,
     /// Deepest nesting; below it, optional fields are left out.
-    pub depth: usize,
+    pub max_depth: usize,
     /// Variants never to make, as (tag, name).
-    pub without: &'static [(&'static str, &'static str)],
+    pub excluded_variants: &'static [(&'static str, &'static str)],
 }
 
-impl Default for Options {
+impl Default for GeneratorOptions {
     fn default() -> Self {
-        Options {
+        GeneratorOptions {
             optional: 0.5,
             unknown: 0.1,
-            items: 2,
-            names: 3,
-            depth: 6,
-            without: &[],
+            max_items: 2,
+            name_count: 3,
+            max_depth: 6,
+            excluded_variants: &[],
         }
     }
 }
@@ -40,10 +40,10 @@ impl Default for Options {
 pub struct Generator {
     /// The source of chance.
     pub rng: Rng,
-    options: Options,
+    options: GeneratorOptions,
 }
 
-const TEXTS: &[&str] = &[
+const SAMPLE_TEXTS: &[&str] = &[
     "",
     "hello",
     "two words",
@@ -57,7 +57,7 @@ const TEXTS: &[&str] = &[
 
 impl Generator {
     /// A generator of its own for every seed.
-    pub fn new(seed: u64, options: Options) -> Self {
+    pub fn new(seed: u64, options: GeneratorOptions) -> Self {
         Generator {
             rng: Rng::with_seed(seed),
             options,
@@ -65,12 +65,12 @@ impl Generator {
     }
 
     /// Makes a value of a shape.
-    pub fn json(&mut self, shape: &Shape) -> Json {
-        self.value(shape, 0)
+    pub fn generate(&mut self, shape: &Shape) -> Json {
+        self.generate_value(shape, 0)
     }
 
     /// Makes an action of a name; `null` if there is none.
-    pub fn action(&mut self, name: &str) -> Json {
+    pub fn generate_action(&mut self, name: &str) -> Json {
         let Shape::Union { variants, .. } = Action::shape() else {
             return Json::Null;
         };
@@ -78,7 +78,7 @@ impl Generator {
         let Some((name, shape)) = found else {
             return Json::Null;
         };
-        let mut action = self.json(&shape());
+        let mut action = self.generate(&shape());
         if let Json::Object(fields) = &mut action {
             fields.insert("type".to_owned(), json!(name));
         }
@@ -98,26 +98,30 @@ impl Generator {
         self.rng.f64() < probability
     }
 
-    fn value(&mut self, shape: &Shape, depth: usize) -> Json {
+    fn generate_value(&mut self, shape: &Shape, depth: usize) -> Json {
         match shape {
             Shape::Text(kind) => Json::String(self.text(*kind)),
             Shape::Boolean => Json::Bool(self.rng.bool()),
             Shape::Integer { least } => self.integer(*least),
             Shape::Milliseconds => json!(self.rng.i64(0..4_000_000_000_000)),
             Shape::Number => self.number(),
-            Shape::Any => self.free(2),
+            Shape::Any => self.free_json(2),
             Shape::AnyObject => Json::Object(self.free_object(2)),
             Shape::Null => Json::Null,
             Shape::Choice { values, open } => self.choice(values, *open),
             Shape::List(item) => {
                 let count = self.count(depth);
-                Json::Array((0..count).map(|_| self.value(&item(), depth + 1)).collect())
+                Json::Array(
+                    (0..count)
+                        .map(|_| self.generate_value(&item(), depth + 1))
+                        .collect(),
+                )
             }
             Shape::Map(item) => {
                 let count = self.count(depth);
                 Json::Object(
                     (0..count)
-                        .map(|n| (format!("key {n}"), self.value(&item(), depth + 1)))
+                        .map(|n| (format!("key {n}"), self.generate_value(&item(), depth + 1)))
                         .collect(),
                 )
             }
@@ -131,24 +135,24 @@ impl Generator {
             Shape::Either(shapes) => {
                 let index = self.rng.usize(..shapes.len().max(1));
                 let shape = shapes.get(index).map_or(Shape::Null, |shape| shape());
-                self.value(&shape, depth)
+                self.generate_value(&shape, depth)
             }
         }
     }
 
     fn count(&mut self, depth: usize) -> usize {
-        if depth >= self.options.depth {
+        if depth >= self.options.max_depth {
             return 0;
         }
-        self.rng.usize(0..=self.options.items)
+        self.rng.usize(0..=self.options.max_items)
     }
 
     fn object(&mut self, fields: &[FieldShape], depth: usize) -> Object {
         let mut object = Object::new();
         for field in fields {
-            let wanted = depth < self.options.depth && self.chance(self.options.optional);
+            let wanted = depth < self.options.max_depth && self.chance(self.options.optional);
             if !field.optional || wanted {
-                let value = self.value(&(field.shape)(), depth + 1);
+                let value = self.generate_value(&(field.shape)(), depth + 1);
                 object.insert(field.name.to_owned(), value);
             }
         }
@@ -168,7 +172,7 @@ impl Generator {
             object.insert("id".to_owned(), json!(self.name("Future")));
             return Json::Object(object);
         }
-        let without = self.options.without;
+        let without = self.options.excluded_variants;
         let allowed: Vec<_> = variants
             .iter()
             .filter(|(name, _)| !without.contains(&(tag, *name)))
@@ -178,7 +182,7 @@ impl Generator {
         };
         let mut object = Object::new();
         object.insert(tag.to_owned(), json!(name));
-        if let Json::Object(fields) = self.value(&shape(), depth) {
+        if let Json::Object(fields) = self.generate_value(&shape(), depth) {
             object.extend(fields);
         }
         Json::Object(object)
@@ -193,9 +197,16 @@ impl Generator {
 
     fn text(&mut self, kind: TextKind) -> String {
         match kind {
-            TextKind::Free => self.pick(TEXTS).copied().unwrap_or_default().to_owned(),
+            TextKind::Free => self
+                .pick(SAMPLE_TEXTS)
+                .copied()
+                .unwrap_or_default()
+                .to_owned(),
             TextKind::Id(kind) => self.name(kind),
-            TextKind::Uri => format!("scheme:/{}", self.rng.usize(..self.options.names.max(1))),
+            TextKind::Uri => format!(
+                "scheme:/{}",
+                self.rng.usize(..self.options.name_count.max(1))
+            ),
             TextKind::Timestamp => format!(
                 "2026-0{}-1{}T0{}:00:0{}.{}00Z",
                 self.rng.u8(1..=9),
@@ -210,7 +221,10 @@ impl Generator {
     fn name(&mut self, kind: &str) -> String {
         // Parts and tool calls share a namespace; so do their names here.
         let kind = if kind == "ToolCallId" { "PartId" } else { kind };
-        format!("{kind}-{}", self.rng.usize(..self.options.names.max(1)))
+        format!(
+            "{kind}-{}",
+            self.rng.usize(..self.options.name_count.max(1))
+        )
     }
 
     fn integer(&mut self, least: i64) -> Json {
@@ -232,7 +246,7 @@ impl Generator {
     }
 
     /// JSON of no shape in particular, but `null`.
-    fn free(&mut self, depth: usize) -> Json {
+    fn free_json(&mut self, depth: usize) -> Json {
         match self.rng.u8(..if depth == 0 { 4 } else { 6 }) {
             0 => json!(self.rng.bool()),
             1 => json!(self.rng.i64(-1000..1000)),
@@ -240,7 +254,7 @@ impl Generator {
             3 => json!(self.text(TextKind::Free)),
             4 => Json::Array(
                 (0..self.rng.u8(..3))
-                    .map(|_| self.free(depth - 1))
+                    .map(|_| self.free_json(depth - 1))
                     .collect(),
             ),
             _ => Json::Object(self.free_object(depth - 1)),
@@ -249,7 +263,7 @@ impl Generator {
 
     fn free_object(&mut self, depth: usize) -> Object {
         (0..self.rng.u8(..3))
-            .map(|n| (format!("free {n}"), self.free(depth)))
+            .map(|n| (format!("free {n}"), self.free_json(depth)))
             .collect()
     }
 }

@@ -31,11 +31,16 @@ pub fn normalise(value: &Json) -> Json {
 /// that differs: `turns[0].state: "error" -> (none)`.
 pub fn diff(before: &Json, after: &Json) -> String {
     let mut lines = Vec::new();
-    collect(String::new(), Some(before), Some(after), &mut lines);
+    collect_differences(String::new(), Some(before), Some(after), &mut lines);
     lines.join("\n")
 }
 
-fn collect(path: String, before: Option<&Json>, after: Option<&Json>, lines: &mut Vec<String>) {
+fn collect_differences(
+    path: String,
+    before: Option<&Json>,
+    after: Option<&Json>,
+    lines: &mut Vec<String>,
+) {
     if before == after {
         return;
     }
@@ -48,12 +53,12 @@ fn collect(path: String, before: Option<&Json>, after: Option<&Json>, lines: &mu
                 } else {
                     format!("{path}.{key}")
                 };
-                collect(path, old.get(key), new.get(key), lines);
+                collect_differences(path, old.get(key), new.get(key), lines);
             }
         }
         (Some(Json::Array(old)), Some(Json::Array(new))) => {
             for index in 0..old.len().max(new.len()) {
-                collect(
+                collect_differences(
                     format!("{path}[{index}]"),
                     old.get(index),
                     new.get(index),

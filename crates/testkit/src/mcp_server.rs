@@ -22,12 +22,12 @@ use rmcp::model::{
 };
 use rmcp::service::{RequestContext, RoleServer};
 
-pub use http::{HttpServer, Protection, RESOURCE_PATH};
+pub use http::{HttpServer, RESOURCE_PATH, TestAuth};
 
 /// Set for the process that is to be the server; says how it behaves: `plain`,
 /// or one of `hang`, `refuse`, `junk`, `huge`, `die`, `stubborn`, `many`,
 /// `mixed`, `nolist`.
-pub const AS_SERVER: &str = "AGENTHOST_TEST_MCP_SERVER";
+pub const SERVER_MODE_VARIABLE: &str = "AGENTHOST_TEST_MCP_SERVER";
 
 /// Is the server, if this process is meant to be; returns otherwise. Its tools
 /// are
@@ -51,8 +51,8 @@ pub const AS_SERVER: &str = "AGENTHOST_TEST_MCP_SERVER";
 /// # Panics
 ///
 /// If there is no runtime to be had.
-pub fn play() {
-    let Ok(how) = std::env::var(AS_SERVER) else {
+pub fn run_as_server() {
+    let Ok(how) = std::env::var(SERVER_MODE_VARIABLE) else {
         return;
     };
     #[expect(clippy::expect_used, reason = "a test fails by panicking")]
@@ -62,7 +62,7 @@ pub fn play() {
             return;
         }
         let server = TestServer {
-            many: how == "many",
+            has_endless_tools: how == "many",
             ..TestServer::default()
         };
         let transport = rmcp::transport::io::stdio();
@@ -78,9 +78,9 @@ pub fn play() {
 #[derive(Clone, Default)]
 pub struct TestServer {
     /// Whether `extra` is there.
-    changed: Arc<AtomicBool>,
+    has_extra_tool: Arc<AtomicBool>,
     /// Whether it has more tools than anybody should look at.
-    many: bool,
+    has_endless_tools: bool,
 }
 
 #[expect(deprecated, reason = "what servers may still do has to work")]
@@ -101,12 +101,12 @@ impl ServerHandler for TestServer {
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         let cursor = request.and_then(|request| request.cursor);
-        if self.many {
+        if self.has_endless_tools {
             let page: usize = cursor.and_then(|text| text.parse().ok()).unwrap_or(0);
-            return Ok(tools::page(page));
+            return Ok(tools::tool_page(page));
         }
         // Two pages, so that both are looked at.
-        let mut all = tools::all(self.changed.load(Ordering::SeqCst));
+        let mut all = tools::list_tools(self.has_extra_tool.load(Ordering::SeqCst));
         let second = all.split_off(3);
         let mut result = ListToolsResult::default();
         if cursor.is_some() {
@@ -125,10 +125,10 @@ impl ServerHandler for TestServer {
     ) -> Result<CallToolResponse, ErrorData> {
         let name = request.name.clone();
         if name == "change_tools" {
-            self.changed.store(true, Ordering::SeqCst);
+            self.has_extra_tool.store(true, Ordering::SeqCst);
             drop(context.peer.notify_tool_list_changed().await);
         }
-        tools::call(&name, request.arguments.unwrap_or_default(), context).await
+        tools::call_tool(&name, request.arguments.unwrap_or_default(), context).await
     }
 
     async fn list_resources(

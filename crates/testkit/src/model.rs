@@ -26,14 +26,14 @@ use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
-use self::http::{Asked, Response};
-use self::script::Answer;
+use self::http::{ModelHttpCall, ModelHttpResponse};
+use self::script::ModelAnswer;
 
 /// How long a model that was told to be slow takes for each piece.
-const SLOW: Duration = Duration::from_millis(100);
+const SLOW_PIECE_DELAY: Duration = Duration::from_millis(100);
 
 /// The name of the model.
-pub const NAME: &str = "fake-model";
+pub const MODEL_NAME: &str = "fake-model";
 
 /// A model that runs. It stops when it is dropped.
 #[derive(Debug)]
@@ -45,7 +45,7 @@ pub struct FakeModel {
 
 /// What a service of models speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Dialect {
+enum ModelDialect {
     Completions,
     Responses,
     Messages,
@@ -59,11 +59,11 @@ impl FakeModel {
     /// # Errors
     ///
     /// If there is no port to listen on.
-    pub async fn start(notes: Option<PathBuf>) -> io::Result<Self> {
+    pub async fn start(call_log: Option<PathBuf>) -> io::Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let address = listener.local_addr()?;
         let mut task = JoinSet::new();
-        task.spawn(listen(listener, notes.map(Arc::new)));
+        task.spawn(accept_calls(listener, call_log.map(Arc::new)));
         Ok(FakeModel {
             address,
             _listener: task,
@@ -77,13 +77,13 @@ impl FakeModel {
     }
 }
 
-async fn listen(listener: TcpListener, notes: Option<Arc<PathBuf>>) {
+async fn accept_calls(listener: TcpListener, call_log: Option<Arc<PathBuf>>) {
     let mut calls = JoinSet::new();
     loop {
         tokio::select! {
             accepted = listener.accept() => {
                 if let Ok((stream, _)) = accepted {
-                    calls.spawn(attend(stream, notes.clone()));
+                    calls.spawn(serve_call(stream, call_log.clone()));
                 }
             }
             Some(_) = calls.join_next() => {}
@@ -92,118 +92,124 @@ async fn listen(listener: TcpListener, notes: Option<Arc<PathBuf>>) {
 }
 
 /// Answers one call. Whoever goes away in the middle needs no answer.
-async fn attend(mut stream: TcpStream, notes: Option<Arc<PathBuf>>) {
-    let Ok(Some(asked)) = http::read(&mut stream).await else {
+async fn serve_call(mut stream: TcpStream, call_log: Option<Arc<PathBuf>>) {
+    let Ok(Some(call)) = http::read_call(&mut stream).await else {
         return;
     };
-    let (response, did) = respond(&asked);
-    if let Some(notes) = notes {
+    let (response, did) = respond(&call);
+    if let Some(notes) = call_log {
         let note =
-            json!({"method": asked.method, "path": asked.path, "did": did, "asked": asked.body});
-        http::note(&notes, &note);
+            json!({"method": call.method, "path": call.path, "did": did, "asked": call.body});
+        http::append_log(&notes, &note);
     }
-    http::write(&mut stream, response).await.unwrap_or_default();
+    http::write_response(&mut stream, response)
+        .await
+        .unwrap_or_default();
 }
 
 /// What is answered, and what that was, for the notes.
-fn respond(asked: &Asked) -> (Response, String) {
-    if asked.method != "POST" {
-        let model = json!({"id": NAME, "object": "model", "name": NAME});
+fn respond(call: &ModelHttpCall) -> (ModelHttpResponse, String) {
+    if call.method != "POST" {
+        let model = json!({"id": MODEL_NAME, "object": "model", "name": MODEL_NAME});
         let list = json!({"object": "list", "data": [model]});
-        return (Response::Json(200, list), "list".to_owned());
+        return (ModelHttpResponse::Json(200, list), "list".to_owned());
     }
-    if asked.path.contains("count_tokens") || asked.path.contains("countTokens") {
+    if call.path.contains("count_tokens") || call.path.contains("countTokens") {
         let count = json!({"input_tokens": 10, "totalTokens": 10});
-        return (Response::Json(200, count), "count".to_owned());
+        return (ModelHttpResponse::Json(200, count), "count".to_owned());
     }
-    let Some(dialect) = dialect(&asked.path) else {
+    let Some(dialect) = parse_dialect(&call.path) else {
         let error = json!({"error": {"message": "there is nothing here"}});
-        return (Response::Json(404, error), "nothing".to_owned());
+        return (ModelHttpResponse::Json(404, error), "nothing".to_owned());
     };
     let request = match dialect {
-        Dialect::Completions => completions::read(&asked.body),
-        Dialect::Responses => responses::read(&asked.body),
-        Dialect::Messages => messages::read(&asked.body),
-        Dialect::Generate => generate::read(&asked.body),
+        ModelDialect::Completions => completions::parse_request(&call.body),
+        ModelDialect::Responses => responses::parse_request(&call.body),
+        ModelDialect::Messages => messages::parse_request(&call.body),
+        ModelDialect::Generate => generate::parse_request(&call.body),
     };
-    let answer = script::answer(&request);
+    let answer = script::answer_request(&request);
     let did = format!("{answer:?}").chars().take(300).collect();
-    (speak(dialect, asked, &answer), did)
+    (encode_answer(dialect, call, &answer), did)
 }
 
-fn dialect(path: &str) -> Option<Dialect> {
+fn parse_dialect(path: &str) -> Option<ModelDialect> {
     let path = path.split('?').next().unwrap_or_default();
     let endings = [
-        ("/chat/completions", Dialect::Completions),
-        ("/responses", Dialect::Responses),
-        ("/messages", Dialect::Messages),
-        (":streamGenerateContent", Dialect::Generate),
-        (":generateContent", Dialect::Generate),
+        ("/chat/completions", ModelDialect::Completions),
+        ("/responses", ModelDialect::Responses),
+        ("/messages", ModelDialect::Messages),
+        (":streamGenerateContent", ModelDialect::Generate),
+        (":generateContent", ModelDialect::Generate),
     ];
     let found = endings.iter().find(|(ending, _)| path.ends_with(ending));
     found.map(|(_, dialect)| *dialect)
 }
 
-fn speak(dialect: Dialect, asked: &Asked, answer: &Answer) -> Response {
+fn encode_answer(
+    dialect: ModelDialect,
+    call: &ModelHttpCall,
+    answer: &ModelAnswer,
+) -> ModelHttpResponse {
     let pieces = match answer {
-        Answer::Fail(status) => {
+        ModelAnswer::Fail(status) => {
             let error = json!({
                 "type": "error",
                 "error": {"type": "api_error", "code": status, "message": "the model was told to fail"},
             });
-            return Response::Json(*status, error);
+            return ModelHttpResponse::Json(*status, error);
         }
-        Answer::Pieces(pieces) | Answer::Slow(pieces) => pieces,
+        ModelAnswer::Pieces(pieces) | ModelAnswer::Slow(pieces) => pieces,
     };
-    let streamed = asked.body.get("stream").and_then(Value::as_bool) == Some(true)
-        || asked.path.contains(":streamGenerateContent");
+    let streamed = call.body.get("stream").and_then(Value::as_bool) == Some(true)
+        || call.path.contains(":streamGenerateContent");
     if !streamed {
-        return Response::Json(
+        return ModelHttpResponse::Json(
             200,
             match dialect {
-                Dialect::Completions => completions::whole(pieces),
-                Dialect::Responses => responses::whole(pieces),
-                Dialect::Messages => messages::whole(pieces),
-                Dialect::Generate => generate::whole(pieces),
+                ModelDialect::Completions => completions::full_response(pieces),
+                ModelDialect::Responses => responses::full_response(pieces),
+                ModelDialect::Messages => messages::full_response(pieces),
+                ModelDialect::Generate => generate::full_response(pieces),
             },
         );
     }
     let events = match dialect {
-        Dialect::Completions => completions::events(pieces),
-        Dialect::Responses => responses::events(pieces),
-        Dialect::Messages => messages::events(pieces),
-        Dialect::Generate => generate::events(pieces),
+        ModelDialect::Completions => completions::stream_events(pieces),
+        ModelDialect::Responses => responses::stream_events(pieces),
+        ModelDialect::Messages => messages::stream_events(pieces),
+        ModelDialect::Generate => generate::stream_events(pieces),
     };
     let pause = match answer {
-        Answer::Slow(_) => SLOW,
-        Answer::Pieces(_) | Answer::Fail(_) => Duration::ZERO,
+        ModelAnswer::Slow(_) => SLOW_PIECE_DELAY,
+        ModelAnswer::Pieces(_) | ModelAnswer::Fail(_) => Duration::ZERO,
     };
-    Response::Events(events, pause)
+    ModelHttpResponse::Events(events, pause)
 }
 
 /// How many tokens it says it has read and written.
-const READ: u64 = 100;
-const WRITTEN: u64 = 10;
+const INPUT_TOKENS: u64 = 100;
+const OUTPUT_TOKENS: u64 = 10;
 
 /// A name that no other call has.
-fn unique(prefix: &str) -> String {
-    static GIVEN: AtomicU64 = AtomicU64::new(1);
-    format!("{prefix}{}", GIVEN.fetch_add(1, Ordering::Relaxed))
+fn unique_id(prefix: &str) -> String {
+    static NEXT_ID: AtomicU64 = AtomicU64::new(1);
+    format!("{prefix}{}", NEXT_ID.fetch_add(1, Ordering::Relaxed))
 }
 
 /// An event of a stream.
-fn event(data: &Value) -> String {
+fn sse_event(data: &Value) -> String {
     format!("data: {data}\n\n")
 }
 
 /// An event of a stream, with the name that it has in `type`.
-fn named(data: &Value) -> String {
+fn named_sse_event(data: &Value) -> String {
     let name = data.get("type").and_then(Value::as_str);
-    format!("event: {}\n{}", name.unwrap_or_default(), event(data))
+    format!("event: {}\n{}", name.unwrap_or_default(), sse_event(data))
 }
 
 /// The text of a message: itself, or that of its parts.
-fn text_of(content: Option<&Value>) -> String {
+fn message_text(content: Option<&Value>) -> String {
     match content {
         Some(Value::String(text)) => text.clone(),
         Some(Value::Array(parts)) => {
@@ -219,12 +225,12 @@ fn text_of(content: Option<&Value>) -> String {
 }
 
 /// The members of a list; none if it is not there.
-fn items<'a>(of: &'a Value, key: &str) -> impl Iterator<Item = &'a Value> {
+fn array_items<'a>(of: &'a Value, key: &str) -> impl Iterator<Item = &'a Value> {
     of.get(key).and_then(Value::as_array).into_iter().flatten()
 }
 
 /// A member that is text, or nothing.
-fn word<'a>(of: &'a Value, key: &str) -> &'a str {
+fn text_member<'a>(of: &'a Value, key: &str) -> &'a str {
     of.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 

@@ -3,11 +3,11 @@
 use fastrand::Rng;
 
 /// A file of a package: its path and what is in it.
-pub type MadeFile = (String, Vec<u8>);
+pub type GeneratedFile = (String, Vec<u8>);
 
 /// A package with a manifest and some of everything; the same for the same
 /// number.
-pub fn package(number: u64) -> Vec<MadeFile> {
+pub fn generate_package(number: u64) -> Vec<GeneratedFile> {
     let mut rng = Rng::with_seed(number);
     let manifest = [
         "plugin.json",
@@ -24,23 +24,23 @@ pub fn package(number: u64) -> Vec<MadeFile> {
             format!("skills/skill-{skill}/SKILL.md"),
             format!(
                 "---\nname: skill-{skill}\ndescription: {}\n---\n{}",
-                words(&mut rng, 8),
-                words(&mut rng, 120)
+                random_words(&mut rng, 8),
+                random_words(&mut rng, 120)
             ),
         ));
     }
     for agent in 0..rng.usize(0..4) {
         let text = format!(
             "---\ndescription: {}\ntools: [Read, Write]\nmodel: small\n---\n{}",
-            words(&mut rng, 5),
-            words(&mut rng, 60)
+            random_words(&mut rng, 5),
+            random_words(&mut rng, 60)
         );
         files.push((format!("agents/agent-{agent}.md"), text));
     }
     for command in 0..rng.usize(0..4) {
         let text = format!(
             "---\ndescription: x\n---\nDo $ARGUMENTS with {}.",
-            words(&mut rng, 9)
+            random_words(&mut rng, 9)
         );
         files.push((format!("commands/command-{command}.md"), text));
     }
@@ -48,7 +48,7 @@ pub fn package(number: u64) -> Vec<MadeFile> {
         let text = format!(
             "---\nglobs: \"**/*.{{ts,rs}}\"\nalwaysApply: {}\n---\n{}",
             rng.bool(),
-            words(&mut rng, 30)
+            random_words(&mut rng, 30)
         );
         files.push((format!("rules/rule-{rule}.mdc"), text));
     }
@@ -67,7 +67,7 @@ pub fn package(number: u64) -> Vec<MadeFile> {
 }
 
 /// Breaks one of the files in some way.
-pub fn mutate(rng: &mut Rng, files: &mut Vec<MadeFile>) {
+pub fn mutate(rng: &mut Rng, files: &mut Vec<GeneratedFile>) {
     let count = files.len();
     if count == 0 {
         return;
@@ -106,7 +106,7 @@ pub fn mutate(rng: &mut Rng, files: &mut Vec<MadeFile>) {
     }
 }
 
-fn words(rng: &mut Rng, count: usize) -> String {
+fn random_words(rng: &mut Rng, count: usize) -> String {
     let words = [
         "when",
         "the",

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use agenthost_agents::{Agent, Events, HostGone, Session, SessionFuture};
-use agenthost_core::agent::{AgentCommand, AgentEvent, Decision};
+use agenthost_agents::{Agent, AgentEventSender, HostGone, SessionContext, SessionFuture};
+use agenthost_core::agent::{AgentCommand, AgentEvent, ToolCallDecision};
 use agenthost_protocol::chat::{ErrorPart, InputResponseKind};
 use agenthost_protocol::common::{ErrorInfo, SessionConfigSchema};
 use agenthost_protocol::ids::TurnId;
@@ -18,10 +18,10 @@ use serde_json::json;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use crate::event::{Place, event, word};
+use crate::event::{EventTarget, parse_event, split_word};
 
 /// Commands that wait for a turn.
-const COMMANDS: usize = 64;
+const SCRIPT_QUEUE: usize = 64;
 
 /// Plays every message as a script, a line at a time, so that any client can
 /// make any agent of it:
@@ -41,17 +41,17 @@ const COMMANDS: usize = 64;
 /// in CHAT LINE         somewhere else
 /// ```
 ///
-/// and everything that [`event`] reads. `;;` ends a line, too. At the end of the script the turn is
+/// and everything that [`parse_event`] reads. `;;` ends a line, too. At the end of the script the turn is
 /// over. What can't be read is said.
 #[derive(Debug, Clone, Default)]
 pub struct ScriptedAgent {
-    heard: Arc<Mutex<Vec<String>>>,
+    received: Arc<Mutex<Vec<String>>>,
 }
 
 impl ScriptedAgent {
     /// What the host wanted of it so far.
-    pub fn heard(&self) -> Vec<String> {
-        let heard = self.heard.lock();
+    pub fn received_commands(&self) -> Vec<String> {
+        let heard = self.received.lock();
         heard.unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
@@ -73,7 +73,7 @@ impl Agent for ScriptedAgent {
         }
     }
 
-    fn schema(&self) -> Option<SessionConfigSchema> {
+    fn config_schema(&self) -> Option<SessionConfigSchema> {
         let schema = json!({
             "type": "object",
             "properties": {
@@ -86,16 +86,19 @@ impl Agent for ScriptedAgent {
         agenthost_protocol::wire::from_str(&schema.to_string()).ok()
     }
 
-    fn work(&self, session: Session) -> SessionFuture {
-        Box::pin(work(session, Arc::clone(&self.heard)))
+    fn run_session(&self, session: SessionContext) -> SessionFuture {
+        Box::pin(run_session(session, Arc::clone(&self.received)))
     }
 }
 
-async fn work(mut session: Session, heard: Arc<Mutex<Vec<String>>>) -> Result<(), String> {
+async fn run_session(
+    mut session: SessionContext,
+    received: Arc<Mutex<Vec<String>>>,
+) -> Result<(), String> {
     let mut running: BTreeMap<Uri, mpsc::Sender<AgentCommand>> = BTreeMap::new();
     let mut turns: JoinSet<Result<(), String>> = JoinSet::new();
     let mut failed = BTreeMap::new();
-    let mut plays = 0;
+    let mut run_count = 0;
     loop {
         let command = tokio::select! {
             command = session.commands.recv() => command,
@@ -107,7 +110,7 @@ async fn work(mut session: Session, heard: Arc<Mutex<Vec<String>>>) -> Result<()
         let Some(command) = command else {
             return Ok(());
         };
-        note(&heard, &command);
+        record_command(&received, &command);
         match command {
             AgentCommand::Close => return Ok(()),
             AgentCommand::Open { .. } => {
@@ -117,24 +120,24 @@ async fn work(mut session: Session, heard: Arc<Mutex<Vec<String>>>) -> Result<()
                     .await?;
             }
             AgentCommand::Prompt { .. } | AgentCommand::Resume { .. } => {
-                let prepared = prepared(&command);
-                let Some((chat, turn, script)) = script(command, &mut failed) else {
+                let prepared = prepared_json(&command);
+                let Some((chat, turn, script)) = next_script(command, &mut failed) else {
                     continue;
                 };
-                let (sender, commands) = mpsc::channel(COMMANDS);
+                let (sender, commands) = mpsc::channel(SCRIPT_QUEUE);
                 running.insert(chat.clone(), sender);
-                plays += 1;
-                let play = Play {
-                    place: Place {
+                run_count += 1;
+                let play = ScriptRun {
+                    target: EventTarget {
                         chat,
                         turn: Some(turn.clone()),
                     },
                     turn,
                     commands,
                     events: session.events.clone(),
-                    play: plays,
-                    parts: 0,
-                    agreed: true,
+                    run_number: run_count,
+                    part_count: 0,
+                    was_approved: true,
                     prepared,
                 };
                 turns.spawn(async move { play.run(&script).await });
@@ -151,7 +154,7 @@ async fn work(mut session: Session, heard: Arc<Mutex<Vec<String>>>) -> Result<()
 }
 
 /// What to play: a message, or what is left of one that failed half-way.
-fn script(
+fn next_script(
     command: AgentCommand,
     failed: &mut BTreeMap<Uri, String>,
 ) -> Option<(Uri, TurnId, String)> {
@@ -180,7 +183,7 @@ fn script(
 }
 
 /// What customizations have to add to a message.
-fn prepared(command: &AgentCommand) -> Json {
+fn prepared_json(command: &AgentCommand) -> Json {
     match command {
         AgentCommand::Prompt { prepared, .. } => json!({
             "text": prepared.text,
@@ -192,85 +195,85 @@ fn prepared(command: &AgentCommand) -> Json {
     }
 }
 
-fn note(heard: &Mutex<Vec<String>>, command: &AgentCommand) {
+fn record_command(received: &Mutex<Vec<String>>, command: &AgentCommand) {
     let text = format!("{command:?}");
-    let mut heard = heard.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut heard = received.lock().unwrap_or_else(PoisonError::into_inner);
     heard.push(text);
 }
 
 /// A turn that is played.
-struct Play {
-    place: Place,
+struct ScriptRun {
+    target: EventTarget,
     turn: TurnId,
     commands: mpsc::Receiver<AgentCommand>,
-    events: Events,
+    events: AgentEventSender,
     /// Which play this is, for names of its own.
-    play: u32,
-    parts: u32,
+    run_number: u32,
+    part_count: u32,
     /// Whether the last answer was yes.
-    agreed: bool,
+    was_approved: bool,
     /// What customizations have to add.
     prepared: Json,
 }
 
 /// How a line went.
-enum Went {
-    On,
+enum ScriptStep {
+    Continue,
     /// The turn is over, and the host knows.
-    Over,
+    TurnOver,
 }
 
-impl Play {
+impl ScriptRun {
     async fn run(mut self, script: &str) -> Result<(), String> {
         let lines = script.lines().flat_map(|line| line.split(";;"));
         for line in lines.map(str::trim) {
-            match self.line(line).await? {
-                Went::On => {}
-                Went::Over => return Ok(()),
+            match self.run_line(line).await? {
+                ScriptStep::Continue => {}
+                ScriptStep::TurnOver => return Ok(()),
             }
         }
-        Ok(self.end(None).await?)
+        Ok(self.end_turn(None).await?)
     }
 
-    async fn line(&mut self, line: &str) -> Result<Went, String> {
-        let (what, rest) = word(line);
+    async fn run_line(&mut self, line: &str) -> Result<ScriptStep, String> {
+        let (what, rest) = split_word(line);
         match what {
             "" => {}
-            "+" if self.agreed => return Box::pin(self.line(rest)).await,
-            "-" if !self.agreed => return Box::pin(self.line(rest)).await,
+            "+" if self.was_approved => return Box::pin(self.run_line(rest)).await,
+            "-" if !self.was_approved => return Box::pin(self.run_line(rest)).await,
             "+" | "-" => {}
             "in" => {
-                let (chat, rest) = word(rest);
-                let there = Place {
+                let (chat, rest) = split_word(rest);
+                let there = EventTarget {
                     chat: Uri::from(chat),
                     turn: None,
                 };
-                let here = std::mem::replace(&mut self.place, there);
-                let went = Box::pin(self.line(rest)).await;
-                self.place = here;
+                let here = std::mem::replace(&mut self.target, there);
+                let went = Box::pin(self.run_line(rest)).await;
+                self.target = here;
                 // What is over there goes on here.
                 went?;
             }
-            "say" => self.part("markdown", rest).await?,
-            "think" => self.part("reasoning", rest).await?,
+            "say" => self.send_part("markdown", rest).await?,
+            "think" => self.send_part("reasoning", rest).await?,
             "prepared" => {
                 let prepared = self.prepared.to_string();
-                self.part("markdown", &prepared).await?;
+                self.send_part("markdown", &prepared).await?;
             }
-            "call" => self.call(rest).await?,
+            "call" => self.send_call(rest).await?,
             "done" | "failed" => {
                 let success = what == "done";
                 let result = json!({"success": success, "pastTenseMessage": format!("It {what}")});
                 let payload = json!({"toolCallId": rest, "result": result});
-                self.tell(&format!("chat/toolCallComplete {payload}"))
+                self.send_event(&format!("chat/toolCallComplete {payload}"))
                     .await?;
             }
             "form" => {
-                let (id, request) = word(rest);
+                let (id, request) = split_word(rest);
                 let request: Json =
                     serde_json::from_str(request).map_err(|error| error.to_string())?;
-                let request = with(request, json!({"id": id}));
-                self.tell(&format!(
+                let request = merge_fields(request, json!({"id": id}));
+                self.send_event(&format!(
                     "chat/inputRequested {}",
                     json!({"request": request})
                 ))
@@ -280,98 +283,103 @@ impl Play {
                 let pause = rest.parse().map_err(|_| "sleep: expected a number")?;
                 tokio::time::sleep(Duration::from_millis(pause)).await;
             }
-            "wait" | "hang" => return self.wait(what == "hang").await,
+            "wait" | "hang" => return self.wait_for_answer(what == "hang").await,
             "break" => return Err("the script says so".to_owned()),
             "end" | "error" | "resumable" => {
-                self.tell(line).await?;
-                return Ok(Went::Over);
+                self.send_event(line).await?;
+                return Ok(ScriptStep::TurnOver);
             }
-            _ => match event(&self.place, line) {
+            _ => match parse_event(&self.target, line) {
                 Ok(event) => self.events.send(event).await?,
                 Err(problem) => {
                     let error = ErrorInfo::new("script", format!("can't be read: {problem}"));
                     let resumable = None;
-                    self.end(Some(ErrorPart { error, resumable })).await?;
-                    return Ok(Went::Over);
+                    self.end_turn(Some(ErrorPart { error, resumable })).await?;
+                    return Ok(ScriptStep::TurnOver);
                 }
             },
         }
-        Ok(Went::On)
+        Ok(ScriptStep::Continue)
     }
 
     /// Waits for an answer; for ever, if none is wanted. Ends with the turn.
-    async fn wait(&mut self, for_ever: bool) -> Result<Went, String> {
+    async fn wait_for_answer(&mut self, for_ever: bool) -> Result<ScriptStep, String> {
         while let Some(command) = self.commands.recv().await {
             let agreed = match command {
-                AgentCommand::Cancel { .. } => return Ok(Went::Over),
-                AgentCommand::Decide { decision, .. } => match decision {
-                    Decision::Approved { .. } | Decision::ResultApproved => true,
-                    Decision::Denied { .. } | Decision::ResultDenied => false,
+                AgentCommand::Cancel { .. } => return Ok(ScriptStep::TurnOver),
+                AgentCommand::DecideToolCall { decision, .. } => match decision {
+                    ToolCallDecision::Approved { .. } | ToolCallDecision::ResultApproved => true,
+                    ToolCallDecision::Denied { .. } | ToolCallDecision::ResultDenied => false,
                 },
-                AgentCommand::Answer { response, .. } => response == InputResponseKind::Accept,
-                AgentCommand::ToolCompleted { result, .. } => result.success,
+                AgentCommand::AnswerInput { response, .. } => response == InputResponseKind::Accept,
+                AgentCommand::CompleteToolCall { result, .. } => result.success,
                 AgentCommand::Steer { chat, id, .. } => {
-                    self.events.send(AgentEvent::Steered { chat, id }).await?;
+                    self.events
+                        .send(AgentEvent::SteeringAccepted { chat, id })
+                        .await?;
                     continue;
                 }
                 _ => continue,
             };
             if !for_ever {
-                self.agreed = agreed;
-                return Ok(Went::On);
+                self.was_approved = agreed;
+                return Ok(ScriptStep::Continue);
             }
         }
-        Ok(Went::Over)
+        Ok(ScriptStep::TurnOver)
     }
 
-    async fn part(&mut self, kind: &str, text: &str) -> Result<(), String> {
-        self.parts += 1;
-        let id = format!("part-{}.{}", self.play, self.parts);
+    async fn send_part(&mut self, kind: &str, text: &str) -> Result<(), String> {
+        self.part_count += 1;
+        let id = format!("part-{}.{}", self.run_number, self.part_count);
         let part = json!({"part": {"kind": kind, "id": id, "content": ""}});
-        self.tell(&format!("chat/responsePart {part}")).await?;
+        self.send_event(&format!("chat/responsePart {part}"))
+            .await?;
         let name = match kind {
             "markdown" => "chat/delta",
             _ => "chat/reasoning",
         };
         let delta = json!({"partId": id, "content": format!("{text}\n")});
-        self.tell(&format!("{name} {delta}")).await
+        self.send_event(&format!("{name} {delta}")).await
     }
 
-    async fn call(&mut self, text: &str) -> Result<(), String> {
-        let (id, rest) = word(text);
-        let (name, how) = word(rest);
-        let (how, client) = word(how);
+    async fn send_call(&mut self, text: &str) -> Result<(), String> {
+        let (id, rest) = split_word(text);
+        let (name, how) = split_word(rest);
+        let (how, client) = split_word(how);
         let start = json!({"toolCallId": id, "toolName": name, "displayName": name});
         let ready = json!({"toolCallId": id, "invocationMessage": format!("Run {name}")});
         let at_once = json!({"confirmed": "not-needed"});
         let (start, ready) = match how {
             "for" => {
                 let contributor = json!({"kind": "client", "clientId": client});
-                let start = with(start, json!({"contributor": contributor}));
-                (start, with(ready, at_once))
+                let start = merge_fields(start, json!({"contributor": contributor}));
+                (start, merge_fields(ready, at_once))
             }
-            "run" => (start, with(ready, at_once)),
+            "run" => (start, merge_fields(ready, at_once)),
             _ => {
                 let options = json!([
                     {"id": "once", "label": "Allow once", "kind": "approve"},
                     {"id": "never", "label": "Never", "kind": "deny"},
                 ]);
                 let question = json!({"toolInput": name, "editable": true, "options": options});
-                (start, with(ready, question))
+                (start, merge_fields(ready, question))
             }
         };
-        self.tell(&format!("chat/toolCallStart {start}")).await?;
-        self.tell(&format!("chat/toolCallReady {ready}")).await
+        self.send_event(&format!("chat/toolCallStart {start}"))
+            .await?;
+        self.send_event(&format!("chat/toolCallReady {ready}"))
+            .await
     }
 
-    async fn tell(&self, line: &str) -> Result<(), String> {
-        let event = event(&self.place, line)?;
+    async fn send_event(&self, line: &str) -> Result<(), String> {
+        let event = parse_event(&self.target, line)?;
         Ok(self.events.send(event).await?)
     }
 
-    async fn end(&self, error: Option<ErrorPart>) -> Result<(), HostGone> {
+    async fn end_turn(&self, error: Option<ErrorPart>) -> Result<(), HostGone> {
         let ended = AgentEvent::TurnEnded {
-            chat: self.place.chat.clone(),
+            chat: self.target.chat.clone(),
             turn: self.turn.clone(),
             error,
         };
@@ -380,7 +388,7 @@ impl Play {
 }
 
 /// An object with the fields of another, too.
-fn with(mut object: Json, more: Json) -> Json {
+fn merge_fields(mut object: Json, more: Json) -> Json {
     if let (Json::Object(object), Json::Object(more)) = (&mut object, more) {
         object.extend(more);
     }

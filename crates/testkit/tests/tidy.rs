@@ -238,7 +238,7 @@ fn source_files_are_short_and_none_is_called_mod() {
             assert_ne!(path.file_name().unwrap(), "mod.rs", "{}", path.display());
             if path.components().any(|part| part.as_os_str() == "src") {
                 let lines = std::fs::read_to_string(&path).unwrap().lines().count();
-                assert!(lines <= 420, "{} has {lines} lines", path.display());
+                assert!(lines <= 450, "{} has {lines} lines", path.display());
             }
         }
     }

@@ -4,7 +4,7 @@ use agenthost_protocol::wire::{Json, Object};
 
 /// An action on its way to a client: the parameters of `action`.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Envelope {
+pub struct JsonEnvelope {
     /// The channel. Before 0.2 there was none: the last step takes it away.
     pub channel: Option<String>,
     /// The action, with its `type`.
@@ -14,24 +14,24 @@ pub struct Envelope {
     /// Who dispatched it.
     pub origin: Option<Json>,
     /// Why it was refused, if it was.
-    pub rejection: Option<String>,
+    pub rejection_reason: Option<String>,
 }
 
-impl Envelope {
+impl JsonEnvelope {
     /// The name of the action.
-    pub fn kind(&self) -> &str {
-        name(&self.action)
+    pub fn action_type(&self) -> &str {
+        action_type(&self.action)
     }
 
     /// The same on the same channel, with another action. Only one of several
     /// that stand for one action may carry its origin.
-    pub fn with(&self, action: Object) -> Self {
-        Envelope {
+    pub fn with_action(&self, action: Object) -> Self {
+        JsonEnvelope {
             channel: self.channel.clone(),
             action,
             server_seq: self.server_seq,
             origin: None,
-            rejection: self.rejection.clone(),
+            rejection_reason: self.rejection_reason.clone(),
         }
     }
 
@@ -44,7 +44,7 @@ impl Envelope {
         params.insert("action".to_owned(), Json::Object(self.action));
         params.insert("serverSeq".to_owned(), self.server_seq.into());
         params.extend(self.origin.map(|origin| ("origin".to_owned(), origin)));
-        let rejection = self.rejection.map(Json::String);
+        let rejection = self.rejection_reason.map(Json::String);
         params.extend(rejection.map(|reason| ("rejectionReason".to_owned(), reason)));
         Json::Object(params)
     }
@@ -52,23 +52,23 @@ impl Envelope {
 
 /// An action on its way from a client.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Dispatch {
+pub struct JsonDispatch {
     /// The channel; the first step up finds it for versions that had none.
     pub channel: String,
     /// The action, with its `type`.
     pub action: Object,
 }
 
-impl Dispatch {
+impl JsonDispatch {
     /// The name of the action.
-    pub fn kind(&self) -> &str {
-        name(&self.action)
+    pub fn action_type(&self) -> &str {
+        action_type(&self.action)
     }
 }
 
 /// A request or a notification, whichever way it goes.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Call {
+pub struct JsonCall {
     /// What is called.
     pub method: String,
     /// With what.
@@ -76,7 +76,7 @@ pub struct Call {
 }
 
 /// The name of an action.
-pub(crate) fn name(action: &Object) -> &str {
+pub(crate) fn action_type(action: &Object) -> &str {
     action
         .get("type")
         .and_then(Json::as_str)

@@ -4,40 +4,40 @@ use agenthost_protocol::common::SessionStatus;
 use agenthost_protocol::wire::{Json, Object};
 
 /// Takes fields away.
-pub(crate) fn remove(object: &mut Object, fields: &[&str]) {
+pub(crate) fn remove_fields(object: &mut Object, fields: &[&str]) {
     for field in fields {
         object.shift_remove(*field);
     }
 }
 
 /// Gives a field another name, and its place to nobody else.
-pub(crate) fn rename(object: &mut Object, from: &str, to: &str) {
+pub(crate) fn rename_field(object: &mut Object, from: &str, to: &str) {
     if let Some(value) = object.shift_remove(from) {
         object.insert(to.to_owned(), value);
     }
 }
 
 /// Puts a value where there is none.
-pub(crate) fn default(object: &mut Object, field: &str, value: impl Into<Json>) {
+pub(crate) fn set_default(object: &mut Object, field: &str, value: impl Into<Json>) {
     if !object.contains_key(field) {
         object.insert(field.to_owned(), value.into());
     }
 }
 
 /// Puts a value where there was none or another.
-pub(crate) fn set(object: &mut Object, field: &str, value: impl Into<Json>) {
+pub(crate) fn set_field(object: &mut Object, field: &str, value: impl Into<Json>) {
     object.insert(field.to_owned(), value.into());
 }
 
 /// The text in a field.
-pub(crate) fn text<'a>(object: &'a Object, field: &str) -> Option<&'a str> {
+pub(crate) fn text_field<'a>(object: &'a Object, field: &str) -> Option<&'a str> {
     object.get(field)?.as_str()
 }
 
 /// Replaces one text in a field by another.
 pub(crate) fn replace_text(object: &mut Object, field: &str, from: &str, to: &str) {
-    if text(object, field) == Some(from) {
-        set(object, field, to);
+    if text_field(object, field) == Some(from) {
+        set_field(object, field, to);
     }
 }
 
@@ -60,14 +60,14 @@ pub(crate) fn take_object(object: &mut Object, field: &str) -> Option<Object> {
 }
 
 /// Moves a field from one object to another, if it is there.
-pub(crate) fn carry(from: &mut Object, to: &mut Object, field: &str) {
+pub(crate) fn move_field(from: &mut Object, to: &mut Object, field: &str) {
     if let Some(value) = from.shift_remove(field) {
         to.insert(field.to_owned(), value);
     }
 }
 
 /// The objects in a list.
-pub(crate) fn objects_in<'a>(
+pub(crate) fn list_objects_mut<'a>(
     object: &'a mut Object,
     field: &str,
 ) -> impl Iterator<Item = &'a mut Object> {
@@ -77,7 +77,7 @@ pub(crate) fn objects_in<'a>(
 
 /// Has a status say that a turn is in progress where it said that the turn
 /// waits for the user.
-pub(crate) fn stop_waiting(summary: &mut Object) {
+pub(crate) fn clear_input_needed(summary: &mut Object) {
     let bits = summary.get("status").and_then(Json::as_u64);
     let Some(bits) = bits.and_then(|bits| u32::try_from(bits).ok()) else {
         return;
@@ -85,6 +85,6 @@ pub(crate) fn stop_waiting(summary: &mut Object) {
     let status = SessionStatus::from_bits(bits);
     if status.activity() == SessionStatus::INPUT_NEEDED {
         let status = status.with_activity(SessionStatus::IN_PROGRESS);
-        set(summary, "status", status.bits());
+        set_field(summary, "status", status.bits());
     }
 }

@@ -21,7 +21,10 @@ use agenthost_protocol::version::Release;
 use agenthost_protocol::wire::{Document, Json, Limits, Object, Wire};
 use serde_json::json;
 
-use crate::{Call, Chain, Dispatch, Envelope, Moment, Row, Scene, Viewer, turns};
+use crate::{
+    JsonCall, JsonDispatch, JsonEnvelope, StateCapture, StoredRow, TargetClient,
+    TranslationContext, VersionChain, answer_fetch_turns,
+};
 
 const SESSION: &str = "ahp-session:/s";
 const CHAT: &str = "ahp-chat:/c";
@@ -75,24 +78,24 @@ fn decode<T: Wire>(json: &Json) -> Option<T> {
 }
 
 /// A client that follows the session of the scene.
-fn with_client(release: Release, run: impl FnOnce(Chain, &Moment<'_>)) {
+fn with_client(release: Release, run: impl FnOnce(VersionChain, &TranslationContext<'_>)) {
     thread_local! {
-        static SCENE: OnceCell<Scene> = const { OnceCell::new() };
+        static SCENE: OnceCell<StateCapture> = const { OnceCell::new() };
     }
     SCENE.with(|scene| {
         let scene = scene.get_or_init(read_scene);
-        let mut viewer = Viewer::new(release, ClientId::from("c"));
-        viewer.show(Uri::from(SESSION), Uri::from(CHAT));
-        let at = Moment {
-            viewer: &viewer,
-            world: scene,
-            before: None,
+        let mut viewer = TargetClient::new(release, ClientId::from("c"));
+        viewer.map_session(Uri::from(SESSION), Uri::from(CHAT));
+        let at = TranslationContext {
+            client: &viewer,
+            states: scene,
+            state_before: None,
         };
-        run(Chain::to(release), &at);
+        run(VersionChain::for_release(release), &at);
     });
 }
 
-fn read_scene() -> Scene {
+fn read_scene() -> StateCapture {
     let json: Json = serde_json::from_str(include_str!("fuzzing/scene.json")).unwrap();
     let list = |key: &str| json.get(key).and_then(Json::as_array).unwrap().iter();
     let text = |entry: &Json, key: &str| entry.get(key).and_then(Json::as_str).map(Uri::from);
@@ -100,15 +103,15 @@ fn read_scene() -> Scene {
         let state = entry.get("state").and_then(decode).unwrap();
         (text(entry, "uri").unwrap(), text(entry, "session"), state)
     };
-    Scene {
+    StateCapture {
         channels: list("channels").map(channel).collect(),
-        listed: list("listed")
+        summaries: list("listed")
             .map(|one| Arc::new(decode(one).unwrap()))
             .collect(),
     }
 }
 
-fn request_up(chain: Chain, at: &Moment<'_>, message: &Object) {
+fn request_up(chain: VersionChain, context: &TranslationContext<'_>, message: &Object) {
     let Some(method) = message.get("method").and_then(Json::as_str) else {
         return;
     };
@@ -119,22 +122,22 @@ fn request_up(chain: Chain, at: &Moment<'_>, message: &Object) {
             return;
         };
         let channel = params.get("channel").and_then(Json::as_str);
-        let dispatch = Dispatch {
+        let dispatch = JsonDispatch {
             channel: channel.unwrap_or_default().to_owned(),
             action: action.clone(),
         };
-        check_dispatch(chain, at, dispatch);
+        check_dispatch(chain, context, dispatch);
         return;
     }
-    let mut call = Call {
+    let mut call = JsonCall {
         method: method.to_owned(),
         params,
     };
-    if call.method == "fetchTurns" && !at.viewer.release().capabilities().pages {
+    if call.method == "fetchTurns" && !context.client.release().capabilities().pages {
         // Refused or answered, both are fine.
-        drop(turns(chain, at, &call.params));
+        drop(answer_fetch_turns(chain, context, &call.params));
     }
-    let Ok(after) = chain.params(at, &mut call) else {
+    let Ok(after) = chain.upgrade_params(context, &mut call) else {
         return;
     };
     for dispatch in after {
@@ -158,14 +161,18 @@ fn request_up(chain: Chain, at: &Moment<'_>, message: &Object) {
     }
 }
 
-fn check_dispatch(chain: Chain, at: &Moment<'_>, mut dispatch: Dispatch) {
-    match chain.dispatch(at, &mut dispatch) {
+fn check_dispatch(
+    chain: VersionChain,
+    context: &TranslationContext<'_>,
+    mut dispatch: JsonDispatch,
+) {
+    match chain.upgrade_dispatch(context, &mut dispatch) {
         Ok(()) => check_decoding(&dispatch),
         Err(refused) => assert!(!refused.to_string().is_empty()),
     }
 }
 
-fn check_decoding(dispatch: &Dispatch) {
+fn check_decoding(dispatch: &JsonDispatch) {
     let action = Json::Object(dispatch.action.clone());
     let received: Option<ReceivedAction> = decode(&action);
     if let Err((_, reason)) = received.unwrap().into_valid() {
@@ -173,74 +180,74 @@ fn check_decoding(dispatch: &Dispatch) {
     }
 }
 
-fn response_up(chain: Chain, at: &Moment<'_>, message: &Object) {
+fn response_up(chain: VersionChain, context: &TranslationContext<'_>, message: &Object) {
     let Some(result) = message.get("result") else {
         return;
     };
     let method = message.get("method").and_then(Json::as_str);
     let mut result = result.clone();
-    chain.response(at, method.unwrap_or("resourceRead"), &mut result);
+    chain.upgrade_response(context, method.unwrap_or("resourceRead"), &mut result);
     Document::parse(&result.to_string(), Limits::STATE).unwrap();
 }
 
 /// Rows of the store that a host of the release wrote.
-fn row_up(release: Release, chain: Chain, message: &Object) {
-    if release < Chain::OLDEST_ROWS {
+fn row_up(release: Release, chain: VersionChain, message: &Object) {
+    if release < VersionChain::OLDEST_ROWS {
         return;
     }
     let session = Uri::from(SESSION);
-    let row = Row {
+    let row = StoredRow {
         session: Some(&session),
-        at: Millis(1_767_225_600_000),
+        written_at: Millis(1_767_225_600_000),
     };
     if let Some(Json::Object(action)) = message.get("action") {
         let mut action = action.clone();
-        chain.lift_action(&row, &mut action);
+        chain.migrate_action(&row, &mut action);
         decode::<ReceivedAction>(&Json::Object(action)).unwrap();
     }
     if let Some(kind) = ChannelKind::of_state(message) {
         let mut state = message.clone();
-        chain.lift_state(&row, kind, &mut state);
+        chain.migrate_state(&row, kind, &mut state);
         // Decodes, or the store reports it.
         drop(decode::<ChannelState>(&Json::Object(state)));
     }
     for name in ["Turn", "SessionSummary"] {
         let mut part = message.clone();
-        chain.lift_part(&row, name, &mut part);
+        chain.migrate_part(&row, name, &mut part);
         Document::parse(&Json::Object(part).to_string(), Limits::STATE).unwrap();
     }
 }
 
 /// Every translation down that the input allows.
-fn down(chain: Chain, at: &Moment<'_>, input: &Object) -> Vec<Json> {
+fn down(chain: VersionChain, context: &TranslationContext<'_>, input: &Object) -> Vec<Json> {
     let mut all = Vec::new();
     let whole = Json::Object(input.clone());
     if let Some(state) = decode(&whole) {
-        all.extend(state_down(chain, at, state));
+        all.extend(state_down(chain, context, state));
     }
     let before = input.get("state").and_then(decode);
     let action = input.get("action").unwrap_or(&whole);
     if let Some(action) = decode::<Action>(action) {
         let channel = input.get("channel").and_then(Json::as_str);
-        action_down(chain, at, channel, before, action, &mut all);
+        action_down(chain, context, channel, before, action, &mut all);
     }
     if let Some(method) = input.get("method").and_then(Json::as_str) {
         if let Some(result) = input.get("result") {
-            all.push(chain.result(at, method, result.clone()));
+            all.push(chain.downgrade_result(context, method, result.clone()));
         }
         let params = input.get("params").and_then(Json::as_object);
-        let mut call = Call {
+        let mut call = JsonCall {
             method: method.to_owned(),
             params: params.cloned().unwrap_or_default(),
         };
-        let calls = chain.notification(at, call.clone());
+        let calls = chain.downgrade_notification(context, call.clone());
         all.extend(calls.into_iter().map(|call| Json::Object(call.params)));
-        chain.request(at, &mut call);
+        chain.downgrade_request(context, &mut call);
         all.push(Json::Object(call.params));
     }
     if let Some(code) = input.get("code").and_then(Json::as_i64) {
         let (mut code, mut data) = (code, input.get("data").cloned());
-        chain.error(&mut code, &mut data);
+        chain.downgrade_error(&mut code, &mut data);
         all.push(json!([code, data]));
     }
     for json in &all {
@@ -249,7 +256,11 @@ fn down(chain: Chain, at: &Moment<'_>, input: &Object) -> Vec<Json> {
     all
 }
 
-fn state_down(chain: Chain, at: &Moment<'_>, state: ChannelState) -> Option<Json> {
+fn state_down(
+    chain: VersionChain,
+    context: &TranslationContext<'_>,
+    state: ChannelState,
+) -> Option<Json> {
     let resource = match state.kind() {
         ChannelKind::Session => SESSION,
         ChannelKind::Chat => CHAT,
@@ -260,12 +271,12 @@ fn state_down(chain: Chain, at: &Moment<'_>, state: ChannelState) -> Option<Json
         state,
         from_seq: ServerSeq(7),
     };
-    chain.snapshot(at, &snapshot).unwrap()
+    chain.downgrade_snapshot(context, &snapshot).unwrap()
 }
 
 fn action_down(
-    chain: Chain,
-    at: &Moment<'_>,
+    chain: VersionChain,
+    context: &TranslationContext<'_>,
     channel: Option<&str>,
     before: Option<ChannelState>,
     action: Action,
@@ -276,10 +287,10 @@ fn action_down(
         _ => CHAT,
     });
     let channel = Uri::from(channel);
-    let before = before.or_else(|| at.world.state(&channel));
-    let at = Moment {
-        before: before.as_ref(),
-        ..*at
+    let before = before.or_else(|| context.states.state(&channel));
+    let at = TranslationContext {
+        state_before: before.as_ref(),
+        ..*context
     };
     let origin = ActionOrigin {
         client_id: ClientId::from("c"),
@@ -292,7 +303,7 @@ fn action_down(
         origin: origin.clone(),
         rejection_reason: "refused".to_owned(),
     };
-    let passes = chain.passes(&action);
+    let passes = chain.is_passthrough(&action);
     let written = serde_json::to_value(&action).unwrap();
     let envelope = ActionEnvelope {
         channel,
@@ -300,7 +311,7 @@ fn action_down(
         server_seq: ServerSeq(7),
         origin: Some(origin),
     };
-    let envelopes = chain.action(&at, &envelope).unwrap();
+    let envelopes = chain.downgrade_action(&at, &envelope).unwrap();
     if passes {
         let down: Vec<_> = envelopes.iter().map(|one| one.action.clone()).collect();
         assert_eq!(
@@ -308,9 +319,9 @@ fn action_down(
             written.as_object().cloned().into_iter().collect::<Vec<_>>()
         );
     }
-    all.extend(envelopes.into_iter().map(Envelope::into_json));
-    let rejected = chain.rejection(&at, &rejection).unwrap();
-    all.extend(rejected.into_iter().map(Envelope::into_json));
+    all.extend(envelopes.into_iter().map(JsonEnvelope::into_json));
+    let rejected = chain.downgrade_rejection(&at, &rejection).unwrap();
+    all.extend(rejected.into_iter().map(JsonEnvelope::into_json));
 }
 
 #[cfg(test)]
@@ -331,6 +342,6 @@ mod tests {
     #[test]
     fn the_scene_of_the_targets_can_be_read() {
         let scene = read_scene();
-        assert_eq!((scene.channels.len(), scene.listed.len()), (3, 1));
+        assert_eq!((scene.channels.len(), scene.summaries.len()), (3, 1));
     }
 }

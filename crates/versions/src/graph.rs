@@ -12,58 +12,103 @@ use agenthost_protocol::channel::{ChannelKind, ChannelState};
 use agenthost_protocol::rpc::{ClientNotification, ClientRequest, HostNotification, HostRequest};
 use agenthost_protocol::wire::{Json, NamedShape, Object, Shape, Wire};
 
-use crate::step::Fate;
+use crate::step::PartFate;
 
 /// Fields that older releases had, with the part that is in them: the type
 /// that has the field, the field, whether it is a list, the type in it.
-const OLDER: &[(&str, &str, Many, &str)] = &[
-    ("Turn", "userMessage", Many::One, "Message"),
-    ("ActiveTurn", "userMessage", Many::One, "Message"),
-    ("PendingMessage", "userMessage", Many::One, "Message"),
-    ("TurnStarted", "userMessage", Many::One, "Message"),
-    ("PendingMessageSet", "userMessage", Many::One, "Message"),
-    ("SessionState", "summary", Many::One, "SessionSummary"),
-    ("SessionState", "activeClient", Many::One, "ActiveClient"),
-    ("SessionState", "turns", Many::List, "Turn"),
-    ("SessionState", "activeTurn", Many::One, "ActiveTurn"),
+const LEGACY_FIELDS: &[(&str, &str, Multiplicity, &str)] = &[
+    ("Turn", "userMessage", Multiplicity::One, "Message"),
+    ("ActiveTurn", "userMessage", Multiplicity::One, "Message"),
+    (
+        "PendingMessage",
+        "userMessage",
+        Multiplicity::One,
+        "Message",
+    ),
+    ("TurnStarted", "userMessage", Multiplicity::One, "Message"),
+    (
+        "PendingMessageSet",
+        "userMessage",
+        Multiplicity::One,
+        "Message",
+    ),
+    (
+        "SessionState",
+        "summary",
+        Multiplicity::One,
+        "SessionSummary",
+    ),
+    (
+        "SessionState",
+        "activeClient",
+        Multiplicity::One,
+        "ActiveClient",
+    ),
+    ("SessionState", "turns", Multiplicity::List, "Turn"),
+    (
+        "SessionState",
+        "activeTurn",
+        Multiplicity::One,
+        "ActiveTurn",
+    ),
     (
         "SessionState",
         "steeringMessage",
-        Many::One,
+        Multiplicity::One,
         "PendingMessage",
     ),
     (
         "SessionState",
         "queuedMessages",
-        Many::List,
+        Multiplicity::List,
         "PendingMessage",
     ),
-    ("ChatState", "inputRequests", Many::List, "InputRequest"),
-    ("SessionState", "inputRequests", Many::List, "InputRequest"),
+    (
+        "ChatState",
+        "inputRequests",
+        Multiplicity::List,
+        "InputRequest",
+    ),
+    (
+        "SessionState",
+        "inputRequests",
+        Multiplicity::List,
+        "InputRequest",
+    ),
     // Up to 0.3 a chat that is not its session's only one is a session.
-    ("ChatState", "summary", Many::One, "SessionSummary"),
-    ("ChatState", "activeClient", Many::One, "ActiveClient"),
-    ("ChatState", "customizations", Many::List, "Customization"),
+    ("ChatState", "summary", Multiplicity::One, "SessionSummary"),
+    (
+        "ChatState",
+        "activeClient",
+        Multiplicity::One,
+        "ActiveClient",
+    ),
+    (
+        "ChatState",
+        "customizations",
+        Multiplicity::List,
+        "Customization",
+    ),
 ];
 
 /// Actions that older releases had, with the parts in them.
-const OLDER_ACTIONS: &[(&str, &str, Many, &str)] = &[(
+const LEGACY_ACTIONS: &[(&str, &str, Multiplicity, &str)] = &[(
     "session/activeClientChanged",
     "activeClient",
-    Many::One,
+    Multiplicity::One,
     "ActiveClient",
 )];
 
 /// How many there are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Many {
+enum Multiplicity {
     One,
     List,
 }
 
 /// Which way a document is walked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Order {
+pub(crate) enum WalkOrder {
     /// Parts before what they are in.
     InnermostFirst,
     /// Parts after what they are in.
@@ -72,52 +117,52 @@ pub(crate) enum Order {
 
 /// A place in the graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place(usize);
+pub(crate) struct NodeId(usize);
 
 #[derive(Debug)]
-enum Node {
+enum GraphNode {
     /// Nothing in it is a part.
     Leaf,
     Object {
         name: &'static str,
-        fields: Vec<(&'static str, Place)>,
+        fields: Vec<(&'static str, NodeId)>,
     },
     Union {
         name: &'static str,
         tag: &'static str,
-        variants: BTreeMap<&'static str, Place>,
+        variants: BTreeMap<&'static str, NodeId>,
     },
-    List(Place),
-    Map(Place),
+    List(NodeId),
+    Map(NodeId),
 }
 
 /// Which fields of which parts hold parts.
-pub(crate) struct Graph {
-    nodes: Vec<Node>,
-    named: BTreeMap<&'static str, Place>,
-    actions: BTreeMap<&'static str, Place>,
-    params: BTreeMap<&'static str, Place>,
-    results: BTreeMap<&'static str, Place>,
-    states: Vec<Place>,
+pub(crate) struct PartGraph {
+    nodes: Vec<GraphNode>,
+    by_name: BTreeMap<&'static str, NodeId>,
+    actions: BTreeMap<&'static str, NodeId>,
+    params: BTreeMap<&'static str, NodeId>,
+    results: BTreeMap<&'static str, NodeId>,
+    states: Vec<NodeId>,
 }
 
-const LEAF: Place = Place(0);
+const LEAF_ID: NodeId = NodeId(0);
 
 /// The graph of 1.0, with what older releases add to it.
-pub(crate) static GRAPH: LazyLock<Graph> = LazyLock::new(Graph::of_protocol);
+pub(crate) static PART_GRAPH: LazyLock<PartGraph> = LazyLock::new(PartGraph::from_protocol);
 
-impl Graph {
-    fn of_protocol() -> Self {
-        let mut graph = Graph {
-            nodes: vec![Node::Leaf],
-            named: BTreeMap::new(),
+impl PartGraph {
+    fn from_protocol() -> Self {
+        let mut graph = PartGraph {
+            nodes: vec![GraphNode::Leaf],
+            by_name: BTreeMap::new(),
             actions: BTreeMap::new(),
             params: BTreeMap::new(),
             results: BTreeMap::new(),
             states: Vec::new(),
         };
         if let Shape::Union { variants, .. } = Action::shape() {
-            graph.actions = graph.all(variants);
+            graph.actions = graph.insert_shapes(variants);
         }
         for shapes in [
             ClientRequest::shapes(),
@@ -125,38 +170,41 @@ impl Graph {
             HostNotification::shapes(),
             HostRequest::shapes(),
         ] {
-            let places = graph.all(shapes);
+            let places = graph.insert_shapes(shapes);
             graph.params.extend(places);
         }
-        graph.results = graph.all(ClientRequest::result_shapes());
+        graph.results = graph.insert_shapes(ClientRequest::result_shapes());
         if let Shape::Either(states) = ChannelState::shape() {
-            graph.states = states.into_iter().map(|shape| graph.place(shape)).collect();
+            graph.states = states
+                .into_iter()
+                .map(|shape| graph.insert_shape(shape))
+                .collect();
         }
-        graph.add_older();
+        graph.add_legacy_parts();
         // What kind of state it is does not stand in it: whoever knows walks
         // it.
-        if let Some(snapshot) = graph.named("Snapshot")
-            && let Some(Node::Object { fields, .. }) = graph.nodes.get_mut(snapshot.0)
+        if let Some(snapshot) = graph.named_node("Snapshot")
+            && let Some(GraphNode::Object { fields, .. }) = graph.nodes.get_mut(snapshot.0)
         {
             fields.retain(|(field, _)| *field != "state");
         }
         graph
     }
 
-    fn add_older(&mut self) {
-        for (owner, field, many, part) in OLDER {
-            let Some(inside) = self.inside(*many, part) else {
+    fn add_legacy_parts(&mut self) {
+        for (owner, field, many, part) in LEGACY_FIELDS {
+            let Some(inside) = self.part_node(*many, part) else {
                 continue;
             };
-            if let Some(owner) = self.named.get(owner).copied() {
+            if let Some(owner) = self.by_name.get(owner).copied() {
                 self.add_field(owner, field, inside);
             }
         }
-        for (action, field, many, part) in OLDER_ACTIONS {
-            let Some(inside) = self.inside(*many, part) else {
+        for (action, field, many, part) in LEGACY_ACTIONS {
+            let Some(inside) = self.part_node(*many, part) else {
                 continue;
             };
-            let place = self.put(Node::Object {
+            let place = self.push_node(GraphNode::Object {
                 name: "",
                 fields: vec![(field, inside)],
             });
@@ -164,63 +212,63 @@ impl Graph {
         }
     }
 
-    fn inside(&mut self, many: Many, part: &str) -> Option<Place> {
-        let part = self.named.get(part).copied()?;
+    fn part_node(&mut self, many: Multiplicity, part: &str) -> Option<NodeId> {
+        let part = self.by_name.get(part).copied()?;
         Some(match many {
-            Many::One => part,
-            Many::List => self.put(Node::List(part)),
+            Multiplicity::One => part,
+            Multiplicity::List => self.push_node(GraphNode::List(part)),
         })
     }
 
-    fn add_field(&mut self, owner: Place, field: &'static str, inside: Place) {
-        if let Some(Node::Object { fields, .. }) = self.nodes.get_mut(owner.0)
+    fn add_field(&mut self, owner: NodeId, field: &'static str, inside: NodeId) {
+        if let Some(GraphNode::Object { fields, .. }) = self.nodes.get_mut(owner.0)
             && fields.iter().all(|(known, _)| *known != field)
         {
             fields.push((field, inside));
         }
     }
 
-    fn all(&mut self, shapes: Vec<NamedShape>) -> BTreeMap<&'static str, Place> {
+    fn insert_shapes(&mut self, shapes: Vec<NamedShape>) -> BTreeMap<&'static str, NodeId> {
         let places = shapes
             .into_iter()
-            .map(|(name, shape)| (name, self.place(shape)));
+            .map(|(name, shape)| (name, self.insert_shape(shape)));
         places.collect()
     }
 
-    fn put(&mut self, node: Node) -> Place {
+    fn push_node(&mut self, node: GraphNode) -> NodeId {
         self.nodes.push(node);
-        Place(self.nodes.len() - 1)
+        NodeId(self.nodes.len() - 1)
     }
 
     /// Takes a place before what belongs there is known: types can be in
     /// themselves.
-    fn reserve(&mut self, name: &'static str) -> Place {
-        let place = self.put(Node::Leaf);
+    fn reserve_node(&mut self, name: &'static str) -> NodeId {
+        let place = self.push_node(GraphNode::Leaf);
         if !name.is_empty() {
-            self.named.insert(name, place);
+            self.by_name.insert(name, place);
         }
         place
     }
 
-    fn fill(&mut self, place: Place, node: Node) -> Place {
+    fn fill_node(&mut self, place: NodeId, node: GraphNode) -> NodeId {
         if let Some(reserved) = self.nodes.get_mut(place.0) {
             *reserved = node;
         }
         place
     }
 
-    fn place(&mut self, shape: fn() -> Shape) -> Place {
+    fn insert_shape(&mut self, shape: fn() -> Shape) -> NodeId {
         match shape() {
             Shape::Object { name, fields } => {
-                if let Some(known) = self.named.get(name) {
+                if let Some(known) = self.by_name.get(name) {
                     return *known;
                 }
-                let place = self.reserve(name);
+                let place = self.reserve_node(name);
                 let fields = fields
                     .into_iter()
-                    .map(|field| (field.name, self.place(field.shape)));
-                let fields = fields.filter(|(_, inside)| *inside != LEAF).collect();
-                self.fill(place, Node::Object { name, fields })
+                    .map(|field| (field.name, self.insert_shape(field.shape)));
+                let fields = fields.filter(|(_, inside)| *inside != LEAF_ID).collect();
+                self.fill_node(place, GraphNode::Object { name, fields })
             }
             Shape::Union {
                 name,
@@ -228,32 +276,32 @@ impl Graph {
                 variants,
                 ..
             } => {
-                if let Some(known) = self.named.get(name) {
+                if let Some(known) = self.by_name.get(name) {
                     return *known;
                 }
-                let place = self.reserve(name);
-                let variants = self.all(variants);
-                self.fill(
+                let place = self.reserve_node(name);
+                let variants = self.insert_shapes(variants);
+                self.fill_node(
                     place,
-                    Node::Union {
+                    GraphNode::Union {
                         name,
                         tag,
                         variants,
                     },
                 )
             }
-            Shape::List(item) => match self.place(item) {
-                LEAF => LEAF,
-                item => self.put(Node::List(item)),
+            Shape::List(item) => match self.insert_shape(item) {
+                LEAF_ID => LEAF_ID,
+                item => self.push_node(GraphNode::List(item)),
             },
-            Shape::Map(item) => match self.place(item) {
-                LEAF => LEAF,
-                item => self.put(Node::Map(item)),
+            Shape::Map(item) => match self.insert_shape(item) {
+                LEAF_ID => LEAF_ID,
+                item => self.push_node(GraphNode::Map(item)),
             },
             // A text or an object, wherever there is one within a part.
             Shape::Either(shapes) => {
-                let mut places = shapes.into_iter().map(|shape| self.place(shape));
-                places.find(|place| *place != LEAF).unwrap_or(LEAF)
+                let mut places = shapes.into_iter().map(|shape| self.insert_shape(shape));
+                places.find(|place| *place != LEAF_ID).unwrap_or(LEAF_ID)
             }
             Shape::Text(_)
             | Shape::Boolean
@@ -263,12 +311,12 @@ impl Graph {
             | Shape::Any
             | Shape::AnyObject
             | Shape::Null
-            | Shape::Choice { .. } => LEAF,
+            | Shape::Choice { .. } => LEAF_ID,
         }
     }
 
     /// An action of a name. Up to 0.3 a chat's actions were its session's.
-    pub(crate) fn action(&self, name: &str) -> Option<Place> {
+    pub(crate) fn action_node(&self, name: &str) -> Option<NodeId> {
         let known = self.actions.get(name).or_else(|| {
             let rest = name.strip_prefix("session/")?;
             self.actions.get(format!("chat/{rest}").as_str())
@@ -277,38 +325,38 @@ impl Graph {
     }
 
     /// The parameters of a method, whoever calls it.
-    pub(crate) fn params(&self, method: &str) -> Option<Place> {
+    pub(crate) fn params_node(&self, method: &str) -> Option<NodeId> {
         self.params.get(method).copied()
     }
 
     /// The result of a method.
-    pub(crate) fn result(&self, method: &str) -> Option<Place> {
+    pub(crate) fn result_node(&self, method: &str) -> Option<NodeId> {
         self.results.get(method).copied()
     }
 
     /// The state of a kind of channel.
-    pub(crate) fn state(&self, kind: ChannelKind) -> Option<Place> {
+    pub(crate) fn state_node(&self, kind: ChannelKind) -> Option<NodeId> {
         let index = ChannelKind::ALL.iter().position(|other| *other == kind)?;
         self.states.get(index).copied()
     }
 
     /// A part by the name of its type.
-    pub(crate) fn named(&self, name: &str) -> Option<Place> {
-        self.named.get(name).copied()
+    pub(crate) fn named_node(&self, name: &str) -> Option<NodeId> {
+        self.by_name.get(name).copied()
     }
 
     /// Visits every part of an object that stands at a place, itself last or
     /// first. What becomes of the object itself is what is returned.
     pub(crate) fn walk(
         &self,
-        place: Place,
+        place: NodeId,
         object: &mut Object,
-        order: Order,
-        visit: &mut dyn FnMut(&'static str, &mut Object) -> Fate,
-    ) -> Fate {
+        order: WalkOrder,
+        visit: &mut dyn FnMut(&'static str, &mut Object) -> PartFate,
+    ) -> PartFate {
         let (name, variant) = match self.nodes.get(place.0) {
-            Some(Node::Object { name, .. }) => (*name, Some(place)),
-            Some(Node::Union {
+            Some(GraphNode::Object { name, .. }) => (*name, Some(place)),
+            Some(GraphNode::Union {
                 name,
                 tag,
                 variants,
@@ -316,46 +364,50 @@ impl Graph {
                 let tag = object.get(*tag).and_then(Json::as_str);
                 (*name, tag.and_then(|tag| variants.get(tag)).copied())
             }
-            Some(Node::Leaf | Node::List(_) | Node::Map(_)) | None => return Fate::Keep,
+            Some(GraphNode::Leaf | GraphNode::List(_) | GraphNode::Map(_)) | None => {
+                return PartFate::Keep;
+            }
         };
         let has_name = !name.is_empty();
-        if has_name && order == Order::OutermostFirst && visit(name, object) == Fate::Drop {
-            return Fate::Drop;
+        if has_name && order == WalkOrder::OutermostFirst && visit(name, object) == PartFate::Drop {
+            return PartFate::Drop;
         }
-        if let Some(Node::Object { fields, .. }) = variant.and_then(|at| self.nodes.get(at.0)) {
+        if let Some(GraphNode::Object { fields, .. }) = variant.and_then(|at| self.nodes.get(at.0))
+        {
             for (field, inside) in fields {
                 if let Some(value) = object.get_mut(*field)
-                    && self.walk_value(*inside, value, order, visit) == Fate::Drop
+                    && self.walk_value(*inside, value, order, visit) == PartFate::Drop
                 {
                     object.shift_remove(*field);
                 }
             }
         }
-        if has_name && order == Order::InnermostFirst {
+        if has_name && order == WalkOrder::InnermostFirst {
             return visit(name, object);
         }
-        Fate::Keep
+        PartFate::Keep
     }
 
     fn walk_value(
         &self,
-        place: Place,
+        place: NodeId,
         value: &mut Json,
-        order: Order,
-        visit: &mut dyn FnMut(&'static str, &mut Object) -> Fate,
-    ) -> Fate {
+        order: WalkOrder,
+        visit: &mut dyn FnMut(&'static str, &mut Object) -> PartFate,
+    ) -> PartFate {
         match (self.nodes.get(place.0), value) {
-            (Some(Node::List(item)), Json::Array(items)) => {
-                items.retain_mut(|one| self.walk_value(*item, one, order, visit) == Fate::Keep);
-                Fate::Keep
+            (Some(GraphNode::List(item)), Json::Array(items)) => {
+                items.retain_mut(|one| self.walk_value(*item, one, order, visit) == PartFate::Keep);
+                PartFate::Keep
             }
-            (Some(Node::Map(item)), Json::Object(entries)) => {
-                entries.retain(|_, one| self.walk_value(*item, one, order, visit) == Fate::Keep);
-                Fate::Keep
+            (Some(GraphNode::Map(item)), Json::Object(entries)) => {
+                entries
+                    .retain(|_, one| self.walk_value(*item, one, order, visit) == PartFate::Keep);
+                PartFate::Keep
             }
-            (Some(Node::Leaf) | None, _) => Fate::Keep,
+            (Some(GraphNode::Leaf) | None, _) => PartFate::Keep,
             (Some(_), Json::Object(object)) => self.walk(place, object, order, visit),
-            (Some(_), _) => Fate::Keep,
+            (Some(_), _) => PartFate::Keep,
         }
     }
 }

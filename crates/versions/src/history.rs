@@ -11,63 +11,73 @@ use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::{Json, Object};
 use serde_json::json;
 
-use crate::chain::Chain;
-use crate::edit::text;
-use crate::step::Refused;
-use crate::world::Moment;
+use crate::chain::VersionChain;
+use crate::edit::text_field;
+use crate::step::UpgradeRefusal;
+use crate::world::TranslationContext;
 
 /// Most turns in one answer.
-const MOST: usize = 100;
+const MAX_TURNS_PER_PAGE: usize = 100;
 
 /// Answers `fetchTurns{before, limit}` of a client of 0.5.0 or older:
 /// `{turns, hasMore}`, the oldest turn first. Up to 0.3 the channel is a
 /// session, and what is meant is the chat that the client sees as one.
-pub fn turns(chain: Chain, at: &Moment<'_>, params: &Object) -> Result<Json, Refused> {
-    let channel = text(params, "channel").or_else(|| text(params, "session"));
+pub fn answer_fetch_turns(
+    chain: VersionChain,
+    context: &TranslationContext<'_>,
+    params: &Object,
+) -> Result<Json, UpgradeRefusal> {
+    let channel = text_field(params, "channel").or_else(|| text_field(params, "session"));
     let Some(channel) = channel else {
-        return Err(Refused::Invalid("`fetchTurns` names no channel".to_owned()));
+        return Err(UpgradeRefusal::Invalid(
+            "`fetchTurns` names no channel".to_owned(),
+        ));
     };
-    let Some(chat) = chat(at, &Uri::from(channel)) else {
+    let Some(chat) = find_chat(context, &Uri::from(channel)) else {
         let channel: String = channel.chars().take(100).collect();
-        return Err(Refused::Unknown(format!("there is no chat `{channel}`")));
+        return Err(UpgradeRefusal::Unknown(format!(
+            "there is no chat `{channel}`"
+        )));
     };
     let end = match params.get("before") {
-        Some(Json::String(turn)) => end_before(&chat, turn)?,
+        Some(Json::String(turn)) => turn_count_before(&chat, turn)?,
         None | Some(Json::Null) => chat.turns.len(),
-        Some(_) => return Err(wrong("before", "the name of a turn")),
+        Some(_) => return Err(invalid_field("before", "the name of a turn")),
     };
     let limit = match params.get("limit") {
-        None | Some(Json::Null) => MOST,
+        None | Some(Json::Null) => MAX_TURNS_PER_PAGE,
         Some(limit) => {
             let limit = limit.as_u64().filter(|limit| *limit > 0);
-            let limit = limit.ok_or_else(|| wrong("limit", "a whole number of turns"))?;
-            usize::try_from(limit).unwrap_or(MOST).min(MOST)
+            let limit = limit.ok_or_else(|| invalid_field("limit", "a whole number of turns"))?;
+            usize::try_from(limit)
+                .unwrap_or(MAX_TURNS_PER_PAGE)
+                .min(MAX_TURNS_PER_PAGE)
         }
     };
     let start = end.saturating_sub(limit);
     let mut turns = Vec::new();
     for turn in chat.turns.items().take(end).skip(start) {
-        let turn = chain.part(at, "Turn", turn);
-        let turn = turn.map_err(|lost| Refused::Invalid(lost.to_string()))?;
+        let turn = chain.downgrade_part(context, "Turn", turn);
+        let turn = turn.map_err(|lost| UpgradeRefusal::Invalid(lost.to_string()))?;
         turns.extend(turn.map(Json::Object));
     }
     Ok(json!({ "turns": turns, "hasMore": start > 0 }))
 }
 
-fn wrong(field: &str, expected: &str) -> Refused {
-    Refused::Invalid(format!("{field}: expected {expected}"))
+fn invalid_field(field: &str, expected: &str) -> UpgradeRefusal {
+    UpgradeRefusal::Invalid(format!("{field}: expected {expected}"))
 }
 
-fn chat(at: &Moment<'_>, channel: &Uri) -> Option<Arc<ChatState>> {
-    at.world.chat(channel).or_else(|| {
-        let shown = at.viewer.chat_of(channel).cloned();
-        let chat = shown.or_else(|| at.world.default_chat(channel))?;
-        at.world.chat(&chat)
+fn find_chat(context: &TranslationContext<'_>, channel: &Uri) -> Option<Arc<ChatState>> {
+    context.states.chat(channel).or_else(|| {
+        let shown = context.client.chat_of(channel).cloned();
+        let chat = shown.or_else(|| context.states.default_chat(channel))?;
+        context.states.chat(&chat)
     })
 }
 
 /// How many turns there are before the one of a name.
-fn end_before(chat: &ChatState, turn: &str) -> Result<usize, Refused> {
+fn turn_count_before(chat: &ChatState, turn: &str) -> Result<usize, UpgradeRefusal> {
     if let Some(index) = chat.turns.find(|other| other.id.as_str() == turn) {
         return Ok(index);
     }
@@ -76,5 +86,7 @@ fn end_before(chat: &ChatState, turn: &str) -> Result<usize, Refused> {
         return Ok(chat.turns.len());
     }
     let turn: String = turn.chars().take(100).collect();
-    Err(Refused::Invalid(format!("there is no turn `{turn}`")))
+    Err(UpgradeRefusal::Invalid(format!(
+        "there is no turn `{turn}`"
+    )))
 }

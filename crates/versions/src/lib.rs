@@ -4,10 +4,10 @@
 //! ([`steps`](self)), which says on JSON how the older one puts what the newer
 //! one means, and back. What goes to a client of 0.4 takes the steps
 //! 1.0 → 0.9 → … → 0.4; what comes from it takes them up again. So does what a
-//! host that spoke an older release wrote down ([`Row`]).
+//! host that spoke an older release wrote down ([`StoredRow`]).
 //!
 //! What it never does: keep state, look at a clock, or decide anything. A step
-//! may look things up ([`World`]), always in the words of 1.0, and always as
+//! may look things up ([`StateSource`]), always in the words of 1.0, and always as
 //! they were at the moment it translates for.
 //!
 //! Start reading at [`step`](self), the contract of a step; then `chain`,
@@ -26,9 +26,9 @@ mod step;
 mod steps;
 mod world;
 
-pub use chain::{Chain, Lost};
-pub use document::{Call, Dispatch, Envelope};
-pub use history::turns;
-pub use rows::Row;
-pub use step::Refused;
-pub use world::{Moment, Scene, Viewer, World};
+pub use chain::{TranslationError, VersionChain};
+pub use document::{JsonCall, JsonDispatch, JsonEnvelope};
+pub use history::answer_fetch_turns;
+pub use rows::StoredRow;
+pub use step::UpgradeRefusal;
+pub use world::{StateCapture, StateSource, TargetClient, TranslationContext};

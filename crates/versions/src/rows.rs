@@ -9,56 +9,61 @@ use agenthost_protocol::uri::Uri;
 use agenthost_protocol::version::Release;
 use agenthost_protocol::wire::Object;
 
-use crate::chain::Chain;
-use crate::document::name;
-use crate::graph::{GRAPH, Order, Place};
-use crate::step::Step;
+use crate::chain::VersionChain;
+use crate::document::action_type;
+use crate::graph::{NodeId, PART_GRAPH, WalkOrder};
+use crate::step::VersionStep;
 
 /// What is known of a row beside what stands in it.
 #[derive(Debug, Clone, Copy)]
-pub struct Row<'a> {
+pub struct StoredRow<'a> {
     /// The session that its channel belongs to.
     pub session: Option<&'a Uri>,
     /// When it was written, or happened.
-    pub at: Millis,
+    pub written_at: Millis,
 }
 
-impl Chain {
+impl VersionChain {
     /// The oldest release whose rows can be read one by one. Before it an action
     /// of a session could change what is a chat's today.
     pub const OLDEST_ROWS: Release = Release::V0_5_0;
 
     /// Takes the state of a channel up.
-    pub fn lift_state(&self, row: &Row<'_>, kind: ChannelKind, state: &mut Object) {
-        self.lift(row, GRAPH.state(kind), state);
+    pub fn migrate_state(&self, row: &StoredRow<'_>, kind: ChannelKind, state: &mut Object) {
+        self.migrate_object(row, PART_GRAPH.state_node(kind), state);
     }
 
     /// Takes a part up that goes by a name of 1.0 (`Turn` …) and is a row of its
     /// own.
-    pub fn lift_part(&self, row: &Row<'_>, name: &str, part: &mut Object) {
-        self.lift(row, GRAPH.named(name), part);
+    pub fn migrate_part(&self, row: &StoredRow<'_>, name: &str, part: &mut Object) {
+        self.migrate_object(row, PART_GRAPH.named_node(name), part);
     }
 
     /// Takes an action up.
-    pub fn lift_action(&self, row: &Row<'_>, action: &mut Object) {
+    pub fn migrate_action(&self, row: &StoredRow<'_>, action: &mut Object) {
         for step in self.steps.iter().rev() {
-            step.lift_action(row, action);
-            let place = GRAPH.action(name(action));
-            lift_by(*step, row, place, action);
+            step.migrate_action(row, action);
+            let place = PART_GRAPH.action_node(action_type(action));
+            migrate_by_step(*step, row, place, action);
         }
     }
 
-    fn lift(&self, row: &Row<'_>, place: Option<Place>, object: &mut Object) {
+    fn migrate_object(&self, row: &StoredRow<'_>, place: Option<NodeId>, object: &mut Object) {
         for step in self.steps.iter().rev() {
-            lift_by(*step, row, place, object);
+            migrate_by_step(*step, row, place, object);
         }
     }
 }
 
-fn lift_by(step: &dyn Step, row: &Row<'_>, place: Option<Place>, object: &mut Object) {
+fn migrate_by_step(
+    step: &dyn VersionStep,
+    row: &StoredRow<'_>,
+    place: Option<NodeId>,
+    object: &mut Object,
+) {
     let Some(place) = place else {
         return;
     };
-    let mut visit = |name, part: &mut Object| step.lift(row, name, part);
-    GRAPH.walk(place, object, Order::OutermostFirst, &mut visit);
+    let mut visit = |name, part: &mut Object| step.migrate_part(row, name, part);
+    PART_GRAPH.walk(place, object, WalkOrder::OutermostFirst, &mut visit);
 }

@@ -10,22 +10,22 @@ use agenthost_protocol::chat::ChatState;
 use agenthost_protocol::ids::ClientId;
 use agenthost_protocol::outcome::Outcome;
 use agenthost_protocol::session::{SessionState, SessionSummary};
-use agenthost_protocol::uri::{OLD_ROOTS, Uri};
+use agenthost_protocol::uri::{LEGACY_ROOT_URIS, Uri};
 use agenthost_protocol::version::Release;
 
 /// The host's state, in the words of 1.0.
-pub trait World {
+pub trait StateSource {
     /// The state of a channel.
     fn state(&self, channel: &Uri) -> Option<ChannelState>;
 
     /// What the list of sessions shows of a session.
-    fn listed(&self, session: &Uri) -> Option<Arc<SessionSummary>>;
+    fn session_summary(&self, session: &Uri) -> Option<Arc<SessionSummary>>;
 
     /// The session that a chat, a terminal or a changeset belongs to.
     fn session_of(&self, channel: &Uri) -> Option<Uri>;
 }
 
-impl dyn World + '_ {
+impl dyn StateSource + '_ {
     /// The state of a session.
     pub fn session(&self, session: &Uri) -> Option<Arc<SessionState>> {
         match self.state(session)? {
@@ -51,21 +51,21 @@ impl dyn World + '_ {
 /// A part of the host's state, as it was at one moment. Small and cheap to
 /// make: states are shared, not copied.
 #[derive(Debug, Clone, Default)]
-pub struct Scene {
+pub struct StateCapture {
     /// Channels with the session that they belong to.
     pub channels: Vec<(Uri, Option<Uri>, ChannelState)>,
     /// What the list of sessions shows.
-    pub listed: Vec<Arc<SessionSummary>>,
+    pub summaries: Vec<Arc<SessionSummary>>,
 }
 
-impl World for Scene {
+impl StateSource for StateCapture {
     fn state(&self, channel: &Uri) -> Option<ChannelState> {
         let found = self.channels.iter().find(|(uri, ..)| uri == channel);
         found.map(|(_, _, state)| state.clone())
     }
 
-    fn listed(&self, session: &Uri) -> Option<Arc<SessionSummary>> {
-        let found = self.listed.iter().find(|one| one.resource == *session);
+    fn session_summary(&self, session: &Uri) -> Option<Arc<SessionSummary>> {
+        let found = self.summaries.iter().find(|one| one.resource == *session);
         found.map(Arc::clone)
     }
 
@@ -79,29 +79,29 @@ impl World for Scene {
 ///
 /// Most of what is sent is the same for all clients of a version and is made
 /// once. Who the client is and what it calls things differs between two of them:
-/// what was made with that is made for each, see [`Viewer::is_personal`].
+/// what was made with that is made for each, see [`TargetClient::take_client_specific`].
 #[derive(Debug, Clone)]
-pub struct Viewer {
+pub struct TargetClient {
     release: Release,
-    client: ClientId,
+    client_id: ClientId,
     /// Up to 0.3 a session and its chat are one; which chat that is stays as
     /// it was when the client subscribed.
-    chats: BTreeMap<Uri, Uri>,
+    session_chats: BTreeMap<Uri, Uri>,
     /// What it calls the root channel.
-    root: String,
-    personal: Cell<bool>,
+    root_uri: String,
+    is_client_specific: Cell<bool>,
 }
 
-impl Viewer {
+impl TargetClient {
     /// A client of a release.
     pub fn new(release: Release, client: ClientId) -> Self {
-        let [documented, _] = OLD_ROOTS;
-        Viewer {
+        let [documented, _] = LEGACY_ROOT_URIS;
+        TargetClient {
             release,
-            client,
-            chats: BTreeMap::new(),
-            root: documented.to_owned(),
-            personal: Cell::new(false),
+            client_id: client,
+            session_chats: BTreeMap::new(),
+            root_uri: documented.to_owned(),
+            is_client_specific: Cell::new(false),
         }
     }
 
@@ -111,74 +111,74 @@ impl Viewer {
     }
 
     /// Who it is. What is made with this is made for this client alone.
-    pub fn client(&self) -> &ClientId {
-        self.personal.set(true);
-        &self.client
+    pub fn client_id(&self) -> &ClientId {
+        self.is_client_specific.set(true);
+        &self.client_id
     }
 
     /// Whether it goes by a name. Asked by whoever sends what was made, it makes
     /// nothing personal.
-    pub fn is_called(&self, client: &ClientId) -> bool {
-        self.client == *client
+    pub fn has_client_id(&self, client: &ClientId) -> bool {
+        self.client_id == *client
     }
 
     /// The chat that this client sees as a session, if it is one that it
     /// subscribed to.
     pub fn chat_of(&self, session: &Uri) -> Option<&Uri> {
-        self.chats.get(session)
+        self.session_chats.get(session)
     }
 
     /// The session that this client sees a chat as.
     pub fn session_of(&self, chat: &Uri) -> Option<&Uri> {
-        let mut pairs = self.chats.iter();
+        let mut pairs = self.session_chats.iter();
         pairs.find_map(|(session, shown)| (shown == chat).then_some(session))
     }
 
     /// From now on the client sees this chat as that session.
-    pub fn show(&mut self, session: Uri, chat: Uri) {
-        self.chats.insert(session, chat);
+    pub fn map_session(&mut self, session: Uri, chat: Uri) {
+        self.session_chats.insert(session, chat);
     }
 
     /// The client does not follow a session any more.
-    pub fn hide(&mut self, session: &Uri) -> Option<Uri> {
-        self.chats.remove(session)
+    pub fn unmap_session(&mut self, session: &Uri) -> Option<Uri> {
+        self.session_chats.remove(session)
     }
 
     /// What the client calls the root channel (0.1 only).
-    pub fn root(&self) -> &str {
-        self.personal.set(true);
-        &self.root
+    pub fn root_uri(&self) -> &str {
+        self.is_client_specific.set(true);
+        &self.root_uri
     }
 
     /// The client called the root channel this.
-    pub fn call_root(&mut self, root: &str) {
-        root.clone_into(&mut self.root);
+    pub fn set_root_uri(&mut self, root: &str) {
+        root.clone_into(&mut self.root_uri);
     }
 
     /// Whether anything was made with what is the client's own since this was
     /// last asked.
-    pub fn is_personal(&self) -> bool {
-        self.personal.replace(false)
+    pub fn take_client_specific(&self) -> bool {
+        self.is_client_specific.replace(false)
     }
 }
 
 /// What a step translates for, and when.
 #[derive(Clone, Copy)]
-pub struct Moment<'a> {
+pub struct TranslationContext<'a> {
     /// For whom.
-    pub viewer: &'a Viewer,
+    pub client: &'a TargetClient,
     /// The host's state. For an action: right after it.
-    pub world: &'a dyn World,
+    pub states: &'a dyn StateSource,
     /// For an action: the state of its channel right before it.
-    pub before: Option<&'a ChannelState>,
+    pub state_before: Option<&'a ChannelState>,
 }
 
-impl Moment<'_> {
+impl TranslationContext<'_> {
     /// The state of the action's channel with the action applied; `None` if
     /// what was before is not known, or nothing came of it. Rewording needs
     /// it, which does not get to know the channel.
-    pub(crate) fn after(&self, action: &Action) -> Option<ChannelState> {
-        let mut state = self.before?.clone();
+    pub(crate) fn state_after(&self, action: &Action) -> Option<ChannelState> {
+        let mut state = self.state_before?.clone();
         match state.reduce(action) {
             Outcome::Applied => Some(state),
             _ => None,
@@ -186,8 +186,8 @@ impl Moment<'_> {
     }
 
     /// The chat that the viewer sees as a session, or would see.
-    pub(crate) fn chat_behind(&self, session: &Uri) -> Option<Uri> {
-        let sticky = self.viewer.chat_of(session).cloned();
-        sticky.or_else(|| self.world.default_chat(session))
+    pub(crate) fn chat_for_session(&self, session: &Uri) -> Option<Uri> {
+        let sticky = self.client.chat_of(session).cloned();
+        sticky.or_else(|| self.states.default_chat(session))
     }
 }

@@ -8,7 +8,7 @@ use percent_encoding::{
 };
 
 /// What does not stand for itself in a path of a URI.
-const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
+const ESCAPED_PATH_BYTES: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'/')
     .remove(b'-')
     .remove(b'_')
@@ -24,19 +24,19 @@ pub fn path_of(uri: &Uri) -> Option<PathBuf> {
 
 /// The URI of a file, whatever its name is made of.
 pub(crate) fn uri_of_raw(path: &Path) -> Uri {
-    let escaped = escape(path.as_os_str().as_encoded_bytes());
+    let escaped = escape_path(path.as_os_str().as_encoded_bytes());
     Uri::from(format!("file://{escaped}"))
 }
 
 /// A path as it stands in a URI.
-pub(crate) fn escape(path: &[u8]) -> String {
-    percent_encode(path, ESCAPED).to_string()
+pub(crate) fn escape_path(path: &[u8]) -> String {
+    percent_encode(path, ESCAPED_PATH_BYTES).to_string()
 }
 
 /// The URI of a file; none if its path is not absolute, or not text.
 pub fn uri_of(path: &Path) -> Option<Uri> {
     let text = path.to_str().filter(|_| path.is_absolute())?;
-    let escaped = utf8_percent_encode(text, ESCAPED);
+    let escaped = utf8_percent_encode(text, ESCAPED_PATH_BYTES);
     Some(Uri::from(format!("file://{escaped}")))
 }
 

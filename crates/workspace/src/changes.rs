@@ -33,91 +33,94 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use agenthost_core::{
-    ChangeOperation, Comparison, Mark, Marked, Moment, Operated, SessionKey, Span, Standing,
-    short_hash,
+    ChangesetDiff, CheckpointId, CheckpointReport, DiffEndpoint, DiffRange, OperationRequest,
+    OperationResult, SessionKey, WorkspaceStatus, short_hash,
 };
 use agenthost_protocol::common::ChangesSummary;
 use agenthost_protocol::uri::Uri;
 
 use crate::address::path_of;
-use crate::git::Git;
+use crate::git::GitCommand;
 use crate::protected::ProtectedPaths;
 use compare::summarize;
 pub use error::ChangesError;
-use marks::Marks;
-use repository::Repository;
+use marks::CheckpointTrees;
+use repository::ShadowRepository;
 pub use survey::is_whole_edit;
-pub use worktrees::Leftover;
+pub use worktrees::WorktreeRemoval;
 
 /// The folder of worktrees, beside those of sessions.
-const WORKTREES: &str = "worktrees";
+const WORKTREES_FOLDER: &str = "worktrees";
 
 /// The file that says why a session is not tracked.
-const UNTRACKED: &str = "untracked";
+const UNTRACKED_FILE: &str = "untracked";
 
 /// How long marking a moment may take. A turn waits for it.
-const MARKING: Duration = Duration::from_secs(10);
+const CHECKPOINT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long anything else may take.
-const LOOKING: Duration = Duration::from_secs(30);
+const DIFF_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How long an operation may take: hooks of the user may run.
-const OPERATING: Duration = Duration::from_secs(120);
+const OPERATION_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// What is kept of the files of sessions.
 #[derive(Debug)]
-pub struct Changes {
+pub struct ChangeTracker {
     directory: PathBuf,
     /// Where it is noted what runs, for the next host if this one is killed.
-    notes: Option<Arc<Path>>,
+    pid_dir: Option<Arc<Path>>,
     /// Worktrees that are being set up, and whether that is still wanted.
     setups: Mutex<BTreeMap<SessionKey, Arc<AtomicBool>>>,
     /// Keys of the code of repositories that may run.
-    trusted: Mutex<Arc<BTreeSet<String>>>,
+    trusted_keys: Mutex<Arc<BTreeSet<String>>>,
     /// Left out of every folder.
     protected: ProtectedPaths,
 }
 
-impl Changes {
+impl ChangeTracker {
     /// Keeps what it has to in a directory.
     pub fn new(directory: PathBuf) -> Self {
-        Changes {
+        ChangeTracker {
             directory,
-            notes: None,
+            pid_dir: None,
             setups: Mutex::default(),
-            trusted: Mutex::default(),
+            trusted_keys: Mutex::default(),
             protected: ProtectedPaths::default(),
         }
     }
 
     /// Replaces the keys of the code that may run, see
     /// [`RepositoryCode`](crate::RepositoryCode).
-    pub fn trust(&self, keys: BTreeSet<String>) {
-        *self.trusted.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(keys);
+    pub fn set_trusted_keys(&self, keys: BTreeSet<String>) {
+        *self
+            .trusted_keys
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = Arc::new(keys);
     }
 
-    fn git(&self, directory: &Path, timeout: Duration) -> Git {
-        let trusted = self.trusted.lock();
+    fn git(&self, directory: &Path, timeout: Duration) -> GitCommand {
+        let trusted = self.trusted_keys.lock();
         let trusted = trusted.unwrap_or_else(PoisonError::into_inner);
-        Git::new(directory, timeout).trusting(Arc::clone(&trusted))
+        GitCommand::new(directory, timeout).with_trusted_keys(Arc::clone(&trusted))
     }
 
     /// Returns where the worktrees of sessions are in such a directory.
     #[must_use]
     pub fn worktrees_in(directory: &Path) -> PathBuf {
-        directory.join(WORKTREES)
+        directory.join(WORKTREES_FOLDER)
     }
 
     /// Leaves some paths out, whatever folder they are in.
     #[must_use]
-    pub fn protecting(self, protected: ProtectedPaths) -> Self {
-        Changes { protected, ..self }
+    pub fn with_protected_paths(self, protected: ProtectedPaths) -> Self {
+        ChangeTracker { protected, ..self }
     }
 
     /// Notes what it runs in a directory, so that the next one can end it.
-    pub fn with_notes(self, notes: &Path) -> Self {
-        Changes {
-            notes: Some(notes.into()),
+    pub fn with_pid_dir(self, pid_dir: &Path) -> Self {
+        ChangeTracker {
+            pid_dir: Some(pid_dir.into()),
             ..self
         }
     }
@@ -127,27 +130,31 @@ impl Changes {
     /// # Errors
     ///
     /// Why that could not be done.
-    pub fn mark(
+    pub fn take_checkpoint(
         &self,
         session: &Uri,
         directories: &[Uri],
-        mark: &Mark,
-        chat_began: Option<&Mark>,
-    ) -> Result<Marked, ChangesError> {
-        let kept = self.of(session)?;
-        if *mark != Mark::Start && kept.read(&Mark::Start)?.is_none() {
+        mark: &CheckpointId,
+        chat_began: Option<&CheckpointId>,
+    ) -> Result<CheckpointReport, ChangesError> {
+        let tracked = self.open_session(session)?;
+        if *mark != CheckpointId::SessionStart
+            && tracked
+                .read_checkpoint(&CheckpointId::SessionStart)?
+                .is_none()
+        {
             // What is too much is not tried again and again: turns wait for it.
-            if let Some(reason) = kept.untracked() {
+            if let Some(reason) = tracked.untracked_reason() {
                 return Err(ChangesError::Untracked(reason));
             }
-            kept.begin(directories)?;
+            tracked.take_start_checkpoint(directories)?;
         }
         match mark {
-            Mark::Start => kept.begin(directories),
-            Mark::Before(_) => kept.take_mark(directories, mark, chat_began),
-            Mark::After(_) => {
-                let marked = kept.take_mark(directories, mark, chat_began)?;
-                kept.tidy()?;
+            CheckpointId::SessionStart => tracked.take_start_checkpoint(directories),
+            CheckpointId::BeforeTurn(_) => tracked.take_checkpoint(directories, mark, chat_began),
+            CheckpointId::AfterTurn(_) => {
+                let marked = tracked.take_checkpoint(directories, mark, chat_began)?;
+                tracked.prune_objects()?;
                 Ok(marked)
             }
         }
@@ -158,34 +165,42 @@ impl Changes {
     /// # Errors
     ///
     /// Why that is not known.
-    pub fn compare(
+    pub fn diff(
         &self,
         session: &Uri,
         directories: &[Uri],
-        span: &Span,
-    ) -> Result<Comparison, ChangesError> {
-        let kept = self.of(session)?;
-        let repositories = kept.repositories(directories, LOOKING)?;
+        range: &DiffRange,
+    ) -> Result<ChangesetDiff, ChangesError> {
+        let tracked = self.open_session(session)?;
+        let repositories = tracked.open_repositories(directories, DIFF_TIMEOUT)?;
         let (mut files, mut large) = (Vec::new(), Vec::new());
         let mut known = false;
         for repository in &repositories {
-            let Some((from, to)) = kept.ends(repository, span)? else {
+            let Some((from, to)) = tracked.range_trees(repository, range)? else {
                 continue;
             };
             known = true;
-            files.extend(compare::since(repository, &span.from, &from, &to)?);
-            if span.to == Moment::Now {
-                large.extend(content::large(repository, &repository.now()?.left_out));
+            files.extend(compare::compare_from_endpoint(
+                repository,
+                &range.from,
+                &from,
+                &to,
+            )?);
+            if range.to == DiffEndpoint::WorkingTree {
+                large.extend(content::describe_large_files(
+                    repository,
+                    &repository.snapshot()?.skipped,
+                ));
             }
         }
         if !known {
-            return Err(kept.unmarked());
+            return Err(tracked.missing_checkpoint_error());
         }
-        let mut files = content::describe(&kept.key, &repositories, files)?;
+        let mut files = content::describe_files(&tracked.key, &repositories, files)?;
         files.extend(large);
-        Ok(Comparison {
+        Ok(ChangesetDiff {
             files,
-            standing: standing(&repositories)?,
+            status: workspace_status(&repositories)?,
         })
     }
 
@@ -194,15 +209,15 @@ impl Changes {
     /// # Errors
     ///
     /// Why it could not be done. Then nothing was.
-    pub fn operate(
+    pub fn run_operation(
         &self,
         session: &Uri,
         directories: &[Uri],
-        wanted: &ChangeOperation,
-    ) -> Result<Operated, ChangesError> {
-        let kept = self.of(session)?;
-        let repositories = kept.repositories(directories, OPERATING)?;
-        operate::operate(&kept, &repositories, wanted)
+        request: &OperationRequest,
+    ) -> Result<OperationResult, ChangesError> {
+        let tracked = self.open_session(session)?;
+        let repositories = tracked.open_repositories(directories, OPERATION_TIMEOUT)?;
+        operate::run_operation(&tracked, &repositories, request)
     }
 
     /// Forgets all about a session.
@@ -210,7 +225,7 @@ impl Changes {
     /// # Errors
     ///
     /// If the system does not let it.
-    pub fn forget(&self, session: &Uri) -> Result<(), ChangesError> {
+    pub fn remove_session(&self, session: &Uri) -> Result<(), ChangesError> {
         let directory = self.directory.join(SessionKey::of(session).as_str());
         match std::fs::remove_dir_all(directory) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error.into()),
@@ -223,7 +238,7 @@ impl Changes {
     /// # Errors
     ///
     /// If the system does not let it.
-    pub fn forget_others(&self, sessions: &BTreeSet<SessionKey>) -> io::Result<()> {
+    pub fn retain_sessions(&self, sessions: &BTreeSet<SessionKey>) -> io::Result<()> {
         let entries = match std::fs::read_dir(&self.directory) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             entries => entries?,
@@ -235,23 +250,23 @@ impl Changes {
             let Ok(name) = entry.file_name().into_string() else {
                 continue;
             };
-            if name != WORKTREES && !known.contains(name.as_str()) {
+            if name != WORKTREES_FOLDER && !known.contains(name.as_str()) {
                 std::fs::remove_dir_all(entry.path())?;
             }
         }
         Ok(())
     }
 
-    fn of(&self, session: &Uri) -> Result<Kept, ChangesError> {
+    fn open_session(&self, session: &Uri) -> Result<SessionRepositories, ChangesError> {
         let key = SessionKey::of(session);
         let directory = self.directory.join(key.as_str());
         // What was in files is for nobody else to read.
         let mut builder = std::fs::DirBuilder::new();
         builder.recursive(true).mode(0o700).create(&directory)?;
-        Ok(Kept {
+        Ok(SessionRepositories {
             directory,
             key,
-            git: self.git(Path::new("/"), LOOKING),
+            git: self.git(Path::new("/"), DIFF_TIMEOUT),
             protected: self.protected.clone(),
         })
     }
@@ -259,30 +274,33 @@ impl Changes {
 
 /// What is kept of one session.
 #[derive(Debug)]
-struct Kept {
+struct SessionRepositories {
     directory: PathBuf,
     key: SessionKey,
     /// Git, to be used in the folders of the session.
-    git: Git,
+    git: GitCommand,
     protected: ProtectedPaths,
 }
 
-impl Kept {
+impl SessionRepositories {
     /// The repositories that folders are in. Those that are the same folder
     /// count once.
-    fn repositories(
+    fn open_repositories(
         &self,
         directories: &[Uri],
-        patience: Duration,
-    ) -> Result<Vec<Repository>, ChangesError> {
-        let mut found: Vec<Repository> = Vec::new();
+        timeout: Duration,
+    ) -> Result<Vec<ShadowRepository>, ChangesError> {
+        let mut found: Vec<ShadowRepository> = Vec::new();
         for directory in directories.iter().filter_map(path_of) {
-            let within = |known: &Repository| directory.starts_with(&known.directory);
+            let within = |known: &ShadowRepository| directory.starts_with(&known.directory);
             if !found.iter().any(within) {
                 found.retain(|known| !known.directory.starts_with(&directory));
-                let git = self.git.at(&directory).again(patience);
-                let repository = Repository::open(git, &directory, &self.directory)?;
-                found.push(repository.protecting(&self.protected)?);
+                let git = self
+                    .git
+                    .in_other_repository(&directory)
+                    .with_timeout(timeout);
+                let repository = ShadowRepository::open(git, &directory, &self.directory)?;
+                found.push(repository.with_protected_paths(&self.protected)?);
             }
         }
         if found.is_empty() {
@@ -292,54 +310,54 @@ impl Kept {
     }
 
     /// Takes the trees of a moment, and says what changed until then.
-    fn take_mark(
+    fn take_checkpoint(
         &self,
         directories: &[Uri],
-        mark: &Mark,
-        chat_began: Option<&Mark>,
-    ) -> Result<Marked, ChangesError> {
-        let repositories = self.repositories(directories, MARKING)?;
+        mark: &CheckpointId,
+        chat_began: Option<&CheckpointId>,
+    ) -> Result<CheckpointReport, ChangesError> {
+        let repositories = self.open_repositories(directories, CHECKPOINT_TIMEOUT)?;
         // A session begins once, however many folders it gets later.
         let mut marks = match mark {
-            Mark::Start => self.read(mark)?.unwrap_or_default(),
-            Mark::Before(_) | Mark::After(_) => Marks::default(),
+            CheckpointId::SessionStart => self.read_checkpoint(mark)?.unwrap_or_default(),
+            CheckpointId::BeforeTurn(_) | CheckpointId::AfterTurn(_) => CheckpointTrees::default(),
         };
         for repository in &repositories {
             if marks.get(repository).is_none() {
-                marks.insert(repository, repository.now()?.tree.clone());
+                marks.insert(repository, repository.snapshot()?.tree.clone());
             }
         }
-        self.write(mark, &marks)?;
+        self.write_checkpoint(mark, &marks)?;
         // A turn waits for this: all else can be found out when it is over.
-        if let Mark::Before(_) = mark {
-            return Ok(Marked::default());
+        if let CheckpointId::BeforeTurn(_) = mark {
+            return Ok(CheckpointReport::default());
         }
-        let since = |mark: &Mark| -> Result<Option<ChangesSummary>, ChangesError> {
-            let Some(began) = self.read(mark)? else {
+        let since = |mark: &CheckpointId| -> Result<Option<ChangesSummary>, ChangesError> {
+            let Some(began) = self.read_checkpoint(mark)? else {
                 return Ok(None);
             };
             let mut files = Vec::new();
             for repository in &repositories {
                 if let (Some(from), Some(to)) = (began.get(repository), marks.get(repository)) {
-                    files.extend(compare::trees(repository, from, to)?);
+                    files.extend(compare::compare_trees(repository, from, to)?);
                 }
             }
             Ok(Some(summarize(&files)))
         };
         let chat = chat_began.map(since).transpose()?.flatten();
-        Ok(Marked {
-            standing: Some(standing(&repositories)?),
-            session: since(&Mark::Start)?,
-            chat,
+        Ok(CheckpointReport {
+            status: Some(workspace_status(&repositories)?),
+            session_total: since(&CheckpointId::SessionStart)?,
+            chat_total: chat,
         })
     }
 
     /// Marks the start. If there is too much to mark, that is noted.
-    fn begin(&self, directories: &[Uri]) -> Result<Marked, ChangesError> {
-        let marked = self.take_mark(directories, &Mark::Start, None);
-        let note = self.directory.join(UNTRACKED);
+    fn take_start_checkpoint(&self, directories: &[Uri]) -> Result<CheckpointReport, ChangesError> {
+        let marked = self.take_checkpoint(directories, &CheckpointId::SessionStart, None);
+        let note = self.directory.join(UNTRACKED_FILE);
         match &marked {
-            Err(error @ (ChangesError::TooMuch(_) | ChangesError::TooSlow)) => {
+            Err(error @ (ChangesError::LimitExceeded(_) | ChangesError::TimedOut)) => {
                 std::fs::write(note, error.to_string())?;
             }
             Ok(_) if note.exists() => std::fs::remove_file(note)?,
@@ -349,57 +367,64 @@ impl Kept {
     }
 
     /// Why nothing is tracked, if it is known.
-    fn untracked(&self) -> Option<String> {
-        std::fs::read_to_string(self.directory.join(UNTRACKED)).ok()
+    fn untracked_reason(&self) -> Option<String> {
+        std::fs::read_to_string(self.directory.join(UNTRACKED_FILE)).ok()
     }
 
     /// Why a moment is not known: because no one ever was, or this one.
-    fn unmarked(&self) -> ChangesError {
-        let reason = self.untracked();
-        reason.map_or(ChangesError::Unmarked, ChangesError::Untracked)
+    fn missing_checkpoint_error(&self) -> ChangesError {
+        let reason = self.untracked_reason();
+        reason.map_or(ChangesError::NoCheckpoint, ChangesError::Untracked)
     }
 
     /// The trees at both ends of a span; none if one was not marked.
-    fn ends(
+    fn range_trees(
         &self,
-        repository: &Repository,
-        span: &Span,
+        repository: &ShadowRepository,
+        range: &DiffRange,
     ) -> Result<Option<(String, String)>, ChangesError> {
-        let from = self.tree(repository, &span.from)?;
-        let to = self.tree(repository, &span.to)?;
+        let from = self.endpoint_tree(repository, &range.from)?;
+        let to = self.endpoint_tree(repository, &range.to)?;
         Ok(from.zip(to))
     }
 
-    fn tree(
+    fn endpoint_tree(
         &self,
-        repository: &Repository,
-        moment: &Moment,
+        repository: &ShadowRepository,
+        endpoint: &DiffEndpoint,
     ) -> Result<Option<String>, ChangesError> {
-        match moment {
-            Moment::Now => Ok(Some(repository.now()?.tree.clone())),
-            Moment::Committed => repository.committed().map(Some),
-            Moment::BranchPoint => standing::branch_point(repository).map(Some),
-            Moment::Marked(mark) => {
-                let marks = self.read(mark)?;
+        match endpoint {
+            DiffEndpoint::WorkingTree => Ok(Some(repository.snapshot()?.tree.clone())),
+            DiffEndpoint::Head => repository.head_tree().map(Some),
+            DiffEndpoint::MergeBase => standing::merge_base_tree(repository).map(Some),
+            DiffEndpoint::Checkpoint(mark) => {
+                let marks = self.read_checkpoint(mark)?;
                 Ok(marks.and_then(|marks| marks.get(repository).map(ToOwned::to_owned)))
             }
         }
     }
 
-    fn write(&self, mark: &Mark, marks: &Marks) -> Result<(), ChangesError> {
+    fn write_checkpoint(
+        &self,
+        mark: &CheckpointId,
+        marks: &CheckpointTrees,
+    ) -> Result<(), ChangesError> {
         marks.write(&self.directory.join("marks"), mark)
     }
 
-    fn read(&self, mark: &Mark) -> Result<Option<Marks>, ChangesError> {
-        Marks::read(&self.directory.join("marks"), mark)
+    fn read_checkpoint(
+        &self,
+        mark: &CheckpointId,
+    ) -> Result<Option<CheckpointTrees>, ChangesError> {
+        CheckpointTrees::read(&self.directory.join("marks"), mark)
     }
 }
 
 /// What is known of the primary folder.
-fn standing(repositories: &[Repository]) -> Result<Standing, ChangesError> {
+fn workspace_status(repositories: &[ShadowRepository]) -> Result<WorkspaceStatus, ChangesError> {
     let primary = repositories.first();
-    let git = primary.map(standing::of).transpose()?.flatten();
-    Ok(Standing { git })
+    let git = primary.map(standing::git_status).transpose()?.flatten();
+    Ok(WorkspaceStatus { git })
 }
 
 /// A name for a folder that can be a name of a file.

@@ -11,7 +11,7 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use agenthost_core::{Answer, ContentAddress, FileRequest, SessionKey};
+use agenthost_core::{ContentAddress, FileRequest, ResponseBody, SessionKey};
 use agenthost_protocol::common::ContentRef;
 use agenthost_protocol::resource::{
     ContentEncoding, ResourceReadResult, ResourceResolveResult, ResourceType,
@@ -20,18 +20,18 @@ use agenthost_protocol::uri::Uri;
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, DirBuilder, DirBuilderExt, File, OpenOptions, OpenOptionsExt};
 
-use self::quota::{MAX_SESSION_BYTES, Quota};
-use crate::files::{FileError, LARGEST, encode};
+use self::quota::{ContentQuota, MAX_SESSION_BYTES};
+use crate::files::{FileError, MAX_FILE_BYTES, encode_content};
 
 /// How the mark of a session begins that has a share in what is in a folder. No
 /// hash looks like it.
-const SHARE: &str = "for-";
+const SHARE_MARKER_PREFIX: &str = "for-";
 
 /// Why content could not be kept.
 #[derive(Debug, thiserror::Error)]
 pub enum ContentError {
     /// It would be too large to be read.
-    #[error("{0} bytes are more than the {LARGEST} that are kept in one piece")]
+    #[error("{0} bytes are more than the {MAX_FILE_BYTES} that are kept in one piece")]
     TooLarge(usize),
     /// The session has stored as much as it may.
     #[error("the stored content of a session may have at most {0} bytes")]
@@ -43,14 +43,14 @@ pub enum ContentError {
 
 /// The content of all sessions.
 #[derive(Debug)]
-pub struct Contents {
+pub struct ContentStore {
     folder: Dir,
     /// For names that nobody else uses at the moment.
-    written: AtomicU64,
-    quota: Quota,
+    temp_counter: AtomicU64,
+    quota: ContentQuota,
 }
 
-impl Contents {
+impl ContentStore {
     /// Opens the folder; makes it if it is not there, for nobody else to read.
     ///
     /// # Errors
@@ -69,10 +69,10 @@ impl Contents {
         use std::os::unix::fs::DirBuilderExt;
         let mut builder = std::fs::DirBuilder::new();
         builder.recursive(true).mode(0o700).create(folder)?;
-        Ok(Contents {
+        Ok(ContentStore {
             folder: Dir::open_ambient_dir(folder, ambient_authority())?,
-            written: AtomicU64::new(0),
-            quota: Quota::new(session_bytes),
+            temp_counter: AtomicU64::new(0),
+            quota: ContentQuota::new(session_bytes),
         })
     }
 
@@ -85,17 +85,17 @@ impl Contents {
     ///
     /// If it is too large, the session has no room for it, or the system says
     /// no.
-    pub fn put(
+    pub fn insert(
         &self,
         session: &SessionKey,
         bytes: &[u8],
         name: &str,
     ) -> Result<ContentRef, ContentError> {
-        if bytes.len() as u64 > LARGEST {
+        if bytes.len() as u64 > MAX_FILE_BYTES {
             return Err(ContentError::TooLarge(bytes.len()));
         }
         let address = ContentAddress::of(session, bytes, name);
-        let path = path(&address);
+        let path = content_path(&address);
         let found = self.folder.metadata(&path);
         let whole = |found: cap_std::fs::Metadata| found.len() == bytes.len() as u64;
         if !found.is_ok_and(whole) {
@@ -103,11 +103,11 @@ impl Contents {
             if !self.quota.reserve(&self.folder, folder, size)? {
                 return Err(ContentError::SessionFull(self.quota.limit()));
             }
-            self.write(session, &path, bytes)
+            self.write_file(session, &path, bytes)
                 .inspect_err(|_| self.quota.release(folder, size))?;
         }
         // A session of this name was gone, and there is one again.
-        self.unmark(&gone(session.as_str()))?;
+        self.remove_marker(&gone_marker(session.as_str()))?;
         Ok(address.reference(bytes.len()))
     }
 
@@ -119,15 +119,15 @@ impl Contents {
     pub fn read(
         &self,
         uri: &Uri,
-        wanted: Option<ContentEncoding>,
+        encoding: Option<ContentEncoding>,
     ) -> Result<ResourceReadResult, FileError> {
-        let (address, file) = self.find(uri)?;
+        let (address, file) = self.open_content(uri)?;
         let mut bytes = Vec::new();
-        let read = file.take(LARGEST).read_to_end(&mut bytes);
+        let read = file.take(MAX_FILE_BYTES).read_to_end(&mut bytes);
         read.map_err(|error| FileError::from_io(uri, &error))?;
         Ok(ResourceReadResult {
             content_type: address.content_type().map(str::to_owned),
-            ..encode(bytes, wanted)
+            ..encode_content(bytes, encoding)
         })
     }
 
@@ -137,7 +137,7 @@ impl Contents {
     ///
     /// If it is no address of content, or there is nothing.
     pub fn resolve(&self, uri: &Uri) -> Result<ResourceResolveResult, FileError> {
-        let (address, file) = self.find(uri)?;
+        let (address, file) = self.open_content(uri)?;
         let metadata = file.metadata();
         let metadata = metadata.map_err(|error| FileError::from_io(uri, &error))?;
         Ok(ResourceResolveResult {
@@ -159,10 +159,10 @@ impl Contents {
     ///
     /// If the system says no.
     pub fn share(&self, from: &SessionKey, to: &SessionKey) -> io::Result<()> {
-        for folder in self.sessions()? {
+        for folder in self.session_folders()? {
             let mine = folder == from.as_str();
-            if mine || self.folder.exists(share(&folder, from.as_str())) {
-                self.mark(&share(&folder, to.as_str()))?;
+            if mine || self.folder.exists(share_marker(&folder, from.as_str())) {
+                self.create_marker(&share_marker(&folder, to.as_str()))?;
             }
         }
         Ok(())
@@ -174,14 +174,14 @@ impl Contents {
     /// # Errors
     ///
     /// If the system says no; there being none is no error.
-    pub fn forget(&self, session: &SessionKey) -> io::Result<()> {
-        for folder in self.sessions()? {
+    pub fn remove_session(&self, session: &SessionKey) -> io::Result<()> {
+        for folder in self.session_folders()? {
             if folder == session.as_str() {
-                self.mark(&gone(&folder))?;
-            } else if !self.unmark(&share(&folder, session.as_str()))? {
+                self.create_marker(&gone_marker(&folder))?;
+            } else if !self.remove_marker(&share_marker(&folder, session.as_str()))? {
                 continue;
             }
-            self.drop_unused(&folder)?;
+            self.remove_if_unused(&folder)?;
         }
         Ok(())
     }
@@ -192,17 +192,17 @@ impl Contents {
     /// # Errors
     ///
     /// If the system says no.
-    pub fn forget_others(&self, sessions: &BTreeSet<SessionKey>) -> io::Result<()> {
+    pub fn retain_sessions(&self, sessions: &BTreeSet<SessionKey>) -> io::Result<()> {
         let known: BTreeSet<_> = sessions.iter().map(SessionKey::as_str).collect();
-        for folder in self.sessions()? {
+        for folder in self.session_folders()? {
             for holder in self.holders(&folder)? {
                 if !known.contains(holder.as_str()) {
-                    self.unmark(&share(&folder, &holder))?;
+                    self.remove_marker(&share_marker(&folder, &holder))?;
                 }
             }
             if !known.contains(folder.as_str()) {
-                self.mark(&gone(&folder))?;
-                self.drop_unused(&folder)?;
+                self.create_marker(&gone_marker(&folder))?;
+                self.remove_if_unused(&folder)?;
             }
         }
         Ok(())
@@ -210,34 +210,34 @@ impl Contents {
 
     /// What is asked about content that is kept; `None` if it is about other
     /// things.
-    pub(crate) fn carry_out(&self, request: &FileRequest) -> Option<Result<Answer, FileError>> {
-        let kept = |uri: &Uri| ContentAddress::read(uri).is_some();
-        let fixed = |uri: &Uri| kept(uri).then(|| Err(FileError::Fixed(uri.clone())));
+    pub(crate) fn execute(&self, request: &FileRequest) -> Option<Result<ResponseBody, FileError>> {
+        let is_content = |uri: &Uri| ContentAddress::parse(uri).is_some();
+        let immutable = |uri: &Uri| is_content(uri).then(|| Err(FileError::Immutable(uri.clone())));
         match request {
-            FileRequest::Read(params) if kept(&params.uri) => {
+            FileRequest::Read(params) if is_content(&params.uri) => {
                 let read = self.read(&params.uri, params.encoding);
-                Some(read.map(|read| Answer::Read(Box::new(read))))
+                Some(read.map(|read| ResponseBody::ResourceRead(Box::new(read))))
             }
-            FileRequest::Resolve(params) if kept(&params.uri) => {
+            FileRequest::Resolve(params) if is_content(&params.uri) => {
                 let found = self.resolve(&params.uri);
-                Some(found.map(|found| Answer::Resolve(Box::new(found))))
+                Some(found.map(|found| ResponseBody::ResourceResolve(Box::new(found))))
             }
             FileRequest::Read(_) | FileRequest::Resolve(_) => None,
-            FileRequest::Write(params) => fixed(&params.uri),
-            FileRequest::List(params) => fixed(&params.uri),
-            FileRequest::Delete(params) => fixed(&params.uri),
-            FileRequest::MakeDirectory(params) => fixed(&params.uri),
+            FileRequest::Write(params) => immutable(&params.uri),
+            FileRequest::List(params) => immutable(&params.uri),
+            FileRequest::Delete(params) => immutable(&params.uri),
+            FileRequest::MakeDirectory(params) => immutable(&params.uri),
             FileRequest::Copy(params) => {
-                fixed(&params.source).or_else(|| fixed(&params.destination))
+                immutable(&params.source).or_else(|| immutable(&params.destination))
             }
             FileRequest::Move(params) => {
-                fixed(&params.source).or_else(|| fixed(&params.destination))
+                immutable(&params.source).or_else(|| immutable(&params.destination))
             }
         }
     }
 
     /// The folders of sessions. What else is there is not ours.
-    fn sessions(&self) -> io::Result<Vec<String>> {
+    fn session_folders(&self) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
         for entry in self.folder.entries()? {
             let entry = entry?;
@@ -253,28 +253,28 @@ impl Contents {
         let mut holders = Vec::new();
         for entry in self.folder.read_dir(folder)? {
             let name = entry?.file_name().into_string().unwrap_or_default();
-            holders.extend(name.strip_prefix(SHARE).map(str::to_owned));
+            holders.extend(name.strip_prefix(SHARE_MARKER_PREFIX).map(str::to_owned));
         }
         Ok(holders)
     }
 
     /// Drops a folder if its session is gone and nobody else needs it.
-    fn drop_unused(&self, folder: &str) -> io::Result<()> {
-        if self.folder.exists(gone(folder)) && self.holders(folder)?.is_empty() {
+    fn remove_if_unused(&self, folder: &str) -> io::Result<()> {
+        if self.folder.exists(gone_marker(folder)) && self.holders(folder)?.is_empty() {
             self.folder.remove_dir_all(folder)?;
-            self.quota.forget(folder);
+            self.quota.remove(folder);
         }
         Ok(())
     }
 
-    fn mark(&self, path: &str) -> io::Result<()> {
+    fn create_marker(&self, path: &str) -> io::Result<()> {
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(true).mode(0o600);
         self.folder.open_with(path, &options).map(drop)
     }
 
     /// Takes a mark away; says whether there was one.
-    fn unmark(&self, path: &str) -> io::Result<bool> {
+    fn remove_marker(&self, path: &str) -> io::Result<bool> {
         match self.folder.remove_file(path) {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
@@ -283,51 +283,51 @@ impl Contents {
     }
 
     /// Opens what is at an address.
-    fn find(&self, uri: &Uri) -> Result<(ContentAddress, File), FileError> {
-        let address = match ContentAddress::read(uri) {
+    fn open_content(&self, uri: &Uri) -> Result<(ContentAddress, File), FileError> {
+        let address = match ContentAddress::parse(uri) {
             Some(Ok(address)) => address,
             Some(Err(malformed)) => return Err(FileError::Invalid(malformed.to_string())),
-            None => return Err(FileError::Elsewhere(uri.clone())),
+            None => return Err(FileError::NotLocal(uri.clone())),
         };
-        let file = self.folder.open(path(&address));
+        let file = self.folder.open(content_path(&address));
         let file = file.map_err(|error| FileError::from_io(uri, &error))?;
         Ok((address, file))
     }
 
     /// Writes a file whole or not at all.
-    fn write(&self, session: &SessionKey, path: &str, bytes: &[u8]) -> io::Result<()> {
+    fn write_file(&self, session: &SessionKey, path: &str, bytes: &[u8]) -> io::Result<()> {
         let mut builder = DirBuilder::new();
         builder.mode(0o700);
         match self.folder.create_dir_with(session.as_str(), &builder) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
             _ => {}
         }
-        let number = self.written.fetch_add(1, Ordering::Relaxed);
+        let number = self.temp_counter.fetch_add(1, Ordering::Relaxed);
         // Nobody else writes here; what one that was killed left is in the way
         // of nobody.
-        let aside = format!("{}/{number}.new", session.as_str());
+        let temp_path = format!("{}/{number}.new", session.as_str());
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(true).mode(0o600);
-        let mut file = self.folder.open_with(&aside, &options)?;
+        let mut file = self.folder.open_with(&temp_path, &options)?;
         let written = file.write_all(bytes);
-        let placed = written.and_then(|()| self.folder.rename(&aside, &self.folder, path));
+        let placed = written.and_then(|()| self.folder.rename(&temp_path, &self.folder, path));
         placed.inspect_err(|_| {
             // If that fails, too, the first error is the one to tell.
-            self.folder.remove_file(&aside).unwrap_or_default();
+            self.folder.remove_file(&temp_path).unwrap_or_default();
         })
     }
 }
 
 /// The mark of a session that has a share in what is in a folder.
-fn share(folder: &str, holder: &str) -> String {
-    format!("{folder}/{SHARE}{holder}")
+fn share_marker(folder: &str, holder: &str) -> String {
+    format!("{folder}/{SHARE_MARKER_PREFIX}{holder}")
 }
 
 /// The mark of a folder whose session is gone.
-fn gone(folder: &str) -> String {
+fn gone_marker(folder: &str) -> String {
     format!("{folder}/gone")
 }
 
-fn path(address: &ContentAddress) -> String {
+fn content_path(address: &ContentAddress) -> String {
     format!("{}/{}", address.session().as_str(), address.hash())
 }

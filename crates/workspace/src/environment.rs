@@ -5,7 +5,7 @@ use std::ffi::OsString;
 
 /// Variables that any program needs. Tokens and keys are not among them: who
 /// wants a program to have one says so.
-const SHARED: &[&str] = &[
+const INHERITED_VARIABLES: &[&str] = &[
     "HOME",
     "HTTPS_PROXY",
     "HTTP_PROXY",
@@ -27,13 +27,13 @@ const SHARED: &[&str] = &[
 ];
 
 /// How the names of others begin that it gets to see, too.
-const SHARED_FAMILIES: &[&str] = &["LC_", "XDG_"];
+const INHERITED_PREFIXES: &[&str] = &["LC_", "XDG_"];
 
 /// What any program needs of the host's environment.
-pub fn shared_environment() -> impl Iterator<Item = (OsString, OsString)> {
+pub fn inherited_environment() -> impl Iterator<Item = (OsString, OsString)> {
     std::env::vars_os().filter(|(name, _)| {
         let name = name.to_str().unwrap_or_default();
         let family = |family: &&str| name.starts_with(family);
-        SHARED.contains(&name) || SHARED_FAMILIES.iter().any(family)
+        INHERITED_VARIABLES.contains(&name) || INHERITED_PREFIXES.iter().any(family)
     })
 }

@@ -13,38 +13,44 @@ mod write;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use agenthost_core::{Access, Answer, Failure, FileRequest, Root};
+use agenthost_core::{FileAccess, FileRequest, GrantedRoot, RequestFailure, ResponseBody};
 use agenthost_protocol::uri::Uri;
 
-use crate::contents::Contents;
+use crate::contents::ContentStore;
 use crate::protected::ProtectedPaths;
-use place::Place;
-pub(crate) use read::encode;
+use place::GrantedPath;
+pub(crate) use read::encode_content;
 
 /// Largest file that is read or written in one piece.
-pub const LARGEST: u64 = 16 * 1024 * 1024;
+pub const MAX_FILE_BYTES: u64 = 16 * 1024 * 1024;
 
 /// Access to files. One for all who write, so that what two of them write to
 /// the same file is written one after the other (RES-4).
 #[derive(Debug, Default)]
-pub struct Files {
-    writing: Mutex<()>,
-    contents: Option<Arc<Contents>>,
+pub struct FileService {
+    write_lock: Mutex<()>,
+    content_store: Option<Arc<ContentStore>>,
     protected: ProtectedPaths,
 }
 
 /// Where a file really is, and what it is, if it may be used.
-pub(crate) fn find_place(
-    roots: &[Root],
+pub(crate) fn resolve_granted_path(
+    roots: &[GrantedRoot],
     protected: &ProtectedPaths,
     uri: &Uri,
-    access: Access,
+    access: FileAccess,
 ) -> Result<(PathBuf, cap_std::fs::Metadata), FileError> {
-    let place = Place::find(roots, protected, uri, access)?;
-    let failed = |error: std::io::Error| place.failed(access, &error);
-    let metadata = place.dir.metadata(place.target()).map_err(failed)?;
-    let inside = place.dir.canonicalize(place.target()).map_err(failed)?;
-    let path = place.real(&inside).map_err(failed)?;
+    let granted_path = GrantedPath::resolve(roots, protected, uri, access)?;
+    let failed = |error: std::io::Error| granted_path.to_file_error(access, &error);
+    let metadata = granted_path
+        .dir
+        .metadata(granted_path.target())
+        .map_err(failed)?;
+    let inside = granted_path
+        .dir
+        .canonicalize(granted_path.target())
+        .map_err(failed)?;
+    let path = granted_path.real_path(&inside).map_err(failed)?;
     Ok((path, metadata))
 }
 
@@ -53,21 +59,21 @@ pub(crate) fn find_place(
 pub enum FileError {
     /// It is nothing on this machine.
     #[error("`{0}` is not a file on this machine")]
-    Elsewhere(Uri),
+    NotLocal(Uri),
     /// It is outside of what was granted.
     #[error("`{uri}` is outside of the folders that may be used here")]
-    Denied {
+    NotGranted {
         /// The file.
         uri: Uri,
         /// What was wanted.
-        access: Access,
+        access: FileAccess,
     },
     /// The system does not let us.
     #[error("the system denies access to `{0}`")]
     Forbidden(Uri),
     /// The host keeps it as it is.
     #[error("`{0}` is content that the host keeps as it is")]
-    Fixed(Uri),
+    Immutable(Uri),
     /// There is no such file.
     #[error("there is nothing at `{0}`")]
     NotFound(Uri),
@@ -79,7 +85,7 @@ pub enum FileError {
     Changed(Uri),
     /// It is not what it has to be.
     #[error("`{uri}` is {found}, not {expected}")]
-    Kind {
+    WrongKind {
         /// The file.
         uri: Uri,
         /// What it is.
@@ -91,7 +97,7 @@ pub enum FileError {
     #[error("`{0}` is not empty")]
     NotEmpty(Uri),
     /// Too much for one message.
-    #[error("`{uri}` has {size} bytes; at most {LARGEST} are handled in one piece")]
+    #[error("`{uri}` has {size} bytes; at most {MAX_FILE_BYTES} are handled in one piece")]
     TooLarge {
         /// The file.
         uri: Uri,
@@ -111,23 +117,28 @@ pub enum FileError {
     },
 }
 
-impl Files {
+impl FileService {
     /// Files, and content that the host keeps.
-    pub fn with_contents(contents: Arc<Contents>) -> Self {
-        Files {
-            contents: Some(contents),
-            ..Files::default()
+    pub fn with_content_store(content_store: Arc<ContentStore>) -> Self {
+        FileService {
+            content_store: Some(content_store),
+            ..FileService::default()
         }
     }
 
     /// Refuses some paths, whatever is granted.
     #[must_use]
-    pub fn protecting(self, protected: ProtectedPaths) -> Self {
-        Files { protected, ..self }
+    pub fn with_protected_paths(self, protected: ProtectedPaths) -> Self {
+        FileService { protected, ..self }
     }
 
-    fn place(&self, roots: &[Root], uri: &Uri, access: Access) -> Result<Place, FileError> {
-        Place::find(roots, &self.protected, uri, access)
+    fn granted_path(
+        &self,
+        roots: &[GrantedRoot],
+        uri: &Uri,
+        access: FileAccess,
+    ) -> Result<GrantedPath, FileError> {
+        GrantedPath::resolve(roots, &self.protected, uri, access)
     }
 
     /// Does something with files, where it may be done. Waits for the disk.
@@ -135,47 +146,51 @@ impl Files {
     /// # Errors
     ///
     /// Why it could not be done.
-    pub fn carry_out(&self, roots: &[Root], request: &FileRequest) -> Result<Answer, Failure> {
-        let contents = self.contents.as_ref();
-        if let Some(done) = contents.and_then(|contents| contents.carry_out(request)) {
-            return done.map_err(Failure::from);
+    pub fn execute(
+        &self,
+        roots: &[GrantedRoot],
+        request: &FileRequest,
+    ) -> Result<ResponseBody, RequestFailure> {
+        let content_store = self.content_store.as_ref();
+        if let Some(done) = content_store.and_then(|content_store| content_store.execute(request)) {
+            return done.map_err(RequestFailure::from);
         }
         let done = match request {
             FileRequest::Read(params) => self
                 .read(roots, params)
-                .map(|read| Answer::Read(Box::new(read))),
-            FileRequest::List(params) => self.list(roots, params).map(Answer::List),
+                .map(|read| ResponseBody::ResourceRead(Box::new(read))),
+            FileRequest::List(params) => self.list(roots, params).map(ResponseBody::ResourceList),
             FileRequest::Resolve(params) => self
                 .resolve(roots, params)
-                .map(|found| Answer::Resolve(Box::new(found))),
-            FileRequest::Write(params) => self.write(roots, params).map(|()| Answer::Empty),
-            FileRequest::Copy(params) => self.copy(roots, params).map(|()| Answer::Empty),
-            FileRequest::Delete(params) => self.delete(roots, params).map(|()| Answer::Empty),
-            FileRequest::Move(params) => self.r#move(roots, params).map(|()| Answer::Empty),
-            FileRequest::MakeDirectory(params) => {
-                self.make_directory(roots, params).map(|()| Answer::Empty)
-            }
+                .map(|found| ResponseBody::ResourceResolve(Box::new(found))),
+            FileRequest::Write(params) => self.write(roots, params).map(|()| ResponseBody::Empty),
+            FileRequest::Copy(params) => self.copy(roots, params).map(|()| ResponseBody::Empty),
+            FileRequest::Delete(params) => self.delete(roots, params).map(|()| ResponseBody::Empty),
+            FileRequest::Move(params) => self.r#move(roots, params).map(|()| ResponseBody::Empty),
+            FileRequest::MakeDirectory(params) => self
+                .make_directory(roots, params)
+                .map(|()| ResponseBody::Empty),
         };
-        done.map_err(Failure::from)
+        done.map_err(RequestFailure::from)
     }
 }
 
-impl From<FileError> for Failure {
+impl From<FileError> for RequestFailure {
     fn from(error: FileError) -> Self {
         let words = error.to_string();
         match error {
-            FileError::Denied { uri, access } => Failure::NotGranted { uri, access },
-            FileError::Forbidden(uri) => Failure::Forbidden(uri),
-            FileError::Fixed(uri) => Failure::Fixed(uri),
-            FileError::NotFound(uri) => Failure::UnknownChannel(uri),
-            FileError::Exists(uri) => Failure::FileExists(uri),
-            FileError::Changed(uri) => Failure::FileChanged(uri),
-            FileError::Elsewhere(_)
-            | FileError::Kind { .. }
+            FileError::NotGranted { uri, access } => RequestFailure::NotGranted { uri, access },
+            FileError::Forbidden(uri) => RequestFailure::AccessDenied(uri),
+            FileError::Immutable(uri) => RequestFailure::ImmutableContent(uri),
+            FileError::NotFound(uri) => RequestFailure::UnknownChannel(uri),
+            FileError::Exists(uri) => RequestFailure::FileExists(uri),
+            FileError::Changed(uri) => RequestFailure::FileChanged(uri),
+            FileError::NotLocal(_)
+            | FileError::WrongKind { .. }
             | FileError::NotEmpty(_)
             | FileError::TooLarge { .. }
-            | FileError::Invalid(_) => Failure::InvalidParams(words),
-            FileError::Failed { .. } => Failure::Failed(words),
+            | FileError::Invalid(_) => RequestFailure::InvalidParams(words),
+            FileError::Failed { .. } => RequestFailure::Internal(words),
         }
     }
 }
@@ -189,7 +204,7 @@ impl FileError {
             ErrorKind::NotFound | ErrorKind::NotADirectory => FileError::NotFound(uri),
             ErrorKind::AlreadyExists => FileError::Exists(uri),
             ErrorKind::DirectoryNotEmpty => FileError::NotEmpty(uri),
-            ErrorKind::IsADirectory => FileError::Kind {
+            ErrorKind::IsADirectory => FileError::WrongKind {
                 uri,
                 found: "a directory",
                 expected: "a file",

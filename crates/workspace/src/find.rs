@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use agenthost_core::{FileKind, FoundFile};
+use agenthost_core::{FileKind, FileMatch};
 use agenthost_protocol::uri::Uri;
 use ignore::{DirEntry, WalkBuilder};
 
@@ -12,13 +12,13 @@ use crate::protected::ProtectedPaths;
 
 /// How long a search may take, and how much it may find.
 #[derive(Debug, Clone, Copy)]
-pub struct Bounds {
+pub struct SearchLimits {
     /// Most files in the answer.
-    pub items: usize,
+    pub max_results: usize,
     /// Most files to look at.
-    pub files: usize,
+    pub max_files: usize,
     /// Longest time to look.
-    pub time: Duration,
+    pub timeout: Duration,
 }
 
 /// Files and directories whose paths fit, the best first. What ignore files
@@ -26,43 +26,43 @@ pub struct Bounds {
 ///
 /// A search that comes to a bound answers with what it has: somebody is
 /// typing, and will type more.
-pub fn find_files(
+pub fn search_files(
     directories: &[Uri],
     protected: &ProtectedPaths,
     query: &str,
-    bounds: Bounds,
-) -> Vec<FoundFile> {
-    let deadline = Instant::now() + bounds.time;
-    let mut found = Vec::new();
-    let mut looked_at = 0;
+    limits: SearchLimits,
+) -> Vec<FileMatch> {
+    let deadline = Instant::now() + limits.timeout;
+    let mut matches = Vec::new();
+    let mut visited = 0;
     for directory in directories.iter().filter_map(path_of) {
         // The tests of an ignore file that says so begin at its directory,
         // whether or not git is used there.
         let walk = WalkBuilder::new(&directory)
             .require_git(false)
             .follow_links(false)
-            .filter_entry(is_shown(&directory, protected))
+            .filter_entry(unprotected_filter(&directory, protected))
             .build();
         for entry in walk.flatten().filter(|entry| entry.depth() > 0) {
-            looked_at += 1;
-            if looked_at > bounds.files || Instant::now() >= deadline {
-                return best(found, bounds.items);
+            visited += 1;
+            if visited > limits.max_files || Instant::now() >= deadline {
+                return top_files(matches, limits.max_results);
             }
-            if let Some((score, file)) = fit(&directory, &entry, query) {
-                found.push((score, file));
+            if let Some((score, file)) = score_path(&directory, &entry, query) {
+                matches.push((score, file));
             }
             // Never more in memory than a few answers.
-            if found.len() > bounds.items.saturating_mul(20).max(1_000) {
-                found = ranked(found, bounds.items);
+            if matches.len() > limits.max_results.saturating_mul(20).max(1_000) {
+                matches = rank_files(matches, limits.max_results);
             }
         }
     }
-    best(found, bounds.items)
+    top_files(matches, limits.max_results)
 }
 
 /// Leaves out what is protected, by its real name: links are not followed below
 /// the directory, but may lead to it.
-pub(crate) fn is_shown(
+pub(crate) fn unprotected_filter(
     directory: &Path,
     protected: &ProtectedPaths,
 ) -> impl Fn(&DirEntry) -> bool + Send + Sync + 'static {
@@ -75,20 +75,20 @@ pub(crate) fn is_shown(
     }
 }
 
-type Found = (Score, FoundFile);
+type RankedFile = (MatchScore, FileMatch);
 
-fn ranked(mut found: Vec<Found>, most: usize) -> Vec<Found> {
+fn rank_files(mut found: Vec<RankedFile>, max_results: usize) -> Vec<RankedFile> {
     found.sort_by(|(a, one), (b, other)| a.cmp(b).then_with(|| one.path.cmp(&other.path)));
-    found.truncate(most);
+    found.truncate(max_results);
     found
 }
 
-fn best(found: Vec<Found>, most: usize) -> Vec<FoundFile> {
-    let found = ranked(found, most).into_iter();
+fn top_files(found: Vec<RankedFile>, max_results: usize) -> Vec<FileMatch> {
+    let found = rank_files(found, max_results).into_iter();
     found.map(|(_, file)| file).collect()
 }
 
-fn fit(root: &Path, entry: &DirEntry, query: &str) -> Option<Found> {
+fn score_path(root: &Path, entry: &DirEntry, query: &str) -> Option<RankedFile> {
     let kind = entry.file_type()?;
     let kind = if kind.is_dir() {
         FileKind::Directory
@@ -98,35 +98,35 @@ fn fit(root: &Path, entry: &DirEntry, query: &str) -> Option<Found> {
         return None;
     };
     let path = entry.path().strip_prefix(root).ok()?.to_str()?.to_owned();
-    let score = Score::of(&path, query, entry.depth())?;
+    let score = MatchScore::of(&path, query, entry.depth())?;
     let uri = uri_of(entry.path())?;
-    Some((score, FoundFile { uri, path, kind }))
+    Some((score, FileMatch { uri, path, kind }))
 }
 
 /// How well a path fits; less is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Score {
-    manner: Manner,
+struct MatchScore {
+    kind: MatchKind,
     depth: usize,
     length: usize,
 }
 
 /// In what manner a path fits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Manner {
+enum MatchKind {
     /// The name, or the whole path, is what was typed.
     Exact,
     /// The name, or the whole path, begins with it.
-    Begins,
+    Prefix,
     /// It is somewhere in the name.
     InName,
     /// It is somewhere in the path.
     InPath,
     /// All its letters are in the path, in this order.
-    Letters,
+    Subsequence,
 }
 
-impl Score {
+impl MatchScore {
     /// `None` if it does not fit. Capital letters do not matter.
     fn of(path: &str, query: &str, depth: usize) -> Option<Self> {
         let query = query.trim_start_matches("./").to_lowercase();
@@ -134,28 +134,28 @@ impl Score {
         let name = path.rsplit('/').next().unwrap_or(&path);
         let length = path.len();
         let query = query.strip_suffix('/').unwrap_or(&query);
-        let manner = if name == query || path == query {
-            Manner::Exact
+        let kind = if name == query || path == query {
+            MatchKind::Exact
         } else if name.starts_with(query) || path.starts_with(query) {
-            Manner::Begins
+            MatchKind::Prefix
         } else if name.contains(query) {
-            Manner::InName
+            MatchKind::InName
         } else if path.contains(query) {
-            Manner::InPath
-        } else if has_letters(&path, query) {
-            Manner::Letters
+            MatchKind::InPath
+        } else if is_subsequence(&path, query) {
+            MatchKind::Subsequence
         } else {
             return None;
         };
-        Some(Score {
-            manner,
+        Some(MatchScore {
+            kind,
             depth,
             length,
         })
     }
 }
 
-fn has_letters(path: &str, query: &str) -> bool {
+fn is_subsequence(path: &str, query: &str) -> bool {
     let mut letters = path.chars();
     query
         .chars()

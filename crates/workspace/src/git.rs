@@ -27,16 +27,16 @@ pub(crate) use child::GitOutput;
 pub use clone::{clone_shallow, version};
 pub use code::{RepositoryCode, RepositoryHook};
 pub use error::GitError;
-use inspection::Inspection;
+use inspection::RepositoryInspection;
 pub(crate) use inspection::{check_lines, is_no_repository};
 
-use crate::environment::shared_environment;
+use crate::environment::inherited_environment;
 
 /// How long it may take to find the code of a repository.
 const INSPECT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Settings for every invocation.
-const ALWAYS: &[&str] = &[
+const COMMON_CONFIG: &[&str] = &[
     "safe.bareRepository=explicit",
     "core.fsmonitor=false",
     "gc.auto=0",
@@ -45,126 +45,126 @@ const ALWAYS: &[&str] = &[
 ];
 
 /// Settings for invocations that only look: they run no hooks.
-const QUIET: &[&str] = &[
-    NO_HOOKS,
+const READ_ONLY_CONFIG: &[&str] = &[
+    NO_HOOKS_CONFIG,
     "core.splitIndex=false",
     "core.quotePath=false",
     "log.showSignature=false",
 ];
 
-const NO_HOOKS: &str = "core.hooksPath=/dev/null";
+const NO_HOOKS_CONFIG: &str = "core.hooksPath=/dev/null";
 
 /// Variables that operations of the user need besides those of all programs:
 /// who commits, and how commits are signed.
-const IDENTITY: &[&str] = &["GNUPGHOME", "GPG_TTY", "SSH_AUTH_SOCK"];
+const IDENTITY_VARIABLES: &[&str] = &["GNUPGHOME", "GPG_TTY", "SSH_AUTH_SOCK"];
 
 /// Git in a directory, until a deadline.
 #[derive(Debug, Clone)]
-pub(crate) struct Git {
+pub(crate) struct GitCommand {
     directory: PathBuf,
     variables: Vec<(&'static str, OsString)>,
     deadline: Instant,
     /// The code that may run.
-    trusted: Arc<BTreeSet<String>>,
+    trusted_keys: Arc<BTreeSet<String>>,
     /// What is known of the repository, found out once.
-    inspection: Arc<OnceLock<Inspection>>,
+    inspection: Arc<OnceLock<RepositoryInspection>>,
 }
 
 /// Who an invocation is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Purpose {
+enum GitPurpose {
     /// The host looks at something.
-    Question,
+    Query,
     /// A person asked for an operation.
-    Operation(Hooks),
+    Operation(HookSwitch),
 }
 
 /// Whether hooks run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Hooks {
+enum HookSwitch {
     On,
     Off,
 }
 
-impl Git {
+impl GitCommand {
     pub(crate) fn new(directory: &Path, timeout: Duration) -> Self {
-        Git {
+        GitCommand {
             directory: directory.to_owned(),
             variables: Vec::new(),
             deadline: Instant::now() + timeout,
-            trusted: Arc::default(),
+            trusted_keys: Arc::default(),
             inspection: Arc::default(),
         }
     }
 
     /// Git for a repository that the host made itself, and that has no
     /// configuration of others.
-    pub(crate) fn of_host(git_dir: &Path, timeout: Duration) -> Self {
-        let git = Git::new(git_dir, timeout).with("GIT_DIR", git_dir);
-        git.knowing(Inspection::default())
+    pub(crate) fn for_host_repository(git_dir: &Path, timeout: Duration) -> Self {
+        let git = GitCommand::new(git_dir, timeout).with_env("GIT_DIR", git_dir);
+        git.with_inspection(RepositoryInspection::default())
     }
 
     /// The same, where code with these keys may run.
-    pub(crate) fn trusting(mut self, trusted: Arc<BTreeSet<String>>) -> Self {
-        self.trusted = trusted;
+    pub(crate) fn with_trusted_keys(mut self, trusted: Arc<BTreeSet<String>>) -> Self {
+        self.trusted_keys = trusted;
         self
     }
 
     /// The same with a new deadline.
-    pub(crate) fn again(&self, timeout: Duration) -> Self {
-        Git {
+    pub(crate) fn with_timeout(&self, timeout: Duration) -> Self {
+        GitCommand {
             deadline: Instant::now() + timeout,
             ..self.clone()
         }
     }
 
     /// The same in another directory of the same repository.
-    pub(crate) fn within(&self, directory: &Path) -> Self {
-        Git {
+    pub(crate) fn in_directory(&self, directory: &Path) -> Self {
+        GitCommand {
             directory: directory.to_owned(),
             ..self.clone()
         }
     }
 
     /// The same in another directory, which may be in another repository.
-    pub(crate) fn at(&self, directory: &Path) -> Self {
-        Git {
+    pub(crate) fn in_other_repository(&self, directory: &Path) -> Self {
+        GitCommand {
             inspection: Arc::default(),
-            ..self.within(directory)
+            ..self.in_directory(directory)
         }
     }
 
     /// The same with a variable of the environment.
-    pub(crate) fn with(mut self, name: &'static str, value: impl AsRef<OsStr>) -> Self {
+    pub(crate) fn with_env(mut self, name: &'static str, value: impl AsRef<OsStr>) -> Self {
         self.variables.push((name, value.as_ref().to_owned()));
         self
     }
 
     /// Returns the output of a command that has to succeed.
-    pub(crate) fn ask<S: AsRef<OsStr>>(
+    pub(crate) fn read_output<S: AsRef<OsStr>>(
         &self,
         arguments: impl IntoIterator<Item = S>,
     ) -> Result<Vec<u8>, GitError> {
-        self.run(arguments, &[])?.succeeded()
+        self.run(arguments, &[])?.into_stdout()
     }
 
     /// Returns the one line that a command prints.
-    pub(crate) fn line<S: AsRef<OsStr>>(
+    pub(crate) fn read_line<S: AsRef<OsStr>>(
         &self,
         arguments: impl IntoIterator<Item = S>,
     ) -> Result<String, GitError> {
-        let output = self.ask(arguments)?;
+        let output = self.read_output(arguments)?;
         Ok(String::from_utf8_lossy(&output).trim().to_owned())
     }
 
     /// Returns the one line that a command prints, if it succeeds and prints
     /// one.
-    pub(crate) fn maybe<S: AsRef<OsStr>>(
+    pub(crate) fn try_read_line<S: AsRef<OsStr>>(
         &self,
         arguments: impl IntoIterator<Item = S>,
     ) -> Result<Option<String>, GitError> {
         let answer = self.run(arguments, &[])?;
-        let line = String::from_utf8_lossy(&answer.output).trim().to_owned();
+        let line = String::from_utf8_lossy(&answer.stdout).trim().to_owned();
         Ok(Some(line).filter(|line| answer.success && !line.is_empty()))
     }
 
@@ -174,7 +174,7 @@ impl Git {
         arguments: impl IntoIterator<Item = S>,
         input: &[u8],
     ) -> Result<GitOutput, GitError> {
-        let mut command = self.command(Purpose::Question, self.inspection()?)?;
+        let mut command = self.command(GitPurpose::Query, self.inspection()?)?;
         command.args(arguments);
         child::exchange(command, &self.directory, input, self.deadline)
     }
@@ -182,11 +182,11 @@ impl Git {
     /// Runs a command that finds out where the repository is. Such commands
     /// look at no files and run nothing, so they need not know what the
     /// repository would run.
-    pub(crate) fn discover<S: AsRef<OsStr>>(
+    pub(crate) fn rev_parse<S: AsRef<OsStr>>(
         &self,
         arguments: impl IntoIterator<Item = S>,
     ) -> Result<GitOutput, GitError> {
-        let mut command = self.command(Purpose::Question, &Inspection::default())?;
+        let mut command = self.command(GitPurpose::Query, &RepositoryInspection::default())?;
         command.arg("rev-parse").args(arguments);
         child::exchange(command, &self.directory, &[], self.deadline)
     }
@@ -198,10 +198,10 @@ impl Git {
         arguments: impl IntoIterator<Item = S>,
     ) -> Result<GitOutput, GitError> {
         let inspection = self.inspection()?;
-        if let Some(code) = self.untrusted(inspection)? {
+        if let Some(code) = self.untrusted_code(inspection)? {
             return Err(GitError::NotAllowed(code.summary()));
         }
-        let mut command = self.command(Purpose::Operation(Hooks::On), inspection)?;
+        let mut command = self.command(GitPurpose::Operation(HookSwitch::On), inspection)?;
         command.args(arguments);
         child::run_with_hooks(command, &self.directory, self.deadline)
     }
@@ -212,7 +212,8 @@ impl Git {
         &self,
         arguments: impl IntoIterator<Item = S>,
     ) -> Result<GitOutput, GitError> {
-        let mut command = self.command(Purpose::Operation(Hooks::Off), self.inspection()?)?;
+        let mut command =
+            self.command(GitPurpose::Operation(HookSwitch::Off), self.inspection()?)?;
         command.args(arguments);
         child::run_with_hooks(command, &self.directory, self.deadline)
     }
@@ -225,11 +226,11 @@ impl Git {
     ) -> Result<GitOutput, GitError> {
         self.check_settings_allowed()?;
         let inspection = self.inspection()?;
-        let hooks = match self.untrusted(inspection)? {
-            Some(_) => Hooks::Off,
-            None => Hooks::On,
+        let hooks = match self.untrusted_code(inspection)? {
+            Some(_) => HookSwitch::Off,
+            None => HookSwitch::On,
         };
-        let mut command = self.command(Purpose::Operation(hooks), inspection)?;
+        let mut command = self.command(GitPurpose::Operation(hooks), inspection)?;
         command.args(arguments);
         child::run_with_hooks(command, &self.directory, self.deadline)
     }
@@ -238,25 +239,29 @@ impl Git {
     /// such as filters. Without them, files that git writes would not be what
     /// the repository means them to be.
     pub(crate) fn check_settings_allowed(&self) -> Result<(), GitError> {
-        match self.untrusted(self.inspection()?)? {
+        match self.untrusted_code(self.inspection()?)? {
             Some(code) if !code.settings.is_empty() => Err(GitError::NotAllowed(code.summary())),
             _ => Ok(()),
         }
     }
 
-    fn untrusted<'a>(
+    fn untrusted_code<'a>(
         &self,
-        inspection: &'a Inspection,
+        inspection: &'a RepositoryInspection,
     ) -> Result<Option<&'a RepositoryCode>, GitError> {
         let code = inspection.code()?;
-        Ok(code.filter(|code| !code.is_allowed(&self.trusted)))
+        Ok(code.filter(|code| !code.is_allowed(&self.trusted_keys)))
     }
 
-    fn command(&self, purpose: Purpose, inspection: &Inspection) -> Result<Command, GitError> {
-        let mut command = self.plain();
+    fn command(
+        &self,
+        purpose: GitPurpose,
+        inspection: &RepositoryInspection,
+    ) -> Result<Command, GitError> {
+        let mut command = self.base_command();
         match purpose {
-            Purpose::Question => {
-                for setting in QUIET {
+            GitPurpose::Query => {
+                for setting in READ_ONLY_CONFIG {
                     command.args(["-c", setting]);
                 }
                 command
@@ -265,21 +270,21 @@ impl Git {
                     .env("GIT_ALLOW_PROTOCOL", "")
                     .env("GIT_LITERAL_PATHSPECS", self.literal_pathspecs());
             }
-            Purpose::Operation(hooks) => {
-                if hooks == Hooks::Off {
-                    command.args(["-c", NO_HOOKS]);
+            GitPurpose::Operation(hooks) => {
+                if hooks == HookSwitch::Off {
+                    command.args(["-c", NO_HOOKS_CONFIG]);
                 }
                 // Objects that a partial clone lacks may be fetched, by no
                 // other programs than git's own.
                 command.env("GIT_ALLOW_PROTOCOL", "https:http:ssh");
-                for name in IDENTITY {
+                for name in IDENTITY_VARIABLES {
                     command.envs(std::env::var_os(name).map(|value| (name, value)));
                 }
             }
         }
         // A question runs no hooks, so only settings matter to it.
-        let matters = purpose != Purpose::Question || inspection.config.code().next().is_some();
-        let is_allowed = matters && self.untrusted(inspection)?.is_none();
+        let matters = purpose != GitPurpose::Query || inspection.config.code().next().is_some();
+        let is_allowed = matters && self.untrusted_code(inspection)?.is_none();
         let overrides = inspection.config.overrides(is_allowed);
         command.env("GIT_CONFIG_COUNT", overrides.len().to_string());
         for (index, (key, value)) in overrides.iter().enumerate() {
@@ -291,16 +296,16 @@ impl Git {
     }
 
     /// Git with the reduced environment and the settings of every invocation.
-    fn plain(&self) -> Command {
+    fn base_command(&self) -> Command {
         let mut command = Command::new("git");
-        command.env_clear().envs(shared_environment());
+        command.env_clear().envs(inherited_environment());
         for (name, value) in std::env::vars_os() {
             let text = name.to_string_lossy();
             if text.starts_with("GIT_AUTHOR_") || text.starts_with("GIT_COMMITTER_") {
                 command.env(name, value);
             }
         }
-        for setting in ALWAYS {
+        for setting in COMMON_CONFIG {
             command.args(["-c", setting]);
         }
         command

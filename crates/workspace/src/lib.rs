@@ -1,17 +1,17 @@
 //! What agents and their clients work on.
 //!
-//! **What it does.** [`Files`] reads and changes files inside of granted
-//! folders; [`Contents`] keeps what is too large for a state; [`Watch`] tells
-//! what changes in a folder; [`Changes`] remembers how files were, and says how
+//! **What it does.** [`FileService`] reads and changes files inside of granted
+//! folders; [`ContentStore`] keeps what is too large for a state; [`DirectoryWatch`] tells
+//! what changes in a folder; [`ChangeTracker`] remembers how files were, and says how
 //! they differ; [`Terminal`] is a shell to type into, or a command;
-//! [`find_files`] looks for files by what was typed of their names; [`path_of`]
+//! [`search_files`] looks for files by what was typed of their names; [`path_of`]
 //! and [`uri_of`] say which file a `file:` URI names.
 //!
 //! **What it never does.** It decides nothing about sessions and sends nothing
 //! to anybody: it is asked, and answers. It follows no symbolic link out of
 //! the directories that it is given.
 //!
-//! **Where to start.** [`find_files`].
+//! **Where to start.** [`search_files`].
 
 mod address;
 mod changes;
@@ -28,16 +28,18 @@ mod text;
 mod watch;
 
 pub use address::{path_of, uri_of};
-pub use changes::{Changes, ChangesError, Leftover, is_whole_edit};
-pub use contents::{ContentError, Contents};
-pub use environment::shared_environment;
-pub use files::{FileError, Files, LARGEST};
-pub use find::{Bounds, find_files};
+pub use changes::{ChangeTracker, ChangesError, WorktreeRemoval, is_whole_edit};
+pub use contents::{ContentError, ContentStore};
+pub use environment::inherited_environment;
+pub use files::{FileError, FileService, MAX_FILE_BYTES};
+pub use find::{SearchLimits, search_files};
 pub use git::{GitError, RepositoryCode, RepositoryHook, clone_shallow, version as git_version};
 pub use protected::ProtectedPaths;
 pub use terminal::{
-    GRACE, KeepOutput, Program, RUN_VARIABLE, Run, RunMark, RunningNote, Shell, Startup, Terminal,
-    TerminalError, TerminalStart, sweep,
+    EXIT_GRACE, EnvMarker, ExecSpec, MARKER_VARIABLE, OutputSink, PidFile, PtyProgram, ShellSpec,
+    ShellStartup, Terminal, TerminalError, TerminalOptions, kill_leftovers,
 };
-pub use text::take_whole;
-pub use watch::{FolderSubscription, Watch, WatchDepth, WatchError, WatchEvent, WatchEvents};
+pub use text::drain_valid_utf8;
+pub use watch::{
+    DirectoryWatch, FolderSubscription, WatchDepth, WatchError, WatchEvent, WatchEventReceiver,
+};

@@ -17,49 +17,49 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use agenthost_core::{TerminalCommand, TerminalEvent};
+use agenthost_core::{PtyCommand, TerminalEvent};
 use agenthost_protocol::uri::Uri;
 use filedescriptor::{FileDescriptor, Pipe};
 use nix::unistd::Pid;
 use portable_pty::{MasterPty, PtySize, native_pty_system};
 
 use crate::address::path_of;
-use ending::{Life, Session};
-use output::Output;
-use program::Prepared;
+use ending::{ExitState, ProcessSession};
+use output::OutputReader;
+use program::PreparedProgram;
 
-pub use leftovers::{RunningNote, sweep};
-pub use program::{Program, Run, Shell, Startup};
-pub use run_mark::{RUN_VARIABLE, RunMark};
-pub use whole::KeepOutput;
+pub use leftovers::{PidFile, kill_leftovers};
+pub use program::{ExecSpec, PtyProgram, ShellSpec, ShellStartup};
+pub use run_mark::{EnvMarker, MARKER_VARIABLE};
+pub use whole::OutputSink;
 
 /// Pieces of input that wait for a program that does not read. When there are
 /// more, the next is refused.
-const TYPED: usize = 1_000;
+const INPUT_QUEUE_LEN: usize = 1_000;
 
 /// The longest command line. The system takes no longer arguments.
-const LINE: usize = 120 * 1024;
+const MAX_COMMAND_BYTES: usize = 120 * 1024;
 
 /// How long what runs in a terminal has to end by itself.
-pub const GRACE: Duration = Duration::from_millis(300);
+pub const EXIT_GRACE: Duration = Duration::from_millis(300);
 
 /// A terminal with what runs in it. Dropped, all of that is killed; only what
 /// a shell left running when it ended by itself is left alone.
 pub struct Terminal {
     // Can be used by one thread at a time only.
     master: Mutex<Box<dyn MasterPty + Send>>,
-    typed: SyncSender<String>,
-    session: Option<Session>,
-    life: Arc<Life>,
+    input: SyncSender<String>,
+    session: Option<ProcessSession>,
+    exit_state: Arc<ExitState>,
     /// Kept for as long as the program may run.
-    _record: Option<RunningNote>,
+    _pid_file: Option<PidFile>,
 }
 
 /// How a terminal starts.
 #[derive(Debug, Clone)]
-pub struct TerminalStart {
+pub struct TerminalOptions {
     /// What runs in it.
-    pub program: Program,
+    pub program: PtyProgram,
     /// Where; the user's home if nobody says.
     pub directory: Option<Uri>,
     /// How wide.
@@ -68,9 +68,9 @@ pub struct TerminalStart {
     pub rows: u64,
     /// Where it is noted that it runs, so that `sweep` can end it if this
     /// process is killed.
-    pub notes: Option<Arc<Path>>,
+    pub pid_dir: Option<Arc<Path>>,
     /// Where the output of a command is kept when it is too long to be shown.
-    pub keep: Option<KeepOutput>,
+    pub output_sink: Option<OutputSink>,
 }
 
 /// Why a terminal could not do something.
@@ -100,26 +100,26 @@ impl Terminal {
     ///
     /// If there is no such folder, or no such program, or no more terminals.
     pub fn open(
-        start: &TerminalStart,
-        tell: impl FnMut(TerminalEvent) + Send + 'static,
+        options: &TerminalOptions,
+        on_event: impl FnMut(TerminalEvent) + Send + 'static,
     ) -> Result<Self, TerminalError> {
-        let directory = directory(start)?;
-        if let Program::Command(line) = &start.program
-            && line.0.len() > LINE
+        let directory = start_directory(options)?;
+        if let PtyProgram::Command(line) = &options.program
+            && line.0.len() > MAX_COMMAND_BYTES
         {
             return Err(TerminalError::of("the command is too long"));
         }
-        let pair = native_pty_system().openpty(size(start.cols, start.rows));
+        let pair = native_pty_system().openpty(pty_size(options.cols, options.rows));
         let pair = pair.map_err(TerminalError::of)?;
         let descriptor = pair.master.as_raw_fd();
         let descriptor = descriptor.ok_or_else(|| TerminalError::of("the terminal has no file"))?;
         let bytes = FileDescriptor::dup(&descriptor).map_err(TerminalError::of)?;
         let writer = pair.master.take_writer().map_err(TerminalError::of)?;
         let over = Pipe::new().map_err(TerminalError::of)?;
-        let Prepared {
+        let PreparedProgram {
             mut command,
             integration,
-        } = Prepared::new(&start.program);
+        } = PreparedProgram::new(&options.program);
         command.cwd(directory);
         let child = pair.slave.spawn_command(command);
         let mut child = child.map_err(TerminalError::of)?;
@@ -128,43 +128,43 @@ impl Terminal {
         let process = child.process_id();
         let leader = process.and_then(|id| i32::try_from(id).ok());
         let leader = leader.map(Pid::from_raw);
-        let (typed, to_write) = sync_channel(TYPED);
+        let (input, to_write) = sync_channel(INPUT_QUEUE_LEN);
         let mut terminal = Terminal {
             master: Mutex::new(pair.master),
-            typed,
-            session: leader.map(|leader| Session::new(leader, &start.program)),
-            life: Arc::default(),
-            _record: None,
+            input,
+            session: leader.map(|leader| ProcessSession::new(leader, &options.program)),
+            exit_state: Arc::default(),
+            _pid_file: None,
         };
         // From here on whatever fails ends what has begun.
-        if let (Some(notes), Some(process)) = (&start.notes, process) {
-            let note = RunningNote::write(notes, process, None);
-            terminal._record = Some(note.map_err(TerminalError::of)?);
+        if let (Some(notes), Some(process)) = (&options.pid_dir, process) {
+            let note = PidFile::create(notes, process, None);
+            terminal._pid_file = Some(note.map_err(TerminalError::of)?);
         }
-        spawn("terminal input", move || write(writer, &to_write))?;
-        let output = Output {
+        spawn_thread("terminal input", move || write_input(writer, &to_write))?;
+        let output = OutputReader {
             bytes,
-            over: over.read,
-            life: Arc::clone(&terminal.life),
+            exit_pipe: over.read,
+            exit_state: Arc::clone(&terminal.exit_state),
             integration,
-            program: start.program.clone(),
-            keep: start.keep.clone(),
+            program: options.program.clone(),
+            output_sink: options.output_sink.clone(),
         };
-        spawn("terminal output", move || output.read(tell))?;
-        let (life, ends) = (Arc::clone(&terminal.life), over.write);
-        spawn("terminal end", move || {
-            life.end(child.wait().ok());
+        spawn_thread("terminal output", move || output.read(on_event))?;
+        let (life, ends) = (Arc::clone(&terminal.exit_state), over.write);
+        spawn_thread("terminal end", move || {
+            life.set_exited(child.wait().ok());
             drop(ends);
         })?;
         Ok(terminal)
     }
 
     /// Does what somebody wants of it. To begin and to end it is not theirs.
-    pub fn apply(&self, command: TerminalCommand) {
+    pub fn execute(&self, command: PtyCommand) {
         let done = match command {
-            TerminalCommand::Type(typed) => self.write(typed.data),
-            TerminalCommand::Resize { cols, rows } => self.resize(cols, rows),
-            TerminalCommand::Open { .. } | TerminalCommand::Close => Ok(()),
+            PtyCommand::Write(typed) => self.write(typed.data),
+            PtyCommand::Resize { cols, rows } => self.resize(cols, rows),
+            PtyCommand::Open { .. } | PtyCommand::Close => Ok(()),
         };
         // It ended meanwhile, or never reads: what was typed is lost, as it is
         // at any terminal.
@@ -177,7 +177,7 @@ impl Terminal {
     ///
     /// If nobody reads it and too much waits already, or the program has ended.
     pub fn write(&self, text: String) -> Result<(), TerminalError> {
-        let sent = self.typed.try_send(text);
+        let sent = self.input.try_send(text);
         sent.map_err(|_| TerminalError::of("nothing more can be typed"))
     }
 
@@ -188,32 +188,34 @@ impl Terminal {
     /// If the system does not let us.
     pub fn resize(&self, cols: u64, rows: u64) -> Result<(), TerminalError> {
         let master = self.master.lock().unwrap_or_else(PoisonError::into_inner);
-        master.resize(size(cols, rows)).map_err(TerminalError::of)
+        master
+            .resize(pty_size(cols, rows))
+            .map_err(TerminalError::of)
     }
 
     /// Asks all that runs in it to end, and does not wait for it.
-    pub fn hang_up(&self) {
+    pub fn terminate(&self) {
         if let Some(session) = &self.session
-            && !self.life.is_over()
+            && !self.exit_state.has_exited()
         {
-            session.hang_up();
+            session.terminate();
         }
     }
 
     /// Waits until the program has ended, but not for longer than this.
-    pub fn wait(&self, deadline: Instant) {
-        self.life.wait(deadline);
+    pub fn wait_until(&self, deadline: Instant) {
+        self.exit_state.wait_until(deadline);
     }
 
     /// Ends all that runs in some terminals: politely, then not. However many
     /// they are, it takes no longer than one.
     pub fn close_all(terminals: Vec<Terminal>) {
         for terminal in &terminals {
-            terminal.hang_up();
+            terminal.terminate();
         }
-        let deadline = Instant::now() + GRACE;
+        let deadline = Instant::now() + EXIT_GRACE;
         for terminal in &terminals {
-            terminal.wait(deadline);
+            terminal.wait_until(deadline);
         }
     }
 }
@@ -221,18 +223,18 @@ impl Terminal {
 impl Drop for Terminal {
     fn drop(&mut self) {
         if let Some(session) = &self.session {
-            session.kill(&self.life);
+            session.kill(&self.exit_state);
         }
     }
 }
 
-fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), TerminalError> {
+fn spawn_thread(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), TerminalError> {
     let thread = std::thread::Builder::new().name(name.to_owned());
     thread.spawn(work).map(drop).map_err(TerminalError::of)
 }
 
-fn directory(start: &TerminalStart) -> Result<PathBuf, TerminalError> {
-    let directory = match &start.directory {
+fn start_directory(options: &TerminalOptions) -> Result<PathBuf, TerminalError> {
+    let directory = match &options.directory {
         Some(uri) => path_of(uri),
         None => std::env::home_dir(),
     };
@@ -243,7 +245,7 @@ fn directory(start: &TerminalStart) -> Result<PathBuf, TerminalError> {
     Ok(directory)
 }
 
-fn size(cols: u64, rows: u64) -> PtySize {
+fn pty_size(cols: u64, rows: u64) -> PtySize {
     PtySize {
         rows: u16::try_from(rows).unwrap_or(u16::MAX),
         cols: u16::try_from(cols).unwrap_or(u16::MAX),
@@ -253,7 +255,7 @@ fn size(cols: u64, rows: u64) -> PtySize {
 }
 
 /// Writes what was typed until nobody types any more.
-fn write(mut writer: Box<dyn Write + Send>, typed: &Receiver<String>) {
+fn write_input(mut writer: Box<dyn Write + Send>, typed: &Receiver<String>) {
     while let Ok(text) = typed.recv() {
         let written = writer
             .write_all(text.as_bytes())

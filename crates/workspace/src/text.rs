@@ -2,7 +2,7 @@
 
 /// Takes all whole characters, and leaves the beginning of one that is not.
 /// What is no UTF-8 at all is replaced.
-pub fn take_whole(bytes: &mut Vec<u8>) -> String {
+pub fn drain_valid_utf8(bytes: &mut Vec<u8>) -> String {
     let whole = match std::str::from_utf8(bytes) {
         Ok(_) => bytes.len(),
         // Bad bytes in the middle are replaced; an open end is kept.
@@ -31,14 +31,14 @@ mod tests {
         for split in 0..text.len() {
             let (first, second) = text.as_bytes().split_at(split);
             let mut bytes = first.to_vec();
-            let mut read = take_whole(&mut bytes);
+            let mut read = drain_valid_utf8(&mut bytes);
             bytes.extend(second);
-            read.push_str(&take_whole(&mut bytes));
+            read.push_str(&drain_valid_utf8(&mut bytes));
             assert_eq!(read, text);
             assert!(bytes.is_empty());
         }
         let mut bytes = b"ok \xff\xfe ok \xf0\x9f".to_vec();
-        assert_eq!(take_whole(&mut bytes), "ok \u{fffd}\u{fffd} ok ");
+        assert_eq!(drain_valid_utf8(&mut bytes), "ok \u{fffd}\u{fffd} ok ");
         assert_eq!(bytes, b"\xf0\x9f");
     }
 }

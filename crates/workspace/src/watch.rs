@@ -7,31 +7,31 @@ mod shared;
 
 use std::path::{Path, PathBuf};
 
-use agenthost_core::{Access, Failure, Root};
+use agenthost_core::{FileAccess, GrantedRoot, RequestFailure};
 use agenthost_protocol::resource::{ResourceChange, ResourceWatchState, WatchPatterns};
 use globset::{Glob, GlobSet, GlobSetBuilder};
 
 use crate::address::path_of;
-use crate::files::{FileError, find_place};
+use crate::files::{FileError, resolve_granted_path};
 use crate::protected::ProtectedPaths;
 
 pub use error::WatchError;
-pub use events::{WatchEvent, WatchEvents};
+pub use events::{WatchEvent, WatchEventReceiver};
 pub use shared::{FolderSubscription, WatchDepth};
 
 /// Most patterns of a watch.
-const PATTERNS: usize = 200;
+const MAX_WATCH_PATTERNS: usize = 200;
 
 /// A watch that goes on until it is dropped.
 #[derive(Debug)]
-pub struct Watch {
+pub struct DirectoryWatch {
     /// Dropping it ends the thread that gathers.
     _subscription: FolderSubscription,
 }
 
 /// What of a folder is watched.
 #[derive(Debug)]
-struct Scope {
+struct WatchScope {
     /// Where it really is.
     real: PathBuf,
     /// Where whoever watches says it is.
@@ -45,20 +45,20 @@ struct Scope {
     protected: ProtectedPaths,
 }
 
-impl Watch {
+impl DirectoryWatch {
     /// Begins to watch; what changes goes to `tell`, several changes at a
     /// time. Waits for the disk: a deep folder takes a while.
     ///
     /// # Errors
     ///
     /// If it may not be looked at, is not there, or the system can't watch it.
-    pub fn begin(
-        roots: &[Root],
+    pub fn start(
+        roots: &[GrantedRoot],
         protected: &ProtectedPaths,
         watch: &ResourceWatchState,
-        tell: impl FnMut(Vec<ResourceChange>) + Send + 'static,
-    ) -> Result<Self, Failure> {
-        let scope = Scope::of(roots, protected, watch)?;
+        on_changes: impl FnMut(Vec<ResourceChange>) + Send + 'static,
+    ) -> Result<Self, RequestFailure> {
+        let scope = WatchScope::of(roots, protected, watch)?;
         let (target, depth) = match (scope.is_file, scope.real.parent()) {
             (true, Some(folder)) => (folder.to_owned(), WatchDepth::Folder),
             _ if watch.recursive => (scope.real.clone(), WatchDepth::Tree),
@@ -68,44 +68,45 @@ impl Watch {
             subscription.add(&target, depth)?;
             Ok((subscription, events))
         });
-        let (subscription, events) = subscription.map_err(|error| failed(watch, &error))?;
+        let (subscription, events) = subscription.map_err(|error| watch_failure(watch, &error))?;
         std::thread::Builder::new()
             .name("watch".to_owned())
-            .spawn(move || gather::run(&events, &scope, tell))
-            .map_err(|error| Failure::Failed(error.to_string()))?;
-        Ok(Watch {
+            .spawn(move || gather::debounce_events(&events, &scope, on_changes))
+            .map_err(|error| RequestFailure::Internal(error.to_string()))?;
+        Ok(DirectoryWatch {
             _subscription: subscription,
         })
     }
 }
 
-fn failed(watch: &ResourceWatchState, error: &WatchError) -> Failure {
+fn watch_failure(watch: &ResourceWatchState, error: &WatchError) -> RequestFailure {
     match error {
         WatchError::NotFound => FileError::NotFound(watch.root.clone()).into(),
-        WatchError::Instances | WatchError::Watches | WatchError::System(_) => {
-            Failure::Failed(format!("watch `{}`: {error}", watch.root))
+        WatchError::InstanceLimit | WatchError::WatchLimit | WatchError::System(_) => {
+            RequestFailure::Internal(format!("watch `{}`: {error}", watch.root))
         }
     }
 }
 
-impl Scope {
+impl WatchScope {
     fn of(
-        roots: &[Root],
+        roots: &[GrantedRoot],
         protected: &ProtectedPaths,
         watch: &ResourceWatchState,
-    ) -> Result<Self, Failure> {
-        let (real, metadata) = find_place(roots, protected, &watch.root, Access::Read)?;
+    ) -> Result<Self, RequestFailure> {
+        let (real, metadata) =
+            resolve_granted_path(roots, protected, &watch.root, FileAccess::Read)?;
         let named = path_of(&watch.root).unwrap_or_else(|| real.clone());
-        Ok(Scope {
+        Ok(WatchScope {
             real,
             named,
             is_file: !metadata.is_dir(),
             includes: match &watch.includes {
-                Some(patterns) => Some(globs(patterns)?),
+                Some(patterns) => Some(build_globs(patterns)?),
                 None => None,
             },
             excludes: match &watch.excludes {
-                Some(patterns) => globs(patterns)?,
+                Some(patterns) => build_globs(patterns)?,
                 None => GlobSet::empty(),
             },
             protected: protected.clone(),
@@ -113,7 +114,7 @@ impl Scope {
     }
 
     /// What whoever watches calls a file; none if it does not want to know.
-    fn name(&self, path: &Path) -> Option<PathBuf> {
+    fn reported_path(&self, path: &Path) -> Option<PathBuf> {
         let inside = path.strip_prefix(&self.real).ok()?;
         if self.protected.contains(path) {
             return None;
@@ -138,10 +139,12 @@ impl Scope {
 }
 
 /// Globs, or paths from the root with all that is below them.
-fn globs(patterns: &WatchPatterns) -> Result<GlobSet, Failure> {
-    let invalid = |reason: String| Failure::InvalidParams(reason);
-    if patterns.items.len() > PATTERNS {
-        return Err(invalid(format!("a watch has at most {PATTERNS} patterns")));
+fn build_globs(patterns: &WatchPatterns) -> Result<GlobSet, RequestFailure> {
+    let invalid = |reason: String| RequestFailure::InvalidParams(reason);
+    if patterns.items.len() > MAX_WATCH_PATTERNS {
+        return Err(invalid(format!(
+            "a watch has at most {MAX_WATCH_PATTERNS} patterns"
+        )));
     }
     let mut set = GlobSetBuilder::new();
     for pattern in &patterns.items {

@@ -8,16 +8,16 @@ use std::time::Duration;
 use agenthost_core::agent::ForbiddenValue;
 use agenthost_protocol::common::SessionConfigSchema;
 use agenthost_protocol::root::{AgentCapabilities, AgentInfo, MultipleChatsCapability};
-use agenthost_workspace::sweep;
+use agenthost_workspace::kill_leftovers;
 
-use super::mcp::AcpMcpServer;
-use super::process::AcpLaunch;
-use super::profile::{AcpProfile, AgentSessions, HostTools};
+use super::mcp::AgentMcpServer;
+use super::process::AgentLaunch;
+use super::profile::{AcpProfile, HostToolAccess, SessionMultiplicity};
 use super::services::AcpService;
-use super::shared::Processes;
+use super::shared::ProcessPool;
 use super::{bridge, options};
-use crate::agent::{Agent, Session, SessionFuture};
-use crate::relay::Gateway;
+use crate::agent::{Agent, SessionContext, SessionFuture};
+use crate::relay::SessionGateway;
 use crate::tokens::SessionTokens;
 
 /// A program that speaks the Agent Client Protocol. Sessions of the host that
@@ -26,55 +26,55 @@ use crate::tokens::SessionTokens;
 pub struct AcpAgent {
     id: String,
     name: String,
-    pub(super) launch: Arc<AcpLaunch>,
+    pub(super) launch: Arc<AgentLaunch>,
     /// Where it is noted what runs, so that the next host can end it if this
     /// one is killed.
-    pub(super) notes: Option<Arc<Path>>,
+    pub(super) pid_dir: Option<Arc<Path>>,
     pub(super) services: BTreeSet<AcpService>,
-    pub(super) mcp_servers: Arc<[AcpMcpServer]>,
+    pub(super) mcp_servers: Arc<[AgentMcpServer]>,
     /// How long it may take to stop when it is told to.
-    pub(super) patience: Duration,
+    pub(super) cancel_timeout: Duration,
     pub(super) profile: Arc<AcpProfile>,
     /// Tokens for its environment.
     pub(super) tokens: SessionTokens,
     /// The tools that the host offers to the session that it works for.
-    pub(super) gateway: Option<Gateway>,
+    pub(super) gateway: Option<SessionGateway>,
     /// What runs of it and can be shared.
-    pub(super) processes: Arc<Processes>,
+    pub(super) process_pool: Arc<ProcessPool>,
 }
 
 /// How long an agent may take to stop, if nobody says.
-const PATIENCE: Duration = Duration::from_secs(10);
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl AcpAgent {
     /// An agent that goes by a name for programs and one for people.
-    pub fn new(id: impl Into<String>, name: impl Into<String>, launch: AcpLaunch) -> Self {
+    pub fn new(id: impl Into<String>, name: impl Into<String>, launch: AgentLaunch) -> Self {
         AcpAgent {
             id: id.into(),
             name: name.into(),
             launch: Arc::new(launch),
-            notes: None,
+            pid_dir: None,
             services: BTreeSet::new(),
             mcp_servers: Arc::default(),
-            patience: PATIENCE,
+            cancel_timeout: CANCEL_TIMEOUT,
             profile: Arc::default(),
             tokens: SessionTokens::default(),
             gateway: None,
-            processes: Arc::default(),
+            process_pool: Arc::default(),
         }
     }
 
     /// One that the host also does this for. Without, it does all by itself:
     /// that works with every agent, and what is offered does not.
     #[must_use]
-    pub fn offering(mut self, service: AcpService) -> Self {
+    pub fn with_service(mut self, service: AcpService) -> Self {
         self.services.insert(service);
         self
     }
 
     /// One that is told to use these servers of tools.
     #[must_use]
-    pub fn with_mcp_servers(self, servers: Vec<AcpMcpServer>) -> Self {
+    pub fn with_mcp_servers(self, servers: Vec<AgentMcpServer>) -> Self {
         AcpAgent {
             mcp_servers: servers.into(),
             ..self
@@ -84,16 +84,19 @@ impl AcpAgent {
     /// One that is ended if it takes longer than this to stop when it is told
     /// to; ten seconds if nobody says.
     #[must_use]
-    pub fn with_patience(self, patience: Duration) -> Self {
-        AcpAgent { patience, ..self }
+    pub fn with_cancel_timeout(self, cancel_timeout: Duration) -> Self {
+        AcpAgent {
+            cancel_timeout,
+            ..self
+        }
     }
 
     /// One that leaves nothing running behind, even if its host is killed: the
     /// next host with the same directory ends it.
     #[must_use]
-    pub fn with_notes(self, directory: &Path) -> Self {
+    pub fn with_pid_dir(self, directory: &Path) -> Self {
         AcpAgent {
-            notes: Some(directory.into()),
+            pid_dir: Some(directory.into()),
             ..self
         }
     }
@@ -121,23 +124,23 @@ impl AcpAgent {
 
     /// Whether it gets to the tools that the host offers.
     #[must_use]
-    pub fn host_tools(&self) -> HostTools {
+    pub fn host_tools(&self) -> HostToolAccess {
         self.profile.host_tools
     }
 
     /// How it is started now: with the token that there is for it.
     #[must_use]
-    pub fn launch(&self) -> AcpLaunch {
-        let mut launch = AcpLaunch::clone(&self.launch);
-        if let Some(used) = &self.profile.token
-            && let Some(token) = self.tokens.token(&used.resource)
+    pub fn launch(&self) -> AgentLaunch {
+        let mut launch = AgentLaunch::clone(&self.launch);
+        if let Some(binding) = &self.profile.token_binding
+            && let Some(token) = self.tokens.token(&binding.resource)
             // It would stand for something else: no client may have the host
             // look into its own environment.
             && !token.reveal().starts_with('$')
         {
             let environment = &mut launch.environment;
-            environment.retain(|(name, _)| *name != used.environment);
-            environment.push((used.environment.clone(), token.reveal().to_owned()));
+            environment.retain(|(name, _)| *name != binding.environment);
+            environment.push((binding.environment.clone(), token.reveal().to_owned()));
         }
         launch
     }
@@ -150,49 +153,50 @@ impl Agent for AcpAgent {
             capabilities: Some(AgentCapabilities {
                 multiple_chats: match self.profile.sessions {
                     // Where the agent can't, it is told what was said.
-                    AgentSessions::Many => Some(MultipleChatsCapability {
+                    SessionMultiplicity::Many => Some(MultipleChatsCapability {
                         fork: Some(true),
                         side_chat: Some(true),
                     }),
-                    AgentSessions::One => None,
+                    SessionMultiplicity::One => None,
                 },
                 multiple_working_directories: None,
             }),
-            protected_resources: self.profile.resources(),
+            protected_resources: self.profile.protected_resources(),
             ..AgentInfo::new(self.id.as_str(), self.name.as_str(), &description)
         }
     }
 
     /// Which modes and models there are, the agent says when it runs.
-    fn schema(&self) -> Option<SessionConfigSchema> {
-        Some(options::unknown())
+    fn config_schema(&self) -> Option<SessionConfigSchema> {
+        Some(options::placeholder_schema())
     }
 
-    fn forbidden(&self) -> Vec<ForbiddenValue> {
-        self.profile.rule().known_forbidden()
+    fn forbidden_values(&self) -> Vec<ForbiddenValue> {
+        self.profile.auto_approve_rules().known_forbidden()
     }
 
-    fn reads(&self) -> Vec<String> {
-        self.profile.reads.clone()
+    fn native_customizations(&self) -> Vec<String> {
+        self.profile.native_customizations.clone()
     }
 
-    fn begin(&self) {
-        if let Some(notes) = &self.notes {
-            sweep(notes);
+    fn on_host_start(&self) {
+        if let Some(pid_dir) = &self.pid_dir {
+            kill_leftovers(pid_dir);
         }
     }
 
-    fn work(&self, session: Session) -> SessionFuture {
+    fn run_session(&self, session: SessionContext) -> SessionFuture {
         let relay = match self.profile.host_tools {
-            HostTools::Offered => session.relay.clone(),
-            HostTools::Withheld => None,
+            HostToolAccess::Offered => session.relay.clone(),
+            HostToolAccess::Withheld => None,
         };
         let agent = AcpAgent {
             tokens: session.tokens.clone(),
-            gateway: relay
-                .map(|relay| Gateway::new(relay, session.uri.clone(), self.profile.tool_servers)),
+            gateway: relay.map(|relay| {
+                SessionGateway::new(relay, session.uri.clone(), self.profile.mcp_preference)
+            }),
             ..self.clone()
         };
-        Box::pin(bridge::work(session, agent))
+        Box::pin(bridge::run_bridge(session, agent))
     }
 }

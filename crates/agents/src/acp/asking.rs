@@ -13,7 +13,7 @@ use super::option_label;
 use super::wire::schema::{ContentBlock, ToolCallContent, ToolCallUpdate};
 
 /// How much of the words is told.
-const LONGEST: usize = 4_000;
+const MAX_PROMPT_CHARS: usize = 4_000;
 
 /// An answer that an agent offers, as it has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub(crate) struct PermissionOption {
 impl PermissionOption {
     /// How far it reaches, the least first. Who takes the first that fits
     /// should not allow something forever: goose has it that way round.
-    pub(crate) fn reach(&self) -> u32 {
+    pub(crate) fn scope_rank(&self) -> u32 {
         match self.kind.as_str() {
             "allow_once" => 0,
             "allow_always" => 1,
@@ -46,7 +46,7 @@ impl PermissionOption {
     }
 
     /// How people get to see it.
-    pub(crate) fn told(&self) -> ConfirmationOption {
+    pub(crate) fn to_option(&self) -> ConfirmationOption {
         let (kind, group) = if self.allows() {
             (ConfirmationOptionKind::Approve, 0)
         } else {
@@ -63,51 +63,51 @@ impl PermissionOption {
 
 /// What the last question about a call came with.
 #[derive(Debug, Default)]
-pub(crate) struct Asked {
-    words: Option<String>,
+pub(crate) struct PermissionPrompt {
+    text: Option<String>,
     edits: Vec<ToolCallContent>,
 }
 
-impl Asked {
+impl PermissionPrompt {
     /// Takes the words out of a question; the rest is content of the call.
-    pub(crate) fn take(question: &mut ToolCallUpdate) -> Self {
-        let Some(content) = question.fields.content.take() else {
-            return Asked::default();
+    pub(crate) fn split_prompt(update: &mut ToolCallUpdate) -> Self {
+        let Some(content) = update.fields.content.take() else {
+            return PermissionPrompt::default();
         };
         let mut words = Vec::new();
         let mut rest = Vec::new();
         for content in content {
-            match text(&content) {
+            match content_text(&content) {
                 Some(text) => words.push(text.to_owned()),
                 None => rest.push(content),
             }
         }
-        let words = words.join("\n\n").chars().take(LONGEST).collect();
+        let words = words.join("\n\n").chars().take(MAX_PROMPT_CHARS).collect();
         let edits = rest.iter().filter(|content| is_edit(content));
         let edits = edits.cloned().collect();
         // One of nothing but words does not take away what was produced.
-        question.fields.content = (!rest.is_empty()).then_some(rest);
-        Asked {
-            words: Some(words).filter(|words: &String| !words.is_empty()),
+        update.fields.content = (!rest.is_empty()).then_some(rest);
+        PermissionPrompt {
+            text: Some(words).filter(|words: &String| !words.is_empty()),
             edits,
         }
     }
 
     /// What is asked, in words.
-    pub(crate) fn words(&self) -> Option<&str> {
-        self.words.as_deref()
+    pub(crate) fn text(&self) -> Option<&str> {
+        self.text.as_deref()
     }
 
     /// The call was carried out: what it was to change is changed, also if it
     /// has nothing to say but that it is done.
-    pub(crate) fn carry_out(&mut self, content: &mut Vec<ToolCallContent>) {
+    pub(crate) fn apply_edits(&mut self, content: &mut Vec<ToolCallContent>) {
         if !content.iter().any(is_edit) {
             content.append(&mut self.edits);
         }
     }
 }
 
-fn text(content: &ToolCallContent) -> Option<&str> {
+fn content_text(content: &ToolCallContent) -> Option<&str> {
     match content {
         ToolCallContent::Content(content) => match &content.content {
             ContentBlock::Text(text) => Some(&text.text),

@@ -26,322 +26,358 @@ use agenthost_protocol::wire::Object;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use self::trust::Remarks;
+use self::trust::ConfigNotices;
 use super::agent::AcpAgent;
-use super::chat::{AgentSession, Chat, Link, Prompted, Running, TurnModel};
-use super::live::{Call, Live, Phase};
-use super::offered::Offered;
+use super::chat::{
+    AgentSession, AgentSessionState, ChatEntry, PromptState, TurnInProgress, TurnModel,
+};
+use super::live::{AcpConnection, AgentCall, StartPhase};
+use super::offered::HostToolSet;
 use super::options;
-use super::profile::AgentSessions;
-use super::replay::Purpose;
-use super::services::Services;
-use super::told::Told;
-use super::wire::Incoming;
-use crate::agent::{Events, Session};
+use super::profile::SessionMultiplicity;
+use super::replay::ReplayPurpose;
+use super::services::HostServices;
+use super::told::MappedEvent;
+use super::wire::AgentMessage;
+use crate::agent::{AgentEventSender, SessionContext};
 use crate::mapper::TurnEvent;
 
 /// How long an agent may take to answer a choice.
-const SETTLE: Duration = Duration::from_secs(30);
+const OPTION_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A session, and what works for it.
-struct Bridge {
+struct SessionBridge {
     session: Uri,
-    events: Events,
+    events: AgentEventSender,
     agent: AcpAgent,
     folders: Vec<PathBuf>,
     /// How the session is to be configured.
-    values: Object,
-    live: Option<Live>,
-    chats: BTreeMap<Uri, Chat>,
+    config_values: Object,
+    connection: Option<AcpConnection>,
+    chats: BTreeMap<Uri, ChatEntry>,
     /// An agent session that no chat uses yet: the agent has to have one to say
     /// what it can do.
-    spare: Link,
-    stage: Stage,
+    spare_session: AgentSessionState,
+    stage: BridgeStage,
     /// Prompts that were told to stop, of chats that do not want to know.
-    abandoned: Vec<Abandoned>,
-    services: Services,
-    remarks: Remarks,
+    abandoned_prompts: Vec<AbandonedPrompt>,
+    services: HostServices,
+    notices: ConfigNotices,
     /// The tools that the host offers.
-    offered: Arc<Offered>,
+    host_tools: Arc<HostToolSet>,
 }
 
 /// A prompt that nobody waits for, but that has to come to an end.
-struct Abandoned {
+struct AbandonedPrompt {
     chat: Uri,
     turn: TurnId,
-    stop_by: Instant,
+    cancel_deadline: Instant,
 }
 
 /// Whether the host was told that the agent is ready.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stage {
+enum BridgeStage {
     Opening,
     Open,
 }
 
 /// Works for a session until there are no more commands.
-pub(super) async fn work(session: Session, agent: AcpAgent) -> Result<(), String> {
+pub(super) async fn run_bridge(session: SessionContext, agent: AcpAgent) -> Result<(), String> {
     let mut commands = session.commands;
-    let mut bridge = Bridge {
+    let mut bridge = SessionBridge {
         session: session.uri,
         events: session.events,
         agent,
         folders: Vec::new(),
-        values: Object::new(),
-        live: None,
+        config_values: Object::new(),
+        connection: None,
         chats: BTreeMap::new(),
-        spare: Link::None,
-        stage: Stage::Opening,
-        abandoned: Vec::new(),
-        services: Services::new(session.protected),
-        remarks: Remarks::default(),
-        offered: Arc::default(),
+        spare_session: AgentSessionState::None,
+        stage: BridgeStage::Opening,
+        abandoned_prompts: Vec::new(),
+        services: HostServices::new(session.protected),
+        notices: ConfigNotices::default(),
+        host_tools: Arc::default(),
     };
-    let worked = bridge.work(&mut commands).await;
-    bridge.close().await;
+    let worked = bridge.run(&mut commands).await;
+    bridge.shut_down().await;
     worked
 }
 
-impl Bridge {
-    async fn work(&mut self, commands: &mut mpsc::Receiver<AgentCommand>) -> Result<(), String> {
+impl SessionBridge {
+    async fn run(&mut self, commands: &mut mpsc::Receiver<AgentCommand>) -> Result<(), String> {
         loop {
             let deadline = self.next_deadline();
             tokio::select! {
                 command = commands.recv() => match command {
                     None | Some(AgentCommand::Close) => return Ok(()),
-                    Some(command) => self.command(command).await?,
+                    Some(command) => self.handle_command(command).await?,
                 },
-                incoming = next(self.live.as_mut()) => {
+                incoming = next_message(self.connection.as_mut()) => {
                     // What the host had to say of a call comes before what the
                     // agent says of its end.
                     while let Ok(command) = commands.try_recv() {
                         if command == AgentCommand::Close {
                             return Ok(());
                         }
-                        self.command(command).await?;
+                        self.handle_command(command).await?;
                     }
-                    self.heard(incoming).await?;
+                    self.handle_message(incoming).await?;
                 }
-                happened = self.services.terminals.next() => self.happened(happened).await?,
-                () = until(deadline) => self.overdue().await?,
+                happened = self.services.terminals.next_notice() => self.handle_terminal_event(happened).await?,
+                () = wait_until(deadline) => self.handle_timeout().await?,
             }
         }
     }
 
     /// Starts the agent if it does not run.
-    async fn start(&mut self) -> Result<(), String> {
-        if self.live.is_none() {
+    async fn start_agent(&mut self) -> Result<(), String> {
+        if self.connection.is_none() {
             let folder = self.folders.first().cloned();
             let folder = folder.ok_or("an agent needs a folder to work in")?;
-            let started = Live::start(&self.agent, &folder).await;
-            self.live = Some(started?);
+            let started = AcpConnection::start(&self.agent, &folder).await;
+            self.connection = Some(started?);
         }
         Ok(())
     }
 
     /// Goes on with all turns that wait for the agent.
-    async fn advance_all(&mut self) -> Result<(), String> {
+    async fn advance_turns(&mut self) -> Result<(), String> {
         let chats: Vec<_> = self.chats.keys().cloned().collect();
         for chat in chats {
-            self.advance(&chat).await?;
+            self.advance_turn(&chat).await?;
         }
         Ok(())
     }
 
     /// Goes on with the turn of a chat, as far as that is possible now.
-    async fn advance(&mut self, address: &Uri) -> Result<(), String> {
+    async fn advance_turn(&mut self, address: &Uri) -> Result<(), String> {
         let Some(chat) = self.chats.get_mut(address) else {
             return Ok(());
         };
-        let waits = chat.turn.as_ref().map(|turn| turn.prompted) == Some(Prompted::NotYet);
+        let waits = chat.turn.as_ref().map(|turn| turn.prompt_state) == Some(PromptState::Pending);
         if !waits || chat.in_flight.is_some() {
             return Ok(());
         }
-        if let Err(reason) = self.start().await {
+        if let Err(reason) = self.start_agent().await {
             return self.fail_turn(address, "agentStart", &reason).await;
         }
-        let (Some(live), Some(chat)) = (&self.live, self.chats.get_mut(address)) else {
+        let (Some(connection), Some(chat)) = (&self.connection, self.chats.get_mut(address)) else {
             return Ok(());
         };
-        if live.phase != Phase::Ready {
+        if connection.phase != StartPhase::Ready {
             return Ok(());
         }
-        if let Link::None = chat.agent_session {
+        if let AgentSessionState::None = chat.agent_session {
             return self.open_session(address).await;
         }
         match &mut chat.agent_session {
-            Link::None | Link::Opening(_) | Link::TakingUp(..) => Ok(()),
-            Link::Open(session) if session.unsettled > 0 => Ok(()),
-            Link::Open(session) => {
+            AgentSessionState::None
+            | AgentSessionState::Opening(_)
+            | AgentSessionState::Resuming(..) => Ok(()),
+            AgentSessionState::Open(session) if session.pending_options > 0 => Ok(()),
+            AgentSessionState::Open(session) => {
                 let model = chat.turn.as_mut().and_then(|turn| turn.model.take());
                 // The answer comes back here; an agent that refuses keeps the
                 // model that it has.
-                if model.is_some_and(|model| switch(live, session, model)) {
+                if model.is_some_and(|model| switch_model(connection, session, model)) {
                     return Ok(());
                 }
-                self.prompt(address).await
+                self.send_prompt(address).await
             }
         }
     }
 
     /// Gets an agent session for a chat: the one that it had, or another.
     async fn open_session(&mut self, address: &Uri) -> Result<(), String> {
-        if self.take_up(address, Purpose::GoOn) {
+        if self.resume_session(address, ReplayPurpose::Resume) {
             return Ok(());
         }
-        let (Some(live), Some(chat)) = (&self.live, self.chats.get_mut(address)) else {
+        let (Some(connection), Some(chat)) = (&self.connection, self.chats.get_mut(address)) else {
             return Ok(());
         };
-        let only = self.agent.profile.sessions == AgentSessions::One;
+        let only = self.agent.profile.sessions == SessionMultiplicity::One;
         // With tools of the host it was begun for the first chat.
         let fits = self.agent.gateway.is_none() || only;
-        let fits = fits || *address == uris::default_chat(&self.session);
-        if let (true, Some(spare)) = (fits, self.spare.open()) {
+        let fits = fits || *address == uris::default_chat_uri(&self.session);
+        if let (true, Some(spare)) = (fits, self.spare_session.open_session()) {
             let id = spare.id.clone();
-            chat.agent_session = std::mem::take(&mut self.spare);
-            self.note(address, &id).await?;
-            return Box::pin(self.advance(address)).await;
+            chat.agent_session = std::mem::take(&mut self.spare_session);
+            self.record_session_id(address, &id).await?;
+            return Box::pin(self.advance_turn(address)).await;
         }
-        let by = live.open_session(Some(address.clone()), &self.folders);
-        chat.agent_session = Link::Opening(by);
+        let deadline = connection.open_session(Some(address.clone()), &self.folders);
+        chat.agent_session = AgentSessionState::Opening(deadline);
         Ok(())
     }
 
     /// The agent session of a chat, or the spare one.
     fn agent_session(&mut self, chat: Option<&Uri>) -> Option<&mut AgentSession> {
         match chat {
-            Some(chat) => self.chats.get_mut(chat)?.agent_session.open(),
-            None => self.spare.open(),
+            Some(chat) => self.chats.get_mut(chat)?.agent_session.open_session(),
+            None => self.spare_session.open_session(),
         }
     }
 
     /// Tells the host what follows from what the agent sent about a chat, or
     /// about the spare session.
-    async fn tell(&mut self, of: Option<&Uri>, told: Vec<Told>) -> Result<(), String> {
-        for told in told {
-            match (told, of) {
-                (Told::Commands(commands), _) => {
-                    self.events.send(AgentEvent::Commands { commands }).await?;
+    async fn emit(
+        &mut self,
+        source_chat: Option<&Uri>,
+        events: Vec<MappedEvent>,
+    ) -> Result<(), String> {
+        for events in events {
+            match (events, source_chat) {
+                (MappedEvent::SlashCommandsChanged(commands), _) => {
+                    self.events
+                        .send(AgentEvent::SlashCommandsChanged { commands })
+                        .await?;
                 }
-                (Told::Options(listed), _) => {
-                    if let Some(session) = self.agent_session(of) {
+                (MappedEvent::OptionsChanged(listed), _) => {
+                    if let Some(session) = self.agent_session(source_chat) {
                         session.options.replace(&listed);
                     }
-                    self.tell_options(of).await?;
+                    self.sync_options(source_chat).await?;
                 }
-                (Told::Mode(mode), _) => {
-                    if let Some(session) = self.agent_session(of) {
+                (MappedEvent::ModeChanged(mode), _) => {
+                    if let Some(session) = self.agent_session(source_chat) {
                         session.options.set_mode(&mode);
                     }
-                    self.tell_options(of).await?;
+                    self.sync_options(source_chat).await?;
                 }
-                (Told::Keep(kept), Some(address)) => {
-                    if let Err(error) = self.events.keep(kept.name, kept.bytes).await {
+                (MappedEvent::StoreContent(kept), Some(address)) => {
+                    if let Err(error) = self.events.store_content(kept.name, kept.bytes).await {
                         let lost = format!("What a file holds is lost: {error}");
-                        self.say(address, TurnEvent::Notice(lost.into())).await?;
+                        self.emit_turn_event(address, TurnEvent::Notice(lost.into()))
+                            .await?;
                     }
                 }
-                (Told::Turn(event), Some(address)) => self.say(address, event).await?,
-                (Told::Title(title), Some(address)) => {
-                    let chat = address.clone();
-                    self.events.send(AgentEvent::Titled { chat, title }).await?;
+                (MappedEvent::Turn(event), Some(address)) => {
+                    self.emit_turn_event(address, event).await?
                 }
-                (Told::Terminal(terminal, told), Some(address)) => {
-                    self.tell_terminal(address, terminal, told).await?;
+                (MappedEvent::TitleChanged(title), Some(address)) => {
+                    let chat = address.clone();
+                    self.events
+                        .send(AgentEvent::TitleSuggested { chat, title })
+                        .await?;
+                }
+                (MappedEvent::Terminal(terminal, events), Some(address)) => {
+                    self.emit_terminal_update(address, terminal, events).await?;
                 }
                 // Nothing was said in the spare one yet.
-                (Told::Keep(_) | Told::Turn(_) | Told::Title(_) | Told::Terminal(..), None) => {}
+                (
+                    MappedEvent::StoreContent(_)
+                    | MappedEvent::Turn(_)
+                    | MappedEvent::TitleChanged(_)
+                    | MappedEvent::Terminal(..),
+                    None,
+                ) => {}
             }
         }
         Ok(())
     }
 
     /// Something happened in the turn of a chat, if it has one.
-    async fn say(&mut self, chat: &Uri, event: TurnEvent) -> Result<(), String> {
+    async fn emit_turn_event(&mut self, chat: &Uri, event: TurnEvent) -> Result<(), String> {
         let turn = self.chats.get_mut(chat).and_then(|chat| chat.turn.as_mut());
         if let Some(turn) = turn {
-            self.events.say(chat, &mut turn.mapper, event).await?;
+            self.events
+                .send_turn_event(chat, &mut turn.mapper, event)
+                .await?;
         }
         Ok(())
     }
 
     /// Tells the host what can be chosen and what is, in the session of a chat
     /// or in the spare one; once the agent has answered what it was told.
-    async fn tell_options(&mut self, chat: Option<&Uri>) -> Result<(), String> {
-        let unset = self.values.is_empty();
+    async fn sync_options(&mut self, chat: Option<&Uri>) -> Result<(), String> {
+        let unset = self.config_values.is_empty();
         let Some(session) = self.agent_session(chat) else {
             return Ok(());
         };
-        if session.unsettled > 0 || session.options.is_empty() && unset {
+        if session.pending_options > 0 || session.options.is_empty() && unset {
             return Ok(());
         }
         let (mut values, mut schema) = (session.options.values(), session.options.schema());
         // One that is for a turn alone is nobody's choice.
-        let own = session.own_model.clone();
-        values.extend(own.map(|own| (options::MODEL.to_owned(), own)));
-        self.values = values;
-        let forbidden = self.agent.profile.rule().mark(&mut schema);
-        self.remarks.look(&forbidden, &self.values);
-        if let Some(forbids) = self.remarks.news(forbidden) {
+        let own = session.chosen_model.clone();
+        values.extend(own.map(|own| (options::MODEL_KEY.to_owned(), own)));
+        self.config_values = values;
+        let forbidden = self
+            .agent
+            .profile
+            .auto_approve_rules()
+            .annotate_schema(&mut schema);
+        self.notices.check_values(&forbidden, &self.config_values);
+        if let Some(forbids) = self.notices.forbidden_change(forbidden) {
             self.events.send(forbids).await?;
         }
-        let configurable = AgentEvent::Configurable {
+        let configurable = AgentEvent::ConfigSchemaChanged {
             schema: Box::new(schema),
-            values: self.values.clone(),
+            values: self.config_values.clone(),
         };
         self.events.send(configurable).await?;
-        self.make_remarks().await
+        self.emit_notices().await
     }
 
     /// What content of this session goes by.
-    fn key(&self) -> SessionKey {
+    fn session_key(&self) -> SessionKey {
         SessionKey::of(&self.session)
     }
 }
 
 /// Tells the agent of a choice, if that is news; says whether it was.
-fn set(live: &Live, session: &mut AgentSession, key: &str, value: &serde_json::Value) -> bool {
-    let Some((method, params)) = session.options.request(&session.id, key, value) else {
+fn set_option(
+    connection: &AcpConnection,
+    session: &mut AgentSession,
+    key: &str,
+    value: &serde_json::Value,
+) -> bool {
+    let Some((method, params)) = session.options.change_request(&session.id, key, value) else {
         return false;
     };
-    session.unsettled += 1;
-    session.settle_by = Some(Instant::now() + SETTLE);
-    session.options.ask(key, value);
-    let call = Call::Set {
+    session.pending_options += 1;
+    session.option_deadline = Some(Instant::now() + OPTION_TIMEOUT);
+    session.options.mark_pending(key, value);
+    let call = AgentCall::SetOption {
         agent_session: session.id.clone(),
         key: key.to_owned(),
         value: value.clone(),
     };
-    live.call(call, method, &params);
+    connection.call(call, method, &params);
     true
 }
 
 /// Tells the agent which model a turn wants, if that is news; says whether it
 /// was.
-fn switch(live: &Live, session: &mut AgentSession, model: TurnModel) -> bool {
+fn switch_model(connection: &AcpConnection, session: &mut AgentSession, model: TurnModel) -> bool {
     match model {
-        TurnModel::Chosen(model) => set(live, session, options::MODEL, &model),
-        TurnModel::Lent(name) => {
-            let Some((model, own)) = session.options.model_called(&name) else {
+        TurnModel::Chosen(model) => set_option(connection, session, options::MODEL_KEY, &model),
+        TurnModel::Temporary(name) => {
+            let Some((model, own)) = session.options.find_model(&name) else {
                 return false;
             };
-            let told = set(live, session, options::MODEL, &model);
-            session.own_model = told.then_some(own);
-            told
+            let was_sent = set_option(connection, session, options::MODEL_KEY, &model);
+            session.chosen_model = was_sent.then_some(own);
+            was_sent
         }
     }
 }
 
 /// The next thing that an agent sends, if there is one.
-async fn next(live: Option<&mut Live>) -> Incoming<Call> {
-    match live {
+async fn next_message(connection: Option<&mut AcpConnection>) -> AgentMessage<AgentCall> {
+    match connection {
         // The connection says itself when it is over.
-        Some(live) => live.incoming.recv().await.unwrap_or(Incoming::Closed(None)),
+        Some(connection) => connection
+            .messages
+            .recv()
+            .await
+            .unwrap_or(AgentMessage::Closed(None)),
         None => std::future::pending().await,
     }
 }
 
-async fn until(deadline: Option<Instant>) {
+async fn wait_until(deadline: Option<Instant>) {
     match deadline {
         Some(deadline) => tokio::time::sleep_until(deadline).await,
         None => std::future::pending().await,

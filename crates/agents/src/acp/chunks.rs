@@ -9,61 +9,61 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 /// What pieces of text come by.
-pub(crate) const UPDATE: &str = "session/update";
+pub(crate) const SESSION_UPDATE_METHOD: &str = "session/update";
 
 /// How long a text may get by joining, in bytes.
-const LONGEST: usize = 16 * 1024;
+const MAX_MERGED_BYTES: usize = 16 * 1024;
 
 /// A message that is a piece of text and nothing else: whatever has more in it
 /// than is known here is left alone.
 #[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Chunk<'a> {
+pub(crate) struct TextChunk<'a> {
     #[serde(borrow)]
     jsonrpc: Cow<'a, str>,
     #[serde(borrow)]
     method: Cow<'a, str>,
     #[serde(borrow)]
-    params: Params<'a>,
+    params: ChunkParams<'a>,
 }
 
 #[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-struct Params<'a> {
+struct ChunkParams<'a> {
     #[serde(borrow)]
     session_id: Cow<'a, str>,
     #[serde(borrow)]
-    update: Update<'a>,
+    update: ChunkUpdate<'a>,
 }
 
 #[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-struct Update<'a> {
+struct ChunkUpdate<'a> {
     #[serde(borrow)]
     session_update: Cow<'a, str>,
     #[serde(borrow)]
-    content: Content<'a>,
+    content: ChunkContent<'a>,
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     message_id: Option<Cow<'a, str>>,
 }
 
 #[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-struct Content<'a> {
+struct ChunkContent<'a> {
     #[serde(borrow)]
     r#type: Cow<'a, str>,
     #[serde(borrow)]
     text: Cow<'a, str>,
 }
 
-impl<'a> Chunk<'a> {
+impl<'a> TextChunk<'a> {
     /// Reads one; `None` if it is anything else.
-    pub(crate) fn read(text: &'a str) -> Option<Self> {
-        let chunk: Chunk<'_> = serde_json::from_str(text).ok()?;
+    pub(crate) fn parse(text: &'a str) -> Option<Self> {
+        let chunk: TextChunk<'_> = serde_json::from_str(text).ok()?;
         let update = &chunk.params.update;
         let speech = ["agent_message_chunk", "agent_thought_chunk"];
         let good = chunk.jsonrpc == "2.0"
-            && chunk.method == UPDATE
+            && chunk.method == SESSION_UPDATE_METHOD
             && speech.contains(&&*update.session_update)
             && update.content.r#type == "text";
         good.then_some(chunk)
@@ -71,14 +71,14 @@ impl<'a> Chunk<'a> {
 
     /// Adds the text of the next one, if it goes on with the same and is not too
     /// much.
-    pub(crate) fn join(&mut self, next: &Chunk<'_>) -> bool {
+    pub(crate) fn append(&mut self, next: &TextChunk<'_>) -> bool {
         let (own, other) = (&mut self.params, &next.params);
         let goes_on = own.session_id == other.session_id
             && own.update.session_update == other.update.session_update
             && own.update.message_id == other.update.message_id;
         let text = &mut own.update.content.text;
         let more = &other.update.content.text;
-        if !goes_on || text.len() + more.len() > LONGEST {
+        if !goes_on || text.len() + more.len() > MAX_MERGED_BYTES {
             return false;
         }
         text.to_mut().push_str(more);
@@ -86,7 +86,7 @@ impl<'a> Chunk<'a> {
     }
 
     /// The message again; `None` if it can't be written.
-    pub(crate) fn write(&self) -> Option<String> {
+    pub(crate) fn to_json(&self) -> Option<String> {
         serde_json::to_string(self).ok()
     }
 }

@@ -11,39 +11,39 @@ use agenthost_workspace::uri_of;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use super::line_diff::unified;
-use super::screens::Scene;
-use super::told::Teller;
+use super::line_diff::unified_diff;
+use super::screens::CallTerminals;
+use super::told::EventCollector;
 use super::wire::schema::{
     ContentBlock, Diff, EmbeddedResourceResource, ToolCallContent as Content,
 };
 
 /// Longest text of a tool that runs, in bytes.
-const RUNNING: usize = 16 * 1024;
+const MAX_RUNNING_OUTPUT_BYTES: usize = 16 * 1024;
 
 /// Most lines of a file, before and after, whose difference is counted.
-const COUNTED: usize = 2_000;
+const MAX_COUNTED_LINES: usize = 2_000;
 
 /// Most changes of files that are shown with a question.
-const MOST_DIFFS: usize = 10;
+const MAX_SHOWN_DIFFS: usize = 10;
 
 /// What a tool has produced.
-pub(crate) fn results(
+pub(crate) fn to_results(
     call: &ToolCallId,
     content: &[Content],
-    scene: &Scene,
-    teller: &mut Teller<'_>,
+    terminals: &CallTerminals,
+    collector: &mut EventCollector<'_>,
 ) -> Vec<ToolResultContent> {
     let mut shown = Vec::new();
     let results = content.iter().flat_map(|content| match content {
-        Content::Content(content) => result(&content.content).into_iter().collect(),
+        Content::Content(content) => to_result(&content.content).into_iter().collect(),
         Content::Diff(diff) => {
-            let edit = edit(diff, &scene.folder, teller);
+            let edit = to_file_edit(diff, &terminals.folder, collector);
             vec![ToolResultContent::FileEdit(edit)]
         }
         Content::Terminal(terminal) => {
             let id = terminal.terminal_id.to_string();
-            let blocks = scene.blocks(&id);
+            let blocks = terminals.result_blocks(&id);
             shown.push(id);
             blocks
         }
@@ -52,50 +52,61 @@ pub(crate) fn results(
     });
     let mut results: Vec<_> = results.collect();
     // Some agents tell of a terminal and never say where to show it.
-    for id in scene.of_call(call).filter(|id| !shown.contains(id)) {
-        results.extend(scene.blocks(id));
+    for id in terminals
+        .terminals_of(call)
+        .filter(|id| !shown.contains(id))
+    {
+        results.extend(terminals.result_blocks(id));
     }
     results
 }
 
 /// Leaves only the end of a long text. Agents send what a running tool has
 /// written again and again, whole; all of it comes with the result.
-pub(crate) fn cut_back(result: &mut ToolResultContent) {
+pub(crate) fn truncate_running_output(result: &mut ToolResultContent) {
     if let ToolResultContent::Text(text) = result
-        && text.text.len() > RUNNING
+        && text.text.len() > MAX_RUNNING_OUTPUT_BYTES
     {
-        let from = text.text.ceil_char_boundary(text.text.len() - RUNNING);
+        let from = text
+            .text
+            .ceil_char_boundary(text.text.len() - MAX_RUNNING_OUTPUT_BYTES);
         let end = text.text.get(from..).unwrap_or_default();
         text.text = format!("…{end}");
     }
 }
 
 /// The changes of files among what a tool wants to do.
-pub(crate) fn edits(content: &[Content], folder: &Path, teller: &mut Teller<'_>) -> Vec<FileEdit> {
+pub(crate) fn file_edits(
+    content: &[Content],
+    folder: &Path,
+    collector: &mut EventCollector<'_>,
+) -> Vec<FileEdit> {
     let diffs = content.iter().filter_map(|content| match content {
         Content::Diff(diff) => Some(diff),
         _ => None,
     });
-    diffs.map(|diff| edit(diff, folder, teller)).collect()
+    diffs
+        .map(|diff| to_file_edit(diff, folder, collector))
+        .collect()
 }
 
 /// The same changes for people to read, as blocks of Markdown.
-pub(crate) fn diffs(content: &[Content], folder: &Path) -> Vec<String> {
+pub(crate) fn diff_blocks(content: &[Content], folder: &Path) -> Vec<String> {
     let diffs = content.iter().filter_map(|content| match content {
         Content::Diff(diff) => Some(diff),
         _ => None,
     });
-    let blocks = diffs.take(MOST_DIFFS).map(|diff| {
+    let blocks = diffs.take(MAX_SHOWN_DIFFS).map(|diff| {
         let path = diff.path.strip_prefix(folder).unwrap_or(&diff.path);
         let before = diff.old_text.as_deref();
-        let text = unified(&path.to_string_lossy(), before, &diff.new_text);
+        let text = unified_diff(&path.to_string_lossy(), before, &diff.new_text);
         code_block("diff", &text)
     });
     blocks.collect()
 }
 
 /// The text of what a tool has produced, where it is text.
-pub(crate) fn text(results: &[ToolResultContent]) -> Option<String> {
+pub(crate) fn joined_text(results: &[ToolResultContent]) -> Option<String> {
     let texts = results.iter().filter_map(|result| match result {
         ToolResultContent::Text(text) => Some(text.text.as_str()),
         ToolResultContent::EmbeddedResource(_)
@@ -110,10 +121,13 @@ pub(crate) fn text(results: &[ToolResultContent]) -> Option<String> {
 }
 
 /// What is in an answer besides text: content that is referred to.
-pub(crate) fn reference(block: &ContentBlock, teller: &mut Teller<'_>) -> Option<ContentRef> {
+pub(crate) fn to_content_ref(
+    block: &ContentBlock,
+    collector: &mut EventCollector<'_>,
+) -> Option<ContentRef> {
     match block {
-        ContentBlock::Image(image) => data("image", &image.mime_type, &image.data, teller),
-        ContentBlock::Audio(audio) => data("audio", &audio.mime_type, &audio.data, teller),
+        ContentBlock::Image(image) => store_data("image", &image.mime_type, &image.data, collector),
+        ContentBlock::Audio(audio) => store_data("audio", &audio.mime_type, &audio.data, collector),
         ContentBlock::ResourceLink(link) => Some(ContentRef {
             uri: Uri::from(link.uri.as_str()),
             size_hint: link.size.and_then(|size| u64::try_from(size).ok()),
@@ -122,12 +136,13 @@ pub(crate) fn reference(block: &ContentBlock, teller: &mut Teller<'_>) -> Option
         }),
         ContentBlock::Resource(resource) => match &resource.resource {
             EmbeddedResourceResource::TextResourceContents(text) => {
-                let kept = teller.keep(name_of(&text.uri), text.text.clone().into_bytes());
+                let kept =
+                    collector.store_content(file_name(&text.uri), text.text.clone().into_bytes());
                 Some(with_type(kept, text.mime_type.as_deref()))
             }
             EmbeddedResourceResource::BlobResourceContents(blob) => {
                 let bytes = STANDARD.decode(&blob.blob).ok()?;
-                let kept = teller.keep(name_of(&blob.uri), bytes);
+                let kept = collector.store_content(file_name(&blob.uri), bytes);
                 Some(with_type(kept, blob.mime_type.as_deref()))
             }
             _ => None,
@@ -136,7 +151,7 @@ pub(crate) fn reference(block: &ContentBlock, teller: &mut Teller<'_>) -> Option
     }
 }
 
-fn result(block: &ContentBlock) -> Option<ToolResultContent> {
+fn to_result(block: &ContentBlock) -> Option<ToolResultContent> {
     let embedded = |data: &str, content_type: &str| {
         ToolResultContent::EmbeddedResource(ToolResultEmbeddedResource {
             data: data.to_owned(),
@@ -173,43 +188,48 @@ fn result(block: &ContentBlock) -> Option<ToolResultContent> {
     }
 }
 
-fn data(what: &str, kind: &str, data: &str, teller: &mut Teller<'_>) -> Option<ContentRef> {
+fn store_data(
+    what: &str,
+    kind: &str,
+    data: &str,
+    collector: &mut EventCollector<'_>,
+) -> Option<ContentRef> {
     let bytes = STANDARD.decode(data).ok()?;
     let (_, ending) = kind.split_once('/').unwrap_or_default();
-    let kept = teller.keep(&format!("{what}.{ending}"), bytes);
+    let kept = collector.store_content(&format!("{what}.{ending}"), bytes);
     Some(with_type(kept, Some(kind)))
 }
 
-fn with_type(kept: ContentRef, kind: Option<&str>) -> ContentRef {
+fn with_type(reference: ContentRef, kind: Option<&str>) -> ContentRef {
     ContentRef {
-        content_type: kind.map(str::to_owned).or(kept.content_type),
-        ..kept
+        content_type: kind.map(str::to_owned).or(reference.content_type),
+        ..reference
     }
 }
 
-fn name_of(uri: &str) -> &str {
+fn file_name(uri: &str) -> &str {
     uri.rsplit('/').next().unwrap_or_default()
 }
 
 /// A change of a file, with how it was and how it is to be.
-fn edit(diff: &Diff, folder: &Path, teller: &mut Teller<'_>) -> FileEdit {
+fn to_file_edit(diff: &Diff, folder: &Path, collector: &mut EventCollector<'_>) -> FileEdit {
     let path: PathBuf = folder.join(&diff.path);
     let uri = uri_of(&path);
     let uri = uri.unwrap_or_else(|| Uri::from(diff.path.to_string_lossy().into_owned()));
     let name = path.to_string_lossy();
     let mut side = |text: &str| FileEditSide {
         uri: uri.clone(),
-        content: teller.keep(&name, text.as_bytes().to_vec()),
+        content: collector.store_content(&name, text.as_bytes().to_vec()),
     };
     FileEdit {
         before: diff.old_text.as_deref().map(&mut side),
         after: Some(side(&diff.new_text)),
-        diff: count(diff.old_text.as_deref().unwrap_or_default(), &diff.new_text),
+        diff: count_changed_lines(diff.old_text.as_deref().unwrap_or_default(), &diff.new_text),
     }
 }
 
 /// How many lines came and went; nothing for what is too long to tell soon.
-fn count(before: &str, after: &str) -> Option<FileEditDiffStats> {
+fn count_changed_lines(before: &str, after: &str) -> Option<FileEditDiffStats> {
     let (mut before, mut after): (Vec<_>, Vec<_>) =
         (before.lines().collect(), after.lines().collect());
     let same = |pair: &(&&str, &&str)| pair.0 == pair.1;
@@ -220,7 +240,7 @@ fn count(before: &str, after: &str) -> Option<FileEditDiffStats> {
     let tail = tail.take_while(same).count();
     before.truncate(before.len() - tail);
     after.truncate(after.len() - tail);
-    if before.len().max(after.len()) > COUNTED {
+    if before.len().max(after.len()) > MAX_COUNTED_LINES {
         return None;
     }
     // The longest sequence of lines that is in both, row by row.

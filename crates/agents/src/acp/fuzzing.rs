@@ -21,101 +21,107 @@ use agenthost_protocol::wire::{self, Json};
 use futures_util::FutureExt;
 use serde_json::json;
 
-use super::lines::{Kind, Line, LineReader};
+use super::lines::{JsonRpcKind, JsonRpcLine, LineReader};
 use super::mapper::ChatMapper;
-use super::options::Options;
-use super::replay::{Purpose, Replay};
+use super::options::SessionOptions;
+use super::replay::{ReplayPurpose, SessionReplay};
 use super::sign_in;
-use super::tail::Tail;
-use super::told::Told;
-use super::wire::CallError;
+use super::tail::StreamTail;
+use super::told::MappedEvent;
+use super::wire::AgentCallError;
 use crate::mapper::TurnMapper;
 
-const CHAT: &str = "ahp-chat:/1";
+const CHAT_URI: &str = "ahp-chat:/1";
 
 /// Most bytes of noise that are kept.
-const NOISE: usize = 256;
+const MAX_NOISE_BYTES: usize = 256;
 
 /// Reads lines of an agent, and maps every message to actions on a chat. Each
 /// line is a JSON object with what it was said to be; each action decodes to
 /// itself and applies to the chat.
 pub fn acp_lines(data: &[u8]) {
-    let noise = Arc::new(Tail::new(NOISE));
+    let noise = Arc::new(StreamTail::new(MAX_NOISE_BYTES));
     let mut reader = LineReader::new(data, noise);
-    let mut conversation = Conversation::new();
+    let mut conversation = FuzzedChat::new();
     // All input is in memory, so reading never waits.
-    while let Ok(Some(line)) = reader.next().now_or_never().unwrap() {
-        conversation.hear(&line);
+    while let Ok(Some(line)) = reader.next_message().now_or_never().unwrap() {
+        conversation.feed_line(&line);
     }
     conversation.finish();
 }
 
 /// A chat with an agent that may say anything.
-struct Conversation {
+struct FuzzedChat {
     mapper: ChatMapper,
-    replay: Replay,
-    options: Options,
+    replay: SessionReplay,
+    options: SessionOptions,
     turn: TurnMapper,
     turns: u32,
     chat: ChannelState,
 }
 
-impl Conversation {
+impl FuzzedChat {
     fn new() -> Self {
         let mapper = || {
             let session = SessionKey::of(&Uri::from("ahp-session:/1"));
             ChatMapper::new(session, PathBuf::from("/work"))
         };
-        let replay = Replay::new("s".to_owned(), Purpose::Adopt, Uri::from(CHAT), mapper());
-        let mut conversation = Conversation {
+        let replay = SessionReplay::new(
+            "s".to_owned(),
+            ReplayPurpose::Import,
+            Uri::from(CHAT_URI),
+            mapper(),
+        );
+        let mut conversation = FuzzedChat {
             mapper: mapper(),
             replay,
-            options: Options::default(),
+            options: SessionOptions::default(),
             turn: TurnMapper::new(turn_id(0)),
             turns: 0,
             chat: chat(0),
         };
-        conversation.begin();
+        conversation.begin_turn();
         conversation
     }
 
-    fn begin(&mut self) {
+    fn begin_turn(&mut self) {
         self.turns = self.turns.saturating_add(1);
         self.turn = TurnMapper::new(turn_id(self.turns));
         self.chat = chat(self.turns);
-        self.mapper.begin(&Uri::from(CHAT), &turn_id(self.turns));
+        self.mapper
+            .begin_turn(&Uri::from(CHAT_URI), &turn_id(self.turns));
     }
 
-    fn hear(&mut self, line: &Line) {
+    fn feed_line(&mut self, line: &JsonRpcLine) {
         let message: Json = serde_json::from_str(&line.text).unwrap();
         let method = message.get("method").and_then(Json::as_str);
         assert_eq!(message.get("jsonrpc"), Some(&json!("2.0")));
-        assert_eq!(line.kind == Kind::Answer, line.method.is_none());
-        if line.kind == Kind::Answer {
-            self.answer(&message);
+        assert_eq!(line.kind == JsonRpcKind::Response, line.method.is_none());
+        if line.kind == JsonRpcKind::Response {
+            self.feed_response(&message);
             return;
         }
         assert_eq!(method, line.method.as_deref());
         let params = message.get("params").and_then(Json::as_object);
         let params = params.cloned().unwrap_or_default();
         match (line.kind, method.unwrap_or_default()) {
-            (Kind::News, "session/update") => {
+            (JsonRpcKind::Notification, "session/update") => {
                 if let Some(update) = params.get("update") {
-                    self.replay.update(update);
-                    let told = self.mapper.update(update);
+                    self.replay.push_update(update);
+                    let told = self.mapper.map_update(update);
                     self.apply(told);
                 }
             }
-            (Kind::Question, "session/request_permission") => {
-                if let Some((permission, told)) = self.mapper.permission(&params) {
+            (JsonRpcKind::Request, "session/request_permission") => {
+                if let Some((permission, told)) = self.mapper.map_permission(&params) {
                     self.apply(told);
                     self.decide(&permission.call);
                 }
             }
-            (Kind::Question, "elicitation/create") => {
-                if let Some((_, form, told)) = self.mapper.question(&params) {
+            (JsonRpcKind::Request, "elicitation/create") => {
+                if let Some((_, form, told)) = self.mapper.map_elicitation(&params) {
                     self.apply(vec![told]);
-                    let answer = form.answer(InputResponseKind::Accept, &Default::default());
+                    let answer = form.to_response(InputResponseKind::Accept, &Default::default());
                     assert!(answer.is_object());
                 }
             }
@@ -137,50 +143,53 @@ impl Conversation {
         });
         self.reduce(&wire::from_str(&confirmed.to_string()).unwrap());
         if approves {
-            let told = self.mapper.approved(call);
+            let told = self.mapper.handle_approved(call);
             self.apply(told);
         } else {
-            self.mapper.refused(call);
-            self.turn.refused(call);
+            self.mapper.handle_denied(call);
+            self.turn.mark_denied(call);
         }
     }
 
     /// The answer to a prompt ends a turn; it is read as the answers to
     /// `initialize` and `session/new` as well.
-    fn answer(&mut self, message: &Json) {
+    fn feed_response(&mut self, message: &Json) {
         let result = message.get("result").cloned();
         if let Some(result) = &result {
-            self.options = Options::read(result);
+            self.options = SessionOptions::parse(result);
             assert!(wire::to_json(&self.options.schema()).is_object());
-            assert!(sign_in::read(result).len() <= result.to_string().len());
+            assert!(sign_in::parse_methods(result).len() <= result.to_string().len());
         }
         let answer = result.ok_or_else(|| {
             let error = message.get("error").unwrap();
             let code = error.get("code").and_then(Json::as_i64).unwrap();
-            CallError::Refused {
+            AgentCallError::Rejected {
                 code: i32::try_from(code).unwrap(),
                 message: error.get("message").unwrap().to_string(),
             }
         });
-        let (told, _error) = self.mapper.answered(answer);
+        let (told, _error) = self.mapper.finish_turn(answer);
         self.apply(told);
-        self.begin();
+        self.begin_turn();
     }
 
-    fn apply(&mut self, told: Vec<Told>) {
+    fn apply(&mut self, told: Vec<MappedEvent>) {
         for told in told {
             match told {
-                Told::Turn(event) => {
+                MappedEvent::Turn(event) => {
                     for action in self.turn.map(event) {
                         self.reduce(&Action::Chat(action));
                     }
                 }
-                Told::Options(options) => {
+                MappedEvent::OptionsChanged(options) => {
                     self.options.replace(&options);
                     assert!(wire::to_json(&self.options.schema()).is_object());
                 }
-                Told::Mode(mode) => self.options.set_mode(&mode),
-                Told::Keep(_) | Told::Title(_) | Told::Commands(_) | Told::Terminal(..) => {}
+                MappedEvent::ModeChanged(mode) => self.options.set_mode(&mode),
+                MappedEvent::StoreContent(_)
+                | MappedEvent::TitleChanged(_)
+                | MappedEvent::SlashCommandsChanged(_)
+                | MappedEvent::Terminal(..) => {}
             }
         }
     }
@@ -197,12 +206,12 @@ impl Conversation {
     }
 
     fn finish(self) {
-        assert!(self.replay.fits(&List::default()));
+        assert!(self.replay.matches_history(&List::default()));
         let (turns, _about) = self.replay.finish();
         for turn in turns {
             let mut mapper = TurnMapper::new(turn.id);
-            for told in turn.told {
-                if let Told::Turn(event) = told {
+            for told in turn.events {
+                if let MappedEvent::Turn(event) = told {
                     drop(mapper.map(event));
                 }
             }
@@ -220,7 +229,7 @@ fn turn_id(number: u32) -> TurnId {
 /// A chat with a running turn.
 fn chat(number: u32) -> ChannelState {
     let chat = json!({
-        "resource": CHAT, "title": "", "status": 8, "modifiedAt": "2026-01-01T00:00:00Z",
+        "resource": CHAT_URI, "title": "", "status": 8, "modifiedAt": "2026-01-01T00:00:00Z",
         "turns": [],
         "activeTurn": {
             "id": format!("t{number}"), "startedAt": "2026-01-01T00:00:00Z", "responseParts": [],

@@ -4,19 +4,19 @@ use std::fmt::Write;
 
 /// Most lines between the common beginning and end that are compared line by
 /// line. Of more, all are replaced.
-const MOST_COMPARED: usize = 400;
+const MAX_COMPARED_LINES: usize = 400;
 
 /// Lines around a change.
-const CONTEXT: usize = 3;
+const CONTEXT_LINES: usize = 3;
 
 /// Most lines of a difference. More are counted.
-const MOST_LINES: usize = 200;
+const MAX_DIFF_LINES: usize = 200;
 
 /// Longest line, in characters.
-const LONGEST_LINE: usize = 300;
+const MAX_DIFF_LINE_CHARS: usize = 300;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Mark {
+enum LineChange {
     Same,
     Removed,
     Added,
@@ -24,20 +24,23 @@ enum Mark {
 
 /// A unified difference, for people: without line numbers, and cut if it is
 /// long. A file that was not there has no text before.
-pub(crate) fn unified(path: &str, before: Option<&str>, after: &str) -> String {
+pub(crate) fn unified_diff(path: &str, before: Option<&str>, after: &str) -> String {
     let old: Vec<_> = before.unwrap_or_default().lines().collect();
     let new: Vec<_> = after.lines().collect();
     let from = if before.is_some() { path } else { "/dev/null" };
     let mut text = format!("--- {from}\n+++ {path}\n");
-    let lines = marked(&old, &new);
+    let lines = diff_lines(&old, &new);
     let is_near = |index: usize| {
-        let from = index.saturating_sub(CONTEXT);
-        let near = lines.iter().skip(from).take(index - from + CONTEXT + 1);
-        near.clone().any(|(mark, _)| *mark != Mark::Same)
+        let from = index.saturating_sub(CONTEXT_LINES);
+        let near = lines
+            .iter()
+            .skip(from)
+            .take(index - from + CONTEXT_LINES + 1);
+        near.clone().any(|(mark, _)| *mark != LineChange::Same)
     };
     let shown: Vec<_> = (0..lines.len()).filter(|index| is_near(*index)).collect();
     let mut last = None;
-    for index in shown.iter().take(MOST_LINES).copied() {
+    for index in shown.iter().take(MAX_DIFF_LINES).copied() {
         let Some((mark, line)) = lines.get(index) else {
             continue;
         };
@@ -46,15 +49,15 @@ pub(crate) fn unified(path: &str, before: Option<&str>, after: &str) -> String {
         }
         last = Some(index);
         let sign = match mark {
-            Mark::Same => ' ',
-            Mark::Removed => '-',
-            Mark::Added => '+',
+            LineChange::Same => ' ',
+            LineChange::Removed => '-',
+            LineChange::Added => '+',
         };
         text.push(sign);
-        text.extend(line.chars().take(LONGEST_LINE));
+        text.extend(line.chars().take(MAX_DIFF_LINE_CHARS));
         text.push('\n');
     }
-    let left_out = shown.len().saturating_sub(MOST_LINES);
+    let left_out = shown.len().saturating_sub(MAX_DIFF_LINES);
     if left_out > 0 {
         // Writing to a string does not fail.
         writeln!(text, "@@ {left_out} more lines").unwrap_or_default();
@@ -63,7 +66,7 @@ pub(crate) fn unified(path: &str, before: Option<&str>, after: &str) -> String {
 }
 
 /// All lines of both, in order.
-fn marked<'a>(old: &[&'a str], new: &[&'a str]) -> Vec<(Mark, &'a str)> {
+fn diff_lines<'a>(old: &[&'a str], new: &[&'a str]) -> Vec<(LineChange, &'a str)> {
     let pairs = old.iter().zip(new);
     let head = pairs.take_while(|(old, new)| old == new).count();
     let rest = old.len().min(new.len()) - head;
@@ -73,18 +76,18 @@ fn marked<'a>(old: &[&'a str], new: &[&'a str]) -> Vec<(Mark, &'a str)> {
         let count = lines.len() - head - tail;
         lines.iter().skip(head).take(count).copied().collect()
     };
-    let same = |line: &&'a str| (Mark::Same, *line);
+    let same = |line: &&'a str| (LineChange::Same, *line);
     let mut lines: Vec<_> = old.iter().take(head).map(same).collect();
-    lines.extend(compared(&middle(old), &middle(new)));
+    lines.extend(diff_middle(&middle(old), &middle(new)));
     lines.extend(old.iter().skip(old.len() - tail).map(same));
     lines
 }
 
 /// The shortest way from one to the other.
-fn compared<'a>(old: &[&'a str], new: &[&'a str]) -> Vec<(Mark, &'a str)> {
-    let removed = |line: &&'a str| (Mark::Removed, *line);
-    let added = |line: &&'a str| (Mark::Added, *line);
-    if old.len().max(new.len()) > MOST_COMPARED {
+fn diff_middle<'a>(old: &[&'a str], new: &[&'a str]) -> Vec<(LineChange, &'a str)> {
+    let removed = |line: &&'a str| (LineChange::Removed, *line);
+    let added = |line: &&'a str| (LineChange::Added, *line);
+    if old.len().max(new.len()) > MAX_COMPARED_LINES {
         let removed = old.iter().map(removed);
         return removed.chain(new.iter().map(added)).collect();
     }
@@ -113,7 +116,7 @@ fn compared<'a>(old: &[&'a str], new: &[&'a str]) -> Vec<(Mark, &'a str)> {
         match (old.get(at), new.get(to)) {
             (None, None) => return lines,
             (Some(line), Some(other)) if line == other => {
-                lines.push((Mark::Same, *line));
+                lines.push((LineChange::Same, *line));
                 (at, to) = (at + 1, to + 1);
             }
             (Some(line), Some(_)) if left(at + 1, to) >= left(at, to + 1) => {
@@ -139,7 +142,7 @@ mod tests {
     use super::*;
 
     fn check(before: Option<&str>, after: &str, expected: &Expect) {
-        expected.assert_eq(&unified("a.rs", before, after));
+        expected.assert_eq(&unified_diff("a.rs", before, after));
     }
 
     #[test]
@@ -219,10 +222,10 @@ mod tests {
     fn a_long_difference_is_cut() {
         let before: String = (0..5_000).map(|line| format!("{line}\n")).collect();
         let after: String = (0..5_000).map(|line| format!("new {line}\n")).collect();
-        let text = unified("a.rs", Some(&before), &after);
-        assert_eq!(text.lines().count(), 2 + MOST_LINES + 1);
+        let text = unified_diff("a.rs", Some(&before), &after);
+        assert_eq!(text.lines().count(), 2 + MAX_DIFF_LINES + 1);
         assert!(text.ends_with("@@ 9800 more lines\n"), "{text}");
-        let long = unified("a.rs", None, &"é".repeat(10_000));
+        let long = unified_diff("a.rs", None, &"é".repeat(10_000));
         assert!(long.chars().count() < 1_000);
     }
 }

@@ -11,38 +11,38 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 
-use super::chunks::{Chunk, UPDATE};
+use super::chunks::{SESSION_UPDATE_METHOD, TextChunk};
 use super::mending;
-use super::tail::Tail;
+use super::tail::StreamTail;
 
 /// Longest line, in bytes.
-pub(crate) const LONGEST: usize = 8 * 1024 * 1024;
+pub(crate) const MAX_LINE_BYTES: usize = 8 * 1024 * 1024;
 
 /// A message, as it was written.
 #[derive(Clone, PartialEq, Eq)]
-pub(crate) struct Line {
+pub(crate) struct JsonRpcLine {
     /// The JSON.
     pub(crate) text: String,
     /// What it asks for or tells; `None` if it is an answer.
     pub(crate) method: Option<String>,
-    pub(crate) kind: Kind,
+    pub(crate) kind: JsonRpcKind,
 }
 
 /// What a message wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum JsonRpcKind {
     /// To be heard.
-    News,
+    Notification,
     /// An answer.
-    Question,
+    Request,
     /// To be one.
-    Answer,
+    Response,
 }
 
 /// Shows what kind of message it is, not what it says.
-impl std::fmt::Debug for Line {
+impl std::fmt::Debug for JsonRpcLine {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Line")
+        f.debug_struct("JsonRpcLine")
             .field("method", &self.method)
             .field("bytes", &self.text.len())
             .finish()
@@ -51,9 +51,9 @@ impl std::fmt::Debug for Line {
 
 /// Why there are no more lines.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum LineError {
+pub(crate) enum JsonRpcReadError {
     /// One would be too long.
-    #[error("it wrote a line of more than {LONGEST} bytes")]
+    #[error("it wrote a line of more than {MAX_LINE_BYTES} bytes")]
     TooLong,
     /// The pipe broke.
     #[error("read from it: {0}")]
@@ -63,12 +63,12 @@ pub(crate) enum LineError {
 /// Reads messages.
 pub(crate) struct LineReader<R> {
     from: BufReader<R>,
-    noise: Arc<Tail>,
+    noise: Arc<StreamTail>,
 }
 
 impl<R: AsyncRead + Unpin> LineReader<R> {
     /// Reads from a pipe, and puts aside what is no message.
-    pub(crate) fn new(from: R, noise: Arc<Tail>) -> Self {
+    pub(crate) fn new(from: R, noise: Arc<StreamTail>) -> Self {
         LineReader {
             from: BufReader::with_capacity(64 * 1024, from),
             noise,
@@ -76,15 +76,15 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
     }
 
     /// The next message; `None` at the end.
-    pub(crate) async fn next(&mut self) -> Result<Option<Line>, LineError> {
-        while let Some(bytes) = self.line().await? {
+    pub(crate) async fn next_message(&mut self) -> Result<Option<JsonRpcLine>, JsonRpcReadError> {
+        while let Some(bytes) = self.read_line().await? {
             // What is not UTF-8 is shown as such; the rest is still good.
             let text = String::from_utf8_lossy(&bytes);
             let written = text.trim_start_matches('\u{feff}').trim();
-            if let Some(chunk) = Chunk::read(written) {
-                return Ok(Some(self.join(chunk, written)));
+            if let Some(chunk) = TextChunk::parse(written) {
+                return Ok(Some(self.merge_chunks(chunk, written)));
             }
-            match read(written) {
+            match parse_message(written) {
                 Some(line) => return Ok(Some(line)),
                 None => {
                     self.noise.push(text.as_bytes());
@@ -96,13 +96,13 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
     }
 
     /// A piece of text, with those that go on with it and are there already.
-    fn join(&mut self, mut chunk: Chunk<'_>, written: &str) -> Line {
+    fn merge_chunks(&mut self, mut chunk: TextChunk<'_>, written: &str) -> JsonRpcLine {
         let mut joined = 0;
         let mut rest = self.from.buffer();
         while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
             let (next, after) = rest.split_at(end + 1);
-            let next = str::from_utf8(next).ok().and_then(Chunk::read);
-            if !next.is_some_and(|next| chunk.join(&next)) {
+            let next = str::from_utf8(next).ok().and_then(TextChunk::parse);
+            if !next.is_some_and(|next| chunk.append(&next)) {
                 break;
             }
             joined += end + 1;
@@ -110,20 +110,20 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         }
         let text = match joined {
             0 => None,
-            _ => chunk.write(),
+            _ => chunk.to_json(),
         };
         if text.is_some() {
             self.from.consume(joined);
         }
-        Line {
+        JsonRpcLine {
             text: text.unwrap_or_else(|| written.to_owned()),
-            method: Some(UPDATE.to_owned()),
-            kind: Kind::News,
+            method: Some(SESSION_UPDATE_METHOD.to_owned()),
+            kind: JsonRpcKind::Notification,
         }
     }
 
     /// The next line, without its end.
-    async fn line(&mut self) -> Result<Option<Vec<u8>>, LineError> {
+    async fn read_line(&mut self) -> Result<Option<Vec<u8>>, JsonRpcReadError> {
         let mut line = Vec::new();
         loop {
             let piece = self.from.fill_buf().await?;
@@ -137,8 +137,8 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
             line.extend_from_slice(piece);
             let taken = piece.len() + usize::from(end.is_some());
             self.from.consume(taken);
-            if line.len() > LONGEST {
-                return Err(LineError::TooLong);
+            if line.len() > MAX_LINE_BYTES {
+                return Err(JsonRpcReadError::TooLong);
             }
             if end.is_some() {
                 return Ok(Some(line));
@@ -149,17 +149,17 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
 
 /// Reads a message. What can't be read whole is none: whoever gets it would
 /// complain of it to the agent.
-fn read(text: &str) -> Option<Line> {
+fn parse_message(text: &str) -> Option<JsonRpcLine> {
     if !text.starts_with('{') {
         return None;
     }
-    let text = mending::whole_characters(text);
+    let text = mending::replace_lone_surrogates(text);
     let message: Map<String, Value> = serde_json::from_str(&text).ok()?;
-    if let Some(answer) = mending::answer(&message) {
-        return Some(Line {
+    if let Some(answer) = mending::repair_response(&message) {
+        return Some(JsonRpcLine {
             text: answer.to_string(),
             method: None,
-            kind: Kind::Answer,
+            kind: JsonRpcKind::Response,
         });
     }
     let method = message.get("method")?.as_str()?.to_owned();
@@ -168,8 +168,8 @@ fn read(text: &str) -> Option<Line> {
         return None;
     }
     let kind = match message.get("id") {
-        None | Some(Value::Null) => Kind::News,
-        Some(Value::String(_) | Value::Number(_)) => Kind::Question,
+        None | Some(Value::Null) => JsonRpcKind::Notification,
+        Some(Value::String(_) | Value::Number(_)) => JsonRpcKind::Request,
         Some(_) => return None,
     };
     let text = match message.get("jsonrpc").and_then(Value::as_str) {
@@ -180,7 +180,7 @@ fn read(text: &str) -> Option<Line> {
             Value::Object(message).to_string()
         }
     };
-    Some(Line {
+    Some(JsonRpcLine {
         text,
         method: Some(method),
         kind,
@@ -191,11 +191,11 @@ fn read(text: &str) -> Option<Line> {
 mod tests {
     use super::*;
 
-    async fn all(bytes: &[u8]) -> (Vec<Line>, Tail) {
-        let noise = Arc::new(Tail::new(100));
+    async fn all(bytes: &[u8]) -> (Vec<JsonRpcLine>, StreamTail) {
+        let noise = Arc::new(StreamTail::new(100));
         let mut reader = LineReader::new(bytes, Arc::clone(&noise));
         let mut lines = Vec::new();
-        while let Some(line) = reader.next().await.unwrap() {
+        while let Some(line) = reader.next_message().await.unwrap() {
             lines.push(line);
         }
         drop(reader);
@@ -275,9 +275,9 @@ mod tests {
 
     #[tokio::test]
     async fn a_line_without_end_is_an_error() {
-        let endless = vec![b'x'; LONGEST + 70_000];
-        let mut reader = LineReader::new(&*endless, Arc::new(Tail::new(10)));
-        let error = reader.next().await.unwrap_err();
+        let endless = vec![b'x'; MAX_LINE_BYTES + 70_000];
+        let mut reader = LineReader::new(&*endless, Arc::new(StreamTail::new(10)));
+        let error = reader.next_message().await.unwrap_err();
         assert_eq!(
             error.to_string(),
             "it wrote a line of more than 8388608 bytes"

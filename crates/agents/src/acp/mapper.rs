@@ -1,6 +1,6 @@
 //! From what an agent sends about a chat to what the host hears of it.
 //!
-//! Pure: messages in, [`Told`] out. Between turns only what is about the whole
+//! Pure: messages in, [`MappedEvent`] out. Between turns only what is about the whole
 //! chat counts; what belongs to a turn that is over is dropped.
 
 mod hosted;
@@ -23,16 +23,16 @@ use serde_json::{Value, json};
 
 use super::asking::PermissionOption;
 use super::content;
-use super::offered::Offered;
-use super::questions::{self, Form};
-use super::screens::Scene;
-use super::told::{Teller, Told};
-use super::tools::Tools;
+use super::offered::HostToolSet;
+use super::questions::{self, ElicitationForm};
+use super::screens::CallTerminals;
+use super::told::{EventCollector, MappedEvent};
+use super::tools::TurnToolCalls;
 use super::wire::schema::{
     AvailableCommandsUpdate, CompactionUpdate, ContentBlock, ContentChunk, Notice,
     SessionInfoUpdate, ToolCallUpdate, UsageUpdate,
 };
-use super::wire::{AUTHENTICATION_REQUIRED, CallError};
+use super::wire::{AUTH_REQUIRED_CODE, AgentCallError};
 use crate::mapper::TurnEvent;
 
 /// Maps what an agent sends about one chat.
@@ -40,42 +40,42 @@ use crate::mapper::TurnEvent;
 pub(crate) struct ChatMapper {
     session: SessionKey,
     /// Where calls happen.
-    pub(crate) scene: Scene,
-    turn: Option<Turn>,
+    pub(crate) terminals: CallTerminals,
+    turn: Option<MappedTurn>,
     /// Calls of the turn before: what comes of them now is late.
-    past: BTreeSet<ToolCallId>,
+    past_calls: BTreeSet<ToolCallId>,
     /// How full the context is; the agent says so now and then.
-    context: Option<Object>,
+    context_usage: Option<Object>,
     /// The tools that the host offers.
-    offered: Arc<Offered>,
+    host_tools: Arc<HostToolSet>,
 }
 
 /// What is known of a turn.
 #[derive(Debug, Default)]
-struct Turn {
-    tools: Tools,
-    said: Option<Said>,
+struct MappedTurn {
+    tool_calls: TurnToolCalls,
+    last_speech: Option<LastSpeech>,
     /// The plan, if it told one.
     plan: Option<Vec<ToolResultContent>>,
-    questions: u32,
+    elicitation_count: u32,
 }
 
 /// What the agent said last.
 #[derive(Debug, PartialEq)]
-struct Said {
-    speech: Speech,
+struct LastSpeech {
+    kind: SpeechKind,
     message: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Speech {
+enum SpeechKind {
     Text,
     Thought,
 }
 
 /// A question about a tool call, with the answers that the agent offers.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Permission {
+pub(crate) struct PermissionRequest {
     /// The call.
     pub(crate) call: ToolCallId,
     /// The answers.
@@ -87,64 +87,69 @@ impl ChatMapper {
     pub(crate) fn new(session: SessionKey, folder: PathBuf) -> Self {
         ChatMapper {
             session,
-            scene: Scene::new(folder),
+            terminals: CallTerminals::new(folder),
             turn: None,
-            past: BTreeSet::new(),
-            context: None,
-            offered: Arc::default(),
+            past_calls: BTreeSet::new(),
+            context_usage: None,
+            host_tools: Arc::default(),
         }
     }
 
     /// A turn of a chat begins.
-    pub(crate) fn begin(&mut self, chat: &Uri, turn: &TurnId) {
-        self.scene.begin(chat, turn);
-        let mut turn = Turn::default();
-        turn.tools.offer(Arc::clone(&self.offered));
+    pub(crate) fn begin_turn(&mut self, chat: &Uri, turn: &TurnId) {
+        self.terminals.begin_turn(chat, turn);
+        let mut turn = MappedTurn::default();
+        turn.tool_calls.set_host_tools(Arc::clone(&self.host_tools));
         self.turn = Some(turn);
     }
 
     /// A turn is over, however.
-    pub(crate) fn end(&mut self) {
+    pub(crate) fn end_turn(&mut self) {
         if let Some(turn) = self.turn.take() {
-            self.past = turn.tools.into_names().collect();
+            self.past_calls = turn.tool_calls.into_ids().collect();
         }
     }
 
     /// Something changed. What is not known is nothing that anybody could
     /// show: it is dropped.
-    pub(crate) fn update(&mut self, update: &Value) -> Vec<Told> {
+    pub(crate) fn map_update(&mut self, update: &Value) -> Vec<MappedEvent> {
         let session = self.session.clone();
-        let mut teller = Teller::new(&session);
+        let mut collector = EventCollector::new(&session);
         let kind = update.get("sessionUpdate").and_then(Value::as_str);
         match kind.unwrap_or_default() {
-            "agent_message_chunk" => self.chunk(Speech::Text, update, &mut teller),
-            "agent_thought_chunk" => self.chunk(Speech::Thought, update, &mut teller),
-            "tool_call" | "tool_call_update" => self.tool(update, &mut teller),
-            "plan" => self.plan(update, &mut teller),
-            "usage_update" => self.usage(update, &mut teller),
-            "notice" => self.notice(update, &mut teller),
-            "compaction_update" => self.compaction(update, &mut teller),
-            "available_commands_update" => teller.told.extend(commands(update)),
-            "session_info_update" => teller.told.extend(title(update)),
+            "agent_message_chunk" => self.map_chunk(SpeechKind::Text, update, &mut collector),
+            "agent_thought_chunk" => self.map_chunk(SpeechKind::Thought, update, &mut collector),
+            "tool_call" | "tool_call_update" => self.map_tool_call(update, &mut collector),
+            "plan" => self.map_plan(update, &mut collector),
+            "usage_update" => self.map_usage(update, &mut collector),
+            "notice" => self.map_notice(update, &mut collector),
+            "compaction_update" => self.map_compaction(update, &mut collector),
+            "available_commands_update" => collector.events.extend(map_commands(update)),
+            "session_info_update" => collector.events.extend(map_title(update)),
             "current_mode_update" => {
                 let mode = update.get("currentModeId").and_then(Value::as_str);
-                teller
-                    .told
-                    .extend(mode.map(|mode| Told::Mode(mode.to_owned())));
+                collector
+                    .events
+                    .extend(mode.map(|mode| MappedEvent::ModeChanged(mode.to_owned())));
             }
             "config_option_update" => {
                 let options = update.get("configOptions").cloned();
-                teller.told.extend(options.map(Told::Options));
+                collector
+                    .events
+                    .extend(options.map(MappedEvent::OptionsChanged));
             }
             // The user's own words come back from some agents.
             _ => {}
         }
-        teller.told
+        collector.events
     }
 
     /// It wants to be allowed something; `None` if that can't be asked now.
-    pub(crate) fn permission(&mut self, params: &Object) -> Option<(Permission, Vec<Told>)> {
-        let update: ToolCallUpdate = read(params.get("toolCall")?)?;
+    pub(crate) fn map_permission(
+        &mut self,
+        params: &Object,
+    ) -> Option<(PermissionRequest, Vec<MappedEvent>)> {
+        let update: ToolCallUpdate = parse(params.get("toolCall")?)?;
         let options = params.get("options").and_then(Value::as_array);
         let text = |option: &Value, key: &str| Some(option.get(key)?.as_str()?.to_owned());
         // A second option with the id of another can't be told from it when it
@@ -164,88 +169,98 @@ impl ChatMapper {
                 })
             })
             .collect();
-        options.sort_by_key(PermissionOption::reach);
+        options.sort_by_key(PermissionOption::scope_rank);
         let turn = self.turn.as_mut()?;
         let call = ToolCallId::from(update.tool_call_id.to_string());
-        turn.said = None;
-        let mut teller = Teller::new(&self.session);
-        let asked = turn
-            .tools
-            .ask(update, &options, &mut self.scene, &mut teller);
-        asked.then_some((Permission { call, options }, teller.told))
+        turn.last_speech = None;
+        let mut collector = EventCollector::new(&self.session);
+        let asked = turn.tool_calls.request_permission(
+            update,
+            &options,
+            &mut self.terminals,
+            &mut collector,
+        );
+        asked.then_some((PermissionRequest { call, options }, collector.events))
     }
 
     /// Somebody agreed to a call.
-    pub(crate) fn approved(&mut self, call: &ToolCallId) -> Vec<Told> {
-        let mut teller = Teller::new(&self.session);
+    pub(crate) fn handle_approved(&mut self, call: &ToolCallId) -> Vec<MappedEvent> {
+        let mut collector = EventCollector::new(&self.session);
         if let Some(turn) = &mut self.turn {
-            turn.tools.approved(call, &self.scene, &mut teller);
+            turn.tool_calls
+                .mark_approved(call, &self.terminals, &mut collector);
         }
-        teller.told
+        collector.events
     }
 
     /// Somebody did not agree to a call.
-    pub(crate) fn refused(&mut self, call: &ToolCallId) {
+    pub(crate) fn handle_denied(&mut self, call: &ToolCallId) {
         if let Some(turn) = &mut self.turn {
-            turn.tools.refused(call);
+            turn.tool_calls.mark_denied(call);
         }
     }
 
     /// It wants to know something; `None` if that can't be asked now.
-    pub(crate) fn question(&mut self, params: &Object) -> Option<(InputRequestId, Form, Told)> {
+    pub(crate) fn map_elicitation(
+        &mut self,
+        params: &Object,
+    ) -> Option<(InputRequestId, ElicitationForm, MappedEvent)> {
         let turn = self.turn.as_mut()?;
-        turn.questions += 1;
-        let id = InputRequestId::from(format!("question-{}", turn.questions));
-        let (request, form) = questions::read(id.clone(), params)?;
-        turn.said = None;
-        Some((id, form, Told::Turn(TurnEvent::Question(request))))
+        turn.elicitation_count += 1;
+        let id = InputRequestId::from(format!("question-{}", turn.elicitation_count));
+        let (request, form) = questions::parse_elicitation(id.clone(), params)?;
+        turn.last_speech = None;
+        Some((id, form, MappedEvent::Turn(TurnEvent::Question(request))))
     }
 
     /// The agent answered a prompt: the turn is over. Says what is left to
     /// tell, and why it failed if it did.
-    pub(crate) fn answered(
+    pub(crate) fn finish_turn(
         &mut self,
-        answer: Result<Value, CallError>,
-    ) -> (Vec<Told>, Option<ErrorPart>) {
+        response: Result<Value, AgentCallError>,
+    ) -> (Vec<MappedEvent>, Option<ErrorPart>) {
         let session = self.session.clone();
-        let mut teller = Teller::new(&session);
-        let error = match answer {
-            Ok(answer) => {
-                self.finish(&answer, &mut teller);
+        let mut collector = EventCollector::new(&session);
+        let error = match response {
+            Ok(response) => {
+                self.map_prompt_result(&response, &mut collector);
                 None
             }
             Err(error) => {
                 let kind = match error {
-                    CallError::Refused { code, .. } if code == AUTHENTICATION_REQUIRED => {
+                    AgentCallError::Rejected { code, .. } if code == AUTH_REQUIRED_CODE => {
                         "authRequired"
                     }
-                    CallError::Refused { .. } => "agentError",
-                    CallError::Gone => "agentStopped",
+                    AgentCallError::Rejected { .. } => "agentError",
+                    AgentCallError::Gone => "agentStopped",
                 };
-                Some(failure(kind, &error.to_string()))
+                Some(error_part(kind, &error.to_string()))
             }
         };
         if let Some(turn) = &mut self.turn {
-            turn.tools.end_uncalled(&mut self.scene, &mut teller);
+            turn.tool_calls
+                .end_uncalled_calls(&mut self.terminals, &mut collector);
         }
-        teller.told.extend(self.scene.close());
-        self.end();
-        (teller.told, error)
+        collector
+            .events
+            .extend(self.terminals.close_agent_terminals());
+        self.end_turn();
+        (collector.events, error)
     }
 
-    fn finish(&mut self, answer: &Value, teller: &mut Teller<'_>) {
-        self.finish_plan(teller);
-        let tokens = |key: &str| answer.get("usage")?.get(key)?.as_u64();
-        if answer.get("usage").is_some_and(Value::is_object) {
-            teller.turn(TurnEvent::Usage(UsageInfo {
+    fn map_prompt_result(&mut self, result: &Value, collector: &mut EventCollector<'_>) {
+        self.finish_plan(collector);
+        let tokens = |key: &str| result.get("usage")?.get(key)?.as_u64();
+        if result.get("usage").is_some_and(Value::is_object) {
+            collector.push_turn_event(TurnEvent::Usage(UsageInfo {
                 input_tokens: tokens("inputTokens"),
                 output_tokens: tokens("outputTokens"),
                 model: None,
                 cache_read_tokens: tokens("cachedReadTokens"),
-                meta: self.context.clone().map(Meta::new),
+                meta: self.context_usage.clone().map(Meta::new),
             }));
         }
-        let reason = answer.get("stopReason").and_then(Value::as_str);
+        let reason = result.get("stopReason").and_then(Value::as_str);
         let remark = match reason.unwrap_or("end_turn") {
             "end_turn" => return,
             "cancelled" => "The agent stopped here.".to_owned(),
@@ -257,56 +272,57 @@ impl ChatMapper {
                 format!("The agent stopped: {other}.")
             }
         };
-        teller.turn(TurnEvent::Notice(remark.into()));
+        collector.push_turn_event(TurnEvent::Notice(remark.into()));
     }
 
-    fn chunk(&mut self, speech: Speech, update: &Value, teller: &mut Teller<'_>) {
-        let (Some(turn), Some(chunk)) = (&mut self.turn, read::<ContentChunk>(update)) else {
+    fn map_chunk(&mut self, kind: SpeechKind, update: &Value, collector: &mut EventCollector<'_>) {
+        let (Some(turn), Some(chunk)) = (&mut self.turn, parse::<ContentChunk>(update)) else {
             return;
         };
-        let said = Said {
-            speech,
+        let current = LastSpeech {
+            kind,
             message: chunk.message_id.map(|id| id.to_string()),
         };
         let ContentBlock::Text(text) = &chunk.content else {
-            turn.said = None;
-            if let Some(content) = content::reference(&chunk.content, teller) {
-                teller.turn(TurnEvent::Content(content));
+            turn.last_speech = None;
+            if let Some(content) = content::to_content_ref(&chunk.content, collector) {
+                collector.push_turn_event(TurnEvent::Content(content));
             }
             return;
         };
         if text.text.is_empty() {
             return;
         }
-        if turn.said.as_ref() != Some(&said) {
-            turn.said = Some(said);
-            teller.turn(TurnEvent::Break);
+        if turn.last_speech.as_ref() != Some(&current) {
+            turn.last_speech = Some(current);
+            collector.push_turn_event(TurnEvent::Break);
         }
         let text = text.text.clone();
-        teller.turn(match speech {
-            Speech::Text => TurnEvent::Text(text),
-            Speech::Thought => TurnEvent::Thought(text),
+        collector.push_turn_event(match kind {
+            SpeechKind::Text => TurnEvent::Text(text),
+            SpeechKind::Thought => TurnEvent::Thought(text),
         });
     }
 
-    fn tool(&mut self, update: &Value, teller: &mut Teller<'_>) {
-        let (Some(turn), Some(call)) = (&mut self.turn, read::<ToolCallUpdate>(update)) else {
+    fn map_tool_call(&mut self, update: &Value, collector: &mut EventCollector<'_>) {
+        let (Some(turn), Some(call)) = (&mut self.turn, parse::<ToolCallUpdate>(update)) else {
             return;
         };
         let id = call.tool_call_id.to_string();
         let begins = update.get("sessionUpdate") == Some(&json!("tool_call"));
-        let known = turn.tools.knows(&id);
-        if !begins && !known && self.past.contains(&ToolCallId::from(id)) {
+        let known = turn.tool_calls.contains(&id);
+        if !begins && !known && self.past_calls.contains(&ToolCallId::from(id)) {
             return;
         }
         if !known {
-            turn.said = None;
+            turn.last_speech = None;
         }
-        turn.tools.update(call, &mut self.scene, teller);
+        turn.tool_calls
+            .update_call(call, &mut self.terminals, collector);
     }
 
-    fn usage(&mut self, update: &Value, teller: &mut Teller<'_>) {
-        let Some(usage) = read::<UsageUpdate>(update) else {
+    fn map_usage(&mut self, update: &Value, collector: &mut EventCollector<'_>) {
+        let Some(usage) = parse::<UsageUpdate>(update) else {
             return;
         };
         let mut context = Object::new();
@@ -315,9 +331,9 @@ impl ChatMapper {
         if let Some(cost) = usage.cost {
             context.insert("cost".to_owned(), json!(cost));
         }
-        self.context = Some(context.clone());
+        self.context_usage = Some(context.clone());
         if self.turn.is_some() {
-            teller.turn(TurnEvent::Usage(UsageInfo {
+            collector.push_turn_event(TurnEvent::Usage(UsageInfo {
                 input_tokens: None,
                 output_tokens: None,
                 model: None,
@@ -327,20 +343,20 @@ impl ChatMapper {
         }
     }
 
-    fn notice(&mut self, update: &Value, teller: &mut Teller<'_>) {
-        let (Some(turn), Some(notice)) = (&mut self.turn, read::<Notice>(update)) else {
+    fn map_notice(&mut self, update: &Value, collector: &mut EventCollector<'_>) {
+        let (Some(turn), Some(notice)) = (&mut self.turn, parse::<Notice>(update)) else {
             return;
         };
-        turn.said = None;
+        turn.last_speech = None;
         let text = match notice.description {
             Some(more) => format!("{}: {more}", notice.title),
             None => notice.title,
         };
-        teller.turn(TurnEvent::Notice(text.into()));
+        collector.push_turn_event(TurnEvent::Notice(text.into()));
     }
 
-    fn compaction(&mut self, update: &Value, teller: &mut Teller<'_>) {
-        let (Some(turn), Some(_)) = (&mut self.turn, read::<CompactionUpdate>(update)) else {
+    fn map_compaction(&mut self, update: &Value, collector: &mut EventCollector<'_>) {
+        let (Some(turn), Some(_)) = (&mut self.turn, parse::<CompactionUpdate>(update)) else {
             return;
         };
         let remark = match update.get("status").and_then(Value::as_str) {
@@ -348,13 +364,13 @@ impl ChatMapper {
             Some("failed") => "The conversation so far could not be summed up.",
             _ => return,
         };
-        turn.said = None;
-        teller.turn(TurnEvent::Notice(remark.into()));
+        turn.last_speech = None;
+        collector.push_turn_event(TurnEvent::Notice(remark.into()));
     }
 }
 
 /// An error as a turn shows it.
-pub(crate) fn failure(kind: &str, message: &str) -> ErrorPart {
+pub(crate) fn error_part(kind: &str, message: &str) -> ErrorPart {
     ErrorPart {
         error: ErrorInfo {
             error_type: kind.to_owned(),
@@ -366,23 +382,23 @@ pub(crate) fn failure(kind: &str, message: &str) -> ErrorPart {
     }
 }
 
-fn commands(update: &Value) -> Option<Told> {
-    let update: AvailableCommandsUpdate = read(update)?;
+fn map_commands(update: &Value) -> Option<MappedEvent> {
+    let update: AvailableCommandsUpdate = parse(update)?;
     let commands = update.available_commands.into_iter();
     let commands = commands.map(|command| SlashCommand {
         name: command.name.trim_start_matches('/').to_owned(),
         description: command.description,
     });
-    Some(Told::Commands(commands.collect()))
+    Some(MappedEvent::SlashCommandsChanged(commands.collect()))
 }
 
-fn title(update: &Value) -> Option<Told> {
-    let update: SessionInfoUpdate = read(update)?;
+fn map_title(update: &Value) -> Option<MappedEvent> {
+    let update: SessionInfoUpdate = parse(update)?;
     // One that is taken back leaves the host with the one that it has.
-    update.title.take().map(Told::Title)
+    update.title.take().map(MappedEvent::TitleChanged)
 }
 
-fn read<T: DeserializeOwned>(value: &Value) -> Option<T> {
+fn parse<T: DeserializeOwned>(value: &Value) -> Option<T> {
     T::deserialize(value).ok()
 }
 

@@ -12,7 +12,7 @@ use std::path::Path;
 
 use agenthost_core::agent::ClientTool;
 use agenthost_core::clean_action;
-use agenthost_core::tool_servers::ServerTool;
+use agenthost_core::tool_servers::McpTool;
 use agenthost_protocol::action::Action;
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::chat::ChatAction;
@@ -21,7 +21,7 @@ use agenthost_protocol::wire;
 use expect_test::expect_file;
 
 use super::*;
-use crate::acp::told::TerminalTold;
+use crate::acp::told::TerminalUpdate;
 use crate::mapper::TurnMapper;
 
 struct Play {
@@ -30,7 +30,7 @@ struct Play {
     turns: u32,
     chat: ChannelState,
     heard: String,
-    offered: Arc<Offered>,
+    offered: Arc<HostToolSet>,
 }
 
 fn chat(turn: &str) -> ChannelState {
@@ -73,13 +73,13 @@ impl Play {
                 self.turn = TurnMapper::new(TurnId::from(id.as_str()));
                 self.chat = chat(&id);
                 let chat = Uri::from("ahp-chat:/1");
-                self.mapper.begin(&chat, &TurnId::from(id.as_str()));
+                self.mapper.begin_turn(&chat, &TurnId::from(id.as_str()));
             }
             "update" => {
-                let told = self.mapper.update(&json());
+                let told = self.mapper.map_update(&json());
                 self.tell(told);
             }
-            "ask" => match self.mapper.permission(json().as_object().unwrap()) {
+            "ask" => match self.mapper.map_permission(json().as_object().unwrap()) {
                 Some((_, told)) => self.tell(told),
                 None => self.heard.push_str("can't be asked\n"),
             },
@@ -88,27 +88,27 @@ impl Play {
                 let confirmed = json!({"type": "chat/toolCallConfirmed", "turnId": format!("t{}", self.turns),
                     "toolCallId": rest, "approved": true, "confirmed": "user-action"});
                 self.reduce(&wire::from_str(&confirmed.to_string()).unwrap());
-                let told = self.mapper.approved(&call);
+                let told = self.mapper.handle_approved(&call);
                 self.tell(told);
             }
             "refuse" => {
                 let call = ToolCallId::from(rest);
-                self.mapper.refused(&call);
-                self.turn.refused(&call);
+                self.mapper.handle_denied(&call);
+                self.turn.mark_denied(&call);
             }
-            "question" => match self.mapper.question(json().as_object().unwrap()) {
+            "question" => match self.mapper.map_elicitation(json().as_object().unwrap()) {
                 Some((_, _, told)) => self.tell(vec![told]),
                 None => self.heard.push_str("can't be asked\n"),
             },
             "answer" | "error" => {
                 let answer = match word {
                     "answer" => Ok(json()),
-                    _ => Err(CallError::Refused {
+                    _ => Err(AgentCallError::Rejected {
                         code: json()["code"].as_i64().unwrap() as i32,
                         message: "no".to_owned(),
                     }),
                 };
-                let (told, error) = self.mapper.answered(answer);
+                let (told, error) = self.mapper.finish_turn(answer);
                 self.tell(told);
                 match error {
                     Some(part) => writeln!(self.heard, "failed {}", part.error.error_type).unwrap(),
@@ -117,23 +117,23 @@ impl Play {
             }
             "client" | "server" => {
                 self.offer(word, &json());
-                self.mapper.offer(&self.offered);
+                self.mapper.set_host_tools(&self.offered);
             }
             "called" => {
                 let (id, rest) = rest.split_once(' ').unwrap();
                 let (tool, input) = rest.split_once(' ').unwrap();
                 self.host_runs(id, tool, input);
                 let call = ToolCallId::from(id);
-                self.turn.taken_over(&call);
-                let told = self.mapper.called(&call, tool, input);
+                self.turn.mark_handed_over(&call);
+                let told = self.mapper.handle_client_tool_called(&call, tool, input);
                 self.tell(told);
             }
             "completed" => {
                 let call = ToolCallId::from(rest);
                 let result = json!({"success": true, "pastTenseMessage": "Done"});
                 self.host(rest, "chat/toolCallComplete", json!({"result": result}));
-                self.turn.taken_over(&call);
-                self.mapper.completed(&call);
+                self.turn.mark_handed_over(&call);
+                self.mapper.handle_client_tool_completed(&call);
             }
             other => panic!("{other}"),
         }
@@ -141,8 +141,8 @@ impl Play {
 
     fn offer(&mut self, whose: &str, tool: &Value) {
         let text = |key: &str| tool[key].as_str().map(str::to_owned);
-        let mut clients = self.offered.clients.clone();
-        let mut servers = self.offered.servers.clone();
+        let mut clients = self.offered.client_tools.clone();
+        let mut servers = self.offered.server_tools.clone();
         let name = text("name").unwrap();
         match whose {
             "client" => clients.push(ClientTool {
@@ -150,16 +150,19 @@ impl Play {
                 name,
                 definition: wire::from_str(&tool["definition"].to_string()).unwrap(),
             }),
-            _ => servers.push(ServerTool {
+            _ => servers.push(McpTool {
                 server: text("server").unwrap().into(),
                 name,
-                own_name: text("ownName").unwrap(),
+                original_name: text("ownName").unwrap(),
                 title: text("title"),
                 description: None,
                 ui: tool.get("ui").cloned(),
             }),
         }
-        self.offered = Arc::new(Offered { clients, servers });
+        self.offered = Arc::new(HostToolSet {
+            client_tools: clients,
+            server_tools: servers,
+        });
     }
 
     /// What the host does with a call of a client's tool.
@@ -183,15 +186,15 @@ impl Play {
         self.reduce(&wire::from_str(&action.to_string()).unwrap());
     }
 
-    fn tell(&mut self, told: Vec<Told>) {
+    fn tell(&mut self, told: Vec<MappedEvent>) {
         for told in told {
             match told {
-                Told::Keep(kept) => {
+                MappedEvent::StoreContent(kept) => {
                     let text = String::from_utf8_lossy(&kept.bytes).into_owned();
                     let name = kept.name.rsplit('/').next().unwrap_or_default();
                     writeln!(self.heard, "keep {name} {text:?}").unwrap();
                 }
-                Told::Turn(event) => {
+                MappedEvent::Turn(event) => {
                     for mut action in self.turn.map(event) {
                         // The host does this to the actions of every agent.
                         clean_action(&mut action);
@@ -200,24 +203,26 @@ impl Play {
                         self.reduce(&Action::Chat(action));
                     }
                 }
-                Told::Title(title) => writeln!(self.heard, "title {title}").unwrap(),
-                Told::Commands(commands) => {
+                MappedEvent::TitleChanged(title) => writeln!(self.heard, "title {title}").unwrap(),
+                MappedEvent::SlashCommandsChanged(commands) => {
                     let names: Vec<_> = commands
                         .iter()
                         .map(|command| command.name.as_str())
                         .collect();
                     writeln!(self.heard, "commands {}", names.join(" ")).unwrap();
                 }
-                Told::Options(options) => writeln!(self.heard, "options {options}").unwrap(),
-                Told::Mode(mode) => writeln!(self.heard, "mode {mode}").unwrap(),
-                Told::Terminal(address, told) => {
+                MappedEvent::OptionsChanged(options) => {
+                    writeln!(self.heard, "options {options}").unwrap()
+                }
+                MappedEvent::ModeChanged(mode) => writeln!(self.heard, "mode {mode}").unwrap(),
+                MappedEvent::Terminal(address, told) => {
                     let told = match told {
-                        TerminalTold::Opened { title, cwd, call } => {
+                        TerminalUpdate::Opened { title, cwd, call } => {
                             let cwd = cwd.map(|cwd| cwd.to_string()).unwrap_or_default();
                             format!("opened {title:?} in {cwd} for {call}")
                         }
-                        TerminalTold::Claimed(call) => format!("is for {call}"),
-                        TerminalTold::Action(action) => {
+                        TerminalUpdate::Claimed(call) => format!("is for {call}"),
+                        TerminalUpdate::Action(action) => {
                             wire::to_json(&Action::Terminal(*action)).to_string()
                         }
                     };

@@ -2,24 +2,24 @@
 
 use serde_json::{Value, json};
 
-use super::process::resolve;
-use crate::relay::Reaches;
+use super::process::resolve_reference;
+use crate::relay::McpReach;
 
 /// A server that speaks the Model Context Protocol.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AcpMcpServer {
+pub struct AgentMcpServer {
     /// Its name.
     pub name: String,
     /// How it is reached.
-    pub way: AcpMcpWay,
+    pub transport: AgentMcpTransport,
 }
 
 /// How a server of tools is reached. The values of variables and headers may
 /// be `$NAME`: that stands for what the host has in its environment.
 #[derive(Clone, PartialEq, Eq)]
-pub enum AcpMcpWay {
+pub enum AgentMcpTransport {
     /// The agent starts it.
-    Program {
+    Stdio {
         /// The program.
         command: String,
         /// Its arguments.
@@ -38,11 +38,11 @@ pub enum AcpMcpWay {
 }
 
 /// Leaves out what the values are: they may be secret.
-impl std::fmt::Debug for AcpMcpWay {
+impl std::fmt::Debug for AgentMcpTransport {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let kind = match self {
-            AcpMcpWay::Program { .. } => "Program",
-            AcpMcpWay::Http { .. } => "Http",
+            AgentMcpTransport::Stdio { .. } => "Program",
+            AgentMcpTransport::Http { .. } => "Http",
         };
         f.debug_struct(kind).finish_non_exhaustive()
     }
@@ -50,42 +50,44 @@ impl std::fmt::Debug for AcpMcpWay {
 
 /// What an agent is told of servers, by what it said of itself.
 #[derive(Clone, Default)]
-pub(crate) struct Usable {
+pub(crate) struct SupportedServers {
     /// Those that it can use, as it is told of them.
     pub(crate) servers: Vec<Value>,
     /// The names of those that it can't.
-    pub(crate) left_out: Vec<String>,
+    pub(crate) unsupported: Vec<String>,
     /// What it can reach at all.
-    pub(crate) reaches: Reaches,
+    pub(crate) reach: McpReach,
 }
 
 /// Shows how many, not how they are reached.
-impl std::fmt::Debug for Usable {
+impl std::fmt::Debug for SupportedServers {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Usable")
+        f.debug_struct("SupportedServers")
             .field("servers", &self.servers.len())
-            .field("left_out", &self.left_out)
+            .field("left_out", &self.unsupported)
             .finish()
     }
 }
 
-impl Usable {
+impl SupportedServers {
     /// Sorts servers by what an agent said when it started.
-    pub(crate) fn of(servers: &[AcpMcpServer], said: &Value) -> Self {
-        let http = said.pointer("/agentCapabilities/mcpCapabilities/http");
+    pub(crate) fn select(servers: &[AgentMcpServer], initialized: &Value) -> Self {
+        let http = initialized.pointer("/agentCapabilities/mcpCapabilities/http");
         let http = http == Some(&Value::Bool(true));
-        let mut usable = Usable {
-            reaches: match http {
-                true => Reaches::Web,
-                false => Reaches::Programs,
+        let mut usable = SupportedServers {
+            reach: match http {
+                true => McpReach::StdioAndHttp,
+                false => McpReach::StdioOnly,
             },
-            ..Usable::default()
+            ..SupportedServers::default()
         };
         for server in servers {
-            match &server.way {
-                AcpMcpWay::Http { .. } if !http => usable.left_out.push(server.name.clone()),
-                AcpMcpWay::Http { .. } | AcpMcpWay::Program { .. } => {
-                    usable.servers.push(server.told());
+            match &server.transport {
+                AgentMcpTransport::Http { .. } if !http => {
+                    usable.unsupported.push(server.name.clone())
+                }
+                AgentMcpTransport::Http { .. } | AgentMcpTransport::Stdio { .. } => {
+                    usable.servers.push(server.to_acp_server());
                 }
             }
         }
@@ -93,21 +95,21 @@ impl Usable {
     }
 }
 
-impl AcpMcpServer {
-    fn told(&self) -> Value {
+impl AgentMcpServer {
+    fn to_acp_server(&self) -> Value {
         let name = &self.name;
-        match &self.way {
-            AcpMcpWay::Program {
+        match &self.transport {
+            AgentMcpTransport::Stdio {
                 command,
                 arguments,
                 environment,
             } => {
-                let value = |value: &str| resolve(value)?.into_string().ok();
-                let env = pairs(environment, value);
+                let value = |value: &str| resolve_reference(value)?.into_string().ok();
+                let env = to_name_values(environment, value);
                 json!({"name": name, "command": command, "args": arguments, "env": env})
             }
-            AcpMcpWay::Http { url, headers } => {
-                let headers = pairs(headers, by_word);
+            AgentMcpTransport::Http { url, headers } => {
+                let headers = to_name_values(headers, resolve_words);
                 json!({"type": "http", "name": name, "url": url, "headers": headers})
             }
         }
@@ -115,16 +117,19 @@ impl AcpMcpServer {
 }
 
 /// Names with values. What the host does not have, it can't give.
-fn pairs(pairs: &[(String, String)], value: impl Fn(&str) -> Option<String>) -> Vec<Value> {
+fn to_name_values(
+    pairs: &[(String, String)],
+    value: impl Fn(&str) -> Option<String>,
+) -> Vec<Value> {
     let pairs = pairs.iter();
     let pairs = pairs.filter_map(|(name, text)| Some(json!({"name": name, "value": value(text)?})));
     pairs.collect()
 }
 
 /// A header such as `Bearer $TOKEN`.
-fn by_word(value: &str) -> Option<String> {
+fn resolve_words(value: &str) -> Option<String> {
     let words = value.split(' ');
-    let words = words.map(|word| resolve(word)?.into_string().ok());
+    let words = words.map(|word| resolve_reference(word)?.into_string().ok());
     Some(words.collect::<Option<Vec<_>>>()?.join(" "))
 }
 
@@ -132,9 +137,9 @@ fn by_word(value: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn servers() -> Vec<AcpMcpServer> {
+    fn servers() -> Vec<AgentMcpServer> {
         let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        let program = AcpMcpWay::Program {
+        let program = AgentMcpTransport::Stdio {
             command: "tools".to_owned(),
             arguments: vec!["-x".to_owned()],
             environment: vec![
@@ -143,16 +148,16 @@ mod tests {
                 pair("N", "$NO_SUCH_NAME"),
             ],
         };
-        let http = AcpMcpWay::Http {
+        let http = AgentMcpTransport::Http {
             url: "http://127.0.0.1/mcp".to_owned(),
             headers: vec![
                 pair("Authorization", "Bearer $PATH"),
                 pair("X", "a $NO_SUCH_NAME"),
             ],
         };
-        let named = |name: &str, way| AcpMcpServer {
+        let named = |name: &str, way| AgentMcpServer {
             name: name.to_owned(),
-            way,
+            transport: way,
         };
         vec![named("one", program), named("two", http)]
     }
@@ -160,7 +165,7 @@ mod tests {
     #[test]
     fn references_are_resolved_and_never_shown() {
         let said = json!({"agentCapabilities": {"mcpCapabilities": {"http": true}}});
-        let usable = Usable::of(&servers(), &said);
+        let usable = SupportedServers::select(&servers(), &said);
         let path = std::env::var("PATH").unwrap();
         assert_eq!(
             Value::Array(usable.servers.clone()),
@@ -181,8 +186,8 @@ mod tests {
 
     #[test]
     fn what_an_agent_can_not_reach_is_left_out() {
-        let usable = Usable::of(&servers(), &json!({}));
+        let usable = SupportedServers::select(&servers(), &json!({}));
         assert_eq!(usable.servers.len(), 1);
-        assert_eq!(usable.left_out, ["two"]);
+        assert_eq!(usable.unsupported, ["two"]);
     }
 }

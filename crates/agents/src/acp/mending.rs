@@ -9,58 +9,60 @@ use std::borrow::Cow;
 use serde_json::{Map, Value, json};
 
 /// What an error is called that says nothing of itself.
-const NAMELESS: i64 = -32603;
+const INTERNAL_ERROR_CODE: i64 = -32603;
 
 /// The text with halves of characters that stand alone made `U+FFFD`.
-pub(crate) fn whole_characters(text: &str) -> Cow<'_, str> {
+pub(crate) fn replace_lone_surrogates(text: &str) -> Cow<'_, str> {
     if !text.contains("\\u") {
         return Cow::Borrowed(text);
     }
-    let mut mended = String::new();
+    let mut repaired = String::new();
     let mut rest = text;
     while let Some(at) = rest.find('\\') {
         let (before, escape) = rest.split_at(at);
-        mended.push_str(before);
-        let taken = match half(escape) {
-            Some(Half::High) if escape.get(6..).and_then(half) == Some(Half::Low) => {
-                mended.push_str(escape.get(..12).unwrap_or_default());
+        repaired.push_str(before);
+        let taken = match surrogate_half(escape) {
+            Some(SurrogateHalf::High)
+                if escape.get(6..).and_then(surrogate_half) == Some(SurrogateHalf::Low) =>
+            {
+                repaired.push_str(escape.get(..12).unwrap_or_default());
                 12
             }
-            Some(Half::High | Half::Low) => {
-                mended.push_str("\\ufffd");
+            Some(SurrogateHalf::High | SurrogateHalf::Low) => {
+                repaired.push_str("\\ufffd");
                 6
             }
             None => {
                 // The backslash and what it is for, which may be another one.
                 let next = escape.chars().nth(1).map_or(0, char::len_utf8);
-                mended.push_str(escape.get(..1 + next).unwrap_or_default());
+                repaired.push_str(escape.get(..1 + next).unwrap_or_default());
                 1 + next
             }
         };
         rest = escape.get(taken..).unwrap_or_default();
     }
-    mended.push_str(rest);
-    Cow::Owned(mended)
+    repaired.push_str(rest);
+    Cow::Owned(repaired)
 }
 
 /// Half of a character, as JSON writes those that are beyond 16 bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Half {
+enum SurrogateHalf {
     High,
     Low,
 }
 
-fn half(escape: &str) -> Option<Half> {
+fn surrogate_half(escape: &str) -> Option<SurrogateHalf> {
     let digits = escape.strip_prefix("\\u")?.get(..4)?;
     match u32::from_str_radix(digits, 16).ok()? {
-        0xd800..0xdc00 => Some(Half::High),
-        0xdc00..0xe000 => Some(Half::Low),
+        0xd800..0xdc00 => Some(SurrogateHalf::High),
+        0xdc00..0xe000 => Some(SurrogateHalf::Low),
         _ => None,
     }
 }
 
 /// An answer as it should have been written; `None` if it is none.
-pub(crate) fn answer(message: &Map<String, Value>) -> Option<Value> {
+pub(crate) fn repair_response(message: &Map<String, Value>) -> Option<Value> {
     let id = message.get("id").filter(|id| !id.is_null())?;
     if message
         .get("method")
@@ -80,13 +82,16 @@ pub(crate) fn answer(message: &Map<String, Value>) -> Option<Value> {
     let code = code.filter(|code| i32::try_from(*code).is_ok());
     let words = error.get("message").and_then(Value::as_str);
     let words = words.or_else(|| error.as_str());
-    let mut mended = Map::new();
-    mended.insert("code".to_owned(), json!(code.unwrap_or(NAMELESS)));
+    let mut repaired = Map::new();
+    repaired.insert(
+        "code".to_owned(),
+        json!(code.unwrap_or(INTERNAL_ERROR_CODE)),
+    );
     let words = words.unwrap_or("it does not say what went wrong");
-    mended.insert("message".to_owned(), json!(words));
+    repaired.insert("message".to_owned(), json!(words));
     let data = error.get("data").cloned();
-    mended.extend(data.map(|data| ("data".to_owned(), data)));
-    Some(json!({"jsonrpc": "2.0", "id": id, "error": mended}))
+    repaired.extend(data.map(|data| ("data".to_owned(), data)));
+    Some(json!({"jsonrpc": "2.0", "id": id, "error": repaired}))
 }
 
 #[cfg(test)]
@@ -107,7 +112,7 @@ mod tests {
             ("\\u\\", "\\u\\"),
         ];
         for (written, expected) in cases {
-            assert_eq!(whole_characters(written), expected);
+            assert_eq!(replace_lone_surrogates(written), expected);
         }
     }
 
@@ -115,7 +120,7 @@ mod tests {
     fn answers_are_read_as_they_were_meant() {
         let read = |text: &str| {
             let message: Value = serde_json::from_str(text).unwrap();
-            answer(message.as_object().unwrap()).map(|answer| answer.to_string())
+            repair_response(message.as_object().unwrap()).map(|answer| answer.to_string())
         };
         let result = Some(r#"{"jsonrpc":"2.0","id":1,"result":{"a":1}}"#.to_owned());
         assert_eq!(read(r#"{"id":1,"result":{"a":1},"error":null}"#), result);

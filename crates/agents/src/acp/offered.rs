@@ -6,41 +6,41 @@
 //! alone may be the agent's own, so that is not enough.
 
 use agenthost_core::agent::ClientTool;
-use agenthost_core::tool_servers::ServerTool;
+use agenthost_core::tool_servers::McpTool;
 use agenthost_protocol::wire::Object;
 use serde_json::Value;
 
-use crate::relay::HOST_TOOLS;
+use crate::relay::GATEWAY_SERVER_NAME;
 
 /// How far down the name of a server may stand in an agent's own data.
-const DEPTH: u32 = 3;
+const MAX_SEARCH_DEPTH: u32 = 3;
 
 /// What stands around the names of a server and a tool.
-const AROUND: [&str; 2] = ["mcp", "tool"];
+const SURROUNDING_WORDS: [&str; 2] = ["mcp", "tool"];
 
 /// What stands between the names of a server and a tool. A space alone does
 /// not: that would be a command.
-const BETWEEN: [&str; 8] = ["_", "__", "-", ".", "/", ":", "::", "]"];
+const NAME_SEPARATORS: [&str; 8] = ["_", "__", "-", ".", "/", ":", "::", "]"];
 
 /// The tools that the host offers to the agent of a session.
 #[derive(Debug, Default)]
-pub(crate) struct Offered {
+pub(crate) struct HostToolSet {
     /// Those that clients carry out.
-    pub(crate) clients: Vec<ClientTool>,
+    pub(crate) client_tools: Vec<ClientTool>,
     /// Those of servers.
-    pub(crate) servers: Vec<ServerTool>,
+    pub(crate) server_tools: Vec<McpTool>,
 }
 
 /// A tool that the host offers.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum HostTool {
     Client(ClientTool),
-    Server(ServerTool),
+    Server(McpTool),
 }
 
 /// What an agent says of a call.
 #[derive(Debug, Default)]
-pub(crate) struct Clues<'a> {
+pub(crate) struct CallHints<'a> {
     pub(crate) title: Option<&'a str>,
     pub(crate) name: Option<&'a str>,
     /// What it calls the tool in its own data.
@@ -49,31 +49,31 @@ pub(crate) struct Clues<'a> {
     pub(crate) meta: Option<&'a Object>,
 }
 
-impl Offered {
+impl HostToolSet {
     /// The tool that a call is of; `None` if it is none of the host's.
-    pub(crate) fn recognize(&self, clues: &Clues<'_>) -> Option<HostTool> {
-        let input = clues.input.and_then(Value::as_object);
-        let said = [input, clues.meta].into_iter().flatten();
-        let said = said.filter_map(|object| named_in(object, DEPTH));
-        let mut said: Vec<_> = said.map(str::to_owned).collect();
-        let texts = [clues.own_name, clues.name, clues.title];
-        said.extend(texts.into_iter().flatten().filter_map(after_server));
-        let before = texts.into_iter().flatten().filter_map(before_server);
-        said.extend(before.map(str::to_owned));
-        said.iter().find_map(|said| self.called(said))
+    pub(crate) fn recognize_tool(&self, hints: &CallHints<'_>) -> Option<HostTool> {
+        let input = hints.input.and_then(Value::as_object);
+        let names = [input, hints.meta].into_iter().flatten();
+        let names = names.filter_map(|object| find_named_tool(object, MAX_SEARCH_DEPTH));
+        let mut names: Vec<_> = names.map(str::to_owned).collect();
+        let texts = [hints.own_name, hints.name, hints.title];
+        names.extend(texts.into_iter().flatten().filter_map(name_after_server));
+        let before = texts.into_iter().flatten().filter_map(name_before_server);
+        names.extend(before.map(str::to_owned));
+        names.iter().find_map(|names| self.match_tool_name(names))
     }
 
     /// The tool that something begins with the name of, as agents write it. One
     /// that is written exactly so comes before one that is so only but for
     /// signs, and a longer one before a shorter.
-    fn called(&self, said: &str) -> Option<HostTool> {
-        let clients = self.clients.iter().map(|tool| &tool.name);
-        let servers = self.servers.iter().map(|tool| &tool.name);
+    fn match_tool_name(&self, text: &str) -> Option<HostTool> {
+        let clients = self.client_tools.iter().map(|tool| &tool.name);
+        let servers = self.server_tools.iter().map(|tool| &tool.name);
         let names = clients.chain(servers);
-        let fitting = names.filter(|name| begins_with(said, name));
-        let name = fitting.max_by_key(|name| (said.starts_with(name.as_str()), name.len()))?;
-        let client = self.clients.iter().find(|tool| tool.name == *name);
-        let server = || self.servers.iter().find(|tool| tool.name == *name);
+        let fitting = names.filter(|name| starts_with_name(text, name));
+        let name = fitting.max_by_key(|name| (text.starts_with(name.as_str()), name.len()))?;
+        let client = self.client_tools.iter().find(|tool| tool.name == *name);
+        let server = || self.server_tools.iter().find(|tool| tool.name == *name);
         client
             .map(|tool| HostTool::Client(tool.clone()))
             .or_else(|| server().map(|tool| HostTool::Server(tool.clone())))
@@ -93,7 +93,7 @@ impl HostTool {
     pub(crate) fn own_name(&self) -> &str {
         match self {
             HostTool::Client(tool) => &tool.definition.name,
-            HostTool::Server(tool) => &tool.own_name,
+            HostTool::Server(tool) => &tool.original_name,
         }
     }
 
@@ -109,41 +109,43 @@ impl HostTool {
 
 /// The arguments of a call of a tool of the host: some agents put what they
 /// call beside them.
-pub(crate) fn arguments(input: &Value) -> &Value {
+pub(crate) fn unwrap_arguments(input: &Value) -> &Value {
     let object = input.as_object();
-    let wrapped = object.filter(|object| named_in(object, 0).is_some());
+    let wrapped = object.filter(|object| find_named_tool(object, 0).is_some());
     let keys = ["arguments", "args", "input", "params"];
     let found = wrapped.and_then(|object| keys.iter().find_map(|key| object.get(*key)));
     found.unwrap_or(input)
 }
 
 /// The tool that an object names beside the server of the host.
-fn named_in(object: &Object, depth: u32) -> Option<&str> {
+fn find_named_tool(object: &Object, depth: u32) -> Option<&str> {
     let text = |keys: &[&str]| keys.iter().find_map(|key| object.get(*key)?.as_str());
     let server = text(&["server", "serverName", "server_name", "mcpServer"]);
     let tool = || text(&["tool", "toolName", "tool_name", "name"]);
-    if server == Some(HOST_TOOLS) {
+    if server == Some(GATEWAY_SERVER_NAME) {
         return tool();
     }
     let depth = depth.checked_sub(1)?;
     let mut below = object.values().filter_map(Value::as_object);
-    below.find_map(|object| named_in(object, depth))
+    below.find_map(|object| find_named_tool(object, depth))
 }
 
 /// What comes after the server of the host, if it stands at the beginning:
 /// `mcp__agenthost__NAME`, `Tool: agenthost/NAME`, `agenthost: NAME`.
-fn after_server(text: &str) -> Option<String> {
+fn name_after_server(text: &str) -> Option<String> {
     let mut rest = text.trim();
     loop {
         let word = rest.find(is_sign).unwrap_or(rest.len());
         let (first, more) = rest.split_at_checked(word)?;
         let signs = more.find(|c| !is_sign(c)).unwrap_or(more.len());
         let (signs, more) = more.split_at_checked(signs)?;
-        if first.eq_ignore_ascii_case(HOST_TOOLS) {
-            let between = BETWEEN.contains(&signs.trim_end());
+        if first.eq_ignore_ascii_case(GATEWAY_SERVER_NAME) {
+            let between = NAME_SEPARATORS.contains(&signs.trim_end());
             return (between && !more.is_empty()).then(|| more.to_owned());
         }
-        let around = AROUND.iter().any(|one| first.eq_ignore_ascii_case(one));
+        let around = SURROUNDING_WORDS
+            .iter()
+            .any(|one| first.eq_ignore_ascii_case(one));
         if !(around || first.is_empty()) || more.is_empty() {
             return None;
         }
@@ -153,17 +155,17 @@ fn after_server(text: &str) -> Option<String> {
 
 /// What comes before the server of the host, if that follows in brackets:
 /// `NAME (agenthost MCP Server)`.
-fn before_server(text: &str) -> Option<&str> {
+fn name_before_server(text: &str) -> Option<&str> {
     let (name, rest) = text.trim().split_once([' ', '(', '['])?;
     let rest = rest.trim_start_matches([' ', '(', '[']);
-    let rest = rest.strip_prefix(HOST_TOOLS)?;
+    let rest = rest.strip_prefix(GATEWAY_SERVER_NAME)?;
     let ends = rest.starts_with([' ', ')', ']']);
     ends.then_some(name)
 }
 
 /// Whether a text begins with a name, and it ends there. Agents write another
 /// sign for one that they can't have in a name.
-fn begins_with(text: &str, name: &str) -> bool {
+fn starts_with_name(text: &str, name: &str) -> bool {
     let mut text = text.chars();
     let mut name = name.chars();
     loop {

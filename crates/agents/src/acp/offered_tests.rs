@@ -6,35 +6,35 @@ use serde_json::json;
 
 use super::*;
 
-fn offered() -> Offered {
+fn offered() -> HostToolSet {
     let client = |name: &str, own: &str| ClientTool {
         client: ClientId::from("editor"),
         name: name.to_owned(),
         definition: wire::from_str(&json!({"name": own}).to_string()).unwrap(),
     };
-    let server = |name: &str, own: &str| ServerTool {
+    let server = |name: &str, own: &str| McpTool {
         server: CustomizationId::from("weather"),
         name: name.to_owned(),
-        own_name: own.to_owned(),
+        original_name: own.to_owned(),
         title: None,
         description: None,
         ui: None,
     };
-    Offered {
-        clients: vec![
+    HostToolSet {
+        client_tools: vec![
             client("run", "run"),
             client("run_tests", "run_tests"),
             client("editor_open", "open"),
         ],
-        servers: vec![
+        server_tools: vec![
             server("weather_get-forecast", "get-forecast"),
             server("a.b", "b"),
         ],
     }
 }
 
-fn recognized(clues: &Clues<'_>) -> Option<String> {
-    let found = offered().recognize(clues);
+fn recognized(clues: &CallHints<'_>) -> Option<String> {
+    let found = offered().recognize_tool(clues);
     found.map(|tool| tool.own_name().to_owned())
 }
 
@@ -90,18 +90,18 @@ fn titles_and_names_say_which_tool_it_is() {
     ];
     for (text, expected) in table {
         let places = [
-            Clues {
+            CallHints {
                 title: Some(text),
-                ..Clues::default()
+                ..CallHints::default()
             },
-            Clues {
+            CallHints {
                 name: Some(text),
-                ..Clues::default()
+                ..CallHints::default()
             },
-            Clues {
+            CallHints {
                 title: Some("something else"),
                 own_name: Some(text),
-                ..Clues::default()
+                ..CallHints::default()
             },
         ];
         for clues in places {
@@ -113,25 +113,25 @@ fn titles_and_names_say_which_tool_it_is() {
 #[test]
 fn arguments_and_own_data_say_which_tool_it_is() {
     let input = json!({"server": "agenthost", "tool": "run_tests", "arguments": {"a": 1}});
-    let clues = Clues {
+    let clues = CallHints {
         title: Some("Run the tests"),
         input: Some(&input),
-        ..Clues::default()
+        ..CallHints::default()
     };
     assert_eq!(recognized(&clues).as_deref(), Some("run_tests"));
-    assert_eq!(arguments(&input), &json!({"a": 1}));
+    assert_eq!(unwrap_arguments(&input), &json!({"a": 1}));
     let plain = json!({"arguments": {"a": 1}});
-    assert_eq!(arguments(&plain), &plain);
+    assert_eq!(unwrap_arguments(&plain), &plain);
     let meta = json!({"some": {"mcp": {"serverName": "agenthost", "toolName": "run"}}});
-    let clues = Clues {
+    let clues = CallHints {
         meta: meta.as_object(),
-        ..Clues::default()
+        ..CallHints::default()
     };
     assert_eq!(recognized(&clues).as_deref(), Some("run"));
     let other = json!({"server": "other", "tool": "run"});
-    let clues = Clues {
+    let clues = CallHints {
         input: Some(&other),
-        ..Clues::default()
+        ..CallHints::default()
     };
     assert_eq!(recognized(&clues), None);
 }

@@ -36,11 +36,11 @@ const LASTING_PHRASES: [&str; 3] = ["don't ask again", "do not ask again", "neve
 /// Returns what people see of an option with this label and this kind.
 pub(super) fn option_label(label: &str, kind: &str) -> String {
     if label.is_empty() {
-        return describe(kind).to_owned();
+        return kind_label(kind).to_owned();
     }
-    match agrees(label, kind) {
+    match label_matches_kind(label, kind) {
         true => label.to_owned(),
-        false => format!("{label} ({})", describe(kind)),
+        false => format!("{label} ({})", kind_label(kind)),
     }
 }
 
@@ -50,7 +50,7 @@ pub(super) fn allows(kind: &str) -> bool {
     kind.starts_with("allow")
 }
 
-fn describe(kind: &str) -> &'static str {
+fn kind_label(kind: &str) -> &'static str {
     match kind {
         "allow_once" => "allow once",
         "allow_always" => "allow always",
@@ -62,7 +62,7 @@ fn describe(kind: &str) -> &'static str {
 }
 
 /// Whether the words of a label say what its kind says, and nothing else.
-fn agrees(label: &str, kind: &str) -> bool {
+fn label_matches_kind(label: &str, kind: &str) -> bool {
     let mut text = label.to_lowercase().replace('’', "'");
     let mut is_lasting = false;
     for phrase in LASTING_PHRASES {

@@ -15,31 +15,31 @@ use super::wire::schema::{
 };
 
 /// What modes go by.
-const MODE: &str = "mode";
+const MODE_KEY: &str = "mode";
 
 /// What models go by.
-pub(crate) const MODEL: &str = "model";
+pub(crate) const MODEL_KEY: &str = "model";
 
 /// What a session of the agent's own goes by that a new session takes up.
-pub(crate) const AGENT_SESSION: &str = "agentSession";
+pub(crate) const AGENT_SESSION_KEY: &str = "agentSession";
 
 /// All that can be chosen, and what is.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Options(Vec<Choice>);
+pub(crate) struct SessionOptions(Vec<OptionChoice>);
 
 #[derive(Debug, Clone, PartialEq)]
-struct Choice {
+struct OptionChoice {
     key: String,
-    way: Way,
+    method: OptionMethod,
     property: ConfigPropertySchema,
     value: Value,
     /// What the agent was told last, until it answers.
-    asked: Option<Value>,
+    pending: Option<Value>,
 }
 
 /// How the agent is told.
 #[derive(Debug, Clone, PartialEq)]
-enum Way {
+enum OptionMethod {
     /// An option of this name.
     Option(String),
     /// The older way for modes.
@@ -48,25 +48,25 @@ enum Way {
     Model,
 }
 
-impl Options {
+impl SessionOptions {
     /// What an agent said when a session of its began.
-    pub(crate) fn read(session: &Value) -> Self {
-        let mut options = Options::default();
+    pub(crate) fn parse(session: &Value) -> Self {
+        let mut options = SessionOptions::default();
         if let Some(listed) = session.get("configOptions") {
             options.replace(listed);
         }
         let older = [
             (
-                MODE,
-                Way::Mode,
+                MODE_KEY,
+                OptionMethod::Mode,
                 "modes",
                 "currentModeId",
                 "availableModes",
                 "id",
             ),
             (
-                MODEL,
-                Way::Model,
+                MODEL_KEY,
+                OptionMethod::Model,
                 "models",
                 "currentModelId",
                 "availableModels",
@@ -74,7 +74,7 @@ impl Options {
             ),
         ];
         for (key, way, place, current, available, id) in older {
-            let Some(told) = session.get(place).filter(|_| !options.has(key)) else {
+            let Some(told) = session.get(place).filter(|_| !options.has_option(key)) else {
                 continue;
             };
             let items = told.get(available).and_then(Value::as_array);
@@ -87,13 +87,13 @@ impl Options {
                     text("description"),
                 ))
             });
-            let title = if key == MODE { "Mode" } else { "Model" };
-            options.0.push(Choice {
+            let title = if key == MODE_KEY { "Mode" } else { "Model" };
+            options.0.push(OptionChoice {
                 key: key.to_owned(),
-                way,
-                property: select(title.to_owned(), None, values.collect()),
+                method: way,
+                property: select_property(title.to_owned(), None, values.collect()),
                 value: told.get(current).cloned().unwrap_or_default(),
-                asked: None,
+                pending: None,
             });
         }
         options
@@ -105,41 +105,49 @@ impl Options {
         let listed = listed.filter_map(|option| {
             serde_json::from_value::<SessionConfigOption>(option.clone()).ok()
         });
-        let mut all = Options::default();
+        let mut all = SessionOptions::default();
         for option in listed {
             let key = match &option.category {
-                Some(SessionConfigOptionCategory::Mode) if !all.has(MODE) => MODE.to_owned(),
-                Some(SessionConfigOptionCategory::Model) if !all.has(MODEL) => MODEL.to_owned(),
+                Some(SessionConfigOptionCategory::Mode) if !all.has_option(MODE_KEY) => {
+                    MODE_KEY.to_owned()
+                }
+                Some(SessionConfigOptionCategory::Model) if !all.has_option(MODEL_KEY) => {
+                    MODEL_KEY.to_owned()
+                }
                 _ => option.id.to_string(),
             };
-            let Some(choice) = choice(key, option).filter(|choice| !all.has(&choice.key)) else {
+            let Some(choice) =
+                parse_choice(key, option).filter(|choice| !all.has_option(&choice.key))
+            else {
                 continue;
             };
             all.0.push(choice);
         }
         let older = std::mem::take(&mut self.0).into_iter();
-        let older = older.filter(|choice| !matches!(choice.way, Way::Option(_)));
-        let older: Vec<_> = older.filter(|choice| !all.has(&choice.key)).collect();
+        let older = older.filter(|choice| !matches!(choice.method, OptionMethod::Option(_)));
+        let older: Vec<_> = older
+            .filter(|choice| !all.has_option(&choice.key))
+            .collect();
         all.0.extend(older);
         *self = all;
     }
 
     /// The agent works in another mode.
     pub(crate) fn set_mode(&mut self, mode: &str) {
-        self.set(MODE, &json!(mode));
+        self.set(MODE_KEY, &json!(mode));
     }
 
     /// The agent was told of a choice.
-    pub(crate) fn ask(&mut self, key: &str, value: &Value) {
+    pub(crate) fn mark_pending(&mut self, key: &str, value: &Value) {
         if let Some(choice) = self.0.iter_mut().find(|choice| choice.key == key) {
-            choice.asked = Some(value.clone());
+            choice.pending = Some(value.clone());
         }
     }
 
     /// The agent answered that, one way or the other.
-    pub(crate) fn settle(&mut self, key: &str, value: &Value) {
+    pub(crate) fn mark_settled(&mut self, key: &str, value: &Value) {
         if let Some(choice) = self.0.iter_mut().find(|choice| choice.key == key) {
-            choice.asked.take_if(|asked| asked == value);
+            choice.pending.take_if(|asked| asked == value);
         }
     }
 
@@ -152,7 +160,7 @@ impl Options {
 
     /// How to tell the agent that something else was chosen; `None` if there is
     /// nothing to tell.
-    pub(crate) fn request(
+    pub(crate) fn change_request(
         &self,
         session: &str,
         key: &str,
@@ -161,24 +169,24 @@ impl Options {
         let choice = self.0.iter().find(|choice| choice.key == key)?;
         let listed = choice.property.r#enum.as_ref();
         // Of models, not all may be listed.
-        let strange = listed.is_some_and(|listed| key != MODEL && !listed.contains(value));
-        let last = choice.asked.as_ref().unwrap_or(&choice.value);
+        let strange = listed.is_some_and(|listed| key != MODEL_KEY && !listed.contains(value));
+        let last = choice.pending.as_ref().unwrap_or(&choice.value);
         if last == value || strange {
             return None;
         }
-        Some(match &choice.way {
-            Way::Option(id) => {
+        Some(match &choice.method {
+            OptionMethod::Option(id) => {
                 let mut params = json!({"sessionId": session, "configId": id, "value": value});
                 if let (Value::Bool(_), Some(params)) = (value, params.as_object_mut()) {
                     params.insert("type".to_owned(), json!("boolean"));
                 }
                 ("session/set_config_option", params)
             }
-            Way::Mode => {
+            OptionMethod::Mode => {
                 let params = json!({"sessionId": session, "modeId": value});
                 ("session/set_mode", params)
             }
-            Way::Model => {
+            OptionMethod::Model => {
                 let params = json!({"sessionId": session, "modelId": value});
                 ("session/set_model", params)
             }
@@ -187,8 +195,8 @@ impl Options {
 
     /// A model that goes by a name, for programs or for people, and the one that
     /// is chosen now.
-    pub(crate) fn model_called(&self, name: &str) -> Option<(Value, Value)> {
-        let choice = self.0.iter().find(|choice| choice.key == MODEL)?;
+    pub(crate) fn find_model(&self, name: &str) -> Option<(Value, Value)> {
+        let choice = self.0.iter().find(|choice| choice.key == MODEL_KEY)?;
         let listed = choice.property.r#enum.iter().flatten();
         let labels = choice.property.enum_labels.iter().flatten();
         let mut models = listed.zip(labels);
@@ -199,7 +207,7 @@ impl Options {
 
     /// What can be chosen.
     pub(crate) fn schema(&self) -> SessionConfigSchema {
-        let mut schema = unknown();
+        let mut schema = placeholder_schema();
         for choice in &self.0 {
             let property = SessionConfigPropertySchema {
                 property: choice.property.clone(),
@@ -208,10 +216,10 @@ impl Options {
             };
             schema.properties.insert(choice.key.clone(), property);
         }
-        let has = |key: &str| self.has(key);
+        let has = |key: &str| self.has_option(key);
         schema
             .properties
-            .retain(|key, _| key == AGENT_SESSION || has(key));
+            .retain(|key, _| key == AGENT_SESSION_KEY || has(key));
         schema
     }
 
@@ -227,15 +235,15 @@ impl Options {
         self.0.is_empty()
     }
 
-    fn has(&self, key: &str) -> bool {
+    fn has_option(&self, key: &str) -> bool {
         self.0.iter().any(|choice| choice.key == key)
     }
 }
 
 /// What can be chosen before an agent has said so: there will be modes and
 /// models, but which, only the agent knows.
-pub(crate) fn unknown() -> SessionConfigSchema {
-    let known = [(MODE, "Mode"), (MODEL, "Model")];
+pub(crate) fn placeholder_schema() -> SessionConfigSchema {
+    let known = [(MODE_KEY, "Mode"), (MODEL_KEY, "Model")];
     let properties = known.map(|(key, title)| {
         let property = SessionConfigPropertySchema {
             property: property("string", title.to_owned(), None),
@@ -246,13 +254,16 @@ pub(crate) fn unknown() -> SessionConfigSchema {
     });
     SessionConfigSchema {
         r#type: "object".to_owned(),
-        properties: properties.into_iter().chain([agent_session()]).collect(),
+        properties: properties
+            .into_iter()
+            .chain([agent_session_property()])
+            .collect(),
         required: None,
     }
 }
 
 /// A new session can go on with one that the agent has already.
-fn agent_session() -> (String, SessionConfigPropertySchema) {
+fn agent_session_property() -> (String, SessionConfigPropertySchema) {
     let description = "Go on with a session that the agent has already, by the agent's name for it";
     let property = property(
         "string",
@@ -264,10 +275,10 @@ fn agent_session() -> (String, SessionConfigPropertySchema) {
         enum_dynamic: None,
         session_mutable: Some(false),
     };
-    (AGENT_SESSION.to_owned(), property)
+    (AGENT_SESSION_KEY.to_owned(), property)
 }
 
-fn choice(key: String, option: SessionConfigOption) -> Option<Choice> {
+fn parse_choice(key: String, option: SessionConfigOption) -> Option<OptionChoice> {
     let (property, value) = match option.kind {
         SessionConfigKind::Select(chosen) => {
             let listed = match chosen.options {
@@ -279,7 +290,7 @@ fn choice(key: String, option: SessionConfigOption) -> Option<Choice> {
             };
             let values = listed.into_iter();
             let values = values.map(|item| (item.value.to_string(), item.name, item.description));
-            let property = select(option.name, option.description, values.collect());
+            let property = select_property(option.name, option.description, values.collect());
             (property, json!(chosen.current_value))
         }
         SessionConfigKind::Boolean(chosen) => {
@@ -288,17 +299,17 @@ fn choice(key: String, option: SessionConfigOption) -> Option<Choice> {
         }
         _ => return None,
     };
-    Some(Choice {
+    Some(OptionChoice {
         key,
-        way: Way::Option(option.id.to_string()),
-        asked: None,
+        method: OptionMethod::Option(option.id.to_string()),
+        pending: None,
         property,
         value,
     })
 }
 
 /// A choice between values, each with a name and what it means.
-fn select(
+fn select_property(
     title: String,
     description: Option<String>,
     values: Vec<(String, String, Option<String>)>,

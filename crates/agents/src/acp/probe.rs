@@ -10,40 +10,40 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
 
 use super::agent::AcpAgent;
-use super::live::{Call, Live};
-use super::process::{AcpLaunch, Process, environment};
-use super::sign_in::{SignInMethod, SignInWay, TerminalSignIn};
-use super::wire::{AUTHENTICATION_REQUIRED, CallError, Incoming};
+use super::live::{AcpConnection, AgentCall};
+use super::process::{AgentLaunch, ManagedChild, agent_environment};
+use super::sign_in::{SignInKind, SignInMethod, TerminalSignIn};
+use super::wire::{AUTH_REQUIRED_CODE, AgentCallError, AgentMessage};
 
 /// How long an agent may take for each step. The first start of some takes ten
 /// seconds, on a machine that has nothing else to do.
-pub(super) const STEP: Duration = Duration::from_secs(45);
+pub(super) const STEP_TIMEOUT: Duration = Duration::from_secs(45);
 
 /// How long a program may take to say its version.
-const VERSION: Duration = Duration::from_secs(5);
+const VERSION_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long somebody may take to sign in: there is a browser to find, and a
 /// password.
-const SIGN_IN: Duration = Duration::from_secs(600);
+const SIGN_IN_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// What came of trying an agent out.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Examination {
+pub struct ProbeReport {
     /// Its version, as it says.
     pub version: Option<String>,
     /// The ways to sign in that it offers.
-    pub methods: Vec<SignInMethod>,
+    pub sign_in_methods: Vec<SignInMethod>,
     /// Whether somebody is signed in.
-    pub signed_in: SignedIn,
+    pub sign_in_state: SignInState,
 }
 
 /// Whether somebody is signed in with an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SignedIn {
+pub enum SignInState {
     /// As far as it takes to begin a session.
-    Yes,
+    SignedIn,
     /// Nobody is; what to do.
-    No(String),
+    SignedOut(String),
     /// It could not be found out; why not.
     Unknown(String),
 }
@@ -54,10 +54,10 @@ pub enum SignedIn {
 /// # Errors
 ///
 /// In words, if it does not start or does not answer.
-pub async fn examine(agent: &AcpAgent, folder: &Path) -> Result<Examination, String> {
-    let mut live = Live::start(agent, folder).await?;
-    let examined = look(&mut live, folder).await;
-    finish(live, examined).await
+pub async fn probe_agent(agent: &AcpAgent, folder: &Path) -> Result<ProbeReport, String> {
+    let mut connection = AcpConnection::start(agent, folder).await?;
+    let examined = run_probe(&mut connection, folder).await;
+    shutdown_agent(connection, examined).await
 }
 
 /// Has an agent sign somebody in, by a method that it does itself.
@@ -66,23 +66,23 @@ pub async fn examine(agent: &AcpAgent, folder: &Path) -> Result<Examination, Str
 ///
 /// In words, if there is no such method or it did not work.
 pub async fn sign_in(agent: &AcpAgent, folder: &Path, method: &str) -> Result<(), String> {
-    let mut live = Live::start(agent, folder).await?;
-    let done = authenticate(&mut live, method).await;
-    finish(live, done).await
+    let mut connection = AcpConnection::start(agent, folder).await?;
+    let done = authenticate(&mut connection, method).await;
+    shutdown_agent(connection, done).await
 }
 
 /// What a program says its version is, if it says one. Bounded, too.
-pub async fn program_version(launch: &AcpLaunch, arguments: &[String]) -> Option<String> {
-    let launch = AcpLaunch {
+pub async fn program_version(launch: &AgentLaunch, arguments: &[String]) -> Option<String> {
+    let launch = AgentLaunch {
         arguments: arguments.to_vec(),
         ..launch.clone()
     };
     let folder = std::env::temp_dir();
-    let (process, mut pipes) = Process::spawn(&launch, &folder, None).ok()?;
+    let (process, mut pipes) = ManagedChild::spawn(&launch, &folder, None).ok()?;
     drop(pipes.stdin);
-    let line = tokio::time::timeout(VERSION, first_line(&mut pipes.stdout)).await;
+    let line = tokio::time::timeout(VERSION_TIMEOUT, first_line(&mut pipes.stdout)).await;
     // What it complained of says nothing about its version.
-    drop(process.end().await);
+    drop(process.shutdown().await);
     let line = line.ok()??;
     let plain = line.chars().filter(|letter| !letter.is_control());
     Some(plain.take(60).collect())
@@ -102,9 +102,9 @@ async fn first_line(output: &mut (impl AsyncRead + Unpin)) -> Option<String> {
 }
 
 /// The program that somebody signs in with, ready to be run in a terminal.
-pub fn sign_in_command(agent: &AcpAgent, way: &TerminalSignIn) -> std::process::Command {
+pub fn sign_in_command(agent: &AcpAgent, sign_in: &TerminalSignIn) -> std::process::Command {
     let mut launch = agent.launch();
-    let mut command = match &way.program {
+    let mut command = match &sign_in.program {
         Some(program) => std::process::Command::new(program),
         None => {
             let mut command = std::process::Command::new(&launch.program);
@@ -112,84 +112,90 @@ pub fn sign_in_command(agent: &AcpAgent, way: &TerminalSignIn) -> std::process::
             command
         }
     };
-    let named = |name: &String| way.environment.iter().any(|(other, _)| other == name);
+    let named = |name: &String| sign_in.environment.iter().any(|(other, _)| other == name);
     launch.environment.retain(|(name, _)| !named(name));
     command
-        .args(&way.arguments)
+        .args(&sign_in.arguments)
         .env_clear()
-        .envs(environment(&launch))
-        .envs(way.environment.iter().cloned());
+        .envs(agent_environment(&launch))
+        .envs(sign_in.environment.iter().cloned());
     command
 }
 
 /// Ends an agent. If it did not answer, what it complained of may say why.
-pub(super) async fn finish<T>(live: Live, outcome: Result<T, String>) -> Result<T, String> {
-    let complaint = live.end().await;
-    outcome.map_err(|reason| match complaint {
-        Some(complaint) if !reason.contains(&complaint) => format!("{reason}: {complaint}"),
+pub(super) async fn shutdown_agent<T>(
+    connection: AcpConnection,
+    outcome: Result<T, String>,
+) -> Result<T, String> {
+    let stderr_line = connection.shutdown().await;
+    outcome.map_err(|reason| match stderr_line {
+        Some(stderr_line) if !reason.contains(&stderr_line) => format!("{reason}: {stderr_line}"),
         _ => reason,
     })
 }
 
-async fn look(live: &mut Live, folder: &Path) -> Result<Examination, String> {
-    let initialized = start(live).await?;
+async fn run_probe(connection: &mut AcpConnection, folder: &Path) -> Result<ProbeReport, String> {
+    let initialized = await_initialized(connection).await?;
     let version = initialized.pointer("/agentInfo/version");
     let version = version.and_then(Value::as_str);
     let version = version.map(|version| version.chars().take(60).collect());
-    live.open_session(None, &[folder.to_owned()]);
-    let signed_in = match answer(live, STEP).await {
+    connection.open_session(None, &[folder.to_owned()]);
+    let sign_in_state = match next_response(connection, STEP_TIMEOUT).await {
         Ok(Ok(session)) => {
             if let Some(id) = session.get("sessionId").and_then(Value::as_str) {
-                live.close_session(id);
-                live.delete_session(id);
-                settle(live).await;
+                connection.close_session(id);
+                connection.delete_session(id);
+                discard_session(connection).await;
             }
-            SignedIn::Yes
+            SignInState::SignedIn
         }
-        Ok(Err(CallError::Refused { code, .. })) if code == AUTHENTICATION_REQUIRED => {
-            SignedIn::No(live.how_to_sign_in())
+        Ok(Err(AgentCallError::Rejected { code, .. })) if code == AUTH_REQUIRED_CODE => {
+            SignInState::SignedOut(connection.sign_in_instructions())
         }
-        Ok(Err(error)) => SignedIn::Unknown(live.explain(&error)),
-        Err(reason) => SignedIn::Unknown(reason),
+        Ok(Err(error)) => SignInState::Unknown(connection.describe_error(&error)),
+        Err(reason) => SignInState::Unknown(reason),
     };
-    Ok(Examination {
+    Ok(ProbeReport {
         version,
-        methods: live.methods.clone(),
-        signed_in,
+        sign_in_methods: connection.sign_in_methods.clone(),
+        sign_in_state,
     })
 }
 
-async fn authenticate(live: &mut Live, method: &str) -> Result<(), String> {
-    start(live).await?;
-    let known = live.methods.iter().find(|known| known.id == method);
-    match known.map(|known| &known.way) {
+async fn authenticate(connection: &mut AcpConnection, method: &str) -> Result<(), String> {
+    await_initialized(connection).await?;
+    let known = connection
+        .sign_in_methods
+        .iter()
+        .find(|known| known.id == method);
+    match known.map(|known| &known.kind) {
         // It takes what it finds in its environment when it is told to.
-        Some(SignInWay::Agent | SignInWay::Variables(_)) => {}
-        Some(SignInWay::Terminal(_)) => {
+        Some(SignInKind::Agent | SignInKind::Variables(_)) => {}
+        Some(SignInKind::Terminal(_)) => {
             return Err(format!("`{method}` is nothing that the agent does itself"));
         }
         None => return Err(format!("the agent has no method `{method}` to sign in")),
     }
     let params = json!({"methodId": method});
-    live.call(Call::Other, "authenticate", &params);
-    let answered = answer(live, SIGN_IN).await?;
+    connection.call(AgentCall::Other, "authenticate", &params);
+    let answered = next_response(connection, SIGN_IN_TIMEOUT).await?;
     answered.map(drop).map_err(|error| error.to_string())
 }
 
 /// Waits until the agent has said what it can do.
-pub(super) async fn start(live: &mut Live) -> Result<Value, String> {
-    let initialized = answer(live, STEP).await?;
-    let initialized = initialized.map_err(|error| live.explain(&error))?;
-    live.initialized(&initialized)?;
+pub(super) async fn await_initialized(connection: &mut AcpConnection) -> Result<Value, String> {
+    let initialized = next_response(connection, STEP_TIMEOUT).await?;
+    let initialized = initialized.map_err(|error| connection.describe_error(&error))?;
+    connection.handle_initialized(&initialized)?;
     Ok(initialized)
 }
 
 /// Lets go of a session that was only for trying; whether the agent did is not
 /// worth waiting for long.
-async fn settle(live: &mut Live) {
-    let patience = Duration::from_millis(500);
+async fn discard_session(connection: &mut AcpConnection) {
+    let timeout = Duration::from_millis(500);
     for _ in 0..2 {
-        if answer(live, patience).await.is_err() {
+        if next_response(connection, timeout).await.is_err() {
             return;
         }
     }
@@ -197,28 +203,30 @@ async fn settle(live: &mut Live) {
 
 /// The next answer of an agent. Nothing else that it says matters here, and
 /// nobody is there to be asked.
-pub(super) async fn answer(
-    live: &mut Live,
-    within: Duration,
-) -> Result<Result<Value, CallError>, String> {
+pub(super) async fn next_response(
+    connection: &mut AcpConnection,
+    timeout: Duration,
+) -> Result<Result<Value, AgentCallError>, String> {
     let next = async {
         loop {
-            match live.incoming.recv().await {
-                Some(Incoming::Answer(_, answer)) => return Ok(answer),
-                Some(Incoming::Closed(reason)) => {
+            match connection.messages.recv().await {
+                Some(AgentMessage::Response(_, answer)) => return Ok(answer),
+                Some(AgentMessage::Closed(reason)) => {
                     let words = "the agent ended".to_owned();
                     return Err(reason.map_or(words.clone(), |reason| format!("{words}: {reason}")));
                 }
                 None => return Err("the agent ended".to_owned()),
-                Some(Incoming::Permission(_, reply)) => reply.send(&super::chat::cancelled()),
-                Some(Incoming::Elicitation(_, reply)) => {
-                    reply.send(&json!({"action": "cancel"}));
+                Some(AgentMessage::Permission(_, reply)) => {
+                    reply.respond(&super::chat::cancelled_outcome())
+                }
+                Some(AgentMessage::Elicitation(_, reply)) => {
+                    reply.respond(&json!({"action": "cancel"}));
                 }
                 // A service that is dropped is answered with an error.
-                Some(Incoming::Update(_) | Incoming::Service(..)) => {}
+                Some(AgentMessage::Update(_) | AgentMessage::Service(..)) => {}
             }
         }
     };
-    let answered = tokio::time::timeout(within, next).await;
-    answered.unwrap_or_else(|_| Err(format!("nothing came in {} s", within.as_secs())))
+    let answered = tokio::time::timeout(timeout, next).await;
+    answered.unwrap_or_else(|_| Err(format!("nothing came in {} s", timeout.as_secs())))
 }

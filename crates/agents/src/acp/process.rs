@@ -12,30 +12,30 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
-use agenthost_workspace::{RUN_VARIABLE, RunMark, RunningNote, shared_environment};
+use agenthost_workspace::{EnvMarker, MARKER_VARIABLE, PidFile, inherited_environment};
 use nix::sys::signal::Signal;
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::task::JoinSet;
 
-use super::family::Family;
-use super::tail::Tail;
+use super::family::ProcessTree;
+use super::tail::StreamTail;
 
 /// How long an agent may take to see that its input is closed. Some never
 /// look, and whoever waits for the end of a command waits for this.
-const HINT: Duration = Duration::from_millis(500);
+const STDIN_CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// How long an agent may take to end when it is told to.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TERMINATE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How long to wait for what it still has to say when it has ended.
-pub(crate) const LAST_WORDS: Duration = Duration::from_millis(200);
+pub(crate) const STDERR_DRAIN_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// How much is kept of what an agent complains of, in bytes.
-const COMPLAINTS: usize = 8 * 1024;
+const STDERR_TAIL_BYTES: usize = 8 * 1024;
 
 /// How an agent is started.
 #[derive(Clone, PartialEq, Eq)]
-pub struct AcpLaunch {
+pub struct AgentLaunch {
     /// The program.
     pub program: String,
     /// Its arguments.
@@ -46,10 +46,10 @@ pub struct AcpLaunch {
 }
 
 /// Leaves out what the environment holds: it may be secret.
-impl std::fmt::Debug for AcpLaunch {
+impl std::fmt::Debug for AgentLaunch {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let names: Vec<_> = self.environment.iter().map(|(name, _)| name).collect();
-        f.debug_struct("AcpLaunch")
+        f.debug_struct("AgentLaunch")
             .field("program", &self.program)
             .field("arguments", &self.arguments.len())
             .field("environment", &names)
@@ -73,31 +73,31 @@ pub(crate) enum SpawnError {
 
 /// A process that runs. Dropped, it is killed with all it started.
 #[derive(Debug)]
-pub(crate) struct Process {
+pub(crate) struct ManagedChild {
     child: Child,
-    family: Family,
-    complaints: Arc<Tail>,
+    tree: ProcessTree,
+    stderr_tail: Arc<StreamTail>,
     /// Reads what it complains of; ends with the pipe, or with this.
     _reader: JoinSet<()>,
     /// What all that comes of it has in its environment.
-    mark: RunMark,
-    _note: Option<RunningNote>,
+    marker: EnvMarker,
+    _pid_file: Option<PidFile>,
 }
 
 /// The ends of the pipes that messages go through.
-pub(crate) struct Pipes {
+pub(crate) struct ChildPipes {
     pub(crate) stdin: ChildStdin,
     pub(crate) stdout: ChildStdout,
 }
 
-impl Process {
+impl ManagedChild {
     /// Starts an agent in a folder. With a place for notes, the next host ends
     /// it if this one can't.
     pub(crate) fn spawn(
-        launch: &AcpLaunch,
+        launch: &AgentLaunch,
         folder: &Path,
-        notes: Option<&Path>,
-    ) -> Result<(Self, Pipes), SpawnError> {
+        pid_dir: Option<&Path>,
+    ) -> Result<(Self, ChildPipes), SpawnError> {
         let program = || launch.program.clone();
         if !folder.is_dir() {
             return Err(SpawnError::Folder {
@@ -112,15 +112,15 @@ impl Process {
                 source,
             },
         };
-        let mark = RunMark::unique();
+        let marker = EnvMarker::unique();
         // Files that the host has open stay with the host: all of them are
         // closed when another program starts.
         let mut child = Command::new(&launch.program)
             .args(&launch.arguments)
             .current_dir(folder)
             .env_clear()
-            .envs(environment(launch))
-            .env(RUN_VARIABLE, mark.as_str())
+            .envs(agent_environment(launch))
+            .env(MARKER_VARIABLE, marker.as_str())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -137,77 +137,82 @@ impl Process {
         let (Some(stdin), Some(stdout), Some(stderr), Some(id)) = pipes else {
             return Err(system(io::ErrorKind::BrokenPipe.into()));
         };
-        let complaints = Arc::new(Tail::new(COMPLAINTS));
+        let stderr_tail = Arc::new(StreamTail::new(STDERR_TAIL_BYTES));
         let mut reader = JoinSet::new();
-        reader.spawn(Tail::follow(Arc::clone(&complaints), stderr));
-        let mut process = Process {
+        reader.spawn(StreamTail::read_from(Arc::clone(&stderr_tail), stderr));
+        let mut process = ManagedChild {
             child,
-            family: Family::of(id),
-            complaints,
+            tree: ProcessTree::new(id),
+            stderr_tail,
             _reader: reader,
-            mark,
-            _note: None,
+            marker,
+            _pid_file: None,
         };
         // From here on whatever fails ends what has begun.
-        if let Some(notes) = notes {
-            let note = RunningNote::write(notes, id, Some(&process.mark)).map_err(|source| {
+        if let Some(pid_dir) = pid_dir {
+            let pid_file = PidFile::create(pid_dir, id, Some(&process.marker)).map_err(|source| {
                 SpawnError::System {
                     program: program(),
                     source,
                 }
             });
-            process._note = Some(note?);
+            process._pid_file = Some(pid_file?);
         }
-        Ok((process, Pipes { stdin, stdout }))
+        Ok((process, ChildPipes { stdin, stdout }))
     }
 
     /// What it complained of, as far as it was read.
-    pub(crate) fn complaints(&self) -> Arc<Tail> {
-        Arc::clone(&self.complaints)
+    pub(crate) fn stderr_tail(&self) -> Arc<StreamTail> {
+        Arc::clone(&self.stderr_tail)
     }
 
     /// Ends it and all it started: its input is closed by now, then it is
     /// asked, then it is not asked. Says what it complained of last, cut short:
     /// that may hold a secret, so it is shown to who uses the agent, and never
     /// logged.
-    pub(crate) async fn end(mut self) -> Option<String> {
-        self.family.look();
-        let steps = [(HINT, Signal::SIGTERM), (PATIENCE, Signal::SIGKILL)];
-        for (patience, signal) in steps {
-            if self.ends_within(patience).await {
+    pub(crate) async fn shutdown(mut self) -> Option<String> {
+        self.tree.refresh();
+        let steps = [
+            (STDIN_CLOSE_TIMEOUT, Signal::SIGTERM),
+            (TERMINATE_TIMEOUT, Signal::SIGKILL),
+        ];
+        for (timeout, signal) in steps {
+            if self.wait_timeout(timeout).await {
                 break;
             }
-            self.family.look();
-            self.family.signal(signal);
+            self.tree.refresh();
+            self.tree.signal(signal);
         }
         // What it started may hold the pipe, and goes when this is dropped.
-        self.complaints.last_words(LAST_WORDS).await
+        self.stderr_tail
+            .last_line_within(STDERR_DRAIN_TIMEOUT)
+            .await
     }
 
-    async fn ends_within(&mut self, patience: Duration) -> bool {
-        let ended = tokio::time::timeout(patience, self.child.wait()).await;
+    async fn wait_timeout(&mut self, timeout: Duration) -> bool {
+        let ended = tokio::time::timeout(timeout, self.child.wait()).await;
         // An error means that there is nothing to wait for.
         ended.is_ok()
     }
 }
 
-impl Drop for Process {
+impl Drop for ManagedChild {
     fn drop(&mut self) {
         // Once it was waited for, its number may be somebody else's.
         if self.child.id().is_some() {
-            self.family.look();
-            self.family.signal(Signal::SIGKILL);
+            self.tree.refresh();
+            self.tree.signal(Signal::SIGKILL);
         } else {
-            self.family.kill_left_behind();
+            self.tree.kill_orphans();
         }
         // And whatever went its own way.
-        self.mark.kill_all();
+        self.marker.kill_all();
     }
 }
 
 /// What an agent finds in its environment, and so does what is run for it.
-pub(crate) fn environment(launch: &AcpLaunch) -> Vec<(OsString, OsString)> {
-    let mut all: Vec<_> = shared_environment().collect();
+pub(crate) fn agent_environment(launch: &AgentLaunch) -> Vec<(OsString, OsString)> {
+    let mut all: Vec<_> = inherited_environment().collect();
     let named: BTreeSet<_> = launch.environment.iter().map(|(name, _)| name).collect();
     all.retain(|(name, _)| {
         name.to_str()
@@ -215,13 +220,13 @@ pub(crate) fn environment(launch: &AcpLaunch) -> Vec<(OsString, OsString)> {
     });
     for (name, value) in &launch.environment {
         // What the host does not have, it can't give.
-        all.extend(resolve(value).map(|value| (name.into(), value)));
+        all.extend(resolve_reference(value).map(|value| (name.into(), value)));
     }
     all
 }
 
 /// A value, or what the host has under the name that it refers to.
-pub(crate) fn resolve(value: &str) -> Option<OsString> {
+pub(crate) fn resolve_reference(value: &str) -> Option<OsString> {
     match value.strip_prefix('$') {
         Some(reference) => std::env::var_os(reference),
         None => Some(value.into()),

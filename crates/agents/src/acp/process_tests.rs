@@ -2,14 +2,14 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use agenthost_workspace::sweep;
+use agenthost_workspace::kill_leftovers;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 
 use super::*;
 
-fn script(text: &str, environment: &[(&str, &str)]) -> AcpLaunch {
+fn script(text: &str, environment: &[(&str, &str)]) -> AgentLaunch {
     let pairs = environment.iter();
-    AcpLaunch {
+    AgentLaunch {
         program: "sh".to_owned(),
         arguments: vec!["-c".to_owned(), text.to_owned()],
         environment: pairs
@@ -18,11 +18,11 @@ fn script(text: &str, environment: &[(&str, &str)]) -> AcpLaunch {
     }
 }
 
-fn start(text: &str) -> (Process, Pipes) {
-    Process::spawn(&script(text, &[]), Path::new("/"), None).unwrap()
+fn start(text: &str) -> (ManagedChild, ChildPipes) {
+    ManagedChild::spawn(&script(text, &[]), Path::new("/"), None).unwrap()
 }
 
-async fn numbers(pipes: &mut Pipes, count: usize) -> Vec<i32> {
+async fn numbers(pipes: &mut ChildPipes, count: usize) -> Vec<i32> {
     let mut lines = BufReader::new(&mut pipes.stdout).lines();
     let mut numbers = Vec::new();
     for _ in 0..count {
@@ -60,7 +60,7 @@ async fn it_gets_what_was_chosen_and_nothing_else() {
     );
     // Something that it would see if descriptors were passed on.
     let open = tempfile::NamedTempFile::with_prefix("not-passed-on").unwrap();
-    let (process, mut pipes) = Process::spawn(&launch, Path::new("/usr"), None).unwrap();
+    let (process, mut pipes) = ManagedChild::spawn(&launch, Path::new("/usr"), None).unwrap();
     let mut written = String::new();
     pipes.stdout.read_to_string(&mut written).await.unwrap();
     let mut lines = written.lines();
@@ -68,17 +68,17 @@ async fn it_gets_what_was_chosen_and_nothing_else() {
     assert_eq!(lines.next(), Some("a b agenthost-agents none none path"));
     assert!(!written.contains("not-passed-on"), "{written}");
     drop(open);
-    assert_eq!(process.end().await.as_deref(), Some("last [1mone"));
+    assert_eq!(process.shutdown().await.as_deref(), Some("last [1mone"));
     assert!(!format!("{launch:?}").contains("a b"), "{launch:?}");
 }
 
 #[tokio::test]
 async fn what_can_not_start_says_why() {
-    let refused = |launch: &AcpLaunch, folder: &str| {
-        let refused = Process::spawn(launch, Path::new(folder), None);
+    let refused = |launch: &AgentLaunch, folder: &str| {
+        let refused = ManagedChild::spawn(launch, Path::new(folder), None);
         refused.map(drop).unwrap_err().to_string()
     };
-    let missing = AcpLaunch {
+    let missing = AgentLaunch {
         program: "no-such-agent".to_owned(),
         arguments: Vec::new(),
         environment: Vec::new(),
@@ -102,7 +102,7 @@ async fn nothing_outlives_its_end() {
     let ids = numbers(&mut pipes, 3).await;
     drop(pipes);
     assert!(ids.iter().copied().all(runs));
-    process.end().await;
+    process.shutdown().await;
     are_gone(&ids).await;
 
     let polite = "sleep 1000 & echo $!; echo $$; read line; exit 0";
@@ -110,7 +110,7 @@ async fn nothing_outlives_its_end() {
     let ids = numbers(&mut pipes, 2).await;
     drop(pipes);
     let began = Instant::now();
-    process.end().await;
+    process.shutdown().await;
     assert!(
         began.elapsed() < Duration::from_secs(2),
         "nobody had to be killed"
@@ -134,16 +134,16 @@ async fn what_went_its_own_way_is_gone() {
     let (process, mut pipes) = start(daemons);
     let ids = numbers(&mut pipes, 3).await;
     drop(pipes);
-    process.end().await;
+    process.shutdown().await;
     are_gone(&ids).await;
 
     let notes = tempfile::tempdir().unwrap();
     let (process, mut pipes) =
-        Process::spawn(&script(daemons, &[]), Path::new("/usr"), Some(notes.path())).unwrap();
+        ManagedChild::spawn(&script(daemons, &[]), Path::new("/usr"), Some(notes.path())).unwrap();
     let ids = numbers(&mut pipes, 3).await;
     // As if the host was killed.
     std::mem::forget(process);
-    sweep(notes.path());
+    kill_leftovers(notes.path());
     are_gone(&ids).await;
 }
 
@@ -164,7 +164,7 @@ async fn what_a_killed_host_left_is_swept_up() {
     std::io::Read::read_exact(gone.stdout.as_mut().unwrap(), &mut said).unwrap();
     let group = i32::try_from(gone.id()).unwrap();
     for id in [there.id(), gone.id()] {
-        std::mem::forget(RunningNote::write(notes.path(), id, None).unwrap());
+        std::mem::forget(PidFile::create(notes.path(), id, None).unwrap());
     }
     gone.kill().unwrap();
     gone.wait().unwrap();
@@ -184,7 +184,7 @@ async fn what_a_killed_host_left_is_swept_up() {
         of_it.count()
     };
     assert!(left() > 0);
-    assert_eq!(sweep(notes.path()), 2);
+    assert_eq!(kill_leftovers(notes.path()), 2);
     there.wait().unwrap();
     let deadline = Instant::now() + Duration::from_secs(10);
     while left() > 0 {

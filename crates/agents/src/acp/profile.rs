@@ -2,37 +2,37 @@
 
 use agenthost_protocol::common::ProtectedResource;
 
-use super::trust::{Trust, Trusting};
-use crate::known::{KnownAgent, TokenUse};
-use crate::relay::TakesServers;
+use super::trust::{AutoApprovePolicy, AutoApproveRules};
+use crate::known::{KnownAgent, TokenBinding};
+use crate::relay::McpPreference;
 
 /// What is particular about an agent.
 #[derive(Debug, Clone, Default)]
 pub struct AcpProfile {
     /// Values of modes and options, and names of options that are on or off,
     /// that let it do everything without asking.
-    pub trusting: Vec<String>,
+    pub auto_approve_values: Vec<String>,
     /// Whether such values may be chosen.
-    pub trust: Trust,
+    pub auto_approve: AutoApprovePolicy,
     /// How to sign in, for people.
-    pub sign_in: Option<String>,
+    pub sign_in_hint: Option<String>,
     /// What becomes of tokens that clients hand over.
-    pub token: Option<TokenUse>,
+    pub token_binding: Option<TokenBinding>,
     /// How many sessions of its own it can have.
-    pub sessions: AgentSessions,
+    pub sessions: SessionMultiplicity,
     /// Whether it gets to the tools that the host offers.
-    pub host_tools: HostTools,
+    pub host_tools: HostToolAccess,
     /// How it takes servers of tools.
-    pub tool_servers: TakesServers,
+    pub mcp_preference: McpPreference,
     /// What it reads by itself of what customizes agents: beginnings of paths
     /// in the folders of a session, or in the home directory after `~/`.
-    pub reads: Vec<String>,
+    pub native_customizations: Vec<String>,
 }
 
 /// Whether an agent gets to the tools that the host offers: those of clients,
 /// and of servers of tools.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum HostTools {
+pub enum HostToolAccess {
     /// It is told how.
     #[default]
     Offered,
@@ -42,7 +42,7 @@ pub enum HostTools {
 
 /// How many sessions of its own an agent can have in one process.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum AgentSessions {
+pub enum SessionMultiplicity {
     /// As many as there are chats.
     #[default]
     Many,
@@ -55,36 +55,36 @@ impl AcpProfile {
     #[must_use]
     pub fn of(known: &KnownAgent) -> Self {
         AcpProfile {
-            trusting: known.trusting.clone(),
-            trust: Trust::Refused,
-            sign_in: Some(known.sign_in.clone()),
-            token: known.token.clone(),
+            auto_approve_values: known.trusting.clone(),
+            auto_approve: AutoApprovePolicy::Forbidden,
+            sign_in_hint: Some(known.sign_in.clone()),
+            token_binding: known.token.clone(),
             sessions: if known.one_session_per_process {
-                AgentSessions::One
+                SessionMultiplicity::One
             } else {
-                AgentSessions::Many
+                SessionMultiplicity::Many
             },
             host_tools: if known.host_tools {
-                HostTools::Offered
+                HostToolAccess::Offered
             } else {
-                HostTools::Withheld
+                HostToolAccess::Withheld
             },
-            tool_servers: known.tool_servers,
-            reads: known.reads.clone(),
+            mcp_preference: known.tool_servers,
+            native_customizations: known.reads.clone(),
         }
     }
 
-    pub(crate) fn rule(&self) -> Trusting<'_> {
-        Trusting {
-            known: &self.trusting,
-            trust: self.trust,
+    pub(crate) fn auto_approve_rules(&self) -> AutoApproveRules<'_> {
+        AutoApproveRules {
+            known_values: &self.auto_approve_values,
+            policy: self.auto_approve,
         }
     }
 
     /// What clients can hand over a token for (AUT-1). It never has to be
     /// there: an agent may be signed in by itself (AUT-14).
-    pub(crate) fn resources(&self) -> Option<Vec<ProtectedResource>> {
-        let token = self.token.as_ref()?;
+    pub(crate) fn protected_resources(&self) -> Option<Vec<ProtectedResource>> {
+        let token = self.token_binding.as_ref()?;
         let listed = |list: &[String]| (!list.is_empty()).then(|| list.to_vec());
         let resource = ProtectedResource {
             resource: token.resource.clone(),

@@ -15,20 +15,23 @@ use agenthost_protocol::number::Number;
 use agenthost_protocol::uri::Uri;
 use serde_json::{Value, json};
 
-use super::wire::Object;
+use super::wire::JsonParams;
 
 /// What a field is called that holds what was written instead of a choice.
-const CUSTOM: &str = "_custom";
+const CUSTOM_FIELD_SUFFIX: &str = "_custom";
 
 /// A question that waits for its answer, with what it takes to give it.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Form {
+pub(crate) struct ElicitationForm {
     /// The fields in order, with what they ask for.
-    fields: Vec<(String, Object)>,
+    fields: Vec<(String, JsonParams)>,
 }
 
 /// Reads a question; `None` if it is of a kind that can't be shown.
-pub(crate) fn read(id: InputRequestId, params: &Object) -> Option<(InputRequest, Form)> {
+pub(crate) fn parse_elicitation(
+    id: InputRequestId,
+    params: &JsonParams,
+) -> Option<(InputRequest, ElicitationForm)> {
     let text = |key: &str| params.get(key).and_then(Value::as_str).map(str::to_owned);
     let mode = text("mode").unwrap_or_else(|| "form".to_owned());
     let mut request = InputRequest {
@@ -42,7 +45,7 @@ pub(crate) fn read(id: InputRequestId, params: &Object) -> Option<(InputRequest,
         // Clients open it for people; anything else would run something.
         let url = Uri::from(text("url")?);
         request.url = Some(Some(url).filter(is_web_page)?);
-        return Some((request, Form { fields: Vec::new() }));
+        return Some((request, ElicitationForm { fields: Vec::new() }));
     }
     if mode != "form" {
         return None;
@@ -54,44 +57,46 @@ pub(crate) fn read(id: InputRequestId, params: &Object) -> Option<(InputRequest,
         .iter()
         .filter_map(|(name, field)| Some((name.clone(), field.as_object()?.clone())))
         .collect();
-    let form = Form { fields };
+    let form = ElicitationForm { fields };
     let questions = form.fields.iter().filter(|(name, _)| !form.is_custom(name));
     let questions = questions.map(|(name, field)| {
         let required = required.is_some_and(|all| all.contains(&json!(name)));
-        form.question(name, field, required.then_some(true))
+        form.to_question(name, field, required.then_some(true))
     });
     request.questions = Some(questions.collect());
     Some((request, form))
 }
 
-impl Form {
+impl ElicitationForm {
     /// What to answer.
-    pub(crate) fn answer(&self, response: InputResponseKind, answers: &Answers) -> Value {
+    pub(crate) fn to_response(&self, response: InputResponseKind, answers: &Answers) -> Value {
         match response {
             InputResponseKind::Decline => json!({"action": "decline"}),
             InputResponseKind::Cancel => json!({"action": "cancel"}),
             InputResponseKind::Accept if self.fields.is_empty() => json!({"action": "accept"}),
             InputResponseKind::Accept => {
-                json!({"action": "accept", "content": self.content(answers)})
+                json!({"action": "accept", "content": self.response_content(answers)})
             }
         }
     }
 
-    fn content(&self, answers: &Answers) -> Object {
-        let mut content = Object::new();
+    fn response_content(&self, answers: &Answers) -> JsonParams {
+        let mut content = JsonParams::new();
         for (id, answer) in answers {
             let name = id.as_str();
             let Some((_, field)) = self.fields.iter().find(|(field, _)| field == name) else {
                 continue;
             };
             let (value, written) = match answer {
-                Answer::Submitted(answered) | Answer::Draft(answered) => value(&answered.value),
+                Answer::Submitted(answered) | Answer::Draft(answered) => {
+                    answer_value(&answered.value)
+                }
                 Answer::Skipped(skipped) => (None, skipped.freeform_values.clone()),
             };
             let written = written.and_then(|written| written.into_iter().next());
-            let custom = format!("{name}{CUSTOM}");
+            let custom = format!("{name}{CUSTOM_FIELD_SUFFIX}");
             match written {
-                Some(written) if self.has(&custom) => {
+                Some(written) if self.has_field(&custom) => {
                     content.insert(custom, json!(written));
                 }
                 Some(written) if value.is_none() => {
@@ -111,18 +116,20 @@ impl Form {
         content
     }
 
-    fn has(&self, name: &str) -> bool {
+    fn has_field(&self, name: &str) -> bool {
         self.fields.iter().any(|(field, _)| field == name)
     }
 
     /// Whether a field holds the written answer of a choice.
     fn is_custom(&self, name: &str) -> bool {
         let mut fields = self.fields.iter();
-        let choice = name.strip_suffix(CUSTOM);
-        fields.any(|(field, schema)| Some(field.as_str()) == choice && choices(schema).is_some())
+        let choice = name.strip_suffix(CUSTOM_FIELD_SUFFIX);
+        fields.any(|(field, schema)| {
+            Some(field.as_str()) == choice && parse_choices(schema).is_some()
+        })
     }
 
-    fn question(&self, name: &str, field: &Object, required: Option<bool>) -> Question {
+    fn to_question(&self, name: &str, field: &JsonParams, required: Option<bool>) -> Question {
         let text = |key: &str| field.get(key).and_then(Value::as_str).map(str::to_owned);
         let number = |key: &str| field.get(key).and_then(Value::as_f64).map(Number);
         let count = |key: &str| field.get(key).and_then(Value::as_u64);
@@ -134,7 +141,9 @@ impl Form {
             title,
             required,
         };
-        let freeform = self.has(&format!("{name}{CUSTOM}")).then_some(true);
+        let freeform = self
+            .has_field(&format!("{name}{CUSTOM_FIELD_SUFFIX}"))
+            .then_some(true);
         let kind = field
             .get("type")
             .and_then(Value::as_str)
@@ -145,7 +154,7 @@ impl Form {
             max: number("maximum"),
             default_value: number("default"),
         };
-        match (kind, choices(field)) {
+        match (kind, parse_choices(field)) {
             ("array", choices) => Question::MultiSelect(MultiSelectQuestion {
                 base,
                 options: choices.unwrap_or_default(),
@@ -176,7 +185,7 @@ impl Form {
 }
 
 /// What a field lets choose from.
-fn choices(field: &Object) -> Option<Vec<Choice>> {
+fn parse_choices(field: &JsonParams) -> Option<Vec<Choice>> {
     let places = [Some(field), field.get("items").and_then(Value::as_object)];
     let mut places = places.into_iter().flatten();
     let listed = places.find_map(|place| {
@@ -197,7 +206,7 @@ fn choices(field: &Object) -> Option<Vec<Choice>> {
 }
 
 /// The value of an answer, and what was written besides.
-fn value(value: &AnswerValue) -> (Option<Value>, Option<Vec<String>>) {
+fn answer_value(value: &AnswerValue) -> (Option<Value>, Option<Vec<String>>) {
     match value {
         AnswerValue::Text(text) => (Some(json!(text.value)), None),
         AnswerValue::Number(number) => (Some(json!(number.value.0)), None),

@@ -9,16 +9,16 @@ mod terminals;
 
 use std::sync::Arc;
 
-use agenthost_core::{Access, Root};
+use agenthost_core::{FileAccess, GrantedRoot};
 use agenthost_protocol::uri::Uri;
-use agenthost_workspace::{FileError, Files, ProtectedPaths};
+use agenthost_workspace::{FileError, FileService, ProtectedPaths};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use super::wire::{Object, Reply};
+use super::wire::{JsonParams, RequestResponder};
 
-pub(crate) use terminals::{Happened, Origin, Terminals};
+pub(crate) use terminals::{AgentTerminals, TerminalNotice, TerminalRequester};
 
 /// Something that the host can do for an agent. Which of it an agent is
 /// offered depends on what works with it.
@@ -44,7 +44,7 @@ pub(crate) enum ServiceRequest {
 
 impl ServiceRequest {
     /// By the name of its method.
-    pub(crate) fn named(method: &str) -> Option<Self> {
+    pub(crate) fn from_method(method: &str) -> Option<Self> {
         Some(match method {
             "fs/read_text_file" => ServiceRequest::ReadFile,
             "fs/write_text_file" => ServiceRequest::WriteFile,
@@ -95,7 +95,7 @@ pub(crate) enum ServiceError {
 
 impl ServiceError {
     /// A parameter that is missing, or is not what it has to be.
-    pub(crate) fn parameter(name: &str, expected: &str) -> Self {
+    pub(crate) fn invalid_parameter(name: &str, expected: &str) -> Self {
         ServiceError::Refused(format!("`{name}` has to be {expected}"))
     }
 
@@ -127,10 +127,10 @@ impl From<FileError> for ServiceError {
         let words = error.to_string();
         match error {
             FileError::NotFound(uri) => ServiceError::NotFound(uri.to_string()),
-            FileError::Elsewhere(_)
-            | FileError::Denied { .. }
-            | FileError::Fixed(_)
-            | FileError::Kind { .. }
+            FileError::NotLocal(_)
+            | FileError::NotGranted { .. }
+            | FileError::Immutable(_)
+            | FileError::WrongKind { .. }
             | FileError::TooLarge { .. }
             | FileError::Invalid(_) => ServiceError::Refused(words),
             FileError::Forbidden(_)
@@ -144,112 +144,117 @@ impl From<FileError> for ServiceError {
 
 /// File requests that wait for the disk. When there are more, the agent's next
 /// messages wait.
-const ERRANDS: usize = 16;
+const FILE_JOB_QUEUE: usize = 16;
 
 /// What is done for the agent of a session.
 #[derive(Debug)]
-pub(crate) struct Services {
+pub(crate) struct HostServices {
     /// The folders of the session.
-    roots: Arc<[Root]>,
-    files: Arc<Files>,
-    errands: mpsc::Sender<Errand>,
+    roots: Arc<[GrantedRoot]>,
+    files: Arc<FileService>,
+    file_jobs: mpsc::Sender<FileServiceJob>,
     /// Carries out file requests, one after the other: an agent may ask for the
     /// next before it has the answer to the last.
     _worker: JoinSet<()>,
-    pub(crate) terminals: Terminals,
+    pub(crate) terminals: AgentTerminals,
 }
 
 /// A file request.
 #[derive(Debug)]
-struct Errand {
-    way: AccessWay,
-    roots: Arc<[Root]>,
-    params: Object,
-    reply: Reply,
+struct FileServiceJob {
+    operation: FileOperation,
+    roots: Arc<[GrantedRoot]>,
+    params: JsonParams,
+    responder: RequestResponder,
 }
 
-impl Services {
+impl HostServices {
     /// Nothing may be used yet.
     pub(crate) fn new(protected: ProtectedPaths) -> Self {
-        let files = Arc::new(Files::default().protecting(protected));
-        let (errands, to_do) = mpsc::channel(ERRANDS);
+        let files = Arc::new(FileService::default().with_protected_paths(protected));
+        let (file_jobs, job_receiver) = mpsc::channel(FILE_JOB_QUEUE);
         let mut worker = JoinSet::new();
-        worker.spawn(work(Arc::clone(&files), to_do));
-        Services {
+        worker.spawn(run_file_jobs(Arc::clone(&files), job_receiver));
+        HostServices {
             roots: Arc::default(),
             files,
-            errands,
+            file_jobs,
             _worker: worker,
-            terminals: Terminals::new(),
+            terminals: AgentTerminals::new(),
         }
     }
 
     /// Which folders the session has now.
-    pub(crate) fn grant(&mut self, folders: &[Uri]) {
-        let roots = folders.iter().map(|folder| Root {
+    pub(crate) fn set_directories(&mut self, folders: &[Uri]) {
+        let roots = folders.iter().map(|folder| GrantedRoot {
             uri: folder.clone(),
-            access: Access::Write,
+            access: FileAccess::Write,
         });
         self.roots = roots.collect();
     }
 
     /// Where a command may run: in the folder that was asked for, or else in
     /// the first.
-    pub(crate) fn directory(&self, asked: Option<&str>) -> Result<Uri, ServiceError> {
+    pub(crate) fn resolve_directory(&self, asked: Option<&str>) -> Result<Uri, ServiceError> {
         let uri = match asked {
-            Some(path) => files::uri("cwd", path)?,
+            Some(path) => files::file_uri("cwd", path)?,
             None => {
                 let first = self.roots.first().map(|root| root.uri.clone());
                 let none = || ServiceError::Refused("this session has no folder".to_owned());
                 first.ok_or_else(none)?
             }
         };
-        let path = self.files.directory(&self.roots, &uri)?;
+        let path = self.files.real_directory(&self.roots, &uri)?;
         Ok(agenthost_workspace::uri_of(&path).unwrap_or(uri))
     }
 
     /// Reads a file or writes one, and answers when that is done.
-    pub(crate) async fn use_file(&mut self, way: AccessWay, params: Object, reply: Reply) {
-        let errand = Errand {
-            way,
+    pub(crate) async fn submit_file_job(
+        &mut self,
+        operation: FileOperation,
+        params: JsonParams,
+        responder: RequestResponder,
+    ) {
+        let job = FileServiceJob {
+            operation,
             roots: Arc::clone(&self.roots),
             params,
-            reply,
+            responder,
         };
         // Without its worker nothing is left of the session, either.
-        self.errands.send(errand).await.unwrap_or_default();
+        self.file_jobs.send(job).await.unwrap_or_default();
     }
 }
 
 /// Carries out file requests until there are no more.
-async fn work(files: Arc<Files>, mut errands: mpsc::Receiver<Errand>) {
-    while let Some(errand) = errands.recv().await {
+async fn run_file_jobs(files: Arc<FileService>, mut jobs: mpsc::Receiver<FileServiceJob>) {
+    while let Some(job) = jobs.recv().await {
         let files = Arc::clone(&files);
-        let done = tokio::task::spawn_blocking(move || errand.carry_out(&files));
+        let done = tokio::task::spawn_blocking(move || job.run(&files));
         // One that breaks is answered all the same: its reply is dropped.
         done.await.unwrap_or_default();
     }
 }
 
-impl Errand {
+impl FileServiceJob {
     /// Waits for the disk.
-    fn carry_out(self, files: &Files) {
+    fn run(self, files: &FileService) {
         let (roots, params) = (&self.roots, &self.params);
-        self.reply.settle(match self.way {
-            AccessWay::Read => files::read(files, roots, params),
-            AccessWay::Write => files::write(files, roots, params),
+        self.responder.respond_result(match self.operation {
+            FileOperation::Read => files::read_file(files, roots, params),
+            FileOperation::Write => files::write_file(files, roots, params),
         });
     }
 }
 
 /// What is done with a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum AccessWay {
+pub(crate) enum FileOperation {
     Read,
     Write,
 }
 
 /// A parameter that is text, if it is there.
-pub(crate) fn text<'a>(params: &'a Object, name: &str) -> Option<&'a str> {
+pub(crate) fn text_param<'a>(params: &'a JsonParams, name: &str) -> Option<&'a str> {
     params.get(name).and_then(Value::as_str)
 }

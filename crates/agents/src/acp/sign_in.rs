@@ -3,10 +3,10 @@
 use serde_json::Value;
 
 /// Longest that is shown of what an agent calls something.
-const NAME: usize = 60;
+const MAX_METHOD_NAME_CHARS: usize = 60;
 
 /// Longest that is shown of what it says about it.
-const DESCRIPTION: usize = 200;
+const MAX_DESCRIPTION_CHARS: usize = 200;
 
 /// A way to sign in.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,12 +18,12 @@ pub struct SignInMethod {
     /// What the agent says about it.
     pub description: Option<String>,
     /// How it is done.
-    pub way: SignInWay,
+    pub kind: SignInKind,
 }
 
 /// How somebody signs in.
 #[derive(Clone, PartialEq, Eq)]
-pub enum SignInWay {
+pub enum SignInKind {
     /// The agent does it when it is told to.
     Agent,
     /// A program does it, in a terminal.
@@ -33,12 +33,12 @@ pub enum SignInWay {
 }
 
 /// Leaves out what the environment holds: it may be secret.
-impl std::fmt::Debug for SignInWay {
+impl std::fmt::Debug for SignInKind {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            SignInWay::Agent => "Agent",
-            SignInWay::Terminal(_) => "Terminal",
-            SignInWay::Variables(_) => "Variables",
+            SignInKind::Agent => "Agent",
+            SignInKind::Terminal(_) => "Terminal",
+            SignInKind::Variables(_) => "Variables",
         })
     }
 }
@@ -55,14 +55,14 @@ pub struct TerminalSignIn {
 }
 
 /// Reads what an agent says when it starts.
-pub(crate) fn read(initialized: &Value) -> Vec<SignInMethod> {
+pub(crate) fn parse_methods(initialized: &Value) -> Vec<SignInMethod> {
     let methods = initialized.get("authMethods").and_then(Value::as_array);
     let methods = methods.into_iter().flatten();
-    methods.filter_map(method).collect()
+    methods.filter_map(parse_method).collect()
 }
 
 /// The methods in a line, for people.
-pub(crate) fn list(methods: &[SignInMethod]) -> String {
+pub(crate) fn describe_methods(methods: &[SignInMethod]) -> String {
     let shown = methods.iter().map(|method| match &method.description {
         Some(description) => format!("{} ({description})", method.name),
         None => method.name.clone(),
@@ -70,37 +70,38 @@ pub(crate) fn list(methods: &[SignInMethod]) -> String {
     shown.collect::<Vec<_>>().join(", ")
 }
 
-fn method(method: &Value) -> Option<SignInMethod> {
+fn parse_method(method: &Value) -> Option<SignInMethod> {
     let text = |key: &str, most: usize| {
         let text = method.get(key)?.as_str()?;
         let plain = text.chars().filter(|letter| !letter.is_control());
         Some(plain.take(most).collect::<String>())
     };
     let id = method.get("id")?.as_str()?.to_owned();
-    let way = match method.get("type").and_then(Value::as_str) {
-        Some("terminal") => SignInWay::Terminal(terminal(method)),
-        Some("env_var") => SignInWay::Variables(variables(method)),
+    let kind = match method.get("type").and_then(Value::as_str) {
+        Some("terminal") => SignInKind::Terminal(parse_terminal(method)),
+        Some("env_var") => SignInKind::Variables(parse_variables(method)),
         // Some say it in a way of their own, which is older.
         _ => match method.pointer("/_meta/terminal-auth") {
-            Some(older) => SignInWay::Terminal(terminal(older)),
-            None => SignInWay::Agent,
+            Some(older) => SignInKind::Terminal(parse_terminal(older)),
+            None => SignInKind::Agent,
         },
     };
     Some(SignInMethod {
-        name: text("name", NAME).unwrap_or_else(|| id.chars().take(NAME).collect()),
-        description: text("description", DESCRIPTION).filter(|text| !text.is_empty()),
+        name: text("name", MAX_METHOD_NAME_CHARS)
+            .unwrap_or_else(|| id.chars().take(MAX_METHOD_NAME_CHARS).collect()),
+        description: text("description", MAX_DESCRIPTION_CHARS).filter(|text| !text.is_empty()),
         id,
-        way,
+        kind,
     })
 }
 
-fn terminal(told: &Value) -> TerminalSignIn {
+fn parse_terminal(object: &Value) -> TerminalSignIn {
     let text = |value: &Value| value.as_str().map(str::to_owned);
-    let arguments = told.get("args").and_then(Value::as_array);
-    let environment = told.get("env").and_then(Value::as_object);
+    let arguments = object.get("args").and_then(Value::as_array);
+    let environment = object.get("env").and_then(Value::as_object);
     let environment = environment.into_iter().flatten();
     TerminalSignIn {
-        program: told.get("command").and_then(text),
+        program: object.get("command").and_then(text),
         arguments: arguments.into_iter().flatten().filter_map(text).collect(),
         environment: environment
             .filter_map(|(name, value)| Some((name.clone(), text(value)?)))
@@ -109,7 +110,7 @@ fn terminal(told: &Value) -> TerminalSignIn {
 }
 
 /// The variables that a method wants, in either of the shapes that are used.
-fn variables(method: &Value) -> Vec<String> {
+fn parse_variables(method: &Value) -> Vec<String> {
     let text = |value: &Value| value.as_str().map(str::to_owned);
     let several = method.get("vars").and_then(Value::as_array);
     let several = several.into_iter().flatten();
@@ -126,7 +127,7 @@ mod tests {
 
     #[test]
     fn all_ways_are_read() {
-        let methods = read(&json!({"authMethods": [
+        let methods = parse_methods(&json!({"authMethods": [
             {"id": "login", "name": "Log in", "description": "With\u{1b} a browser"},
             {"id": "tui", "name": "Terminal", "type": "terminal", "args": ["--login"], "env": {"A": "b"}},
             {"id": "old", "name": "Older", "_meta": {"terminal-auth": {"command": "claude", "args": ["/login"]}}},
@@ -137,25 +138,25 @@ mod tests {
         ]}));
         let ids: Vec<_> = methods.iter().map(|method| method.id.as_str()).collect();
         assert_eq!(ids, ["login", "tui", "old", "key", "key2"]);
-        let ways: Vec<_> = methods.iter().map(|method| &method.way).collect();
-        assert_eq!(ways[0], &SignInWay::Agent);
-        let SignInWay::Terminal(tui) = ways[1] else {
+        let ways: Vec<_> = methods.iter().map(|method| &method.kind).collect();
+        assert_eq!(ways[0], &SignInKind::Agent);
+        let SignInKind::Terminal(tui) = ways[1] else {
             panic!("not in a terminal");
         };
         assert_eq!(
             (tui.program.as_deref(), &*tui.arguments),
             (None, &["--login".to_owned()][..])
         );
-        let SignInWay::Terminal(old) = ways[2] else {
+        let SignInKind::Terminal(old) = ways[2] else {
             panic!("not in a terminal");
         };
         assert_eq!(old.program.as_deref(), Some("claude"));
         let named = |names: &[&str]| {
-            SignInWay::Variables(names.iter().map(|name| (*name).to_owned()).collect())
+            SignInKind::Variables(names.iter().map(|name| (*name).to_owned()).collect())
         };
         assert_eq!(ways[3], &named(&["KEY", "OTHER"]));
         assert_eq!(ways[4], &named(&["KEY2"]));
-        let line = list(&methods);
+        let line = describe_methods(&methods);
         assert_eq!(line, "Log in (With a browser), Terminal, Older, Key, key2");
     }
 }

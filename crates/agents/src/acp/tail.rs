@@ -8,24 +8,24 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::sync::watch;
 
 /// Longest line that is shown of it, in characters.
-const LINE: usize = 300;
+const MAX_SHOWN_LINE_CHARS: usize = 300;
 
 /// Keeps the end of what was written. What it is may be a secret, so nobody
 /// gets to see it by accident.
-pub(crate) struct Tail {
-    most: usize,
+pub(crate) struct StreamTail {
+    max_bytes: usize,
     bytes: Mutex<VecDeque<u8>>,
     /// Whether all was read that will ever come.
-    over: watch::Sender<bool>,
+    is_complete: watch::Sender<bool>,
 }
 
-impl Tail {
+impl StreamTail {
     /// One that keeps so many bytes.
-    pub(crate) fn new(most: usize) -> Self {
-        Tail {
-            most,
+    pub(crate) fn new(max_bytes: usize) -> Self {
+        StreamTail {
+            max_bytes,
             bytes: Mutex::default(),
-            over: watch::Sender::new(false),
+            is_complete: watch::Sender::new(false),
         }
     }
 
@@ -33,26 +33,26 @@ impl Tail {
     pub(crate) fn push(&self, more: &[u8]) {
         let mut bytes = self.lock();
         bytes.extend(more);
-        let over = bytes.len().saturating_sub(self.most);
+        let over = bytes.len().saturating_sub(self.max_bytes);
         bytes.drain(..over);
     }
 
     /// Keeps all that comes out of a pipe, to its end.
-    pub(crate) async fn follow(self: Arc<Self>, mut pipe: impl AsyncRead + Unpin) {
+    pub(crate) async fn read_from(self: Arc<Self>, mut pipe: impl AsyncRead + Unpin) {
         let mut piece = [0; 4096];
         // A pipe that can't be read is one that is closed.
         while let Ok(read @ 1..) = pipe.read(&mut piece).await {
             self.push(piece.get(..read).unwrap_or_default());
         }
-        self.over.send_replace(true);
+        self.is_complete.send_replace(true);
     }
 
     /// The last line of all, as soon as it is there; waits no longer than so.
-    pub(crate) async fn last_words(&self, patience: Duration) -> Option<String> {
-        let mut over = self.over.subscribe();
+    pub(crate) async fn last_line_within(&self, timeout: Duration) -> Option<String> {
+        let mut over = self.is_complete.subscribe();
         let all = over.wait_for(|over| *over);
         // What is still to come is not worth more waiting.
-        drop(tokio::time::timeout(patience, all).await);
+        drop(tokio::time::timeout(timeout, all).await);
         self.last_line()
     }
 
@@ -62,7 +62,7 @@ impl Tail {
         let text = String::from_utf8_lossy(&bytes);
         let line = text.lines().map(str::trim).rfind(|line| !line.is_empty())?;
         let plain = line.chars().filter(|c| !c.is_control());
-        Some(plain.take(LINE).collect())
+        Some(plain.take(MAX_SHOWN_LINE_CHARS).collect())
     }
 
     fn lock(&self) -> MutexGuard<'_, VecDeque<u8>> {
@@ -71,9 +71,9 @@ impl Tail {
 }
 
 /// Shows how much, not what.
-impl std::fmt::Debug for Tail {
+impl std::fmt::Debug for StreamTail {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Tail")
+        f.debug_struct("StreamTail")
             .field("bytes", &self.lock().len())
             .finish_non_exhaustive()
     }

@@ -12,26 +12,26 @@ use crate::mapper::TurnEvent;
 
 /// Something that follows from a message of an agent.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Told {
+pub(crate) enum MappedEvent {
     /// Some content is referred to from now on.
-    Keep(Kept),
+    StoreContent(ContentBlob),
     /// Something happened in the turn.
     Turn(TurnEvent),
     /// The chat is called something else.
-    Title(String),
+    TitleChanged(String),
     /// What it understands at the beginning of a message; all of it.
-    Commands(Vec<SlashCommand>),
+    SlashCommandsChanged(Vec<SlashCommand>),
     /// What can be chosen, and what is; all of it, as the agent has it.
-    Options(Value),
+    OptionsChanged(Value),
     /// It works in another mode.
-    Mode(String),
+    ModeChanged(String),
     /// Something about a terminal that a call shows, by its address.
-    Terminal(Uri, TerminalTold),
+    Terminal(Uri, TerminalUpdate),
 }
 
 /// Something about a terminal.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum TerminalTold {
+pub(crate) enum TerminalUpdate {
     /// It can be watched from now on; the agent itself runs it.
     Opened {
         /// Its title.
@@ -49,7 +49,7 @@ pub(crate) enum TerminalTold {
 
 /// Content to keep.
 #[derive(Clone, PartialEq, Eq)]
-pub(crate) struct Kept {
+pub(crate) struct ContentBlob {
     /// A name for it, that says what it is.
     pub(crate) name: String,
     /// The content.
@@ -57,9 +57,9 @@ pub(crate) struct Kept {
 }
 
 /// Shows how much, not what.
-impl std::fmt::Debug for Kept {
+impl std::fmt::Debug for ContentBlob {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Kept")
+        f.debug_struct("ContentBlob")
             .field("name", &self.name)
             .field("bytes", &self.bytes.len())
             .finish()
@@ -70,32 +70,33 @@ impl std::fmt::Debug for Kept {
 ///
 /// Content is referred to by its hash, so that the reference is known before
 /// the content is kept; what is to be kept comes first.
-pub(crate) struct Teller<'a> {
+pub(crate) struct EventCollector<'a> {
     session: &'a SessionKey,
     /// What follows, in order.
-    pub(crate) told: Vec<Told>,
+    pub(crate) events: Vec<MappedEvent>,
 }
 
-impl<'a> Teller<'a> {
+impl<'a> EventCollector<'a> {
     /// One that has nothing to tell yet.
     pub(crate) fn new(session: &'a SessionKey) -> Self {
-        Teller {
+        EventCollector {
             session,
-            told: Vec::new(),
+            events: Vec::new(),
         }
     }
 
     /// Something happened in the turn.
-    pub(crate) fn turn(&mut self, event: TurnEvent) {
-        self.told.push(Told::Turn(event));
+    pub(crate) fn push_turn_event(&mut self, event: TurnEvent) {
+        self.events.push(MappedEvent::Turn(event));
     }
 
     /// Has some content kept, and says how to refer to it.
-    pub(crate) fn keep(&mut self, name: &str, bytes: Vec<u8>) -> ContentRef {
+    pub(crate) fn store_content(&mut self, name: &str, bytes: Vec<u8>) -> ContentRef {
         let address = ContentAddress::of(self.session, &bytes, name);
         let reference = address.reference(bytes.len());
         let name = name.to_owned();
-        self.told.push(Told::Keep(Kept { name, bytes }));
+        self.events
+            .push(MappedEvent::StoreContent(ContentBlob { name, bytes }));
         reference
     }
 }

@@ -19,31 +19,31 @@ use agenthost_protocol::ids::ToolCallId;
 use agenthost_protocol::wire::Object;
 use serde_json::{Value, json};
 
-use super::asking::{Asked, PermissionOption};
+use super::asking::{PermissionOption, PermissionPrompt};
 use super::content;
-use super::offered::{self, HostTool, Offered};
-use super::screens::{Remarks, Scene};
-use super::told::Teller;
+use super::offered::{self, HostTool, HostToolSet};
+use super::screens::{CallTerminals, TerminalMeta};
+use super::told::EventCollector;
 use super::wire::schema::{
     ToolCallContent, ToolCallLocation, ToolCallStatus, ToolCallUpdate, ToolKind,
 };
-use crate::mapper::{ToolContent, ToolReady, ToolSeen, TurnEvent};
-use display::Stage;
+use crate::mapper::{ToolAnnounced, ToolContent, ToolReady, TurnEvent};
+use display::DisplayStage;
 
 /// The calls of a turn.
 #[derive(Debug, Default)]
-pub(crate) struct Tools {
-    calls: BTreeMap<ToolCallId, Call>,
+pub(crate) struct TurnToolCalls {
+    calls: BTreeMap<ToolCallId, TrackedCall>,
     /// The tools that the host offers.
-    offered: Arc<Offered>,
+    host_tools: Arc<HostToolSet>,
     /// Calls of tools of clients that the agent has not told of.
-    untold: Vec<hosted::Untold>,
+    unannounced: Vec<hosted::UnannouncedCall>,
 }
 
 /// A call, as far as it is known.
 #[derive(Debug, Default)]
-struct Call {
-    step: Step,
+struct TrackedCall {
+    stage: CallStage,
     title: Option<String>,
     name: Option<String>,
     kind: Option<ToolKind>,
@@ -53,76 +53,77 @@ struct Call {
     output: Option<Value>,
     meta: Option<Object>,
     /// What was told of its arguments while they came.
-    told_input: String,
-    told_title: Option<String>,
+    input_sent: String,
+    title_sent: Option<String>,
     /// What the last question about it came with.
-    asked: Asked,
+    permission_prompt: PermissionPrompt,
     /// The tool of the host that it is of.
     tool: Option<HostTool>,
     /// How far clients know it to be.
-    told_stage: Option<Stage>,
+    stage_sent: Option<DisplayStage>,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum Step {
+enum CallStage {
     #[default]
     New,
     /// Its arguments are coming.
-    Coming,
+    InputStreaming,
     /// Somebody has to decide.
-    Asking,
+    AwaitingApproval,
     Running,
-    Over,
+    Ended,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ended {
-    Well,
-    Badly,
+enum CallEnding {
+    Succeeded,
+    Failed,
 }
 
-impl Tools {
+impl TurnToolCalls {
     /// Whether there was such a call in this turn.
-    pub(crate) fn knows(&self, id: &str) -> bool {
+    pub(crate) fn contains(&self, id: &str) -> bool {
         self.calls.contains_key(&ToolCallId::from(id))
     }
 
     /// Their names.
-    pub(crate) fn into_names(self) -> impl Iterator<Item = ToolCallId> {
+    pub(crate) fn into_ids(self) -> impl Iterator<Item = ToolCallId> {
         self.calls.into_keys()
     }
 
     /// Something about a call: that it is there, or more about it.
-    pub(crate) fn update(
+    pub(crate) fn update_call(
         &mut self,
         mut update: ToolCallUpdate,
-        scene: &mut Scene,
-        teller: &mut Teller<'_>,
+        terminals: &mut CallTerminals,
+        collector: &mut EventCollector<'_>,
     ) {
         let id = ToolCallId::from(update.tool_call_id.to_string());
         let call = self.calls.entry(id.clone()).or_default();
-        if call.step == Step::Over {
+        if call.stage == CallStage::Ended {
             return;
         }
         let status = update.fields.status;
-        let first = call.step == Step::New;
-        let remarks = Remarks::take(&mut update);
-        let alive = remarks.show_life();
+        let first = call.stage == CallStage::New;
+        let terminal_meta = TerminalMeta::take_from(&mut update);
+        let alive = terminal_meta.shows_activity();
         let produced = call.merge(update);
-        call.recognize(&self.offered);
+        call.recognize_tool(&self.host_tools);
         if first {
-            if call.was_called(&mut self.untold) {
+            if call.match_unannounced(&mut self.unannounced) {
                 return;
             }
-            call.see(&id, teller);
+            call.announce(&id, collector);
         }
-        if call.is_clients() {
-            return call.follow(&id, status, scene, teller);
+        if call.is_client_tool() {
+            return call.update_client_call(&id, status, terminals, collector);
         }
-        let changed = scene.show(&id, &call.title(), remarks, teller) || produced;
+        let changed =
+            terminals.apply_meta(&id, &call.title(), terminal_meta, collector) || produced;
         let ended = match status {
-            Some(ToolCallStatus::Completed) => Some(Ended::Well),
-            Some(ToolCallStatus::Failed) => Some(Ended::Badly),
+            Some(ToolCallStatus::Completed) => Some(CallEnding::Succeeded),
+            Some(ToolCallStatus::Failed) => Some(CallEnding::Failed),
             _ => None,
         };
         let begins = match status {
@@ -131,49 +132,49 @@ impl Tools {
             None => (first && call.input.is_some()) || changed || alive,
             Some(_) => true,
         };
-        let waited = call.step == Step::Coming && begins && !call.content.is_empty();
-        if call.step == Step::Coming && begins {
-            call.run(&id, teller);
-        } else if call.step == Step::Coming {
-            call.tell_input(&id, teller);
+        let waited = call.stage == CallStage::InputStreaming && begins && !call.content.is_empty();
+        if call.stage == CallStage::InputStreaming && begins {
+            call.emit_ready(&id, collector);
+        } else if call.stage == CallStage::InputStreaming {
+            call.emit_input(&id, collector);
         }
         if let Some(ended) = ended {
-            call.end(&id, ended, scene, teller);
-        } else if call.step == Step::Running && (changed || waited) {
-            call.tell_content(&id, scene, teller);
+            call.emit_result(&id, ended, terminals, collector);
+        } else if call.stage == CallStage::Running && (changed || waited) {
+            call.emit_content(&id, terminals, collector);
         }
     }
 
     /// A question about a call; says whether it can be asked.
-    pub(crate) fn ask(
+    pub(crate) fn request_permission(
         &mut self,
         mut update: ToolCallUpdate,
         options: &[PermissionOption],
-        scene: &mut Scene,
-        teller: &mut Teller<'_>,
+        terminals: &mut CallTerminals,
+        collector: &mut EventCollector<'_>,
     ) -> bool {
         let id = ToolCallId::from(update.tool_call_id.to_string());
         let call = self.calls.entry(id.clone()).or_default();
-        if call.step == Step::Over {
+        if call.stage == CallStage::Ended {
             return false;
         }
-        let first = call.step == Step::New;
-        let remarks = Remarks::take(&mut update);
-        call.asked = Asked::take(&mut update);
+        let first = call.stage == CallStage::New;
+        let terminal_meta = TerminalMeta::take_from(&mut update);
+        call.permission_prompt = PermissionPrompt::split_prompt(&mut update);
         call.merge(update);
-        call.recognize(&self.offered);
+        call.recognize_tool(&self.host_tools);
         if first {
-            if call.was_called(&mut self.untold) {
+            if call.match_unannounced(&mut self.unannounced) {
                 return false;
             }
-            call.see(&id, teller);
+            call.announce(&id, collector);
         }
-        scene.show(&id, &call.title(), remarks, teller);
-        call.step = Step::Asking;
+        terminals.apply_meta(&id, &call.title(), terminal_meta, collector);
+        call.stage = CallStage::AwaitingApproval;
         // VS Code has one button of its own for a question with edits, which means
         // this once. If the agent has no such option, the message has to do.
         let edits = match options.iter().any(|option| option.kind == "allow_once") {
-            true => content::edits(&call.content, &scene.folder, teller),
+            true => content::file_edits(&call.content, &terminals.folder, collector),
             false => Vec::new(),
         };
         let question = ToolCallQuestion {
@@ -182,17 +183,17 @@ impl Tools {
             edits: (!edits.is_empty()).then_some(FileEditCollection { items: edits }),
             // There is no way to tell the agent.
             editable: Some(false),
-            options: Some(options.iter().map(PermissionOption::told).collect()),
+            options: Some(options.iter().map(PermissionOption::to_option).collect()),
         };
-        call.told_stage = Some(Stage::Asks);
-        let mut meta = call.meta(Stage::Asks);
+        call.stage_sent = Some(DisplayStage::AwaitingApproval);
+        let mut meta = call.display_meta(DisplayStage::AwaitingApproval);
         let kinds = options
             .iter()
             .map(|option| (option.id.clone(), json!(option.kind)));
         meta.insert("permissionKinds".to_owned(), Value::Object(kinds.collect()));
-        teller.turn(TurnEvent::ToolReady(Box::new(ToolReady {
+        collector.push_turn_event(TurnEvent::ToolReady(Box::new(ToolReady {
             id,
-            message: call.asked_message(scene),
+            message: call.permission_message(terminals),
             intention: call.intention(),
             input: call.input_text(),
             question: Some(question),
@@ -204,27 +205,32 @@ impl Tools {
 
     /// Somebody agreed to a call. What it had produced before it asked is told
     /// again: the question took it away.
-    pub(crate) fn approved(&mut self, id: &ToolCallId, scene: &Scene, teller: &mut Teller<'_>) {
+    pub(crate) fn mark_approved(
+        &mut self,
+        id: &ToolCallId,
+        terminals: &CallTerminals,
+        collector: &mut EventCollector<'_>,
+    ) {
         if let Some(call) = self.calls.get_mut(id)
-            && call.step == Step::Asking
+            && call.stage == CallStage::AwaitingApproval
         {
-            call.step = Step::Running;
+            call.stage = CallStage::Running;
             let is_silent = call.content.is_empty() && !call.is_command();
-            if !is_silent && !call.is_clients() {
-                call.tell_content(id, scene, teller);
+            if !is_silent && !call.is_client_tool() {
+                call.emit_content(id, terminals, collector);
             }
         }
     }
 
     /// Somebody did not agree: that is the end of the call.
-    pub(crate) fn refused(&mut self, id: &ToolCallId) {
+    pub(crate) fn mark_denied(&mut self, id: &ToolCallId) {
         if let Some(call) = self.calls.get_mut(id) {
-            call.step = Step::Over;
+            call.stage = CallStage::Ended;
         }
     }
 }
 
-impl Call {
+impl TrackedCall {
     /// Takes in what is new; says whether it has produced something.
     fn merge(&mut self, update: ToolCallUpdate) -> bool {
         fn set<T>(place: &mut Option<T>, value: Option<T>) {
@@ -274,7 +280,7 @@ impl Call {
         if let Some(tool) = &self.tool {
             return tool.own_name().to_owned();
         }
-        let own = || self.meta.as_ref().and_then(|meta| named_in(meta, 3));
+        let own = || self.meta.as_ref().and_then(|meta| find_tool_name(meta, 3));
         let kind = || Some(json!(self.kind?).as_str()?.to_owned());
         let name = self.name.clone().or_else(own);
         let name = name.or_else(kind).unwrap_or_else(|| "other".to_owned());
@@ -286,10 +292,10 @@ impl Call {
         }
     }
 
-    fn see(&mut self, id: &ToolCallId, teller: &mut Teller<'_>) {
-        self.step = Step::Coming;
-        let meta = Some(self.meta(Stage::Seen)).filter(|meta| !meta.is_empty());
-        teller.turn(TurnEvent::ToolSeen(Box::new(ToolSeen {
+    fn announce(&mut self, id: &ToolCallId, collector: &mut EventCollector<'_>) {
+        self.stage = CallStage::InputStreaming;
+        let meta = Some(self.display_meta(DisplayStage::Announced)).filter(|meta| !meta.is_empty());
+        collector.push_turn_event(TurnEvent::ToolAnnounced(Box::new(ToolAnnounced {
             id: id.clone(),
             name: self.tool_name(),
             display_name: self.title(),
@@ -301,7 +307,7 @@ impl Call {
 
     /// Agents send the arguments again and again, each time more of them; told
     /// is what was added. When all are there they are told once more.
-    fn tell_input(&mut self, id: &ToolCallId, teller: &mut Teller<'_>) {
+    fn emit_input(&mut self, id: &ToolCallId, collector: &mut EventCollector<'_>) {
         let text = match self.arguments() {
             None => None,
             Some(Value::Object(fields)) if fields.is_empty() => None,
@@ -309,25 +315,25 @@ impl Call {
         };
         let text = text.unwrap_or_default();
         let so_far = text.trim_end_matches(['}', ']', '"']);
-        let more = so_far.strip_prefix(self.told_input.as_str());
+        let more = so_far.strip_prefix(self.input_sent.as_str());
         let more = more.filter(|more| !more.is_empty()).map(str::to_owned);
-        if more.is_none() && self.told_title == self.title {
+        if more.is_none() && self.title_sent == self.title {
             return;
         }
-        self.told_input.extend(more.as_deref());
-        self.told_title.clone_from(&self.title);
-        teller.turn(TurnEvent::ToolInput {
+        self.input_sent.extend(more.as_deref());
+        self.title_sent.clone_from(&self.title);
+        collector.push_turn_event(TurnEvent::ToolInput {
             id: id.clone(),
             more,
             message: self.title().into(),
         });
     }
 
-    fn run(&mut self, id: &ToolCallId, teller: &mut Teller<'_>) {
-        self.step = Step::Running;
-        self.told_stage = Some(Stage::Runs);
-        let meta = Some(self.meta(Stage::Runs)).filter(|meta| !meta.is_empty());
-        teller.turn(TurnEvent::ToolReady(Box::new(ToolReady {
+    fn emit_ready(&mut self, id: &ToolCallId, collector: &mut EventCollector<'_>) {
+        self.stage = CallStage::Running;
+        self.stage_sent = Some(DisplayStage::Running);
+        let meta = Some(self.display_meta(DisplayStage::Running)).filter(|meta| !meta.is_empty());
+        collector.push_turn_event(TurnEvent::ToolReady(Box::new(ToolReady {
             id: id.clone(),
             message: self.title().into(),
             intention: self.intention(),
@@ -340,35 +346,49 @@ impl Call {
 
     /// Tells what a running call has produced. One that was asked about is shown
     /// as a command only now.
-    fn tell_content(&mut self, id: &ToolCallId, scene: &Scene, teller: &mut Teller<'_>) {
-        let mut content = content::results(id, &self.content, scene, teller);
-        content.iter_mut().for_each(content::cut_back);
-        let asked = self.told_stage.replace(Stage::Runs) == Some(Stage::Asks);
+    fn emit_content(
+        &mut self,
+        id: &ToolCallId,
+        terminals: &CallTerminals,
+        collector: &mut EventCollector<'_>,
+    ) {
+        let mut content = content::to_results(id, &self.content, terminals, collector);
+        content
+            .iter_mut()
+            .for_each(content::truncate_running_output);
+        let asked =
+            self.stage_sent.replace(DisplayStage::Running) == Some(DisplayStage::AwaitingApproval);
         let is_new = asked && self.is_command();
-        teller.turn(TurnEvent::ToolContent(ToolContent {
+        collector.push_turn_event(TurnEvent::ToolContent(ToolContent {
             id: id.clone(),
             content,
-            meta: is_new.then(|| Meta::new(self.meta(Stage::Runs))),
+            meta: is_new.then(|| Meta::new(self.display_meta(DisplayStage::Running))),
         }));
     }
 
-    fn end(&mut self, id: &ToolCallId, ended: Ended, scene: &mut Scene, teller: &mut Teller<'_>) {
-        self.step = Step::Over;
-        if ended == Ended::Well {
-            self.asked.carry_out(&mut self.content);
+    fn emit_result(
+        &mut self,
+        id: &ToolCallId,
+        ending: CallEnding,
+        terminals: &mut CallTerminals,
+        collector: &mut EventCollector<'_>,
+    ) {
+        self.stage = CallStage::Ended;
+        if ending == CallEnding::Succeeded {
+            self.permission_prompt.apply_edits(&mut self.content);
         }
-        let success = ended == Ended::Well;
+        let success = ending == CallEnding::Succeeded;
         let output = self.output.as_ref().and_then(output_text);
         let code = |output: &Value| output.get("exit_code")?.as_i64();
         let code = self.output.as_ref().and_then(code);
-        scene.call_ended(id, output.as_deref(), code, teller);
-        let mut results = content::results(id, &self.content, scene, teller);
+        terminals.end_call(id, output.as_deref(), code, collector);
+        let mut results = content::to_results(id, &self.content, terminals, collector);
         if let (true, Some(text)) = (results.is_empty(), &output) {
             let text = text.clone();
             results.push(ToolResultContent::Text(ToolResultText { text }));
         }
         let error = (!success).then(|| {
-            let said = content::text(&results).or(output);
+            let said = content::joined_text(&results).or(output);
             let said = said.unwrap_or_else(|| "it failed".to_owned());
             json!({ "message": said.chars().take(500).collect::<String>() })
         });
@@ -383,17 +403,17 @@ impl Call {
             structured_content: structured,
             error,
         };
-        teller.turn(TurnEvent::ToolDone(id.clone(), Box::new(result)));
+        collector.push_turn_event(TurnEvent::ToolCompleted(id.clone(), Box::new(result)));
     }
 }
 
 /// The name of a tool in an agent's own data, so many levels down.
-fn named_in(meta: &Object, depth: u32) -> Option<String> {
+fn find_tool_name(meta: &Object, depth: u32) -> Option<String> {
     let here = meta.get("toolName").and_then(Value::as_str);
     let below = || {
         let depth = depth.checked_sub(1)?;
         let mut below = meta.values().filter_map(Value::as_object);
-        below.find_map(|object| named_in(object, depth))
+        below.find_map(|object| find_tool_name(object, depth))
     };
     here.map(str::to_owned).or_else(below)
 }

@@ -5,53 +5,53 @@ use agenthost_protocol::chat::{Message, ResponsePart, ToolCall, Turn};
 use agenthost_protocol::list::List;
 
 /// Most bytes that are told. The latest turns count most.
-const LONGEST: usize = 64 * 1024;
+const MAX_TRANSCRIPT_BYTES: usize = 64 * 1024;
 
 /// Most bytes of one message, or of one part of an answer.
-const LONGEST_PART: usize = 12 * 1024;
+const MAX_TRANSCRIPT_PART_BYTES: usize = 12 * 1024;
 
 /// All turns, or as many of the last ones as fit.
-pub(crate) fn of(turns: &List<Turn>) -> String {
-    let mut told = Vec::new();
-    let mut room = LONGEST;
+pub(crate) fn render_history(turns: &List<Turn>) -> String {
+    let mut rendered = Vec::new();
+    let mut budget = MAX_TRANSCRIPT_BYTES;
     for turn in turns.items().rev() {
-        let mut text = retell(&turn.message, &turn.response_parts);
-        if text.len() > room {
+        let mut text = render_turn(&turn.message, &turn.response_parts);
+        if text.len() > budget {
             // A turn that is longer than all there is room for is not left out
             // if it is the only one.
-            if told.is_empty() {
-                text.truncate(text.floor_char_boundary(room));
-                told.push(text);
+            if rendered.is_empty() {
+                text.truncate(text.floor_char_boundary(budget));
+                rendered.push(text);
             }
-            told.push("(There is more before this, which is left out.)".to_owned());
+            rendered.push("(There is more before this, which is left out.)".to_owned());
             break;
         }
-        room -= text.len();
-        told.push(text);
+        budget -= text.len();
+        rendered.push(text);
     }
-    told.reverse();
-    told.join("\n\n")
+    rendered.reverse();
+    rendered.join("\n\n")
 }
 
 /// What a chat has to know that nobody said in it.
-pub(crate) fn context(context: &ChatContext) -> String {
+pub(crate) fn render_context(context: &ChatContext) -> String {
     match context {
-        ChatContext::Own { turns, .. } => of(turns),
-        ChatContext::Beside {
+        ChatContext::History { turns, .. } => render_history(turns),
+        ChatContext::SideChat {
             turns,
             running,
             selection,
         } => {
-            let mut told = of(turns);
+            let mut told = render_history(turns);
             if let Some(running) = running {
                 told.push_str("\n\n");
-                let mut text = retell(&running.message, &running.response_parts);
-                text.truncate(text.floor_char_boundary(LONGEST));
+                let mut text = render_turn(&running.message, &running.response_parts);
+                text.truncate(text.floor_char_boundary(MAX_TRANSCRIPT_BYTES));
                 told.push_str(&text);
             }
             if let Some(selection) = selection {
                 told.push_str("\n\nWhat follows is about this part of it:\n\n");
-                told.push_str(cut(selection));
+                told.push_str(truncate_part(selection));
             }
             told
         }
@@ -59,10 +59,10 @@ pub(crate) fn context(context: &ChatContext) -> String {
 }
 
 /// What was said in a turn.
-fn retell(message: &Message, parts: &List<ResponsePart>) -> String {
+fn render_turn(message: &Message, parts: &List<ResponsePart>) -> String {
     let parts = parts.items().filter_map(|part| match part {
-        ResponsePart::Markdown(part) => Some(cut(&part.content).to_owned()),
-        ResponsePart::ToolCall(part) => did(&part.tool_call),
+        ResponsePart::Markdown(part) => Some(truncate_part(&part.content).to_owned()),
+        ResponsePart::ToolCall(part) => summarize_call(&part.tool_call),
         ResponsePart::Error(part) => Some(format!("(It failed: {})", part.error.message)),
         ResponsePart::ContentRef(_)
         | ResponsePart::Reasoning(_)
@@ -71,11 +71,11 @@ fn retell(message: &Message, parts: &List<ResponsePart>) -> String {
         | ResponsePart::Unknown(_) => None,
     });
     let answer = parts.collect::<Vec<_>>().join("\n\n");
-    format!("User: {}\n\nAgent: {answer}", cut(&message.text))
+    format!("User: {}\n\nAgent: {answer}", truncate_part(&message.text))
 }
 
 /// What was done, in a line: what came of it can be looked at again.
-fn did(call: &ToolCall) -> Option<String> {
+fn summarize_call(call: &ToolCall) -> Option<String> {
     let (what, how) = match call {
         ToolCall::Completed(call) if call.result.success => {
             (&call.result.past_tense_message, "done")
@@ -89,11 +89,11 @@ fn did(call: &ToolCall) -> Option<String> {
         | ToolCall::PendingResultConfirmation(_)
         | ToolCall::Unknown(_) => return None,
     };
-    Some(format!("[{how}: {}]", cut(what.as_str())))
+    Some(format!("[{how}: {}]", truncate_part(what.as_str())))
 }
 
-fn cut(text: &str) -> &str {
-    let end = text.floor_char_boundary(LONGEST_PART);
+fn truncate_part(text: &str) -> &str {
+    let end = text.floor_char_boundary(MAX_TRANSCRIPT_PART_BYTES);
     text.get(..end).unwrap_or_default()
 }
 
@@ -129,18 +129,18 @@ mod tests {
             User: and now?
 
             Agent: lunch"]]
-        .assert_eq(&of(&turns));
+        .assert_eq(&render_history(&turns));
     }
 
     #[test]
     fn the_last_turns_count_most() {
-        let long = "é".repeat(LONGEST);
+        let long = "é".repeat(MAX_TRANSCRIPT_BYTES);
         let turns: Vec<_> = (0..20)
             .map(|n| turn(&format!("{n} {long}"), &long))
             .collect();
         let turns = turns.into_iter().map(std::sync::Arc::new).collect();
-        let told = of(&turns);
-        assert!(told.len() < LONGEST + 100, "{}", told.len());
+        let told = render_history(&turns);
+        assert!(told.len() < MAX_TRANSCRIPT_BYTES + 100, "{}", told.len());
         assert!(told.starts_with("(There is more"));
         assert!(told.contains("User: 19 ") && told.contains("User: 18 "));
         assert!(!told.contains("User: 17 "));

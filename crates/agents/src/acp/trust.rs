@@ -11,7 +11,7 @@ use serde_json::json;
 
 /// Words that say so in the names of agents that nobody knows, without what is
 /// between the letters.
-const TELLING: &[&str] = &[
+const AUTO_APPROVE_NAMES: &[&str] = &[
     "allowall",
     "approveall",
     "autoapprove",
@@ -26,7 +26,7 @@ const TELLING: &[&str] = &[
 ];
 
 /// Words that say so in sentences, too.
-const SAYING: &[&str] = &[
+const AUTO_APPROVE_PHRASES: &[&str] = &[
     "approveeverything",
     "approveseverything",
     "neverask",
@@ -37,41 +37,41 @@ const SAYING: &[&str] = &[
 ];
 
 /// Values that switch on what an option is called after.
-const ON: &[&str] = &["all", "always", "enabled", "on", "true", "yes"];
+const ENABLED_VALUES: &[&str] = &["all", "always", "enabled", "on", "true", "yes"];
 
 /// Properties that are never about permission, whatever their values are called.
-const HARMLESS: &[&str] = &["model", "thought_level"];
+const EXEMPT_KEYS: &[&str] = &["model", "thought_level"];
 
 /// What is said of such a value where it can be chosen.
-const ALLOWED: &str = "everything is done without asking";
-const REFUSED: &str = "everything is done without asking; the host does not allow it";
+const ALLOWED_REMARK: &str = "everything is done without asking";
+const FORBIDDEN_REMARK: &str = "everything is done without asking; the host does not allow it";
 
 /// Whether agents may be told to do everything without asking.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Trust {
+pub enum AutoApprovePolicy {
     /// They may not.
     #[default]
-    Refused,
+    Forbidden,
     /// They may: whoever runs the host said so.
     Allowed,
 }
 
 /// Which values of an agent let it do everything.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Trusting<'a> {
+pub(crate) struct AutoApproveRules<'a> {
     /// What is known of the agent.
-    pub(crate) known: &'a [String],
-    pub(crate) trust: Trust,
+    pub(crate) known_values: &'a [String],
+    pub(crate) policy: AutoApprovePolicy,
 }
 
-impl Trusting<'_> {
+impl AutoApproveRules<'_> {
     /// Says of each such value what it does, and lists those that nobody may
     /// choose.
-    pub(crate) fn mark(&self, schema: &mut SessionConfigSchema) -> Vec<ForbiddenValue> {
+    pub(crate) fn annotate_schema(&self, schema: &mut SessionConfigSchema) -> Vec<ForbiddenValue> {
         let mut forbidden = Vec::new();
-        let remark = match self.trust {
-            Trust::Refused => REFUSED,
-            Trust::Allowed => ALLOWED,
+        let remark = match self.policy {
+            AutoApprovePolicy::Forbidden => FORBIDDEN_REMARK,
+            AutoApprovePolicy::Allowed => ALLOWED_REMARK,
         };
         for (key, property) in &mut schema.properties {
             let property = &mut property.property;
@@ -81,12 +81,12 @@ impl Trusting<'_> {
                 _ => Vec::new(),
             });
             for (index, value) in offered.into_iter().enumerate() {
-                if !self.grants_all(key, Some(property), &value) {
+                if !self.approves_everything(key, Some(property), &value) {
                     continue;
                 }
-                remark_on(property, index, remark);
-                if self.trust == Trust::Refused {
-                    forbidden.push(self.forbid(key, value));
+                add_remark(property, index, remark);
+                if self.policy == AutoApprovePolicy::Forbidden {
+                    forbidden.push(self.forbidden_value(key, value));
                 }
             }
         }
@@ -95,72 +95,78 @@ impl Trusting<'_> {
 
     /// What nobody may choose, as far as that is known before the agent runs.
     pub(crate) fn known_forbidden(&self) -> Vec<ForbiddenValue> {
-        if self.trust == Trust::Allowed {
+        if self.policy == AutoApprovePolicy::Allowed {
             return Vec::new();
         }
-        let known = self.known.iter().flat_map(|word| {
+        let known = self.known_values.iter().flat_map(|word| {
             [
-                self.forbid("mode", json!(word)),
-                self.forbid(word, json!(true)),
-                self.forbid(word, json!("on")),
+                self.forbidden_value("mode", json!(word)),
+                self.forbidden_value(word, json!(true)),
+                self.forbidden_value(word, json!("on")),
             ]
         });
         known.collect()
     }
 
     /// Takes out what nobody may choose, and says what that was.
-    pub(crate) fn withhold(
+    pub(crate) fn remove_forbidden(
         &self,
         schema: &SessionConfigSchema,
         values: &mut Object,
     ) -> Vec<ForbiddenValue> {
-        let mut withheld = Vec::new();
-        if self.trust == Trust::Refused {
+        let mut removed = Vec::new();
+        if self.policy == AutoApprovePolicy::Forbidden {
             values.retain(|key, value| {
                 let property = schema.properties.get(key);
                 let property = property.map(|property| &property.property);
-                let grants = self.grants_all(key, property, value);
+                let grants = self.approves_everything(key, property, value);
                 if grants {
-                    withheld.push(self.forbid(key, value.clone()));
+                    removed.push(self.forbidden_value(key, value.clone()));
                 }
                 !grants
             });
         }
-        withheld
+        removed
     }
 
     /// Whether a value lets the agent do everything without asking.
-    fn grants_all(&self, key: &str, property: Option<&ConfigPropertySchema>, value: &Json) -> bool {
-        if HARMLESS.contains(&key) {
+    fn approves_everything(
+        &self,
+        key: &str,
+        property: Option<&ConfigPropertySchema>,
+        value: &Json,
+    ) -> bool {
+        if EXEMPT_KEYS.contains(&key) {
             return false;
         }
         let title = property.map_or("", |property| property.title.as_str());
-        let about = self.is_known(key) || tells(key) || tells(title);
+        let about =
+            self.is_known_value(key) || has_auto_approve_name(key) || has_auto_approve_name(title);
         match value {
             Json::Bool(on) => *on && about,
             Json::String(value) => {
-                let on = ON.contains(&value.to_lowercase().as_str());
+                let on = ENABLED_VALUES.contains(&value.to_lowercase().as_str());
                 let labels = property.and_then(|property| property.enum_labels.as_ref());
-                let label = property.and_then(|property| said_of(property, labels, value));
+                let label = property.and_then(|property| list_entry(property, labels, value));
                 let words = property.and_then(|property| property.enum_descriptions.as_ref());
-                let words = property.and_then(|property| said_of(property, words, value));
-                self.is_known(value)
-                    || tells(value)
-                    || label.is_some_and(tells)
-                    || words.is_some_and(says)
+                let words = property.and_then(|property| list_entry(property, words, value));
+                self.is_known_value(value)
+                    || has_auto_approve_name(value)
+                    || label.is_some_and(has_auto_approve_name)
+                    || words.is_some_and(has_auto_approve_phrase)
                     || on && about
             }
             _ => false,
         }
     }
 
-    fn is_known(&self, word: &str) -> bool {
-        self.known
+    fn is_known_value(&self, word: &str) -> bool {
+        self.known_values
             .iter()
-            .any(|known| letters(known) == letters(word))
+            .any(|known| normalize_letters(known) == normalize_letters(word))
     }
 
-    fn forbid(&self, key: &str, value: Json) -> ForbiddenValue {
+    fn forbidden_value(&self, key: &str, value: Json) -> ForbiddenValue {
         let shown = value.as_str().map(str::to_owned);
         let shown: String = shown
             .unwrap_or_else(|| value.to_string())
@@ -180,7 +186,7 @@ impl Trusting<'_> {
 }
 
 /// What stands for a value in a list beside the values.
-fn said_of<'a>(
+fn list_entry<'a>(
     property: &ConfigPropertySchema,
     list: Option<&'a Vec<String>>,
     value: &str,
@@ -190,25 +196,27 @@ fn said_of<'a>(
     list?.get(index).map(String::as_str)
 }
 
-fn tells(name: &str) -> bool {
-    let letters = letters(name);
-    let mut words = TELLING.iter().chain(SAYING);
+fn has_auto_approve_name(name: &str) -> bool {
+    let letters = normalize_letters(name);
+    let mut words = AUTO_APPROVE_NAMES.iter().chain(AUTO_APPROVE_PHRASES);
     words.any(|word| letters.contains(word))
 }
 
-fn says(description: &str) -> bool {
-    let letters = letters(description);
-    SAYING.iter().any(|word| letters.contains(word))
+fn has_auto_approve_phrase(description: &str) -> bool {
+    let letters = normalize_letters(description);
+    AUTO_APPROVE_PHRASES
+        .iter()
+        .any(|word| letters.contains(word))
 }
 
-fn letters(text: &str) -> String {
+fn normalize_letters(text: &str) -> String {
     let letters = text.chars().filter(|c| c.is_alphanumeric());
     letters.flat_map(char::to_lowercase).collect()
 }
 
 /// Adds a remark to what is said of a value, or of a property that is on or
 /// off.
-fn remark_on(property: &mut ConfigPropertySchema, index: usize, remark: &str) {
+fn add_remark(property: &mut ConfigPropertySchema, index: usize, remark: &str) {
     let add = |text: &mut String| {
         if !text.is_empty() {
             text.push_str(": ");

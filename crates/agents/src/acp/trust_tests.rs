@@ -1,13 +1,16 @@
 use super::*;
-use crate::acp::options::Options;
+use crate::acp::options::SessionOptions;
 use crate::known::known_agents;
 
-fn rule(known: &[String], trust: Trust) -> Trusting<'_> {
-    Trusting { known, trust }
+fn rule(known: &[String], trust: AutoApprovePolicy) -> AutoApproveRules<'_> {
+    AutoApproveRules {
+        known_values: known,
+        policy: trust,
+    }
 }
 
-fn options() -> Options {
-    Options::read(&json!({
+fn options() -> SessionOptions {
+    SessionOptions::parse(&json!({
         "modes": {"currentModeId": "default", "availableModes": [
             {"id": "default", "name": "Ask"}, {"id": "m3", "name": "YOLO mode"},
             {"id": "auto", "name": "Auto", "description": "Approves by itself"},
@@ -24,9 +27,9 @@ fn options() -> Options {
     }))
 }
 
-fn forbidden(known: &[&str], trust: Trust) -> Vec<String> {
+fn forbidden(known: &[&str], trust: AutoApprovePolicy) -> Vec<String> {
     let known: Vec<_> = known.iter().map(|word| (*word).to_owned()).collect();
-    let values = rule(&known, trust).mark(&mut options().schema());
+    let values = rule(&known, trust).annotate_schema(&mut options().schema());
     values
         .iter()
         .map(|one| format!("{}={}", one.key, one.value))
@@ -36,19 +39,22 @@ fn forbidden(known: &[&str], trust: Trust) -> Vec<String> {
 #[test]
 fn what_grants_everything_is_recognised() {
     let always = [r#"mode="m3""#, r#"allow_all="on""#, "auto_approve=true"];
-    assert_eq!(forbidden(&[], Trust::Refused), always);
+    assert_eq!(forbidden(&[], AutoApprovePolicy::Forbidden), always);
     let mut known = always.to_vec();
     known.insert(1, r#"mode="auto""#);
-    assert_eq!(forbidden(&["auto"], Trust::Refused), known);
-    assert!(forbidden(&["auto"], Trust::Allowed).is_empty());
+    assert_eq!(forbidden(&["auto"], AutoApprovePolicy::Forbidden), known);
+    assert!(forbidden(&["auto"], AutoApprovePolicy::Allowed).is_empty());
 }
 
 #[test]
 fn it_says_so_where_it_can_be_chosen() {
     let known = ["auto".to_owned()];
-    for (trust, remark) in [(Trust::Refused, REFUSED), (Trust::Allowed, ALLOWED)] {
+    for (trust, remark) in [
+        (AutoApprovePolicy::Forbidden, FORBIDDEN_REMARK),
+        (AutoApprovePolicy::Allowed, ALLOWED_REMARK),
+    ] {
         let mut schema = options().schema();
-        rule(&known, trust).mark(&mut schema);
+        rule(&known, trust).annotate_schema(&mut schema);
         let mode = &schema.properties.get("mode").unwrap().property;
         let meanings = mode.enum_descriptions.clone().unwrap();
         let expected = ["", remark, &format!("Approves by itself: {remark}")];
@@ -66,7 +72,7 @@ fn what_nobody_may_choose_is_taken_out() {
     let values =
         json!({"mode": "m3", "model": "yolo-7b", "auto_approve": true, "edits": "acceptEdits"});
     let mut values = values.as_object().unwrap().clone();
-    let withheld = rule(&[], Trust::Refused).withhold(&schema, &mut values);
+    let withheld = rule(&[], AutoApprovePolicy::Forbidden).remove_forbidden(&schema, &mut values);
     let keys: Vec<_> = withheld.iter().map(|one| one.key.as_str()).collect();
     assert_eq!(keys, ["mode", "auto_approve"]);
     assert!(
@@ -77,8 +83,8 @@ fn what_nobody_may_choose_is_taken_out() {
     let left: Vec<_> = values.keys().map(String::as_str).collect();
     assert_eq!(left, ["model", "edits"]);
     assert!(
-        rule(&[], Trust::Allowed)
-            .withhold(&schema, &mut values)
+        rule(&[], AutoApprovePolicy::Allowed)
+            .remove_forbidden(&schema, &mut values)
             .is_empty()
     );
 }
@@ -96,7 +102,7 @@ fn known_agents_have_theirs() {
         ("vibe", json!("auto-approve")),
     ] {
         let agent = known_agents().iter().find(|agent| agent.id == id).unwrap();
-        let forbidden = rule(&agent.trusting, Trust::Refused).known_forbidden();
+        let forbidden = rule(&agent.trusting, AutoApprovePolicy::Forbidden).known_forbidden();
         let found = forbidden
             .iter()
             .any(|one| one.key == "mode" && one.value == value);
@@ -106,7 +112,7 @@ fn known_agents_have_theirs() {
         .iter()
         .find(|agent| agent.id == "copilot")
         .unwrap();
-    let forbidden = rule(&copilot.trusting, Trust::Refused).known_forbidden();
+    let forbidden = rule(&copilot.trusting, AutoApprovePolicy::Forbidden).known_forbidden();
     assert!(
         forbidden
             .iter()

@@ -5,38 +5,48 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use agenthost_core::PtyCommand;
 use agenthost_core::agent::{AgentCommand, AgentEvent};
 use agenthost_protocol::common::ToolDefinition;
 use agenthost_protocol::uri::Uri;
 use tokio::sync::mpsc;
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::task::{JoinError, JoinSet};
 
-use super::running::Keyboard;
-use super::turn::Turn;
-use crate::agent::{HostGone, Session};
+use super::running::TerminalHandle;
+use super::turn::ShellTurn;
+use crate::agent::{HostGone, SessionContext};
 use crate::mapper::TurnMapper;
 
 /// Commands that wait for a turn. There are few that a turn can get.
-const COMMANDS: usize = 64;
+const TURN_COMMAND_QUEUE: usize = 64;
+
+/// Most commands of a session that continue in the background.
+const MAX_BACKGROUND_COMMANDS: usize = 32;
 
 /// What a turn that runs can be told by.
-struct Controls {
+struct TurnHandle {
     commands: mpsc::Sender<AgentCommand>,
-    keyboard: Keyboard,
+    terminal: TerminalHandle,
 }
 
 /// Works for a session until there are no more commands. Turns in different
 /// chats run side by side; the host sees to it that a chat has one at a time.
-pub(super) async fn work(mut session: Session, notes: Option<Arc<Path>>) -> Result<(), String> {
+pub(super) async fn run_session(
+    mut session: SessionContext,
+    pid_dir: Option<Arc<Path>>,
+) -> Result<(), String> {
     let mut directory = None;
-    let always = Arc::new(AtomicBool::new(false));
-    let mut running: BTreeMap<Uri, Controls> = BTreeMap::new();
+    let always_allowed = Arc::new(AtomicBool::new(false));
+    let mut running: BTreeMap<Uri, TurnHandle> = BTreeMap::new();
+    // Commands that continue without their turn, by the chat that they are for.
+    let mut background: Vec<(Uri, TurnHandle)> = Vec::new();
     let mut turns = JoinSet::new();
     loop {
         let command = tokio::select! {
             command = session.commands.recv() => command,
             Some(ended) = turns.join_next() => {
-                check(ended)?;
+                check_turn_end(ended)?;
                 continue;
             }
         };
@@ -44,7 +54,7 @@ pub(super) async fn work(mut session: Session, notes: Option<Arc<Path>>) -> Resu
             None | Some(AgentCommand::Close) => break,
             Some(AgentCommand::Open { directories, .. }) => {
                 directory = directories.into_iter().next();
-                let tools = vec![tool()];
+                let tools = vec![shell_tool()];
                 session.events.send(AgentEvent::Opened { tools }).await?;
             }
             Some(AgentCommand::Prompt {
@@ -53,26 +63,26 @@ pub(super) async fn work(mut session: Session, notes: Option<Arc<Path>>) -> Resu
                 message,
                 ..
             }) => {
-                let (sender, commands) = mpsc::channel(COMMANDS);
-                let controls = Controls {
+                let (sender, commands) = mpsc::channel(TURN_COMMAND_QUEUE);
+                let handle = TurnHandle {
                     commands: sender,
-                    keyboard: Keyboard::default(),
+                    terminal: TerminalHandle::default(),
                 };
-                let turn = Turn {
+                let turn = ShellTurn {
                     session: session.uri.clone(),
                     chat: chat.clone(),
                     turn: turn.clone(),
                     commands,
-                    keyboard: controls.keyboard.clone(),
+                    terminal: handle.terminal.clone(),
                     events: session.events.clone(),
                     directory: directory.clone(),
-                    notes: notes.clone(),
-                    always: Arc::clone(&always),
+                    pid_dir: pid_dir.clone(),
+                    always_allowed: Arc::clone(&always_allowed),
                     mapper: TurnMapper::new(turn),
                 };
                 running.retain(|_, turn| !turn.commands.is_closed());
-                running.insert(chat, controls);
-                turns.spawn(async move { turn.work(&message.text).await });
+                running.insert(chat, handle);
+                turns.spawn(async move { turn.run_turn(&message.text).await });
             }
             // Goes past the turn: that may be waiting for the host.
             Some(AgentCommand::UseTerminal {
@@ -80,36 +90,75 @@ pub(super) async fn work(mut session: Session, notes: Option<Arc<Path>>) -> Resu
                 terminal,
                 command,
             }) => {
-                if let Some(turn) = running.get(&chat) {
-                    turn.keyboard.apply(&terminal, command);
+                let is_closed = command == PtyCommand::Close;
+                let of_chat = background.iter().map(|(_, turn)| turn);
+                for turn in of_chat.chain(running.get(&chat)) {
+                    turn.terminal.execute(&terminal, command.clone());
                 }
+                if is_closed {
+                    background.retain(|(_, turn)| !turn.terminal.is_attached_to(&terminal));
+                }
+            }
+            Some(AgentCommand::ContinueInBackground {
+                chat,
+                terminal,
+                output,
+            }) => {
+                background.retain(|(_, turn)| !turn.commands.is_closed());
+                let is_meant = |turn: &TurnHandle| turn.terminal.is_attached_to(&terminal);
+                if background.len() < MAX_BACKGROUND_COMMANDS
+                    && running.get(&chat).is_some_and(is_meant)
+                    && let Some(turn) = running.remove(&chat)
+                {
+                    forward_command(
+                        &turn,
+                        AgentCommand::ContinueInBackground {
+                            chat: chat.clone(),
+                            terminal,
+                            output,
+                        },
+                    )?;
+                    background.push((chat, turn));
+                }
+            }
+            Some(AgentCommand::CloseChat { chat }) => {
+                // Without commands, a turn ends with all that it started.
+                background.retain(|(of, _)| *of != chat);
+                running.remove(&chat);
             }
             Some(command) => {
                 let turn = command.chat().and_then(|chat| running.get(chat));
-                if let Some(turn) = turn
-                    && let Err(mpsc::error::TrySendError::Full(_)) = turn.commands.try_send(command)
-                {
-                    return Err("a turn does not take commands any more".to_owned());
+                if let Some(turn) = turn {
+                    forward_command(turn, command)?;
                 }
             }
         }
     }
     // Without commands they come to an end, with all they started.
     running.clear();
+    background.clear();
     while let Some(ended) = turns.join_next().await {
-        check(ended)?;
+        check_turn_end(ended)?;
     }
     Ok(())
 }
 
-fn check(ended: Result<Result<(), HostGone>, JoinError>) -> Result<(), String> {
+/// Passes a command on to a turn. One that is over takes none.
+fn forward_command(turn: &TurnHandle, command: AgentCommand) -> Result<(), String> {
+    match turn.commands.try_send(command) {
+        Ok(()) | Err(TrySendError::Closed(_)) => Ok(()),
+        Err(TrySendError::Full(_)) => Err("a turn does not take commands any more".to_owned()),
+    }
+}
+
+fn check_turn_end(ended: Result<Result<(), HostGone>, JoinError>) -> Result<(), String> {
     match ended {
         Ok(ended) => Ok(ended?),
         Err(_) => Err("a turn broke".to_owned()),
     }
 }
 
-fn tool() -> ToolDefinition {
+fn shell_tool() -> ToolDefinition {
     ToolDefinition {
         name: "shell".to_owned(),
         title: Some("Shell".to_owned()),

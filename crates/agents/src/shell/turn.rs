@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use agenthost_core::agent::{AgentCommand, AgentEvent, Decision};
+use agenthost_core::agent::{AgentCommand, AgentEvent, ToolCallDecision};
 use agenthost_core::{
     COMMAND_COLS, COMMAND_ROWS, CommandLine, CommandReport, TerminalEvent, terminal_call_meta,
 };
@@ -15,15 +15,15 @@ use agenthost_protocol::terminal::{
     TerminalAction, TerminalClaim, TerminalCwdChanged, TerminalExited, TerminalSessionClaim,
     TerminalState, TerminalTitleChanged,
 };
-use agenthost_protocol::uri::{Uri, path_segment};
-use agenthost_workspace::{Program, TerminalStart, path_of};
+use agenthost_protocol::uri::{Uri, encode_path_segment};
+use agenthost_workspace::{PtyProgram, TerminalOptions, path_of};
 use tokio::sync::mpsc;
 
-use super::running::{Keyboard, Running};
-use crate::agent::{Events, HostGone};
+use super::running::{RunningCommand, TerminalHandle};
+use crate::agent::{AgentEventSender, HostGone};
 use crate::mapper::{ToolContent, ToolStart, TurnEvent, TurnMapper};
 
-const HELP: &str = "\
+const HELP_TEXT: &str = "\
 I am the shell: no model, just your commands. Each message is a command line; I ask before I run it, in the first
 directory of this session, and show its output as it comes.
 
@@ -33,39 +33,42 @@ directory of this session, and show its output as it comes.
 ";
 
 /// A turn, while it runs.
-pub(super) struct Turn {
+pub(super) struct ShellTurn {
     pub(super) session: Uri,
     pub(super) chat: Uri,
     pub(super) turn: TurnId,
     /// What the host wants of the turn.
     pub(super) commands: mpsc::Receiver<AgentCommand>,
     /// How others type into its terminal.
-    pub(super) keyboard: Keyboard,
-    pub(super) events: Events,
+    pub(super) terminal: TerminalHandle,
+    pub(super) events: AgentEventSender,
     pub(super) directory: Option<Uri>,
     /// Where it is noted that a command runs.
-    pub(super) notes: Option<Arc<Path>>,
+    pub(super) pid_dir: Option<Arc<Path>>,
     /// Whether the user allowed everything for the session.
-    pub(super) always: Arc<AtomicBool>,
+    pub(super) always_allowed: Arc<AtomicBool>,
     pub(super) mapper: TurnMapper,
 }
 
 /// How a wait in the middle of a turn ended.
-enum Waited {
-    Decided(Decision),
+enum WaitOutcome {
+    Decided(ToolCallDecision),
+    /// The command continues in the background; its output so far.
+    Detached(String),
     /// The turn, or the session, is over.
     Ended,
 }
 
-impl Turn {
+impl ShellTurn {
     /// Asks, runs, reports.
-    pub(super) async fn work(mut self, text: &str) -> Result<(), HostGone> {
+    pub(super) async fn run_turn(mut self, text: &str) -> Result<(), HostGone> {
         let line = CommandLine(text.trim().to_owned());
         if line.0.is_empty() || line.0 == "help" {
-            self.say(TurnEvent::Text(HELP.to_owned())).await?;
-            return self.end(None).await;
+            self.send_turn_event(TurnEvent::Text(HELP_TEXT.to_owned()))
+                .await?;
+            return self.end_turn(None).await;
         }
-        let always = self.always.load(Ordering::Relaxed);
+        let always = self.always_allowed.load(Ordering::Relaxed);
         let call = ToolCallId::from("command");
         let start = ToolStart {
             id: call.clone(),
@@ -73,81 +76,92 @@ impl Turn {
             display_name: "Shell".to_owned(),
             message: line.invocation(),
             input: Some(line.0.clone()),
-            question: (!always).then(|| ToolStart::ask("Run in terminal", options())),
+            question: (!always)
+                .then(|| ToolStart::build_question("Run in terminal", confirmation_options())),
             meta: always.then(terminal_call_meta),
         };
-        self.say(TurnEvent::Tool(Box::new(start))).await?;
+        self.send_turn_event(TurnEvent::ToolStarted(Box::new(start)))
+            .await?;
         if !always {
-            match self.wait().await {
-                Waited::Ended => return Ok(()),
-                Waited::Decided(Decision::Approved { option, .. }) => {
-                    if option.is_some_and(|option| option.as_str() == SESSION) {
-                        self.always.store(true, Ordering::Relaxed);
+            match self.wait_for_decision().await {
+                WaitOutcome::Ended => return Ok(()),
+                WaitOutcome::Decided(ToolCallDecision::Approved { option, .. }) => {
+                    if option.is_some_and(|option| option.as_str() == SESSION_OPTION_ID) {
+                        self.always_allowed.store(true, Ordering::Relaxed);
                     }
                 }
-                Waited::Decided(_) => {
-                    self.mapper.refused(&call);
+                // Nothing runs that could continue.
+                WaitOutcome::Detached(_) | WaitOutcome::Decided(_) => {
+                    self.mapper.mark_denied(&call);
                     let text = "I did not run it.".to_owned();
-                    self.say(TurnEvent::Text(text)).await?;
-                    return self.end(None).await;
+                    self.send_turn_event(TurnEvent::Text(text)).await?;
+                    return self.end_turn(None).await;
                 }
             }
         }
-        self.run(call, line).await
+        self.run_command(call, line).await
     }
 
-    async fn run(mut self, call: ToolCallId, line: CommandLine) -> Result<(), HostGone> {
+    async fn run_command(mut self, call: ToolCallId, line: CommandLine) -> Result<(), HostGone> {
         match self.directory.as_ref().map(path_of) {
             Some(None) => {
                 let reason = "the working directory of this session is not a local folder";
-                return self.end(Some(failure("directory", reason))).await;
+                return self.end_turn(Some(error_part("directory", reason))).await;
             }
             Some(Some(missing)) if !missing.is_dir() => {
                 let reason = format!("the working directory `{}` is no folder", missing.display());
-                return self.end(Some(failure("directory", &reason))).await;
+                return self.end_turn(Some(error_part("directory", &reason))).await;
             }
             Some(Some(_)) | None => {}
         }
-        let start = TerminalStart {
-            program: Program::Command(line.clone()),
+        let start = TerminalOptions {
+            program: PtyProgram::Command(line.clone()),
             directory: self.directory.clone(),
             cols: COMMAND_COLS,
             rows: COMMAND_ROWS,
-            notes: self.notes.clone(),
-            keep: self.events.keep_output(),
+            pid_dir: self.pid_dir.clone(),
+            output_sink: self.events.output_sink(),
         };
-        let running = Running::start(&start);
+        let running = RunningCommand::start(&start);
         let mut running = match running {
             Ok(running) => running,
             Err(error) => {
                 let reason = format!("start `sh`: {error}");
-                return self.end(Some(failure("spawn", &reason))).await;
+                return self.end_turn(Some(error_part("spawn", &reason))).await;
             }
         };
         let report = CommandReport {
             line,
             terminal: self.terminal_address(),
         };
-        running.connect(&self.keyboard, &report.terminal);
+        running.attach_handle(&self.terminal, &report.terminal);
         self.open_terminal(&call, &report).await?;
         let shown = TurnEvent::ToolContent(ToolContent {
             id: call.clone(),
-            content: report.running(),
+            content: report.running_content(),
             meta: Some(terminal_call_meta()),
         });
-        self.say(shown).await?;
+        self.send_turn_event(shown).await?;
+        let mut is_detached = false;
         let end = loop {
             tokio::select! {
-                event = running.next() => match event {
+                event = running.next_event() => match event {
                     TerminalEvent::Exited(end) => break end,
-                    event => self.tell_event(&report.terminal, event).await?,
+                    event => self.send_terminal_event(&report.terminal, event).await?,
                 },
-                waited = self.wait() => match waited {
+                waited = self.wait_for_decision() => match waited {
                     // It runs already; there is nothing to decide.
-                    Waited::Decided(_) => {}
-                    Waited::Ended => {
+                    WaitOutcome::Decided(_) => {}
+                    WaitOutcome::Detached(output) if !is_detached => {
+                        is_detached = true;
+                        let result = Box::new(report.background_result(&output));
+                        self.send_turn_event(TurnEvent::ToolCompleted(call.clone(), result)).await?;
+                        self.end_turn(None).await?;
+                    }
+                    WaitOutcome::Detached(_) => {}
+                    WaitOutcome::Ended => {
                         running.stop().await;
-                        return self.tell_exit(&report.terminal, None).await;
+                        return self.send_exit(&report.terminal, None).await;
                     }
                 },
             }
@@ -156,15 +170,19 @@ impl Turn {
         drop(running);
         // The call has the output before clients let go of the terminal.
         let exit_code = end.exit_code;
-        let result = Box::new(report.ended(end));
-        self.say(TurnEvent::ToolDone(call, result)).await?;
-        self.tell_exit(&report.terminal, exit_code).await?;
-        self.end(None).await
+        if is_detached {
+            return self.send_exit(&report.terminal, exit_code).await;
+        }
+        let result = Box::new(report.ended_result(end));
+        self.send_turn_event(TurnEvent::ToolCompleted(call, result))
+            .await?;
+        self.send_exit(&report.terminal, exit_code).await?;
+        self.end_turn(None).await
     }
 
     fn terminal_address(&self) -> Uri {
-        let chat = path_segment(self.chat.as_str());
-        let name = path_segment(self.turn.as_str());
+        let chat = encode_path_segment(self.chat.as_str());
+        let name = encode_path_segment(self.turn.as_str());
         Uri::from(format!("ahp-terminal:/{chat}/{name}"))
     }
 
@@ -194,29 +212,39 @@ impl Turn {
         self.events.send(opened).await
     }
 
-    async fn tell_event(&self, terminal: &Uri, event: TerminalEvent) -> Result<(), HostGone> {
+    async fn send_terminal_event(
+        &self,
+        terminal: &Uri,
+        event: TerminalEvent,
+    ) -> Result<(), HostGone> {
         let action = match event {
             TerminalEvent::Output(data) => TerminalAction::Data(data),
-            TerminalEvent::Title(title) => {
+            TerminalEvent::TitleChanged(title) => {
                 TerminalAction::TitleChanged(TerminalTitleChanged { title })
             }
-            TerminalEvent::Directory(cwd) => TerminalAction::CwdChanged(TerminalCwdChanged { cwd }),
+            TerminalEvent::DirectoryChanged(cwd) => {
+                TerminalAction::CwdChanged(TerminalCwdChanged { cwd })
+            }
             // Its end is told by who waits for it, and it has no shell.
-            TerminalEvent::CommandDetection
+            TerminalEvent::CommandDetectionEnabled
             | TerminalEvent::CommandExecuted(_)
             | TerminalEvent::CommandFinished(_)
             | TerminalEvent::Exited(_)
             | TerminalEvent::Failed(_) => return Ok(()),
         };
-        self.tell_terminal(terminal, action).await
+        self.send_terminal_action(terminal, action).await
     }
 
-    async fn tell_exit(&self, terminal: &Uri, exit_code: Option<i64>) -> Result<(), HostGone> {
+    async fn send_exit(&self, terminal: &Uri, exit_code: Option<i64>) -> Result<(), HostGone> {
         let exited = TerminalAction::Exited(TerminalExited { exit_code });
-        self.tell_terminal(terminal, exited).await
+        self.send_terminal_action(terminal, exited).await
     }
 
-    async fn tell_terminal(&self, terminal: &Uri, action: TerminalAction) -> Result<(), HostGone> {
+    async fn send_terminal_action(
+        &self,
+        terminal: &Uri,
+        action: TerminalAction,
+    ) -> Result<(), HostGone> {
         let event = AgentEvent::Terminal {
             terminal: terminal.clone(),
             action: Box::new(action),
@@ -224,21 +252,28 @@ impl Turn {
         self.events.send(event).await
     }
 
-    async fn say(&mut self, event: TurnEvent) -> Result<(), HostGone> {
-        self.events.say(&self.chat, &mut self.mapper, event).await
+    async fn send_turn_event(&mut self, event: TurnEvent) -> Result<(), HostGone> {
+        self.events
+            .send_turn_event(&self.chat, &mut self.mapper, event)
+            .await
     }
 
-    async fn end(&self, error: Option<ErrorPart>) -> Result<(), HostGone> {
-        self.events.end(&self.chat, &self.turn, error).await
+    async fn end_turn(&self, error: Option<ErrorPart>) -> Result<(), HostGone> {
+        self.events.end_turn(&self.chat, &self.turn, error).await
     }
 
     /// Waits for something that matters to the turn.
-    async fn wait(&mut self) -> Waited {
+    async fn wait_for_decision(&mut self) -> WaitOutcome {
         loop {
             match self.commands.recv().await {
-                Some(AgentCommand::Decide { decision, .. }) => return Waited::Decided(decision),
+                Some(AgentCommand::DecideToolCall { decision, .. }) => {
+                    return WaitOutcome::Decided(decision);
+                }
+                Some(AgentCommand::ContinueInBackground { output, .. }) => {
+                    return WaitOutcome::Detached(output);
+                }
                 Some(AgentCommand::Cancel { turn, .. }) if turn == self.turn => {
-                    return Waited::Ended;
+                    return WaitOutcome::Ended;
                 }
                 // Cutting off the running turn cancels it.
                 Some(
@@ -247,33 +282,33 @@ impl Turn {
                     | AgentCommand::Close,
                 )
                 | None => {
-                    return Waited::Ended;
+                    return WaitOutcome::Ended;
                 }
                 Some(
                     AgentCommand::Open { .. }
                     | AgentCommand::Prompt { .. }
                     | AgentCommand::Resume { .. }
                     | AgentCommand::Cancel { .. }
-                    | AgentCommand::Answer { .. }
+                    | AgentCommand::AnswerInput { .. }
                     | AgentCommand::OpenChat { .. }
-                    | AgentCommand::ToolCompleted { .. }
-                    | AgentCommand::ClientToolCalled { .. }
+                    | AgentCommand::CompleteToolCall { .. }
+                    | AgentCommand::HandOverToolCall { .. }
                     | AgentCommand::Steer { .. }
                     | AgentCommand::UseTerminal { .. }
-                    | AgentCommand::Attached { .. }
-                    | AgentCommand::Configure { .. }
-                    | AgentCommand::Directories { .. }
-                    | AgentCommand::ClientTools { .. }
-                    | AgentCommand::ServerTools { .. },
+                    | AgentCommand::AddAttachment { .. }
+                    | AgentCommand::SetConfig { .. }
+                    | AgentCommand::SetDirectories { .. }
+                    | AgentCommand::SetClientTools { .. }
+                    | AgentCommand::SetMcpTools { .. },
                 ) => {}
             }
         }
     }
 }
 
-const SESSION: &str = "session";
+const SESSION_OPTION_ID: &str = "session";
 
-fn options() -> Vec<ConfirmationOption> {
+fn confirmation_options() -> Vec<ConfirmationOption> {
     let option = |id: &str, label: &str, kind, group| ConfirmationOption {
         id: ConfirmationOptionId::from(id),
         label: label.to_owned(),
@@ -283,12 +318,17 @@ fn options() -> Vec<ConfirmationOption> {
     use ConfirmationOptionKind::{Approve, Deny};
     vec![
         option("once", "Allow once", Approve, 0),
-        option(SESSION, "Allow everything in this session", Approve, 0),
+        option(
+            SESSION_OPTION_ID,
+            "Allow everything in this session",
+            Approve,
+            0,
+        ),
         option("deny", "Deny", Deny, 1),
     ]
 }
 
-fn failure(kind: &str, message: &str) -> ErrorPart {
+fn error_part(kind: &str, message: &str) -> ErrorPart {
     ErrorPart {
         error: ErrorInfo::new(kind, message),
         resumable: None,

@@ -4,14 +4,16 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use agenthost_agents::{AcpAgent, AcpLaunch, Agent};
-use agenthost_core::agent::{AgentCommand, AgentEvent, AgentNotes, Attached, Decision};
+use agenthost_agents::{AcpAgent, Agent, AgentLaunch};
+use agenthost_core::agent::{
+    AgentCommand, AgentEvent, AgentNotes, AttachmentContent, ToolCallDecision,
+};
 use agenthost_protocol::chat::{Answers, ChatAction, InputResponseKind, Message};
 use agenthost_protocol::ids::{InputRequestId, ToolCallId, TurnId};
 use agenthost_protocol::list::List;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire;
-use agenthost_workspace::Contents;
+use agenthost_workspace::ContentStore;
 use serde_json::{Value, json};
 
 use crate::acp_agent;
@@ -20,22 +22,22 @@ use crate::bench::{Bench, chat};
 /// The process that is the agent; nothing to test.
 #[test]
 fn the_agent() {
-    acp_agent::play();
+    acp_agent::run_as_agent();
 }
 
 pub(crate) fn agent(how: &str) -> AcpAgent {
-    let (program, arguments) = acp_agent::command("acp::the_agent");
-    let launch = AcpLaunch {
+    let (program, arguments) = acp_agent::agent_command("acp::the_agent");
+    let launch = AgentLaunch {
         program,
         arguments,
-        environment: vec![(acp_agent::AS_AGENT.to_owned(), how.to_owned())],
+        environment: vec![(acp_agent::AGENT_MODE_VARIABLE.to_owned(), how.to_owned())],
     };
     AcpAgent::new("scripted", "Scripted", launch)
 }
 
 pub(crate) fn begin(
     agent: AcpAgent,
-    contents: Option<Arc<Contents>>,
+    contents: Option<Arc<ContentStore>>,
     config: Option<Value>,
 ) -> Bench {
     let mut bench = Bench::of(Arc::new(agent), contents);
@@ -80,8 +82,8 @@ pub(crate) async fn ended(bench: &mut Bench, turn: &str) -> Vec<String> {
     }
 }
 
-fn decide(bench: &mut Bench, turn: &str, decision: Decision) {
-    bench.command(AgentCommand::Decide {
+fn decide(bench: &mut Bench, turn: &str, decision: ToolCallDecision) {
+    bench.command(AgentCommand::DecideToolCall {
         chat: chat(),
         turn: TurnId::from(turn),
         call: ToolCallId::from("c1"),
@@ -117,11 +119,11 @@ async fn a_conversation_among_noise() {
 #[tokio::test]
 async fn permissions_get_the_option_that_was_picked() {
     let mut bench = open("").await;
-    let approved = |option: Option<&str>| Decision::Approved {
+    let approved = |option: Option<&str>| ToolCallDecision::Approved {
         option: option.map(Into::into),
         edited_input: None,
     };
-    let denied = |option: Option<&str>| Decision::Denied {
+    let denied = |option: Option<&str>| ToolCallDecision::Denied {
         option: option.map(Into::into),
         reason: agenthost_protocol::chat::CancellationReason::Denied,
         suggestion: None,
@@ -164,7 +166,7 @@ async fn cancelling_answers_what_is_open() {
 #[tokio::test]
 async fn an_agent_that_does_not_stop_is_ended() {
     let patience = Duration::from_millis(300);
-    let mut bench = begin(agent("").with_patience(patience), None, None);
+    let mut bench = begin(agent("").with_cancel_timeout(patience), None, None);
     assert_eq!(bench.next().await, "opened");
     bench.prompt("t1", "spawn;; hang");
     let number = bench.until("text").await.pop().unwrap();
@@ -203,7 +205,7 @@ async fn what_can_not_start_says_why() {
         said.starts_with("start the agent: ") && said.contains("version"),
         "{said}"
     );
-    let missing = AcpLaunch {
+    let missing = AgentLaunch {
         program: "no-such-agent".to_owned(),
         arguments: Vec::new(),
         environment: Vec::new(),
@@ -213,7 +215,7 @@ async fn what_can_not_start_says_why() {
         bench.next().await,
         "stopped: start `no-such-agent`: there is no such program"
     );
-    let broken = AcpLaunch {
+    let broken = AgentLaunch {
         program: "sh".to_owned(),
         arguments: vec!["-c".to_owned(), "echo need a key >&2; exit 1".to_owned()],
         environment: Vec::new(),
@@ -232,7 +234,7 @@ async fn modes_and_options_are_configuration() {
         heard.last().unwrap(),
         r#"options {"model":"small","mode":"do"}"#
     );
-    bench.command(AgentCommand::Configure {
+    bench.command(AgentCommand::SetConfig {
         values: json!({"mode": "do", "model": "large"})
             .as_object()
             .unwrap()
@@ -242,7 +244,7 @@ async fn modes_and_options_are_configuration() {
         bench.until("options").await.pop().unwrap(),
         r#"options {"model":"large","mode":"do"}"#
     );
-    bench.command(AgentCommand::Configure {
+    bench.command(AgentCommand::SetConfig {
         values: json!({"mode": "do", "model": "forbidden"})
             .as_object()
             .unwrap()
@@ -279,7 +281,7 @@ async fn forms_are_answered() {
         "size": {"state": "submitted", "value": {"kind": "selected", "value": "l"}},
         "count": {"state": "submitted", "value": {"kind": "number", "value": 3}},
     });
-    bench.command(AgentCommand::Answer {
+    bench.command(AgentCommand::AnswerInput {
         chat: chat(),
         turn: TurnId::from("t1"),
         request: InputRequestId::from("question-1"),
@@ -304,17 +306,19 @@ async fn attachments_are_shown_as_the_agent_can_see_them() {
     for how in ["", "plain"] {
         let mut bench = open(how).await;
         let content = json!({"data": "hello", "encoding": "utf-8"});
-        bench.command(AgentCommand::Attached {
+        bench.command(AgentCommand::AddAttachment {
             chat: chat(),
             turn: TurnId::from("t1"),
             resource: Uri::from("client:/1"),
-            content: Attached::Content(Arc::new(wire::from_str(&content.to_string()).unwrap())),
+            content: AttachmentContent::Resource(Arc::new(
+                wire::from_str(&content.to_string()).unwrap(),
+            )),
         });
         bench.command(AgentCommand::Prompt {
             chat: chat(),
             turn: TurnId::from("t1"),
             message: Arc::new(wire::from_str::<Message>(&message.to_string()).unwrap()),
-            before: List::new(),
+            history: List::new(),
             prepared: Default::default(),
         });
         let said = ended(&mut bench, "t1").await;
@@ -344,7 +348,7 @@ async fn attachments_are_shown_as_the_agent_can_see_them() {
 #[tokio::test]
 async fn edits_can_be_read() {
     let folder = tempfile::tempdir().unwrap();
-    let contents = Arc::new(Contents::open(folder.path()).unwrap());
+    let contents = Arc::new(ContentStore::open(folder.path()).unwrap());
     let mut bench = begin(agent(""), Some(Arc::clone(&contents)), None);
     assert_eq!(bench.next().await, "opened");
     let update = json!({"sessionUpdate": "tool_call", "toolCallId": "c1", "title": "Edit", "status": "completed",
@@ -374,7 +378,7 @@ async fn each_chat_has_an_agent_session() {
         chat: Uri::from("ahp-chat:/2"),
         turn: TurnId::from("t2"),
         message: Arc::new(Message::of_user("say two")),
-        before: List::new(),
+        history: List::new(),
         prepared: Default::default(),
     });
     assert_eq!(ended(&mut bench, "t2").await, ["text \"two\"", "end t2"]);
@@ -383,7 +387,7 @@ async fn each_chat_has_an_agent_session() {
     });
     bench.command(AgentCommand::Rewind {
         chat: chat(),
-        last: None,
+        last_turn: None,
     });
     let said = turn(&mut bench, "t3", "say three").await;
     assert_eq!(said, ["text \"three\"", "end t3"]);
@@ -418,8 +422,8 @@ async fn questions_without_anybody_to_ask_are_answered() {
 #[tokio::test]
 async fn nothing_is_left_when_the_session_ends() {
     let notes = tempfile::tempdir().unwrap();
-    let agent = agent("").with_notes(notes.path());
-    agent.begin();
+    let agent = agent("").with_pid_dir(notes.path());
+    agent.on_host_start();
     let mut bench = begin(agent, None, None);
     assert_eq!(bench.next().await, "opened");
     bench.prompt("t1", "spawn;; wait");
@@ -453,13 +457,13 @@ pub(crate) async fn is_gone(said: &str) {
 #[tokio::test]
 async fn a_chat_that_is_cut_leaves_nothing_running() {
     let patience = Duration::from_millis(300);
-    let mut bench = begin(agent("").with_patience(patience), None, None);
+    let mut bench = begin(agent("").with_cancel_timeout(patience), None, None);
     assert_eq!(bench.next().await, "opened");
     bench.prompt("t1", "spawn;; hang");
     let number = bench.until("text").await.pop().unwrap();
     bench.command(AgentCommand::Rewind {
         chat: chat(),
-        last: None,
+        last_turn: None,
     });
     is_gone(&number).await;
     let said = turn(&mut bench, "t2", "say back").await;
@@ -476,7 +480,7 @@ async fn nothing_is_allowed_for_longer_than_was_said() {
     decide(
         &mut bench,
         "t1",
-        Decision::Approved {
+        ToolCallDecision::Approved {
             option: None,
             edited_input: None,
         },

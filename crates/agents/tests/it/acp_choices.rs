@@ -1,7 +1,7 @@
 //! Choices that can't be: those that let an agent do everything, and those that
 //! it refuses.
 
-use agenthost_agents::{AcpProfile, Trust};
+use agenthost_agents::{AcpProfile, AutoApprovePolicy};
 use agenthost_core::agent::AgentCommand;
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use crate::acp::{agent, begin, turn};
 use crate::bench::Bench;
 
 fn configure(bench: &mut Bench, values: &Value) {
-    bench.command(AgentCommand::Configure {
+    bench.command(AgentCommand::SetConfig {
         values: values.as_object().unwrap().clone(),
     });
 }
@@ -62,7 +62,7 @@ async fn what_grants_everything_is_refused_later() {
 #[tokio::test]
 async fn what_grants_everything_can_be_allowed() {
     let profile = AcpProfile {
-        trust: Trust::Allowed,
+        auto_approve: AutoApprovePolicy::Allowed,
         ..AcpProfile::default()
     };
     let (mut bench, heard) = open(profile, "yolo").await;
@@ -88,7 +88,7 @@ async fn an_agent_that_grants_itself_everything_is_remarked_on() {
     assert_eq!(said, ["text \"fine\"", "end t2"]);
     // A profile can name what nobody would guess.
     let profile = AcpProfile {
-        trusting: vec!["do".to_owned()],
+        auto_approve_values: vec!["do".to_owned()],
         ..AcpProfile::default()
     };
     let (_, heard) = open(profile, "do").await;

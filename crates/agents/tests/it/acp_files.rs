@@ -3,7 +3,7 @@
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use agenthost_agents::{AcpAgent, AcpMcpServer, AcpMcpWay, AcpService};
+use agenthost_agents::{AcpAgent, AcpService, AgentMcpServer, AgentMcpTransport};
 use agenthost_core::agent::AgentCommand;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -20,7 +20,7 @@ pub(crate) struct Place {
 
 impl Place {
     async fn open() -> Self {
-        Self::with(agent("").offering(AcpService::Files)).await
+        Self::with(agent("").with_service(AcpService::Files)).await
     }
 
     async fn with(agent: AcpAgent) -> Self {
@@ -217,8 +217,8 @@ async fn what_is_not_offered_is_not_done() {
     assert_eq!(offered[0]["terminal"], false);
 
     let both = agent("")
-        .offering(AcpService::Files)
-        .offering(AcpService::Terminals);
+        .with_service(AcpService::Files)
+        .with_service(AcpService::Terminals);
     let mut place = Place::with(both).await;
     let said = turn(&mut place.bench, "offered", "offered").await;
     let offered = said_json(&said[0]);
@@ -230,16 +230,16 @@ async fn what_is_not_offered_is_not_done() {
 
 #[tokio::test]
 async fn servers_of_tools_are_passed_on() {
-    let server = |name: &str, way| AcpMcpServer {
+    let server = |name: &str, way| AgentMcpServer {
         name: name.to_owned(),
-        way,
+        transport: way,
     };
-    let program = AcpMcpWay::Program {
+    let program = AgentMcpTransport::Stdio {
         command: "/bin/tools".to_owned(),
         arguments: vec!["-x".to_owned()],
         environment: vec![("P".to_owned(), "$PATH".to_owned())],
     };
-    let http = AcpMcpWay::Http {
+    let http = AgentMcpTransport::Http {
         url: "http://127.0.0.1/mcp".to_owned(),
         headers: Vec::new(),
     };

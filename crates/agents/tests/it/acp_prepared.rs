@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use agenthost_agents::AcpAgent;
 use agenthost_core::agent::{AgentCommand, AgentEvent, AgentNotes};
-use agenthost_core::customizing::Prepared;
+use agenthost_core::customizing::PreparedTurn;
 use agenthost_protocol::chat::{Message, Turn};
 use agenthost_protocol::common::ModelSelection;
 use agenthost_protocol::ids::TurnId;
@@ -27,14 +27,14 @@ async fn open(agent: AcpAgent, notes: AgentNotes) -> Bench {
     bench
 }
 
-fn instructions(text: &str) -> Prepared {
-    Prepared {
+fn instructions(text: &str) -> PreparedTurn {
+    PreparedTurn {
         instructions: Some(text.into()),
-        ..Prepared::default()
+        ..PreparedTurn::default()
     }
 }
 
-fn prompt(bench: &mut Bench, turn: &str, text: &str, prepared: Prepared, before: &[&str]) {
+fn prompt(bench: &mut Bench, turn: &str, text: &str, prepared: PreparedTurn, before: &[&str]) {
     let before = before.iter().map(|said| {
         let turn = json!({
             "id": said, "message": {"text": said, "origin": {"kind": "user"}}, "state": "complete",
@@ -46,13 +46,13 @@ fn prompt(bench: &mut Bench, turn: &str, text: &str, prepared: Prepared, before:
         chat: chat(),
         turn: TurnId::from(turn),
         message: Arc::new(Message::of_user(text)),
-        before: before.collect(),
+        history: before.collect(),
         prepared,
     });
 }
 
 /// The texts that an agent was told in a turn that says `blocks`.
-async fn told(bench: &mut Bench, turn: &str, prepared: Prepared) -> Vec<String> {
+async fn told(bench: &mut Bench, turn: &str, prepared: PreparedTurn) -> Vec<String> {
     prompt(bench, turn, "blocks", prepared, &[]);
     let said = ended(bench, turn).await;
     let said = said.iter().find_map(|event| event.strip_prefix("text "));
@@ -81,10 +81,10 @@ async fn instructions_are_given_once_and_again_when_they_change() {
     let texts = told(&mut bench, "t3", instructions("Be brief.")).await;
     assert!(texts[0].contains("Be brief."), "{texts:?}");
     // They are taken back.
-    let texts = told(&mut bench, "t4", Prepared::default()).await;
+    let texts = told(&mut bench, "t4", PreparedTurn::default()).await;
     assert!(texts[0].contains("do not hold any more"), "{texts:?}");
     assert_eq!(
-        told(&mut bench, "t5", Prepared::default()).await,
+        told(&mut bench, "t5", PreparedTurn::default()).await,
         ["blocks"]
     );
 }
@@ -106,10 +106,10 @@ async fn what_was_not_heard_is_said_again() {
 async fn a_prompt_stands_for_what_was_typed_and_context_comes_before_it() {
     let memory = tempfile::NamedTempFile::new().unwrap();
     let mut bench = open(agent("", memory.path()), AgentNotes::new()).await;
-    let prepared = Prepared {
+    let prepared = PreparedTurn {
         text: Some("blocks".to_owned()),
         context: Some("It is Monday.".to_owned()),
-        ..Prepared::default()
+        ..PreparedTurn::default()
     };
     prompt(&mut bench, "t1", "/review a.rs", prepared, &[]);
     let said = ended(&mut bench, "t1").await.join("\n");
@@ -117,9 +117,9 @@ async fn a_prompt_stands_for_what_was_typed_and_context_comes_before_it() {
     assert!(context.is_some() && context < typed, "{said}");
     assert!(said.contains("<agenthost-context>") && said.contains("<agenthost-said>"));
     // What is a command of the agent's own stays one.
-    let prepared = Prepared {
+    let prepared = PreparedTurn {
         context: Some("It is Monday.".to_owned()),
-        ..Prepared::default()
+        ..PreparedTurn::default()
     };
     prompt(&mut bench, "t2", "/compact", prepared, &[]);
     let said = ended(&mut bench, "t2").await;
@@ -132,17 +132,17 @@ async fn a_session_is_known_again_by_what_the_user_said() {
     let memory = tempfile::NamedTempFile::new().unwrap();
     let how = "load";
     let mut bench = open(agent(how, memory.path()), AgentNotes::new()).await;
-    let prepared = Prepared {
+    let prepared = PreparedTurn {
         text: Some("say a long text that nobody typed".to_owned()),
         context: Some("It is Monday.".to_owned()),
         instructions: Some("Be kind. ".repeat(100).into()),
-        ..Prepared::default()
+        ..PreparedTurn::default()
     };
     prompt(&mut bench, "t1", "/review", prepared, &[]);
     let mut notes = AgentNotes::new();
     loop {
         match bench.event().await {
-            AgentEvent::Noted { chat, note } => notes.extend(note.map(|note| (chat, note))),
+            AgentEvent::NoteChanged { chat, note } => notes.extend(note.map(|note| (chat, note))),
             AgentEvent::TurnEnded { .. } => break,
             _ => {}
         }
@@ -161,7 +161,13 @@ async fn a_session_is_known_again_by_what_the_user_said() {
     // Another one is still another one.
     let mut bench = open(agent(how, memory.path()), notes).await;
     let before = &["/explain everything"];
-    prompt(&mut bench, "t2", "say hello", Prepared::default(), before);
+    prompt(
+        &mut bench,
+        "t2",
+        "say hello",
+        PreparedTurn::default(),
+        before,
+    );
     let said = ended(&mut bench, "t2").await.join("\n");
     assert!(said.contains("was given what was said before"), "{said}");
 }
@@ -170,9 +176,9 @@ async fn a_session_is_known_again_by_what_the_user_said() {
 async fn a_model_is_lent_to_a_turn() {
     let memory = tempfile::NamedTempFile::new().unwrap();
     let mut bench = open(agent("modes", memory.path()), AgentNotes::new()).await;
-    let lent = |model: &str| Prepared {
+    let lent = |model: &str| PreparedTurn {
         model: Some(wire::from_str::<ModelSelection>(&json!({"id": model}).to_string()).unwrap()),
-        ..Prepared::default()
+        ..PreparedTurn::default()
     };
     prompt(&mut bench, "t1", "chosen", lent("Large"), &[]);
     let said = ended(&mut bench, "t1").await;

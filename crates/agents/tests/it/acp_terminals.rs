@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agenthost_agents::AcpService;
-use agenthost_core::TerminalCommand;
+use agenthost_core::PtyCommand;
 use agenthost_core::agent::{AgentCommand, AgentEvent};
 use agenthost_protocol::chat::{ChatAction, Message};
 use agenthost_protocol::ids::TurnId;
@@ -20,7 +20,7 @@ use crate::bench::{Bench, chat, session};
 
 async fn open() -> (Bench, TempDir) {
     let folder = tempfile::tempdir().unwrap();
-    let agent = agent("").offering(AcpService::Terminals);
+    let agent = agent("").with_service(AcpService::Terminals);
     (open_in(agent, folder.path()).await, folder)
 }
 
@@ -319,7 +319,7 @@ async fn two_run_at_once_and_belong_to_their_session() {
         chat: Uri::from("ahp-chat:/2"),
         turn: TurnId::from("t2"),
         message: Arc::new(Message::of_user(OUTPUT)),
-        before: Default::default(),
+        history: Default::default(),
         prepared: Default::default(),
     });
     let said = ended(&mut bench, "t2").await;
@@ -365,12 +365,76 @@ async fn people_can_type_into_it() {
     bench.command(AgentCommand::UseTerminal {
         chat: chat(),
         terminal,
-        command: TerminalCommand::Type(TerminalInput {
+        command: PtyCommand::Write(TerminalInput {
             data: "this\n".to_owned(),
         }),
     });
     let said = ended(&mut bench, "t1").await;
     assert!(written(&said).contains("got this"), "{said:?}");
+}
+
+/// TER-15: for the agent the command is over, and says so in its output; it
+/// runs on when the agent releases it, and when its turn is cancelled.
+#[tokio::test]
+async fn a_command_continues_in_the_background() {
+    let (mut bench, _folder) = open().await;
+    let command = line("echo begun; read x; echo \"got $x\"");
+    let script = [&command, WAIT, OUTPUT, RELEASE, "wait"].concat();
+    bench.prompt("t1", &script);
+    let AgentEvent::TerminalOpened { terminal, .. } = bench.event().await else {
+        panic!("it is opened first");
+    };
+    bench.until("data").await;
+    bench.command(AgentCommand::ContinueInBackground {
+        chat: chat(),
+        terminal: terminal.clone(),
+        output: String::new(),
+    });
+    let mut said = Vec::new();
+    while answers(&said).len() < 4 {
+        said.push(bench.next().await);
+    }
+    let answers = answers(&said);
+    assert_eq!(answers[1], json!({"exitCode": null, "signal": null}));
+    let output = "begun\n\n[The command continues in the background.]";
+    assert_eq!(answers[2]["output"], output);
+    assert_eq!(answers[2]["exitStatus"]["exitCode"], json!(null));
+    assert_eq!(answers[3], json!({}));
+    bench.cancel("t1");
+    bench.command(AgentCommand::UseTerminal {
+        chat: chat(),
+        terminal: terminal.clone(),
+        command: PtyCommand::Write(TerminalInput {
+            data: "this\n".to_owned(),
+        }),
+    });
+    let said = bench.until("exited").await;
+    assert!(written(&said).contains("got this"), "{said:?}");
+    assert_eq!(said.last().unwrap(), "exited Some(0)");
+}
+
+#[tokio::test]
+async fn a_command_in_the_background_is_ended_with_its_terminal() {
+    let (mut bench, _folder) = open().await;
+    let command = line("sleep 1000 & echo pid $!; wait");
+    bench.prompt("t1", &[&command, WAIT].concat());
+    let AgentEvent::TerminalOpened { terminal, .. } = bench.event().await else {
+        panic!("it is opened first");
+    };
+    let number = until_pid(&mut bench).await;
+    bench.command(AgentCommand::ContinueInBackground {
+        chat: chat(),
+        terminal: terminal.clone(),
+        output: String::new(),
+    });
+    bench.until("end t1").await;
+    bench.command(AgentCommand::UseTerminal {
+        chat: chat(),
+        terminal,
+        command: PtyCommand::Close,
+    });
+    bench.until("exited").await;
+    is_gone(&number).await;
 }
 
 #[tokio::test]

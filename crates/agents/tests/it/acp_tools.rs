@@ -6,9 +6,9 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use agenthost_agents::{AcpAgent, AcpProfile, HostTools, ToolRelay};
+use agenthost_agents::{AcpAgent, AcpProfile, HostToolAccess, ToolRelay};
 use agenthost_core::agent::{AgentCommand, AgentEvent, AgentNotes, ChatContext, ClientTool};
-use agenthost_core::tool_servers::ServerTool;
+use agenthost_core::tool_servers::McpTool;
 use agenthost_core::uris;
 use agenthost_protocol::chat::{ChatAction, Message, ToolCallContributor, ToolCallResult};
 use agenthost_protocol::ids::{CustomizationId, ToolCallId, TurnId};
@@ -93,7 +93,7 @@ impl Gateway {
     }
 
     fn relay(&self) -> ToolRelay {
-        let (program, arguments) = acp_agent::command("acp_tools::the_gateway");
+        let (program, arguments) = acp_agent::agent_command("acp_tools::the_gateway");
         let place = self.place.to_string_lossy().into_owned();
         ToolRelay::new(program, arguments, move |_, chat| {
             vec![
@@ -128,25 +128,25 @@ impl Called {
 
 async fn open(agent: AcpAgent, gateway: &Gateway) -> Bench {
     let mut bench = Bench::of(std::sync::Arc::new(agent), None);
-    bench.agents.offer_tools_by(gateway.relay());
+    bench.agents.set_tool_relay(gateway.relay());
     bench.command(AgentCommand::Open {
         directories: vec![Uri::from("file:///usr")],
         config: None,
         notes: AgentNotes::new(),
     });
     bench.until("opened").await;
-    bench.command(AgentCommand::ClientTools {
+    bench.command(AgentCommand::SetClientTools {
         tools: vec![ClientTool {
             client: "editor".into(),
             name: "editor_run".to_owned(),
             definition: wire::from_str(r#"{"name":"run","title":"Run Tests"}"#).unwrap(),
         }],
     });
-    bench.command(AgentCommand::ServerTools {
-        tools: vec![ServerTool {
+    bench.command(AgentCommand::SetMcpTools {
+        tools: vec![McpTool {
             server: CustomizationId::from("weather"),
             name: "weather_get".to_owned(),
-            own_name: "get".to_owned(),
+            original_name: "get".to_owned(),
             title: None,
             description: None,
             ui: None,
@@ -156,7 +156,7 @@ async fn open(agent: AcpAgent, gateway: &Gateway) -> Bench {
 }
 
 fn called(bench: &mut Bench, call: &str, tool: &str, input: &Value) {
-    bench.command(AgentCommand::ClientToolCalled {
+    bench.command(AgentCommand::HandOverToolCall {
         chat: chat(),
         turn: TurnId::from("t1"),
         call: ToolCallId::from(call),
@@ -173,7 +173,7 @@ fn completed(bench: &mut Bench, call: &str) {
         structured_content: None,
         error: None,
     };
-    bench.command(AgentCommand::ToolCompleted {
+    bench.command(AgentCommand::CompleteToolCall {
         chat: chat(),
         turn: TurnId::from("t1"),
         call: ToolCallId::from(call),
@@ -198,13 +198,13 @@ async fn every_chat_has_a_way_to_the_tools_of_the_host() {
     let gateway = Gateway::new();
     for how in ["", "fork"] {
         let mut bench = open(agent(how), &gateway).await;
-        let first = uris::default_chat(&session());
+        let first = uris::default_chat_uri(&session());
         let copy = Uri::from("ahp-chat:/copy");
         for (number, of) in [first.clone(), chat(), copy.clone()].iter().enumerate() {
             if *of == copy {
                 bench.command(AgentCommand::OpenChat {
                     chat: copy.clone(),
-                    context: ChatContext::Own {
+                    context: ChatContext::History {
                         turns: List::new(),
                         copy_of: Some(first.clone()),
                     },
@@ -215,7 +215,7 @@ async fn every_chat_has_a_way_to_the_tools_of_the_host() {
                 chat: of.clone(),
                 turn: TurnId::from(turn.as_str()),
                 message: Message::of_user("mcp list;; mcp quiet weather_get {}").into(),
-                before: List::new(),
+                history: List::new(),
                 prepared: Default::default(),
             });
             let call = gateway.called().await;
@@ -235,7 +235,7 @@ async fn every_chat_has_a_way_to_the_tools_of_the_host() {
 async fn an_agent_without_tools_of_the_host_gets_none() {
     let gateway = Gateway::new();
     let profile = AcpProfile {
-        host_tools: HostTools::Withheld,
+        host_tools: HostToolAccess::Withheld,
         ..AcpProfile::default()
     };
     let mut bench = open(agent("").with_profile(profile), &gateway).await;
@@ -323,11 +323,11 @@ async fn a_client_tool_that_may_not_run_is_not_called() {
     bench.prompt("t1", "mcp ask editor_run {}");
     let (id, ..) = started(&mut bench).await;
     bench.until("ready Run Tests and asks").await;
-    bench.command(AgentCommand::Decide {
+    bench.command(AgentCommand::DecideToolCall {
         chat: chat(),
         turn: TurnId::from("t1"),
         call: ToolCallId::from(id),
-        decision: agenthost_core::agent::Decision::Denied {
+        decision: agenthost_core::agent::ToolCallDecision::Denied {
             option: None,
             reason: agenthost_protocol::chat::CancellationReason::Denied,
             suggestion: None,

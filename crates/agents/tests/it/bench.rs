@@ -3,21 +3,21 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use agenthost_agents::{Agent, Agents, ShellAgent};
+use agenthost_agents::{Agent, AgentSupervisor, ShellAgent};
 use agenthost_core::Input;
-use agenthost_core::agent::{AgentCommand, AgentEvent, AgentNotes, Decision};
+use agenthost_core::agent::{AgentCommand, AgentEvent, AgentNotes, ToolCallDecision};
 use agenthost_protocol::chat::{CancellationReason, ChatAction, Message, ResponsePart};
 use agenthost_protocol::ids::{ConfirmationOptionId, ProviderId, ToolCallId, TurnId};
 use agenthost_protocol::list::List;
 use agenthost_protocol::terminal::TerminalAction;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire;
-use agenthost_workspace::Contents;
+use agenthost_workspace::ContentStore;
 use tokio::sync::mpsc;
 
 pub(crate) struct Bench {
     pub(crate) provider: ProviderId,
-    pub(crate) agents: Agents,
+    pub(crate) agents: AgentSupervisor,
     pub(crate) inputs: mpsc::Receiver<Input>,
 }
 
@@ -43,12 +43,12 @@ impl Bench {
     }
 
     /// An agent that is not open.
-    pub(crate) fn of(agent: Arc<dyn Agent>, contents: Option<Arc<Contents>>) -> Self {
+    pub(crate) fn of(agent: Arc<dyn Agent>, contents: Option<Arc<ContentStore>>) -> Self {
         // A small queue: whoever tells more has to wait.
         let (sender, inputs) = mpsc::channel(4);
-        let mut agents = Agents::new(sender);
+        let mut agents = AgentSupervisor::new(sender);
         if let Some(contents) = contents {
-            agents.put_aside_in(contents);
+            agents.set_content_store(contents);
         }
         let provider = agent.info().provider;
         agents.add(agent);
@@ -60,7 +60,9 @@ impl Bench {
     }
 
     pub(crate) fn command(&mut self, command: AgentCommand) {
-        let refused = self.agents.command(&session(), &self.provider, command);
+        let refused = self
+            .agents
+            .send_command(&session(), &self.provider, command);
         assert!(refused.is_none(), "{refused:?}");
     }
 
@@ -69,13 +71,13 @@ impl Bench {
             chat: chat(),
             turn: TurnId::from(turn),
             message: Arc::new(Message::of_user(text)),
-            before: List::new(),
+            history: List::new(),
             prepared: Default::default(),
         });
     }
 
-    pub(crate) fn decide(&mut self, turn: &str, decision: Decision) {
-        self.command(AgentCommand::Decide {
+    pub(crate) fn decide(&mut self, turn: &str, decision: ToolCallDecision) {
+        self.command(AgentCommand::DecideToolCall {
             chat: chat(),
             turn: TurnId::from(turn),
             call: ToolCallId::from("command"),
@@ -87,7 +89,7 @@ impl Bench {
         let option = Some(ConfirmationOptionId::from(option));
         self.decide(
             turn,
-            Decision::Approved {
+            ToolCallDecision::Approved {
                 option,
                 edited_input: None,
             },
@@ -97,7 +99,7 @@ impl Bench {
     pub(crate) fn deny(&mut self, turn: &str) {
         self.decide(
             turn,
-            Decision::Denied {
+            ToolCallDecision::Denied {
                 option: None,
                 reason: CancellationReason::Denied,
                 suggestion: None,
@@ -142,31 +144,31 @@ fn describe(event: &AgentEvent) -> String {
     match event {
         AgentEvent::Opened { .. } => "opened".to_owned(),
         AgentEvent::Stopped { error } => format!("stopped: {}", error.message),
-        AgentEvent::Steered { id, .. } => format!("steered {id}"),
-        AgentEvent::TurnBegun { turn, .. } => format!("begin {turn}"),
+        AgentEvent::SteeringAccepted { id, .. } => format!("steered {id}"),
+        AgentEvent::TurnStarted { turn, .. } => format!("begin {turn}"),
         AgentEvent::WorkerOpened(worker) => format!("worker {}", worker.title),
         AgentEvent::WorkerClosed { chat } => format!("close {chat}"),
-        AgentEvent::Noted { note, .. } => format!("noted {}", note.is_some()),
-        AgentEvent::Adopted { turns, .. } => {
+        AgentEvent::NoteChanged { note, .. } => format!("noted {}", note.is_some()),
+        AgentEvent::HistoryImported { turns, .. } => {
             let turns = turns.iter().map(|turn| {
                 let (said, actions) = (&turn.message.text, turn.actions.len());
                 format!("{said} ({actions})")
             });
             format!("adopted {}", turns.collect::<Vec<_>>().join(", "))
         }
-        AgentEvent::Titled { title, .. } => format!("title {title}"),
-        AgentEvent::Configurable { values, .. } => {
+        AgentEvent::TitleSuggested { title, .. } => format!("title {title}"),
+        AgentEvent::ConfigSchemaChanged { values, .. } => {
             format!("options {}", serde_json::Value::Object(values.clone()))
         }
-        AgentEvent::Forbids { values } => {
+        AgentEvent::ForbiddenValuesChanged { values } => {
             let values = values.iter();
             let values: Vec<_> = values
                 .map(|one| format!("{}={}", one.key, one.value))
                 .collect();
             format!("forbids {}", values.join(" "))
         }
-        AgentEvent::SignInNeeded => "sign in".to_owned(),
-        AgentEvent::Commands { commands } => format!("{} commands", commands.len()),
+        AgentEvent::AuthRequired => "sign in".to_owned(),
+        AgentEvent::SlashCommandsChanged { commands } => format!("{} commands", commands.len()),
         AgentEvent::TurnEnded { turn, error, .. } => match error {
             None => format!("end {turn}"),
             Some(part) => format!("error {turn}: {}", part.error.message),

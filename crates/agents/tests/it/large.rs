@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use agenthost_agents::{Agent, Agents, Session, SessionFuture};
+use agenthost_agents::{Agent, AgentSupervisor, SessionContext, SessionFuture};
 use agenthost_core::Input;
 use agenthost_core::agent::{AgentCommand, AgentEvent, AgentNotes};
 use agenthost_protocol::chat::{ChatAction, ToolCallComplete, ToolResultContent, ToolResultText};
 use agenthost_protocol::root::AgentInfo;
 use agenthost_protocol::wire;
-use agenthost_workspace::{Contents, LARGEST};
+use agenthost_workspace::{ContentStore, MAX_FILE_BYTES};
 use serde_json::json;
 use tokio::sync::mpsc;
 
@@ -23,7 +23,7 @@ impl Agent for Teller {
         AgentInfo::new("teller", "Teller", "")
     }
 
-    fn work(&self, mut session: Session) -> SessionFuture {
+    fn run_session(&self, mut session: SessionContext) -> SessionFuture {
         let event = self.0.clone();
         Box::pin(async move {
             session.events.send(event).await?;
@@ -34,7 +34,7 @@ impl Agent for Teller {
 }
 
 /// What the host hears of a result with these texts.
-async fn told(contents: Option<Arc<Contents>>, texts: &[&str]) -> Vec<ToolResultContent> {
+async fn told(contents: Option<Arc<ContentStore>>, texts: &[&str]) -> Vec<ToolResultContent> {
     let block = |text: &&str| {
         let text = (*text).to_owned();
         ToolResultContent::Text(ToolResultText { text })
@@ -44,7 +44,7 @@ async fn told(contents: Option<Arc<Contents>>, texts: &[&str]) -> Vec<ToolResult
 
 /// What the host hears of a result with these blocks.
 async fn told_blocks(
-    contents: Option<Arc<Contents>>,
+    contents: Option<Arc<ContentStore>>,
     blocks: Vec<ToolResultContent>,
 ) -> Vec<ToolResultContent> {
     let result = json!({"success": true, "pastTenseMessage": "Did it"});
@@ -56,9 +56,9 @@ async fn told_blocks(
         action: Box::new(ChatAction::ToolCallComplete(Box::new(complete))),
     });
     let (sender, mut inputs) = mpsc::channel(4);
-    let mut agents = Agents::new(sender);
+    let mut agents = AgentSupervisor::new(sender);
     if let Some(contents) = contents {
-        agents.put_aside_in(contents);
+        agents.set_content_store(contents);
     }
     let provider = teller.info().provider;
     agents.add(Arc::new(teller));
@@ -67,7 +67,7 @@ async fn told_blocks(
         config: None,
         notes: AgentNotes::new(),
     };
-    assert!(agents.command(&session(), &provider, open).is_none());
+    assert!(agents.send_command(&session(), &provider, open).is_none());
     let heard = tokio::time::timeout(Duration::from_secs(20), inputs.recv());
     let Some(Input::Agent { event, .. }) = heard.await.unwrap() else {
         panic!("an agent tells something");
@@ -92,7 +92,7 @@ fn text(block: &ToolResultContent) -> &str {
 #[tokio::test]
 async fn long_texts_are_put_aside() {
     let folder = tempfile::tempdir().unwrap();
-    let contents = Arc::new(Contents::open(folder.path()).unwrap());
+    let contents = Arc::new(ContentStore::open(folder.path()).unwrap());
     let long = "é".repeat(40_000);
     let short = "x".repeat(64 * 1024);
     let heard = told(Some(Arc::clone(&contents)), &[&short, &long]).await;
@@ -114,8 +114,8 @@ async fn long_texts_are_put_aside() {
 async fn what_is_lost_is_said() {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().join("content");
-    let contents = Arc::new(Contents::open(&place).unwrap());
-    let huge = "x".repeat(usize::try_from(LARGEST).unwrap() + 7);
+    let contents = Arc::new(ContentStore::open(&place).unwrap());
+    let huge = "x".repeat(usize::try_from(MAX_FILE_BYTES).unwrap() + 7);
     let heard = told(Some(Arc::clone(&contents)), &[&huge]).await;
     assert_eq!(heard.len(), 3);
     assert_eq!(text(&heard[2]), "(The last 7 bytes were too many)");
@@ -130,7 +130,7 @@ async fn what_is_lost_is_said() {
 #[tokio::test]
 async fn large_embedded_data_is_put_aside() {
     let folder = tempfile::tempdir().unwrap();
-    let contents = Arc::new(Contents::open(folder.path()).unwrap());
+    let contents = Arc::new(ContentStore::open(folder.path()).unwrap());
     let embedded = |data: &str| {
         let block = json!({"type": "embeddedResource", "data": data, "contentType": "image/png"});
         wire::from_str::<ToolResultContent>(&block.to_string()).unwrap()

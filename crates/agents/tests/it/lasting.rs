@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use agenthost_agents::{AcpAgent, AcpLaunch};
+use agenthost_agents::{AcpAgent, AgentLaunch};
 use agenthost_core::agent::{AgentCommand, AgentEvent, AgentNotes, ChatContext};
 use agenthost_core::uris;
 use agenthost_protocol::chat::{Message, Turn};
@@ -18,14 +18,14 @@ use crate::bench::{Bench, chat, session};
 
 /// An agent that remembers in a file.
 pub(crate) fn agent(how: &str, memory: &Path) -> AcpAgent {
-    let (program, arguments) = acp_agent::command("acp::the_agent");
+    let (program, arguments) = acp_agent::agent_command("acp::the_agent");
     let memory = memory.to_string_lossy().into_owned();
-    let launch = AcpLaunch {
+    let launch = AgentLaunch {
         program,
         arguments,
         environment: vec![
-            (acp_agent::AS_AGENT.to_owned(), how.to_owned()),
-            (acp_agent::MEMORY.to_owned(), memory),
+            (acp_agent::AGENT_MODE_VARIABLE.to_owned(), how.to_owned()),
+            (acp_agent::MEMORY_FILE_VARIABLE.to_owned(), memory),
         ],
     };
     AcpAgent::new("scripted", "Scripted", launch)
@@ -55,7 +55,7 @@ fn prompt(bench: &mut Bench, chat: &Uri, turn: &str, text: &str, before: &[(&str
         chat: chat.clone(),
         turn: TurnId::from(turn),
         message: Arc::new(Message::of_user(text)),
-        before: before.collect::<List<_>>(),
+        history: before.collect::<List<_>>(),
         prepared: Default::default(),
     });
 }
@@ -76,7 +76,7 @@ async fn talk(agent: AcpAgent) -> AgentNotes {
     let mut notes = AgentNotes::new();
     loop {
         match bench.event().await {
-            AgentEvent::Noted { chat, note } => {
+            AgentEvent::NoteChanged { chat, note } => {
                 notes.extend(note.map(|note| (chat, note)));
             }
             AgentEvent::TurnEnded { .. } => return notes,
@@ -168,7 +168,7 @@ async fn a_copy_knows_what_the_source_knows() {
         let copy = Uri::from("ahp-chat:/copy");
         bench.command(AgentCommand::OpenChat {
             chat: copy.clone(),
-            context: ChatContext::Own {
+            context: ChatContext::History {
                 turns: List::new(),
                 copy_of: Some(chat()),
             },
@@ -189,7 +189,7 @@ async fn a_chat_beside_another_is_told_of_it() {
     let side = Uri::from("ahp-chat:/side");
     bench.command(AgentCommand::OpenChat {
         chat: side.clone(),
-        context: ChatContext::Beside {
+        context: ChatContext::SideChat {
             turns: List::new(),
             running: None,
             selection: Some("the third line".to_owned()),
@@ -214,7 +214,7 @@ async fn a_session_of_the_agent_is_adopted() {
     assert!(before.contains(&"title As before".to_owned()), "{before:?}");
     let settled = r#"options {"agentSession":""}"#;
     assert!(before.contains(&settled.to_owned()), "{before:?}");
-    let default = uris::default_chat(&session());
+    let default = uris::default_chat_uri(&session());
     prompt(&mut bench, &default, "t2", "known", &[("say hello", "")]);
     let said = said(&mut bench, "t2").await;
     assert_eq!(said, ["text \"say hello, known\""]);
@@ -250,7 +250,9 @@ async fn a_session_is_not_adopted_twice() {
         config: wish.as_object().cloned(),
         notes: AgentNotes::new(),
     };
-    let refused = bench.agents.command(&again, &bench.provider.clone(), open);
+    let refused = bench
+        .agents
+        .send_command(&again, &bench.provider.clone(), open);
     assert!(refused.is_none());
     let said = bench.next().await;
     assert!(said.contains("another session here has it"), "{said}");

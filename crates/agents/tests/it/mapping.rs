@@ -12,7 +12,7 @@ const CHAT: &str = r#"{"resource":"c","title":"","status":8,"modifiedAt":"2026-0
     "activeTurn":{"id":"t","startedAt":"2026-01-01T00:00:00Z","message":{"text":"x","origin":{"kind":"user"}},"responseParts":[]}}"#;
 
 fn tool(id: &str, question: Option<ToolCallQuestion>) -> TurnEvent {
-    TurnEvent::Tool(Box::new(ToolStart {
+    TurnEvent::ToolStarted(Box::new(ToolStart {
         id: ToolCallId::from(id),
         name: "sh".to_owned(),
         display_name: "Shell".to_owned(),
@@ -32,7 +32,7 @@ fn content(id: &str) -> TurnEvent {
 }
 
 fn done(id: &str) -> TurnEvent {
-    TurnEvent::ToolDone(
+    TurnEvent::ToolCompleted(
         ToolCallId::from(id),
         Box::new(ToolCallResult {
             success: true,
@@ -72,7 +72,7 @@ fn every_action_applies() {
             assert_eq!(chat.reduce(&action), Outcome::Applied, "{action:?}");
         }
     }
-    mapper.refused(&ToolCallId::from("b"));
+    mapper.mark_denied(&ToolCallId::from("b"));
     assert!(mapper.map(done("b")).is_empty());
 
     let json = wire::to_json(&chat);

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use agenthost_agents::{AcpAgent, AcpProfile, AgentSessions, Agents};
+use agenthost_agents::{AcpAgent, AcpProfile, AgentSupervisor, SessionMultiplicity};
 use agenthost_core::Input;
 use agenthost_core::agent::{AgentCommand, AgentEvent, AgentNotes};
 use agenthost_protocol::chat::{ChatAction, Message};
@@ -18,7 +18,7 @@ use crate::acp::agent;
 
 /// An agent and several sessions.
 struct Several {
-    agents: Agents,
+    agents: AgentSupervisor,
     inputs: mpsc::Receiver<Input>,
     /// What was told to others than who was asked about.
     waiting: VecDeque<(Uri, AgentEvent)>,
@@ -31,7 +31,7 @@ fn session(name: &str) -> Uri {
 impl Several {
     fn of(agent: AcpAgent) -> Self {
         let (sender, inputs) = mpsc::channel(64);
-        let mut agents = Agents::new(sender);
+        let mut agents = AgentSupervisor::new(sender);
         agents.add(Arc::new(agent));
         Several {
             agents,
@@ -42,7 +42,7 @@ impl Several {
 
     fn command(&mut self, name: &str, command: AgentCommand) {
         let provider = ProviderId::from("scripted");
-        let refused = self.agents.command(&session(name), &provider, command);
+        let refused = self.agents.send_command(&session(name), &provider, command);
         assert!(refused.is_none(), "{refused:?}");
     }
 
@@ -80,7 +80,7 @@ impl Several {
                 chat: Uri::from(format!("ahp-chat:/{name}")),
                 turn: TurnId::from("t"),
                 message: Arc::new(Message::of_user(text)),
-                before: List::new(),
+                history: List::new(),
                 prepared: Default::default(),
             },
         );
@@ -141,7 +141,7 @@ async fn sessions_in_one_folder_share_a_process() {
 #[tokio::test]
 async fn an_agent_with_one_session_has_one_process_for_each() {
     let profile = AcpProfile {
-        sessions: AgentSessions::One,
+        sessions: SessionMultiplicity::One,
         ..AcpProfile::default()
     };
     let mut several = Several::of(agent("").with_profile(profile));
@@ -154,7 +154,7 @@ async fn an_agent_with_one_session_has_one_process_for_each() {
 #[tokio::test]
 async fn who_shares_a_process_shares_its_end() {
     let patience = Duration::from_millis(300);
-    let mut several = Several::of(agent("").with_patience(patience));
+    let mut several = Several::of(agent("").with_cancel_timeout(patience));
     several.open("1", "/usr").await;
     several.open("2", "/usr").await;
     several.prompt("1", "hang");

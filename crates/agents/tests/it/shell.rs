@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use agenthost_agents::{Agent, Agents, Session, SessionFuture, ShellAgent};
+use agenthost_agents::{Agent, AgentSupervisor, SessionContext, SessionFuture, ShellAgent};
 use agenthost_core::agent::{AgentCommand, AgentEvent, AgentNotes};
-use agenthost_core::{CommandLine, Input, TerminalCommand};
+use agenthost_core::{CommandLine, Input, PtyCommand};
 use agenthost_protocol::ids::ProviderId;
 use agenthost_protocol::root::AgentInfo;
 use agenthost_protocol::terminal::{TerminalAction, TerminalInput};
@@ -91,10 +91,10 @@ async fn a_command_is_typed_into() {
     };
     let typed = |text: &str| {
         let data = text.to_owned();
-        TerminalCommand::Type(TerminalInput { data })
+        PtyCommand::Write(TerminalInput { data })
     };
     apply(&Uri::from("ahp-terminal:/other"), typed("no\n"));
-    apply(&terminal, TerminalCommand::Resize { cols: 90, rows: 20 });
+    apply(&terminal, PtyCommand::Resize { cols: 90, rows: 20 });
     apply(&terminal, typed("yes\n"));
     let events = bench.until("end").await.concat();
     assert!(events.contains("20 90"), "{events}");
@@ -215,6 +215,90 @@ async fn closing_the_session_or_the_host_leaves_nothing_running() {
     gone(pid).await;
 }
 
+/// TER-15: the call and the turn end, and the command runs on through other
+/// turns of its chat.
+#[tokio::test]
+async fn a_command_continues_in_the_background() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut bench = Bench::open(directory.path().to_str().unwrap()).await;
+    bench.prompt("t1", "echo begun; read line; echo got:$line; exit 3");
+    bench.until("ready").await;
+    bench.approve("t1", "session");
+    let terminal = opened_terminal(&mut bench).await;
+    bench.until("data").await;
+    let detach = |terminal: &Uri| AgentCommand::ContinueInBackground {
+        chat: chat(),
+        terminal: terminal.clone(),
+        output: "begun\n".to_owned(),
+    };
+    bench.command(detach(&Uri::from("ahp-terminal:/other")));
+    bench.command(detach(&terminal));
+    bench.command(detach(&terminal));
+    let events = bench.until("end t1").await;
+    assert!(
+        events
+            .iter()
+            .any(|event| event.starts_with("complete true")),
+        "{events:?}"
+    );
+    // Neither another turn nor its end ends it.
+    bench.prompt("t2", "sleep 1000");
+    bench.until("terminal sleep 1000").await;
+    bench.cancel("t2");
+    bench.until("exited").await;
+    bench.command(AgentCommand::UseTerminal {
+        chat: chat(),
+        terminal,
+        command: PtyCommand::Write(TerminalInput {
+            data: "typed\n".to_owned(),
+        }),
+    });
+    let events = bench.until("exited").await;
+    assert!(events.concat().contains("got:typed"), "{events:?}");
+    assert_eq!(events.last().unwrap(), "exited Some(3)");
+}
+
+/// TER-18, TER-21: disposing its terminal, or closing the chat, ends it.
+#[tokio::test]
+async fn a_command_in_the_background_is_ended() {
+    for close in [true, false] {
+        let mut bench = Bench::open("/").await;
+        bench.prompt("t1", "trap '' HUP TERM; sleep 1000 & echo pid $!; wait");
+        bench.until("ready").await;
+        bench.approve("t1", "once");
+        let terminal = opened_terminal(&mut bench).await;
+        let line = bench.until("data").await.pop().unwrap();
+        let digits: String = line.chars().filter(char::is_ascii_digit).collect();
+        let pid = digits.parse().unwrap();
+        bench.command(AgentCommand::ContinueInBackground {
+            chat: chat(),
+            terminal: terminal.clone(),
+            output: String::new(),
+        });
+        bench.until("end t1").await;
+        assert!(is_alive(pid));
+        bench.command(match close {
+            true => AgentCommand::UseTerminal {
+                chat: chat(),
+                terminal,
+                command: PtyCommand::Close,
+            },
+            false => AgentCommand::CloseChat { chat: chat() },
+        });
+        assert_eq!(bench.until("exited").await.last().unwrap(), "exited None");
+        gone(pid).await;
+    }
+}
+
+/// The terminal that is opened next.
+async fn opened_terminal(bench: &mut Bench) -> Uri {
+    loop {
+        if let AgentEvent::TerminalOpened { terminal, .. } = bench.event().await {
+            return terminal;
+        }
+    }
+}
+
 /// The queue is bounded: a flood waits for its reader, and is not lost.
 #[tokio::test]
 async fn a_flood_of_output_waits_and_comes_whole() {
@@ -258,14 +342,14 @@ async fn what_can_not_be_run_is_said() {
 #[tokio::test]
 async fn an_agent_that_is_not_there_has_stopped() {
     let (sender, _inputs) = mpsc::channel(4);
-    let mut agents = Agents::new(sender);
+    let mut agents = AgentSupervisor::new(sender);
     agents.add(Arc::new(ShellAgent::default()));
     let open = AgentCommand::Open {
         directories: Vec::new(),
         config: None,
         notes: AgentNotes::new(),
     };
-    let answer = agents.command(&session(), &ProviderId::from("nobody"), open);
+    let answer = agents.send_command(&session(), &ProviderId::from("nobody"), open);
     let Some(Input::Agent {
         event: AgentEvent::Stopped { error },
         ..
@@ -288,7 +372,7 @@ impl Agent for Broken {
         }
     }
 
-    fn work(&self, mut session: Session) -> SessionFuture {
+    fn run_session(&self, mut session: SessionContext) -> SessionFuture {
         Box::pin(async move {
             session.commands.recv().await;
             panic!("a mistake of the agent")
@@ -299,7 +383,7 @@ impl Agent for Broken {
 #[tokio::test]
 async fn an_agent_that_breaks_is_reported_and_nobody_else_notices() {
     let (sender, mut inputs) = mpsc::channel(4);
-    let mut agents = Agents::new(sender);
+    let mut agents = AgentSupervisor::new(sender);
     agents.add(Arc::new(Broken));
     let open = AgentCommand::Open {
         directories: Vec::new(),
@@ -307,7 +391,7 @@ async fn an_agent_that_breaks_is_reported_and_nobody_else_notices() {
         notes: AgentNotes::new(),
     };
     let provider = ProviderId::from("broken");
-    assert!(agents.command(&session(), &provider, open).is_none());
+    assert!(agents.send_command(&session(), &provider, open).is_none());
     let Some(Input::Agent {
         event: AgentEvent::Stopped { error },
         ..
@@ -341,7 +425,7 @@ async fn leftovers_are_swept_up() {
     // The same number, but not the same process.
     note(other.id(), "1");
     std::fs::write(directory.path().join("not a number"), "1").unwrap();
-    ShellAgent::with_notes(directory.path()).begin();
+    ShellAgent::with_pid_dir(directory.path()).on_host_start();
     assert!(!left.wait().unwrap().success());
     assert!(other.try_wait().unwrap().is_none());
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);

@@ -3,12 +3,12 @@
 use std::process::ExitCode;
 
 use agenthost_agents::{
-    AcpAgent, SignInMethod, SignInWay, SignedIn, examine, sign_in, sign_in_command,
+    AcpAgent, SignInKind, SignInMethod, SignInState, probe_agent, sign_in, sign_in_command,
 };
 use anyhow::{Context, bail};
 
 use crate::output;
-use crate::place::Place;
+use crate::place::HostOptions;
 
 /// Sign in with an agent
 ///
@@ -17,80 +17,85 @@ use crate::place::Place;
 /// be in its environment. If it offers one way, that is taken; if more, name
 /// one. Nothing of it is kept by agenthost.
 #[derive(clap::Args)]
-pub(crate) struct Arguments {
+pub(crate) struct SignInArgs {
     /// The agent
     agent: String,
     /// The way, as the agent calls it
     method: Option<String>,
     #[command(flatten)]
-    place: Place,
+    host: HostOptions,
 }
 
-pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let settings = arguments.place.settings()?;
+pub(crate) async fn run(arguments: SignInArgs) -> anyhow::Result<ExitCode> {
+    let settings = arguments.host.resolve_settings()?;
     let name = &arguments.agent;
-    let (found, agent) = super::offered(&settings, name)?;
+    let (found, agent) = super::find_offered_agent(&settings, name)?;
     let folder = tempfile::tempdir().context("a folder to start the agent in")?;
-    let started = examine(&agent, folder.path()).await;
+    let started = probe_agent(&agent, folder.path()).await;
     let examined = started.map_err(|reason| anyhow::anyhow!("start `{name}`: {reason}"))?;
     let hint = found.known.map(|known| known.sign_in.as_str());
-    let method = match (&arguments.method, &*examined.methods) {
+    let method = match (&arguments.method, &*examined.sign_in_methods) {
         (Some(wanted), methods) => methods.iter().find(|method| method.id == *wanted),
         (None, [only]) => Some(only),
         (None, _) => None,
     };
     let Some(method) = method else {
-        if examined.signed_in == SignedIn::Yes {
-            output::note("somebody is signed in already");
+        if examined.sign_in_state == SignInState::SignedIn {
+            output::print_note("somebody is signed in already");
         }
-        list(&examined.methods, hint)?;
+        list_methods(&examined.sign_in_methods, hint)?;
         return Ok(match &arguments.method {
             Some(_) => ExitCode::FAILURE,
             None => ExitCode::SUCCESS,
         });
     };
-    take(&agent, method, folder.path()).await?;
-    let checked = examine(&agent, folder.path()).await;
+    run_method(&agent, method, folder.path()).await?;
+    let checked = probe_agent(&agent, folder.path()).await;
     let checked = checked.map_err(|reason| anyhow::anyhow!("start `{name}`: {reason}"))?;
-    match checked.signed_in {
-        SignedIn::Yes => {
-            output::note(&format!("{} works", found.name));
+    match checked.sign_in_state {
+        SignInState::SignedIn => {
+            output::print_note(&format!("{} works", found.name));
             Ok(ExitCode::SUCCESS)
         }
-        SignedIn::No(hint) => bail!("nobody is signed in with `{name}` yet\nhint: {hint}"),
-        SignedIn::Unknown(reason) => bail!("`{name}` can't begin a session: {reason}"),
+        SignInState::SignedOut(hint) => {
+            bail!("nobody is signed in with `{name}` yet\nhint: {hint}")
+        }
+        SignInState::Unknown(reason) => bail!("`{name}` can't begin a session: {reason}"),
     }
 }
 
 /// Shows the ways there are.
-fn list(methods: &[SignInMethod], hint: Option<&str>) -> anyhow::Result<()> {
+fn list_methods(methods: &[SignInMethod], hint: Option<&str>) -> anyhow::Result<()> {
     for method in methods {
-        let how = match &method.way {
-            SignInWay::Agent => "by the agent".to_owned(),
-            SignInWay::Terminal(_) => "in this terminal".to_owned(),
-            SignInWay::Variables(names) => format!("needs {}", names.join(", ")),
+        let how = match &method.kind {
+            SignInKind::Agent => "by the agent".to_owned(),
+            SignInKind::Terminal(_) => "in this terminal".to_owned(),
+            SignInKind::Variables(names) => format!("needs {}", names.join(", ")),
         };
-        let id = output::plain(&method.id);
+        let id = output::escape_invisible(&method.id);
         let about = method.description.as_deref().unwrap_or(&method.name);
-        output::data(&format!("{id:<20}{how:<20}{}", output::plain(about)))?;
+        output::print_data(&format!(
+            "{id:<20}{how:<20}{}",
+            output::escape_invisible(about)
+        ))?;
     }
     if let Some(hint) = hint {
-        output::note(&format!("or: {hint}"));
+        output::print_note(&format!("or: {hint}"));
     }
     Ok(())
 }
 
-async fn take(
+async fn run_method(
     agent: &AcpAgent,
     method: &SignInMethod,
     folder: &std::path::Path,
 ) -> anyhow::Result<()> {
-    match &method.way {
-        SignInWay::Agent => {
-            output::note(&format!("signing in: {} (a browser may open)", method.name));
-            by_agent(agent, method, folder).await
+    match &method.kind {
+        SignInKind::Agent => {
+            output::print_note(&format!("signing in: {} (a browser may open)", method.name));
+            sign_in_through_agent(agent, method, folder).await
         }
-        SignInWay::Terminal(way) => {
+        SignInKind::Terminal(way) => {
             // It has the terminal until it ends; nothing else goes on here.
             let mut command = sign_in_command(agent, way);
             let ran = tokio::task::spawn_blocking(move || command.status()).await;
@@ -102,19 +107,19 @@ async fn take(
             }
             Ok(())
         }
-        SignInWay::Variables(names) => {
+        SignInKind::Variables(names) => {
             let missing = names.iter().find(|name| !has_variable(agent, name));
             if let Some(missing) = missing {
                 bail!(
                     "set {missing} here and where the host runs, or in `env` of the agent in the configuration"
                 );
             }
-            by_agent(agent, method, folder).await
+            sign_in_through_agent(agent, method, folder).await
         }
     }
 }
 
-async fn by_agent(
+async fn sign_in_through_agent(
     agent: &AcpAgent,
     method: &SignInMethod,
     folder: &std::path::Path,

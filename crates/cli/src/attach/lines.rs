@@ -10,11 +10,11 @@ use agenthost_protocol::ids::{PendingMessageId, TurnId};
 use agenthost_protocol::number::Millis;
 use agenthost_protocol::uri::Uri;
 
-use crate::place::unique;
+use crate::place::random_id;
 use crate::talk;
-use crate::talk::ask::{Asker, DECLINE, Taken};
+use crate::talk::ask::{DECLINE_COMMAND, LineOutcome, Prompter};
 
-const HELP: &[&str] = &[
+const HELP_LINES: &[&str] = &[
     "a line is a message; while a turn runs, it is queued",
     "y, n or a number answers the question that is open; text, if it asks for text",
     "/decline      declines to answer what the agent asks",
@@ -29,85 +29,89 @@ const HELP: &[&str] = &[
 
 /// What comes of a line.
 #[derive(Default)]
-pub(super) struct Wish {
+pub(super) struct LineAction {
     pub(super) notes: Vec<String>,
     pub(super) actions: Vec<ChatAction>,
-    pub(super) leaves: bool,
+    pub(super) quits: bool,
 }
 
-impl Wish {
-    fn note(text: impl Into<String>) -> Self {
-        Wish {
+impl LineAction {
+    fn with_note(text: impl Into<String>) -> Self {
+        LineAction {
             notes: vec![text.into()],
-            ..Wish::default()
+            ..LineAction::default()
         }
     }
 
-    fn act(action: ChatAction) -> Self {
-        Wish {
+    fn with_action(action: ChatAction) -> Self {
+        LineAction {
             actions: vec![action],
-            ..Wish::default()
+            ..LineAction::default()
         }
     }
 }
 
 /// Takes a line for an answer, a command or a message, in this order.
-pub(super) fn understand(
+pub(super) fn parse_line(
     client: &Client,
     chat: &Uri,
-    asker: &mut Asker,
+    prompter: &mut Prompter,
     line: &str,
-) -> anyhow::Result<Wish> {
-    if asker.is_late(line) {
+) -> anyhow::Result<LineAction> {
+    if prompter.is_late_answer(line) {
         let note = "nothing is asked any more; type it again to send it as a message";
-        return Ok(Wish::note(note));
+        return Ok(LineAction::with_note(note));
     }
-    let is_answer = !line.starts_with('/') || line == DECLINE;
-    if asker.is_asking() && is_answer {
-        return Ok(match asker.take(line) {
-            Taken::Answer(answer) => Wish::act(*answer),
-            Taken::Unclear if line.is_empty() => Wish::default(),
+    let is_answer = !line.starts_with('/') || line == DECLINE_COMMAND;
+    if prompter.has_open_prompt() && is_answer {
+        return Ok(match prompter.handle_line(line) {
+            LineOutcome::Answer(answer) => LineAction::with_action(*answer),
+            LineOutcome::Unclear if line.is_empty() => LineAction::default(),
             // It may be a slip, and slips are not sent to agents.
-            Taken::Unclear => Wish::note("that is no answer; /queue TEXT would queue a message"),
+            LineOutcome::Unclear => {
+                LineAction::with_note("that is no answer; /queue TEXT would queue a message")
+            }
         });
     }
     if line.is_empty() {
-        return Ok(Wish::default());
+        return Ok(LineAction::default());
     }
     let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
     let rest = rest.trim();
-    let runs = running(client, chat).is_some();
+    let is_turn_running = running_turn(client, chat).is_some();
     Ok(match word {
-        "/quit" => Wish {
-            leaves: true,
-            ..Wish::default()
+        "/quit" => LineAction {
+            quits: true,
+            ..LineAction::default()
         },
-        "/help" => Wish {
-            notes: HELP.iter().map(|line| (*line).to_owned()).collect(),
-            ..Wish::default()
+        "/help" => LineAction {
+            notes: HELP_LINES.iter().map(|line| (*line).to_owned()).collect(),
+            ..LineAction::default()
         },
-        "/cancel" => match cancel(client, chat) {
-            Some(action) => Wish::act(action),
-            None => Wish::note("nothing runs"),
+        "/cancel" => match cancel_turn(client, chat) {
+            Some(action) => LineAction::with_action(action),
+            None => LineAction::with_note("nothing runs"),
         },
-        "/steer" | "/queue" if rest.is_empty() => Wish::note(format!("{word} what?")),
-        "/steer" if !runs => Wish::note("nothing runs: a message is typed without /steer"),
-        "/steer" => Wish::act(pending(PendingMessageKind::Steering, rest)?),
-        "/queue" => queue(rest)?,
-        "/waiting" => waiting(client, chat),
+        "/steer" | "/queue" if rest.is_empty() => LineAction::with_note(format!("{word} what?")),
+        "/steer" if !is_turn_running => {
+            LineAction::with_note("nothing runs: a message is typed without /steer")
+        }
+        "/steer" => LineAction::with_action(pending_message(PendingMessageKind::Steering, rest)?),
+        "/queue" => queue_message(rest)?,
+        "/waiting" => list_queue(client, chat),
         "/drop" => drop_queue(client, chat),
-        DECLINE => Wish::note("no question is open"),
-        other if is_command(other) => Wish::note(
+        DECLINE_COMMAND => LineAction::with_note("no question is open"),
+        other if is_command(other) => LineAction::with_note(
             "there is no such command; /help names them, and // begins one for the agent",
         ),
         _ => {
             // Two slashes: one for us, one for the agent.
             let agents = line.strip_prefix('/').filter(|_| line.starts_with("//"));
             let text = agents.unwrap_or(line);
-            if runs {
-                queue(text)?
+            if is_turn_running {
+                queue_message(text)?
             } else {
-                Wish::act(talk::turn(TurnId::from(unique()?), text))
+                LineAction::with_action(talk::turn_started(TurnId::from(random_id()?), text))
             }
         }
     })
@@ -119,29 +123,29 @@ fn is_command(word: &str) -> bool {
         .is_some_and(|name| !name.contains('/'))
 }
 
-fn queue(text: &str) -> anyhow::Result<Wish> {
-    Ok(Wish {
+fn queue_message(text: &str) -> anyhow::Result<LineAction> {
+    Ok(LineAction {
         notes: vec!["queued: it goes when the turn is over".to_owned()],
-        actions: vec![pending(PendingMessageKind::Queued, text)?],
-        leaves: false,
+        actions: vec![pending_message(PendingMessageKind::Queued, text)?],
+        quits: false,
     })
 }
 
-fn waiting(client: &Client, chat: &Uri) -> Wish {
-    let queue = state(client, chat).and_then(|chat| chat.queued_messages.as_ref());
+fn list_queue(client: &Client, chat: &Uri) -> LineAction {
+    let queue = chat_state(client, chat).and_then(|chat| chat.queued_messages.as_ref());
     let texts = queue.into_iter().flat_map(|queue| queue.items());
     let mut notes: Vec<_> = texts.map(|message| message.message.text.clone()).collect();
     if notes.is_empty() {
         notes.push("nothing waits".to_owned());
     }
-    Wish {
+    LineAction {
         notes,
-        ..Wish::default()
+        ..LineAction::default()
     }
 }
 
-fn drop_queue(client: &Client, chat: &Uri) -> Wish {
-    let queue = state(client, chat).and_then(|chat| chat.queued_messages.as_ref());
+fn drop_queue(client: &Client, chat: &Uri) -> LineAction {
+    let queue = chat_state(client, chat).and_then(|chat| chat.queued_messages.as_ref());
     let ids = queue.into_iter().flat_map(|queue| queue.items());
     let actions: Vec<_> = ids
         .map(|message| {
@@ -155,24 +159,24 @@ fn drop_queue(client: &Client, chat: &Uri) -> Wish {
         0 => "nothing waits".to_owned(),
         count => format!("dropped {count}"),
     };
-    Wish {
+    LineAction {
         notes: vec![note],
         actions,
-        leaves: false,
+        quits: false,
     }
 }
 
-fn pending(kind: PendingMessageKind, text: &str) -> anyhow::Result<ChatAction> {
+fn pending_message(kind: PendingMessageKind, text: &str) -> anyhow::Result<ChatAction> {
     Ok(ChatAction::PendingMessageSet(PendingMessageSet {
         kind,
-        id: PendingMessageId::from(unique()?),
-        message: talk::message(text),
+        id: PendingMessageId::from(random_id()?),
+        message: talk::user_message(text),
     }))
 }
 
 /// Ends the running turn, if one runs.
-pub(super) fn cancel(client: &Client, chat: &Uri) -> Option<ChatAction> {
-    let turn_id = running(client, chat)?;
+pub(super) fn cancel_turn(client: &Client, chat: &Uri) -> Option<ChatAction> {
+    let turn_id = running_turn(client, chat)?;
     Some(ChatAction::TurnCancelled(TurnCancelled {
         turn_id,
         duration: Millis(0),
@@ -180,11 +184,11 @@ pub(super) fn cancel(client: &Client, chat: &Uri) -> Option<ChatAction> {
     }))
 }
 
-fn running(client: &Client, chat: &Uri) -> Option<TurnId> {
-    Some(state(client, chat)?.active_turn.as_ref()?.id.clone())
+fn running_turn(client: &Client, chat: &Uri) -> Option<TurnId> {
+    Some(chat_state(client, chat)?.active_turn.as_ref()?.id.clone())
 }
 
-fn state<'a>(client: &'a Client, chat: &Uri) -> Option<&'a ChatState> {
+fn chat_state<'a>(client: &'a Client, chat: &Uri) -> Option<&'a ChatState> {
     match client.state(chat)? {
         ChannelState::Chat(state) => Some(state),
         _ => None,

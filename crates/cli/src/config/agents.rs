@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use agenthost_agents::{
-    AcpAgent, AcpLaunch, AcpProfile, HostTools, KnownAgent, TokenUse, Trust, find_known,
-    find_program, known_agents,
+    AcpAgent, AcpProfile, AgentLaunch, AutoApprovePolicy, HostToolAccess, KnownAgent, TokenBinding,
+    find_known_agent, find_program, known_agents,
 };
 use agenthost_server::ServerConfig;
 use anyhow::{Context, bail};
@@ -48,18 +48,18 @@ impl std::fmt::Debug for AgentTable {
 
 /// An agent that is known, or stands in the configuration.
 #[derive(Debug, Clone)]
-pub(crate) struct Candidate {
+pub(crate) struct AgentCandidate {
     pub(crate) id: String,
     pub(crate) name: String,
     pub(crate) known: Option<&'static KnownAgent>,
     /// Where its program is.
     pub(crate) program: Option<PathBuf>,
-    pub(crate) standing: Standing,
+    pub(crate) offer_state: OfferState,
 }
 
 /// Whether an agent is offered to clients.
 #[derive(Debug, Clone)]
-pub(crate) enum Standing {
+pub(crate) enum OfferState {
     /// It is.
     Offered(Box<AcpAgent>),
     /// It does everything without asking, and nobody said that this is fine.
@@ -74,20 +74,20 @@ impl FileConfig {
     /// Adds the agents after those that are always there, and puts the default
     /// one first.
     pub(super) fn add_agents(&self, config: &mut ServerConfig) -> anyhow::Result<()> {
-        for candidate in self.candidates(Some(&config.notes()))? {
+        for candidate in self.candidates(Some(&config.pid_dir()))? {
             let mut others = config.agents.iter().map(|agent| agent.info().provider);
             let id = &candidate.id;
             if others.any(|other| other.as_str() == id) {
                 bail!("agent `{id}`: there is another agent of this `id`");
             }
-            if let Standing::Offered(agent) = candidate.standing {
+            if let OfferState::Offered(agent) = candidate.offer_state {
                 config.agents.push(Arc::new(*agent));
             }
         }
         if let Some(default) = &self.default_agent {
             let mut agents = config.agents.iter();
-            let place = agents.position(|agent| agent.info().provider.as_str() == default);
-            let place = place.with_context(|| {
+            let position = agents.position(|agent| agent.info().provider.as_str() == default);
+            let place = position.with_context(|| {
                 format!("default_agent: there is no agent `{default}` here; `agenthost agents` lists them")
             })?;
             let first = config.agents.remove(place);
@@ -98,17 +98,17 @@ impl FileConfig {
 
     /// All agents that are known or stand in the configuration, whether they
     /// are here or not.
-    pub(crate) fn candidates(&self, notes: Option<&Path>) -> anyhow::Result<Vec<Candidate>> {
+    pub(crate) fn candidates(&self, pid_dir: Option<&Path>) -> anyhow::Result<Vec<AgentCandidate>> {
         let path = std::env::var_os("PATH").unwrap_or_default();
-        self.candidates_in(&path, notes)
+        self.candidates_on_path(&path, pid_dir)
     }
 
     /// The same, with programs in these folders.
-    pub(super) fn candidates_in(
+    pub(super) fn candidates_on_path(
         &self,
         path: &OsStr,
-        notes: Option<&Path>,
-    ) -> anyhow::Result<Vec<Candidate>> {
+        pid_dir: Option<&Path>,
+    ) -> anyhow::Result<Vec<AgentCandidate>> {
         let mut tables = BTreeMap::new();
         let mut order = Vec::new();
         for table in &self.agents {
@@ -122,12 +122,12 @@ impl FileConfig {
         for known in known_agents() {
             let table = tables.remove(known.id.as_str());
             if table.is_some() || self.auto_agents != Some(false) {
-                found.push(candidate(Some(known), table, path, notes)?);
+                found.push(build_candidate(Some(known), table, path, pid_dir)?);
             }
         }
         for id in order {
             if let Some(table) = tables.remove(id) {
-                found.push(candidate(None, Some(table), path, notes)?);
+                found.push(build_candidate(None, Some(table), path, pid_dir)?);
             }
         }
         Ok(found)
@@ -151,8 +151,8 @@ impl AgentTable {
         Ok(())
     }
 
-    fn token(&self) -> Option<TokenUse> {
-        Some(TokenUse {
+    fn token_binding(&self) -> Option<TokenBinding> {
+        Some(TokenBinding {
             environment: self.token_env.clone()?,
             resource: self.token_resource.clone()?,
             name: None,
@@ -162,20 +162,20 @@ impl AgentTable {
     }
 }
 
-fn candidate(
+fn build_candidate(
     known: Option<&'static KnownAgent>,
     table: Option<&AgentTable>,
     path: &OsStr,
-    notes: Option<&Path>,
-) -> anyhow::Result<Candidate> {
+    pid_dir: Option<&Path>,
+) -> anyhow::Result<AgentCandidate> {
     let id = known
         .map(|known| &known.id)
         .or(table.map(|table| &table.id));
     let id = id.cloned().unwrap_or_default();
     let name = table.and_then(|table| table.name.as_ref());
     let name = name.or(known.map(|known| &known.name)).unwrap_or(&id);
-    let own = table.and_then(|table| table.command.as_ref());
-    let (program, launch) = match (own, known) {
+    let configured_command = table.and_then(|table| table.command.as_ref());
+    let (program, launch) = match (configured_command, known) {
         (Some(command), _) => {
             let Some((program, arguments)) = command.split_first() else {
                 bail!("agent `{id}`: `command` needs a program");
@@ -183,7 +183,7 @@ fn candidate(
             if program.contains('/') && !program.starts_with('/') {
                 bail!("agent `{id}`: a `command` with a place in it begins with `/`");
             }
-            let found = locate(program, path);
+            let found = locate_program(program, path);
             // By its place: it starts in another folder, which may have one of
             // the same name.
             let place = found.as_ref().and_then(|found| found.to_str());
@@ -191,7 +191,7 @@ fn candidate(
             (found, Some(launch))
         }
         (None, Some(known)) => {
-            let program = find_known(known, path);
+            let program = find_known_agent(known, path);
             let text = program.as_ref().and_then(|program| program.to_str());
             let launch = text.map(|program| (program.to_owned(), known.arguments.clone()));
             (program, launch)
@@ -202,53 +202,60 @@ fn candidate(
     };
     let mut profile = known.map(AcpProfile::of).unwrap_or_default();
     if let Some(table) = table {
-        profile.trusting.extend(table.trusting.iter().cloned());
+        profile
+            .auto_approve_values
+            .extend(table.trusting.iter().cloned());
         if table.allow_trusting == Some(true) {
-            profile.trust = Trust::Allowed;
+            profile.auto_approve = AutoApprovePolicy::Allowed;
         }
-        profile.sign_in = table.sign_in.clone().or(profile.sign_in);
-        profile.token = table.token().or(profile.token);
+        profile.sign_in_hint = table.sign_in.clone().or(profile.sign_in_hint);
+        profile.token_binding = table.token_binding().or(profile.token_binding);
         profile.host_tools = match table.host_tools {
-            Some(true) => HostTools::Offered,
-            Some(false) => HostTools::Withheld,
+            Some(true) => HostToolAccess::Offered,
+            Some(false) => HostToolAccess::Withheld,
             None => profile.host_tools,
         };
     }
     let hidden = table.is_some_and(|table| table.enabled == Some(false));
     let never_asks = known.is_some_and(|known| known.never_asks);
-    let standing = match launch {
-        _ if hidden => Standing::Hidden,
-        None => Standing::Missing,
-        Some(_) if never_asks && profile.trust == Trust::Refused => Standing::NeverAsks,
+    let offer_state = match launch {
+        _ if hidden => OfferState::Hidden,
+        None => OfferState::Missing,
+        Some(_) if never_asks && profile.auto_approve == AutoApprovePolicy::Forbidden => {
+            OfferState::NeverAsks
+        }
         Some((program, arguments)) => {
-            let launch = AcpLaunch {
+            let launch = AgentLaunch {
                 program,
                 arguments,
-                environment: environment(known, table),
+                environment: agent_environment(known, table),
             };
             let agent = AcpAgent::new(&id, name, launch).with_profile(profile);
             let nothing = ServicesTable::default();
             let services = table.map_or(&nothing, |table| &table.services);
-            let agent = services.add_to(agent, known);
+            let agent = services.apply_to(agent, known);
             let agent = agent.with_context(|| format!("agent `{id}`"))?;
-            Standing::Offered(Box::new(match notes {
-                Some(notes) => agent.with_notes(notes),
+            OfferState::Offered(Box::new(match pid_dir {
+                Some(notes) => agent.with_pid_dir(notes),
                 None => agent,
             }))
         }
     };
-    Ok(Candidate {
+    Ok(AgentCandidate {
         name: name.clone(),
         id,
         known,
         program,
-        standing,
+        offer_state,
     })
 }
 
 /// What an agent finds in its environment: what is known to be good for it, the
 /// keys that it may need, and what the configuration says.
-fn environment(known: Option<&KnownAgent>, table: Option<&AgentTable>) -> Vec<(String, String)> {
+fn agent_environment(
+    known: Option<&KnownAgent>,
+    table: Option<&AgentTable>,
+) -> Vec<(String, String)> {
     let mut all = BTreeMap::new();
     if let Some(known) = known {
         let keys = known
@@ -265,7 +272,7 @@ fn environment(known: Option<&KnownAgent>, table: Option<&AgentTable>) -> Vec<(S
 }
 
 /// Where a program is that is named by its place, or is on `PATH`.
-fn locate(program: &str, path: &OsStr) -> Option<PathBuf> {
+fn locate_program(program: &str, path: &OsStr) -> Option<PathBuf> {
     if program.contains('/') {
         return Some(PathBuf::from(program)).filter(|program| program.is_file());
     }

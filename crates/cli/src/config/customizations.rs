@@ -4,18 +4,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use agenthost_customizations::fetch::{ArchivePlace, PluginSource};
-use agenthost_customizations::parse::{Declared, DeclaredWay};
-use agenthost_customizations::{ConfiguredPlugin, Settings};
+use agenthost_customizations::fetch::{ArchiveLocation, PluginSource};
+use agenthost_customizations::parse::{DeclaredServer, DeclaredTransport};
+use agenthost_customizations::{ConfiguredPlugin, CustomizationSettings};
 use agenthost_protocol::ids::ProviderId;
 use agenthost_server::{CustomizationsConfig, RelayProgram};
 use anyhow::{Context, bail};
 use serde::Deserialize;
 
-use super::{FileConfig, absolute, config_home};
+use super::{FileConfig, absolute_env_path, config_home};
 
 /// What agents start to get to the tools that the host offers, of this program.
-pub(crate) const RELAY: &str = "tools-relay";
+pub(crate) const RELAY_SUBCOMMAND: &str = "tools-relay";
 
 /// A package of the configuration.
 #[derive(Debug, Clone, Deserialize)]
@@ -51,8 +51,8 @@ impl std::fmt::Debug for McpTable {
 }
 
 /// How a server of the configuration is reached.
-pub(super) enum McpPlace<'a> {
-    Program {
+pub(super) enum McpTableTransport<'a> {
+    Stdio {
         command: &'a str,
         arguments: &'a [String],
         environment: &'a BTreeMap<String, String>,
@@ -64,17 +64,17 @@ pub(super) enum McpPlace<'a> {
 }
 
 impl McpTable {
-    pub(super) fn place(&self) -> anyhow::Result<McpPlace<'_>> {
+    pub(super) fn transport(&self) -> anyhow::Result<McpTableTransport<'_>> {
         let name = &self.name;
         match (&self.command, &self.url) {
-            (Some(command), None) if self.headers.is_empty() => Ok(McpPlace::Program {
+            (Some(command), None) if self.headers.is_empty() => Ok(McpTableTransport::Stdio {
                 command,
                 arguments: &self.args,
                 environment: &self.env,
             }),
             (None, Some(url)) if self.args.is_empty() && self.env.is_empty() => {
                 let headers = &self.headers;
-                Ok(McpPlace::Http { url, headers })
+                Ok(McpTableTransport::Http { url, headers })
             }
             (Some(_), _) | (None, Some(_)) => bail!(
                 "server `{name}` has keys of a `command` and of a `url`: it is one or the other"
@@ -83,37 +83,40 @@ impl McpTable {
         }
     }
 
-    fn declared(&self) -> anyhow::Result<Declared> {
+    fn to_declared_server(&self) -> anyhow::Result<DeclaredServer> {
         let pairs = |pairs: &BTreeMap<String, String>| {
             let pairs = pairs.iter();
             pairs
-                .map(|(name, value)| (name.clone(), named(value)))
+                .map(|(name, value)| (name.clone(), to_placeholder_syntax(value)))
                 .collect()
         };
-        let way = match self.place()? {
-            McpPlace::Program {
+        let way = match self.transport()? {
+            McpTableTransport::Stdio {
                 command,
                 arguments,
                 environment,
-            } => DeclaredWay::Program {
+            } => DeclaredTransport::Stdio {
                 command: command.to_owned(),
                 arguments: arguments.to_vec(),
                 environment: pairs(environment),
                 directory: None,
             },
-            McpPlace::Http { url, headers } => DeclaredWay::Http {
+            McpTableTransport::Http { url, headers } => DeclaredTransport::Http {
                 url: url.to_owned(),
                 headers: pairs(headers),
             },
         };
         let name = self.name.clone();
-        Ok(Declared { name, way })
+        Ok(DeclaredServer {
+            name,
+            transport: way,
+        })
     }
 }
 
 /// Words such as `$TOKEN` stand for what the host has in its environment, as
 /// everywhere in the file; in packages that is written `${TOKEN}`.
-fn named(value: &str) -> String {
+fn to_placeholder_syntax(value: &str) -> String {
     let words = value.split(' ').map(|word| match word.strip_prefix('$') {
         Some(name) if !name.is_empty() && !name.starts_with('{') => format!("${{{name}}}"),
         _ => word.to_owned(),
@@ -122,9 +125,9 @@ fn named(value: &str) -> String {
 }
 
 impl PluginTable {
-    fn plugin(&self, home: Option<&Path>) -> anyhow::Result<ConfiguredPlugin> {
+    fn to_configured_plugin(&self, home: Option<&Path>) -> anyhow::Result<ConfiguredPlugin> {
         let source = match (&self.path, &self.url, &self.archive) {
-            (Some(path), None, None) => match at_home(path, home) {
+            (Some(path), None, None) => match expand_home(path, home) {
                 path if path.is_absolute() => PluginSource::Path(path),
                 path => bail!("plugin `{}` is not an absolute path", path.display()),
             },
@@ -133,10 +136,10 @@ impl PluginTable {
                 reference: self.reference.clone(),
             },
             (None, None, Some(archive)) if archive.starts_with("https://") => {
-                PluginSource::Archive(ArchivePlace::Url(archive.clone()))
+                PluginSource::Archive(ArchiveLocation::Url(archive.clone()))
             }
-            (None, None, Some(archive)) => match at_home(Path::new(archive), home) {
-                path if path.is_absolute() => PluginSource::Archive(ArchivePlace::Path(path)),
+            (None, None, Some(archive)) => match expand_home(Path::new(archive), home) {
+                path if path.is_absolute() => PluginSource::Archive(ArchiveLocation::Path(path)),
                 _ => bail!(
                     "archive `{archive}` of a plugin is neither an absolute path nor an `https` address"
                 ),
@@ -158,7 +161,7 @@ impl PluginTable {
 }
 
 /// A path in which `~/` is the user's folder.
-fn at_home(path: &Path, home: Option<&Path>) -> PathBuf {
+fn expand_home(path: &Path, home: Option<&Path>) -> PathBuf {
     match (path.strip_prefix("~"), home) {
         (Ok(rest), Some(home)) => home.join(rest),
         (Ok(_), None) | (Err(_), _) => path.to_owned(),
@@ -171,10 +174,10 @@ impl FileConfig {
         if self.customizations == Some(false) {
             return Ok(None);
         }
-        let home = absolute("HOME");
+        let home = absolute_env_path("HOME");
         let plugins = self.plugins.iter();
-        let plugins = plugins.map(|plugin| plugin.plugin(home.as_deref()));
-        let servers = self.mcp_servers.iter().map(McpTable::declared);
+        let plugins = plugins.map(|plugin| plugin.to_configured_plugin(home.as_deref()));
+        let servers = self.mcp_servers.iter().map(McpTable::to_declared_server);
         let mut names = BTreeSet::new();
         if let Some(twice) = self
             .mcp_servers
@@ -187,21 +190,21 @@ impl FileConfig {
             let (name, value) = (name.into_string().ok()?, value.into_string().ok()?);
             Some((name, value))
         });
-        let settings = Settings {
+        let settings = CustomizationSettings {
             plugins: plugins.collect::<anyhow::Result<_>>()?,
             servers: servers.collect::<anyhow::Result<_>>()?,
             home: home.clone(),
             config_home: config_home(),
             writable: self.writable_folders.clone(),
             environment: environment.collect(),
-            ..Settings::default()
+            ..CustomizationSettings::default()
         };
         let program = std::env::current_exe().context("find this program")?;
         Ok(Some(CustomizationsConfig {
             settings,
             relay: Some(RelayProgram {
                 program,
-                arguments: vec![RELAY.to_owned()],
+                arguments: vec![RELAY_SUBCOMMAND.to_owned()],
             }),
         }))
     }

@@ -1,10 +1,10 @@
-use agenthost_customizations::parse::DeclaredWay;
+use agenthost_customizations::parse::DeclaredTransport;
 
 use super::*;
 
 #[test]
 fn plugins_and_servers_are_taken_as_they_are_written() {
-    let file = parse(
+    let file = parse_config(
         "[[plugins]]\npath = '/opt/tools'\n\
          [[plugins]]\nurl = 'https://example.org/review.git'\nreference = 'v1'\nagents = ['goose']\n\
          [[plugins]]\narchive = 'https://example.org/x.zip'\n\
@@ -26,18 +26,19 @@ fn plugins_and_servers_are_taken_as_they_are_written() {
         .collect();
     assert_eq!(agents, [false, true, false]);
     // In the file it is `$T`, in packages `${T}`.
-    let DeclaredWay::Http { headers, .. } = &settings.servers[0].way else {
+    let DeclaredTransport::Http { headers, .. } = &settings.servers[0].transport else {
         panic!("it has an address");
     };
     assert_eq!(headers, &[("A".to_owned(), "Bearer ${T}".to_owned())]);
-    let off = parse("customizations = false\n[[plugins]]\npath = '/opt/tools'").unwrap();
+    let off = parse_config("customizations = false\n[[plugins]]\npath = '/opt/tools'").unwrap();
     assert!(off.customizations().unwrap().is_none());
 }
 
 #[test]
 fn a_plugin_or_server_that_can_not_be_is_refused() {
     let refused = |text: &str| {
-        let applied = parse(text).and_then(|file| file.apply(&mut ServerConfig::new("/data")));
+        let applied =
+            parse_config(text).and_then(|file| file.apply(&mut ServerConfig::new("/data")));
         format!("{:#}", applied.unwrap_err())
     };
     let plugin = |keys: &str| refused(&format!("[[plugins]]\n{keys}"));
@@ -78,8 +79,8 @@ fn a_plugin_or_server_that_can_not_be_is_refused() {
 
 #[test]
 fn a_plugin_may_be_in_the_folder_of_the_user() {
-    let home = absolute("HOME").unwrap();
-    let file = parse("[[plugins]]\npath = '~/x'\n[[plugins]]\narchive = '~/y.zip'").unwrap();
+    let home = absolute_env_path("HOME").unwrap();
+    let file = parse_config("[[plugins]]\npath = '~/x'\n[[plugins]]\narchive = '~/y.zip'").unwrap();
     let settings = file.customizations().unwrap().unwrap().settings;
     let addresses: Vec<_> = settings
         .plugins

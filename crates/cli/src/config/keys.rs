@@ -1,7 +1,7 @@
 //! Every key of the configuration file, with what it means.
 
 /// A key and what it means.
-pub(crate) struct Key {
+pub(crate) struct ConfigKey {
     pub(crate) name: &'static str,
     #[cfg_attr(
         not(test),
@@ -11,7 +11,7 @@ pub(crate) struct Key {
 }
 
 /// Every key there is. `docs/configuration.md` shows the same table.
-pub(crate) const KEYS: &[Key] = &[
+pub(crate) const KEYS: &[ConfigKey] = &[
     key("listen", "address to listen on; port 0 takes a free one"),
     key(
         "allow_plain",
@@ -182,6 +182,6 @@ pub(crate) const KEYS: &[Key] = &[
     key("retention.megabytes", "how much space they may take"),
 ];
 
-const fn key(name: &'static str, meaning: &'static str) -> Key {
-    Key { name, meaning }
+const fn key(name: &'static str, meaning: &'static str) -> ConfigKey {
+    ConfigKey { name, meaning }
 }

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use agenthost_agents::{AcpAgent, AcpMcpServer, AcpMcpWay, AcpService, HOST_TOOLS, KnownAgent};
+use agenthost_agents::{
+    AcpAgent, AcpService, AgentMcpServer, AgentMcpTransport, GATEWAY_SERVER_NAME, KnownAgent,
+};
 use anyhow::bail;
 use serde::Deserialize;
 
-use super::customizations::{McpPlace, McpTable};
+use super::customizations::{McpTable, McpTableTransport};
 
 /// The keys of an agent that are about this.
 #[derive(Clone, Default, Deserialize)]
@@ -19,7 +21,7 @@ pub(super) struct ServicesTable {
 
 impl ServicesTable {
     /// The agent with what the file says about it, or else what is known.
-    pub(super) fn add_to(
+    pub(super) fn apply_to(
         &self,
         mut agent: AcpAgent,
         known: Option<&KnownAgent>,
@@ -38,36 +40,39 @@ impl ServicesTable {
         ];
         for (wanted, usual, service) in services {
             if wanted.unwrap_or(usual) {
-                agent = agent.offering(service);
+                agent = agent.with_service(service);
             }
         }
-        let servers = self.mcp_servers.iter().map(server);
+        let servers = self.mcp_servers.iter().map(to_agent_mcp_server);
         let servers = servers.collect::<anyhow::Result<Vec<_>>>()?;
         Ok(agent.with_mcp_servers(servers))
     }
 }
 
 /// A server that the agent starts or reaches by itself.
-fn server(table: &McpTable) -> anyhow::Result<AcpMcpServer> {
+fn to_agent_mcp_server(table: &McpTable) -> anyhow::Result<AgentMcpServer> {
     let name = table.name.clone();
-    if name == HOST_TOOLS {
+    if name == GATEWAY_SERVER_NAME {
         bail!("server `{name}`: that is what the host's own server is called");
     }
     let pairs = |pairs: &BTreeMap<String, String>| pairs.clone().into_iter().collect();
-    let way = match table.place()? {
-        McpPlace::Program {
+    let way = match table.transport()? {
+        McpTableTransport::Stdio {
             command,
             arguments,
             environment,
-        } => AcpMcpWay::Program {
+        } => AgentMcpTransport::Stdio {
             command: command.to_owned(),
             arguments: arguments.to_vec(),
             environment: pairs(environment),
         },
-        McpPlace::Http { url, headers } => AcpMcpWay::Http {
+        McpTableTransport::Http { url, headers } => AgentMcpTransport::Http {
             url: url.to_owned(),
             headers: pairs(headers),
         },
     };
-    Ok(AcpMcpServer { name, way })
+    Ok(AgentMcpServer {
+        name,
+        transport: way,
+    })
 }

@@ -1,12 +1,12 @@
 use std::collections::BTreeMap;
 
-use agenthost_agents::{Agent, HostTools};
+use agenthost_agents::{Agent, HostToolAccess};
 use agenthost_protocol::ids::ProviderId;
 
 use super::*;
 
 fn error(text: &str) -> String {
-    format!("{:#}", parse(text).unwrap_err())
+    format!("{:#}", parse_config(text).unwrap_err())
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn every_key_is_applied() {
         let name = key.name.rsplit('.').next().unwrap();
         assert!(text.contains(&format!("{name} = ")), "{name}");
     }
-    let file = parse(text).unwrap();
+    let file = parse_config(text).unwrap();
     assert_eq!(file.data_dir.as_deref(), Some(Path::new("/data")));
     let mut config = ServerConfig::new("/data");
     file.apply(&mut config).unwrap();
@@ -115,16 +115,19 @@ fn every_key_is_applied() {
     let limits = config.limits;
     assert_eq!(
         (
-            limits.message.bytes,
+            limits.message_limits.bytes,
             limits.connections,
             limits.subscriptions,
             limits.in_flight
         ),
         (1, 2, 3, 4)
     );
-    assert_eq!((limits.rate, limits.outbox_bytes), (5, 6));
+    assert_eq!((limits.messages_per_second, limits.outbox_bytes), (5, 6));
     assert_eq!(limits.sessions, 12);
-    assert_eq!((limits.idle.as_secs(), limits.grace.as_secs()), (7, 8));
+    assert_eq!(
+        (limits.idle_timeout.as_secs(), limits.grace_period.as_secs()),
+        (7, 8)
+    );
     let retention = config.retention;
     assert_eq!((retention.actions, retention.bytes), (9, 11 * 1024 * 1024));
     assert_eq!(retention.age, Millis(864_000_000));
@@ -143,8 +146,8 @@ fn every_key_is_applied() {
     let resources = infos[0].protected_resources.as_ref().unwrap();
     assert_eq!(resources[0].resource, "https://example.org/other");
     // It may be told to do everything; the other may not.
-    assert!(config.agents[0].forbidden().is_empty());
-    assert!(!config.agents[2].forbidden().is_empty());
+    assert!(config.agents[0].forbidden_values().is_empty());
+    assert!(!config.agents[2].forbidden_values().is_empty());
 }
 
 fn program(folder: &Path, name: &str) {
@@ -156,11 +159,11 @@ fn program(folder: &Path, name: &str) {
 
 /// What became of the agents, with programs in a folder.
 fn standings(folder: &Path, text: &str) -> Vec<String> {
-    let file = parse(text).unwrap();
-    let candidates = file.candidates_in(folder.as_os_str(), None).unwrap();
+    let file = parse_config(text).unwrap();
+    let candidates = file.candidates_on_path(folder.as_os_str(), None).unwrap();
     let shown = candidates.into_iter().filter_map(|candidate| {
-        let what = match &candidate.standing {
-            Standing::Offered(agent) => {
+        let what = match &candidate.offer_state {
+            OfferState::Offered(agent) => {
                 let launch = agent.launch();
                 let program = Path::new(&launch.program).file_name().unwrap();
                 let program = program.to_str().unwrap();
@@ -170,9 +173,9 @@ fn standings(folder: &Path, text: &str) -> Vec<String> {
                     launch.arguments.join(" ")
                 )
             }
-            Standing::NeverAsks => "never asks".to_owned(),
-            Standing::Hidden => "hidden".to_owned(),
-            Standing::Missing => return None,
+            OfferState::NeverAsks => "never asks".to_owned(),
+            OfferState::Hidden => "hidden".to_owned(),
+            OfferState::Missing => return None,
         };
         Some(format!("{}: {}", candidate.id, what.trim()))
     });
@@ -228,13 +231,15 @@ fn the_environment_of_a_known_agent_can_be_changed() {
     let folder = tempfile::tempdir().unwrap();
     program(folder.path(), "goose");
     let text = "[[agents]]\nid = 'goose'\nenv = { GOOSE_MODE = 'smart_approve', MINE = '1' }";
-    let file = parse(text).unwrap();
-    let candidates = file.candidates_in(folder.path().as_os_str(), None).unwrap();
+    let file = parse_config(text).unwrap();
+    let candidates = file
+        .candidates_on_path(folder.path().as_os_str(), None)
+        .unwrap();
     let goose = candidates
         .into_iter()
         .find(|one| one.id == "goose")
         .unwrap();
-    let Standing::Offered(goose) = goose.standing else {
+    let OfferState::Offered(goose) = goose.offer_state else {
         panic!("it is there");
     };
     let environment: BTreeMap<_, _> = goose.launch().environment.into_iter().collect();
@@ -252,18 +257,24 @@ fn tools_of_the_host_are_offered_unless_the_file_says_otherwise() {
     let folder = tempfile::tempdir().unwrap();
     program(folder.path(), "goose");
     for (text, expected) in [
-        ("", HostTools::Offered),
-        ("host_tools = false", HostTools::Withheld),
-        ("host_tools = true", HostTools::Offered),
+        ("", HostToolAccess::Offered),
+        ("host_tools = false", HostToolAccess::Withheld),
+        ("host_tools = true", HostToolAccess::Offered),
     ] {
-        let file = parse(&format!("[[agents]]\nid = \"goose\"\n{text}")).unwrap();
-        let candidates = file.candidates_in(folder.path().as_os_str(), None).unwrap();
+        let file = parse_config(&format!("[[agents]]\nid = \"goose\"\n{text}")).unwrap();
+        let candidates = file
+            .candidates_on_path(folder.path().as_os_str(), None)
+            .unwrap();
         let goose = candidates.iter().find(|candidate| candidate.id == "goose");
-        let Standing::Offered(agent) = &goose.unwrap().standing else {
+        let OfferState::Offered(agent) = &goose.unwrap().offer_state else {
             panic!("it is here");
         };
         assert_eq!(agent.host_tools(), expected, "{text}");
-        assert!(agent.reads().contains(&"AGENTS.md".to_owned()));
+        assert!(
+            agent
+                .native_customizations()
+                .contains(&"AGENTS.md".to_owned())
+        );
     }
 }
 
@@ -289,7 +300,8 @@ fn every_known_agent_is_documented() {
 #[test]
 fn an_agent_that_can_not_be_is_refused() {
     let refused = |text: &str| {
-        let applied = parse(text).and_then(|file| file.apply(&mut ServerConfig::new("/data")));
+        let applied =
+            parse_config(text).and_then(|file| file.apply(&mut ServerConfig::new("/data")));
         format!("{:#}", applied.unwrap_err())
     };
     let twice = "[[agents]]\nid = 'a'\ncommand = ['a']\n";
@@ -332,7 +344,7 @@ fn an_agent_that_can_not_be_is_refused() {
 
 #[test]
 fn a_limit_of_nothing_is_refused() {
-    let file = parse("[limits]\nrate = 0").unwrap();
+    let file = parse_config("[limits]\nrate = 0").unwrap();
     let refused = file.apply(&mut ServerConfig::new("/data")).unwrap_err();
     assert!(refused.to_string().starts_with("`limits.rate` must be"));
 }
@@ -342,7 +354,7 @@ fn a_limit_of_nothing_is_refused() {
 fn every_key_is_documented() {
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/configuration.md");
     let page = std::fs::read_to_string(page).unwrap();
-    for Key { name, meaning } in KEYS {
+    for ConfigKey { name, meaning } in KEYS {
         let row = format!("| `{name}` | {meaning} |");
         assert!(page.contains(&row), "not in docs/configuration.md: {row}");
     }

@@ -5,19 +5,19 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use agenthost_client::Client;
-use agenthost_customizations::{Allowed, CODE, Looked, is_current_code_key};
+use agenthost_customizations::{CODE_META_KEY, CodeTrust, InspectedContainer, is_current_code_key};
 use agenthost_protocol::session::{ChildCustomization, Customization};
 use agenthost_protocol::wire::{Json, Object};
 use agenthost_workspace::{GitError, RepositoryCode};
 use anyhow::{Context, bail};
 
-use super::describe::describe;
-use super::here::{Here, TRUSTED};
-use super::quoting::quoted;
-use crate::host_settings::{self, texts};
+use super::describe::describe_code_entry;
+use super::here::{LocalCustomizations, TRUSTED_CODE_KEY};
+use super::quoting::quote_word;
+use crate::host_settings::{self, string_list};
 use crate::output;
-use crate::place::{Attached, PATIENCE, Place};
-use crate::talk::Typed;
+use crate::place::{COMMAND_RECONNECT_TIMEOUT, HostConnection, HostOptions};
+use crate::talk::StdinLines;
 
 /// Let hooks and servers (MCP) that came with a folder run, or see which wait
 ///
@@ -27,8 +27,8 @@ use crate::talk::Typed;
 /// filters of its git repository: operations such as a commit need them. What is allowed is what is
 /// there now: when it changes, it waits again. The host remembers it.
 #[derive(clap::Args)]
-#[command(after_help = EXAMPLES)]
-pub(super) struct Arguments {
+#[command(after_help = ALLOW_CODE_EXAMPLES)]
+pub(super) struct AllowCodeArgs {
     /// What to allow, by its name; without one, what waits and what is allowed
     /// is listed
     name: Vec<String>,
@@ -48,10 +48,10 @@ pub(super) struct Arguments {
     #[arg(long, short)]
     yes: bool,
     #[command(flatten)]
-    place: Place,
+    host: HostOptions,
 }
 
-const EXAMPLES: &str = "\
+const ALLOW_CODE_EXAMPLES: &str = "\
 Examples:
   agenthost customizations allow                  what waits, and what is allowed
   agenthost customizations allow Hooks            shows what they run, and asks
@@ -60,77 +60,84 @@ Examples:
   agenthost customizations allow --remove Hooks   no longer";
 
 /// A container with code.
-struct Coded {
+struct CodeContainer {
     name: String,
     uri: String,
     key: String,
-    allowed: Allowed,
+    trust: CodeTrust,
     /// What it runs, in words.
-    runs: Vec<String>,
+    code_lines: Vec<String>,
 }
 
-pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let here = Here::new(&arguments.place, arguments.directory.as_deref())?;
-    let mut attached = Attached::to(&arguments.place, PATIENCE).await?;
-    let result = allow(&mut attached.client, here, &arguments).await;
-    attached.leave().await?;
+pub(super) async fn run(arguments: AllowCodeArgs) -> anyhow::Result<ExitCode> {
+    let local = LocalCustomizations::new(&arguments.host, arguments.directory.as_deref())?;
+    let mut attached = HostConnection::connect(&arguments.host, COMMAND_RECONNECT_TIMEOUT).await?;
+    let result = update_trusted_code(&mut attached.client, local, &arguments).await;
+    attached.close().await?;
     result?;
     Ok(ExitCode::SUCCESS)
 }
 
-async fn allow(client: &mut Client, mut here: Here, arguments: &Arguments) -> anyhow::Result<()> {
-    let values = host_settings::read(client).await?;
-    let mut keys = texts(&values, TRUSTED);
-    here.settings.trusted = keys.iter().cloned().collect();
-    let coded: Vec<Coded> = match &arguments.session {
+async fn update_trusted_code(
+    client: &mut Client,
+    mut local: LocalCustomizations,
+    arguments: &AllowCodeArgs,
+) -> anyhow::Result<()> {
+    let values = host_settings::read_settings(client).await?;
+    let mut keys = string_list(&values, TRUSTED_CODE_KEY);
+    local.settings.trusted_code = keys.iter().cloned().collect();
+    let containers: Vec<CodeContainer> = match &arguments.session {
         Some(session) => {
-            let shown = super::shown(client, session).await?;
-            shown.iter().filter_map(Coded::shown).collect()
+            let shown = super::load_customizations(client, session).await?;
+            shown
+                .iter()
+                .filter_map(CodeContainer::from_session)
+                .collect()
         }
         None => {
-            let looked = here.look().await?;
-            let repository = inspect_repository(here.directory.clone()).await?;
-            let repository = repository.map(|code| Coded::repository(code, &keys));
-            let coded = looked.iter().filter_map(Coded::looked);
+            let looked = local.inspect().await?;
+            let repository = inspect_repository(local.directory.clone()).await?;
+            let repository = repository.map(|code| CodeContainer::from_repository(code, &keys));
+            let coded = looked.iter().filter_map(CodeContainer::from_inspected);
             coded.chain(repository).collect()
         }
     };
     let name = arguments.name.join(" ");
     if name.is_empty() {
-        return list(&coded, &keys);
+        return list_code(&containers, &keys);
     }
     if arguments.remove {
-        let meant = coded.iter().filter(|one| one.is_called(&name));
+        let meant = containers.iter().filter(|one| one.matches_name(&name));
         let meant: Vec<_> = meant.map(|one| one.key.as_str()).collect();
         let before = keys.len();
         keys.retain(|key| *key != name && !meant.contains(&key.as_str()));
         if keys.len() == before {
             bail!("`{name}` was not allowed; `agenthost customizations allow` lists what is");
         }
-        set(client, keys).await?;
-        output::note(&format!("`{name}` is not allowed any more"));
+        store_trusted_keys(client, keys).await?;
+        output::print_note(&format!("`{name}` is not allowed any more"));
         return Ok(());
     }
-    let one = find(&coded, &name)?;
-    match one.allowed {
-        Allowed::Own | Allowed::ByPerson => {
-            output::note(&format!("`{}` is allowed already", one.name));
+    let one = find_container(&containers, &name)?;
+    match one.trust {
+        CodeTrust::Own | CodeTrust::Approved => {
+            output::print_note(&format!("`{}` is allowed already", one.name));
             return Ok(());
         }
-        Allowed::NotYet => {}
+        CodeTrust::Pending => {}
     }
-    output::note(&format!("`{}` of {} would run:", one.name, one.uri));
-    for line in &one.runs {
-        output::note(&format!("  {line}"));
+    output::print_note(&format!("`{}` of {} would run:", one.name, one.uri));
+    for line in &one.code_lines {
+        output::print_note(&format!("  {line}"));
     }
     if !arguments.yes {
-        agree().await?;
+        ask_consent().await?;
     }
     // Keys of an older digest never match, and would only use up the limit.
     keys.retain(|key| is_current_key(key));
     keys.push(one.key.clone());
-    set(client, keys).await?;
-    output::note(&format!(
+    store_trusted_keys(client, keys).await?;
+    output::print_note(&format!(
         "`{}` is allowed, as it is now; if it changes, it waits again",
         one.name
     ));
@@ -138,62 +145,62 @@ async fn allow(client: &mut Client, mut here: Here, arguments: &Arguments) -> an
 }
 
 /// The host keeps what a client's plugin runs to itself.
-const UNSEEN: &str = "and only the client that brought it can show how: look at it there";
+const HIDDEN_CODE_NOTE: &str = "and only the client that brought it can show how: look at it there";
 
-impl Coded {
+impl CodeContainer {
     /// What was read here.
-    fn looked(looked: &Looked) -> Option<Self> {
-        let base = looked.shown.base()?;
+    fn from_inspected(looked: &InspectedContainer) -> Option<Self> {
+        let base = looked.customization.base()?;
         let code = looked.code.as_ref()?;
         // What the configuration and the user bring needs nobody's leave.
-        if code.allowed == Allowed::Own {
+        if code.trust == CodeTrust::Own {
             return None;
         }
-        Some(Coded {
+        Some(CodeContainer {
             name: base.name.clone(),
             uri: base.uri.as_str().to_owned(),
             key: code.key.clone(),
-            allowed: code.allowed,
-            runs: code.runs.iter().map(describe).collect(),
+            trust: code.trust,
+            code_lines: code.entries.iter().map(describe_code_entry).collect(),
         })
     }
 
     /// The code of the repository that the folder is in.
-    fn repository(code: RepositoryCode, keys: &[String]) -> Self {
+    fn from_repository(code: RepositoryCode, keys: &[String]) -> Self {
         let hooks = code.hooks.iter();
         let hooks = hooks.map(|hook| {
             format!(
                 "hook {}: {}",
-                quoted(&hook.name),
-                quoted(&hook.path.to_string_lossy())
+                quote_word(&hook.name),
+                quote_word(&hook.path.to_string_lossy())
             )
         });
         let settings = code.settings.iter();
-        let settings =
-            settings.map(|(key, value)| format!("setting {}: {}", quoted(key), quoted(value)));
-        Coded {
+        let settings = settings
+            .map(|(key, value)| format!("setting {}: {}", quote_word(key), quote_word(value)));
+        CodeContainer {
             name: "git".to_owned(),
             uri: code.repository.display().to_string(),
-            allowed: match keys.contains(&code.key) {
-                true => Allowed::ByPerson,
-                false => Allowed::NotYet,
+            trust: match keys.contains(&code.key) {
+                true => CodeTrust::Approved,
+                false => CodeTrust::Pending,
             },
-            runs: hooks.chain(settings).collect(),
+            code_lines: hooks.chain(settings).collect(),
             key: code.key,
         }
     }
 
     /// What a session has. The host does not say what is run, only when.
-    fn shown(shown: &Customization) -> Option<Self> {
+    fn from_session(shown: &Customization) -> Option<Self> {
         let base = shown.base()?;
-        let key = base.meta.as_ref()?.get(CODE)?.as_str()?;
+        let key = base.meta.as_ref()?.get(CODE_META_KEY)?.as_str()?;
         let children = shown.children().unwrap_or_default().iter();
         let runs = children.filter_map(|child| match child {
             ChildCustomization::Hook(hook) => {
-                Some(format!("hook {}, {UNSEEN}", hook.leaf.base.name))
+                Some(format!("hook {}, {HIDDEN_CODE_NOTE}", hook.leaf.base.name))
             }
             ChildCustomization::McpServer(server) => {
-                Some(format!("server {}, {UNSEEN}", server.base.name))
+                Some(format!("server {}, {HIDDEN_CODE_NOTE}", server.base.name))
             }
             ChildCustomization::Agent(_)
             | ChildCustomization::Skill(_)
@@ -201,16 +208,16 @@ impl Coded {
             | ChildCustomization::Rule(_)
             | ChildCustomization::Unknown(_) => None,
         });
-        Some(Coded {
+        Some(CodeContainer {
             name: base.name.clone(),
             uri: base.uri.as_str().to_owned(),
             key: key.to_owned(),
-            allowed: Allowed::NotYet,
-            runs: runs.collect(),
+            trust: CodeTrust::Pending,
+            code_lines: runs.collect(),
         })
     }
 
-    fn is_called(&self, name: &str) -> bool {
+    fn matches_name(&self, name: &str) -> bool {
         self.name.eq_ignore_ascii_case(name) || self.key == name || self.uri == name
     }
 }
@@ -229,15 +236,21 @@ async fn inspect_repository(folder: PathBuf) -> anyhow::Result<Option<Repository
     }
 }
 
-fn find<'a>(coded: &'a [Coded], name: &str) -> anyhow::Result<&'a Coded> {
-    let meant: Vec<_> = coded.iter().filter(|one| one.is_called(name)).collect();
+fn find_container<'a>(
+    containers: &'a [CodeContainer],
+    name: &str,
+) -> anyhow::Result<&'a CodeContainer> {
+    let meant: Vec<_> = containers
+        .iter()
+        .filter(|one| one.matches_name(name))
+        .collect();
     match meant.as_slice() {
         [one] => Ok(one),
-        [] if coded.is_empty() => bail!(
+        [] if containers.is_empty() => bail!(
             "there is nothing to allow here; what clients brought is found with `--session ID`"
         ),
         [] => {
-            let names: Vec<_> = coded.iter().map(|one| one.name.as_str()).collect();
+            let names: Vec<_> = containers.iter().map(|one| one.name.as_str()).collect();
             bail!(
                 "there is no `{name}` with code here, but these: {}",
                 names.join(", ")
@@ -250,49 +263,54 @@ fn find<'a>(coded: &'a [Coded], name: &str) -> anyhow::Result<&'a Coded> {
     }
 }
 
-fn list(coded: &[Coded], keys: &[String]) -> anyhow::Result<()> {
-    let waiting = coded.iter().filter(|one| one.allowed == Allowed::NotYet);
+fn list_code(containers: &[CodeContainer], keys: &[String]) -> anyhow::Result<()> {
+    let waiting = containers
+        .iter()
+        .filter(|one| one.trust == CodeTrust::Pending);
     let mut shown = false;
     for one in waiting {
-        output::data(&output::plain(&format!(
+        output::print_data(&output::escape_invisible(&format!(
             "waits    {}  {}",
             one.name, one.uri
         )))?;
-        for line in &one.runs {
-            output::data(&output::plain(&format!("         {line}")))?;
+        for line in &one.code_lines {
+            output::print_data(&output::escape_invisible(&format!("         {line}")))?;
         }
         shown = true;
     }
     for key in keys {
-        let named = coded.iter().find(|one| one.key == *key);
+        let named = containers.iter().find(|one| one.key == *key);
         let name = named.map_or(String::new(), |one| format!("  {}", one.name));
         let state = match is_current_key(key) {
             true => "allowed",
             false => "expired",
         };
-        output::data(&output::plain(&format!("{state}  {key}{name}")))?;
+        output::print_data(&output::escape_invisible(&format!("{state}  {key}{name}")))?;
         shown = true;
     }
     if !shown {
-        output::note("no code waits to be allowed here, and none was");
+        output::print_note("no code waits to be allowed here, and none was");
     }
     Ok(())
 }
 
-async fn agree() -> anyhow::Result<()> {
+async fn ask_consent() -> anyhow::Result<()> {
     if !std::io::stdin().is_terminal() {
         bail!("nobody is here to agree; `--yes` agrees");
     }
-    output::note("allow it? [y/N]");
-    let answer = Typed::new().next().await.context("nobody agreed")?;
+    output::print_note("allow it? [y/N]");
+    let answer = StdinLines::new()
+        .next_line()
+        .await
+        .context("nobody agreed")?;
     match answer.trim() {
         "y" | "Y" | "yes" => Ok(()),
         _ => bail!("nothing was allowed"),
     }
 }
 
-async fn set(client: &mut Client, keys: Vec<String>) -> anyhow::Result<()> {
-    let config = Object::from_iter([(TRUSTED.to_owned(), Json::from(keys))]);
-    host_settings::change(client, config).await?;
+async fn store_trusted_keys(client: &mut Client, keys: Vec<String>) -> anyhow::Result<()> {
+    let config = Object::from_iter([(TRUSTED_CODE_KEY.to_owned(), Json::from(keys))]);
+    host_settings::change_settings(client, config).await?;
     Ok(())
 }

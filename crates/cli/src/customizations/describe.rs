@@ -4,22 +4,22 @@
 //! declared: names such as `${TOKEN}` are not resolved. All of it is untrusted,
 //! so every value is quoted.
 
-use agenthost_customizations::Runs;
-use agenthost_customizations::parse::{Declared, DeclaredWay, Hook, HookEvent};
+use agenthost_customizations::CodeEntry;
+use agenthost_customizations::parse::{DeclaredHook, DeclaredServer, DeclaredTransport, HookEvent};
 
-use super::quoting::quoted;
+use super::quoting::quote_word;
 
 /// Describes a hook or a server on one line.
-pub(super) fn describe(runs: &Runs) -> String {
+pub(super) fn describe_code_entry(runs: &CodeEntry) -> String {
     match runs {
-        Runs::Hook { event, hook } => describe_hook(event, hook),
-        Runs::Server { declared, .. } => describe_server(declared),
+        CodeEntry::Hook { event, hook } => describe_hook(event, hook),
+        CodeEntry::Server { declared, .. } => describe_server(declared),
     }
 }
 
-fn describe_hook(event: &str, hook: &Hook) -> String {
+fn describe_hook(event: &str, hook: &DeclaredHook) -> String {
     let never = match hook.event {
-        HookEvent::Elsewhere => " (never run by the host)",
+        HookEvent::Unsupported => " (never run by the host)",
         HookEvent::SessionStart
         | HookEvent::UserPromptSubmit
         | HookEvent::Stop
@@ -29,57 +29,57 @@ fn describe_hook(event: &str, hook: &Hook) -> String {
         | HookEvent::PostToolUseFailure => "",
     };
     let matcher = match &hook.matcher {
-        Some(matcher) => format!(", matcher {}", quoted(matcher)),
+        Some(matcher) => format!(", matcher {}", quote_word(matcher)),
         None => String::new(),
     };
     format!(
         "hook {}{never}{matcher}, timeout {:?}: {}sh -c {}{}",
-        quoted(event),
-        hook.patience,
-        environment(&hook.environment),
-        quoted(&hook.command),
-        directory(hook.directory.as_deref()),
+        quote_word(event),
+        hook.timeout,
+        format_environment(&hook.environment),
+        quote_word(&hook.command),
+        format_directory(hook.directory.as_deref()),
     )
 }
 
-fn describe_server(declared: &Declared) -> String {
-    let name = quoted(&declared.name);
-    match &declared.way {
-        DeclaredWay::Program {
+fn describe_server(declared: &DeclaredServer) -> String {
+    let name = quote_word(&declared.name);
+    match &declared.transport {
+        DeclaredTransport::Stdio {
             command,
             arguments,
             environment: variables,
             directory: place,
         } => {
             let words = std::iter::once(command).chain(arguments);
-            let words: Vec<_> = words.map(|word| quoted(word)).collect();
+            let words: Vec<_> = words.map(|word| quote_word(word)).collect();
             format!(
                 "server {name}: {}{}{}",
-                environment(variables),
+                format_environment(variables),
                 words.join(" "),
-                directory(place.as_deref()),
+                format_directory(place.as_deref()),
             )
         }
-        DeclaredWay::Http { url, headers } => {
+        DeclaredTransport::Http { url, headers } => {
             let headers = headers.iter();
             let headers: String = headers
-                .map(|(name, value)| format!(", header {}={}", quoted(name), quoted(value)))
+                .map(|(name, value)| format!(", header {}={}", quote_word(name), quote_word(value)))
                 .collect();
-            format!("server {name}: {}{headers}", quoted(url))
+            format!("server {name}: {}{headers}", quote_word(url))
         }
     }
 }
 
-fn environment(pairs: &[(String, String)]) -> String {
+fn format_environment(pairs: &[(String, String)]) -> String {
     let pairs = pairs.iter();
     pairs
-        .map(|(name, value)| format!("{}={} ", quoted(name), quoted(value)))
+        .map(|(name, value)| format!("{}={} ", quote_word(name), quote_word(value)))
         .collect()
 }
 
-fn directory(directory: Option<&str>) -> String {
+fn format_directory(directory: Option<&str>) -> String {
     match directory {
-        Some(directory) => format!(", in {}", quoted(directory)),
+        Some(directory) => format!(", in {}", quote_word(directory)),
         None => String::new(),
     }
 }
@@ -96,12 +96,12 @@ mod tests {
         arguments: &[&str],
         environment: &[(&str, &str)],
         directory: Option<&str>,
-    ) -> Declared {
+    ) -> DeclaredServer {
         let owned = |text: &&str| (*text).to_owned();
         let environment = environment.iter();
-        Declared {
+        DeclaredServer {
             name: "s".to_owned(),
-            way: DeclaredWay::Program {
+            transport: DeclaredTransport::Stdio {
                 command: command.to_owned(),
                 arguments: arguments.iter().map(owned).collect(),
                 environment: environment.map(|(a, b)| (owned(a), owned(b))).collect(),
@@ -122,9 +122,9 @@ mod tests {
             describe_server(&program("mcp.py", &["one"], &environment, Some("a b"))),
             "server s: NODE_OPTIONS='--require=./evil.js' x=with mcp.py one, in 'a b'"
         );
-        let http = Declared {
+        let http = DeclaredServer {
             name: "w x".to_owned(),
-            way: DeclaredWay::Http {
+            transport: DeclaredTransport::Http {
                 url: "https://x.org/mcp".to_owned(),
                 headers: vec![("Authorization".to_owned(), "Bearer ${T}".to_owned())],
             },
@@ -133,13 +133,13 @@ mod tests {
             describe_server(&http),
             "server 'w x': https://x.org/mcp, header Authorization='Bearer ${T}'"
         );
-        let hook = Hook {
+        let hook = DeclaredHook {
             event: HookEvent::PreToolUse,
             matcher: Some("Bash|Edit".to_owned()),
             command: "./check \"$1\"\nrm -rf x".to_owned(),
             environment: vec![("A".to_owned(), "b c".to_owned())],
             directory: Some("d".to_owned()),
-            patience: Duration::from_secs(30),
+            timeout: Duration::from_secs(30),
         };
         assert_eq!(
             describe_hook("PreToolUse", &hook),

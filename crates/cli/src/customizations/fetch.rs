@@ -5,14 +5,14 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use agenthost_customizations::fetch::{FetchError, PluginSource, fetch};
-use agenthost_customizations::{ConfiguredPlugin, Looked};
+use agenthost_customizations::{ConfiguredPlugin, InspectedContainer};
 use agenthost_protocol::session::LoadState;
 use anyhow::{Context, bail};
 
-use super::here::Here;
+use super::here::LocalCustomizations;
 use crate::config;
 use crate::output;
-use crate::place::Place;
+use crate::place::HostOptions;
 
 /// Get the plugins of the configuration that are in git repositories and
 /// archives, or get them again
@@ -20,15 +20,15 @@ use crate::place::Place;
 /// Nothing is ever fetched by itself. A host that runs takes up what is new at
 /// once; what was there before stays if something goes wrong.
 #[derive(clap::Args)]
-#[command(after_help = EXAMPLES)]
-pub(super) struct Arguments {
+#[command(after_help = FETCH_EXAMPLES)]
+pub(super) struct FetchArgs {
     /// A plugin, by its name or address [default: all of them]
     plugin: Option<String>,
     #[command(flatten)]
-    place: Place,
+    host: HostOptions,
 }
 
-const EXAMPLES: &str = "\
+const FETCH_EXAMPLES: &str = "\
 Examples:
   agenthost customizations fetch                  all plugins of the configuration
   agenthost customizations fetch review-tools     one of them
@@ -38,27 +38,27 @@ A plugin of the configuration (config.toml):
   url = \"https://github.com/example/review-tools.git\"
   reference = \"v1.2.0\"";
 
-pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let here = Here::new(&arguments.place, Some(Path::new("/")))?;
-    let plugins = wanted(&here.settings.plugins, arguments.plugin.as_deref())?;
+pub(super) async fn run(arguments: FetchArgs) -> anyhow::Result<ExitCode> {
+    let local = LocalCustomizations::new(&arguments.host, Some(Path::new("/")))?;
+    let plugins = select_plugins(&local.settings.plugins, arguments.plugin.as_deref())?;
     if plugins.is_empty() {
-        let place = config::usual_place();
-        let place = place.map_or("the configuration".to_owned(), |place| {
+        let config_path = config::default_config_path();
+        let place = config_path.map_or("the configuration".to_owned(), |place| {
             place.display().to_string()
         });
-        output::note(&format!(
+        output::print_note(&format!(
             "there is nothing to fetch: add `[[plugins]]` with a `url` to {place}"
         ));
         return Ok(ExitCode::SUCCESS);
     }
-    make_private(&here)?;
+    create_private_directory(&local)?;
     let mut ok = true;
     for source in plugins {
-        match one(&here, &source).await {
-            Ok(line) => output::data(&output::plain(&line))?,
+        match fetch_plugin(&local, &source).await {
+            Ok(line) => output::print_data(&output::escape_invisible(&line))?,
             Err(error) => {
                 ok = false;
-                output::failure(&error.context(format!("fetch `{}`", source.name())));
+                output::print_error(&error.context(format!("fetch `{}`", source.name())));
             }
         }
     }
@@ -69,7 +69,10 @@ pub(super) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 }
 
 /// The plugins that are meant.
-fn wanted(all: &[ConfiguredPlugin], named: Option<&str>) -> anyhow::Result<Vec<PluginSource>> {
+fn select_plugins(
+    all: &[ConfiguredPlugin],
+    named: Option<&str>,
+) -> anyhow::Result<Vec<PluginSource>> {
     let sources = all.iter().map(|plugin| &plugin.source);
     let is_folder = |source: &PluginSource| matches!(source, PluginSource::Path(_));
     let Some(named) = named else {
@@ -105,36 +108,45 @@ fn wanted(all: &[ConfiguredPlugin], named: Option<&str>) -> anyhow::Result<Vec<P
 
 /// Where the host keeps what it remembers is nobody else's business, whoever
 /// makes the folder.
-fn make_private(here: &Here) -> anyhow::Result<()> {
+fn create_private_directory(local: &LocalCustomizations) -> anyhow::Result<()> {
     let mut folder = std::fs::DirBuilder::new();
-    let made = folder.recursive(true).mode(0o700).create(&here.data);
-    made.with_context(|| format!("make `{}`", here.data.display()))
+    let made = folder
+        .recursive(true)
+        .mode(0o700)
+        .create(&local.package_directory);
+    made.with_context(|| format!("make `{}`", local.package_directory.display()))
 }
 
-async fn one(here: &Here, source: &PluginSource) -> anyhow::Result<String> {
-    output::note(&format!(
+async fn fetch_plugin(
+    local: &LocalCustomizations,
+    source: &PluginSource,
+) -> anyhow::Result<String> {
+    output::print_note(&format!(
         "fetching `{}` from {} …",
         source.name(),
         source.address()
     ));
-    let (wanted, data) = (source.clone(), here.data.clone());
+    let (wanted, data) = (source.clone(), local.package_directory.clone());
     let fetched = tokio::task::spawn_blocking(move || fetch(&wanted, &data)).await?;
     let folder = fetched.map_err(|error| {
-        let hint = hint(&error);
+        let hint = fetch_hint(&error);
         match hint {
             Some(hint) => anyhow::anyhow!("{error}\nhint: {hint}"),
             None => error.into(),
         }
     })?;
-    let mut looked = here.look().await?.into_iter();
+    let mut looked = local.inspect().await?.into_iter();
     let looked = looked.find(|looked| looked.root.as_ref() == Some(&folder));
     let looked = looked.with_context(|| format!("nothing was found in `{}`", folder.display()))?;
-    describe(&looked)
+    describe_plugin(&looked)
 }
 
-fn describe(looked: &Looked) -> anyhow::Result<String> {
-    let name = looked.shown.base().map_or("", |base| base.name.as_str());
-    let children = looked.shown.children().unwrap_or_default().len();
+fn describe_plugin(looked: &InspectedContainer) -> anyhow::Result<String> {
+    let name = looked
+        .customization
+        .base()
+        .map_or("", |base| base.name.as_str());
+    let children = looked.customization.children().unwrap_or_default().len();
     let things = match children {
         1 => "1 thing".to_owned(),
         count => format!("{count} things"),
@@ -149,24 +161,24 @@ fn describe(looked: &Looked) -> anyhow::Result<String> {
     }
 }
 
-fn hint(error: &FetchError) -> Option<&'static str> {
+fn fetch_hint(error: &FetchError) -> Option<&'static str> {
     match error {
-        FetchError::Program { program, problem } if problem.contains("No such file") => {
+        FetchError::ProgramFailed { program, problem } if problem.contains("No such file") => {
             Some(match *program {
                 "git" => "install git, and try again",
                 _ => "install curl, and try again",
             })
         }
-        FetchError::Program { program: "git", .. } => Some(
+        FetchError::ProgramFailed { program: "git", .. } => Some(
             "see whether `git ls-remote URL` works without a password; what was there before is still there",
         ),
-        FetchError::Program { .. } => {
+        FetchError::ProgramFailed { .. } => {
             Some("see whether the address is right; what was there before is still there")
         }
-        FetchError::Address(_) => Some("correct `url` or `archive` of `[[plugins]]`"),
-        FetchError::Archive(_) => {
+        FetchError::InvalidAddress(_) => Some("correct `url` or `archive` of `[[plugins]]`"),
+        FetchError::InvalidArchive(_) => {
             Some("an archive is a zip or tar.gz without links that lead out of it")
         }
-        FetchError::Nothing | FetchError::File { .. } => None,
+        FetchError::NotFetchable | FetchError::File { .. } => None,
     }
 }

@@ -2,32 +2,34 @@
 
 use std::path::{Path, PathBuf};
 
-use agenthost_customizations::{Looked, Settings, decide, look};
+use agenthost_customizations::{
+    CustomizationSettings, InspectedContainer, apply_stored_enablement, inspect,
+};
 use agenthost_protocol::ids::ProviderId;
 use agenthost_protocol::wire::Object;
-use agenthost_server::{PACKAGES, ServerConfig};
+use agenthost_server::{PACKAGES_DIR, ServerConfig};
 use anyhow::{Context, bail};
 
-use crate::host_settings::{self, texts};
+use crate::host_settings::{self, string_list};
 use crate::output;
-use crate::place::{Attached, PATIENCE, Place};
-use crate::run::folder;
+use crate::place::{COMMAND_RECONNECT_TIMEOUT, HostConnection, HostOptions};
+use crate::run::resolve_directory;
 
 /// The setting of the host with code that a person allowed.
-pub(super) const TRUSTED: &str = "trustedCode";
+pub(super) const TRUSTED_CODE_KEY: &str = "trustedCode";
 
 /// A folder, and what the configuration says about customizations.
-pub(crate) struct Here {
+pub(crate) struct LocalCustomizations {
     /// The folder.
     pub(crate) directory: PathBuf,
     /// What a person configured.
-    pub(crate) settings: Settings,
+    pub(crate) settings: CustomizationSettings,
     /// Where packages are.
-    pub(crate) data: PathBuf,
+    pub(crate) package_directory: PathBuf,
     /// The agent that is meant; all if there is none.
     pub(crate) agent: Option<ProviderId>,
     /// What the host is set to, as far as it was asked.
-    remembered: Object,
+    host_values: Object,
     /// Where the host keeps what it remembers.
     data_directory: PathBuf,
     agents: Vec<ProviderId>,
@@ -35,17 +37,17 @@ pub(crate) struct Here {
 
 /// Whether it is known which code a person allowed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Trust {
+pub(crate) enum TrustSource {
     /// It is.
     Known,
     /// The host could not be asked; why.
     Unknown(String),
 }
 
-impl Here {
+impl LocalCustomizations {
     /// A folder, or the one that the command is run in.
-    pub(crate) fn new(place: &Place, named: Option<&Path>) -> anyhow::Result<Self> {
-        let host = place.settings()?;
+    pub(crate) fn new(options: &HostOptions, named: Option<&Path>) -> anyhow::Result<Self> {
+        let host = options.resolve_settings()?;
         let mut config = ServerConfig::new(&host.data_directory);
         host.file.apply(&mut config)?;
         let Some(customizations) = config.customizations else {
@@ -54,22 +56,25 @@ impl Here {
         let mut settings = customizations.settings;
         for agent in &config.agents {
             let provider = agent.info().provider;
-            settings.native.entry(provider).or_insert(agent.reads());
+            settings
+                .native_paths
+                .entry(provider)
+                .or_insert(agent.native_customizations());
         }
         let agents = config.agents.iter().map(|agent| agent.info().provider);
-        Ok(Here {
-            directory: folder(named)?,
+        Ok(LocalCustomizations {
+            directory: resolve_directory(named)?,
             settings,
-            data: host.data_directory.join(PACKAGES),
+            package_directory: host.data_directory.join(PACKAGES_DIR),
             agent: None,
-            remembered: Object::new(),
+            host_values: Object::new(),
             agents: agents.collect(),
             data_directory: host.data_directory,
         })
     }
 
     /// An agent that is offered here.
-    pub(crate) fn known_agent(&self, name: &str) -> anyhow::Result<ProviderId> {
+    pub(crate) fn find_agent(&self, name: &str) -> anyhow::Result<ProviderId> {
         let known = self.agents.iter().find(|agent| agent.as_str() == name);
         let known = known.cloned();
         known.with_context(|| {
@@ -79,45 +84,46 @@ impl Here {
 
     /// Asks the host which code a person allowed, and what is on and off. Where
     /// there was never a host nobody has decided anything.
-    pub(crate) async fn learn_trust(&mut self, place: &Place) -> Trust {
+    pub(crate) async fn fetch_trust(&mut self, options: &HostOptions) -> TrustSource {
         if !self.data_directory.exists() {
-            return Trust::Known;
+            return TrustSource::Known;
         }
-        match ask(place).await {
+        match fetch_host_values(options).await {
             Ok(values) => {
-                self.settings.trusted = texts(&values, TRUSTED).into_iter().collect();
-                self.remembered = values;
-                Trust::Known
+                self.settings.trusted_code =
+                    string_list(&values, TRUSTED_CODE_KEY).into_iter().collect();
+                self.host_values = values;
+                TrustSource::Known
             }
-            Err(error) => Trust::Unknown(format!("{error:#}")),
+            Err(error) => TrustSource::Unknown(format!("{error:#}")),
         }
     }
 
     /// Reads all there is.
-    pub(crate) async fn look(&self) -> anyhow::Result<Vec<Looked>> {
-        let (settings, data) = (self.settings.clone(), self.data.clone());
+    pub(crate) async fn inspect(&self) -> anyhow::Result<Vec<InspectedContainer>> {
+        let (settings, data) = (self.settings.clone(), self.package_directory.clone());
         let (agent, directories) = (self.agent.clone(), vec![self.directory.clone()]);
         let reading = tokio::task::spawn_blocking(move || {
-            look(&settings, &data, agent.as_ref(), &directories)
+            inspect(&settings, &data, agent.as_ref(), &directories)
         });
         let folder = self.directory.display();
         let mut looked = reading.await.with_context(|| format!("read `{folder}`"))?;
-        decide(&mut looked, &self.remembered, &self.directory);
+        apply_stored_enablement(&mut looked, &self.host_values, &self.directory);
         Ok(looked)
     }
 }
 
-async fn ask(place: &Place) -> anyhow::Result<Object> {
-    let mut attached = Attached::to(place, PATIENCE).await?;
-    let values = host_settings::read(&mut attached.client).await;
-    attached.leave().await?;
+async fn fetch_host_values(options: &HostOptions) -> anyhow::Result<Object> {
+    let mut connection = HostConnection::connect(options, COMMAND_RECONNECT_TIMEOUT).await?;
+    let values = host_settings::read_settings(&mut connection.client).await;
+    connection.close().await?;
     values
 }
 
 /// Tells a person that it is not known which code was allowed.
-pub(super) fn complain(trust: &Trust) {
-    if let Trust::Unknown(problem) = trust {
-        output::note(&format!(
+pub(super) fn warn_unknown_trust(trust: &TrustSource) {
+    if let TrustSource::Unknown(problem) = trust {
+        output::print_note(&format!(
             "which code was allowed and what is off is not known, the host can't be asked: {problem}"
         ));
     }

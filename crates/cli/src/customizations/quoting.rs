@@ -4,7 +4,7 @@
 /// itself; any other is in single quotes, and one with characters that can't be
 /// seen is in `$'…'` with these escaped. `=` and `,` are never plain, so that
 /// text around words can use them.
-pub(super) fn quoted(word: &str) -> String {
+pub(super) fn quote_word(word: &str) -> String {
     if !word.is_empty() && word.chars().all(is_plain) {
         return word.to_owned();
     }
@@ -71,14 +71,15 @@ mod tests {
             ("a\u{3164}b", r"$'a\u3164b'"),
             ("\u{e0041}", r"$'\U000e0041'"),
         ] {
-            assert_eq!(quoted(word), expected);
+            assert_eq!(quote_word(word), expected);
         }
     }
 
     #[test]
     fn an_escape_is_told_from_what_looks_like_one() {
         let words = ["\n", "\\n", "'\\n'", "$'\\n'", "\u{202e}", "\\u202e"];
-        let quoted: std::collections::BTreeSet<_> = words.iter().map(|word| quoted(word)).collect();
+        let quoted: std::collections::BTreeSet<_> =
+            words.iter().map(|word| quote_word(word)).collect();
         assert_eq!(quoted.len(), words.len());
     }
 }

@@ -5,14 +5,14 @@ use agenthost_protocol::session::{
 };
 
 /// Most letters of a line, so that one thing stays on one line.
-const WIDTH: usize = 110;
+const MAX_LINE_CHARS: usize = 110;
 
 /// What is wrong with a server that runs, as the host names it.
-const PROBLEM: &str = "agenthost.problem";
+const PROBLEM_META_KEY: &str = "agenthost.problem";
 
 /// Whether servers run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Servers {
+pub(crate) enum ServerDisplay {
     /// They do, or could: their state is known.
     Live,
     /// Nothing was run to find out.
@@ -21,21 +21,21 @@ pub(crate) enum Servers {
 
 /// What is shown to a person.
 #[derive(Debug, Default)]
-pub(crate) struct Tree {
+pub(crate) struct CustomizationTree {
     /// What there is.
     pub(crate) lines: Vec<String>,
     /// What is good to know besides.
     pub(crate) notes: Vec<String>,
 }
 
-impl Tree {
+impl CustomizationTree {
     /// Containers with what is in them. Folders with nothing in them, and
     /// nothing wrong with them, are only named.
-    pub(crate) fn of(all: &[Customization], servers: Servers) -> Self {
-        let mut tree = Tree::default();
+    pub(crate) fn build(all: &[Customization], servers: ServerDisplay) -> Self {
+        let mut tree = CustomizationTree::default();
         let mut writable = Vec::new();
         for customization in all {
-            if is_bare(customization) {
+            if is_empty_directory(customization) {
                 let base = customization.base();
                 writable.extend(base.map(|base| base.name.as_str()));
             } else {
@@ -43,7 +43,7 @@ impl Tree {
             }
         }
         if tree.lines.is_empty() {
-            tree.notes.push(NOTHING.to_owned());
+            tree.notes.push(EMPTY_NOTE.to_owned());
         } else if !writable.is_empty() {
             let folders = writable.join(", ");
             tree.notes.push(format!("still empty: {folders}"));
@@ -51,7 +51,7 @@ impl Tree {
         tree
     }
 
-    fn add(&mut self, customization: &Customization, servers: Servers) {
+    fn add(&mut self, customization: &Customization, servers: ServerDisplay) {
         let Some(base) = customization.base() else {
             self.lines.push("something of a newer version".to_owned());
             return;
@@ -70,9 +70,9 @@ impl Tree {
             None => name.clone(),
         };
         let (state, problem) = match customization {
-            Customization::McpServer(server) => server_state(server, servers),
+            Customization::McpServer(server) => describe_server_state(server, servers),
             Customization::Plugin(_) | Customization::Directory(_) | Customization::Unknown(_) => {
-                load_state(customization.load())
+                describe_load_state(customization.load())
             }
         };
         let state = format!("{state}{off}");
@@ -86,7 +86,7 @@ impl Tree {
         }
     }
 
-    fn add_child(&mut self, child: &ChildCustomization, servers: Servers) {
+    fn add_child(&mut self, child: &ChildCustomization, servers: ServerDisplay) {
         let (kind, about) = match child {
             ChildCustomization::Agent(child) => ("agent", child.description.clone()),
             ChildCustomization::Skill(child) => ("skill", child.description.clone()),
@@ -99,7 +99,7 @@ impl Tree {
             }
             ChildCustomization::Hook(_) => ("hook", None),
             ChildCustomization::McpServer(server) => {
-                let (state, problem) = server_state(server, servers);
+                let (state, problem) = describe_server_state(server, servers);
                 let about = match problem {
                     Some(problem) => format!("{state}: {problem}"),
                     None => state.to_owned(),
@@ -115,16 +115,17 @@ impl Tree {
         };
         let about = about.unwrap_or_default();
         let about = about.split_whitespace().collect::<Vec<_>>().join(" ");
-        self.lines
-            .push(cut(&format!("  {kind:<8}{name:<22} {off}{about}")));
+        self.lines.push(truncate_line(&format!(
+            "  {kind:<8}{name:<22} {off}{about}"
+        )));
     }
 }
 
-const NOTHING: &str = "nothing here yet: a skill would be .agents/skills/NAME/SKILL.md, a rule AGENTS.md, \
+const EMPTY_NOTE: &str = "nothing here yet: a skill would be .agents/skills/NAME/SKILL.md, a rule AGENTS.md, \
      a plugin `[[plugins]]` in the configuration; docs/customizations.md has the rest";
 
 /// Whether it is a folder that is as it should be, and has nothing in it.
-fn is_bare(customization: &Customization) -> bool {
+fn is_empty_directory(customization: &Customization) -> bool {
     let Customization::Directory(directory) = customization else {
         return false;
     };
@@ -135,7 +136,7 @@ fn is_bare(customization: &Customization) -> bool {
         && load.is_none_or(|load| *load == LoadState::Loaded)
 }
 
-fn load_state(load: Option<&LoadState>) -> (&'static str, Option<String>) {
+fn describe_load_state(load: Option<&LoadState>) -> (&'static str, Option<String>) {
     match load {
         None | Some(LoadState::Loaded) => ("loaded", None),
         Some(LoadState::Loading) => ("loading", None),
@@ -144,16 +145,16 @@ fn load_state(load: Option<&LoadState>) -> (&'static str, Option<String>) {
     }
 }
 
-fn server_state(
+fn describe_server_state(
     server: &McpServerCustomization,
-    servers: Servers,
+    servers: ServerDisplay,
 ) -> (&'static str, Option<String>) {
     match (&server.state, servers) {
-        (_, Servers::NotRun) => ("", None),
+        (_, ServerDisplay::NotRun) => ("", None),
         (McpServerState::Starting(_), _) => ("starting", None),
         (McpServerState::Ready, _) => {
             let meta = server.base.meta.as_ref();
-            let problem = meta.and_then(|meta| meta.get(PROBLEM)?.as_str());
+            let problem = meta.and_then(|meta| meta.get(PROBLEM_META_KEY)?.as_str());
             ("ready", problem.map(str::to_owned))
         }
         (McpServerState::AuthRequired(requirement), _) => {
@@ -170,9 +171,9 @@ fn server_state(
 }
 
 /// Cuts a line short, and shows that.
-fn cut(line: &str) -> String {
+fn truncate_line(line: &str) -> String {
     let line = line.trim_end();
-    match line.char_indices().nth(WIDTH) {
+    match line.char_indices().nth(MAX_LINE_CHARS) {
         None => line.to_owned(),
         Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default().trim_end()),
     }

@@ -5,68 +5,85 @@ use std::path::Path;
 
 use agenthost_agents::find_program;
 use agenthost_customizations::fetch::PluginSource;
-use agenthost_customizations::mcp::McpWay;
-use agenthost_customizations::{Code, Looked, Runs};
+use agenthost_customizations::mcp::McpTransport;
+use agenthost_customizations::{CodeEntry, ContainerCode, InspectedContainer};
 use agenthost_protocol::session::{ChildCustomization, Customization, LoadState};
 
-use super::Finding;
-use crate::customizations::{Here, Trust};
+use super::DoctorCheck;
+use crate::customizations::{LocalCustomizations, TrustSource};
 use crate::output;
-use crate::place::Place;
+use crate::place::HostOptions;
 
-const WHAT: &str = "customizations";
+const CUSTOMIZATIONS_CHECK: &str = "customizations";
 
 /// Looks at what there is for the folder that the command is run in.
-pub(super) async fn look(place: &Place) -> Vec<Finding> {
-    let mut here = match Here::new(place, None) {
+pub(super) async fn diagnose_customizations(options: &HostOptions) -> Vec<DoctorCheck> {
+    let mut local = match LocalCustomizations::new(options, None) {
         Ok(here) => here,
         // What is wrong with the configuration is said elsewhere.
-        Err(error) => return vec![Finding::good(WHAT, format!("not read: {error:#}"))],
+        Err(error) => {
+            return vec![DoctorCheck::passed(
+                CUSTOMIZATIONS_CHECK,
+                format!("not read: {error:#}"),
+            )];
+        }
     };
-    let mut looked = match here.look().await {
+    let mut looked = match local.inspect().await {
         Ok(looked) => looked,
         Err(error) => {
             let hint = "see whether the folder can be read";
-            return vec![Finding::bad(WHAT, format!("{error:#}"), hint)];
+            return vec![DoctorCheck::failed(
+                CUSTOMIZATIONS_CHECK,
+                format!("{error:#}"),
+                hint,
+            )];
         }
     };
-    let mut trust = Trust::Known;
-    if looked.iter().any(waits) {
-        trust = here.learn_trust(place).await;
+    let mut trust = TrustSource::Known;
+    if looked.iter().any(awaits_approval) {
+        trust = local.fetch_trust(options).await;
         // It could be read a moment ago.
-        looked = here.look().await.unwrap_or(looked);
+        looked = local.inspect().await.unwrap_or(looked);
     }
-    let mut findings = vec![Finding::good(WHAT, counted(&looked))];
-    let fetched = never_fetched(&here);
+    let mut findings = vec![DoctorCheck::passed(
+        CUSTOMIZATIONS_CHECK,
+        describe_counts(&looked),
+    )];
+    let fetched = find_unfetched_plugins(&local);
     findings.extend(fetched.iter().map(|source| {
         let name = source.name();
         let hint = format!("agenthost customizations fetch {name}");
-        Finding::bad(WHAT, format!("plugin `{name}` was never fetched"), hint)
+        DoctorCheck::failed(
+            CUSTOMIZATIONS_CHECK,
+            format!("plugin `{name}` was never fetched"),
+            hint,
+        )
     }));
     for one in &looked {
-        let missing = |source: &PluginSource| one.root == Some(source.folder(&here.data));
+        let missing =
+            |source: &PluginSource| one.root == Some(source.folder(&local.package_directory));
         if !fetched.iter().any(missing) {
-            findings.extend(broken(one));
+            findings.extend(diagnose_load_state(one));
         }
-        if waits(one) {
-            findings.push(waiting(one, &trust));
+        if awaits_approval(one) {
+            findings.push(unapproved_code_check(one, &trust));
         } else {
-            findings.extend(servers(one, &here.directory));
+            findings.extend(diagnose_servers(one, &local.directory));
         }
     }
     findings
 }
 
-fn counted(looked: &[Looked]) -> String {
+fn describe_counts(looked: &[InspectedContainer]) -> String {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     let mut count = |word| *counts.entry(word).or_default() += 1;
     for one in looked {
-        match &one.shown {
+        match &one.customization {
             Customization::Plugin(_) => count("plugins"),
             Customization::McpServer(_) => count("servers"),
             Customization::Directory(_) | Customization::Unknown(_) => {}
         }
-        for child in one.shown.children().unwrap_or_default() {
+        for child in one.customization.children().unwrap_or_default() {
             count(match child {
                 ChildCustomization::Agent(_) => "custom agents",
                 ChildCustomization::Skill(_) => "skills",
@@ -91,17 +108,19 @@ fn counted(looked: &[Looked]) -> String {
     }
 }
 
-fn never_fetched(here: &Here) -> Vec<PluginSource> {
-    let sources = here.settings.plugins.iter().map(|plugin| &plugin.source);
+fn find_unfetched_plugins(local: &LocalCustomizations) -> Vec<PluginSource> {
+    let sources = local.settings.plugins.iter().map(|plugin| &plugin.source);
     let never = sources.filter(|source| match source {
         PluginSource::Path(_) => false,
-        PluginSource::Git { .. } | PluginSource::Archive(_) => !source.folder(&here.data).exists(),
+        PluginSource::Git { .. } | PluginSource::Archive(_) => {
+            !source.folder(&local.package_directory).exists()
+        }
     });
     never.cloned().collect()
 }
 
 /// A container that could not be read, or only in part.
-fn broken(looked: &Looked) -> Option<Finding> {
+fn diagnose_load_state(looked: &InspectedContainer) -> Option<DoctorCheck> {
     let (message, hint) = match &looked.load {
         LoadState::Loaded | LoadState::Loading => return None,
         LoadState::Degraded(problem) => {
@@ -109,34 +128,45 @@ fn broken(looked: &Looked) -> Option<Finding> {
         }
         LoadState::Error(problem) => (&problem.message, "nothing of it can be used until then"),
     };
-    let found = format!("`{}`: {message}", name(looked));
-    Some(Finding::bad(WHAT, output::plain(&found), hint))
+    let found = format!("`{}`: {message}", container_name(looked));
+    Some(DoctorCheck::failed(
+        CUSTOMIZATIONS_CHECK,
+        output::escape_invisible(&found),
+        hint,
+    ))
 }
 
-fn waits(looked: &Looked) -> bool {
-    looked.code.as_ref().is_some_and(Code::waits)
+fn awaits_approval(looked: &InspectedContainer) -> bool {
+    looked
+        .code
+        .as_ref()
+        .is_some_and(ContainerCode::needs_approval)
 }
 
 /// Code that nobody allowed is as it should be, and good to know.
-fn waiting(looked: &Looked, trust: &Trust) -> Finding {
-    let name = name(looked);
+fn unapproved_code_check(looked: &InspectedContainer, trust: &TrustSource) -> DoctorCheck {
+    let name = container_name(looked);
     let found = match trust {
-        Trust::Known => format!("`{name}` has hooks or servers that wait to be allowed"),
-        Trust::Unknown(problem) => format!(
+        TrustSource::Known => format!("`{name}` has hooks or servers that wait to be allowed"),
+        TrustSource::Unknown(problem) => format!(
             "`{name}` has hooks or servers, and it is not known whether they are allowed: {problem}"
         ),
     };
-    Finding {
+    DoctorCheck {
         hint: Some(format!("agenthost customizations allow {name}")),
-        ..Finding::good(WHAT, output::plain(&found))
+        ..DoctorCheck::passed(CUSTOMIZATIONS_CHECK, output::escape_invisible(&found))
     }
 }
 
 /// Servers that could not be started.
-fn servers(looked: &Looked, directory: &Path) -> Vec<Finding> {
-    let runs = looked.code.iter().flat_map(|code| &code.runs);
+fn diagnose_servers(looked: &InspectedContainer, directory: &Path) -> Vec<DoctorCheck> {
+    let runs = looked.code.iter().flat_map(|code| &code.entries);
     let found = runs.filter_map(|runs| {
-        let Runs::Server { declared, reached } = runs else {
+        let CodeEntry::Server {
+            declared,
+            spec: reached,
+        } = runs
+        else {
             return None;
         };
         let (problem, hint) = match reached {
@@ -144,22 +174,28 @@ fn servers(looked: &Looked, directory: &Path) -> Vec<Finding> {
                 not_set.to_string(),
                 "set it in the environment that the host is started in",
             ),
-            Ok(spec) => match &spec.way {
-                McpWay::Http { .. } => return None,
-                McpWay::Program { command, .. } if is_there(command, directory) => return None,
-                McpWay::Program { command, .. } => (
+            Ok(spec) => match &spec.transport {
+                McpTransport::Http { .. } => return None,
+                McpTransport::Stdio { command, .. } if is_program_available(command, directory) => {
+                    return None;
+                }
+                McpTransport::Stdio { command, .. } => (
                     format!("there is no program `{command}`"),
                     "install it, or correct `command`",
                 ),
             },
         };
         let found = format!("server `{}`: {problem}", declared.name);
-        Some(Finding::bad(WHAT, output::plain(&found), hint))
+        Some(DoctorCheck::failed(
+            CUSTOMIZATIONS_CHECK,
+            output::escape_invisible(&found),
+            hint,
+        ))
     });
     found.collect()
 }
 
-fn is_there(command: &str, directory: &Path) -> bool {
+fn is_program_available(command: &str, directory: &Path) -> bool {
     match command.contains('/') {
         true => directory.join(command).exists(),
         false => {
@@ -169,6 +205,9 @@ fn is_there(command: &str, directory: &Path) -> bool {
     }
 }
 
-fn name(looked: &Looked) -> &str {
-    looked.shown.base().map_or("", |base| base.name.as_str())
+fn container_name(looked: &InspectedContainer) -> &str {
+    looked
+        .customization
+        .base()
+        .map_or("", |base| base.name.as_str())
 }

@@ -6,14 +6,14 @@ use agenthost_protocol::rpc::Message;
 use agenthost_protocol::wire::{DecodeError, Document, Limits, Node, ParseError, Wire};
 
 /// Something in the log that makes state.
-pub(super) enum Entry {
+pub(super) enum LogEntry {
     Snapshot(Box<Snapshot>),
     Envelope(Box<ReceivedEnvelope>),
 }
 
 /// Why a line could not be read.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum LineError {
+pub(super) enum LogLineError {
     #[error("not UTF-8, from byte {0}")]
     NotUtf8(usize),
     #[error(transparent)]
@@ -25,9 +25,9 @@ pub(super) enum LineError {
 }
 
 /// Reads a line. A message that makes no state is no entry.
-pub(super) fn read(line: &[u8]) -> Result<Vec<Entry>, LineError> {
+pub(super) fn parse_line(line: &[u8]) -> Result<Vec<LogEntry>, LogLineError> {
     let text =
-        std::str::from_utf8(line).map_err(|error| LineError::NotUtf8(error.valid_up_to()))?;
+        std::str::from_utf8(line).map_err(|error| LogLineError::NotUtf8(error.valid_up_to()))?;
     // Some editors put a byte order mark at the start of a file.
     let text = text.trim_start_matches('\u{feff}');
     if text.trim().is_empty() {
@@ -36,44 +36,44 @@ pub(super) fn read(line: &[u8]) -> Result<Vec<Entry>, LineError> {
     let document = Document::parse(text, Limits::STATE)?;
     let root = document.root();
     if root.is_object() && root.get("jsonrpc")?.is_some() {
-        return message(&document);
+        return decode_message(&document);
     }
     if !root.is_object() {
         return Err(DecodeError::expected("an object", root).into());
     }
     let entry = if root.get("state")?.is_some() {
-        snapshot(root)?
+        decode_snapshot(root)?
     } else if root.get("action")?.is_some() {
-        envelope(root)?
+        decode_envelope(root)?
     } else {
-        return Err(LineError::Unrecognised);
+        return Err(LogLineError::Unrecognised);
     };
     Ok(vec![entry])
 }
 
-fn snapshot(node: Node<'_>) -> Result<Entry, DecodeError> {
-    Snapshot::decode(node).map(|snapshot| Entry::Snapshot(Box::new(snapshot)))
+fn decode_snapshot(node: Node<'_>) -> Result<LogEntry, DecodeError> {
+    Snapshot::decode(node).map(|snapshot| LogEntry::Snapshot(Box::new(snapshot)))
 }
 
-fn envelope(node: Node<'_>) -> Result<Entry, DecodeError> {
-    ReceivedEnvelope::decode(node).map(|envelope| Entry::Envelope(Box::new(envelope)))
+fn decode_envelope(node: Node<'_>) -> Result<LogEntry, DecodeError> {
+    ReceivedEnvelope::decode(node).map(|envelope| LogEntry::Envelope(Box::new(envelope)))
 }
 
 /// What a message says about state: the `action` notification, and answers to
 /// `initialize`, `subscribe` and `reconnect`.
-fn message(document: &Document<'_>) -> Result<Vec<Entry>, LineError> {
+fn decode_message(document: &Document<'_>) -> Result<Vec<LogEntry>, LogLineError> {
     let mut entries = Vec::new();
     match Message::decode(document).map_err(|invalid| invalid.problem)? {
         Message::Notification(call) if call.method == "action" => {
             let missing = || DecodeError::missing().within("params");
             let params = call.params.ok_or_else(missing)?;
-            entries.push(envelope(params).map_err(|error| error.within("params"))?);
+            entries.push(decode_envelope(params).map_err(|error| error.within("params"))?);
         }
         Message::Response(response) => {
             if let Ok(result) = response.outcome
                 && result.is_object()
             {
-                collect(result, &mut entries).map_err(|error| error.within("result"))?;
+                collect_entries(result, &mut entries).map_err(|error| error.within("result"))?;
             }
         }
         Message::Request(..) | Message::Notification(_) => {}
@@ -82,12 +82,13 @@ fn message(document: &Document<'_>) -> Result<Vec<Entry>, LineError> {
 }
 
 /// The snapshots and envelopes in an answer, or in one outcome of many.
-fn collect(result: Node<'_>, entries: &mut Vec<Entry>) -> Result<(), DecodeError> {
+fn collect_entries(result: Node<'_>, entries: &mut Vec<LogEntry>) -> Result<(), DecodeError> {
     if let Some(node) = result.get("snapshot")? {
-        entries.push(snapshot(node).map_err(|error| error.within("snapshot"))?);
+        entries.push(decode_snapshot(node).map_err(|error| error.within("snapshot"))?);
     }
-    type Read = fn(Node<'_>) -> Result<Entry, DecodeError>;
-    let lists: [(&'static str, Read); 2] = [("snapshots", snapshot), ("actions", envelope)];
+    type EntryDecoder = fn(Node<'_>) -> Result<LogEntry, DecodeError>;
+    let lists: [(&'static str, EntryDecoder); 2] =
+        [("snapshots", decode_snapshot), ("actions", decode_envelope)];
     for (field, read) in lists {
         let Some(list) = result.get(field)? else {
             continue;
@@ -101,7 +102,7 @@ fn collect(result: Node<'_>, entries: &mut Vec<Entry>) -> Result<(), DecodeError
     if let Some(outcomes) = result.get("channels")? {
         let outcomes = outcomes.items().map_err(|error| error.within("channels"))?;
         for (index, outcome) in outcomes.enumerate() {
-            collect(outcome, entries)
+            collect_entries(outcome, entries)
                 .map_err(|error| error.within_item(index).within("channels"))?;
         }
     }

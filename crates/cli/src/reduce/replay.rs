@@ -9,71 +9,71 @@ use agenthost_protocol::ids::ServerSeq;
 use agenthost_protocol::outcome::Outcome;
 use agenthost_protocol::uri::Uri;
 
-use super::line::{self, Entry, LineError};
+use super::line::{self, LogEntry, LogLineError};
 
 /// The channels as far as the log has got.
-pub(super) struct Replay {
+pub(super) struct LogReplay {
     until: Option<ServerSeq>,
     channels: BTreeMap<Uri, ChannelState>,
     /// How far each channel has got: what is not later has happened.
-    reached: BTreeMap<Uri, ServerSeq>,
+    last_seqs: BTreeMap<Uri, ServerSeq>,
     /// Channels that had actions but no snapshot; named once each.
-    missing: BTreeSet<Uri>,
-    tally: Tally,
-    over: bool,
+    without_snapshot: BTreeSet<Uri>,
+    stats: ReplayStats,
+    is_past_end: bool,
 }
 
 /// How many of what.
 #[derive(Default)]
-pub(super) struct Tally {
+pub(super) struct ReplayStats {
     lines: u64,
     snapshots: u64,
     applied: u64,
-    idle: u64,
+    without_effect: u64,
     skipped: u64,
     pub(super) problems: u64,
 }
 
 /// What became of something in the log.
-pub(super) enum Remark {
+pub(super) enum ReplayNote {
     Snapshot(Uri, ServerSeq),
     Reduced(ServerSeq, String, Outcome),
-    NotLater(ServerSeq, ServerSeq),
-    AfterTheEnd(ServerSeq),
+    AlreadyApplied(ServerSeq, ServerSeq),
+    AfterEnd(ServerSeq),
     Rejected(ServerSeq, String),
     Unknown(ServerSeq, String),
     NoSnapshot(Uri),
-    Unreadable(LineError),
+    Unreadable(LogLineError),
     Malformed(ServerSeq, String),
 }
 
-impl Remark {
+impl ReplayNote {
     /// Whether a person should hear of it in any case.
     pub(super) fn is_problem(&self) -> bool {
         match self {
-            Remark::Unreadable(_)
-            | Remark::Malformed(..)
-            | Remark::NoSnapshot(_)
-            | Remark::Unknown(..)
-            | Remark::Reduced(_, _, Outcome::WrongChannel | Outcome::Invalid(_)) => true,
-            Remark::Snapshot(..)
-            | Remark::Reduced(_, _, Outcome::Applied | Outcome::NoOp)
-            | Remark::NotLater(..)
-            | Remark::AfterTheEnd(_)
-            | Remark::Rejected(..) => false,
+            ReplayNote::Unreadable(_)
+            | ReplayNote::Malformed(..)
+            | ReplayNote::NoSnapshot(_)
+            | ReplayNote::Unknown(..)
+            | ReplayNote::Reduced(_, _, Outcome::WrongChannel | Outcome::Invalid(_)) => true,
+            ReplayNote::Snapshot(..)
+            | ReplayNote::Reduced(_, _, Outcome::Applied | Outcome::NoOp)
+            | ReplayNote::AlreadyApplied(..)
+            | ReplayNote::AfterEnd(_)
+            | ReplayNote::Rejected(..) => false,
         }
     }
 }
 
-impl Replay {
+impl LogReplay {
     pub(super) fn new(until: Option<ServerSeq>) -> Self {
-        Replay {
+        LogReplay {
             until,
             channels: BTreeMap::new(),
-            reached: BTreeMap::new(),
-            missing: BTreeSet::new(),
-            tally: Tally::default(),
-            over: false,
+            last_seqs: BTreeMap::new(),
+            without_snapshot: BTreeSet::new(),
+            stats: ReplayStats::default(),
+            is_past_end: false,
         }
     }
 
@@ -82,94 +82,100 @@ impl Replay {
     }
 
     /// Whether the log is past the action to stop after.
-    pub(super) fn is_over(&self) -> bool {
-        self.over
+    pub(super) fn is_past_end(&self) -> bool {
+        self.is_past_end
     }
 
-    pub(super) fn tally(&self) -> &Tally {
-        &self.tally
+    pub(super) fn stats(&self) -> &ReplayStats {
+        &self.stats
     }
 
     /// Applies a line and says what became of it.
-    pub(super) fn line(&mut self, line: &[u8]) -> Vec<Remark> {
-        self.tally.lines += 1;
-        let entries = match line::read(line) {
+    pub(super) fn apply_line(&mut self, line: &[u8]) -> Vec<ReplayNote> {
+        self.stats.lines += 1;
+        let entries = match line::parse_line(line) {
             Ok(entries) => entries,
             Err(error) => {
-                self.tally.problems += 1;
-                return vec![Remark::Unreadable(error)];
+                self.stats.problems += 1;
+                return vec![ReplayNote::Unreadable(error)];
             }
         };
         let remarks: Vec<_> = entries
             .into_iter()
             .filter_map(|entry| match entry {
-                Entry::Snapshot(snapshot) => Some(self.start(*snapshot)),
-                Entry::Envelope(envelope) => self.apply(*envelope),
+                LogEntry::Snapshot(snapshot) => Some(self.apply_snapshot(*snapshot)),
+                LogEntry::Envelope(envelope) => self.apply_envelope(*envelope),
             })
             .collect();
         let problems = remarks.iter().filter(|remark| remark.is_problem());
-        self.tally.problems += problems.count() as u64;
+        self.stats.problems += problems.count() as u64;
         remarks
     }
 
-    fn start(&mut self, snapshot: Snapshot) -> Remark {
+    fn apply_snapshot(&mut self, snapshot: Snapshot) -> ReplayNote {
         if self.until.is_some_and(|until| snapshot.from_seq > until) {
-            self.over = true;
-            return Remark::AfterTheEnd(snapshot.from_seq);
+            self.is_past_end = true;
+            return ReplayNote::AfterEnd(snapshot.from_seq);
         }
-        self.tally.snapshots += 1;
-        self.reached
+        self.stats.snapshots += 1;
+        self.last_seqs
             .insert(snapshot.resource.clone(), snapshot.from_seq);
         self.channels
             .insert(snapshot.resource.clone(), snapshot.state);
-        Remark::Snapshot(snapshot.resource, snapshot.from_seq)
+        ReplayNote::Snapshot(snapshot.resource, snapshot.from_seq)
     }
 
-    fn apply(&mut self, envelope: ReceivedEnvelope) -> Option<Remark> {
+    fn apply_envelope(&mut self, envelope: ReceivedEnvelope) -> Option<ReplayNote> {
         let seq = envelope.server_seq;
         if self.until.is_some_and(|until| seq > until) {
-            self.over = true;
-            return Some(Remark::AfterTheEnd(seq));
+            self.is_past_end = true;
+            return Some(ReplayNote::AfterEnd(seq));
         }
         if let Some(reason) = envelope.rejection_reason {
-            self.tally.skipped += 1;
-            return Some(Remark::Rejected(seq, reason));
+            self.stats.skipped += 1;
+            return Some(ReplayNote::Rejected(seq, reason));
         }
         let action = match envelope.action {
             ReceivedAction::Valid(action) => action,
             ReceivedAction::Unknown(raw) => {
                 let name = raw.name().unwrap_or_default().to_owned();
-                return Some(Remark::Unknown(seq, name));
+                return Some(ReplayNote::Unknown(seq, name));
             }
             ReceivedAction::Malformed(_, error) => {
-                return Some(Remark::Malformed(seq, error.to_string()));
+                return Some(ReplayNote::Malformed(seq, error.to_string()));
             }
         };
         let Some(state) = self.channels.get_mut(&envelope.channel) else {
-            self.tally.skipped += 1;
-            let first = self.missing.insert(envelope.channel.clone());
-            return first.then_some(Remark::NoSnapshot(envelope.channel));
+            self.stats.skipped += 1;
+            let first = self.without_snapshot.insert(envelope.channel.clone());
+            return first.then_some(ReplayNote::NoSnapshot(envelope.channel));
         };
-        let reached = self.reached.entry(envelope.channel).or_default();
+        let reached = self.last_seqs.entry(envelope.channel).or_default();
         if seq <= *reached {
-            self.tally.skipped += 1;
-            return Some(Remark::NotLater(seq, *reached));
+            self.stats.skipped += 1;
+            return Some(ReplayNote::AlreadyApplied(seq, *reached));
         }
         *reached = seq;
         let outcome = state.reduce(&action);
         match outcome {
-            Outcome::Applied => self.tally.applied += 1,
-            Outcome::NoOp | Outcome::WrongChannel | Outcome::Invalid(_) => self.tally.idle += 1,
+            Outcome::Applied => self.stats.applied += 1,
+            Outcome::NoOp | Outcome::WrongChannel | Outcome::Invalid(_) => {
+                self.stats.without_effect += 1
+            }
         }
-        Some(Remark::Reduced(seq, action.info().name.to_owned(), outcome))
+        Some(ReplayNote::Reduced(
+            seq,
+            action.info().name.to_owned(),
+            outcome,
+        ))
     }
 }
 
-impl fmt::Display for Remark {
+impl fmt::Display for ReplayNote {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Remark::Snapshot(channel, seq) => write!(f, "{} snapshot of {channel}", seq.0),
-            Remark::Reduced(seq, name, outcome) => {
+            ReplayNote::Snapshot(channel, seq) => write!(f, "{} snapshot of {channel}", seq.0),
+            ReplayNote::Reduced(seq, name, outcome) => {
                 write!(f, "{} {name}: ", seq.0)?;
                 match outcome {
                     Outcome::Applied => f.write_str("applied"),
@@ -178,32 +184,37 @@ impl fmt::Display for Remark {
                     Outcome::Invalid(reason) => write!(f, "invalid: {reason}"),
                 }
             }
-            Remark::NotLater(seq, reached) => {
+            ReplayNote::AlreadyApplied(seq, reached) => {
                 write!(
                     f,
                     "{} is not later than {}: it has happened already",
                     seq.0, reached.0
                 )
             }
-            Remark::AfterTheEnd(seq) => write!(f, "{} comes after the end", seq.0),
-            Remark::Rejected(seq, reason) => write!(f, "{} was rejected: {reason}", seq.0),
-            Remark::Unknown(seq, name) => write!(f, "{} unknown action type {name:?}", seq.0),
-            Remark::NoSnapshot(channel) => write!(
+            ReplayNote::AfterEnd(seq) => write!(f, "{} comes after the end", seq.0),
+            ReplayNote::Rejected(seq, reason) => write!(f, "{} was rejected: {reason}", seq.0),
+            ReplayNote::Unknown(seq, name) => write!(f, "{} unknown action type {name:?}", seq.0),
+            ReplayNote::NoSnapshot(channel) => write!(
                 f,
                 "{channel} has no snapshot before this action: its actions are passed over"
             ),
-            Remark::Unreadable(error) => write!(f, "{error}"),
-            Remark::Malformed(seq, error) => write!(f, "{} {error}", seq.0),
+            ReplayNote::Unreadable(error) => write!(f, "{error}"),
+            ReplayNote::Malformed(seq, error) => write!(f, "{} {error}", seq.0),
         }
     }
 }
 
-impl fmt::Display for Tally {
+impl fmt::Display for ReplayStats {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
             "lines: {}, snapshots: {}, applied: {}, without effect: {}, passed over: {}, problems: {}",
-            self.lines, self.snapshots, self.applied, self.idle, self.skipped, self.problems
+            self.lines,
+            self.snapshots,
+            self.applied,
+            self.without_effect,
+            self.skipped,
+            self.problems
         )
     }
 }

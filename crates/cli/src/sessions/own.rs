@@ -3,17 +3,17 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use agenthost_agents::{OwnSession, own_sessions};
+use agenthost_agents::{AgentSessionInfo, list_agent_sessions};
 use agenthost_protocol::wire::{Json, Object};
 use anyhow::{Context, bail};
 use serde_json::json;
 
-use crate::place::{Attached, PATIENCE, Place};
+use crate::place::{COMMAND_RECONNECT_TIMEOUT, HostConnection, HostOptions};
 use crate::{agents, output, run, talk};
 
 /// The sessions that an agent has, from before or from elsewhere.
 #[derive(clap::Args)]
-pub(super) struct OwnArguments {
+pub(super) struct AgentSessionArgs {
     /// List the sessions that this agent has of its own, in this folder
     #[arg(long, value_name = "AGENT")]
     pub(super) from: Option<String>,
@@ -27,31 +27,31 @@ pub(super) struct OwnArguments {
 
 /// Lists them, or imports those that are named.
 pub(super) async fn run(
-    place: &Place,
-    arguments: &OwnArguments,
+    options: &HostOptions,
+    arguments: &AgentSessionArgs,
     agent: &str,
     as_json: bool,
 ) -> anyhow::Result<ExitCode> {
-    let folder = run::folder(arguments.cwd.as_deref())?;
-    let (_, found) = agents::offered(&place.settings()?, agent)?;
+    let folder = run::resolve_directory(arguments.cwd.as_deref())?;
+    let (_, found) = agents::find_offered_agent(&options.resolve_settings()?, agent)?;
     if !arguments.import.is_empty() {
-        return import(place, agent, &folder, &arguments.import).await;
+        return import_sessions(options, agent, &folder, &arguments.import).await;
     }
     let listed = tokio::select! {
-        listed = own_sessions(&found, &folder) => listed,
-        () = agents::interrupted() => bail!("interrupted"),
+        listed = list_agent_sessions(&found, &folder) => listed,
+        () = agents::wait_for_interrupt() => bail!("interrupted"),
     };
     let listed = listed.map_err(|reason| anyhow::anyhow!("ask `{agent}`: {reason}"))?;
     for session in &listed {
         let line = if as_json {
-            describe(session).to_string()
+            session_json(session).to_string()
         } else {
-            output::plain(&line(session))
+            output::escape_invisible(&session_line(session))
         };
-        output::data(&line)?;
+        output::print_data(&line)?;
     }
     if listed.is_empty() && !as_json {
-        output::note(&format!(
+        output::print_note(&format!(
             "`{agent}` has no sessions in {}",
             folder.display()
         ));
@@ -59,61 +59,61 @@ pub(super) async fn run(
     Ok(ExitCode::SUCCESS)
 }
 
-async fn import(
-    place: &Place,
+async fn import_sessions(
+    options: &HostOptions,
     agent: &str,
     folder: &std::path::Path,
     sessions: &[String],
 ) -> anyhow::Result<ExitCode> {
-    let mut attached = Attached::to(place, PATIENCE).await?;
+    let mut connection = HostConnection::connect(options, COMMAND_RECONNECT_TIMEOUT).await?;
     let mut imported = Ok(());
     for id in sessions {
-        imported = import_one(&mut attached, agent, folder, id).await;
+        imported = import_session(&mut connection, agent, folder, id).await;
         if imported.is_err() {
             break;
         }
     }
-    attached.leave().await?;
+    connection.close().await?;
     imported.map(|()| ExitCode::SUCCESS)
 }
 
-async fn import_one(
-    attached: &mut Attached,
+async fn import_session(
+    connection: &mut HostConnection,
     agent: &str,
     folder: &std::path::Path,
     id: &str,
 ) -> anyhow::Result<()> {
-    let client = &mut attached.client;
+    let client = &mut connection.client;
     let wish = ("agentSession".to_owned(), Json::from(id));
     let config = Some(Object::from_iter([wish]));
     let session = talk::create_session(client, Some(agent), folder, config).await?;
     client.subscribe(&session).await?;
-    let ready = talk::ready(client, &session, |_| Ok(())).await;
+    let ready = talk::wait_until_ready(client, &session, |_| Ok(())).await;
     if ready.is_err() {
         // One that never began is nothing to keep.
-        let gone = client.request(agenthost_protocol::session::DisposeSessionParams {
+        let disposed = client.request(agenthost_protocol::session::DisposeSessionParams {
             channel: session.clone(),
             meta: None,
         });
-        if let Err(error) = gone.await {
-            output::note(&format!("`{session}` is left: {error}"));
+        if let Err(error) = disposed.await {
+            output::print_note(&format!("`{session}` is left: {error}"));
         }
     }
     ready.with_context(|| format!("import `{id}`"))?;
-    output::data(session.as_str())
+    output::print_data(session.as_str())
 }
 
-fn describe(session: &OwnSession) -> serde_json::Value {
+fn session_json(session: &AgentSessionInfo) -> serde_json::Value {
     json!({
         "id": session.id,
         "folder": session.folder,
         "title": session.title,
-        "updated": session.updated,
+        "updated": session.updated_at,
     })
 }
 
-fn line(session: &OwnSession) -> String {
-    let updated = session.updated.as_deref().unwrap_or("-");
+fn session_line(session: &AgentSessionInfo) -> String {
+    let updated = session.updated_at.as_deref().unwrap_or("-");
     let title = session.title.as_deref().unwrap_or("(no title)");
     format!("{updated}  {}  {title}", session.id)
 }

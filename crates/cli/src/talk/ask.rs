@@ -5,172 +5,177 @@ mod form;
 
 use agenthost_protocol::chat::{ChatAction, ChatState, ResponsePart, ToolCall, ToolCallTarget};
 
-use confirm::{Confirmation, ResultConfirmation};
-pub(crate) use form::DECLINE;
-use form::Form;
+use confirm::{ResultConfirmation, ToolConfirmation};
+pub(crate) use form::DECLINE_COMMAND;
+use form::InputForm;
 
-use super::show::Show;
+use super::show::TurnPrinter;
 use crate::output;
 
 /// Asks what a chat waits for, one thing after the other. What is asked is
 /// read from the chat as the host has it, so what others answer is not asked
 /// any more, and nobody is asked the next thing before the last is settled.
 #[derive(Default)]
-pub(crate) struct Asker {
-    open: Option<Asked>,
-    shown: bool,
+pub(crate) struct Prompter {
+    open: Option<OpenPrompt>,
+    is_printed: bool,
     /// What was answered, until the host has said what it thinks of it.
-    answered: Option<Asked>,
+    unconfirmed: Option<OpenPrompt>,
     /// Whether something that was asked is not any more, because somebody else
     /// has answered.
-    withdrawn: bool,
+    was_withdrawn: bool,
     /// Whether that was since the last line was typed: it may be meant as the
     /// answer.
-    missed: bool,
+    may_be_late: bool,
 }
 
 /// Something that is asked.
 #[derive(PartialEq)]
-enum Asked {
+enum OpenPrompt {
     /// Whether a tool call may run.
-    Call(Confirmation),
+    Call(ToolConfirmation),
     /// Whether the result of one may be used.
     Result(ResultConfirmation),
     /// A question of a form.
-    Form(Box<Form>),
+    Form(Box<InputForm>),
 }
 
 /// What a line was.
-pub(crate) enum Taken {
+pub(crate) enum LineOutcome {
     /// An answer to what is asked.
     Answer(Box<ChatAction>),
     /// Something else.
     Unclear,
 }
 
-impl Asker {
+impl Prompter {
     /// Looks for what has to be asked now.
-    pub(crate) fn look(&mut self, chat: &ChatState) {
+    pub(crate) fn update_from_chat(&mut self, chat: &ChatState) {
         let turn = chat.active_turn.as_ref();
         let open = turn.and_then(|turn| {
             let mut parts = turn.response_parts.items();
             parts.find_map(|part| match part {
-                ResponsePart::ToolCall(part) => call(turn.id.clone(), &part.tool_call),
+                ResponsePart::ToolCall(part) => prompt_for_call(turn.id.clone(), &part.tool_call),
                 ResponsePart::InputRequest(part) if part.response.is_none() => {
-                    Some(Asked::Form(Box::new(Form::new(&part.request))))
+                    Some(OpenPrompt::Form(Box::new(InputForm::new(&part.request))))
                 }
                 _ => None,
             })
         });
-        if self.answered.is_some() && self.answered == open {
+        if self.unconfirmed.is_some() && self.unconfirmed == open {
             self.open = None;
             return;
         }
-        self.answered = None;
+        self.unconfirmed = None;
         if open != self.open {
-            let withdrawn = self.shown && self.open.is_some() && chat.active_turn.is_some();
-            self.withdrawn |= withdrawn;
-            self.missed |= withdrawn;
-            self.shown = false;
+            let withdrawn = self.is_printed && self.open.is_some() && chat.active_turn.is_some();
+            self.was_withdrawn |= withdrawn;
+            self.may_be_late |= withdrawn;
+            self.is_printed = false;
             self.open = open;
         }
     }
 
     /// Whether what was asked last was answered elsewhere; told once.
-    pub(crate) fn was_withdrawn(&mut self) -> bool {
-        std::mem::take(&mut self.withdrawn)
+    pub(crate) fn take_withdrawn(&mut self) -> bool {
+        std::mem::take(&mut self.was_withdrawn)
     }
 
     /// Whether a line is an answer that comes too late.
-    pub(crate) fn is_late(&mut self, line: &str) -> bool {
-        let missed = std::mem::take(&mut self.missed);
-        missed && (form::yes_or_no(line).is_some() || line.parse::<usize>().is_ok())
+    pub(crate) fn is_late_answer(&mut self, line: &str) -> bool {
+        let missed = std::mem::take(&mut self.may_be_late);
+        missed && (form::parse_yes_no(line).is_some() || line.parse::<usize>().is_ok())
     }
 
     /// The host did not take an answer: it is asked again.
-    pub(crate) fn refused(&mut self) {
-        self.answered = None;
+    pub(crate) fn handle_rejection(&mut self) {
+        self.unconfirmed = None;
     }
 
     /// Whether an answer is on its way.
-    pub(crate) fn is_waiting(&self) -> bool {
-        self.answered.is_some()
+    pub(crate) fn is_answer_pending(&self) -> bool {
+        self.unconfirmed.is_some()
     }
 
     /// Whether something is asked.
-    pub(crate) fn is_asking(&self) -> bool {
+    pub(crate) fn has_open_prompt(&self) -> bool {
         self.open.is_some()
     }
 
     /// Says what is asked, once.
-    pub(crate) fn prompt(&mut self, show: &mut Show) -> anyhow::Result<()> {
-        let Some(open) = self.open.as_ref().filter(|_| !self.shown) else {
+    pub(crate) fn print_prompt(&mut self, printer: &mut TurnPrinter) -> anyhow::Result<()> {
+        let Some(open) = self.open.as_ref().filter(|_| !self.is_printed) else {
             return Ok(());
         };
         let (text, choices) = match open {
-            Asked::Call(call) => call.prompt(),
-            Asked::Result(result) => result.prompt(),
-            Asked::Form(form) => form.prompt(),
+            OpenPrompt::Call(call) => call.prompt(),
+            OpenPrompt::Result(result) => result.prompt(),
+            OpenPrompt::Form(form) => form.prompt(),
         };
         for line in text.lines().chain(choices.lines()) {
-            show.remark(&output::visible(line))?;
+            printer.print_note(&output::strip_invisible(line))?;
         }
-        self.shown = true;
+        self.is_printed = true;
         Ok(())
     }
 
     /// Takes a line for an answer, if it is one. If not, it is asked again.
-    pub(crate) fn take(&mut self, line: &str) -> Taken {
-        self.shown = false;
+    pub(crate) fn handle_line(&mut self, line: &str) -> LineOutcome {
+        self.is_printed = false;
         let line = line.trim();
         let answer = self.open.as_ref().and_then(|open| match open {
-            Asked::Call(call) => call.understand(line),
-            Asked::Result(result) => result.understand(line),
-            Asked::Form(form) => form.understand(line),
+            OpenPrompt::Call(call) => call.parse_answer(line),
+            OpenPrompt::Result(result) => result.parse_answer(line),
+            OpenPrompt::Form(form) => form.parse_answer(line),
         });
         match answer {
             Some(answer) => {
-                self.answered = self.open.take();
-                Taken::Answer(Box::new(answer))
+                self.unconfirmed = self.open.take();
+                LineOutcome::Answer(Box::new(answer))
             }
-            None => Taken::Unclear,
+            None => LineOutcome::Unclear,
         }
     }
 
     /// Agrees to what is asked. What nobody can agree to without knowing more
     /// is declined.
-    pub(crate) fn agree(&mut self) -> Option<ChatAction> {
+    pub(crate) fn approve(&mut self) -> Option<ChatAction> {
         let answer = match self.open.as_ref()? {
-            Asked::Call(call) => call.agree(),
-            Asked::Result(result) => result.decide(true),
-            Asked::Form(form) => form.agree(),
+            OpenPrompt::Call(call) => call.approve(),
+            OpenPrompt::Result(result) => result.to_action(true),
+            OpenPrompt::Form(form) => form.accept_defaults(),
         };
-        self.answered = self.open.take();
+        self.unconfirmed = self.open.take();
         Some(answer)
     }
 
     /// Denies what is asked for.
     pub(crate) fn deny(&mut self) -> Option<ChatAction> {
         let answer = match self.open.as_ref()? {
-            Asked::Call(call) => call.deny(),
-            Asked::Result(result) => result.decide(false),
-            Asked::Form(form) => form.decline(),
+            OpenPrompt::Call(call) => call.deny(),
+            OpenPrompt::Result(result) => result.to_action(false),
+            OpenPrompt::Form(form) => form.decline(),
         };
-        self.answered = self.open.take();
+        self.unconfirmed = self.open.take();
         Some(answer)
     }
 }
 
-fn call(turn_id: agenthost_protocol::ids::TurnId, call: &ToolCall) -> Option<Asked> {
+fn prompt_for_call(
+    turn_id: agenthost_protocol::ids::TurnId,
+    call: &ToolCall,
+) -> Option<OpenPrompt> {
     let target = ToolCallTarget {
         turn_id,
         tool_call_id: call.head()?.tool_call_id.clone(),
         meta: None,
     };
     match call {
-        ToolCall::PendingConfirmation(call) => Some(Asked::Call(Confirmation::new(target, call))),
+        ToolCall::PendingConfirmation(call) => {
+            Some(OpenPrompt::Call(ToolConfirmation::new(target, call)))
+        }
         ToolCall::PendingResultConfirmation(call) => {
-            Some(Asked::Result(ResultConfirmation::new(target, call)))
+            Some(OpenPrompt::Result(ResultConfirmation::new(target, call)))
         }
         _ => None,
     }

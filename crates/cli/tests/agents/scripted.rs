@@ -13,7 +13,7 @@ use crate::{assert_alone, tries};
 /// The process that is the agent; nothing to test.
 #[test]
 fn the_agent() {
-    acp_agent::play();
+    acp_agent::run_as_agent();
 }
 
 /// MCP-1 to MCP-5, MCP-11: a server that others wrote is used through the host.
@@ -26,9 +26,9 @@ async fn an_agent_uses_a_server_from_a_registry() {
     let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("offered/scripted");
     // What an earlier run left is of no use to this one.
     drop(std::fs::remove_dir_all(&place));
-    let (program, arguments) = acp_agent::command("scripted::the_agent");
+    let (program, arguments) = acp_agent::agent_command("scripted::the_agent");
     let command = std::iter::once(program).chain(arguments).collect();
-    let entry = scripted(command, &[(acp_agent::AS_AGENT, "plain")]);
+    let entry = scripted(command, &[(acp_agent::AGENT_MODE_VARIABLE, "plain")]);
     let config = entry.set_up(&place.join("home"), "") + &server.set_up(&entry.id);
     std::fs::write(place.join("config.toml"), config).unwrap();
     let host = Host::start(&place, &entry).await;

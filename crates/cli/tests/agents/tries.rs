@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use agenthost_testkit::model::script::{THOUGHT, WRITTEN};
+use agenthost_testkit::model::script::{THOUGHT_REPLY, WRITTEN_FILE_TEXT};
 use ahp::SubscriptionEvent;
 use ahp::reducers::apply_action_to_changeset;
 use ahp_types::state::SnapshotState;
@@ -97,7 +97,7 @@ async fn reasoning(talk: &mut Talk) -> Told<String> {
     let turn = talk.turn("think: herons are patient", Decide::Deny).await?;
     complete(&turn)?;
     let text = said(&turn.json, "markdown");
-    expect(text.contains(THOUGHT), "said", &text)?;
+    expect(text.contains(THOUGHT_REPLY), "said", &text)?;
     let thought = said(&turn.json, "reasoning");
     expect(thought.contains("herons are patient"), "thought", &thought)?;
     Ok("as the model thought it, apart from the text".to_owned())
@@ -160,7 +160,7 @@ async fn written(talk: &mut Talk) -> Told<String> {
     let turn = talk.turn(&order, Decide::Approve).await?;
     complete(&turn)?;
     let is = std::fs::read_to_string(&path).unwrap_or_default();
-    expect(is == WRITTEN, "in the file is", &is)?;
+    expect(is == WRITTEN_FILE_TEXT, "in the file is", &is)?;
     let turn_id = turn.json["id"].as_str().unwrap_or_default();
     let channel = format!("{}/changeset/turn/{turn_id}", talk.session);
     let lines = changed(talk, &channel, "notes.txt").await?;

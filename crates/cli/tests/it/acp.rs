@@ -9,12 +9,12 @@ use crate::commands::{err, out, run};
 /// The process that is the agent; nothing to test.
 #[test]
 fn the_agent() {
-    acp_agent::play();
+    acp_agent::run_as_agent();
 }
 
 /// Writes a configuration with the agent, that starts like this.
 fn configure(path: &Path, how: &str) {
-    let (program, arguments) = acp_agent::command("acp::the_agent");
+    let (program, arguments) = acp_agent::agent_command("acp::the_agent");
     let mut command = vec![program];
     command.extend(arguments);
     let config = path.join("config/agenthost");
@@ -22,8 +22,8 @@ fn configure(path: &Path, how: &str) {
     let memory = path.join("memory");
     let agent = format!(
         "auto_agents = false\n[[agents]]\nid = 'scripted'\ncommand = {command:?}\nenv = {{ {} = '{how}', {} = {memory:?} }}\n",
-        acp_agent::AS_AGENT,
-        acp_agent::MEMORY
+        acp_agent::AGENT_MODE_VARIABLE,
+        acp_agent::MEMORY_FILE_VARIABLE
     );
     std::fs::write(config.join("config.toml"), agent).unwrap();
 }

@@ -36,15 +36,15 @@ impl Machine {
     /// Installs the scripted agent under a name. Nobody is signed in with it
     /// until the file `home/signed-in` is there.
     fn install(&self, name: &str, how: &str) {
-        let (program, arguments) = acp_agent::command("acp::the_agent");
+        let (program, arguments) = acp_agent::agent_command("acp::the_agent");
         let signed_in = self.path("home/signed-in");
         let script = format!(
             "#!/bin/sh\ncase \"$*\" in\n*--version*) echo '{name} 7.8.9'; exit ;;\n\
              *--login*) touch '{file}'; exit ;;\nesac\n\
              {as_agent}='{how}' {key}='{file}' exec '{program}' {arguments}\n",
             file = signed_in.display(),
-            as_agent = acp_agent::AS_AGENT,
-            key = acp_agent::SIGNED_IN,
+            as_agent = acp_agent::AGENT_MODE_VARIABLE,
+            key = acp_agent::SIGN_IN_FILE_VARIABLE,
             arguments = arguments.join(" "),
         );
         self.script(name, &script);

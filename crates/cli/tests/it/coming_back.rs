@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use agenthost_client::{Address, Client, Hello, Update};
+use agenthost_client::{Client, ClientOptions, ClientUpdate, HostAddress};
 use agenthost_protocol::action::Action;
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::connection::Implementation;
@@ -25,7 +25,7 @@ async fn start(directory: &Path) -> Server {
 
 /// Connects to the host of a directory.
 pub(crate) async fn connect(directory: &Path, name: &str) -> Client {
-    let hello = Hello {
+    let hello = ClientOptions {
         client_id: ClientId::from(name),
         info: Implementation {
             name: name.to_owned(),
@@ -33,9 +33,9 @@ pub(crate) async fn connect(directory: &Path, name: &str) -> Client {
             title: None,
         },
         subscriptions: Vec::new(),
-        patience: Duration::from_secs(60),
+        reconnect_timeout: Duration::from_secs(60),
     };
-    let address = Address::ReadyFile(directory.join(HOST_FILE));
+    let address = HostAddress::ReadyFile(directory.join(HOST_FILE));
     Client::connect(&address, hello).await.unwrap()
 }
 
@@ -49,7 +49,7 @@ fn turn(id: &str, text: &str) -> Action {
 }
 
 fn turns(client: &Client, chat: &Uri) -> Vec<String> {
-    let Some(ChannelState::Chat(state)) = client.confirmed(chat) else {
+    let Some(ChannelState::Chat(state)) = client.confirmed_state(chat) else {
         panic!("the chat is not followed");
     };
     state
@@ -78,9 +78,9 @@ async fn nothing_is_missed_by_giving_up() {
         server.take().unwrap().stop().await.unwrap();
         // While nobody is there, something is done all the same.
         loop {
-            let waited = tokio::time::timeout(Duration::from_millis(1), client.next()).await;
+            let waited = tokio::time::timeout(Duration::from_millis(1), client.next_update()).await;
             if let Ok(update) = waited
-                && matches!(update.unwrap(), Update::Lost)
+                && matches!(update.unwrap(), ClientUpdate::Disconnected)
             {
                 break;
             }
@@ -89,20 +89,21 @@ async fn nothing_is_missed_by_giving_up() {
         let own = format!("own-{round}");
         let sent = client.dispatch(&chat, turn(&own, "say hello")).await;
         sent.unwrap();
-        assert!(client.is_lost() && client.unsent() == 1);
+        assert!(client.is_disconnected() && client.unconfirmed_count() == 1);
         // Somebody else is quicker, and the client is not patient.
         let (next, ()) = tokio::join!(start(path), async {
             for _ in 0..100 {
-                let waited = tokio::time::timeout(Duration::from_millis(1), client.next()).await;
-                back += usize::from(matches!(waited, Ok(Ok(Update::Back))));
+                let waited =
+                    tokio::time::timeout(Duration::from_millis(1), client.next_update()).await;
+                back += usize::from(matches!(waited, Ok(Ok(ClientUpdate::Reconnected))));
             }
         });
         server = Some(next);
         expected.push(own.clone());
         let mut tries = 0;
         while turns(&client, &chat) != expected {
-            let waited = tokio::time::timeout(Duration::from_millis(1), client.next()).await;
-            back += usize::from(matches!(waited, Ok(Ok(Update::Back))));
+            let waited = tokio::time::timeout(Duration::from_millis(1), client.next_update()).await;
+            back += usize::from(matches!(waited, Ok(Ok(ClientUpdate::Reconnected))));
             tries += 1;
             assert!(
                 tries < 20_000,
@@ -114,13 +115,13 @@ async fn nothing_is_missed_by_giving_up() {
     assert_eq!((lost, back), (5, 5));
     let mut other = connect(path, "two").await;
     other.subscribe(&chat).await.unwrap();
-    assert_eq!(client.confirmed(&chat), other.confirmed(&chat));
-    assert_eq!(client.unsent(), 0);
+    assert_eq!(client.confirmed_state(&chat), other.confirmed_state(&chat));
+    assert_eq!(client.unconfirmed_count(), 0);
     server.unwrap().stop().await.unwrap();
 }
 
 fn title(client: &Client, session: &Uri) -> String {
-    let Some(ChannelState::Session(state)) = client.confirmed(session) else {
+    let Some(ChannelState::Session(state)) = client.confirmed_state(session) else {
         panic!("the session is not followed");
     };
     state.metadata.title.clone()
@@ -158,13 +159,13 @@ async fn each_session_goes_on_by_itself() {
     let renamed: Action = wire::from_str(&renamed.to_string()).unwrap();
     second.dispatch(&other, renamed).await.unwrap();
     while title(&second, &other) != "renamed" {
-        second.next().await.unwrap();
+        second.next_update().await.unwrap();
     }
     let mut told = Vec::new();
     let channels = loop {
-        match client.next().await.unwrap() {
-            Update::Action(envelope) => told.push(envelope.channel.clone()),
-            Update::Caught { channels, .. } => break channels,
+        match client.next_update().await.unwrap() {
+            ClientUpdate::Action(envelope) => told.push(envelope.channel.clone()),
+            ClientUpdate::Resynced { channels, .. } => break channels,
             _ => {}
         }
     };

@@ -24,7 +24,7 @@ const CHAT: &str = "ahp-chat://default/YWhwLXNlc3Npb246L3M";
 
 /// An agent that does what it is told, and a hook that hangs.
 fn configure(path: &Path) {
-    let (program, arguments) = acp_agent::command("acp::the_agent");
+    let (program, arguments) = acp_agent::agent_command("acp::the_agent");
     let mut command = vec![program];
     command.extend(arguments);
     let hook = "echo $$ > began; setsid sh -c 'echo $$ > away; sleep 600' & sleep 600";
@@ -37,7 +37,7 @@ fn configure(path: &Path) {
     let text = format!(
         "auto_agents = false\n[[agents]]\nid = 'scripted'\ncommand = {command:?}\nenv = {{ {} = 'plain' }}\n\
          [[plugins]]\npath = {plugin:?}\n",
-        acp_agent::AS_AGENT
+        acp_agent::AGENT_MODE_VARIABLE
     );
     std::fs::write(config.join("config.toml"), text).unwrap();
     std::fs::create_dir_all(path.join("work")).unwrap();
@@ -62,7 +62,7 @@ fn runs(process: u32) -> bool {
 }
 
 fn is_ready(client: &Client, session: &Uri) -> bool {
-    match client.confirmed(session) {
+    match client.confirmed_state(session) {
         Some(ChannelState::Session(state)) => state.lifecycle == SessionLifecycle::Ready,
         _ => false,
     }
@@ -78,7 +78,7 @@ async fn begin_turn(client: &mut Client, work: &Path) {
     client.subscribe(&session).await.unwrap();
     let ready = async {
         while !is_ready(client, &session) {
-            client.next().await.unwrap();
+            client.next_update().await.unwrap();
         }
     };
     let ready = tokio::time::timeout(DEADLINE, ready).await;
@@ -122,7 +122,7 @@ async fn the_next_host_ends_hooks_of_a_killed_one() {
     let mut other = connect(&data, "two").await;
     let chat = Uri::from(CHAT);
     other.subscribe(&chat).await.unwrap();
-    let Some(ChannelState::Chat(state)) = other.confirmed(&chat) else {
+    let Some(ChannelState::Chat(state)) = other.confirmed_state(&chat) else {
         panic!("the chat is not followed");
     };
     assert!(state.active_turn.is_none());

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use agenthost_client::{Client, ClientError, Resources, Update};
+use agenthost_client::{Client, ClientError, ClientUpdate, Resources};
 use agenthost_protocol::action::{Action, ReceivedAction};
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::chat::ChatAction;
@@ -66,7 +66,7 @@ async fn open(client: &mut Client) -> Uri {
     let create: CreateSessionParams = read(json!({"channel": SESSION}));
     client.request(create).await.unwrap();
     client.subscribe(&session).await.unwrap();
-    let ready = |client: &Client| match client.confirmed(&session) {
+    let ready = |client: &Client| match client.confirmed_state(&session) {
         Some(ChannelState::Session(state)) => {
             state.lifecycle == agenthost_protocol::session::SessionLifecycle::Ready
         }
@@ -75,7 +75,7 @@ async fn open(client: &mut Client) -> Uri {
     while !ready(client) {
         next(client).await;
     }
-    let Some(ChannelState::Session(state)) = client.confirmed(&session) else {
+    let Some(ChannelState::Session(state)) = client.confirmed_state(&session) else {
         panic!("the session is not followed");
     };
     let chat = state.default_chat.clone().unwrap();
@@ -83,8 +83,8 @@ async fn open(client: &mut Client) -> Uri {
     chat
 }
 
-async fn next(client: &mut Client) -> Update {
-    let next = tokio::time::timeout(Duration::from_secs(20), client.next());
+async fn next(client: &mut Client) -> ClientUpdate {
+    let next = tokio::time::timeout(Duration::from_secs(20), client.next_update());
     next.await.unwrap().unwrap()
 }
 
@@ -101,14 +101,14 @@ async fn play(client: &mut Client, chat: &Uri, id: &str, text: &str, attachments
 async fn until_over(client: &mut Client) {
     loop {
         match next(client).await {
-            Update::Action(envelope) => {
+            ClientUpdate::Action(envelope) => {
                 if let ReceivedAction::Valid(Action::Chat(ChatAction::TurnComplete(_))) =
                     &envelope.action
                 {
                     return;
                 }
             }
-            Update::Rejected { reason, .. } => panic!("{reason}"),
+            ClientUpdate::Rejected { reason, .. } => panic!("{reason}"),
             _ => {}
         }
     }
@@ -116,10 +116,10 @@ async fn until_over(client: &mut Client) {
 
 /// What the agent heard of what messages refer to.
 fn attached(agent: &ScriptedAgent) -> Vec<String> {
-    let heard = agent.heard();
+    let heard = agent.received_commands();
     let attached = heard
         .into_iter()
-        .filter(|line| line.starts_with("Attached"));
+        .filter(|line| line.starts_with("AddAttachment"));
     attached.collect()
 }
 
@@ -137,7 +137,7 @@ async fn a_client_serves_what_it_attaches() {
         {"type": "resource", "label": "two", "uri": "editor:/2"},
     ]);
     play(&mut client, &chat, "t1", "say hi", attachments.clone()).await;
-    client.serve(Editor { granted: false });
+    client.serve_resources(Editor { granted: false });
     play(&mut client, &chat, "t2", "say hi", attachments).await;
     let heard = attached(&agent);
     assert_eq!(heard.len(), 4, "{heard:?}");
@@ -146,11 +146,11 @@ async fn a_client_serves_what_it_attaches() {
     }
     assert!(heard[2].contains("bytes: 7"), "{}", heard[2]);
     assert!(heard[3].contains("no such editor"), "{}", heard[3]);
-    let prompts = agent.heard();
+    let prompts = agent.received_commands();
     let last = prompts.iter().rposition(|line| line.starts_with("Prompt"));
     let attached = prompts
         .iter()
-        .rposition(|line| line.starts_with("Attached"));
+        .rposition(|line| line.starts_with("AddAttachment"));
     assert!(last > attached, "the agent gets all of it first");
     server.stop().await.unwrap();
 }
@@ -177,7 +177,7 @@ async fn a_large_result_is_read_from_the_host() {
     let complete = json!({"toolCallId": "c", "result": result});
     let script = format!("call c look run\nchat/toolCallComplete {complete}");
     play(&mut client, &chat, "t1", &script, json!([])).await;
-    let Some(ChannelState::Chat(state)) = client.confirmed(&chat) else {
+    let Some(ChannelState::Chat(state)) = client.confirmed_state(&chat) else {
         panic!("the chat is not followed");
     };
     let turn = wire::to_json(state.turns.last_item().unwrap());
@@ -238,7 +238,7 @@ async fn edited_arguments_are_there_when_they_are_told() {
     client.dispatch(&chat, turn).await.unwrap();
     let mut asked = false;
     let edited = loop {
-        let Update::Action(envelope) = next(&mut client).await else {
+        let ClientUpdate::Action(envelope) = next(&mut client).await else {
             continue;
         };
         match &envelope.action {
@@ -261,10 +261,10 @@ async fn edited_arguments_are_there_when_they_are_told() {
     let found = resource(&mut client, &Uri::from(edited)).await.unwrap();
     assert_eq!(found.data, "{\"deep\": true}");
     until_over(&mut client).await;
-    let heard = agent.heard();
+    let heard = agent.received_commands();
     let decided = heard
         .iter()
-        .find(|line| line.starts_with("Decide"))
+        .find(|line| line.starts_with("DecideToolCall"))
         .unwrap();
     assert!(decided.contains("deep"), "{decided}");
     server.stop().await.unwrap();

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use agenthost_client::{Ahead, TooFarAhead};
+use agenthost_client::{OptimisticState, TooManyPending};
 use agenthost_protocol::action::Action;
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::ids::ClientSeq;
@@ -45,18 +45,18 @@ fn shown(state: &ChannelState) -> String {
 
 #[test]
 fn what_is_done_shows_at_once_and_is_undone_when_refused() {
-    let mut ahead = Ahead::new(session());
+    let mut ahead = OptimisticState::new(session());
     ahead.dispatch(ClientSeq(1), title("one")).unwrap();
     ahead.dispatch(ClientSeq(2), title("two")).unwrap();
     assert_eq!(shown(ahead.optimistic()), "two");
     assert_eq!(shown(ahead.confirmed()), "");
     // Somebody else was quicker, but not the last.
-    ahead.foreign(&title("other")).unwrap();
+    ahead.apply_foreign(&title("other")).unwrap();
     assert_eq!(shown(ahead.optimistic()), "two");
-    ahead.refused(ClientSeq(2));
+    ahead.drop_rejected(ClientSeq(2));
     assert_eq!(shown(ahead.optimistic()), "one");
     // The host has its own idea of it.
-    ahead.echo(ClientSeq(1), &title("One")).unwrap();
+    ahead.apply_echo(ClientSeq(1), &title("One")).unwrap();
     assert_eq!(shown(ahead.optimistic()), "One");
     assert_eq!(ahead.confirmed(), ahead.optimistic());
     assert_eq!(ahead.pending().len(), 0);
@@ -65,25 +65,25 @@ fn what_is_done_shows_at_once_and_is_undone_when_refused() {
 /// A channel that is shown afresh in between still shows what was done ahead.
 #[test]
 fn what_is_open_stays_open_when_a_channel_is_shown_afresh() {
-    let mut ahead = Ahead::new(session());
+    let mut ahead = OptimisticState::new(session());
     ahead.dispatch(ClientSeq(1), title("one")).unwrap();
     let mut other = session();
     assert_eq!(other.reduce(&title("other")), Outcome::Applied);
-    ahead.refresh(other);
+    ahead.replace_confirmed(other);
     assert_eq!(shown(ahead.optimistic()), "one");
-    ahead.refused(ClientSeq(1));
+    ahead.drop_rejected(ClientSeq(1));
     assert_eq!(shown(ahead.optimistic()), "other");
 }
 
 #[test]
 fn nobody_gets_too_far_ahead() {
-    let mut ahead = Ahead::new(session());
+    let mut ahead = OptimisticState::new(session());
     for seq in 0..1_000 {
         ahead.dispatch(ClientSeq(seq), title("x")).unwrap();
     }
     assert_eq!(
         ahead.dispatch(ClientSeq(1_000), title("x")),
-        Err(TooFarAhead)
+        Err(TooManyPending)
     );
     assert_eq!(ahead.pending().len(), 1_000);
 }
@@ -142,7 +142,7 @@ struct Said {
 }
 
 struct Client {
-    ahead: Ahead,
+    ahead: OptimisticState,
     dispatched: i64,
     to_host: VecDeque<(ClientSeq, Action)>,
     from_host: VecDeque<Said>,
@@ -159,7 +159,7 @@ struct Room {
 impl Room {
     fn new() -> Self {
         let client = || Client {
-            ahead: Ahead::new(chat()),
+            ahead: OptimisticState::new(chat()),
             dispatched: 0,
             to_host: VecDeque::new(),
             from_host: VecDeque::new(),
@@ -217,9 +217,9 @@ impl Room {
     fn tell(&mut self, client: usize, said: &Said) {
         let ahead = &mut self.clients[client].ahead;
         match (said.by == client, said.happened) {
-            (true, true) => ahead.echo(said.seq, &said.action).unwrap(),
-            (true, false) => ahead.refused(said.seq),
-            (false, _) => ahead.foreign(&said.action).unwrap(),
+            (true, true) => ahead.apply_echo(said.seq, &said.action).unwrap(),
+            (true, false) => ahead.drop_rejected(said.seq),
+            (false, _) => ahead.apply_foreign(&said.action).unwrap(),
         }
     }
 

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use agenthost_client::{Address, Client, Hello, Update};
+use agenthost_client::{Client, ClientOptions, ClientUpdate, HostAddress};
 use agenthost_protocol::action::Action;
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::connection::Implementation;
@@ -88,7 +88,7 @@ fn envelope(channel: &str, seq: u64, title: &str) -> Value {
 }
 
 async fn connect(path: &Path) -> Client {
-    let hello = Hello {
+    let hello = ClientOptions {
         client_id: ClientId::from("a"),
         info: Implementation {
             name: "test".to_owned(),
@@ -96,9 +96,9 @@ async fn connect(path: &Path) -> Client {
             title: None,
         },
         subscriptions: SESSIONS.map(Uri::from).to_vec(),
-        patience: Duration::from_secs(60),
+        reconnect_timeout: Duration::from_secs(60),
     };
-    let address = Address::Socket(path.to_owned());
+    let address = HostAddress::UnixSocket(path.to_owned());
     Client::connect(&address, hello).await.unwrap()
 }
 
@@ -166,29 +166,45 @@ async fn each_channel_is_taken_up_on_its_own() {
     };
     let use_it = async {
         let mut client = connect(&path).await;
-        assert!(matches!(client.next().await.unwrap(), Update::Action(_)));
+        assert!(matches!(
+            client.next_update().await.unwrap(),
+            ClientUpdate::Action(_)
+        ));
         dispatch(&mut client, one, "mine").await;
         dispatch(&mut client, three, "lost").await;
         assert_eq!(titles(&client), ["mine", "fast", "lost", ""]);
-        assert!(matches!(client.next().await.unwrap(), Update::Lost));
-        assert!(matches!(client.next().await.unwrap(), Update::Back));
+        assert!(matches!(
+            client.next_update().await.unwrap(),
+            ClientUpdate::Disconnected
+        ));
+        assert!(matches!(
+            client.next_update().await.unwrap(),
+            ClientUpdate::Reconnected
+        ));
         // In the order in which it happened, whichever channel it was on.
         for expected in [7, 8] {
-            let Update::Action(envelope) = client.next().await.unwrap() else {
+            let ClientUpdate::Action(envelope) = client.next_update().await.unwrap() else {
                 panic!("expected an action");
             };
             assert_eq!(envelope.server_seq.0, expected);
         }
-        let Update::Caught { channels, open } = client.next().await.unwrap() else {
+        let ClientUpdate::Resynced {
+            channels,
+            unconfirmed: open,
+        } = client.next_update().await.unwrap()
+        else {
             panic!("expected what starts again");
         };
         assert_eq!(channels, [Uri::from(three)]);
         assert_eq!(open.len(), 1);
         assert_eq!(open[0].0, Uri::from(three));
         assert_eq!(titles(&client), ["mine", "second", "shown", "gone"]);
-        assert!(matches!(client.next().await.unwrap(), Update::Lost));
+        assert!(matches!(
+            client.next_update().await.unwrap(),
+            ClientUpdate::Disconnected
+        ));
         // Whoever waits for it, waits in vain.
-        client.next().await
+        client.next_update().await
     };
     tokio::select! {
         () = play => {}
@@ -227,12 +243,24 @@ async fn a_host_without_cursors_is_asked_for_all_channels_at_once() {
         };
         let use_it = async {
             let mut client = connect(&path).await;
-            assert!(matches!(client.next().await.unwrap(), Update::Lost));
-            assert!(matches!(client.next().await.unwrap(), Update::Back));
-            assert!(matches!(client.next().await.unwrap(), Update::Action(_)));
+            assert!(matches!(
+                client.next_update().await.unwrap(),
+                ClientUpdate::Disconnected
+            ));
+            assert!(matches!(
+                client.next_update().await.unwrap(),
+                ClientUpdate::Reconnected
+            ));
+            assert!(matches!(
+                client.next_update().await.unwrap(),
+                ClientUpdate::Action(_)
+            ));
             assert_eq!(titles(&client), ["told", "", "", "gone"]);
-            assert!(matches!(client.next().await.unwrap(), Update::Lost));
-            client.next().await
+            assert!(matches!(
+                client.next_update().await.unwrap(),
+                ClientUpdate::Disconnected
+            ));
+            client.next_update().await
         };
         tokio::select! {
             () = play => {}

@@ -33,7 +33,7 @@ pub enum AgentEvent {
         action: Box<ChatAction>,
     },
     /// It took in what the user wanted to say while a turn runs.
-    Steered {
+    SteeringAccepted {
         /// The chat.
         chat: Uri,
         /// The waiting message.
@@ -41,7 +41,7 @@ pub enum AgentEvent {
     },
     /// It begins a turn by itself, in a chat that has none. The message is not
     /// the user's.
-    TurnBegun {
+    TurnStarted {
         /// The chat.
         chat: Uri,
         /// The turn.
@@ -59,34 +59,34 @@ pub enum AgentEvent {
         error: Option<ErrorPart>,
     },
     /// It opened a chat for a worker.
-    WorkerOpened(Box<Worker>),
+    WorkerOpened(Box<WorkerChat>),
     /// The chat of a worker can go.
     WorkerClosed {
         /// The chat.
         chat: Uri,
     },
     /// What it understands at the beginning of a message; all of it.
-    Commands {
+    SlashCommandsChanged {
         /// The commands.
         commands: Vec<SlashCommand>,
     },
     /// It wants to be told something when it is opened again for the session.
-    Noted {
+    NoteChanged {
         /// The chat that it is about.
         chat: Uri,
         /// What; none to forget what there was.
         note: Option<String>,
     },
     /// It knows what was said before the chat was there.
-    Adopted {
+    HistoryImported {
         /// The chat, in which nothing was said yet.
         chat: Uri,
         /// What was said.
-        turns: Vec<AdoptedTurn>,
+        turns: Vec<ImportedTurn>,
     },
     /// It has a better name for what a chat is about. A name that a person gave
     /// stays.
-    Titled {
+    TitleSuggested {
         /// The chat.
         chat: Uri,
         /// The name.
@@ -94,19 +94,19 @@ pub enum AgentEvent {
     },
     /// What can be configured about its sessions, and how this one is: some
     /// agents know only when they run.
-    Configurable {
+    ConfigSchemaChanged {
         /// All that can be; holds for sessions that are made from now on.
         schema: Box<SessionConfigSchema>,
         /// How this session is configured.
         values: Object,
     },
     /// Values that nobody may choose for its sessions; all of them.
-    Forbids {
+    ForbiddenValuesChanged {
         /// The values.
         values: Vec<ForbiddenValue>,
     },
     /// It does not work until somebody signs in.
-    SignInNeeded,
+    AuthRequired,
     /// It opened a terminal for all to see.
     TerminalOpened {
         /// The terminal.
@@ -138,7 +138,7 @@ pub struct ForbiddenValue {
 
 /// A chat for a worker.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Worker {
+pub struct WorkerChat {
     /// Its address, which the agent chooses.
     pub chat: Uri,
     /// The chat of the call that spawned it.
@@ -153,7 +153,7 @@ pub struct Worker {
 
 /// A turn that was over before the host knew of it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct AdoptedTurn {
+pub struct ImportedTurn {
     /// A name for it that no other turn of the chat has.
     pub id: TurnId,
     /// What the user said.

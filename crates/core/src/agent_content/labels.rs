@@ -7,7 +7,7 @@ use agenthost_protocol::root::AgentInfo;
 use agenthost_protocol::session::{ChildCustomization, Customization, CustomizationBase};
 
 use crate::agent::SlashCommand;
-use crate::tool_servers::ServerTool;
+use crate::tool_servers::McpTool;
 
 /// Cleans the names of agents and their models.
 pub(crate) fn clean_agents(agents: &mut [AgentInfo]) {
@@ -41,7 +41,7 @@ pub(crate) fn clean_tools(tools: &mut [ToolDefinition]) {
 }
 
 /// Cleans the tools of MCP servers. Their names are made by the host.
-pub(crate) fn clean_server_tools(tools: &mut [ServerTool]) {
+pub(crate) fn clean_server_tools(tools: &mut [McpTool]) {
     for tool in tools {
         tool.title.iter_mut().for_each(clean_label);
         tool.description.iter_mut().for_each(clean_text);

@@ -10,63 +10,72 @@ use agenthost_protocol::ids::TurnId;
 use agenthost_protocol::number::Millis;
 use agenthost_protocol::uri::Uri;
 
-use super::view::View;
-use crate::changes::{ChangeTask, Comparison, Moment};
+use super::view::ChangesetView;
+use crate::changes::{ChangeTask, ChangesetDiff, DiffEndpoint};
 use crate::effect::Effects;
 use crate::host::Host;
 use crate::input::Input;
-use crate::refusal::Failure;
+use crate::refusal::RequestFailure;
 
 /// How long until the next look while a turn runs.
-const SOON: Millis = Millis(1_000);
+const ACTIVE_REFRESH_INTERVAL: Millis = Millis(1_000);
 
 /// The longest pause between two looks while somebody watches.
-const PAUSE: Millis = Millis(30_000);
+const MAX_REFRESH_INTERVAL: Millis = Millis(30_000);
 
 /// A changeset that is being computed, or will be.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Looking {
+pub(crate) struct ChangesetRefresh {
     /// Somebody is at it.
-    busy: bool,
+    is_running: bool,
     /// Something happened meanwhile: what comes of it is old.
-    again: bool,
+    is_stale: bool,
     /// How long the last pause was.
-    pause: Millis,
+    interval: Millis,
     /// Which look this is; one that was planned before does not count.
     round: u64,
 }
 
 impl Host {
     /// Has a changeset computed, and says so: what it shows may be old.
-    pub(super) fn refresh_aloud(&mut self, channel: &Uri, out: &mut Effects) {
-        if self.is_ready(channel) {
-            self.show_status(channel, ChangesetStatus::Recomputing, None, out);
+    pub(super) fn refresh_and_publish(&mut self, channel: &Uri, out: &mut Effects) {
+        if self.is_changeset_ready(channel) {
+            self.publish_changeset_status(channel, ChangesetStatus::Recomputing, None, out);
         }
-        self.refresh(channel, out);
+        self.refresh_changeset(channel, out);
     }
 
     /// Has a changeset computed. What happens while somebody is at it is
     /// looked at after that.
-    pub(crate) fn refresh(&mut self, channel: &Uri, out: &mut Effects) {
-        let (Some((session, view)), Some(span)) = (self.changeset(channel), self.span(channel))
+    pub(crate) fn refresh_changeset(&mut self, channel: &Uri, out: &mut Effects) {
+        let (Some((session, view)), Some(span)) =
+            (self.find_changeset(channel), self.changeset_range(channel))
         else {
             return;
         };
-        let looking = self.looking.entry(channel.clone()).or_default();
-        if std::mem::replace(&mut looking.busy, true) {
-            looking.again = true;
+        let looking = self.changeset_refreshes.entry(channel.clone()).or_default();
+        if std::mem::replace(&mut looking.is_running, true) {
+            looking.is_stale = true;
             return;
         }
         looking.round += 1;
-        let folders = self.folders_of(channel, &view);
+        let folders = self.changeset_folders(channel, &view);
         let channel = channel.clone();
-        self.look(session, folders, ChangeTask::Compare { channel, span }, out);
+        self.push_change_job(
+            session,
+            folders,
+            ChangeTask::ComputeDiff {
+                channel,
+                range: span,
+            },
+            out,
+        );
     }
 
     /// Something happened to the files of a session, or may have: everyone who
     /// looks at what it can have changed is shown. A turn that ended is looked
     /// at a last time.
-    pub(crate) fn look_again_at_all(
+    pub(crate) fn refresh_session(
         &mut self,
         session: &Uri,
         ended: Option<&TurnId>,
@@ -74,90 +83,90 @@ impl Host {
     ) {
         let all: Vec<_> = self.changesets_of(session).collect();
         let concerned = |channel: &Uri| {
-            let of_ended = match View::read(channel) {
-                Some((_, View::Turn(turn))) => Some(&turn) == ended,
-                Some((_, View::Between(one, other))) => {
+            let of_ended = match ChangesetView::parse_changeset_uri(channel) {
+                Some((_, ChangesetView::Turn(turn))) => Some(&turn) == ended,
+                Some((_, ChangesetView::BetweenTurns(one, other))) => {
                     Some(&one) == ended || Some(&other) == ended
                 }
                 _ => false,
             };
-            self.is_watched(channel) && (self.is_live(channel) || of_ended)
+            self.has_subscribers(channel) && (self.is_changeset_live(channel) || of_ended)
         };
         let all: Vec<_> = all.into_iter().filter(concerned).collect();
         for channel in all {
-            if let Some(looking) = self.looking.get_mut(&channel) {
-                looking.pause = SOON;
+            if let Some(looking) = self.changeset_refreshes.get_mut(&channel) {
+                looking.interval = ACTIVE_REFRESH_INTERVAL;
             }
-            self.refresh_aloud(&channel, out);
+            self.refresh_and_publish(&channel, out);
         }
     }
 
     /// It is known how the files of a changeset differ, or why not (CHS-6).
-    pub(crate) fn compared(
+    pub(crate) fn handle_diff_computed(
         &mut self,
         channel: &Uri,
-        outcome: Result<Comparison, Failure>,
+        outcome: Result<ChangesetDiff, RequestFailure>,
         out: &mut Effects,
     ) {
-        let looking = self.looking.entry(channel.clone()).or_default();
-        looking.busy = false;
-        let again = std::mem::take(&mut looking.again);
+        let looking = self.changeset_refreshes.entry(channel.clone()).or_default();
+        looking.is_running = false;
+        let again = std::mem::take(&mut looking.is_stale);
         let changed = match outcome {
-            Ok(comparison) => self.show_comparison(channel, comparison, out),
-            Err(failure) => self.show_failure(channel, &failure, out),
+            Ok(comparison) => self.publish_diff(channel, comparison, out),
+            Err(failure) => self.publish_diff_error(channel, &failure, out),
         };
         if again {
-            self.refresh(channel, out);
+            self.refresh_changeset(channel, out);
             return;
         }
-        self.plan_next_look(channel, changed, out);
+        self.schedule_refresh(channel, changed, out);
     }
 
     /// While somebody watches files that may still change, they are looked at
     /// again: soon while a turn runs, and else ever less often.
-    fn plan_next_look(&mut self, channel: &Uri, changed: bool, out: &mut Effects) {
-        if !self.is_live(channel) || !self.is_watched(channel) {
-            self.looking.remove(channel);
+    fn schedule_refresh(&mut self, channel: &Uri, changed: bool, out: &mut Effects) {
+        if !self.is_changeset_live(channel) || !self.has_subscribers(channel) {
+            self.changeset_refreshes.remove(channel);
             return;
         }
-        let busy = self
-            .owner(channel)
-            .is_some_and(|session| self.is_busy(session));
-        let Some(looking) = self.looking.get_mut(channel) else {
+        let has_turn = self
+            .session_of(channel)
+            .is_some_and(|session| self.has_running_turn(session));
+        let Some(looking) = self.changeset_refreshes.get_mut(channel) else {
             return;
         };
-        let longer = Millis(looking.pause.0.saturating_mul(2));
-        looking.pause = if busy || changed {
-            SOON
+        let doubled = Millis(looking.interval.0.saturating_mul(2));
+        looking.interval = if has_turn || changed {
+            ACTIVE_REFRESH_INTERVAL
         } else {
-            longer.clamp(SOON, PAUSE)
+            doubled.clamp(ACTIVE_REFRESH_INTERVAL, MAX_REFRESH_INTERVAL)
         };
-        let (pause, round) = (looking.pause, looking.round);
+        let (pause, round) = (looking.interval, looking.round);
         let channel = channel.clone();
-        out.later(pause, Input::LookAgain { channel, round });
+        out.schedule(pause, Input::ChangesetRefreshDue { channel, round });
     }
 
     /// A while has passed since somebody looked.
-    pub(crate) fn look_again(&mut self, channel: &Uri, round: u64, out: &mut Effects) {
-        let current = self.looking.get(channel);
-        if current.is_none_or(|looking| looking.busy || looking.round != round) {
+    pub(crate) fn refresh_due(&mut self, channel: &Uri, round: u64, out: &mut Effects) {
+        let current = self.changeset_refreshes.get(channel);
+        if current.is_none_or(|looking| looking.is_running || looking.round != round) {
             return;
         }
-        if self.is_watched(channel) {
-            self.refresh(channel, out);
+        if self.has_subscribers(channel) {
+            self.refresh_changeset(channel, out);
         } else {
-            self.looking.remove(channel);
+            self.changeset_refreshes.remove(channel);
         }
     }
 
     /// Whether what a changeset shows can still change.
-    fn is_live(&self, channel: &Uri) -> bool {
-        let span = self.span(channel);
-        span.is_some_and(|span| span.to == Moment::Now)
+    fn is_changeset_live(&self, channel: &Uri) -> bool {
+        let span = self.changeset_range(channel);
+        span.is_some_and(|span| span.to == DiffEndpoint::WorkingTree)
     }
 
     /// Whether a turn runs in a session.
-    pub(super) fn is_busy(&self, session: &Uri) -> bool {
+    pub(super) fn has_running_turn(&self, session: &Uri) -> bool {
         let listed = self.sessions.get(session);
         listed.is_some_and(|listed| {
             let status = listed.metadata.status;
@@ -165,14 +174,14 @@ impl Host {
         })
     }
 
-    pub(super) fn is_ready(&self, channel: &Uri) -> bool {
+    pub(super) fn is_changeset_ready(&self, channel: &Uri) -> bool {
         match self.state(channel) {
             Some(ChannelState::Changeset(state)) => state.status == ChangesetStatus::Ready,
             _ => false,
         }
     }
 
-    pub(super) fn is_watched(&self, channel: &Uri) -> bool {
+    pub(super) fn has_subscribers(&self, channel: &Uri) -> bool {
         let channel = self.channels.get(channel);
         channel.is_some_and(|channel| !channel.subscribers.is_empty())
     }

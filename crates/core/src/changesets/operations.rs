@@ -13,23 +13,25 @@ use agenthost_protocol::text::MaybeMarkdown;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::Json;
 
-use super::view::View;
-use crate::changes::{ChangeOperation, ChangeTask, Operated, Operation, Standing};
-use crate::effect::{Answer, Effects};
+use super::view::ChangesetView;
+use crate::changes::{
+    ChangeTask, OperationKind, OperationRequest, OperationResult, WorkspaceStatus,
+};
+use crate::effect::{Effects, ResponseBody};
 use crate::host::Host;
 use crate::input::ConnectionId;
-use crate::refusal::Failure;
+use crate::refusal::RequestFailure;
 
 /// Where a client puts the words of a commit.
-const MESSAGE: &str = "agenthost.message";
+const COMMIT_MESSAGE_META_KEY: &str = "agenthost.message";
 
 /// Between what an operation does and why it can't be done.
-const NOT_NOW: &str = ". Not now: ";
+const DISABLED_REASON_MARKER: &str = ". Not now: ";
 
 /// An operation as it is offered.
-struct Offer {
+struct OperationSpec {
     id: &'static str,
-    operation: Operation,
+    operation: OperationKind,
     label: &'static str,
     description: &'static str,
     scopes: &'static [ChangesetOperationScope],
@@ -38,117 +40,117 @@ struct Offer {
     icon: &'static str,
 }
 
-const ALL: &[ChangesetOperationScope] = &[ChangesetOperationScope::Changeset];
-const ALL_OR_FILE: &[ChangesetOperationScope] = &[
+const CHANGESET_SCOPE: &[ChangesetOperationScope] = &[ChangesetOperationScope::Changeset];
+const CHANGESET_OR_FILE_SCOPE: &[ChangesetOperationScope] = &[
     ChangesetOperationScope::Changeset,
     ChangesetOperationScope::Resource,
 ];
 
-const OFFERS: &[Offer] = &[
-    Offer {
+const OPERATIONS: &[OperationSpec] = &[
+    OperationSpec {
         id: "stage",
-        operation: Operation::Stage,
+        operation: OperationKind::Stage,
         label: "Stage",
         description: "Put the changes into the next commit",
-        scopes: ALL_OR_FILE,
+        scopes: CHANGESET_OR_FILE_SCOPE,
         confirmation: None,
         icon: "add",
     },
-    Offer {
+    OperationSpec {
         id: "commit",
-        operation: Operation::Commit,
+        operation: OperationKind::Commit,
         label: "Commit",
         description: "Commit all changes",
-        scopes: ALL,
+        scopes: CHANGESET_SCOPE,
         confirmation: None,
         icon: "git-commit",
     },
-    Offer {
+    OperationSpec {
         id: "discard",
-        operation: Operation::Undo,
+        operation: OperationKind::Undo,
         label: "Discard",
         description: "Make files what they are in the last commit",
-        scopes: ALL_OR_FILE,
+        scopes: CHANGESET_OR_FILE_SCOPE,
         confirmation: Some("Changes that are not committed will be lost. Discard them?"),
         icon: "discard",
     },
-    Offer {
+    OperationSpec {
         id: "undo",
-        operation: Operation::Undo,
+        operation: OperationKind::Undo,
         label: "Undo",
         description: "Make files what they were before these changes",
-        scopes: ALL_OR_FILE,
+        scopes: CHANGESET_OR_FILE_SCOPE,
         confirmation: Some("Files become what they were before these changes. Undo them?"),
         icon: "discard",
     },
-    Offer {
+    OperationSpec {
         id: "restore",
-        operation: Operation::Restore,
+        operation: OperationKind::Restore,
         label: "Restore",
         description: "Make all files what they were before this turn",
-        scopes: ALL,
+        scopes: CHANGESET_SCOPE,
         confirmation: Some(
             "All files become what they were before this turn; what changed since is lost. \
              Restore them?",
         ),
         icon: "history",
     },
-    Offer {
+    OperationSpec {
         id: "merge",
-        operation: Operation::Merge,
+        operation: OperationKind::Merge,
         label: "Merge",
         description: "Merge the branch of the worktree into the one it was made from",
-        scopes: ALL,
+        scopes: CHANGESET_SCOPE,
         confirmation: None,
         icon: "git-merge",
     },
-    Offer {
+    OperationSpec {
         id: "apply",
-        operation: Operation::Apply,
+        operation: OperationKind::Apply,
         label: "Apply",
         description: "Make the same changes in the folder that the worktree was made from",
-        scopes: ALL,
+        scopes: CHANGESET_SCOPE,
         confirmation: None,
         icon: "check",
     },
-    Offer {
+    OperationSpec {
         id: "show-patch",
-        operation: Operation::ShowPatch,
+        operation: OperationKind::ShowPatch,
         label: "Show as patch",
         description: "All differences as text",
-        scopes: ALL,
+        scopes: CHANGESET_SCOPE,
         confirmation: None,
         icon: "diff",
     },
 ];
 
 /// What a view offers, and why some of it can't be done now.
-pub(crate) fn offered(
-    view: &View,
-    standing: &Standing,
+pub(crate) fn offered_operations(
+    view: &ChangesetView,
+    workspace: &WorkspaceStatus,
     before: &ChangesetState,
     is_empty: bool,
 ) -> Vec<ChangesetOperation> {
-    let git = standing.git.as_ref();
+    let git = workspace.git.as_ref();
     let worktree = git.is_some_and(|git| git.worktree_of.is_some());
     let mut names = match view {
-        View::Uncommitted => vec!["stage", "commit", "discard"],
-        View::Branch => Vec::new(),
-        View::Session => vec!["undo"],
-        View::Turn(_) => vec!["undo", "restore"],
-        View::Between(..) => Vec::new(),
+        ChangesetView::Uncommitted => vec!["stage", "commit", "discard"],
+        ChangesetView::Branch => Vec::new(),
+        ChangesetView::Session => vec!["undo"],
+        ChangesetView::Turn(_) => vec!["undo", "restore"],
+        ChangesetView::BetweenTurns(..) => Vec::new(),
     };
-    if worktree && *view == View::Branch {
+    if worktree && *view == ChangesetView::Branch {
         names.extend(["merge", "apply"]);
     }
     names.push("show-patch");
-    let offers = OFFERS.iter().filter(|offer| names.contains(&offer.id));
-    let offer = |offer: &Offer| {
-        let under_way = git.and_then(|git| git.under_way.as_deref());
+    let offers = OPERATIONS.iter().filter(|offer| names.contains(&offer.id));
+    let offer = |offer: &OperationSpec| {
+        let under_way = git.and_then(|git| git.operation_in_progress.as_deref());
         let reason = match (offer.operation, under_way) {
-            (Operation::Restore, _) => None,
+            (OperationKind::Restore, _) => None,
             _ if is_empty => Some("nothing differs".to_owned()),
-            (Operation::Stage | Operation::Commit | Operation::Merge, Some(what)) => {
+            (OperationKind::Stage | OperationKind::Commit | OperationKind::Merge, Some(what)) => {
                 Some(format!("{what} is under way: finish it first"))
             }
             _ => None,
@@ -170,7 +172,7 @@ pub(crate) fn offered(
             id: OperationId::from(offer.id),
             label: offer.label.to_owned(),
             description: Some(match reason {
-                Some(reason) => format!("{}{NOT_NOW}{reason}", offer.description),
+                Some(reason) => format!("{}{DISABLED_REASON_MARKER}{reason}", offer.description),
                 None => offer.description.to_owned(),
             }),
             scopes: offer.scopes.to_vec(),
@@ -193,17 +195,17 @@ impl Host {
         id: &RequestId,
         params: &InvokeChangesetOperationParams,
         out: &mut Effects,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), RequestFailure> {
         let channel = &params.channel;
-        let unknown = || Failure::UnknownChannel(channel.clone());
-        let (session, view) = self.changeset(channel).ok_or_else(unknown)?;
-        let span = self.span(channel).ok_or_else(unknown)?;
+        let unknown = || RequestFailure::UnknownChannel(channel.clone());
+        let (session, view) = self.find_changeset(channel).ok_or_else(unknown)?;
+        let span = self.changeset_range(channel).ok_or_else(unknown)?;
         let Some(ChannelState::Changeset(state)) = self.state(channel) else {
             let reason = "subscribe to this changeset first: it is computed for who looks at it";
-            return Err(Failure::InvalidParams(reason.to_owned()));
+            return Err(RequestFailure::InvalidParams(reason.to_owned()));
         };
         let name = params.operation_id.as_str();
-        let refuse = |reason: String| Err(Failure::InvalidParams(reason));
+        let refuse = |reason: String| Err(RequestFailure::InvalidParams(reason));
         let mut operations = state.operations.iter().flatten();
         let Some(offered) = operations.find(|known| known.id == params.operation_id) else {
             let name: String = name.chars().take(60).collect();
@@ -213,7 +215,7 @@ impl Host {
             ChangesetOperationStatus::Disabled => {
                 let words = offered.description.as_deref().unwrap_or_default();
                 let reason = words
-                    .split_once(NOT_NOW)
+                    .split_once(DISABLED_REASON_MARKER)
                     .map_or(words, |(_, reason)| reason);
                 return refuse(format!("`{name}` can't be done now: {reason}"));
             }
@@ -241,65 +243,65 @@ impl Host {
         {
             return refuse("target: the file is not in the changeset".to_owned());
         }
-        let offer = OFFERS.iter().find(|offer| offer.id == name);
+        let offer = OPERATIONS.iter().find(|offer| offer.id == name);
         let Some(offer) = offer else {
             return refuse(format!("operationId: there is no operation `{name}` here"));
         };
         // Pulling files away from under an agent helps nobody.
-        if offer.confirmation.is_some() && self.is_busy(&session) {
-            return Err(Failure::TurnInProgress(session));
+        if offer.confirmation.is_some() && self.has_running_turn(&session) {
+            return Err(RequestFailure::TurnInProgress(session));
         }
-        let errand = ChangeOperation {
+        let errand = OperationRequest {
             connection,
             id: id.clone(),
             channel: channel.clone(),
-            span,
+            range: span,
             operation: offer.operation,
             file,
             message: self.commit_message(&session, params),
         };
         let status = ChangesetOperationStatus::Running;
-        self.show_operation(channel, &params.operation_id, status, None, out);
-        let folders = self.folders_of(channel, &view);
-        let task = ChangeTask::Operate {
-            name: params.operation_id.clone(),
-            wanted: Box::new(errand),
+        self.publish_operation_status(channel, &params.operation_id, status, None, out);
+        let folders = self.changeset_folders(channel, &view);
+        let task = ChangeTask::RunOperation {
+            operation_id: params.operation_id.clone(),
+            request: Box::new(errand),
         };
-        self.look(session, folders, task, out);
+        self.push_change_job(session, folders, task, out);
         Ok(())
     }
 
     /// An operation is over, well or not.
-    pub(crate) fn operated(
+    pub(crate) fn handle_operation_finished(
         &mut self,
-        wanted: &ChangeOperation,
-        name: &OperationId,
-        outcome: Result<Operated, Failure>,
+        request: &OperationRequest,
+        operation_id: &OperationId,
+        outcome: Result<OperationResult, RequestFailure>,
         out: &mut Effects,
     ) {
-        let channel = &wanted.channel;
+        let channel = &request.channel;
         let (status, error) = match &outcome {
             Ok(_) => (ChangesetOperationStatus::Idle, None),
             Err(failure) => {
-                let error = failed(&failure.to_string());
+                let error = operation_error(&failure.to_string());
                 (ChangesetOperationStatus::Error, Some(error))
             }
         };
-        self.show_operation(channel, name, status, error, out);
+        self.publish_operation_status(channel, operation_id, status, error, out);
         // What they were counted from has moved (CHS-16).
-        if wanted.operation == Operation::Commit && outcome.is_ok() {
+        if request.operation == OperationKind::Commit && outcome.is_ok() {
             let cleared = ChangesetAction::Cleared(ChangesetCleared {});
             self.originate(channel, cleared, out);
         }
-        let answer = outcome.map(|done| Answer::Operated(Box::new(done.into())));
-        self.pass_on(wanted.connection, &wanted.id, answer, out);
-        if let Some((session, _)) = self.changeset(channel) {
-            self.look_again_at_all(&session, None, out);
+        let answer = outcome.map(|done| ResponseBody::ChangesetOperation(Box::new(done.into())));
+        self.complete_request(request.connection, &request.id, answer, out);
+        if let Some((session, _)) = self.find_changeset(channel) {
+            self.refresh_session(&session, None, out);
         }
     }
 
     /// What was being done when the host stopped is not being done any more.
-    pub(crate) fn end_operations(
+    pub(crate) fn reset_operations(
         &mut self,
         channel: &Uri,
         state: &ChangesetState,
@@ -308,13 +310,13 @@ impl Host {
         let operations = state.operations.iter().flatten();
         let running = operations.filter(|one| one.status == ChangesetOperationStatus::Running);
         for operation in running {
-            let error = failed("the host stopped while this was being done");
+            let error = operation_error("the host stopped while this was being done");
             let status = ChangesetOperationStatus::Error;
-            self.show_operation(channel, &operation.id, status, Some(error), out);
+            self.publish_operation_status(channel, &operation.id, status, Some(error), out);
         }
     }
 
-    fn show_operation(
+    fn publish_operation_status(
         &mut self,
         channel: &Uri,
         operation: &OperationId,
@@ -334,7 +336,10 @@ impl Host {
     /// The words of a commit: those that came along, or what the session is
     /// about.
     fn commit_message(&self, session: &Uri, params: &InvokeChangesetOperationParams) -> String {
-        let given = params.meta.as_ref().and_then(|meta| meta.get(MESSAGE));
+        let given = params
+            .meta
+            .as_ref()
+            .and_then(|meta| meta.get(COMMIT_MESSAGE_META_KEY));
         let given = given.and_then(Json::as_str).map(str::trim);
         let title = self.sessions.get(session);
         let title = title.map(|session| session.metadata.title.trim());
@@ -345,7 +350,7 @@ impl Host {
     }
 }
 
-fn failed(message: &str) -> ErrorInfo {
+fn operation_error(message: &str) -> ErrorInfo {
     ErrorInfo::new("operationFailed", message)
 }
 

@@ -12,27 +12,27 @@ use agenthost_protocol::common::ErrorInfo;
 use agenthost_protocol::uri::Uri;
 
 use super::operations;
-use crate::changes::Comparison;
+use crate::changes::ChangesetDiff;
 use crate::effect::Effects;
 use crate::host::Host;
-use crate::refusal::Failure;
+use crate::refusal::RequestFailure;
 
 /// Most files that are told one by one.
-const ONE_BY_ONE: usize = 8;
+const MAX_SINGLE_FILE_ACTIONS: usize = 8;
 
 impl Host {
-    pub(super) fn show_failure(
+    pub(super) fn publish_diff_error(
         &mut self,
         channel: &Uri,
-        failure: &Failure,
+        failure: &RequestFailure,
         out: &mut Effects,
     ) -> bool {
         let error = ErrorInfo::new("changesNotKnown", failure.to_string());
         let (status, error) = (ChangesetStatus::Error, Some(error));
-        self.show_status(channel, status, error, out)
+        self.publish_changeset_status(channel, status, error, out)
     }
 
-    pub(super) fn show_status(
+    pub(super) fn publish_changeset_status(
         &mut self,
         channel: &Uri,
         status: ChangesetStatus,
@@ -51,24 +51,24 @@ impl Host {
 
     /// Shows what differs from what was shown: file by file, or all at once
     /// (CHS-8).
-    pub(super) fn show_comparison(
+    pub(super) fn publish_diff(
         &mut self,
         channel: &Uri,
-        comparison: Comparison,
+        diff: ChangesetDiff,
         out: &mut Effects,
     ) -> bool {
-        let Some((session, view)) = self.changeset(channel) else {
+        let Some((session, view)) = self.find_changeset(channel) else {
             return false;
         };
         let Some(ChannelState::Changeset(state)) = self.state(channel) else {
             return false;
         };
         let before = state.clone();
-        let is_empty = comparison.files.is_empty();
-        let operations = operations::offered(&view, &comparison.standing, &before, is_empty);
+        let is_empty = diff.files.is_empty();
+        let operations = operations::offered_operations(&view, &diff.status, &before, is_empty);
         let operations = Some(operations).filter(|new| before.operations.as_ref() != Some(new));
         let known: BTreeMap<_, _> = before.files.items().map(|old| (&old.id, old)).collect();
-        let files = comparison.files.into_iter();
+        let files = diff.files.into_iter();
         let files = files.map(|file| Arc::new(with_review(known.get(&file.id).copied(), file)));
         let files: Vec<_> = files.collect();
         let known = |file: &Arc<ChangesetFile>| known.get(&file.id) == Some(&&**file);
@@ -78,7 +78,7 @@ impl Host {
         let gone: Vec<_> = gone.map(|old| old.id.clone()).collect();
         let changed = !new.is_empty() || !gone.is_empty();
         let first = before.status == ChangesetStatus::Computing;
-        if new.len() + gone.len() > ONE_BY_ONE || first && changed {
+        if new.len() + gone.len() > MAX_SINGLE_FILE_ACTIONS || first && changed {
             let content = ChangesetContentChanged {
                 files: files.into_iter().collect(),
                 operations,
@@ -98,8 +98,8 @@ impl Host {
                 self.originate(channel, ChangesetAction::OperationsChanged(offered), out);
             }
         }
-        self.show_status(channel, ChangesetStatus::Ready, None, out);
-        self.show_standing(&session, &comparison.standing, out);
+        self.publish_changeset_status(channel, ChangesetStatus::Ready, None, out);
+        self.publish_git_status(&session, &diff.status, out);
         changed
     }
 }

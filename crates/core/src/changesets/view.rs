@@ -9,13 +9,13 @@ use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::Object;
 use percent_encoding::percent_decode_str;
 
-use crate::changes::{GitStanding, Standing};
+use crate::changes::{GitStatus, WorkspaceStatus};
 
-const MARKER: &str = "/changeset/";
+const CHANGESET_PATH_MARKER: &str = "/changeset/";
 
 /// What a changeset shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum View {
+pub(crate) enum ChangesetView {
     /// All that makes the branch another than the one it is based on.
     Branch,
     /// All that is not committed.
@@ -25,31 +25,33 @@ pub(crate) enum View {
     /// What changed during a turn.
     Turn(TurnId),
     /// What changed from the end of one turn to the end of another.
-    Between(TurnId, TurnId),
+    BetweenTurns(TurnId, TurnId),
 }
 
 /// Whose catalogue it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Owner {
+pub(crate) enum ChangesetOwner {
     Session,
     Chat,
 }
 
-impl View {
+impl ChangesetView {
     /// The owner and the view that an address means, if it is one.
-    pub(crate) fn read(uri: &Uri) -> Option<(Uri, View)> {
-        let (owner, view) = uri.as_str().rsplit_once(MARKER)?;
+    pub(crate) fn parse_changeset_uri(uri: &Uri) -> Option<(Uri, ChangesetView)> {
+        let (owner, view) = uri.as_str().rsplit_once(CHANGESET_PATH_MARKER)?;
         let turn = |text: &str| {
             let name = percent_decode_str(text).decode_utf8().ok()?;
             (!name.is_empty()).then(|| TurnId::from(name.into_owned()))
         };
         let mut parts = view.split('/');
         let view = match (parts.next()?, parts.next(), parts.next()) {
-            ("branch", None, None) => View::Branch,
-            ("uncommitted", None, None) => View::Uncommitted,
-            ("session", None, None) => View::Session,
-            ("turn", Some(one), None) => View::Turn(turn(one)?),
-            ("compare", Some(one), Some(other)) => View::Between(turn(one)?, turn(other)?),
+            ("branch", None, None) => ChangesetView::Branch,
+            ("uncommitted", None, None) => ChangesetView::Uncommitted,
+            ("session", None, None) => ChangesetView::Session,
+            ("turn", Some(one), None) => ChangesetView::Turn(turn(one)?),
+            ("compare", Some(one), Some(other)) => {
+                ChangesetView::BetweenTurns(turn(one)?, turn(other)?)
+            }
             _ => return None,
         };
         let whole = parts.next().is_none();
@@ -58,21 +60,25 @@ impl View {
 }
 
 /// Whether this is an address below that of a changeset's owner.
-pub(crate) fn is_changeset(uri: &Uri) -> bool {
-    uri.as_str().contains(MARKER)
+pub(crate) fn is_changeset_uri(uri: &Uri) -> bool {
+    uri.as_str().contains(CHANGESET_PATH_MARKER)
 }
 
 /// Whether this is a changeset of an owner.
-pub(crate) fn is_of(owner: &Uri, uri: &Uri) -> bool {
+pub(crate) fn is_changeset_of(owner: &Uri, uri: &Uri) -> bool {
     let rest = uri.as_str().strip_prefix(owner.as_str());
-    rest.is_some_and(|rest| rest.starts_with(MARKER))
+    rest.is_some_and(|rest| rest.starts_with(CHANGESET_PATH_MARKER))
 }
 
 /// The views that an owner offers (CHS-1, CHS-2).
-pub(crate) fn catalogue(owner: &Uri, kind: Owner, standing: &Standing) -> Vec<Changeset> {
+pub(crate) fn build_catalogue(
+    owner: &Uri,
+    kind: ChangesetOwner,
+    status: &WorkspaceStatus,
+) -> Vec<Changeset> {
     let view = |view: &str, kind: &str, label: &str, description: String| Changeset {
         label: label.to_owned(),
-        uri_template: format!("{owner}{MARKER}{view}"),
+        uri_template: format!("{owner}{CHANGESET_PATH_MARKER}{view}"),
         description: Some(description),
         change_kind: kind.to_owned(),
         capabilities: Some(ChangesetCapabilities {
@@ -80,8 +86,13 @@ pub(crate) fn catalogue(owner: &Uri, kind: Owner, standing: &Standing) -> Vec<Ch
         }),
     };
     let mut views = Vec::new();
-    if let Some(git) = &standing.git {
-        views.push(view("branch", "branch", "Branch changes", branches(git)));
+    if let Some(git) = &status.git {
+        views.push(view(
+            "branch",
+            "branch",
+            "Branch changes",
+            describe_branches(git),
+        ));
         views.push(view(
             "uncommitted",
             "uncommitted",
@@ -89,7 +100,7 @@ pub(crate) fn catalogue(owner: &Uri, kind: Owner, standing: &Standing) -> Vec<Ch
             "What is not committed".to_owned(),
         ));
     }
-    if kind == Owner::Session {
+    if kind == ChangesetOwner::Session {
         views.push(view(
             "session",
             "session",
@@ -116,10 +127,10 @@ pub(crate) fn catalogue(owner: &Uri, kind: Owner, standing: &Standing) -> Vec<Ch
 }
 
 /// What there is when nothing is tracked: one view, and why it stays empty.
-pub(crate) fn untracked(owner: &Uri, reason: &str) -> Vec<Changeset> {
+pub(crate) fn untracked_catalogue(owner: &Uri, reason: &str) -> Vec<Changeset> {
     vec![Changeset {
         label: "Session changes".to_owned(),
-        uri_template: format!("{owner}{MARKER}session"),
+        uri_template: format!("{owner}{CHANGESET_PATH_MARKER}session"),
         description: Some(format!("Not available: {reason}")),
         change_kind: "session".to_owned(),
         capabilities: None,
@@ -127,7 +138,7 @@ pub(crate) fn untracked(owner: &Uri, reason: &str) -> Vec<Changeset> {
 }
 
 /// A branch and the one it is based on.
-fn branches(git: &GitStanding) -> String {
+fn describe_branches(git: &GitStatus) -> String {
     let branch = git.branch.as_deref().unwrap_or("no branch");
     match git.base.as_deref().or(git.upstream.as_deref()) {
         Some(base) => format!("{branch} → {base}"),

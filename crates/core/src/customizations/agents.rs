@@ -15,29 +15,33 @@ use crate::input::Input;
 
 /// How long changes are gathered: the list of agents is told as a whole, and
 /// many containers may be read at once.
-const GATHERED: Millis = Millis(250);
+const AGENT_LIST_DEBOUNCE: Millis = Millis(250);
 
 impl Host {
     /// Containers were found or read, among them perhaps some that agents are
     /// known to have.
-    pub(super) fn learn_for_agents(&mut self, all: &[Customization], out: &mut Effects) {
+    pub(super) fn collect_agent_customizations(
+        &mut self,
+        all: &[Customization],
+        out: &mut Effects,
+    ) {
         // What is not shown yet will be, without being asked again.
-        let gathering = self.has_learned();
+        let gathering = self.has_unpublished_agents();
         let agents = self.config.agents.iter_mut();
         for shown in agents.flat_map(|agent| agent.customizations.iter_mut().flatten()) {
             let read = all.iter().find(|read| read.id() == shown.id());
-            if let Some(read) = read.filter(|read| is_read(read) && *read != shown) {
+            if let Some(read) = read.filter(|read| is_loaded_container(read) && *read != shown) {
                 *shown = read.clone();
             }
         }
-        if !gathering && self.has_learned() {
-            out.later(GATHERED, Input::AgentsLearned);
+        if !gathering && self.has_unpublished_agents() {
+            out.schedule(AGENT_LIST_DEBOUNCE, Input::AgentListDebounced);
         }
     }
 
     /// Shows the agents as they are known now.
-    pub(crate) fn show_agents(&mut self, out: &mut Effects) {
-        if self.has_learned() {
+    pub(crate) fn publish_agent_list(&mut self, out: &mut Effects) {
+        if self.has_unpublished_agents() {
             let agents = self.config.agents.clone();
             let changed = RootAction::AgentsChanged(AgentsChanged { agents });
             self.originate(&RootChannel.into(), changed, out);
@@ -45,7 +49,7 @@ impl Host {
     }
 
     /// Whether the agents are others than is shown.
-    fn has_learned(&self) -> bool {
+    fn has_unpublished_agents(&self) -> bool {
         let root = self.root();
         root.is_some_and(|root| root.agents != self.config.agents)
     }
@@ -54,7 +58,7 @@ impl Host {
 /// Whether it is known what is in a container of the host. While it is read
 /// again, what was known stays. A client may call its own what it likes, and
 /// says nothing about agents.
-fn is_read(customization: &Customization) -> bool {
+fn is_loaded_container(customization: &Customization) -> bool {
     let container = match customization {
         Customization::Plugin(plugin) => &plugin.container,
         Customization::Directory(directory) => &directory.container,

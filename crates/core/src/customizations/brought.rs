@@ -7,62 +7,62 @@ use agenthost_protocol::ids::ClientId;
 use agenthost_protocol::session::{Customization, LoadState};
 use agenthost_protocol::uri::Uri;
 
-use super::all_of;
-use crate::clients::Presence;
-use crate::customizing::{BroughtPlugin, CustomizationErrand, Ticket, Wanted};
+use super::all_customizations;
+use crate::clients::ClientPresence;
+use crate::customizing::{ClientPlugin, CustomizationCommand, QueryId, ResourceQuery};
 use crate::effect::{Effect, Effects};
 use crate::host::Host;
-use crate::questions::Asker;
+use crate::questions::RequestOrigin;
 
 impl Host {
     /// Tells which plugins the clients of a session bring, if they are others
     /// than before.
-    pub(crate) fn tell_brought(&mut self, session: &Uri, out: &mut Effects) {
+    pub(crate) fn sync_client_plugins(&mut self, session: &Uri, out: &mut Effects) {
         let Some(state) = self.session(session) else {
             return;
         };
-        let brought: Vec<_> = state
+        let client_plugins: Vec<_> = state
             .active_clients
             .iter()
             .flat_map(|active| {
                 let plugins = active.customizations.iter().flatten();
-                plugins.map(|plugin| BroughtPlugin {
+                plugins.map(|plugin| ClientPlugin {
                     client: active.client_id.clone(),
                     plugin: plugin.clone(),
                 })
             })
             .collect();
-        let Some(known) = self.customizing.get_mut(session) else {
+        let Some(known) = self.customizations.get_mut(session) else {
             return;
         };
-        if known.brought == brought {
+        if known.plugins_sent == client_plugins {
             return;
         }
-        known.brought.clone_from(&brought);
-        let told = CustomizationErrand::ClientPlugins {
+        known.plugins_sent.clone_from(&client_plugins);
+        let command = CustomizationCommand::SetClientPlugins {
             session: session.clone(),
-            plugins: brought,
+            plugins: client_plugins,
         };
-        out.push(Effect::Customize(Box::new(told)));
-        self.decide_brought(session, out);
+        out.push(Effect::Customization(Box::new(command)));
+        self.republish_client_plugins(session, out);
     }
 
     /// What clients decided about their plugins may be something else now
     /// (CUS-14).
-    fn decide_brought(&mut self, session: &Uri, out: &mut Effects) {
+    fn republish_client_plugins(&mut self, session: &Uri, out: &mut Effects) {
         let state = self.session(session);
-        let of_clients = state.into_iter().flat_map(all_of).filter(|one| {
+        let of_clients = state.into_iter().flat_map(all_customizations).filter(|one| {
             matches!(one, Customization::Plugin(plugin) if plugin.container.client_id.is_some())
         });
         for shown in of_clients.cloned().collect::<Vec<_>>() {
-            let decided = self.as_shown(session, shown);
-            self.publish(session, decided, out);
+            let decided = self.to_published(session, shown);
+            self.publish_customization(session, decided, out);
         }
-        self.customizations_changed(session, out);
+        self.sync_enablement(session, out);
     }
 
     /// A client is back: what could not be read from it can be tried again.
-    pub(crate) fn read_again_from(&mut self, client: &ClientId, out: &mut Effects) {
+    pub(crate) fn retry_client_plugins(&mut self, client: &ClientId, out: &mut Effects) {
         let failed = |one: &Customization| match one {
             Customization::Plugin(plugin) => {
                 plugin.container.client_id.as_ref() == Some(client)
@@ -70,30 +70,30 @@ impl Host {
             }
             _ => false,
         };
-        for session in self.customizing.keys().cloned().collect::<Vec<_>>() {
+        for session in self.customizations.keys().cloned().collect::<Vec<_>>() {
             let state = self.session(&session);
-            if state.is_some_and(|state| all_of(state).any(failed))
-                && let Some(known) = self.customizing.get_mut(&session)
+            if state.is_some_and(|state| all_customizations(state).any(failed))
+                && let Some(known) = self.customizations.get_mut(&session)
             {
-                known.brought.clear();
-                self.tell_brought(&session, out);
+                known.plugins_sent.clear();
+                self.sync_client_plugins(&session, out);
             }
         }
     }
 
     /// Asks a client for what is needed of it.
-    pub(super) fn ask_for(
+    pub(super) fn request_from_client(
         &mut self,
-        ticket: Ticket,
+        id: QueryId,
         client: &ClientId,
-        wanted: Wanted,
+        query: ResourceQuery,
         out: &mut Effects,
     ) {
         let client = self.clients.clients.get(client);
         let connections = match client.map(|client| &client.presence) {
-            Some(Presence::Active(connections)) => connections.clone(),
-            Some(Presence::Grace(_)) | None => Vec::new(),
+            Some(ClientPresence::Active(connections)) => connections.clone(),
+            Some(ClientPresence::Grace(_)) | None => Vec::new(),
         };
-        self.ask_client(connections, wanted, Asker::Customization(ticket), out);
+        self.request_from(connections, query, RequestOrigin::Customization(id), out);
     }
 }

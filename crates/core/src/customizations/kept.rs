@@ -6,21 +6,25 @@ use agenthost_protocol::session::{
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::{Json, Object};
 
-use super::decisions::{DECISIONS, EVERYWHERE, Key};
+use super::decisions::{CustomizationKey, ENABLEMENT_SETTING, GLOBAL_SCOPE};
 
 /// Marks what is on and off in a folder by the settings of a host, as a new
 /// session there would have it (CUS-13).
-pub fn as_kept(settings: &Object, folder: Option<&Uri>, customization: &mut Customization) {
-    let kept = settings.get(DECISIONS);
-    let decided = |key: Option<Key>| decisions(kept, folder, key);
-    let own = decided(Key::of(customization));
+pub fn apply_enablement_settings(
+    settings: &Object,
+    folder: Option<&Uri>,
+    customization: &mut Customization,
+) {
+    let kept = settings.get(ENABLEMENT_SETTING);
+    let decided = |key: Option<CustomizationKey>| stored_decisions(kept, folder, key);
+    let own = decided(CustomizationKey::of(customization));
     let children = customization.children().into_iter().flatten();
     let children: Vec<_> = children
-        .map(|child| decided(Key::of_child(customization, child)))
+        .map(|child| decided(CustomizationKey::of_child(customization, child)))
         .collect();
     match customization {
-        Customization::Plugin(plugin) => plugin.enablement = some(own),
-        Customization::McpServer(server) => server.enablement = some(own),
+        Customization::Plugin(plugin) => plugin.enablement = non_empty(own),
+        Customization::McpServer(server) => server.enablement = non_empty(own),
         Customization::Directory(directory) => {
             directory.enabled = CustomizationEnablement::effective(&own);
         }
@@ -29,7 +33,7 @@ pub fn as_kept(settings: &Object, folder: Option<&Uri>, customization: &mut Cust
     let shown = customization.children_mut().into_iter().flatten();
     for (child, decided) in shown.zip(children) {
         if let ChildCustomization::McpServer(server) = child {
-            server.enablement = some(decided);
+            server.enablement = non_empty(decided);
         } else if let Some(leaf) = child.leaf_mut()
             && !CustomizationEnablement::effective(&decided)
         {
@@ -39,10 +43,10 @@ pub fn as_kept(settings: &Object, folder: Option<&Uri>, customization: &mut Cust
 }
 
 /// The nearest first (CUS-10).
-fn decisions(
+fn stored_decisions(
     kept: Option<&Json>,
     folder: Option<&Uri>,
-    key: Option<Key>,
+    key: Option<CustomizationKey>,
 ) -> Vec<CustomizationEnablement> {
     let kept = kept.zip(key).and_then(|(kept, key)| kept.get(&key.0));
     let scope = |scope: &str| kept.and_then(|kept| kept.get(scope)?.as_bool());
@@ -52,10 +56,10 @@ fn decisions(
         Some(CustomizationEnablement::Workspace(decision))
     });
     let everywhere =
-        scope(EVERYWHERE).map(|enabled| CustomizationEnablement::Global(Enablement { enabled }));
+        scope(GLOBAL_SCOPE).map(|enabled| CustomizationEnablement::Global(Enablement { enabled }));
     here.into_iter().chain(everywhere).collect()
 }
 
-fn some(list: Vec<CustomizationEnablement>) -> Option<Vec<CustomizationEnablement>> {
+fn non_empty(list: Vec<CustomizationEnablement>) -> Option<Vec<CustomizationEnablement>> {
     (!list.is_empty()).then_some(list)
 }

@@ -14,31 +14,31 @@ use agenthost_protocol::session::{
 };
 use agenthost_protocol::uri::Uri;
 
-use super::all_of;
-use crate::files::{Access, Root};
+use super::all_customizations;
+use crate::files::{FileAccess, GrantedRoot};
 use crate::host::Host;
 use crate::uris::is_within;
 
 /// The file that makes a folder a skill.
-const SKILL: &str = "SKILL.md";
+const SKILL_FILE: &str = "SKILL.md";
 
 impl Host {
     /// Files and folders of customizations outside of the folders of sessions.
-    pub(crate) fn readable_customizations(&self) -> impl Iterator<Item = Root> {
-        let sessions = self.customizing.keys();
+    pub(crate) fn readable_customizations(&self) -> impl Iterator<Item = GrantedRoot> {
+        let sessions = self.customizations.keys();
         let states = sessions.filter_map(|session| self.session(session));
-        let uris: BTreeSet<Uri> = states.flat_map(readable).collect();
-        uris.into_iter().map(|uri| Root {
+        let uris: BTreeSet<Uri> = states.flat_map(readable_uris).collect();
+        uris.into_iter().map(|uri| GrantedRoot {
             uri,
-            access: Access::Read,
+            access: FileAccess::Read,
         })
     }
 }
 
-fn readable(session: &SessionState) -> Vec<Uri> {
+fn readable_uris(session: &SessionState) -> Vec<Uri> {
     let folders = session.metadata.working_directories.as_deref();
     let folders = folders.unwrap_or_default();
-    let found = all_of(session).flat_map(|one| match one {
+    let found = all_customizations(session).flat_map(|one| match one {
         // A folder of which nothing could be read may be a link to anywhere.
         Customization::Directory(directory) => {
             let has_text = one.children().into_iter().flatten().any(is_text);
@@ -52,7 +52,8 @@ fn readable(session: &SessionState) -> Vec<Uri> {
             let root = &plugin.container.base.uri;
             let children = one.children().into_iter().flatten();
             let text = children.filter(|child| is_text(child));
-            text.filter_map(|child| inside(root, child)).collect()
+            text.filter_map(|child| listing_folder(root, child))
+                .collect()
         }
         Customization::Plugin(_) | Customization::McpServer(_) | Customization::Unknown(_) => {
             Vec::new()
@@ -66,10 +67,10 @@ fn readable(session: &SessionState) -> Vec<Uri> {
 
 /// The folder of a plugin that a child is listed in, such as `skills`; the child
 /// alone if that is the root of the plugin, where declarations can be.
-fn inside(plugin: &Uri, child: &ChildCustomization) -> Option<Uri> {
+fn listing_folder(plugin: &Uri, child: &ChildCustomization) -> Option<Uri> {
     let file = &child.base()?.uri;
     let (folder, name) = file.as_str().rsplit_once('/')?;
-    let listed_in = match name.eq_ignore_ascii_case(SKILL) {
+    let listed_in = match name.eq_ignore_ascii_case(SKILL_FILE) {
         true => folder.rsplit_once('/').map(|(above, _)| above),
         false => None,
     };

@@ -11,22 +11,22 @@ use agenthost_protocol::session::{
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::Json;
 
-use super::all_of;
+use super::all_customizations;
 use crate::effect::Effects;
 use crate::host::Host;
 
 /// Where decisions are, by id.
-const DECIDED: &str = "agenthost.customizations";
+const CUSTOMIZATIONS_META_KEY: &str = "agenthost.customizations";
 
 /// Most decisions that are remembered of a session. The oldest go first.
-const MOST: usize = 500;
+const MAX_SESSION_DECISIONS: usize = 500;
 
 /// Longest id that is remembered, in bytes.
-const LONGEST: usize = 256;
+const MAX_ID_BYTES: usize = 256;
 
 /// What was decided about something in a session, whether it is there or not.
-pub(super) fn remembered(session: &SessionState, id: &CustomizationId) -> Option<bool> {
-    let decided = session.meta.as_ref()?.get(DECIDED)?;
+pub(super) fn session_decision(session: &SessionState, id: &CustomizationId) -> Option<bool> {
+    let decided = session.meta.as_ref()?.get(CUSTOMIZATIONS_META_KEY)?;
     decided.get(id.as_str())?.as_bool()
 }
 
@@ -42,7 +42,7 @@ pub(super) fn own_decision(decisions: &[CustomizationEnablement]) -> Option<bool
 
 impl Host {
     /// A client decided about something in a session.
-    pub(super) fn remember_decision(
+    pub(super) fn store_session_decision(
         &mut self,
         session: &Uri,
         toggled: &CustomizationToggled,
@@ -57,26 +57,29 @@ impl Host {
             true => own_decision(&toggled.enablement),
             false => Some(CustomizationEnablement::effective(&toggled.enablement)),
         };
-        let decided = state.meta.as_ref().and_then(|meta| meta.get(DECIDED));
+        let decided = state
+            .meta
+            .as_ref()
+            .and_then(|meta| meta.get(CUSTOMIZATIONS_META_KEY));
         let decided = decided.and_then(Json::as_object).cloned();
         let mut decided = decided.unwrap_or_default();
         decided.shift_remove(id.as_str());
-        if let Some(decision) = decision.filter(|_| id.as_str().len() <= LONGEST) {
+        if let Some(decision) = decision.filter(|_| id.as_str().len() <= MAX_ID_BYTES) {
             decided.insert(id.as_str().to_owned(), Json::from(decision));
         }
-        while decided.len() > MOST
+        while decided.len() > MAX_SESSION_DECISIONS
             && let Some(oldest) = decided.keys().next().cloned()
         {
             decided.shift_remove(&oldest);
         }
         let decided = (!decided.is_empty()).then_some(Json::Object(decided));
-        self.show_in_meta(session, DECIDED, decided, out);
+        self.set_session_meta(session, CUSTOMIZATIONS_META_KEY, decided, out);
     }
 }
 
 /// Whether decisions about something can hold beyond a session (CUS-12).
 fn has_scopes(session: &SessionState, id: &CustomizationId) -> bool {
-    all_of(session).any(|one| {
+    all_customizations(session).any(|one| {
         let top = match one {
             Customization::Plugin(_) | Customization::McpServer(_) => one.id() == Some(id),
             Customization::Directory(_) | Customization::Unknown(_) => false,

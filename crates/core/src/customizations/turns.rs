@@ -5,19 +5,19 @@ use agenthost_protocol::common::ErrorInfo;
 use agenthost_protocol::ids::TurnId;
 use agenthost_protocol::uri::Uri;
 
-use super::touched::files;
-use crate::customizing::{CustomizationErrand, Preparation, Prepared};
+use super::touched::rule_files;
+use crate::customizing::{CustomizationCommand, PreparedTurn, TurnPreparation};
 use crate::effect::{Effect, Effects};
 use crate::env::Env;
 use crate::host::Host;
 
 /// Whether it is known what a turn needs.
 #[derive(Debug, Clone)]
-pub(crate) enum Preparing {
+pub(crate) enum PreparationState {
     /// Not yet.
-    Waiting,
+    Pending,
     /// This.
-    Done(Prepared),
+    Done(PreparedTurn),
 }
 
 impl Host {
@@ -31,62 +31,62 @@ impl Host {
 
     /// Has it found out what a turn needs that is about to begin, and starts
     /// the servers that its agent can use.
-    pub(crate) fn prepare(
+    pub(crate) fn request_preparation(
         &mut self,
         env: &Env,
         chat: &Uri,
         turn: &TurnId,
         message: &Message,
         out: &mut Effects,
-    ) -> Preparing {
-        let session = self.owner(chat).cloned();
+    ) -> PreparationState {
+        let session = self.session_of(chat).cloned();
         let Some(session) = session.filter(|session| self.is_customizable(session)) else {
-            return Preparing::Done(Prepared::default());
+            return PreparationState::Done(PreparedTurn::default());
         };
-        self.follow(&session, out);
+        self.track_customizations(&session, out);
         self.start_servers(&session, out);
         self.retry_servers(env, &session, out);
         let own = self.slash_commands.get(&session).into_iter().flatten();
-        let preparation = Preparation {
+        let preparation = TurnPreparation {
             chat: chat.clone(),
             turn: turn.clone(),
             text: message.text.clone(),
             agent: message.agent.as_ref().map(|agent| agent.uri.clone()),
-            files: files(message, self.chat(chat)),
+            files: rule_files(message, self.chat(chat)),
             own_commands: own.map(|command| command.name.clone()).collect(),
             session,
         };
-        let prepare = CustomizationErrand::Prepare(Box::new(preparation));
-        out.push(Effect::Customize(Box::new(prepare)));
-        Preparing::Waiting
+        let prepare = CustomizationCommand::Prepare(Box::new(preparation));
+        out.push(Effect::Customization(Box::new(prepare)));
+        PreparationState::Pending
     }
 
     /// It is known what a turn needs. It may be over.
-    pub(super) fn prepared(
+    pub(super) fn handle_prepared(
         &mut self,
         env: &Env,
         chat: &Uri,
         turn: &TurnId,
-        outcome: Result<Prepared, String>,
+        outcome: Result<PreparedTurn, String>,
         out: &mut Effects,
     ) {
-        let reading = self.readings.get_mut(chat);
-        let Some(reading) = reading.filter(|reading| reading.turn == *turn) else {
+        let prompt = self.pending_prompts.get_mut(chat);
+        let Some(reading) = prompt.filter(|reading| reading.turn == *turn) else {
             return;
         };
         match outcome {
             Ok(prepared) => {
                 let tools = prepared.tools.clone();
-                reading.preparing = Preparing::Done(prepared);
+                reading.preparation = PreparationState::Done(prepared);
                 // By now all is found that there is to start.
-                if let Some(session) = self.owner(chat).cloned() {
-                    self.allow_tools(&session, chat, tools, out);
+                if let Some(session) = self.session_of(chat).cloned() {
+                    self.set_tool_filter(&session, chat, tools, out);
                     self.start_servers(&session, out);
                 }
-                self.prompt_if_read(chat, out);
+                self.send_prompt_if_ready(chat, out);
             }
             Err(reason) => {
-                self.readings.remove(chat);
+                self.pending_prompts.remove(chat);
                 let part = ErrorPart {
                     error: ErrorInfo::new("refused", &reason),
                     resumable: None,
@@ -97,26 +97,26 @@ impl Host {
     }
 
     /// A turn is over: hooks may be for that.
-    pub(crate) fn turn_over(&self, chat: &Uri, turn: &TurnId, out: &mut Effects) {
-        let Some(session) = self.owner(chat) else {
+    pub(crate) fn notify_turn_ended(&self, chat: &Uri, turn: &TurnId, out: &mut Effects) {
+        let Some(session) = self.session_of(chat) else {
             return;
         };
-        if self.customizing.contains_key(session) && self.is_customizable(session) {
-            let ended = CustomizationErrand::TurnEnded {
+        if self.customizations.contains_key(session) && self.is_customizable(session) {
+            let ended = CustomizationCommand::TurnEnded {
                 session: session.clone(),
                 chat: chat.clone(),
                 turn: turn.clone(),
             };
-            out.push(Effect::Customize(Box::new(ended)));
+            out.push(Effect::Customization(Box::new(ended)));
         }
     }
 
     /// Turns that waited for servers may go on.
-    pub(crate) fn prompt_unblocked(&mut self, session: &Uri, out: &mut Effects) {
-        let waiting = self.readings.keys();
-        let waiting = waiting.filter(|chat| self.owner(chat) == Some(session));
+    pub(crate) fn send_unblocked_prompts(&mut self, session: &Uri, out: &mut Effects) {
+        let waiting = self.pending_prompts.keys();
+        let waiting = waiting.filter(|chat| self.session_of(chat) == Some(session));
         for chat in waiting.cloned().collect::<Vec<_>>() {
-            self.prompt_if_read(&chat, out);
+            self.send_prompt_if_ready(&chat, out);
         }
     }
 }

@@ -13,37 +13,37 @@ use crate::limits::{check_annotations, check_meta};
 use crate::refusal::Refusal;
 
 /// Most annotations of a session (SEC-5).
-const ANNOTATIONS: usize = 10_000;
+const MAX_ANNOTATIONS: usize = 10_000;
 
 /// Longest text of an entry, in bytes.
-const TEXT: usize = 64 * 1024;
+const MAX_ENTRY_BYTES: usize = 64 * 1024;
 
-pub(super) fn judge(
+pub(super) fn check_annotations_action(
     session: &Uri,
     state: &AnnotationsState,
     action: AnnotationsAction,
 ) -> Result<AnnotationsAction, Refusal> {
     match &action {
-        AnnotationsAction::Set(set) => judge_annotation(session, state, &set.annotation)?,
+        AnnotationsAction::Set(set) => check_annotation(session, state, &set.annotation)?,
         AnnotationsAction::Updated(update) => {
-            find(state, &update.annotation_id)?;
+            find_annotation(state, &update.annotation_id)?;
             if let Some(origin) = &update.origin {
-                of_session(session, &origin.session)?;
+                check_origin_session(session, &origin.session)?;
             }
         }
         AnnotationsAction::Removed(removed) => {
-            find(state, &removed.annotation_id)?;
+            find_annotation(state, &removed.annotation_id)?;
         }
         AnnotationsAction::EntrySet(set) => {
-            find(state, &set.annotation_id)?;
-            judge_entry(&set.entry)?;
+            find_annotation(state, &set.annotation_id)?;
+            check_entry(&set.entry)?;
             let entry = std::slice::from_ref(&set.entry);
             check_annotations(state, entry, |annotation, entry| {
                 annotation.id == set.annotation_id && entry.id == set.entry.id
             })?;
         }
         AnnotationsAction::EntryRemoved(removed) => {
-            let annotation = find(state, &removed.annotation_id)?;
+            let annotation = find_annotation(state, &removed.annotation_id)?;
             // An annotation says something or is gone (ANN-3).
             if let [last] = &annotation.entries[..]
                 && last.id == removed.entry_id
@@ -56,20 +56,20 @@ pub(super) fn judge(
     Ok(action)
 }
 
-fn judge_annotation(
+fn check_annotation(
     session: &Uri,
     state: &AnnotationsState,
     annotation: &Annotation,
 ) -> Result<(), Refusal> {
     check_name("annotation", annotation.id.as_str())?;
-    of_session(session, &annotation.origin.session)?;
+    check_origin_session(session, &annotation.origin.session)?;
     check_meta(annotation.meta.as_ref())?;
     if annotation.entries.is_empty() {
         return Err(Refusal::Invalid("an annotation has an entry".to_owned()));
     }
     let mut names = BTreeSet::new();
     for entry in &annotation.entries {
-        judge_entry(entry)?;
+        check_entry(entry)?;
         if !names.insert(&entry.id) {
             let reason = format!("entry `{}` is given twice", entry.id);
             return Err(Refusal::Invalid(reason));
@@ -78,7 +78,7 @@ fn judge_annotation(
     check_annotations(state, &annotation.entries, |before, _| {
         before.id == annotation.id
     })?;
-    if find(state, &annotation.id).is_ok() {
+    if find_annotation(state, &annotation.id).is_ok() {
         return Ok(());
     }
     if annotation.resolved {
@@ -86,24 +86,24 @@ fn judge_annotation(
             "a new annotation is not resolved".to_owned(),
         ));
     }
-    if state.annotations.len() >= ANNOTATIONS {
-        let reason = format!("a session has at most {ANNOTATIONS} annotations");
+    if state.annotations.len() >= MAX_ANNOTATIONS {
+        let reason = format!("a session has at most {MAX_ANNOTATIONS} annotations");
         return Err(Refusal::Invalid(reason));
     }
     Ok(())
 }
 
-fn judge_entry(entry: &AnnotationEntry) -> Result<(), Refusal> {
+fn check_entry(entry: &AnnotationEntry) -> Result<(), Refusal> {
     check_name("entry", entry.id.as_str())?;
     check_meta(entry.meta.as_ref())?;
-    if entry.text.as_str().len() > TEXT {
-        let reason = format!("an entry has at most {TEXT} bytes");
+    if entry.text.as_str().len() > MAX_ENTRY_BYTES {
+        let reason = format!("an entry has at most {MAX_ENTRY_BYTES} bytes");
         return Err(Refusal::Invalid(reason));
     }
     Ok(())
 }
 
-fn of_session(session: &Uri, named: &Uri) -> Result<(), Refusal> {
+fn check_origin_session(session: &Uri, named: &Uri) -> Result<(), Refusal> {
     if named == session {
         return Ok(());
     }
@@ -111,7 +111,10 @@ fn of_session(session: &Uri, named: &Uri) -> Result<(), Refusal> {
     Err(Refusal::Invalid(reason))
 }
 
-fn find<'a>(state: &'a AnnotationsState, id: &AnnotationId) -> Result<&'a Annotation, Refusal> {
+fn find_annotation<'a>(
+    state: &'a AnnotationsState,
+    id: &AnnotationId,
+) -> Result<&'a Annotation, Refusal> {
     let mut annotations = state.annotations.items();
     let found = annotations.find(|annotation| annotation.id == *id);
     found.ok_or_else(|| unknown("annotation", id))

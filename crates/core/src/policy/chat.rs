@@ -11,11 +11,14 @@ use agenthost_protocol::number::Millis;
 use agenthost_protocol::root::AgentInfo;
 use agenthost_protocol::session::{SessionLifecycle, SessionState};
 
-use super::{check_message, check_name, from_user, input, several_directories, unknown};
+use super::{
+    check_from_user, check_message, check_multiple_directories, check_name, input, unknown,
+};
 use crate::contents::ContentAddress;
 use crate::env::Env;
 use crate::limits::{
-    MAX_DRAFT_BYTES, check_bytes, check_message_meta, check_meta, check_waiting, message_bytes,
+    MAX_DRAFT_BYTES, check_bytes, check_message_meta, check_meta, check_pending_messages,
+    message_bytes,
 };
 use crate::refusal::Refusal;
 use crate::turns::elapsed;
@@ -23,67 +26,68 @@ use crate::uris;
 
 /// How far ahead of the host a client's clock may be before its start of a
 /// turn is set to the host's time.
-const AHEAD: i64 = 60_000;
+const MAX_CLOCK_AHEAD_MS: i64 = 60_000;
 
 /// How far behind it may be: a message may have waited for a connection.
-const BEHIND: i64 = 24 * 60 * 60 * 1_000;
+const MAX_CLOCK_BEHIND_MS: i64 = 24 * 60 * 60 * 1_000;
 
 /// Most messages that wait in a chat.
-const QUEUE: usize = 100;
+const MAX_QUEUED_MESSAGES: usize = 100;
 
 /// Where an action is to happen.
-pub(super) struct Place<'a> {
+pub(super) struct ChatActionContext<'a> {
     pub(super) agent: Option<&'a AgentInfo>,
     pub(super) session: Option<&'a SessionState>,
     pub(super) chat: &'a ChatState,
     /// Turns of the chat that are not in memory.
-    pub(super) earlier: &'a [TurnId],
+    pub(super) evicted_turns: &'a [TurnId],
     /// Whether the client may start a turn before the session is ready.
     pub(super) early_turns: bool,
 }
 
-pub(super) fn judge(
+pub(super) fn check_chat_action(
     env: &Env,
-    place: &Place<'_>,
+    context: &ChatActionContext<'_>,
     client: &ClientId,
     mut action: ChatAction,
 ) -> Result<ChatAction, Refusal> {
-    let chat = place.chat;
+    let chat = context.chat;
     match &mut action {
-        ChatAction::TurnStarted(start) => start_turn(env, place, start)?,
+        ChatAction::TurnStarted(start) => check_turn_start(env, context, start)?,
         ChatAction::TurnCancelled(cancel) => {
-            in_progress(chat, &cancel.turn_id)?;
+            check_in_progress(chat, &cancel.turn_id)?;
             check_meta(cancel.meta.as_ref())?;
             // Time is told by the host's clock (TUR-5).
             cancel.duration = elapsed(env, chat);
         }
-        ChatAction::TurnResume(resume) => resumable(chat, &resume.turn_id)?,
+        ChatAction::TurnResume(resume) => check_resumable(chat, &resume.turn_id)?,
         ChatAction::Truncated(cut) => {
-            writable(chat)?;
+            check_writable(chat)?;
             if let Some(last) = &cut.turn_id
                 && chat.turns.find(|turn| turn.id == *last).is_none()
             {
                 return Err(unknown("turn", last));
             }
         }
-        ChatAction::ToolCallConfirmed(confirmed) => confirm(chat, client, confirmed)?,
+        ChatAction::ToolCallConfirmed(confirmed) => check_confirmation(chat, client, confirmed)?,
         ChatAction::ToolCallComplete(complete) => {
             let failed = !complete.result.success;
-            carried_out_by(chat, client, &complete.target, failed)?;
+            check_executor(chat, client, &complete.target, failed)?;
         }
         ChatAction::ToolCallContentChanged(change) => {
-            carried_out_by(chat, client, &change.target, false)?;
+            check_executor(chat, client, &change.target, false)?;
         }
-        ChatAction::ToolCallResultConfirmed(confirmed) => match call(chat, &confirmed.target)? {
+        ChatAction::ToolCallResultConfirmed(confirmed) => match find_call(chat, &confirmed.target)?
+        {
             ToolCall::PendingResultConfirmation(_) => {}
-            _ => return Err(not_waiting(&confirmed.target)),
+            _ => return Err(call_not_waiting(&confirmed.target)),
         },
         ChatAction::PendingMessageSet(set) => {
-            writable(chat)?;
-            check_message(place.agent, place.session, &set.message)?;
+            check_writable(chat)?;
+            check_message(context.agent, context.session, &set.message)?;
             check_name("waiting message", set.id.as_str())?;
-            room_for(chat, &set.id, set.kind)?;
-            check_waiting(chat, &set.id, &set.message)?;
+            check_queue_capacity(chat, &set.id, set.kind)?;
+            check_pending_messages(chat, &set.id, &set.message)?;
         }
         ChatAction::PendingMessageRemoved(removed) => {
             let waits = match removed.kind {
@@ -102,26 +106,26 @@ pub(super) fn judge(
         }
         ChatAction::DraftChanged(change) => {
             if let Some(draft) = &change.draft {
-                from_user(draft)?;
+                check_from_user(draft)?;
                 check_message_meta(draft)?;
                 check_bytes("a draft", message_bytes(draft), MAX_DRAFT_BYTES)?;
             }
         }
-        ChatAction::InputAnswerChanged(change) => input::judge_answer(chat, change)?,
-        ChatAction::InputCompleted(completed) => input::judge_completion(chat, completed)?,
+        ChatAction::InputAnswerChanged(change) => input::check_answer(chat, change)?,
+        ChatAction::InputCompleted(completed) => input::check_completion(chat, completed)?,
         ChatAction::WorkingDirectorySet(set) => {
-            several_directories(place.agent)?;
-            let session = place.session.iter();
+            check_multiple_directories(context.agent)?;
+            let session = context.session.iter();
             let mut known = session.flat_map(|s| s.metadata.working_directories.iter().flatten());
-            let Some(known) = known.find(|known| uris::is_same(known, &set.directory)) else {
+            let Some(known) = known.find(|known| uris::is_same_uri(known, &set.directory)) else {
                 return Err(unknown("directory of the session", &set.directory));
             };
             set.directory.clone_from(known);
         }
         ChatAction::WorkingDirectoryRemoved(removed) => {
-            several_directories(place.agent)?;
+            check_multiple_directories(context.agent)?;
             let mut own = chat.summary.working_directories.iter().flatten();
-            if let Some(known) = own.find(|known| uris::is_same(known, &removed.directory)) {
+            if let Some(known) = own.find(|known| uris::is_same_uri(known, &removed.directory)) {
                 removed.directory.clone_from(known);
             }
         }
@@ -151,21 +155,25 @@ pub(super) fn judge(
     Ok(action)
 }
 
-fn start_turn(env: &Env, place: &Place<'_>, start: &mut TurnStarted) -> Result<(), Refusal> {
-    let chat = place.chat;
-    check_message(place.agent, place.session, &start.message)?;
+fn check_turn_start(
+    env: &Env,
+    context: &ChatActionContext<'_>,
+    start: &mut TurnStarted,
+) -> Result<(), Refusal> {
+    let chat = context.chat;
+    check_message(context.agent, context.session, &start.message)?;
     check_meta(start.meta.as_ref())?;
     if let Some(active) = &chat.active_turn {
         return Err(Refusal::TurnInProgress(active.id.clone()));
     }
-    let lifecycle = place.session.map(|session| &session.lifecycle);
-    let early = place.early_turns && lifecycle == Some(&SessionLifecycle::Creating);
+    let lifecycle = context.session.map(|session| &session.lifecycle);
+    let early = context.early_turns && lifecycle == Some(&SessionLifecycle::Creating);
     if lifecycle != Some(&SessionLifecycle::Ready) && !early {
         return Err(Refusal::NotReady);
     }
-    writable(chat)?;
+    check_writable(chat)?;
     let used = chat.turns.find(|turn| turn.id == start.turn_id).is_some()
-        || place.earlier.contains(&start.turn_id);
+        || context.evicted_turns.contains(&start.turn_id);
     check_name("turn", start.turn_id.as_str())?;
     if used {
         return Err(Refusal::TurnIdUsed(start.turn_id.clone()));
@@ -183,8 +191,8 @@ fn start_turn(env: &Env, place: &Place<'_>, start: &mut TurnStarted) -> Result<(
         }
     }
     let Millis(started) = start.started_at.to_millis()?;
-    let ahead = started > env.now.0.saturating_add(AHEAD);
-    let behind = started < env.now.0.saturating_sub(BEHIND);
+    let ahead = started > env.now.0.saturating_add(MAX_CLOCK_AHEAD_MS);
+    let behind = started < env.now.0.saturating_sub(MAX_CLOCK_BEHIND_MS);
     if ahead || behind {
         start.started_at = env.timestamp();
     }
@@ -192,7 +200,7 @@ fn start_turn(env: &Env, place: &Place<'_>, start: &mut TurnStarted) -> Result<(
 }
 
 /// A queue has an end (SEC-5).
-fn room_for(
+fn check_queue_capacity(
     chat: &ChatState,
     id: &PendingMessageId,
     kind: PendingMessageKind,
@@ -201,28 +209,28 @@ fn room_for(
         return Ok(());
     };
     let new = queue.find(|message| message.id == *id).is_none();
-    if kind == PendingMessageKind::Queued && new && queue.len() >= QUEUE {
-        let reason = format!("at most {QUEUE} messages wait in a chat");
+    if kind == PendingMessageKind::Queued && new && queue.len() >= MAX_QUEUED_MESSAGES {
+        let reason = format!("at most {MAX_QUEUED_MESSAGES} messages wait in a chat");
         return Err(Refusal::Invalid(reason));
     }
     Ok(())
 }
 
-fn writable(chat: &ChatState) -> Result<(), Refusal> {
+fn check_writable(chat: &ChatState) -> Result<(), Refusal> {
     match chat.summary.interactivity {
         None | Some(ChatInteractivity::Full) => Ok(()),
         Some(ChatInteractivity::ReadOnly | ChatInteractivity::Hidden) => Err(Refusal::ReadOnly),
     }
 }
 
-fn in_progress(chat: &ChatState, turn: &TurnId) -> Result<(), Refusal> {
+fn check_in_progress(chat: &ChatState, turn: &TurnId) -> Result<(), Refusal> {
     match &chat.active_turn {
         Some(active) if active.id == *turn => Ok(()),
         _ => Err(Refusal::NotInProgress(turn.clone())),
     }
 }
 
-fn resumable(chat: &ChatState, turn: &TurnId) -> Result<(), Refusal> {
+fn check_resumable(chat: &ChatState, turn: &TurnId) -> Result<(), Refusal> {
     if let Some(active) = &chat.active_turn {
         return Err(Refusal::TurnInProgress(active.id.clone()));
     }
@@ -245,39 +253,39 @@ fn resumable(chat: &ChatState, turn: &TurnId) -> Result<(), Refusal> {
 }
 
 /// The call that an action is about, in the turn that is running.
-fn call<'a>(chat: &'a ChatState, target: &ToolCallTarget) -> Result<&'a ToolCall, Refusal> {
-    in_progress(chat, &target.turn_id)?;
+fn find_call<'a>(chat: &'a ChatState, target: &ToolCallTarget) -> Result<&'a ToolCall, Refusal> {
+    check_in_progress(chat, &target.turn_id)?;
     check_meta(target.meta.as_ref())?;
     let turn = chat.active_turn.as_ref();
     let call = turn.and_then(|turn| turn.response_parts.call(target.tool_call_id.as_str()));
     call.ok_or_else(|| unknown("tool call", &target.tool_call_id))
 }
 
-fn not_waiting(target: &ToolCallTarget) -> Refusal {
+fn call_not_waiting(target: &ToolCallTarget) -> Refusal {
     Refusal::CallNotWaiting(target.tool_call_id.clone())
 }
 
 /// Fills in what a client may leave out (CRT-8), and checks that the choice
 /// was there to be made.
-fn confirm(
+fn check_confirmation(
     chat: &ChatState,
     client: &ClientId,
     confirmed: &mut ToolCallConfirmed,
 ) -> Result<(), Refusal> {
-    let call = match call(chat, &confirmed.target)? {
+    let call = match find_call(chat, &confirmed.target)? {
         ToolCall::PendingConfirmation(call) => call,
         // A client that is to carry out a call it does not know says no, also
         // when it is late (CLT-13).
-        ToolCall::Running(call) if !confirmed.approved && is_of(&call.head, client) => {
+        ToolCall::Running(call) if !confirmed.approved && is_executor(&call.head, client) => {
             return Ok(());
         }
-        _ => return Err(not_waiting(&confirmed.target)),
+        _ => return Err(call_not_waiting(&confirmed.target)),
     };
     if confirmed.edited_tool_input.is_some() {
-        editable(call)?;
+        check_editable(call)?;
     }
     if let Some(suggestion) = &confirmed.user_suggestion {
-        from_user(suggestion)?;
+        check_from_user(suggestion)?;
         check_message_meta(suggestion)?;
     }
     if let Some(id) = &confirmed.selected_option_id {
@@ -307,13 +315,13 @@ fn confirm(
 
 /// Whether the arguments of a call may be edited, and the host can change them
 /// where they are (TOO-10).
-fn editable(call: &ToolCallPendingConfirmation) -> Result<(), Refusal> {
+fn check_editable(call: &ToolCallPendingConfirmation) -> Result<(), Refusal> {
     if call.question.editable != Some(true) {
         return Err(Refusal::Invalid("the arguments can't be edited".to_owned()));
     }
     match &call.parameters.tool_input {
         Some(ToolInput::Referenced(input))
-            if !matches!(ContentAddress::read(&input.uri), Some(Ok(_))) =>
+            if !matches!(ContentAddress::parse(&input.uri), Some(Ok(_))) =>
         {
             let reason = "the arguments are kept elsewhere, and can't be edited from here";
             Err(Refusal::Invalid(reason.to_owned()))
@@ -324,22 +332,22 @@ fn editable(call: &ToolCallPendingConfirmation) -> Result<(), Refusal> {
 
 /// A client reports on calls that it carries out itself. Any client may give
 /// up on one that waits for a token (TOO-21).
-fn carried_out_by(
+fn check_executor(
     chat: &ChatState,
     client: &ClientId,
     target: &ToolCallTarget,
     failed: bool,
 ) -> Result<(), Refusal> {
-    match call(chat, target)? {
+    match find_call(chat, target)? {
         ToolCall::AuthRequired(_) if failed => Ok(()),
-        ToolCall::Running(call) if is_of(&call.head, client) => Ok(()),
+        ToolCall::Running(call) if is_executor(&call.head, client) => Ok(()),
         ToolCall::Running(_) => Err(Refusal::NotOwner(target.tool_call_id.clone())),
-        _ => Err(not_waiting(target)),
+        _ => Err(call_not_waiting(target)),
     }
 }
 
 /// Whether a client is the one that carries a call out.
-fn is_of(head: &ToolCallHead, client: &ClientId) -> bool {
+fn is_executor(head: &ToolCallHead, client: &ClientId) -> bool {
     match &head.contributor {
         Some(ToolCallContributor::Client(owner)) => owner.client_id == *client,
         Some(ToolCallContributor::Mcp(_) | ToolCallContributor::Unknown(_)) | None => false,

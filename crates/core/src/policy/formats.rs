@@ -7,10 +7,10 @@ use crate::uris;
 
 /// Whether a text has the form that a question asks for; if not, what that is.
 /// A form that is not known asks for nothing (FWD-2).
-pub(super) fn check(format: &str, text: &str) -> Result<(), &'static str> {
+pub(super) fn check_format(format: &str, text: &str) -> Result<(), &'static str> {
     let (fits, wanted) = match format {
         "email" => (is_email(text), "an e-mail address"),
-        "uri" => (uris::check(&Uri::from(text)).is_ok(), "an absolute URI"),
+        "uri" => (uris::check_uri(&Uri::from(text)).is_ok(), "an absolute URI"),
         "date" => (is_date(text), "a date such as 2026-01-05"),
         "date-time" => (
             Timestamp::from(text).to_millis().is_ok(),
@@ -50,7 +50,7 @@ mod tests {
             ("", "anything"),
         ];
         for (format, text) in good {
-            assert_eq!(check(format, text), Ok(()), "{format}: {text}");
+            assert_eq!(check_format(format, text), Ok(()), "{format}: {text}");
         }
         let bad = [
             ("email", "notmail"),
@@ -64,7 +64,7 @@ mod tests {
             ("date-time", "yesterday"),
         ];
         for (format, text) in bad {
-            assert!(check(format, text).is_err(), "{format}: {text}");
+            assert!(check_format(format, text).is_err(), "{format}: {text}");
         }
     }
 }

@@ -13,37 +13,37 @@ use crate::limits::{MAX_ANSWERS_BYTES, check_bytes};
 use crate::refusal::Refusal;
 
 /// What the limit of answers is about, for refusals.
-const ANSWERS: &str = "the answers to a request";
+const ANSWERS_LABEL: &str = "the answers to a request";
 
 /// A draft may be unfinished, but it has to be of the right kind.
-pub(super) fn judge_answer(chat: &ChatState, change: &InputAnswerChanged) -> Result<(), Refusal> {
-    let request = open_request(chat, &change.request_id)?;
-    let question = question(request, change.question_id.as_str())?;
+pub(super) fn check_answer(chat: &ChatState, change: &InputAnswerChanged) -> Result<(), Refusal> {
+    let request = find_open_request(chat, &change.request_id)?;
+    let question = find_question(request, change.question_id.as_str())?;
     let others = request.answers.iter().flatten();
     let others = others.filter(|(id, _)| **id != change.question_id);
     let others: usize = others.map(|(_, answer)| encoded_len(answer)).sum();
     let bytes = others.saturating_add(change.answer.as_ref().map_or(0, encoded_len));
-    check_bytes(ANSWERS, bytes, MAX_ANSWERS_BYTES)?;
+    check_bytes(ANSWERS_LABEL, bytes, MAX_ANSWERS_BYTES)?;
     match &change.answer {
         None | Some(Answer::Skipped(_)) => Ok(()),
-        Some(Answer::Draft(answer)) => fits(question, &answer.value),
-        Some(Answer::Submitted(answer)) => satisfies(question, &answer.value),
+        Some(Answer::Draft(answer)) => check_value_kind(question, &answer.value),
+        Some(Answer::Submitted(answer)) => check_answer_value(question, &answer.value),
     }
 }
 
 /// What is accepted is complete, and as it was asked for (INP-5, INP-7).
-pub(super) fn judge_completion(
+pub(super) fn check_completion(
     chat: &ChatState,
     completed: &InputCompleted,
 ) -> Result<(), Refusal> {
-    let request = open_request(chat, &completed.request_id)?;
+    let request = find_open_request(chat, &completed.request_id)?;
     let bytes = completed.answers.as_ref().map_or(0, encoded_len);
-    check_bytes(ANSWERS, bytes, MAX_ANSWERS_BYTES)?;
+    check_bytes(ANSWERS_LABEL, bytes, MAX_ANSWERS_BYTES)?;
     if completed.response != InputResponseKind::Accept {
         return Ok(());
     }
     for name in completed.answers.iter().flat_map(Answers::keys) {
-        question(request, name.as_str())?;
+        find_question(request, name.as_str())?;
     }
     for question in request.questions.iter().flatten() {
         let Some(base) = question.base() else {
@@ -54,7 +54,7 @@ pub(super) fn judge_completion(
         let shared = request.answers.as_ref();
         let answer = given.or_else(|| shared?.get(&base.id));
         match answer {
-            Some(Answer::Submitted(answer)) => satisfies(question, &answer.value)?,
+            Some(Answer::Submitted(answer)) => check_answer_value(question, &answer.value)?,
             Some(Answer::Draft(_) | Answer::Skipped(_)) | None => {
                 if base.required == Some(true) {
                     return Err(invalid(base, "needs an answer"));
@@ -65,7 +65,7 @@ pub(super) fn judge_completion(
     Ok(())
 }
 
-pub(crate) fn open_request<'a>(
+pub(crate) fn find_open_request<'a>(
     chat: &'a ChatState,
     id: &InputRequestId,
 ) -> Result<&'a InputRequest, Refusal> {
@@ -77,7 +77,7 @@ pub(crate) fn open_request<'a>(
     }
 }
 
-fn question<'a>(request: &'a InputRequest, name: &str) -> Result<&'a Question, Refusal> {
+fn find_question<'a>(request: &'a InputRequest, name: &str) -> Result<&'a Question, Refusal> {
     let mut questions = request.questions.iter().flatten();
     let found = questions.find(|question| match question {
         Question::Unknown(unknown) => unknown.text("id") == Some(name),
@@ -93,7 +93,7 @@ fn invalid(base: &QuestionBase, problem: &str) -> Refusal {
 
 /// Whether a value is of the kind that a question asks for. About a question
 /// of a newer version nothing is known.
-fn fits(question: &Question, value: &AnswerValue) -> Result<(), Refusal> {
+fn check_value_kind(question: &Question, value: &AnswerValue) -> Result<(), Refusal> {
     let (base, expected, fits) = match question {
         Question::Text(q) => (&q.base, "text", matches!(value, AnswerValue::Text(_))),
         Question::Number(q) | Question::Integer(q) => {
@@ -121,13 +121,13 @@ fn fits(question: &Question, value: &AnswerValue) -> Result<(), Refusal> {
 }
 
 /// Whether a value is an answer, with all that the question says about it.
-fn satisfies(question: &Question, value: &AnswerValue) -> Result<(), Refusal> {
-    fits(question, value)?;
+fn check_answer_value(question: &Question, value: &AnswerValue) -> Result<(), Refusal> {
+    check_value_kind(question, value)?;
     match (question, value) {
         (Question::Text(question), AnswerValue::Text(text)) => {
             // Lengths count as a browser counts them.
             let length = text.value.encode_utf16().count() as u64;
-            within(
+            check_count(
                 &question.base,
                 length,
                 question.min,
@@ -135,19 +135,19 @@ fn satisfies(question: &Question, value: &AnswerValue) -> Result<(), Refusal> {
                 "characters",
             )?;
             let format = question.format.as_deref().unwrap_or_default();
-            match formats::check(format, &text.value) {
+            match formats::check_format(format, &text.value) {
                 Ok(()) => Ok(()),
                 Err(wanted) => Err(invalid(&question.base, &format!("asks for {wanted}"))),
             }
         }
         (Question::Number(question), AnswerValue::Number(number)) => {
-            in_range(&question.base, number.value, question.min, question.max)
+            check_range(&question.base, number.value, question.min, question.max)
         }
         (Question::Integer(question), AnswerValue::Number(number)) => {
             if number.value.0.fract() != 0.0 {
                 return Err(invalid(&question.base, "asks for a whole number"));
             }
-            in_range(&question.base, number.value, question.min, question.max)
+            check_range(&question.base, number.value, question.min, question.max)
         }
         (Question::SingleSelect(question), AnswerValue::Selected(chosen)) => {
             let text = chosen.freeform_values.as_ref();
@@ -155,7 +155,7 @@ fn satisfies(question: &Question, value: &AnswerValue) -> Result<(), Refusal> {
             if free && question.allow_freeform_input != Some(true) {
                 return Err(invalid(&question.base, "has no room for text"));
             }
-            if free || offered(&question.options, &chosen.value) {
+            if free || is_offered(&question.options, &chosen.value) {
                 return Ok(());
             }
             Err(invalid(&question.base, "has no such choice"))
@@ -165,21 +165,25 @@ fn satisfies(question: &Question, value: &AnswerValue) -> Result<(), Refusal> {
             if free > 0 && question.allow_freeform_input != Some(true) {
                 return Err(invalid(&question.base, "has no room for text"));
             }
-            if !chosen.value.iter().all(|id| offered(&question.options, id)) {
+            if !chosen
+                .value
+                .iter()
+                .all(|id| is_offered(&question.options, id))
+            {
                 return Err(invalid(&question.base, "has no such choice"));
             }
             let count = (chosen.value.len() + free) as u64;
-            within(&question.base, count, question.min, question.max, "choices")
+            check_count(&question.base, count, question.min, question.max, "choices")
         }
         _ => Ok(()),
     }
 }
 
-fn offered(options: &[Choice], id: &ChoiceId) -> bool {
+fn is_offered(options: &[Choice], id: &ChoiceId) -> bool {
     options.iter().any(|option| option.id == *id)
 }
 
-fn within(
+fn check_count(
     base: &QuestionBase,
     count: u64,
     min: Option<u64>,
@@ -197,7 +201,7 @@ fn within(
     }
 }
 
-fn in_range(
+fn check_range(
     base: &QuestionBase,
     Number(value): Number,
     min: Option<Number>,

@@ -5,10 +5,13 @@ use agenthost_protocol::root::{RootAction, RootConfigChanged, RootConfigState, R
 use crate::refusal::Refusal;
 use crate::settings;
 
-pub(super) fn judge(root: &RootState, action: RootAction) -> Result<RootAction, Refusal> {
+pub(super) fn check_root_action(
+    root: &RootState,
+    action: RootAction,
+) -> Result<RootAction, Refusal> {
     match &action {
         RootAction::ConfigChanged(change) => match &root.config {
-            Some(config) => configurable(config, change)?,
+            Some(config) => check_config_change(config, change)?,
             None => return Err(Refusal::Unsupported("configuration of the host")),
         },
         RootAction::AgentsChanged(_)
@@ -21,7 +24,10 @@ pub(super) fn judge(root: &RootState, action: RootAction) -> Result<RootAction, 
 }
 
 /// Only what there is, only to what fits, and nothing that is only shown.
-fn configurable(config: &RootConfigState, change: &RootConfigChanged) -> Result<(), Refusal> {
+fn check_config_change(
+    config: &RootConfigState,
+    change: &RootConfigChanged,
+) -> Result<(), Refusal> {
     let invalid = |key: &str, problem: &str| {
         let key: String = key.chars().take(60).collect();
         Refusal::Invalid(format!("`{key}`: {problem}"))
@@ -31,7 +37,8 @@ fn configurable(config: &RootConfigState, change: &RootConfigChanged) -> Result<
         property.is_some_and(|property| property.read_only == Some(true))
     };
     for (key, value) in &change.config {
-        settings::check(&config.schema, key, value).map_err(|problem| invalid(key, &problem))?;
+        settings::check_setting(&config.schema, key, value)
+            .map_err(|problem| invalid(key, &problem))?;
         if shown_only(key) && config.values.get(key) != Some(value) {
             return Err(invalid(key, "can't be changed"));
         }
@@ -67,7 +74,7 @@ mod tests {
         .unwrap_or_else(|error| panic!("{error}"));
         let judge = |change: &str| {
             let change = wire::from_str(change).unwrap_or_else(|error| panic!("{error}"));
-            configurable(&config, &change).map_err(|refusal| refusal.to_string())
+            check_config_change(&config, &change).map_err(|refusal| refusal.to_string())
         };
         assert_eq!(judge(r#"{"config": {"b": false}}"#), Ok(()));
         assert_eq!(

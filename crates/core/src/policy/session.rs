@@ -10,14 +10,14 @@ use agenthost_protocol::session::{
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::encoded_len;
 
-use super::{check_name, check_title, several_directories, unknown};
+use super::{check_multiple_directories, check_name, check_title, unknown};
 use crate::configuration::{check_value, with_defaults};
-use crate::customizations::{FoundServer, check_decisions, server, sort_decisions};
+use crate::customizations::{McpServerRef, check_decisions, find_server, sort_decisions};
 use crate::limits::{MAX_ACTIVE_CLIENT_BYTES, check_bytes};
 use crate::refusal::Refusal;
 use crate::uris;
 
-pub(super) fn judge(
+pub(super) fn check_session_action(
     agent: Option<&AgentInfo>,
     session: &SessionState,
     client: &ClientId,
@@ -36,50 +36,50 @@ pub(super) fn judge(
             }
         }
         SessionAction::WorkingDirectorySet(set) => {
-            several_directories(agent)?;
+            check_multiple_directories(agent)?;
             check_directory(&set.directory)?;
-            name_as_known(session, &mut set.directory);
+            normalize_directory(session, &mut set.directory);
         }
         SessionAction::WorkingDirectoryRemoved(removed) => {
-            let can = several_directories(agent)?;
-            name_as_known(session, &mut removed.directory);
+            let can = check_multiple_directories(agent)?;
+            normalize_directory(session, &mut removed.directory);
             let fixed =
                 can.primary_replacement == Some(true) || can.immutable_primary == Some(true);
             if fixed && is_primary(session, &removed.directory) {
-                return Err(Refusal::Primary);
+                return Err(Refusal::PrimaryDirectory);
             }
         }
         SessionAction::WorkingDirectoryReplaced(replaced) => {
-            let can = several_directories(agent)?;
+            let can = check_multiple_directories(agent)?;
             check_directory(&replaced.replacement)?;
-            name_as_known(session, &mut replaced.directory);
+            normalize_directory(session, &mut replaced.directory);
             let mut directories = session.metadata.working_directories.iter().flatten();
             if !directories.any(|directory| *directory == replaced.directory) {
                 return Err(unknown("directory", &replaced.directory));
             }
             let primary = is_primary(session, &replaced.directory);
             if primary && can.primary_replacement != Some(true) {
-                return Err(Refusal::Primary);
+                return Err(Refusal::PrimaryDirectory);
             }
         }
         SessionAction::CustomizationToggled(toggle) => {
-            known(session, &toggle.id)?;
+            check_customization(session, &toggle.id)?;
             check_decisions(session, &toggle.enablement)?;
             sort_decisions(&mut toggle.enablement);
         }
         SessionAction::McpServerStartRequested(request) => {
-            if !known_server(session, &request.id)?.is_on {
+            if !find_known_server(session, &request.id)?.is_on {
                 return Err(Refusal::Invalid("the server is turned off".to_owned()));
             }
         }
         SessionAction::McpServerStopRequested(request) => {
-            known_server(session, &request.id)?;
+            find_known_server(session, &request.id)?;
         }
         SessionAction::McpServerBackgroundRequested(request) => {
-            known_server(session, &request.id)?;
+            find_known_server(session, &request.id)?;
         }
         SessionAction::ConfigChanged(change) => {
-            configurable(session, change)?;
+            check_config_change(session, change)?;
             if let (Some(true), Some(config)) = (change.replace, &session.config) {
                 let given = std::mem::take(&mut change.config);
                 change.config = with_defaults(&config.schema, given);
@@ -135,9 +135,9 @@ fn is_primary(session: &SessionState, directory: &Uri) -> bool {
 
 /// Spells a directory as the session does, if it has it: reducers compare
 /// addresses as they are, and clients percent-encode them in their own way.
-fn name_as_known(session: &SessionState, directory: &mut Uri) {
+fn normalize_directory(session: &SessionState, directory: &mut Uri) {
     let mut known = session.metadata.working_directories.iter().flatten();
-    if let Some(known) = known.find(|known| uris::is_same(known, directory)) {
+    if let Some(known) = known.find(|known| uris::is_same_uri(known, directory)) {
         directory.clone_from(known);
     }
 }
@@ -146,7 +146,7 @@ fn check_directory(directory: &Uri) -> Result<(), Refusal> {
     uris::check_directory(directory).map_err(|failure| Refusal::Invalid(failure.to_string()))
 }
 
-fn known(session: &SessionState, id: &CustomizationId) -> Result<(), Refusal> {
+fn check_customization(session: &SessionState, id: &CustomizationId) -> Result<(), Refusal> {
     let is = |customization: &Customization| {
         let children = customization.children().into_iter().flatten();
         let mut ids = children.map(|child| child.id()).chain([customization.id()]);
@@ -160,16 +160,19 @@ fn known(session: &SessionState, id: &CustomizationId) -> Result<(), Refusal> {
     }
 }
 
-fn known_server<'a>(
+fn find_known_server<'a>(
     session: &'a SessionState,
     id: &CustomizationId,
-) -> Result<FoundServer<'a>, Refusal> {
-    server(session, id).ok_or_else(|| unknown("server", id))
+) -> Result<McpServerRef<'a>, Refusal> {
+    find_server(session, id).ok_or_else(|| unknown("server", id))
 }
 
 /// Only what is marked so can change while a session lives (CFG-6), and only
 /// to what fits.
-fn configurable(session: &SessionState, change: &SessionConfigChanged) -> Result<(), Refusal> {
+fn check_config_change(
+    session: &SessionState,
+    change: &SessionConfigChanged,
+) -> Result<(), Refusal> {
     let Some(config) = &session.config else {
         return Err(Refusal::Unsupported("configuration of a session"));
     };

@@ -7,9 +7,9 @@ use agenthost_protocol::terminal::{
 
 use super::check_title;
 use crate::refusal::Refusal;
-use crate::terminals::SIZES;
+use crate::terminals::TERMINAL_SIZE_RANGE;
 
-pub(super) fn judge(
+pub(super) fn check_terminal_action(
     terminal: &TerminalState,
     client: &ClientId,
     mut action: TerminalAction,
@@ -20,7 +20,8 @@ pub(super) fn judge(
             return Err(Refusal::Invalid("the terminal has exited".to_owned()));
         }
         TerminalAction::Resized(size)
-            if !SIZES.contains(&size.cols) || !SIZES.contains(&size.rows) =>
+            if !TERMINAL_SIZE_RANGE.contains(&size.cols)
+                || !TERMINAL_SIZE_RANGE.contains(&size.rows) =>
         {
             let reason = "a terminal has 1 to 1000 columns and rows";
             return Err(Refusal::Invalid(reason.to_owned()));
@@ -33,7 +34,7 @@ pub(super) fn judge(
         }
         TerminalAction::Input(_) => match &terminal.claim {
             TerminalClaim::Client(claim) if claim.client_id == *client => {}
-            TerminalClaim::Client(_) => return Err(not_yours()),
+            TerminalClaim::Client(_) => return Err(not_claimed()),
             // Whoever takes part in a session may answer what it runs.
             TerminalClaim::Session(_) => {}
         },
@@ -44,7 +45,7 @@ pub(super) fn judge(
             (TerminalClaim::Client(holder), _) if holder.client_id == *client => {}
             (TerminalClaim::Session(held), TerminalClaim::Session(wanted))
                 if is_narrower(held, wanted) => {}
-            _ => return Err(not_yours()),
+            _ => return Err(not_claimed()),
         },
         TerminalAction::TitleChanged(change) => check_title(&change.title)?,
         TerminalAction::Resized(_) | TerminalAction::Cleared(_) => {}
@@ -60,7 +61,7 @@ pub(super) fn judge(
     Ok(action)
 }
 
-fn not_yours() -> Refusal {
+fn not_claimed() -> Refusal {
     Refusal::Invalid("the terminal is somebody else's".to_owned())
 }
 

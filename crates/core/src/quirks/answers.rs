@@ -5,14 +5,14 @@ use agenthost_protocol::chat::{
 };
 use agenthost_protocol::number::Number;
 
-use crate::policy::open_request;
+use crate::policy::find_open_request;
 
 /// Turns texts into what the questions of a request ask for. Answers to
 /// questions that were not asked are dropped. What can't be read stays, and is
 /// refused like anybody's.
-pub(super) fn read_texts(chat: &ChatState, completed: &mut InputCompleted) {
+pub(super) fn parse_text_answers(chat: &ChatState, completed: &mut InputCompleted) {
     let (Ok(request), Some(answers)) = (
-        open_request(chat, &completed.request_id),
+        find_open_request(chat, &completed.request_id),
         completed.answers.as_mut(),
     ) else {
         return;
@@ -24,11 +24,11 @@ pub(super) fn read_texts(chat: &ChatState, completed: &mut InputCompleted) {
     };
     answers.retain(|id, _| asked(id.as_str()));
     for question in &questions {
-        read_text(question, answers);
+        parse_text_answer(question, answers);
     }
 }
 
-fn read_text(question: &Question, answers: &mut Answers) {
+fn parse_text_answer(question: &Question, answers: &mut Answers) {
     let answer = question.base().and_then(|base| answers.get_mut(&base.id));
     let Some(Answer::Submitted(answer)) = answer else {
         return;

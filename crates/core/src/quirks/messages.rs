@@ -10,7 +10,7 @@ use agenthost_protocol::root::AgentInfo;
 use agenthost_protocol::session::{ChildCustomization, SessionState};
 use agenthost_protocol::uri::Uri;
 
-use crate::customizations::all_of;
+use crate::customizations::all_customizations;
 use crate::effect::Effects;
 use crate::env::Env;
 use crate::host::Host;
@@ -18,12 +18,12 @@ use crate::refusal::Refusal;
 use crate::{completions, uris};
 
 /// How VS Code in a browser calls files of the machine that its server runs on.
-const REMOTE_FILE: &str = "vscode-remote://";
+const REMOTE_URI_PREFIX: &str = "vscode-remote://";
 
 /// Drops a model and a custom agent that are not there any more, and attachments
 /// that say nothing; calls files of the session and of its customizations by the
 /// names that they have here.
-pub(super) fn read_message(
+pub(super) fn normalize_message(
     agent: Option<&AgentInfo>,
     session: Option<&SessionState>,
     message: &mut Arc<Message>,
@@ -34,10 +34,11 @@ pub(super) fn read_message(
     });
     let offers = |uri: &Uri| session.is_none_or(|session| session.offers_agent(uri));
     let custom = message.agent.as_ref().map(|custom| &custom.uri);
-    let renamed_agent = custom.and_then(file_here).filter(|file| offers(file));
+    let renamed_agent = custom.and_then(local_file).filter(|file| offers(file));
     let unknown_agent = renamed_agent.is_none() && custom.is_some_and(|uri| !offers(uri));
     let mut attachments = message.attachments.iter().flatten();
-    let odd = attachments.any(|attachment| is_remote(attachment) || is_empty(attachment));
+    let odd = attachments
+        .any(|attachment| is_remote_attachment(attachment) || is_empty_attachment(attachment));
     if !(unknown_model || unknown_agent || renamed_agent.is_some() || odd) {
         return;
     }
@@ -52,20 +53,22 @@ pub(super) fn read_message(
         custom.uri = file;
     }
     if let Some(attachments) = &mut message.attachments {
-        attachments.retain(|attachment| !is_empty(attachment));
+        attachments.retain(|attachment| !is_empty_attachment(attachment));
     }
     for attachment in message.attachments.iter_mut().flatten() {
         if let Attachment::Resource(resource) = attachment
-            && let Some(file) = file_of(session, &resource.content.uri)
+            && let Some(file) = session_file(session, &resource.content.uri)
         {
             resource.content.uri = file;
         }
     }
 }
 
-fn is_remote(attachment: &Attachment) -> bool {
+fn is_remote_attachment(attachment: &Attachment) -> bool {
     match attachment {
-        Attachment::Resource(resource) => resource.content.uri.as_str().starts_with(REMOTE_FILE),
+        Attachment::Resource(resource) => {
+            resource.content.uri.as_str().starts_with(REMOTE_URI_PREFIX)
+        }
         Attachment::Simple(_)
         | Attachment::EmbeddedResource(_)
         | Attachment::Annotations(_)
@@ -75,25 +78,26 @@ fn is_remote(attachment: &Attachment) -> bool {
 }
 
 /// Whether there is nothing in an attachment that a model could see.
-fn is_empty(attachment: &Attachment) -> bool {
-    matches!(attachment, Attachment::Simple(simple) if !completions::is_represented(simple))
+fn is_empty_attachment(attachment: &Attachment) -> bool {
+    matches!(attachment, Attachment::Simple(simple) if !completions::has_model_representation(simple))
 }
 
 /// The file of this machine that a URI of VS Code's server means, if that server
 /// runs here.
-fn file_here(uri: &Uri) -> Option<Uri> {
-    let rest = uri.as_str().strip_prefix(REMOTE_FILE)?;
+fn local_file(uri: &Uri) -> Option<Uri> {
+    let rest = uri.as_str().strip_prefix(REMOTE_URI_PREFIX)?;
     let (_, path) = rest.split_once('/')?;
     Some(Uri::from(format!("file:///{path}")))
 }
 
 /// The file in a folder of the session, or of one of its customizations, that a
 /// URI of VS Code's server means. Anything else is read from the client.
-fn file_of(session: Option<&SessionState>, uri: &Uri) -> Option<Uri> {
-    let (file, session) = (file_here(uri)?, session?);
+fn session_file(session: Option<&SessionState>, uri: &Uri) -> Option<Uri> {
+    let (file, session) = (local_file(uri)?, session?);
     let mut directories = session.metadata.working_directories.iter().flatten();
     let within = directories.any(|directory| uris::is_within(directory, &file));
-    let mut children = all_of(session).flat_map(|one| one.children().unwrap_or_default());
+    let mut children =
+        all_customizations(session).flat_map(|one| one.children().unwrap_or_default());
     let shown = |child: &ChildCustomization| child.base().is_some_and(|base| base.uri == file);
     (within || children.any(shown)).then_some(file)
 }
@@ -114,7 +118,9 @@ impl Host {
         else {
             return false;
         };
-        let session = self.owner(chat).and_then(|session| self.session(session));
+        let session = self
+            .session_of(chat)
+            .and_then(|session| self.session(session));
         let error = session.and_then(|session| session.creation_error.clone());
         let error = error.unwrap_or_else(|| ErrorInfo::new("notReady", refusal.to_string()));
         let turn = start.turn_id.clone();

@@ -7,27 +7,27 @@ use agenthost_protocol::uri::Uri;
 
 use crate::effect::{Effect, Effects};
 use crate::host::Host;
-use crate::tool_servers::ToolErrand;
+use crate::tool_servers::McpCommand;
 
 impl Host {
     /// A turn is about to begin that is to use these tools; without a list,
     /// all. Nothing is said if that is as it was.
-    pub(crate) fn allow_tools(
+    pub(crate) fn set_tool_filter(
         &mut self,
         session: &Uri,
         chat: &Uri,
         tools: Option<Vec<String>>,
         out: &mut Effects,
     ) {
-        let Some(known) = self.customizing.get_mut(session) else {
+        let Some(known) = self.customizations.get_mut(session) else {
             return;
         };
         let before = match &tools {
-            Some(tools) => known.allowed.insert(chat.clone(), tools.clone()),
-            None => known.allowed.remove(chat),
+            Some(tools) => known.tool_filters.insert(chat.clone(), tools.clone()),
+            None => known.tool_filters.remove(chat),
         };
         if before != tools {
-            out.push(Effect::Tools(Box::new(ToolErrand::Allow {
+            out.push(Effect::Mcp(Box::new(McpCommand::SetToolFilter {
                 session: session.clone(),
                 chat: chat.clone(),
                 tools,

@@ -23,27 +23,27 @@ use crate::effect::{Effect, Effects};
 use crate::env::Env;
 use crate::host::Host;
 use crate::input::Input;
-use crate::tool_servers::{ToolErrand, ToolTicket};
+use crate::tool_servers::{GatewayCallId, McpCommand};
 
 /// How long an agent may take to tell of a call that it has made.
-const TOLD: Millis = Millis(150);
+const ANNOUNCEMENT_TIMEOUT: Millis = Millis(150);
 
 /// Most calls that agents wait for at a time.
-const CALLS: usize = 1_000;
+const MAX_GATEWAY_CALLS: usize = 1_000;
 
 /// Calls of clients' tools that agents wait for.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct ToolCalls {
-    waiting: BTreeMap<ToolTicket, Place>,
+pub(crate) struct GatewayCalls {
+    pending: BTreeMap<GatewayCallId, CallLocation>,
     /// Calls that agents have made and may still tell of.
-    untold: BTreeMap<ToolTicket, Called>,
+    unannounced: BTreeMap<GatewayCallId, GatewayCall>,
     /// Calls whose results agents have, in turns that run.
-    answered: Vec<Place>,
+    answered: Vec<CallLocation>,
 }
 
 /// A call of a client's tool, as it came.
 #[derive(Clone)]
-pub(super) struct Called {
+pub(super) struct GatewayCall {
     pub(super) session: Uri,
     pub(super) chat: Uri,
     /// The tool, as the agent calls it.
@@ -53,9 +53,9 @@ pub(super) struct Called {
 }
 
 /// Shows nothing of what it is called with.
-impl std::fmt::Debug for Called {
+impl std::fmt::Debug for GatewayCall {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Called")
+        f.debug_struct("GatewayCall")
             .field("chat", &self.chat)
             .field("tool", &self.tool)
             .finish_non_exhaustive()
@@ -64,7 +64,7 @@ impl std::fmt::Debug for Called {
 
 /// Where a call is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Place {
+struct CallLocation {
     chat: Uri,
     turn: TurnId,
     call: ToolCallId,
@@ -73,96 +73,118 @@ struct Place {
 impl Host {
     /// The agent calls a tool of a client. What it has to tell of the call comes
     /// another way and may be late, so there is a moment for it.
-    pub(super) fn tool_called(
+    pub(super) fn handle_client_tool_called(
         &mut self,
         env: &Env,
-        ticket: ToolTicket,
-        called: Called,
+        id: GatewayCallId,
+        called: GatewayCall,
         out: &mut Effects,
     ) {
-        let Some(tool) = self.called_tool(&called) else {
-            refuse(ticket, "There is no such tool any more", out);
+        let Some(tool) = self.find_called_tool(&called) else {
+            reject_gateway_call(id, "There is no such tool any more", out);
             return;
         };
-        let told = self.told_of(&called.chat, &tool, &called.input);
-        if told.is_none() && self.has_turn(&called) && self.tool_calls.untold.len() < CALLS {
-            self.tool_calls.untold.insert(ticket, called);
-            out.later(TOLD, Input::StillUntold { call: ticket });
+        let announced = self.find_announced_call(&called.chat, &tool, &called.input);
+        if announced.is_none()
+            && self.has_active_turn(&called)
+            && self.gateway_calls.unannounced.len() < MAX_GATEWAY_CALLS
+        {
+            self.gateway_calls.unannounced.insert(id, called);
+            out.schedule(
+                ANNOUNCEMENT_TIMEOUT,
+                Input::CallAnnouncementTimedOut { call: id },
+            );
             return;
         }
-        self.take_call(env, ticket, called, out);
+        self.match_or_begin_call(env, id, called, out);
     }
 
     /// The moment is over: whether the agent has told of it or not, its client
     /// is to begin.
-    pub(crate) fn still_untold(&mut self, env: &Env, ticket: ToolTicket, out: &mut Effects) {
-        if let Some(called) = self.tool_calls.untold.remove(&ticket) {
-            self.take_call(env, ticket, called, out);
+    pub(crate) fn announcement_timed_out(
+        &mut self,
+        env: &Env,
+        ticket: GatewayCallId,
+        out: &mut Effects,
+    ) {
+        if let Some(called) = self.gateway_calls.unannounced.remove(&ticket) {
+            self.match_or_begin_call(env, ticket, called, out);
         }
     }
 
-    fn called_tool(&self, called: &Called) -> Option<ClientTool> {
+    fn find_called_tool(&self, called: &GatewayCall) -> Option<ClientTool> {
         let tools = client_tools(self.session(&called.session)?);
         tools.into_iter().find(|known| known.name == called.tool)
     }
 
-    fn has_turn(&self, called: &Called) -> bool {
+    fn has_active_turn(&self, called: &GatewayCall) -> bool {
         let turn = self.chat(&called.chat);
         let turn = turn.and_then(|chat| chat.active_turn.as_ref());
-        turn.is_some() && self.owner(&called.chat) == Some(&called.session)
+        turn.is_some() && self.session_of(&called.chat) == Some(&called.session)
     }
 
-    fn take_call(&mut self, env: &Env, ticket: ToolTicket, called: Called, out: &mut Effects) {
-        let Some(tool) = self.called_tool(&called) else {
-            refuse(ticket, "There is no such tool any more", out);
+    fn match_or_begin_call(
+        &mut self,
+        env: &Env,
+        id: GatewayCallId,
+        called: GatewayCall,
+        out: &mut Effects,
+    ) {
+        let Some(tool) = self.find_called_tool(&called) else {
+            reject_gateway_call(id, "There is no such tool any more", out);
             return;
         };
-        let has_turn = self.has_turn(&called);
-        let Called { chat, input, .. } = called;
+        let has_turn = self.has_active_turn(&called);
+        let GatewayCall { chat, input, .. } = called;
         let chat = &chat;
         let turn = self.chat(chat).and_then(|chat| chat.active_turn.as_ref());
         let Some(turn) = turn.filter(|_| has_turn) else {
-            refuse(ticket, "There is no turn that this could be for", out);
+            reject_gateway_call(id, "There is no turn that this could be for", out);
             return;
         };
-        if self.tool_calls.waiting.len() >= CALLS {
-            refuse(ticket, "Too many tools are being called", out);
+        if self.gateway_calls.pending.len() >= MAX_GATEWAY_CALLS {
+            reject_gateway_call(id, "Too many tools are being called", out);
             return;
         }
         let turn = turn.id.clone();
-        let found = self.told_of(chat, &tool, &input);
+        let found = self.find_announced_call(chat, &tool, &input);
         let call = match found {
             Some(call) => call,
             None => self.begin_call(env, chat, &turn, &tool, out),
         };
-        let place = Place {
+        let location = CallLocation {
             chat: chat.clone(),
             turn,
             call,
         };
-        let called = AgentCommand::ClientToolCalled {
+        let called = AgentCommand::HandOverToolCall {
             chat: chat.clone(),
-            turn: place.turn.clone(),
-            call: place.call.clone(),
+            turn: location.turn.clone(),
+            call: location.call.clone(),
             tool: tool.name.clone(),
             input: input.clone(),
         };
-        self.command(chat, called, out);
-        self.ready_call(env, &place, &tool, input, out);
-        self.tool_calls.waiting.insert(ticket, place);
-        self.settle_calls(chat, out);
+        self.send_agent_command(chat, called, out);
+        self.ready_call(env, &location, &tool, input, out);
+        self.gateway_calls.pending.insert(id, location);
+        self.deliver_results(chat, out);
     }
 
     /// The call that the agent told of before it made it: of the same tool, and
     /// nobody waits for it yet. One with the same arguments is meant first.
-    fn told_of(&self, chat: &Uri, tool: &ClientTool, input: &str) -> Option<ToolCallId> {
+    fn find_announced_call(
+        &self,
+        chat: &Uri,
+        tool: &ClientTool,
+        input: &str,
+    ) -> Option<ToolCallId> {
         let turn = self.chat(chat)?.active_turn.as_ref()?;
         let claimed = |call: &ToolCallId| {
-            let waiting = self.tool_calls.waiting.values();
-            let mut places = waiting.chain(&self.tool_calls.answered);
+            let waiting = self.gateway_calls.pending.values();
+            let mut places = waiting.chain(&self.gateway_calls.answered);
             places.any(|place| place.chat == *chat && place.call == *call)
         };
-        let mut fitting: Vec<_> = calls(turn.response_parts.items())
+        let mut fitting: Vec<_> = tool_calls(turn.response_parts.items())
             .filter(|(call, head)| {
                 let of_client = match &head.contributor {
                     Some(ToolCallContributor::Client(owner)) => owner.client_id == tool.client,
@@ -188,7 +210,7 @@ impl Host {
         tool: &ClientTool,
         out: &mut Effects,
     ) -> ToolCallId {
-        let id = ToolCallId::from(env.unique("call"));
+        let id = ToolCallId::from(env.unique_id("call"));
         let start = ChatAction::ToolCallStart(Box::new(ToolCallStart {
             target: ToolCallTarget {
                 turn_id: turn.clone(),
@@ -196,7 +218,7 @@ impl Host {
                 meta: None,
             },
             tool_name: tool.definition.name.clone(),
-            display_name: title(tool),
+            display_name: display_title(tool),
             intention: None,
             contributor: Some(ToolCallContributor::Client(ClientContributor {
                 client_id: tool.client.clone(),
@@ -211,12 +233,12 @@ impl Host {
     fn ready_call(
         &mut self,
         env: &Env,
-        place: &Place,
+        place: &CallLocation,
         tool: &ClientTool,
         input: String,
         out: &mut Effects,
     ) {
-        let Place { chat, turn, call } = place;
+        let CallLocation { chat, turn, call } = place;
         let state = self.chat(chat).and_then(|chat| chat.active_turn.as_ref());
         let state = state.and_then(|turn| turn.response_parts.call(call.as_str()));
         if !matches!(state, Some(ToolCall::Streaming(_))) {
@@ -230,62 +252,62 @@ impl Host {
             },
             contributor: None,
             intention: None,
-            invocation_message: MaybeMarkdown::Plain(title(tool)),
+            invocation_message: MaybeMarkdown::Plain(display_title(tool)),
             tool_input: Some(ToolInput::Inline(input)),
             question: ToolCallQuestion::default(),
             confirmed: Some(ConfirmationReason::NotNeeded),
         }));
         if self.originate(chat, ready.clone(), out) {
             self.react(env, chat, &ready.into(), out);
-            self.fail_stray_calls(env, chat, out);
+            self.fail_orphaned_calls(env, chat, out);
         }
     }
 
     /// Gives agents what became of their calls in a chat.
-    pub(crate) fn settle_calls(&mut self, chat: &Uri, out: &mut Effects) {
+    pub(crate) fn deliver_results(&mut self, chat: &Uri, out: &mut Effects) {
         self.drop_late_checks(chat, out);
         self.drop_late_survey(chat);
-        self.forget_answers(chat);
+        self.drop_answered_calls(chat);
         if !self
-            .tool_calls
-            .waiting
+            .gateway_calls
+            .pending
             .values()
             .any(|place| place.chat == *chat)
         {
             return;
         }
         let mut settled = Vec::new();
-        for (ticket, place) in &self.tool_calls.waiting {
+        for (ticket, place) in &self.gateway_calls.pending {
             if place.chat == *chat
-                && let Some(result) = self.result_of(place)
+                && let Some(result) = self.call_result(place)
             {
                 settled.push((*ticket, result));
             }
         }
         for (ticket, result) in settled {
-            let place = self.tool_calls.waiting.remove(&ticket);
-            self.tool_calls.answered.extend(place);
-            answer(ticket, result, out);
+            let place = self.gateway_calls.pending.remove(&ticket);
+            self.gateway_calls.answered.extend(place);
+            complete_gateway_call(ticket, result, out);
         }
     }
 
     /// A chat is gone: so is what its agent waits for.
-    pub(crate) fn end_calls(&mut self, chat: &Uri, out: &mut Effects) {
-        self.settle_calls(chat, out);
-        self.forget_answers(chat);
+    pub(crate) fn end_gateway_calls(&mut self, chat: &Uri, out: &mut Effects) {
+        self.deliver_results(chat, out);
+        self.drop_answered_calls(chat);
     }
 
     /// What came of a call; nothing while it goes on.
-    fn result_of(&self, place: &Place) -> Option<ToolCallResult> {
+    fn call_result(&self, place: &CallLocation) -> Option<ToolCallResult> {
         let turn = self
             .chat(&place.chat)
             .and_then(|chat| chat.active_turn.as_ref());
         let turn = turn.filter(|turn| turn.id == place.turn);
         let call = turn.and_then(|turn| turn.response_parts.call(place.call.as_str()));
         match call {
-            None => Some(failed("The turn is over")),
+            None => Some(failed_result("The turn is over")),
             Some(ToolCall::Completed(call)) => Some(call.result.clone()),
-            Some(ToolCall::Cancelled(call)) => Some(failed(match call.reason {
+            Some(ToolCall::Cancelled(call)) => Some(failed_result(match call.reason {
                 CancellationReason::Denied => "It was not allowed to run",
                 CancellationReason::Skipped => "It was passed over, and did not run",
                 CancellationReason::ResultDenied => {
@@ -305,32 +327,37 @@ impl Host {
 
     /// An agent has completed a call itself, which it may never have made:
     /// what came of that is no answer to a later one.
-    pub(crate) fn completed_by_agent(&mut self, chat: &Uri, target: &ToolCallTarget) {
-        self.tool_calls.answered.push(Place {
+    pub(crate) fn mark_call_answered(&mut self, chat: &Uri, target: &ToolCallTarget) {
+        self.gateway_calls.answered.push(CallLocation {
             chat: chat.clone(),
             turn: target.turn_id.clone(),
             call: target.tool_call_id.clone(),
         });
-        self.forget_answers(chat);
+        self.drop_answered_calls(chat);
     }
 
     /// What was answered in turns that are over can't be meant any more.
-    fn forget_answers(&mut self, chat: &Uri) {
+    fn drop_answered_calls(&mut self, chat: &Uri) {
         let running = self.chat(chat).and_then(|chat| chat.active_turn.as_ref());
         let running = running.map(|turn| turn.id.clone());
-        let answered = &mut self.tool_calls.answered;
+        let answered = &mut self.gateway_calls.answered;
         answered.retain(|place| place.chat != *chat || Some(&place.turn) == running.as_ref());
     }
 
     /// The agent does not wait for a call any more: nobody needs to go on with
     /// it.
-    pub(super) fn tool_abandoned(&mut self, env: &Env, ticket: ToolTicket, out: &mut Effects) {
-        self.tool_calls.untold.remove(&ticket);
-        let Some(place) = self.tool_calls.waiting.remove(&ticket) else {
+    pub(super) fn handle_call_abandoned(
+        &mut self,
+        env: &Env,
+        ticket: GatewayCallId,
+        out: &mut Effects,
+    ) {
+        self.gateway_calls.unannounced.remove(&ticket);
+        let Some(place) = self.gateway_calls.pending.remove(&ticket) else {
             return;
         };
-        self.tool_calls.answered.push(place.clone());
-        if self.result_of(&place).is_none() {
+        self.gateway_calls.answered.push(place.clone());
+        if self.call_result(&place).is_none() {
             let target = ToolCallTarget {
                 turn_id: place.turn,
                 tool_call_id: place.call,
@@ -342,7 +369,7 @@ impl Host {
     }
 }
 
-pub(super) fn calls<'a>(
+pub(super) fn tool_calls<'a>(
     parts: impl Iterator<Item = &'a ResponsePart>,
 ) -> impl Iterator<Item = (&'a ToolCall, &'a ToolCallHead)> {
     parts.filter_map(|part| match part {
@@ -385,12 +412,12 @@ fn has_input(call: &ToolCall, input: &str) -> bool {
     }
 }
 
-fn title(tool: &ClientTool) -> String {
+fn display_title(tool: &ClientTool) -> String {
     let title = tool.definition.title.as_ref();
     title.unwrap_or(&tool.definition.name).clone()
 }
 
-fn failed(message: &str) -> ToolCallResult {
+fn failed_result(message: &str) -> ToolCallResult {
     ToolCallResult {
         success: false,
         past_tense_message: MaybeMarkdown::Plain(message.to_owned()),
@@ -401,11 +428,14 @@ fn failed(message: &str) -> ToolCallResult {
 }
 
 /// Nothing comes of a call.
-pub(super) fn refuse(call: ToolTicket, message: &str, out: &mut Effects) {
-    answer(call, failed(message), out);
+pub(super) fn reject_gateway_call(call: GatewayCallId, message: &str, out: &mut Effects) {
+    complete_gateway_call(call, failed_result(message), out);
 }
 
-fn answer(call: ToolTicket, result: ToolCallResult, out: &mut Effects) {
+fn complete_gateway_call(call: GatewayCallId, result: ToolCallResult, out: &mut Effects) {
     let result = Box::new(result);
-    out.push(Effect::Tools(Box::new(ToolErrand::Answer { call, result })));
+    out.push(Effect::Mcp(Box::new(McpCommand::CompleteCall {
+        call,
+        result,
+    })));
 }

@@ -9,16 +9,16 @@ use agenthost_protocol::session::{ContainerBase, Customization, LoadProblem, Loa
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::Json;
 
-use crate::customizations::all_of;
+use crate::customizations::all_customizations;
 use crate::effect::Effects;
 use crate::host::Host;
 
 /// What is wrong with a server that runs, in its `_meta`.
-const PROBLEM: &str = "agenthost.problem";
+const PROBLEM_META_KEY: &str = "agenthost.problem";
 
 impl Host {
     /// Something is wrong with a server that runs, or nothing any more.
-    pub(super) fn server_complaint(
+    pub(super) fn set_server_problem(
         &mut self,
         session: &Uri,
         server: &CustomizationId,
@@ -26,66 +26,66 @@ impl Host {
         out: &mut Effects,
     ) {
         let state = self.session(session);
-        let mut all = state.into_iter().flat_map(all_of);
-        let shown = all.find(|one| holds(one, server)).cloned();
+        let mut all = state.into_iter().flat_map(all_customizations);
+        let shown = all.find(|one| contains_server(one, server)).cloned();
         drop(all);
-        let (Some(shown), Some(known)) = (shown, self.customizing.get_mut(session)) else {
+        let (Some(shown), Some(known)) = (shown, self.customizations.get_mut(session)) else {
             return;
         };
         let before = match &about {
-            Some(about) => known.complaints.insert(server.clone(), about.clone()),
-            None => known.complaints.remove(server),
+            Some(about) => known.problems.insert(server.clone(), about.clone()),
+            None => known.problems.remove(server),
         };
         if before == about {
             return;
         }
-        let shown = self.with_complaints(session, shown);
-        self.publish(session, shown, out);
+        let shown = self.with_problems(session, shown);
+        self.publish_customization(session, shown, out);
     }
 
     /// Remembers how far reading something has got, whatever its servers do.
-    pub(crate) fn note_load(&mut self, session: &Uri, new: &Customization) {
-        if let (Some(known), Some(id)) = (self.customizing.get_mut(session), new.id()) {
+    pub(crate) fn record_load_state(&mut self, session: &Uri, new: &Customization) {
+        if let (Some(known), Some(id)) = (self.customizations.get_mut(session), new.id()) {
             match new.load() {
-                Some(load) => known.loads.insert(id.clone(), load.clone()),
-                None => known.loads.remove(id),
+                Some(load) => known.load_states.insert(id.clone(), load.clone()),
+                None => known.load_states.remove(id),
             };
         }
     }
 
     /// A customization as clients get to see it: with what was decided about
     /// it, and what is wrong with its servers.
-    pub(crate) fn as_shown(&self, session: &Uri, new: Customization) -> Customization {
-        let decided = self.as_decided(session, new);
-        self.with_complaints(session, decided)
+    pub(crate) fn to_published(&self, session: &Uri, new: Customization) -> Customization {
+        let decided = self.apply_enablement(session, new);
+        self.with_problems(session, decided)
     }
 
-    fn with_complaints(&self, session: &Uri, mut shown: Customization) -> Customization {
-        let Some(known) = self.customizing.get(session) else {
+    fn with_problems(&self, session: &Uri, mut shown: Customization) -> Customization {
+        let Some(known) = self.customizations.get(session) else {
             return shown;
         };
-        let load = shown.id().and_then(|id| known.loads.get(id));
+        let load = shown.id().and_then(|id| known.load_states.get(id));
         let about: Vec<String> = shown
             .children()
             .into_iter()
             .flatten()
             .filter_map(|child| {
-                let about = known.complaints.get(child.id()?)?;
+                let about = known.problems.get(child.id()?)?;
                 Some(format!("the server `{}`: {about}", child.base()?.name))
             })
             .collect();
         if let (Some(load), Some(container)) = (load, container_mut(&mut shown)) {
-            container.load = Some(degraded(load, &about));
+            container.load = Some(degrade_load_state(load, &about));
         }
         if let Customization::McpServer(server) = &mut shown {
             let meta = server.base.meta.take();
             let mut meta = meta.unwrap_or_default();
-            match known.complaints.get(&server.base.id) {
+            match known.problems.get(&server.base.id) {
                 Some(about) => {
-                    meta.insert(PROBLEM.to_owned(), Json::from(about.as_str()));
+                    meta.insert(PROBLEM_META_KEY.to_owned(), Json::from(about.as_str()));
                 }
                 None => {
-                    meta.shift_remove(PROBLEM);
+                    meta.shift_remove(PROBLEM_META_KEY);
                 }
             }
             server.base.meta = (!meta.is_empty()).then_some(meta);
@@ -95,7 +95,7 @@ impl Host {
 }
 
 /// Whether something is a server, or has it in it.
-pub(super) fn holds(one: &Customization, server: &CustomizationId) -> bool {
+pub(super) fn contains_server(one: &Customization, server: &CustomizationId) -> bool {
     let mut children = one.children().into_iter().flatten();
     one.id() == Some(server) || children.any(|child| child.id() == Some(server))
 }
@@ -109,7 +109,7 @@ fn container_mut(customization: &mut Customization) -> Option<&mut ContainerBase
 }
 
 /// What could not be read at all has worse to say.
-fn degraded(load: &LoadState, about: &[String]) -> LoadState {
+fn degrade_load_state(load: &LoadState, about: &[String]) -> LoadState {
     let before = match load {
         _ if about.is_empty() => return load.clone(),
         LoadState::Loading | LoadState::Error(_) => return load.clone(),

@@ -7,13 +7,13 @@ use agenthost_protocol::chat::{
 use agenthost_protocol::common::McpAuthRequirement;
 use agenthost_protocol::uri::Uri;
 
-use super::calls::calls;
+use super::calls::tool_calls;
 use crate::effect::Effects;
 use crate::host::Host;
 
 impl Host {
     /// A call of a server's tool needs a token (TOO-18).
-    pub(super) fn call_needs_token(
+    pub(super) fn require_call_auth(
         &mut self,
         session: &Uri,
         chat: &Uri,
@@ -21,57 +21,57 @@ impl Host {
         requirement: Box<McpAuthRequirement>,
         out: &mut Effects,
     ) {
-        if let Some(target) = self.server_call(session, chat, tool, Waits::No) {
+        if let Some(target) = self.find_server_call(session, chat, tool, AuthWait::Running) {
             let required = ChatAction::ToolCallAuthRequired(Box::new(ToolCallAuthNeeded {
                 target,
                 auth: *requirement,
             }));
             self.originate(chat, required, out);
             self.sync_chat(chat, out);
-            self.sync_waiting_of(chat, out);
+            self.sync_input_needed_of(chat, out);
         }
     }
 
     /// Such a call goes on (TOO-20).
-    pub(super) fn call_has_token(
+    pub(super) fn call_authorized(
         &mut self,
         session: &Uri,
         chat: &Uri,
         tool: &str,
         out: &mut Effects,
     ) {
-        if let Some(target) = self.server_call(session, chat, tool, Waits::Yes) {
+        if let Some(target) = self.find_server_call(session, chat, tool, AuthWait::Waiting) {
             self.originate(
                 chat,
                 ChatAction::ToolCallAuthResolved(ToolCallAuthResolved { target }),
                 out,
             );
             self.sync_chat(chat, out);
-            self.sync_waiting_of(chat, out);
+            self.sync_input_needed_of(chat, out);
         }
     }
 
     /// The last call of a server's tool that runs, or waits for a token.
-    fn server_call(
+    fn find_server_call(
         &self,
         session: &Uri,
         chat: &Uri,
         tool: &str,
-        waits: Waits,
+        waits: AuthWait,
     ) -> Option<ToolCallTarget> {
-        let known = self.customizing.get(session)?;
-        let tool = known.server_tools.iter().find(|known| known.name == tool)?;
+        let known = self.customizations.get(session)?;
+        let tool = known.mcp_tools.iter().find(|known| known.name == tool)?;
         let turn = self.chat(chat)?.active_turn.as_ref()?;
-        let fitting = calls(turn.response_parts.items()).filter(|(call, head)| {
+        let fitting = tool_calls(turn.response_parts.items()).filter(|(call, head)| {
             let of_server = match &head.contributor {
                 Some(ToolCallContributor::Mcp(owner)) => owner.customization_id == tool.server,
                 _ => false,
             };
             let state = match waits {
-                Waits::Yes => matches!(call, ToolCall::AuthRequired(_)),
-                Waits::No => matches!(call, ToolCall::Running(_)),
+                AuthWait::Waiting => matches!(call, ToolCall::AuthRequired(_)),
+                AuthWait::Running => matches!(call, ToolCall::Running(_)),
             };
-            of_server && state && head.tool_name == tool.own_name
+            of_server && state && head.tool_name == tool.original_name
         });
         let (_, head) = fitting.last()?;
         Some(ToolCallTarget {
@@ -83,7 +83,7 @@ impl Host {
 }
 
 /// Whether a call waits for a token.
-enum Waits {
-    Yes,
-    No,
+enum AuthWait {
+    Waiting,
+    Running,
 }

@@ -9,23 +9,23 @@ use agenthost_protocol::ids::CustomizationId;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::{self, Json, Object};
 
-use crate::client_tools::{client_tools, plain};
-use crate::command_report::RAW_INPUT;
-use crate::customizations::server;
+use crate::client_tools::{client_tools, sanitize_tool_name};
+use crate::command_report::RAW_INPUT_META_KEY;
+use crate::customizations::find_server;
 use crate::host::Host;
-use crate::tool_use::{ToolMoment, ToolUse};
+use crate::tool_use::{ToolHookPhase, ToolUse};
 
 /// Longest part of a name.
-const NAME: usize = 100;
+const MAX_NAME_PART_CHARS: usize = 100;
 
 /// What the server of clients' tools is called.
-const OWN_SERVER: &str = "agenthost";
+const GATEWAY_SERVER_NAME: &str = "agenthost";
 
 impl Host {
     /// What an agent asks about.
-    pub(super) fn asked_about(&self, chat: &Uri, ready: &ToolCallReady) -> Option<ToolUse> {
-        let session = self.owner(chat)?;
-        let call = self.call(chat, &ready.target)?;
+    pub(super) fn approval_tool_use(&self, chat: &Uri, ready: &ToolCallReady) -> Option<ToolUse> {
+        let session = self.session_of(chat)?;
+        let call = self.active_call(chat, &ready.target)?;
         let contributor = ready.contributor.as_ref();
         let before = match call {
             ToolCall::Running(call) => call.parameters.tool_input.as_ref(),
@@ -40,9 +40,9 @@ impl Host {
         Some(ToolUse {
             session: session.clone(),
             chat: chat.clone(),
-            moment: ToolMoment::Before,
-            names: self.names(session, call.head()?, contributor),
-            input: input(
+            phase: ToolHookPhase::Before,
+            names: self.tool_names(session, call.head()?, contributor),
+            input: hook_input(
                 ready.target.meta.as_ref(),
                 ready.tool_input.as_ref().or(before),
             ),
@@ -51,53 +51,53 @@ impl Host {
     }
 
     /// A call that is over.
-    pub(super) fn completed(
+    pub(super) fn completed_tool_use(
         &self,
         chat: &Uri,
-        moment: ToolMoment,
+        moment: ToolHookPhase,
         call: &ToolCallCompleted,
     ) -> Option<ToolUse> {
-        let session = self.owner(chat)?;
+        let session = self.session_of(chat)?;
         Some(ToolUse {
             session: session.clone(),
             chat: chat.clone(),
-            moment,
-            names: self.names(session, &call.head, None),
-            input: input(call.head.meta.as_ref(), call.parameters.tool_input.as_ref()),
+            phase: moment,
+            names: self.tool_names(session, &call.head, None),
+            input: hook_input(call.head.meta.as_ref(), call.parameters.tool_input.as_ref()),
             response: Some(wire::to_json(&call.result)),
         })
     }
 
     /// What an agent calls at the gateway.
-    pub(super) fn called_at_gateway(
+    pub(super) fn gateway_tool_use(
         &self,
         session: &Uri,
         chat: &Uri,
         tool: &str,
         input: &str,
     ) -> ToolUse {
-        let known = self.customizing.get(session);
-        let mut servers = known.into_iter().flat_map(|known| &known.server_tools);
+        let known = self.customizations.get(session);
+        let mut servers = known.into_iter().flat_map(|known| &known.mcp_tools);
         let names = match servers.find(|known| known.name == tool) {
-            Some(found) => self.names_at_server(session, &found.server, &found.own_name),
+            Some(found) => self.server_tool_names(session, &found.server, &found.original_name),
             None => {
                 let clients = self.session(session).map(client_tools).unwrap_or_default();
                 let own = clients.into_iter().find(|known| known.name == tool);
                 let own = own.map_or_else(|| tool.to_owned(), |own| own.definition.name);
-                names_at_client(&own)
+                client_tool_names(&own)
             }
         };
         ToolUse {
             session: session.clone(),
             chat: chat.clone(),
-            moment: ToolMoment::Before,
+            phase: ToolHookPhase::Before,
             names,
-            input: json(input),
+            input: parse_or_string(input),
             response: None,
         }
     }
 
-    fn names(
+    fn tool_names(
         &self,
         session: &Uri,
         head: &ToolCallHead,
@@ -105,59 +105,63 @@ impl Host {
     ) -> Vec<String> {
         match contributor.or(head.contributor.as_ref()) {
             Some(ToolCallContributor::Mcp(mcp)) => {
-                self.names_at_server(session, &mcp.customization_id, &head.tool_name)
+                self.server_tool_names(session, &mcp.customization_id, &head.tool_name)
             }
-            Some(ToolCallContributor::Client(_)) => names_at_client(&head.tool_name),
+            Some(ToolCallContributor::Client(_)) => client_tool_names(&head.tool_name),
             Some(ToolCallContributor::Unknown(_)) | None => vec![head.tool_name.clone()],
         }
     }
 
     /// A server's tool has the name that other hosts give it, and the ones that
     /// agents know: those get all tools from a server of the host.
-    fn names_at_server(&self, session: &Uri, id: &CustomizationId, tool: &str) -> Vec<String> {
+    fn server_tool_names(&self, session: &Uri, id: &CustomizationId, tool: &str) -> Vec<String> {
         let state = self.session(session);
-        let found = state.and_then(|state| server(state, id));
+        let found = state.and_then(|state| find_server(state, id));
         let name = found.map_or("", |found| found.server.base.name.as_str());
-        let known = self.customizing.get(session);
-        let mut tools = known.into_iter().flat_map(|known| &known.server_tools);
-        let known = tools.find(|known| known.server == *id && known.own_name == tool);
-        let mut names = vec![long_name(name, tool)];
+        let known = self.customizations.get(session);
+        let mut tools = known.into_iter().flat_map(|known| &known.mcp_tools);
+        let known = tools.find(|known| known.server == *id && known.original_name == tool);
+        let mut names = vec![mcp_tool_name(name, tool)];
         if let Some(known) = known {
             names.push(known.name.clone());
-            names.push(format!("mcp__{OWN_SERVER}__{}", known.name));
+            names.push(format!("mcp__{GATEWAY_SERVER_NAME}__{}", known.name));
         }
         names
     }
 }
 
 /// A client's tool has its own name, and the one that it would have at a server.
-fn names_at_client(tool: &str) -> Vec<String> {
-    vec![tool.to_owned(), long_name(OWN_SERVER, tool)]
+fn client_tool_names(tool: &str) -> Vec<String> {
+    vec![tool.to_owned(), mcp_tool_name(GATEWAY_SERVER_NAME, tool)]
 }
 
-fn long_name(server: &str, tool: &str) -> String {
-    format!("mcp__{}__{}", plain(server, NAME), plain(tool, NAME))
+fn mcp_tool_name(server: &str, tool: &str) -> String {
+    format!(
+        "mcp__{}__{}",
+        sanitize_tool_name(server, MAX_NAME_PART_CHARS),
+        sanitize_tool_name(tool, MAX_NAME_PART_CHARS)
+    )
 }
 
 /// Arguments. What is too large to be in the state is told by its address.
-fn input(meta: Option<&Meta>, input: Option<&ToolInput>) -> Json {
-    if let Some(raw) = meta.and_then(|meta| meta.get(RAW_INPUT)) {
+fn hook_input(meta: Option<&Meta>, input: Option<&ToolInput>) -> Json {
+    if let Some(raw) = meta.and_then(|meta| meta.get(RAW_INPUT_META_KEY)) {
         return raw.clone();
     }
     match input {
         None => Json::Object(Object::new()),
-        Some(ToolInput::Inline(text)) => json(text),
+        Some(ToolInput::Inline(text)) => parse_or_string(text),
         Some(ToolInput::Referenced(content)) => wire::to_json(content),
     }
 }
 
 /// What is no JSON is told as it is.
-fn json(text: &str) -> Json {
+fn parse_or_string(text: &str) -> Json {
     wire::from_str(text).unwrap_or_else(|_| Json::from(text))
 }
 
 /// The call that an action is about, if it is about one.
-pub(super) fn call_of(action: &ChatAction) -> Option<&ToolCallTarget> {
+pub(super) fn call_of_action(action: &ChatAction) -> Option<&ToolCallTarget> {
     match action {
         ChatAction::ToolCallStart(action) => Some(&action.target),
         ChatAction::ToolCallDelta(action) => Some(&action.target),

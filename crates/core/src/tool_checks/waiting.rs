@@ -7,56 +7,56 @@ use agenthost_protocol::ids::{ToolCallId, TurnId};
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::Json;
 
-use crate::tool_servers::ToolTicket;
-use crate::tool_use::{CheckTicket, ToolUse};
+use crate::tool_servers::GatewayCallId;
+use crate::tool_use::{HookCheckId, ToolUse};
 
 /// Most calls that are remembered to have passed. The oldest is forgotten, and
 /// looked at again.
-const PASSED: usize = 100;
+const MAX_PASSED_CHECKS: usize = 100;
 
 /// Uses of tools that wait for hooks.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct ToolChecks {
-    pub(super) last: u64,
-    pub(super) waiting: BTreeMap<CheckTicket, Check>,
+pub(crate) struct HookChecks {
+    pub(super) last_id: u64,
+    pub(super) pending: BTreeMap<HookCheckId, HookCheck>,
     /// Questions that hooks had nothing against. The call that follows may come
     /// to the gateway, and hooks have seen it then.
-    pub(super) passed: Vec<Passed>,
+    pub(super) passed: Vec<PassedCheck>,
 }
 
 /// Something that waits.
 #[derive(Debug, Clone)]
-pub(super) struct Check {
+pub(super) struct HookCheck {
     pub(super) session: Uri,
     pub(super) chat: Uri,
     /// The turn that it is of: it does not wait longer than that.
     pub(super) turn: Option<TurnId>,
-    pub(super) what: Waiting,
+    pub(super) subject: CheckSubject,
 }
 
 #[derive(Debug, Clone)]
-pub(super) enum Waiting {
+pub(super) enum CheckSubject {
     /// A call at the gateway.
-    Gateway(ToolTicket),
+    Gateway(GatewayCallId),
     /// A question of an agent.
-    Question(Box<Question>),
+    ToolCall(Box<HeldToolCall>),
 }
 
 /// A question of an agent about a call.
 #[derive(Clone)]
-pub(super) struct Question {
+pub(super) struct HeldToolCall {
     pub(super) call: ToolCallId,
     pub(super) ready: Box<ToolCallReady>,
     /// What it is about.
-    pub(super) passing: Passed,
+    pub(super) passed_check: PassedCheck,
     /// What the agent did with the call since.
-    pub(super) later: Vec<ChatAction>,
+    pub(super) held_actions: Vec<ChatAction>,
 }
 
 /// Shows nothing of what is asked.
-impl std::fmt::Debug for Question {
+impl std::fmt::Debug for HeldToolCall {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Question")
+        f.debug_struct("HeldToolCall")
             .field("call", &self.call)
             .finish_non_exhaustive()
     }
@@ -64,7 +64,7 @@ impl std::fmt::Debug for Question {
 
 /// What hooks had nothing against.
 #[derive(Clone, PartialEq)]
-pub(super) struct Passed {
+pub(super) struct PassedCheck {
     pub(super) chat: Uri,
     pub(super) turn: TurnId,
     name: Option<String>,
@@ -72,54 +72,56 @@ pub(super) struct Passed {
 }
 
 /// Shows nothing of what a tool is used with.
-impl std::fmt::Debug for Passed {
+impl std::fmt::Debug for PassedCheck {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Passed")
+        f.debug_struct("PassedCheck")
             .field("chat", &self.chat)
             .field("name", &self.name)
             .finish_non_exhaustive()
     }
 }
 
-impl Check {
+impl HookCheck {
     /// Whether it is a question about a call.
-    fn asks(&self, chat: &Uri, target: &ToolCallTarget) -> bool {
+    fn holds_call(&self, chat: &Uri, target: &ToolCallTarget) -> bool {
         let same = self.chat == *chat && self.turn.as_ref() == Some(&target.turn_id);
-        match &self.what {
-            Waiting::Question(question) => same && question.call == target.tool_call_id,
-            Waiting::Gateway(_) => false,
+        match &self.subject {
+            CheckSubject::ToolCall(question) => same && question.call == target.tool_call_id,
+            CheckSubject::Gateway(_) => false,
         }
     }
 }
 
-impl ToolChecks {
+impl HookChecks {
     /// Whether nothing waits, and nothing is remembered.
     pub(super) fn is_empty(&self) -> bool {
-        self.waiting.is_empty() && self.passed.is_empty()
+        self.pending.is_empty() && self.passed.is_empty()
     }
 
     /// The question that a call waits with.
-    pub(super) fn question(
+    pub(super) fn held_call_mut(
         &mut self,
         chat: &Uri,
         target: &ToolCallTarget,
-    ) -> Option<&mut Question> {
-        let mut waiting = self.waiting.values_mut();
-        let check = waiting.find(|check| check.asks(chat, target))?;
-        match &mut check.what {
-            Waiting::Question(question) => Some(&mut **question),
-            Waiting::Gateway(_) => None,
+    ) -> Option<&mut HeldToolCall> {
+        let mut waiting = self.pending.values_mut();
+        let check = waiting.find(|check| check.holds_call(chat, target))?;
+        match &mut check.subject {
+            CheckSubject::ToolCall(question) => Some(&mut **question),
+            CheckSubject::Gateway(_) => None,
         }
     }
 
     /// Whether a call waits with a question.
-    pub(super) fn asks(&self, chat: &Uri, target: &ToolCallTarget) -> bool {
-        self.waiting.values().any(|check| check.asks(chat, target))
+    pub(super) fn is_held(&self, chat: &Uri, target: &ToolCallTarget) -> bool {
+        self.pending
+            .values()
+            .any(|check| check.holds_call(chat, target))
     }
 
     /// Remembers what hooks had nothing against.
-    pub(super) fn remember(&mut self, passed: Passed) {
-        if self.passed.len() >= PASSED {
+    pub(super) fn record_passed(&mut self, passed: PassedCheck) {
+        if self.passed.len() >= MAX_PASSED_CHECKS {
             self.passed.remove(0);
         }
         self.passed.push(passed);
@@ -127,15 +129,15 @@ impl ToolChecks {
 
     /// Whether hooks have seen a call before it came to the gateway. It counts
     /// for one call.
-    pub(super) fn has_passed(&mut self, call: &Passed) -> bool {
+    pub(super) fn take_passed(&mut self, call: &PassedCheck) -> bool {
         let place = self.passed.iter().position(|passed| passed == call);
         place.map(|place| self.passed.remove(place)).is_some()
     }
 }
 
 /// A use of a tool in a turn, as it is known again.
-pub(super) fn passing(tool: &ToolUse, turn: TurnId) -> Passed {
-    Passed {
+pub(super) fn to_passed_check(tool: &ToolUse, turn: TurnId) -> PassedCheck {
+    PassedCheck {
         chat: tool.chat.clone(),
         turn,
         name: tool.names.first().cloned(),

@@ -29,12 +29,14 @@ impl Host {
         let content = complete.result.content.take().unwrap_or_default();
         let mut reported = Vec::new();
         let content = content.into_iter().flat_map(|block| match block {
-            ToolResultContent::FileEdit(claimed) => replace(claimed, surveyed, &mut reported),
+            ToolResultContent::FileEdit(claimed) => {
+                replace_claimed_edit(claimed, surveyed, &mut reported)
+            }
             other => vec![other],
         });
         let content: Vec<_> = content.collect();
         complete.result.content = (!content.is_empty()).then_some(content);
-        self.agent_completes(env, chat, complete, out);
+        self.complete_agent_call(env, chat, complete, out);
     }
 
     /// Reports edits by a call of the host's own.
@@ -56,7 +58,7 @@ impl Host {
         let meta = [("kind".to_owned(), Json::from("edit"))];
         let target = ToolCallTarget {
             turn_id: turn.clone(),
-            tool_call_id: ToolCallId::from(env.unique("changes")),
+            tool_call_id: ToolCallId::from(env.unique_id("changes")),
             meta: None,
         };
         let start = ToolCallStart {
@@ -92,7 +94,7 @@ impl Host {
         };
         let complete = ChatAction::ToolCallComplete(Box::new(complete));
         // The changeset of the turn has them as well.
-        if self.check_response(chat, &complete).is_err() {
+        if self.check_response_size(chat, &complete).is_err() {
             return;
         }
         for action in [
@@ -122,7 +124,7 @@ pub(super) fn edits_in(complete: &ToolCallComplete) -> impl Iterator<Item = &Fil
 
 /// Leaves out the edits that the completion of a call reports, if the files
 /// can't be compared any more.
-pub(crate) fn without_edits(action: &mut ChatAction) {
+pub(crate) fn strip_edits(action: &mut ChatAction) {
     if let ChatAction::ToolCallComplete(complete) = action {
         for block in complete.result.content.iter_mut().flatten() {
             if let ToolResultContent::FileEdit(edit) = block
@@ -138,19 +140,21 @@ pub(crate) fn without_edits(action: &mut ChatAction) {
 /// of one file are one. An edit that could not be confirmed is not reported as
 /// one: a client that restores files would write a part of a file, or delete one
 /// that was there before.
-fn replace(
+fn replace_claimed_edit(
     claimed: FileEdit,
     surveyed: &mut SurveyedEdits,
     reported: &mut Vec<Uri>,
 ) -> Vec<ToolResultContent> {
-    let is_of = |uri: &Uri| paths(&claimed).any(|path| uris::is_same(path, uri));
+    let is_of = |uri: &Uri| edited_uris(&claimed).any(|path| uris::is_same_uri(path, uri));
     if reported.iter().any(is_of) {
         return Vec::new();
     }
-    let made = surveyed.edits.extract_if(.., |edit| paths(edit).any(is_of));
+    let made = surveyed
+        .edits
+        .extract_if(.., |edit| edited_uris(edit).any(is_of));
     let made: Vec<_> = made.collect();
     if !made.is_empty() {
-        reported.extend(made.iter().flat_map(paths).cloned());
+        reported.extend(made.iter().flat_map(edited_uris).cloned());
         return made.into_iter().map(ToolResultContent::FileEdit).collect();
     }
     if surveyed.confirmed.contains(&claimed) {
@@ -161,7 +165,7 @@ fn replace(
     content.into_iter().collect()
 }
 
-fn paths(edit: &FileEdit) -> impl Iterator<Item = &Uri> {
+fn edited_uris(edit: &FileEdit) -> impl Iterator<Item = &Uri> {
     let sides = [&edit.before, &edit.after].into_iter().flatten();
     sides.map(|side| &side.uri)
 }

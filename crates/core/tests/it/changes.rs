@@ -1,8 +1,8 @@
 //! What comes of looks at files, from text.
 
 use agenthost_core::{
-    ChangeErrand, ChangeTask, Comparison, Failure, GitStanding, Input, Marked, Operated, Standing,
-    SurveyedEdits, Worktree,
+    ChangeJob, ChangeTask, ChangesetDiff, CheckpointReport, GitStatus, Input, OperationResult,
+    RequestFailure, SurveyedEdits, WorkspaceStatus, Worktree,
 };
 use agenthost_protocol::changeset::ChangesetFile;
 use agenthost_protocol::common::ChangesSummary;
@@ -10,25 +10,25 @@ use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire;
 use serde_json::{Value, json};
 
-fn failure(text: &str) -> Option<Failure> {
+fn failure(text: &str) -> Option<RequestFailure> {
     let reason = text.strip_prefix("failed ")?;
-    Some(Failure::Failed(reason.to_owned()))
+    Some(RequestFailure::Internal(reason.to_owned()))
 }
 
-fn standing(json: &Value) -> Standing {
+fn standing(json: &Value) -> WorkspaceStatus {
     let git = json.as_object().map(|git| {
         let text = |name: &str| git.get(name).and_then(Value::as_str).map(ToOwned::to_owned);
-        GitStanding {
+        GitStatus {
             branch: text("branch"),
             base: text("base"),
             upstream: text("upstream"),
             uncommitted: git.get("uncommitted").and_then(Value::as_u64).unwrap_or(0),
-            under_way: text("under_way"),
+            operation_in_progress: text("under_way"),
             worktree_of: text("worktree_of").map(|uri| uri.as_str().into()),
-            ..GitStanding::default()
+            ..GitStatus::default()
         }
     });
-    Standing { git }
+    WorkspaceStatus { git }
 }
 
 fn summary(json: &Value) -> Option<ChangesSummary> {
@@ -41,33 +41,36 @@ fn summary(json: &Value) -> Option<ChangesSummary> {
 }
 
 /// A moment was marked: `{git: {..}, session: [+, -, files], chat: [..]}`.
-pub(crate) fn marked(errand: ChangeErrand, text: &str) -> Input {
-    let ChangeTask::Mark { mark, .. } = errand.task else {
+pub(crate) fn marked(errand: ChangeJob, text: &str) -> Input {
+    let ChangeTask::TakeCheckpoint {
+        checkpoint: mark, ..
+    } = errand.task
+    else {
         panic!("this was not asked: {:?}", errand.task);
     };
     let outcome = failure(text).map_or_else(
         || {
             let text = if text.is_empty() { "{}" } else { text };
             let json: Value = serde_json::from_str(text).unwrap();
-            Ok(Marked {
-                standing: Some(standing(&json["git"])),
-                session: summary(&json["session"]),
-                chat: summary(&json["chat"]),
+            Ok(CheckpointReport {
+                status: Some(standing(&json["git"])),
+                session_total: summary(&json["session"]),
+                chat_total: summary(&json["chat"]),
             })
         },
         Err,
     );
-    Input::Marked {
+    Input::CheckpointTaken {
         session: errand.session,
-        mark,
+        checkpoint: mark,
         outcome: Box::new(outcome),
     }
 }
 
 /// Files differ: `a.txt+1-2=x`, where `x` stands for what is in it; a last word
 /// in braces is what git says.
-pub(crate) fn compared(errand: ChangeErrand, text: &str) -> Input {
-    let ChangeTask::Compare { channel, .. } = errand.task else {
+pub(crate) fn compared(errand: ChangeJob, text: &str) -> Input {
+    let ChangeTask::ComputeDiff { channel, .. } = errand.task else {
         panic!("this was not asked: {:?}", errand.task);
     };
     let outcome = failure(text).map_or_else(
@@ -77,14 +80,14 @@ pub(crate) fn compared(errand: ChangeErrand, text: &str) -> Input {
                 "" => Value::Null,
                 git => serde_json::from_str(&format!("{{{git}")).unwrap(),
             };
-            Ok(Comparison {
+            Ok(ChangesetDiff {
                 files: files.split_whitespace().map(file).collect(),
-                standing: standing(&git),
+                status: standing(&git),
             })
         },
         Err,
     );
-    Input::Compared {
+    Input::DiffComputed {
         channel,
         outcome: Box::new(outcome),
     }
@@ -109,8 +112,8 @@ fn file(word: &str) -> ChangesetFile {
 
 /// Files were edited: `a.txt`, created: `+a.txt`, deleted: `-a.txt`; with
 /// `confirmed`, what the agent reports is whole.
-pub(crate) fn surveyed(errand: ChangeErrand, text: &str) -> Input {
-    let ChangeTask::Survey(survey) = errand.task else {
+pub(crate) fn surveyed(errand: ChangeJob, text: &str) -> Input {
+    let ChangeTask::SurveyEdits(survey) = errand.task else {
         panic!("this was not asked: {:?}", errand.task);
     };
     let words = text.split_whitespace();
@@ -127,9 +130,9 @@ pub(crate) fn surveyed(errand: ChangeErrand, text: &str) -> Input {
         };
         wire::from_str(&json.to_string()).unwrap()
     });
-    Input::Surveyed {
+    Input::EditsSurveyed {
         turn: survey.turn,
-        surveyed: Box::new(SurveyedEdits {
+        edits: Box::new(SurveyedEdits {
             edits: edits.collect(),
             confirmed: survey.claimed.into_iter().filter(|_| confirmed).collect(),
         }),
@@ -137,31 +140,35 @@ pub(crate) fn surveyed(errand: ChangeErrand, text: &str) -> Input {
 }
 
 /// Something was done.
-pub(crate) fn operated(errand: ChangeErrand, text: &str) -> Input {
-    let ChangeTask::Operate { name, wanted } = errand.task else {
+pub(crate) fn operated(errand: ChangeJob, text: &str) -> Input {
+    let ChangeTask::RunOperation {
+        operation_id: name,
+        request: wanted,
+    } = errand.task
+    else {
         panic!("this was not asked: {:?}", errand.task);
     };
-    let done = Operated {
+    let done = OperationResult {
         message: text.to_owned(),
         follow_up: None,
     };
-    Input::Operated {
-        wanted,
-        name,
+    Input::OperationFinished {
+        request: wanted,
+        operation_id: name,
         outcome: failure(text).map_or(Ok(done), Err),
     }
 }
 
 /// A worktree was made.
-pub(crate) fn worktree(errand: ChangeErrand, text: &str) -> Input {
-    let ChangeTask::MakeWorktree(_) = errand.task else {
+pub(crate) fn worktree(errand: ChangeJob, text: &str) -> Input {
+    let ChangeTask::CreateWorktree(_) = errand.task else {
         panic!("this was not asked: {:?}", errand.task);
     };
     let made = Worktree {
         directory: Uri::from(text),
         branch: "agenthost/one".to_owned(),
     };
-    Input::WorktreeMade {
+    Input::WorktreeCreated {
         session: errand.session,
         outcome: failure(text).map_or(Ok(made), Err),
     }

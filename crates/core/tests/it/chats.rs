@@ -187,13 +187,13 @@ fn a_long_chat_loads_its_tail() {
         run(&mut world, &turn(number));
     }
     let chat = uri("s1.chat");
-    assert_eq!(world.host.loaded(&chat).unwrap().earlier.len(), 0);
+    assert_eq!(world.host.loaded(&chat).unwrap().evicted_turns.len(), 0);
     run(&mut world, "quiet");
     assert!(world.host.state(&chat).is_none());
     assert!(world.host.state(&uri("s1")).is_none());
 
     run(&mut world, &turn(6));
-    let earlier = &world.host.loaded(&chat).unwrap().earlier;
+    let earlier = &world.host.loaded(&chat).unwrap().evicted_turns;
     assert_eq!(earlier.len(), 3);
     world.check_mirrors();
 
@@ -206,7 +206,7 @@ fn a_long_chat_loads_its_tail() {
     let (started, ended) = started.trim().split_once('\n').unwrap();
     run(&mut world, started);
     run(&mut world, "c1 subscribe s1.chat");
-    assert_eq!(world.host.loaded(&chat).unwrap().earlier.len(), 0);
+    assert_eq!(world.host.loaded(&chat).unwrap().evicted_turns.len(), 0);
     run(&mut world, ended);
     world.check_mirrors();
     let ChannelState::Chat(state) = world.host.state(&chat).unwrap() else {

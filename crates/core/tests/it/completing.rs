@@ -171,7 +171,7 @@ fn the_host_is_configured_by_its_clients() {
 /// the one before says so, and keeps the values that still fit.
 #[test]
 fn settings_outlive_the_program() {
-    use agenthost_core::Write;
+    use agenthost_core::StoreWrite;
     use agenthost_protocol::channel::ChannelState;
     let mut world = World::new();
     run(
@@ -196,10 +196,9 @@ fn settings_outlive_the_program() {
     config.values.insert("old".to_owned(), true.into());
     world.log.channels.insert(root.clone(), state.into());
     let effects = world.restart();
-    let created = effects
-        .writes
-        .iter()
-        .any(|write| matches!(write, Write::Created { channel, .. } if *channel == root));
+    let created = effects.writes.iter().any(
+        |write| matches!(write, StoreWrite::ChannelCreated { channel, .. } if *channel == root),
+    );
     assert!(created, "{:?}", effects.writes);
     world.check_mirrors();
     let root = serde_json::to_value(&world.log.channels[&root]).unwrap();

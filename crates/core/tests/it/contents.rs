@@ -124,7 +124,7 @@ fn content_is_forgotten_with_its_session() {
         connection: agenthost_core::ConnectionId(1),
         message: crate::script::received(request),
     });
-    let forgets = |effect: &Effect| matches!(effect, Effect::ForgetContent { session } if *session == uri("s1"));
+    let forgets = |effect: &Effect| matches!(effect, Effect::DeleteContent { session } if *session == uri("s1"));
     assert_eq!(effects.effects.iter().filter(|one| forgets(one)).count(), 1);
 }
 
@@ -135,7 +135,7 @@ fn addresses_are_what_the_host_made_or_nothing() {
     expect!["agenthost-content:/a%20b.TXT?43acf4f51e7901f492f09ca969467e3b.2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"]
         .assert_eq(address.uri().as_str());
     assert_eq!(address.content_type(), Some("text/plain"));
-    assert_eq!(ContentAddress::read(&address.uri()), Some(Ok(address)));
+    assert_eq!(ContentAddress::parse(&address.uri()), Some(Ok(address)));
     for name in [
         "",
         ".",
@@ -148,9 +148,9 @@ fn addresses_are_what_the_host_made_or_nothing() {
         "/w/a b(1)+@'#?.rs",
     ] {
         let made = ContentAddress::of(&session, b"", name);
-        assert_eq!(ContentAddress::read(&made.uri()), Some(Ok(made)), "{name}");
+        assert_eq!(ContentAddress::parse(&made.uri()), Some(Ok(made)), "{name}");
     }
-    assert_eq!(ContentAddress::read(&uri("file:///x")), None);
+    assert_eq!(ContentAddress::parse(&uri("file:///x")), None);
     let (key, hash) = ("0".repeat(32), "0".repeat(64));
     let (long, upper) = ("0".repeat(65), "A".repeat(32));
     for rest in [
@@ -179,7 +179,7 @@ fn addresses_are_what_the_host_made_or_nothing() {
         format!("/a?...{hash}"),
     ] {
         let uri = Uri::from(format!("agenthost-content:{rest}"));
-        assert!(matches!(ContentAddress::read(&uri), Some(Err(_))), "{uri}");
+        assert!(matches!(ContentAddress::parse(&uri), Some(Err(_))), "{uri}");
     }
 }
 
@@ -201,11 +201,11 @@ fn an_address_is_the_same_however_it_is_encoded() {
         format!("agenthost-content:{path}?{key}.{hash}#L1"),
         format!("agenthost-content:/w/ä%20b+(1)@'%2Ers?{key}.{hash}"),
     ] {
-        let read = ContentAddress::read(&Uri::from(printed.clone()));
+        let read = ContentAddress::parse(&Uri::from(printed.clone()));
         assert_eq!(read, Some(Ok(address.clone())), "{printed}");
     }
     let old = format!("agenthost-content:/{key}/{hash}/a%20b.rs");
-    let old = ContentAddress::read(&Uri::from(old)).unwrap().unwrap();
+    let old = ContentAddress::parse(&Uri::from(old)).unwrap().unwrap();
     assert_eq!((old.session(), old.hash()), (&session, hash));
     let name = old.uri();
     assert_eq!(name, ContentAddress::of(&session, b"hello", "a b.rs").uri());

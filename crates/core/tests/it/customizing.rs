@@ -16,10 +16,12 @@
 
 use agenthost_core::agent::SlashCommand;
 use agenthost_core::customizing::{
-    CustomizationErrand, CustomizationEvent, Heard, Prepared, Ticket, Wanted,
+    CustomizationCommand, CustomizationEvent, PreparedTurn, QueryId, ResourceQuery, ResourceReply,
 };
-use agenthost_core::tool_servers::{ServerTool, ToolErrand, ToolEvent, ToolTicket};
-use agenthost_core::tool_use::{CheckTicket, ToolMoment};
+use agenthost_core::tool_servers::{
+    CallGateMode, GatewayCallId, McpCommand, McpEvent, McpTool, StartReason,
+};
+use agenthost_core::tool_use::{HookCheckId, ToolHookPhase};
 use agenthost_core::{ConnectionId, Input};
 use agenthost_protocol::common::ErrorInfo;
 use agenthost_protocol::ids::{ClientId, CustomizationId, TurnId};
@@ -35,26 +37,28 @@ pub(crate) fn event(line: &str) -> Input {
     let (what, rest) = word(rest);
     let chat = uri(&format!("{session}.chat"));
     let event = match what {
-        "found" => CustomizationEvent::Found {
+        "found" => CustomizationEvent::CustomizationsFound {
             all: wire::from_str(rest).unwrap(),
         },
-        "updated" => CustomizationEvent::Updated(Box::new(wire::from_str(rest).unwrap())),
-        "gone" => CustomizationEvent::Gone(CustomizationId::from(rest)),
+        "updated" => {
+            CustomizationEvent::CustomizationUpdated(Box::new(wire::from_str(rest).unwrap()))
+        }
+        "gone" => CustomizationEvent::CustomizationRemoved(CustomizationId::from(rest)),
         "wants" => {
             let (ticket, rest) = word(rest);
             let (client, rest) = word(rest);
             let (how, address) = word(rest);
             let address = Uri::from(address);
-            CustomizationEvent::Wanted {
-                ticket: Ticket(ticket.parse().unwrap()),
+            CustomizationEvent::ResourceRequested {
+                id: QueryId(ticket.parse().unwrap()),
                 client: ClientId::from(client),
-                wanted: match how {
-                    "list" => Wanted::List(address),
-                    _ => Wanted::Read(address),
+                query: match how {
+                    "list" => ResourceQuery::List(address),
+                    _ => ResourceQuery::Read(address),
                 },
             }
         }
-        "commands" => CustomizationEvent::Commands {
+        "commands" => CustomizationEvent::CommandsChanged {
             commands: rest
                 .split_whitespace()
                 .map(|name| SlashCommand {
@@ -67,34 +71,34 @@ pub(crate) fn event(line: &str) -> Input {
             let (turn, rest) = word(rest);
             let prepared = object(rest);
             let text = |key: &str| prepared.get(key)?.as_str().map(str::to_owned);
-            let prepared = Prepared {
+            let prepared = PreparedTurn {
                 text: text("text"),
                 instructions: text("instructions").map(Into::into),
                 tools: prepared
                     .get("tools")
                     .map(|tools| wire::from_str(&tools.to_string()).unwrap()),
-                ..Prepared::default()
+                ..PreparedTurn::default()
             };
-            CustomizationEvent::Prepared {
+            CustomizationEvent::TurnPrepared {
                 chat,
                 turn: TurnId::from(turn),
                 outcome: Box::new(Ok(prepared)),
             }
         }
-        "hooks" => CustomizationEvent::ToolHooks {
-            moments: rest
+        "hooks" => CustomizationEvent::ToolHooksChanged {
+            phases: rest
                 .split_whitespace()
                 .map(|moment| match moment {
-                    "before" => ToolMoment::Before,
-                    "after" => ToolMoment::After,
-                    _ => ToolMoment::Failed,
+                    "before" => ToolHookPhase::Before,
+                    "after" => ToolHookPhase::After,
+                    _ => ToolHookPhase::Failed,
                 })
                 .collect(),
         },
         "checked" => {
             let (ticket, reason) = word(rest);
             CustomizationEvent::ToolChecked {
-                ticket: CheckTicket(ticket.parse().unwrap()),
+                id: HookCheckId(ticket.parse().unwrap()),
                 verdict: match reason {
                     "" => Ok(()),
                     reason => Err(reason.to_owned()),
@@ -103,7 +107,7 @@ pub(crate) fn event(line: &str) -> Input {
         }
         _ => {
             let (turn, reason) = word(rest);
-            CustomizationEvent::Prepared {
+            CustomizationEvent::TurnPrepared {
                 chat,
                 turn: TurnId::from(turn),
                 outcome: Box::new(Err(reason.to_owned())),
@@ -111,7 +115,7 @@ pub(crate) fn event(line: &str) -> Input {
         }
     };
     let session = uri(session);
-    Input::Customized { session, event }
+    Input::Customization { session, event }
 }
 
 pub(crate) fn tool_event(line: &str) -> Input {
@@ -129,33 +133,33 @@ pub(crate) fn tool_event(line: &str) -> Input {
         Box::new(wire::from_str(text).unwrap())
     };
     let event = match what {
-        "ready" => ToolEvent::Ready {
+        "ready" => McpEvent::ServerReady {
             server,
             apps: wire::from_str(r#"{"capabilities": {"serverTools": {}}}"#).unwrap(),
         },
-        "token" => ToolEvent::AuthRequired {
+        "token" => McpEvent::ServerAuthRequired {
             server,
             requirement: requirement(),
         },
-        "failed" => ToolEvent::Failed {
+        "failed" => McpEvent::ServerFailed {
             server,
             error: ErrorInfo::new("failed", rest),
         },
-        "complaint" => ToolEvent::Complaint {
+        "complaint" => McpEvent::ToolListProblem {
             server,
-            about: Some(rest.to_owned()).filter(|rest| !rest.is_empty()),
+            problem: Some(rest.to_owned()).filter(|rest| !rest.is_empty()),
         },
-        "stopped" => ToolEvent::Stopped { server },
-        "sought" => ToolEvent::Sought,
-        "has" => ToolEvent::Tools {
+        "stopped" => McpEvent::ServerStopped { server },
+        "sought" => McpEvent::ToolsRequested,
+        "has" => McpEvent::ToolsChanged {
             tools: [first]
                 .into_iter()
                 .chain(rest.split_whitespace())
                 .filter_map(|tool| tool.split_once('='))
-                .map(|(name, server)| ServerTool {
+                .map(|(name, server)| McpTool {
                     server: CustomizationId::from(server),
                     name: name.to_owned(),
-                    own_name: name.to_owned(),
+                    original_name: name.to_owned(),
                     title: None,
                     description: None,
                     ui: None,
@@ -164,31 +168,31 @@ pub(crate) fn tool_event(line: &str) -> Input {
         },
         "called" => {
             let (tool, input) = word(rest);
-            ToolEvent::Called {
+            McpEvent::ClientToolCalled {
                 chat,
-                call: ToolTicket(first.parse().unwrap()),
+                call: GatewayCallId(first.parse().unwrap()),
                 tool: tool.to_owned(),
                 input: input.to_owned(),
             }
         }
         "calling" => {
             let (tool, input) = word(rest);
-            ToolEvent::Calling {
+            McpEvent::ApprovalRequested {
                 chat,
-                call: ToolTicket(first.parse().unwrap()),
+                call: GatewayCallId(first.parse().unwrap()),
                 tool: tool.to_owned(),
                 input: input.to_owned(),
             }
         }
-        "abandoned" => ToolEvent::Abandoned {
-            call: ToolTicket(first.parse().unwrap()),
+        "abandoned" => McpEvent::CallAbandoned {
+            call: GatewayCallId(first.parse().unwrap()),
         },
-        "needs" => ToolEvent::CallNeedsToken {
+        "needs" => McpEvent::CallAuthRequired {
             chat,
             tool: first.to_owned(),
             requirement: requirement(),
         },
-        "goes-on" => ToolEvent::CallHasToken {
+        "goes-on" => McpEvent::CallAuthorized {
             chat,
             tool: first.to_owned(),
         },
@@ -197,7 +201,7 @@ pub(crate) fn tool_event(line: &str) -> Input {
             let Json::Object(params) = object(params) else {
                 panic!("expected an object");
             };
-            ToolEvent::Said {
+            McpEvent::ServerNotified {
                 server,
                 method: method.to_owned(),
                 params,
@@ -205,20 +209,20 @@ pub(crate) fn tool_event(line: &str) -> Input {
         }
         _ => {
             let (request, answer) = word(rest);
-            ToolEvent::Answered {
+            McpEvent::ForwardAnswered {
                 connection: ConnectionId(first[1..].parse().unwrap()),
                 id: RequestId::from(request.parse::<u64>().unwrap()),
-                answer: Box::new(Ok(object(answer))),
+                result: Box::new(Ok(object(answer))),
             }
         }
     };
     let session = uri(session);
-    Input::Tools { session, event }
+    Input::Mcp { session, event }
 }
 
-pub(crate) fn render(errand: &CustomizationErrand) -> String {
+pub(crate) fn render(errand: &CustomizationCommand) -> String {
     match errand {
-        CustomizationErrand::Follow {
+        CustomizationCommand::Track {
             provider,
             directories,
             ..
@@ -226,27 +230,30 @@ pub(crate) fn render(errand: &CustomizationErrand) -> String {
             let names: Vec<_> = directories.iter().map(Uri::as_str).collect();
             format!("follow [{}] for {provider}", names.join(", "))
         }
-        CustomizationErrand::Forget { .. } => "forget".to_owned(),
-        CustomizationErrand::ClientPlugins { plugins, .. } => {
+        CustomizationCommand::Untrack { .. } => "forget".to_owned(),
+        CustomizationCommand::SetClientPlugins { plugins, .. } => {
             let plugins = plugins.iter().map(|brought| {
                 let base = &brought.plugin.plugin.0.container.base;
                 format!("{} of {}", base.uri, brought.client)
             });
             format!("plugins [{}]", plugins.collect::<Vec<_>>().join(", "))
         }
-        CustomizationErrand::Heard { ticket, answer } => match answer {
-            Ok(Heard::Listed(listed)) => {
+        CustomizationCommand::QueryAnswered {
+            id: ticket,
+            reply: answer,
+        } => match answer {
+            Ok(ResourceReply::Listed(listed)) => {
                 format!("heard {}: {} files", ticket.0, listed.entries.len())
             }
-            Ok(Heard::Read(read)) => format!("heard {}: {:?}", ticket.0, read.data),
+            Ok(ResourceReply::Read(read)) => format!("heard {}: {:?}", ticket.0, read.data),
             Err(why) => format!("heard {}: {why}", ticket.0),
         },
-        CustomizationErrand::Disabled { ids, .. } => {
+        CustomizationCommand::SetDisabled { ids, .. } => {
             let ids: Vec<_> = ids.iter().map(CustomizationId::as_str).collect();
             format!("off [{}]", ids.join(", "))
         }
-        CustomizationErrand::Trust { keys } => format!("trust {keys:?}"),
-        CustomizationErrand::Prepare(preparation) => {
+        CustomizationCommand::SetTrustedCode { keys } => format!("trust {keys:?}"),
+        CustomizationCommand::Prepare(preparation) => {
             let files: Vec<_> = preparation.files.iter().map(Uri::as_str).collect();
             let files = match files.is_empty() {
                 true => String::new(),
@@ -257,14 +264,17 @@ pub(crate) fn render(errand: &CustomizationErrand) -> String {
                 preparation.turn, preparation.text, preparation.agent
             )
         }
-        CustomizationErrand::TurnEnded { turn, .. } => format!("{turn} ended"),
-        CustomizationErrand::CheckTool { ticket, tool } => {
+        CustomizationCommand::TurnEnded { turn, .. } => format!("{turn} ended"),
+        CustomizationCommand::CheckTool {
+            id: ticket,
+            tool_use: tool,
+        } => {
             format!("check {} {:?} with {}", ticket.0, tool.names, tool.input)
         }
-        CustomizationErrand::DropCheck { ticket, .. } => format!("drop check {}", ticket.0),
-        CustomizationErrand::ToolUsed(tool) => format!(
+        CustomizationCommand::CancelCheck { id: ticket, .. } => format!("drop check {}", ticket.0),
+        CustomizationCommand::ToolUsed(tool) => format!(
             "{:?} {:?} with {}: {}",
-            tool.moment,
+            tool.phase,
             tool.names,
             tool.input,
             tool.response.as_ref().unwrap()
@@ -272,31 +282,45 @@ pub(crate) fn render(errand: &CustomizationErrand) -> String {
     }
 }
 
-pub(crate) fn render_tools(errand: &ToolErrand) -> String {
+pub(crate) fn render_tools(errand: &McpCommand) -> String {
     match errand {
-        ToolErrand::Start { server, by, .. } => format!("start {server} for a {by:?}"),
-        ToolErrand::Stop { server, .. } => format!("stop {server}"),
-        ToolErrand::End { .. } => "end".to_owned(),
-        ToolErrand::ClientTools { tools, .. } => {
+        McpCommand::Start {
+            server, reason: by, ..
+        } => {
+            let by = match by {
+                StartReason::Turn => "Turn",
+                StartReason::User => "Person",
+            };
+            format!("start {server} for a {by}")
+        }
+        McpCommand::Stop { server, .. } => format!("stop {server}"),
+        McpCommand::EndSession { .. } => "end".to_owned(),
+        McpCommand::SetClientTools { tools, .. } => {
             let names: Vec<_> = tools.iter().map(|tool| tool.name.as_str()).collect();
             format!("tools of clients [{}]", names.join(", "))
         }
-        ToolErrand::Allow { tools, .. } => match tools {
+        McpCommand::SetToolFilter { tools, .. } => match tools {
             Some(tools) => format!("allow [{}]", tools.join(", ")),
             None => "allow all".to_owned(),
         },
-        ToolErrand::Answer { call, result } => {
+        McpCommand::CompleteCall { call, result } => {
             format!("answer {} {} {:?}", call.0, result.success, result.error)
         }
-        ToolErrand::Guard { guard, .. } => format!("guarded by {guard:?}"),
-        ToolErrand::Pass { call, verdict, .. } => format!("pass {} {verdict:?}", call.0),
-        ToolErrand::Forward(forwarded) => format!(
+        McpCommand::SetCallGate { mode, .. } => {
+            let guard = match mode {
+                CallGateMode::Hooks => "Hooks",
+                CallGateMode::Open => "Nobody",
+            };
+            format!("guarded by {guard}")
+        }
+        McpCommand::ResolveApproval { call, verdict, .. } => format!("pass {} {verdict:?}", call.0),
+        McpCommand::ForwardRequest(forwarded) => format!(
             "forward {} to {} with {}",
             forwarded.method,
             forwarded.server,
             Json::Object(forwarded.params.clone())
         ),
-        ToolErrand::Tell { server, method, .. } => format!("tell {server} {method}"),
+        McpCommand::ForwardNotification { server, method, .. } => format!("tell {server} {method}"),
     }
 }
 

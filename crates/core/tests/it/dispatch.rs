@@ -3,7 +3,7 @@
 use agenthost_protocol::action::{Action, Dispatcher};
 use agenthost_protocol::wire::Shape;
 use agenthost_protocol::wire::Wire;
-use agenthost_testkit::{Generator, Options};
+use agenthost_testkit::{Generator, GeneratorOptions};
 use expect_test::expect;
 
 use crate::script::check;
@@ -155,7 +155,7 @@ fn host_only_actions_are_refused_from_clients() {
             .unwrap()
             .1;
         for (seed, channel) in [(1, "root"), (2, "s1"), (3, "s1.chat")] {
-            let payload = Generator::new(seed, Options::default()).json(&shape());
+            let payload = Generator::new(seed, GeneratorOptions::default()).generate(&shape());
             let script = ready(&format!("c1 ! {channel} {} {payload}", info.name));
             let mut world = crate::world::World::new();
             let outcome = crate::script::run(&mut world, &script);

@@ -444,7 +444,7 @@ impl Verdicts {
     }
 
     pub(crate) fn hear(&mut self, effect: &Effect) {
-        if let Effect::Reject { rejection, .. } = effect {
+        if let Effect::RejectAction { rejection, .. } = effect {
             let name = rejection.action.0["type"].as_str().unwrap_or_default();
             *self.refused.entry(name.to_owned()).or_default() += 1;
         }

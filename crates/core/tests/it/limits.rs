@@ -156,7 +156,7 @@ fn the_result_of_a_client_counts_and_is_refused() {
 
 #[test]
 fn sessions_past_the_limit_are_refused_until_one_is_gone() {
-    let mut world = World::with(agenthost_core::Config {
+    let mut world = World::with(agenthost_core::HostConfig {
         max_sessions: 2,
         ..config()
     });

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use agenthost_core::{
-    AgentOptions, ClientRecord, ClosedEpoch, Extent, Loaded, Need, Remembered, StoredChannel,
-    Write, WriterEpochs,
+    AgentOptions, ChannelNeed, ClientRecord, ClosedEpoch, LoadExtent, LoadedChannel,
+    RemovedSession, StoreWrite, StoredChannel, StoredHost, WriterEpochs,
 };
 use agenthost_protocol::action::ActionEnvelope;
 use agenthost_protocol::channel::ChannelState;
@@ -18,16 +18,16 @@ use agenthost_protocol::uri::Uri;
 const TAIL: usize = 2;
 
 /// A channel without the first turns.
-pub(crate) fn cut(state: &ChannelState, earlier: usize) -> Loaded {
+pub(crate) fn cut(state: &ChannelState, earlier: usize) -> LoadedChannel {
     let ChannelState::Chat(chat) = state else {
-        return Loaded::whole(state.clone());
+        return LoadedChannel::whole(state.clone());
     };
     let (early, late) = chat.turns.split_at(earlier);
     let mut shown = (**chat).clone();
     shown.turns = late.iter().cloned().collect();
-    Loaded {
+    LoadedChannel {
         state: shown.into(),
-        earlier: early.iter().map(|turn| turn.id.clone()).collect(),
+        evicted_turns: early.iter().map(|turn| turn.id.clone()).collect(),
     }
 }
 
@@ -40,6 +40,7 @@ pub(crate) struct Log {
     pub(crate) sessions: BTreeMap<Uri, SessionSummary>,
     clients: BTreeMap<ClientId, ClientRecord>,
     agent_options: BTreeMap<ProviderId, AgentOptions>,
+    removed: Vec<RemovedSession>,
     seq: ServerSeq,
     epochs: WriterEpochs,
     /// Actions up to here were thrown away.
@@ -47,9 +48,9 @@ pub(crate) struct Log {
 }
 
 impl Log {
-    pub(crate) fn append(&mut self, write: &Write) {
+    pub(crate) fn append(&mut self, write: &StoreWrite) {
         match write {
-            Write::Action(envelope) => {
+            StoreWrite::Action(envelope) => {
                 assert!(envelope.server_seq > self.seq, "numbers only rise");
                 self.seq = envelope.server_seq;
                 if let Some(state) = self.channels.get_mut(&envelope.channel) {
@@ -61,11 +62,11 @@ impl Log {
                 }
                 self.actions.push(Arc::clone(envelope));
             }
-            Write::Number(seq) => {
+            StoreWrite::SeqUsed(seq) => {
                 assert!(*seq > self.seq, "numbers only rise");
                 self.seq = *seq;
             }
-            Write::Created {
+            StoreWrite::ChannelCreated {
                 channel,
                 session,
                 state,
@@ -74,34 +75,35 @@ impl Log {
                 let stored = StoredChannel {
                     channel: channel.clone(),
                     session: session.clone(),
-                    born: *seq,
+                    created_seq: *seq,
                 };
                 self.stored.insert(channel.clone(), stored);
                 let before = self.channels.insert(channel.clone(), state.clone());
                 assert!(before.is_none(), "{channel} was created twice");
             }
-            Write::Removed { channel, .. } => {
+            StoreWrite::ChannelRemoved { channel, .. } => {
                 self.channels.remove(channel);
                 self.stored.remove(channel);
             }
-            Write::Moved { channel, session } => {
+            StoreWrite::ChannelMoved { channel, session } => {
                 let stored = self.stored.get_mut(channel).unwrap();
                 stored.session = Some(session.clone());
             }
-            Write::Session(summary) => {
+            StoreWrite::Session(summary) => {
                 self.sessions
                     .insert(summary.resource.clone(), (**summary).clone());
             }
-            Write::SessionRemoved(session) => {
+            StoreWrite::SessionRemoved(session) => {
                 self.sessions.remove(session);
             }
-            Write::Client(id, record) => {
+            StoreWrite::SessionUnlisted(removed) => self.removed.push(removed.clone()),
+            StoreWrite::Client(id, record) => {
                 self.clients.insert(id.clone(), (**record).clone());
             }
-            Write::ClientForgotten(id) => {
+            StoreWrite::ClientRemoved(id) => {
                 self.clients.remove(id);
             }
-            Write::AgentOptions(provider, options) => {
+            StoreWrite::AgentOptions(provider, options) => {
                 self.agent_options
                     .insert(provider.clone(), (**options).clone());
             }
@@ -123,25 +125,25 @@ impl Log {
             first: self.epochs.current,
             last: self.seq,
         });
-        self.seq = WriterEpochs::next_first(self.seq, micros_since_1970, 0);
+        self.seq = WriterEpochs::next_epoch_start(self.seq, micros_since_1970, 0);
         self.epochs.current = self.seq;
     }
 
     /// What a host is given of a channel. A chat's tail is short here, so that
     /// tests see what happens to one.
-    pub(crate) fn load(&self, need: &Need) -> Loaded {
+    pub(crate) fn load(&self, need: &ChannelNeed) -> LoadedChannel {
         let state = &self.channels[&need.channel];
         let earlier = match (state, need.extent) {
-            (ChannelState::Chat(chat), Extent::Tail) => chat.turns.len().saturating_sub(TAIL),
+            (ChannelState::Chat(chat), LoadExtent::Tail) => chat.turns.len().saturating_sub(TAIL),
             _ => 0,
         };
         cut(state, earlier)
     }
 
     /// What a host that starts now is told.
-    pub(crate) fn remember(&self) -> Remembered {
+    pub(crate) fn remember(&self) -> StoredHost {
         let root = self.channels.get(&Uri::from("ahp-root://"));
-        Remembered {
+        StoredHost {
             root: root.and_then(|state| match state {
                 ChannelState::Root(root) => Some((**root).clone()),
                 _ => None,
@@ -157,6 +159,7 @@ impl Log {
                 .map(|(id, record)| (id.clone(), record.clone()))
                 .collect(),
             agent_options: self.agent_options.clone().into_iter().collect(),
+            removed_sessions: self.removed.clone(),
             unreadable: Vec::new(),
         }
     }

@@ -17,6 +17,7 @@ mod completing;
 mod configuration;
 mod contents;
 mod customizing;
+mod digest;
 mod directories;
 mod dispatch;
 mod handshake;

@@ -1,9 +1,9 @@
 //! What a host does, in text.
 
-use agenthost_core::agent::{AgentCommand, Attached, ChatContext};
+use agenthost_core::agent::{AgentCommand, AttachmentContent, ChatContext};
 use agenthost_core::{
-    Answer, ChangeTask, ConnectionId, Effect, Effects, Input, Mark, Moment, Recipient, Recovery,
-    TerminalCommand, TerminalProgram,
+    ChangeTask, CheckpointId, ConnectionId, DiffEndpoint, Effect, Effects, Input, PtyCommand,
+    Recipient, RecoveryOutcome, ResponseBody, TerminalProgram,
 };
 use agenthost_protocol::action::Action;
 use agenthost_protocol::channel::ChannelState;
@@ -36,8 +36,10 @@ pub(crate) fn render(effects: &Effects) -> Vec<String> {
     let mut lines = Vec::new();
     for effect in &effects.effects {
         lines.push(match effect {
-            Effect::Reply {
-                connection, answer, ..
+            Effect::Respond {
+                connection,
+                result: answer,
+                ..
             } => match answer {
                 Ok(answer) => format!("{}: {}", name(connection), render_answer(answer)),
                 Err(error) => format!(
@@ -58,7 +60,7 @@ pub(crate) fn render(effects: &Effects) -> Vec<String> {
                     render_action(&envelope.action)
                 )
             }
-            Effect::Retell { envelope, to, .. } => {
+            Effect::PublishLegacy { envelope, to, .. } => {
                 format!(
                     "{}: {} retold {} {}",
                     names(to),
@@ -67,7 +69,7 @@ pub(crate) fn render(effects: &Effects) -> Vec<String> {
                     render_action(&envelope.action)
                 )
             }
-            Effect::Show {
+            Effect::PublishToOne {
                 connection,
                 envelope,
             } => format!(
@@ -76,7 +78,7 @@ pub(crate) fn render(effects: &Effects) -> Vec<String> {
                 envelope.server_seq.0,
                 render_action(&envelope.action)
             ),
-            Effect::Reject {
+            Effect::RejectAction {
                 connection,
                 rejection,
             } => format!(
@@ -95,7 +97,7 @@ pub(crate) fn render(effects: &Effects) -> Vec<String> {
                     shorten(&params)
                 )
             }
-            Effect::Ask {
+            Effect::SendRequest {
                 connection,
                 request,
                 ..
@@ -109,11 +111,11 @@ pub(crate) fn render(effects: &Effects) -> Vec<String> {
                     params["uri"].as_str().unwrap()
                 )
             }
-            Effect::Close { connection } => format!("close {}", name(connection)),
+            Effect::CloseConnection { connection } => format!("close {}", name(connection)),
             Effect::Agent {
                 session, command, ..
             } => format!("agent {}: {}", short(session), render_command(command)),
-            Effect::Discarded {
+            Effect::ReportDiscarded {
                 channel,
                 action,
                 reason,
@@ -124,32 +126,32 @@ pub(crate) fn render(effects: &Effects) -> Vec<String> {
             } => {
                 format!("terminal {}: {}", short(terminal), render_use(command))
             }
-            Effect::Changes(errand) => format!(
+            Effect::TrackChanges(errand) => format!(
                 "changes {}: {}",
                 short(&errand.session),
                 render_changes(&errand.task)
             ),
             Effect::TrustCode { keys } => format!("trust code {keys:?}"),
-            Effect::KeepContent(kept) => format!("keep {:?} as {}", kept.text, kept.name),
+            Effect::StoreContent(kept) => format!("keep {:?} as {}", kept.text, kept.name),
             Effect::ShareContent { from, to } => {
                 format!("share content of {} with {}", short(from), short(to))
             }
             // Every disposal does.
-            Effect::ForgetContent { .. } => continue,
+            Effect::DeleteContent { .. } => continue,
             Effect::Unwatch { channel } => format!("unwatch {channel}"),
-            Effect::Token { place, token } => {
+            Effect::StoreToken { key: place, token } => {
                 let what = if token.is_some() { "token" } else { "no token" };
                 format!("{what} of {} for {}", place.principal.0, place.resource)
             }
             // Where all are one, nobody needs to know who is first.
-            Effect::TokensOf { principals, .. } => {
+            Effect::SetTokenPrincipals { principals, .. } => {
                 let names: Vec<_> = principals.iter().map(|one| one.0.as_str()).collect();
                 if names.iter().all(|name| *name == "me") {
                     continue;
                 }
                 format!("tokens of [{}]", names.join(", "))
             }
-            Effect::UseFiles(errand) => {
+            Effect::AccessFiles(errand) => {
                 let roots: Vec<_> = errand
                     .roots
                     .iter()
@@ -157,9 +159,11 @@ pub(crate) fn render(effects: &Effects) -> Vec<String> {
                     .collect();
                 format!("files in [{}]", roots.join(", "))
             }
-            Effect::Customize(errand) => format!("customizations: {}", customizing::render(errand)),
-            Effect::Tools(errand) => format!("tools: {}", customizing::render_tools(errand)),
-            Effect::PassOn { method, params, to } => {
+            Effect::Customization(errand) => {
+                format!("customizations: {}", customizing::render(errand))
+            }
+            Effect::Mcp(errand) => format!("tools: {}", customizing::render_tools(errand)),
+            Effect::ForwardMcpNotification { method, params, to } => {
                 let to: Vec<_> = to.iter().map(name).collect();
                 format!(
                     "{}: {method} {}",
@@ -167,11 +171,14 @@ pub(crate) fn render(effects: &Effects) -> Vec<String> {
                     Json::Object(params.clone())
                 )
             }
-            Effect::FindFiles(search) => {
+            Effect::SearchFiles(search) => {
                 let names: Vec<_> = search.directories.iter().map(Uri::as_str).collect();
                 format!("find {:?} in [{}]", search.query, names.join(", "))
             }
-            Effect::Later { after, input } => format!("{} {}", render_later(input), after.0),
+            Effect::Schedule {
+                delay: after,
+                input,
+            } => format!("{} {}", render_later(input), after.0),
         });
     }
     if lines.is_empty() {
@@ -181,9 +188,9 @@ pub(crate) fn render(effects: &Effects) -> Vec<String> {
 }
 
 /// What is wanted of a terminal.
-fn render_use(command: &TerminalCommand) -> String {
+fn render_use(command: &PtyCommand) -> String {
     match command {
-        TerminalCommand::Open {
+        PtyCommand::Open {
             program,
             directory,
             cols,
@@ -196,27 +203,27 @@ fn render_use(command: &TerminalCommand) -> String {
             let place = directory.as_ref().map_or("home", |uri| uri.as_str());
             format!("open {program} in {place}, {cols} by {rows}")
         }
-        TerminalCommand::Type(typed) => format!("type {:?}", typed.data),
-        TerminalCommand::Resize { cols, rows } => format!("resize to {cols} by {rows}"),
-        TerminalCommand::Close => "close".to_owned(),
+        PtyCommand::Write(typed) => format!("type {:?}", typed.data),
+        PtyCommand::Resize { cols, rows } => format!("resize to {cols} by {rows}"),
+        PtyCommand::Close => "close".to_owned(),
     }
 }
 
 /// What will come after a while.
 fn render_later(input: &Input) -> String {
     match input {
-        Input::GraceEnded { client, .. } => format!("grace {client}"),
-        Input::TokenExpired { place, .. } => format!("token for {} expires", place.resource),
-        Input::StillSilent { call, .. } => format!("await {}", call.key().unwrap()),
-        Input::AgentsLearned => "show agents".to_owned(),
-        Input::StillUntold { call } => format!("await what is told of {}", call.0),
-        Input::StillUnwatched { channel } => format!("await {channel}"),
-        Input::StillUngranted { .. } => "await a grant".to_owned(),
-        Input::LookAgain { channel, .. } => {
+        Input::GraceExpired { client, .. } => format!("grace {client}"),
+        Input::TokenExpired { key: place, .. } => format!("token for {} expires", place.resource),
+        Input::ClientToolTimedOut { call, .. } => format!("await {}", call.key().unwrap()),
+        Input::AgentListDebounced => "show agents".to_owned(),
+        Input::CallAnnouncementTimedOut { call } => format!("await what is told of {}", call.0),
+        Input::WatchIdleTimedOut { channel } => format!("await {channel}"),
+        Input::AccessRequestTimedOut { .. } => "await a grant".to_owned(),
+        Input::ChangesetRefreshDue { channel, .. } => {
             format!("look again at {}", shorten_text(channel.as_str()))
         }
         Input::PreviewDue { terminal } => format!("preview {}", shorten_text(terminal.as_str())),
-        Input::StillUnanswered { .. } => "await an answer".to_owned(),
+        Input::HostRequestTimedOut { .. } => "await an answer".to_owned(),
         other => panic!("nobody waits for {other:?}"),
     }
 }
@@ -227,18 +234,27 @@ fn wire_json(value: &impl serde::Serialize) -> Json {
 
 fn render_changes(task: &ChangeTask) -> String {
     match task {
-        ChangeTask::Mark { mark, chat_began } => {
+        ChangeTask::TakeCheckpoint {
+            checkpoint: mark,
+            chat_start: chat_began,
+        } => {
             let since = chat_began.as_ref().map(render_mark);
             let since = since.map_or(String::new(), |since| format!(", chat since {since}"));
             format!("mark {}{since}", render_mark(mark))
         }
-        ChangeTask::Compare { channel, span } => format!(
+        ChangeTask::ComputeDiff {
+            channel,
+            range: span,
+        } => format!(
             "compare {} with {} for {}",
             render_moment(&span.from),
             render_moment(&span.to),
             shorten_text(channel.as_str())
         ),
-        ChangeTask::Operate { name, wanted } => {
+        ChangeTask::RunOperation {
+            operation_id: name,
+            request: wanted,
+        } => {
             let file = wanted.file.as_ref();
             let file = file.map_or(String::new(), |file| format!(" {file}"));
             format!(
@@ -246,7 +262,7 @@ fn render_changes(task: &ChangeTask) -> String {
                 wanted.operation, wanted.message
             )
         }
-        ChangeTask::Survey(survey) => {
+        ChangeTask::SurveyEdits(survey) => {
             let claimed: Vec<_> = survey
                 .claimed
                 .iter()
@@ -265,25 +281,28 @@ fn render_changes(task: &ChangeTask) -> String {
             .trim_end()
             .to_owned()
         }
-        ChangeTask::MakeWorktree(wish) => format!("worktree {wish:?}"),
-        ChangeTask::Forget => "forget".to_owned(),
+        ChangeTask::CreateWorktree(wish) => {
+            let wish = format!("{wish:?}").replacen("WorktreeRequest", "WorktreeWish", 1);
+            format!("worktree {wish}")
+        }
+        ChangeTask::ForgetSession => "forget".to_owned(),
     }
 }
 
-fn render_mark(mark: &Mark) -> String {
+fn render_mark(mark: &CheckpointId) -> String {
     match mark {
-        Mark::Start => "start".to_owned(),
-        Mark::Before(turn) => format!("before {}", turn.turn),
-        Mark::After(turn) => format!("after {}", turn.turn),
+        CheckpointId::SessionStart => "start".to_owned(),
+        CheckpointId::BeforeTurn(turn) => format!("before {}", turn.turn),
+        CheckpointId::AfterTurn(turn) => format!("after {}", turn.turn),
     }
 }
 
-fn render_moment(moment: &Moment) -> String {
+fn render_moment(moment: &DiffEndpoint) -> String {
     match moment {
-        Moment::Committed => "the commit".to_owned(),
-        Moment::BranchPoint => "the branch point".to_owned(),
-        Moment::Marked(mark) => render_mark(mark),
-        Moment::Now => "now".to_owned(),
+        DiffEndpoint::Head => "the commit".to_owned(),
+        DiffEndpoint::MergeBase => "the branch point".to_owned(),
+        DiffEndpoint::Checkpoint(mark) => render_mark(mark),
+        DiffEndpoint::WorkingTree => "now".to_owned(),
     }
 }
 
@@ -317,12 +336,12 @@ fn render_action(action: &Action) -> String {
     format!("{name} {}", shorten(&json))
 }
 
-fn render_answer(answer: &Answer) -> String {
+fn render_answer(answer: &ResponseBody) -> String {
     match answer {
-        Answer::Null => "null".to_owned(),
-        Answer::Empty => "{}".to_owned(),
-        Answer::Operated(result) => shorten(&wire_json(result)),
-        Answer::Initialize(result) => {
+        ResponseBody::Null => "null".to_owned(),
+        ResponseBody::Empty => "{}".to_owned(),
+        ResponseBody::ChangesetOperation(result) => shorten(&wire_json(result)),
+        ResponseBody::Initialize(result) => {
             let snapshots = result.snapshots.iter().map(|s| short(&s.resource));
             format!(
                 "version {} at {} with [{}]",
@@ -331,12 +350,12 @@ fn render_answer(answer: &Answer) -> String {
                 snapshots.collect::<Vec<_>>().join(", ")
             )
         }
-        Answer::Replay {
+        ResponseBody::Replay {
             after,
             until,
             channels,
             missing,
-            seen: _,
+            apps: _,
         } => {
             let list = |uris: &[Uri]| uris.iter().map(short).collect::<Vec<_>>().join(", ");
             format!(
@@ -347,36 +366,36 @@ fn render_answer(answer: &Answer) -> String {
                 list(missing)
             )
         }
-        Answer::Snapshots(result) => {
+        ResponseBody::Snapshots(result) => {
             let snapshots = result.snapshots.iter().map(|s| short(&s.resource));
             format!(
                 "snapshots of [{}]",
                 snapshots.collect::<Vec<_>>().join(", ")
             )
         }
-        Answer::Recoveries {
+        ResponseBody::Recoveries {
             channels,
             until,
-            seen: _,
+            apps: _,
         } => {
-            let one = |recovery: &Recovery| match recovery {
-                Recovery::Replay { channel, after } => {
+            let one = |recovery: &RecoveryOutcome| match recovery {
+                RecoveryOutcome::Replay { channel, after } => {
                     format!("replay ({}, {}] of {}", after.0, until.0, short(channel))
                 }
-                Recovery::Stateless(channel) => format!("nothing of {channel}"),
-                Recovery::Snapshot(snapshot) => format!(
+                RecoveryOutcome::Stateless(channel) => format!("nothing of {channel}"),
+                RecoveryOutcome::Snapshot(snapshot) => format!(
                     "snapshot of {} at {}",
                     short(&snapshot.resource),
                     snapshot.from_seq.0
                 ),
-                Recovery::Missing(channel) => format!("missing {}", short(channel)),
+                RecoveryOutcome::Missing(channel) => format!("missing {}", short(channel)),
             };
             format!(
                 "recovers [{}]",
                 channels.iter().map(one).collect::<Vec<_>>().join(", ")
             )
         }
-        Answer::Subscribe(result) => {
+        ResponseBody::Subscribe(result) => {
             let Some(snapshot) = &result.snapshot else {
                 return "subscribed".to_owned();
             };
@@ -393,12 +412,12 @@ fn render_answer(answer: &Answer) -> String {
                 snapshot.from_seq.0
             )
         }
-        Answer::ListSessions(result) => {
+        ResponseBody::ListSessions(result) => {
             let items = result.items.iter().map(|item| short(&item.resource));
             let more = result.next_cursor.as_ref().map_or("", |_| " and more");
             format!("sessions [{}]{more}", items.collect::<Vec<_>>().join(", "))
         }
-        Answer::ResolveSessionConfig(result) => {
+        ResponseBody::ResolveSessionConfig(result) => {
             let keys: Vec<_> = result
                 .schema
                 .properties
@@ -411,14 +430,16 @@ fn render_answer(answer: &Answer) -> String {
                 wire_json(&result.values)
             )
         }
-        Answer::SessionConfigCompletions(result) => {
+        ResponseBody::SessionConfigCompletions(result) => {
             let values: Vec<_> = result.items.iter().map(|item| &item.value).collect();
             format!("values {}", serde_json::to_string(&values).unwrap())
         }
-        Answer::Watch(result) => format!("watch {}", result.channel),
-        Answer::Read(_) | Answer::List(_) | Answer::Resolve(_) => "about a file".to_owned(),
-        Answer::OfServer(answer) => format!("the server says {answer}"),
-        Answer::Completions(result) => {
+        ResponseBody::CreateResourceWatch(result) => format!("watch {}", result.channel),
+        ResponseBody::ResourceRead(_)
+        | ResponseBody::ResourceList(_)
+        | ResponseBody::ResourceResolve(_) => "about a file".to_owned(),
+        ResponseBody::McpResult(answer) => format!("the server says {answer}"),
+        ResponseBody::Completions(result) => {
             let items = result.items.iter().map(|item| {
                 let range = item.range_start.zip(item.range_end);
                 let (start, end) = range.unwrap();
@@ -426,7 +447,7 @@ fn render_answer(answer: &Answer) -> String {
             });
             format!("items [{}]", items.collect::<Vec<_>>().join(", "))
         }
-        Answer::MoveChat(result) => format!("in {}", short(&result.session)),
+        ResponseBody::MoveChat(result) => format!("in {}", short(&result.session)),
     }
 }
 
@@ -442,8 +463,10 @@ fn render_command(command: &AgentCommand) -> String {
         AgentCommand::Prompt { turn, message, .. } => format!("prompt {turn} {:?}", message.text),
         AgentCommand::Resume { turn, .. } => format!("resume {turn}"),
         AgentCommand::Cancel { turn, .. } => format!("cancel {turn}"),
-        AgentCommand::Decide { call, decision, .. } => format!("decide {call} {decision:?}"),
-        AgentCommand::Answer {
+        AgentCommand::DecideToolCall { call, decision, .. } => {
+            format!("decide {call} {decision:?}")
+        }
+        AgentCommand::AnswerInput {
             request,
             response,
             answers,
@@ -453,14 +476,14 @@ fn render_command(command: &AgentCommand) -> String {
             format!("answer {request} {} {answers}", response.as_str())
         }
         AgentCommand::OpenChat { chat, context } => match context {
-            ChatContext::Own { turns, copy_of } => {
+            ChatContext::History { turns, copy_of } => {
                 let copy = copy_of
                     .as_ref()
                     .map(|chat| format!(", all of {}", short(chat)));
                 let copy = copy.unwrap_or_default();
                 format!("chat {} with {} turns{copy}", short(chat), turns.len())
             }
-            ChatContext::Beside {
+            ChatContext::SideChat {
                 turns,
                 running,
                 selection,
@@ -476,22 +499,30 @@ fn render_command(command: &AgentCommand) -> String {
         AgentCommand::UseTerminal {
             terminal, command, ..
         } => format!("terminal {}: {}", short(terminal), render_use(command)),
-        AgentCommand::Configure { values } => format!("configure {}", wire_json(values)),
-        AgentCommand::Directories { directories } => {
+        AgentCommand::ContinueInBackground {
+            terminal, output, ..
+        } => format!(
+            "terminal {}: continue in the background after {output:?}",
+            short(terminal)
+        ),
+        AgentCommand::SetConfig { values } => format!("configure {}", wire_json(values)),
+        AgentCommand::SetDirectories { directories } => {
             let names: Vec<_> = directories.iter().map(Uri::as_str).collect();
             format!("directories [{}]", names.join(", "))
         }
-        AgentCommand::Attached {
+        AgentCommand::AddAttachment {
             resource, content, ..
         } => match content {
-            Attached::Turns(turns) => {
+            AttachmentContent::Turns(turns) => {
                 format!("attached {} with {} turns", short(resource), turns.len())
             }
-            Attached::Content(read) => {
+            AttachmentContent::Resource(read) => {
                 format!("attached {resource} {:?} as {:?}", read.data, read.encoding)
             }
-            Attached::Unreadable(reason) => format!("attached {resource} unread: {reason}"),
-            Attached::Annotations(notes) => {
+            AttachmentContent::Unreadable(reason) => {
+                format!("attached {resource} unread: {reason}")
+            }
+            AttachmentContent::Annotations(notes) => {
                 format!("attached {} with {} notes", short(resource), notes.len())
             }
         },
@@ -501,19 +532,21 @@ fn render_command(command: &AgentCommand) -> String {
             format!("steer {turn} by {id} {:?}", message.text)
         }
         AgentCommand::CloseChat { chat } => format!("close chat {}", short(chat)),
-        AgentCommand::ToolCompleted { call, result, .. } => {
+        AgentCommand::CompleteToolCall { call, result, .. } => {
             format!("completed {call} {}", result.success)
         }
-        AgentCommand::ClientToolCalled { call, tool, .. } => format!("called {tool} as {call}"),
-        AgentCommand::ServerTools { tools } => {
+        AgentCommand::HandOverToolCall { call, tool, .. } => format!("called {tool} as {call}"),
+        AgentCommand::SetMcpTools { tools } => {
             let names: Vec<_> = tools.iter().map(|tool| tool.name.as_str()).collect();
             format!("server tools [{}]", names.join(", "))
         }
-        AgentCommand::ClientTools { tools } => {
+        AgentCommand::SetClientTools { tools } => {
             let names: Vec<_> = tools.iter().map(|tool| tool.name.as_str()).collect();
             format!("tools [{}]", names.join(", "))
         }
-        AgentCommand::Rewind { last, .. } => format!("rewind to {last:?}"),
+        AgentCommand::Rewind {
+            last_turn: last, ..
+        } => format!("rewind to {last:?}"),
         AgentCommand::Close => "close".to_owned(),
     }
 }
@@ -524,7 +557,7 @@ fn name(connection: &ConnectionId) -> String {
 
 /// With how long each may be kept waiting, if at all.
 fn recipients(to: &[Recipient]) -> String {
-    let one = |to: &Recipient| match to.patience.0 {
+    let one = |to: &Recipient| match to.max_latency.0 {
         0 => name(&to.connection),
         patience => format!("{} within {patience}", name(&to.connection)),
     };

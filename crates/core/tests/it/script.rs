@@ -45,16 +45,16 @@
 //! the host was asked to run.
 
 use agenthost_core::{
-    Answer, ChangeErrand, ChangeTask, CommandLine, ConnectionId, Departure, Effects, Failure,
-    FileKind, FoundFile, Input, RawAnswer, Received, ServerMessage, TerminalEnd, TerminalEvent,
-    uris,
+    ChangeJob, ChangeTask, ClientMessage, CommandLine, ConnectionId, Effects, FileKind, FileMatch,
+    GracePeriodId, Input, McpClientMessage, RawResponse, RequestFailure, ResponseBody, TerminalEnd,
+    TerminalEvent, uris,
 };
 use agenthost_protocol::ids::ClientId;
 use agenthost_protocol::rpc::{ClientNotification, ClientRequest, Message, RpcError};
 use agenthost_protocol::terminal::TerminalData;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::{self, Document, Json, Limits};
-use agenthost_testkit::{Place, event};
+use agenthost_testkit::{EventTarget, parse_event};
 use expect_test::Expect;
 use serde_json::json;
 
@@ -160,8 +160,8 @@ impl Runner<'_> {
                     }
                     None => (uri(&format!("{session}.chat")), rest),
                 };
-                let place = Place { chat, turn: None };
-                let event = event(&place, rest).unwrap();
+                let place = EventTarget { chat, turn: None };
+                let event = parse_event(&place, rest).unwrap();
                 self.world.step(Input::Agent {
                     session: uri(session),
                     event,
@@ -170,30 +170,30 @@ impl Runner<'_> {
             "found" => {
                 let search = self.world.searches.pop_front().unwrap();
                 let files = rest.split_whitespace().map(found).collect();
-                self.world.step(Input::FilesFound { search, files })
+                self.world.step(Input::FileSearchFinished { search, files })
             }
             "done" => {
                 let errand = self.world.errands.pop_front().unwrap();
-                self.world.step(Input::Answered {
+                self.world.step(Input::RequestCompleted {
                     connection: errand.connection,
                     id: errand.id,
-                    answer: Box::new(Ok(Answer::Empty)),
+                    result: Box::new(Ok(ResponseBody::Empty)),
                 })
             }
             "terminal" => {
                 let (terminal, rest) = word(rest);
                 let (what, rest) = word(rest);
                 let event = match what {
-                    "title" => TerminalEvent::Title(rest.to_owned()),
-                    "in" => TerminalEvent::Directory(uri(rest)),
-                    "detects" => TerminalEvent::CommandDetection,
+                    "title" => TerminalEvent::TitleChanged(rest.to_owned()),
+                    "in" => TerminalEvent::DirectoryChanged(uri(rest)),
+                    "detects" => TerminalEvent::CommandDetectionEnabled,
                     "runs" => TerminalEvent::CommandExecuted(CommandLine(rest.to_owned())),
                     "ran" => TerminalEvent::CommandFinished(rest.parse().ok()),
                     "failed" => TerminalEvent::Failed(rest.to_owned()),
                     "exited" => {
                         let (code, text) = word(rest);
                         TerminalEvent::Exited(TerminalEnd {
-                            whole: None,
+                            full_output: None,
                             exit_code: code.parse().ok(),
                             signal: None,
                             preview: (!text.is_empty()).then(|| text.to_owned()),
@@ -218,7 +218,7 @@ impl Runner<'_> {
             "surveyed" => {
                 let changes = &mut self.world.changes;
                 let is_survey =
-                    |errand: &ChangeErrand| matches!(errand.task, ChangeTask::Survey(_));
+                    |errand: &ChangeJob| matches!(errand.task, ChangeTask::SurveyEdits(_));
                 let index = changes.iter().position(|errand| is_survey(errand)).unwrap();
                 let errand = changes.remove(index).unwrap();
                 self.world.step(changes::surveyed(*errand, rest))
@@ -233,7 +233,8 @@ impl Runner<'_> {
             }
             "look" => {
                 let (channel, round) = self.world.looks.pop_back().unwrap();
-                self.world.step(Input::LookAgain { channel, round })
+                self.world
+                    .step(Input::ChangesetRefreshDue { channel, round })
             }
             "previewed" => {
                 let due = self.world.previews.pop_front().unwrap();
@@ -241,19 +242,24 @@ impl Runner<'_> {
             }
             "unanswered" => {
                 let (connection, id) = self.world.unanswered.pop_front().unwrap();
-                self.world.step(Input::StillUnanswered { connection, id })
+                self.world
+                    .step(Input::HostRequestTimedOut { connection, id })
             }
             "ungranted" => {
                 let (connection, id) = self.world.grants.pop_front().unwrap();
-                self.world.step(Input::StillUngranted { connection, id })
+                self.world
+                    .step(Input::AccessRequestTimedOut { connection, id })
             }
             "watching" => {
                 let errand = self.world.watches.pop_front().unwrap();
                 let begun = match rest {
                     "" => Ok(()),
-                    reason => Err(Failure::Failed(reason.to_owned())),
+                    reason => Err(RequestFailure::Internal(reason.to_owned())),
                 };
-                self.world.step(Input::Watching { errand, begun })
+                self.world.step(Input::WatchStarted {
+                    request: errand,
+                    outcome: begun,
+                })
             }
             "changed" => {
                 let (channel, file) = word(rest);
@@ -264,10 +270,10 @@ impl Runner<'_> {
             }
             "unwatched" => self
                 .world
-                .step(Input::StillUnwatched { channel: uri(rest) }),
+                .step(Input::WatchIdleTimedOut { channel: uri(rest) }),
             "silent" => {
                 let (session, call) = self.world.awaited.pop_front().unwrap();
-                self.world.step(Input::StillSilent { session, call })
+                self.world.step(Input::ClientToolTimedOut { session, call })
             }
             "expired" => {
                 let expired = self.world.tokens.pop_front().unwrap();
@@ -277,16 +283,16 @@ impl Runner<'_> {
             "tools" => self.world.step(customizing::tool_event(rest)),
             "untold" => {
                 let call = self.world.untold.pop_front().unwrap();
-                self.world.step(Input::StillUntold { call })
+                self.world.step(Input::CallAnnouncementTimedOut { call })
             }
-            "learned" => self.world.step(Input::AgentsLearned),
+            "learned" => self.world.step(Input::AgentListDebounced),
             "grace" => self.end_grace(rest),
             "wait" => {
                 self.world.now += rest.parse::<i64>().unwrap();
                 Effects::default()
             }
             "restart" => self.world.restart(),
-            "quiet" => self.world.step(Input::Quiet),
+            "quiet" => self.world.step(Input::EvictionDue),
             client => {
                 let connection = ConnectionId(client[1..].parse().unwrap());
                 self.client(connection, rest)
@@ -297,12 +303,15 @@ impl Runner<'_> {
     /// Ends the grace period that runs, or one that is named.
     fn end_grace(&mut self, line: &str) -> Effects {
         let (client, departure) = match line.split_once(' ') {
-            Some((client, nth)) => (client, Some(Departure(nth.parse().unwrap()))),
+            Some((client, nth)) => (client, Some(GracePeriodId(nth.parse().unwrap()))),
             None => (line, None),
         };
         let client = ClientId::from(client);
         let departure = departure.unwrap_or_else(|| self.world.departure_of(&client));
-        self.world.step(Input::GraceEnded { client, departure })
+        self.world.step(Input::GraceExpired {
+            client,
+            grace_period: departure,
+        })
     }
 
     fn channel(&self, name: &str) -> Uri {
@@ -444,7 +453,7 @@ impl Join for Effects {
 }
 
 /// What the server makes of a text.
-pub(crate) fn received(text: &str) -> Received {
+pub(crate) fn received(text: &str) -> ClientMessage {
     let document = Document::parse(text, Limits::default()).unwrap();
     match Message::decode(&document).unwrap() {
         Message::Request(id, call) if call.method.contains('/') => {
@@ -452,35 +461,35 @@ pub(crate) fn received(text: &str) -> Received {
                 panic!("expected an object");
             };
             let channel = params.shift_remove("channel").unwrap();
-            let message = ServerMessage {
+            let message = McpClientMessage {
                 channel: Uri::from(channel.as_str().unwrap()),
                 method: call.method.into_owned(),
                 params,
             };
-            Received::ToServer(Some(id), Box::new(message))
+            ClientMessage::ToMcpServer(Some(id), Box::new(message))
         }
         Message::Request(id, call) => match ClientRequest::decode(&call) {
-            Ok(request) => Received::Request(id, Box::new(request)),
-            Err(error) => Received::Invalid(id, RpcError::from(error)),
+            Ok(request) => ClientMessage::Request(id, Box::new(request)),
+            Err(error) => ClientMessage::Invalid(id, RpcError::from(error)),
         },
         Message::Notification(call) => {
             let notification = ClientNotification::decode(&call).unwrap();
-            Received::Notification(Box::new(notification))
+            ClientMessage::Notification(Box::new(notification))
         }
         Message::Response(response) => {
-            let outcome = response.outcome.map(|node| RawAnswer(node.to_json()));
-            Received::Response(response.id, Box::new(outcome))
+            let outcome = response.outcome.map(|node| RawResponse(node.to_json()));
+            ClientMessage::Response(response.id, Box::new(outcome))
         }
     }
 }
 
 /// A file, or a directory if the path ends like one.
-fn found(path: &str) -> FoundFile {
+fn found(path: &str) -> FileMatch {
     let (path, kind) = match path.strip_suffix('/') {
         Some(path) => (path, FileKind::Directory),
         None => (path, FileKind::File),
     };
-    FoundFile {
+    FileMatch {
         uri: Uri::from(format!("file:///w/{path}")),
         path: path.to_owned(),
         kind,
@@ -505,7 +514,7 @@ pub(crate) fn uri(name: &str) -> Uri {
         return Uri::from("ahp-root://");
     }
     match name.strip_suffix(".chat") {
-        Some(session) => uris::default_chat(&uri(session)),
+        Some(session) => uris::default_chat_uri(&uri(session)),
         None if name.contains(':') => Uri::from(name),
         None => Uri::from(format!("ahp-session:/{name}")),
     }

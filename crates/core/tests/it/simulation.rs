@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 
 use agenthost_core::agent::AgentEvent;
 use agenthost_core::{
-    Answer, CommandLine, ConnectionId, Effects, Input, TerminalEnd, TerminalEvent,
+    CommandLine, ConnectionId, Effects, Input, ResponseBody, TerminalEnd, TerminalEvent,
 };
 use agenthost_protocol::action::{Action, Dispatcher};
 use agenthost_protocol::channel::{ChannelKind, ChannelState};
@@ -26,7 +26,7 @@ use agenthost_protocol::terminal::TerminalData;
 use agenthost_protocol::terminal::TerminalLifecycle;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::Json;
-use agenthost_testkit::{Generator, Options};
+use agenthost_testkit::{Generator, GeneratorOptions};
 use serde_json::json;
 
 use crate::invariants::{Verdicts, check_at_rest};
@@ -108,8 +108,8 @@ struct Unreliable {
     restored: u64,
 }
 
-struct Simulation {
-    world: World,
+pub(crate) struct Simulation {
+    pub(crate) world: World,
     /// In some worlds the end of the log is lost now and then, and clocks jump.
     /// There every program has a name of its own.
     unreliable: Option<Unreliable>,
@@ -119,14 +119,14 @@ struct Simulation {
 }
 
 impl Simulation {
-    fn new(seed: u64) -> Self {
-        let options = Options {
+    pub(crate) fn new(seed: u64) -> Self {
+        let options = GeneratorOptions {
             optional: 0.3,
             unknown: 0.0,
-            names: 3,
-            items: 2,
-            depth: 4,
-            without: &[],
+            name_count: 3,
+            max_items: 2,
+            max_depth: 4,
+            excluded_variants: &[],
         };
         let unreliable = seed % 4 >= 2;
         Simulation {
@@ -138,7 +138,7 @@ impl Simulation {
         }
     }
 
-    fn step(&mut self) {
+    pub(crate) fn step(&mut self) {
         self.world.now += self.chance.rng.i64(0..2_000);
         if self.world.clients.is_empty() {
             self.connect();
@@ -161,7 +161,7 @@ impl Simulation {
             90..94 => self.terminal_event(),
             94 => self.end_grace(),
             95 => self.end_patience(),
-            96 => drop(self.world.step(Input::Quiet)),
+            96 => drop(self.world.step(Input::EvictionDue)),
             97 if self.unreliable.is_some() || self.chance.chance(0.3) => self.restart(),
             _ => self.world.check_mirrors(),
         }
@@ -328,7 +328,10 @@ impl Simulation {
         let list = json!({"channel": "ahp-root://"});
         let effects = self.ask(connection, "listSessions", list);
         let refused = |effect: &agenthost_core::Effect| {
-            matches!(effect, agenthost_core::Effect::Reply { answer: Err(_), .. })
+            matches!(
+                effect,
+                agenthost_core::Effect::Respond { result: Err(_), .. }
+            )
         };
         !effects.effects.iter().any(refused)
     }
@@ -399,7 +402,7 @@ impl Simulation {
             return;
         };
         let event = match self.chance.rng.u32(0..7) {
-            0 => TerminalEvent::CommandDetection,
+            0 => TerminalEvent::CommandDetectionEnabled,
             1 => TerminalEvent::CommandExecuted(CommandLine("ls".to_owned())),
             2 => TerminalEvent::CommandFinished(Some(0)),
             3 => TerminalEvent::Failed("no such folder".to_owned()),
@@ -422,7 +425,7 @@ impl Simulation {
         if ["initialize", "reconnect", "subscribe"].contains(&method) {
             return;
         }
-        let mut params = self.chance.json(&shape());
+        let mut params = self.chance.generate(&shape());
         if self.chance.chance(0.9) {
             params["channel"] = json!(self.channel());
         }
@@ -436,29 +439,33 @@ impl Simulation {
     /// What was looked for is found, sooner or later.
     fn finish_searches(&mut self) {
         while let Some((connection, id)) = self.world.grants.pop_front() {
-            self.world.step(Input::StillUngranted { connection, id });
+            self.world
+                .step(Input::AccessRequestTimedOut { connection, id });
         }
         while let Some(errand) = self.world.watches.pop_front() {
             let begun = Ok(());
-            self.world.step(Input::Watching { errand, begun });
+            self.world.step(Input::WatchStarted {
+                request: errand,
+                outcome: begun,
+            });
         }
         while let Some(errand) = self.world.errands.pop_front() {
-            self.world.step(Input::Answered {
+            self.world.step(Input::RequestCompleted {
                 connection: errand.connection,
                 id: errand.id,
-                answer: Box::new(Ok(Answer::Empty)),
+                result: Box::new(Ok(ResponseBody::Empty)),
             });
         }
         while let Some(search) = self.world.searches.pop_front() {
             let files = Vec::new();
-            self.world.step(Input::FilesFound { search, files });
+            self.world.step(Input::FileSearchFinished { search, files });
         }
     }
 
     /// A client was silent about a tool for long, or not.
     fn end_patience(&mut self) {
         if let Some((session, call)) = self.world.awaited.pop_front() {
-            self.world.step(Input::StillSilent { session, call });
+            self.world.step(Input::ClientToolTimedOut { session, call });
         }
     }
 
@@ -539,7 +546,10 @@ impl Simulation {
         // Of whoever is away; sometimes one that is long over.
         let client = ClientId::from(format!("client-{}", self.chance.rng.u32(0..3)));
         let departure = self.world.departure_of(&client);
-        self.world.step(Input::GraceEnded { client, departure });
+        self.world.step(Input::GraceExpired {
+            client,
+            grace_period: departure,
+        });
     }
 
     /// Killed, and started again. Sometimes old actions are gone from the log.

@@ -587,16 +587,16 @@ fn every_action_has_its_row() {
 
     let mut world = Scene::Running.set();
     for info in Action::table() {
-        let shape = agenthost_testkit::Options {
+        let shape = agenthost_testkit::GeneratorOptions {
             optional: 0.0,
             unknown: 0.0,
-            names: 1,
-            items: 1,
-            depth: 3,
-            without: &[],
+            name_count: 1,
+            max_items: 1,
+            max_depth: 3,
+            excluded_variants: &[],
         };
         let mut generator = agenthost_testkit::Generator::new(1, shape);
-        let payload = generator.action(info.name);
+        let payload = generator.generate_action(info.name);
         let channel = match info.channel {
             agenthost_protocol::channel::ChannelKind::Chat => "s1",
             _ => "s1.chat",

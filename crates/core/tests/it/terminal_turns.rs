@@ -248,3 +248,82 @@ fn a_restart_ends_a_command() {
         "#]],
     );
 }
+
+/// TER-4, TER-15: the turn ends when a client narrows the claim, as VS Code's
+/// "Continue in Background" does, and the command runs on.
+#[test]
+fn a_command_continues_in_the_background() {
+    check(
+        r#"
+        - c1 joins a
+        - c1 opens s1
+        - c1 subscribe s1.chat
+        - c1 says t1 !make watch
+        - c1 subscribe run
+        - terminal run wrote one
+        c1 ! run terminal/claimed {"claim": {"kind": "session", "session": "ahp-session:/other", "chat": "ahp-chat://default/YWhwLXNlc3Npb246L3Mx"}}
+        c1 ! run terminal/claimed {"claim": {"kind": "session", "session": "ahp-session:/s1", "chat": "ahp-chat://default/YWhwLXNlc3Npb246L3Mx"}}
+        c1 ! run terminal/claimed {"claim": {"kind": "session", "session": "ahp-session:/s1", "chat": "ahp-chat://default/YWhwLXNlc3Npb246L3Mx"}}
+        c1 says t2 hello
+        agent s1 end t2
+        terminal run wrote two
+        terminal run exited 0 onetwo
+        "#,
+        expect![[r#"
+            c1 ! run terminal/claimed {"claim": {"kind": "session", "session": "ahp-session:/other", "chat": "ahp-chat://default/YWhwLXNlc3Npb246L3Mx"}}
+                c1: 11 rejected: the terminal is somebody else's
+            c1 ! run terminal/claimed {"claim": {"kind": "session", "session": "ahp-session:/s1", "chat": "ahp-chat://default/YWhwLXNlc3Npb246L3Mx"}}
+                c1: 12 run by a terminal/claimed {"claim":{"kind":"session","session":"s1","chat":"s1.chat"}}
+                c1: 13 s1.chat chat/toolCallComplete {"result":{"success":true,"pastTenseMessage":"Continues in the background: make watch","content":[{"type":"text","text":"one\n[The command continues in the background.]"},{"type":"terminal","resource":"ahp-terminal:/a-command","title":"make watch","isPty":true}]},"turnId":"t1","toolCallId":"command"}
+                c1: 14 s1.chat chat/turnComplete {"duration":0,"turnId":"t1"}
+            c1 ! run terminal/claimed {"claim": {"kind": "session", "session": "ahp-session:/s1", "chat": "ahp-chat://default/YWhwLXNlc3Npb246L3Mx"}}
+                c1: 16 run by a terminal/claimed {"claim":{"kind":"session","session":"s1","chat":"s1.chat"}}
+            c1 says t2 hello
+                c1: 17 s1.chat by a chat/turnStarted {"message":{"text":"hello","origin":{"kind":"user"}},"turnId":"t2","startedAt":"2026-01-05T09:00:00Z"}
+                agent s1: prompt t2 "hello"
+            agent s1 end t2
+                c1: 19 s1.chat chat/turnComplete {"duration":0,"turnId":"t2"}
+            terminal run wrote two
+                c1: 21 run terminal/data {"data":"two"}
+            terminal run exited 0 onetwo
+                terminal run: close
+                c1: 22 run terminal/commandFinished {"durationMs":0,"commandId":"a-command","exitCode":0}
+                c1: 23 run terminal/exited {"exitCode":0}
+        "#]],
+    );
+}
+
+/// TER-18: a command in the background ends when its terminal is disposed, or
+/// its chat is gone.
+#[test]
+fn a_command_in_the_background_is_ended() {
+    check(
+        r#"
+        - c1 joins a
+        - c1 opens s1
+        - c1 says t1 !sleep 1000
+        c1 disposeTerminal run
+        - c1 ! run terminal/claimed {"claim": {"kind": "session", "session": "ahp-session:/s1", "chat": "ahp-chat://default/YWhwLXNlc3Npb246L3Mx"}}
+        c1 disposeTerminal run
+        - terminal run exited
+        c1 disposeTerminal run
+        - c1 says t2 !sleep 1000
+        - c1 ! run terminal/claimed {"claim": {"kind": "session", "session": "ahp-session:/s1", "chat": "ahp-chat://default/YWhwLXNlc3Npb246L3Mx"}}
+        c1 disposeSession s1
+        "#,
+        expect![[r#"
+            c1 disposeTerminal run
+                c1: error -32008 there is nothing at `ahp-terminal:/command-00000000000000000000000000000006`
+            c1 disposeTerminal run
+                terminal run: close
+                c1: null
+            c1 disposeTerminal run
+                c1: error -32008 there is nothing at `ahp-terminal:/command-00000000000000000000000000000006`
+            c1 disposeSession s1
+                agent s1: close
+                changes s1: forget
+                c1: null
+                terminal run: close
+        "#]],
+    );
+}

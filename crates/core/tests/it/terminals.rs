@@ -3,6 +3,7 @@
 use agenthost_core::agent::AgentEvent;
 use agenthost_core::{CommandLine, Input, TerminalEvent};
 use agenthost_protocol::channel::ChannelState;
+use agenthost_protocol::ids::{ToolCallId, TurnId};
 use agenthost_protocol::terminal::{
     TerminalClaim, TerminalData, TerminalPart, TerminalSessionClaim, TerminalState,
 };
@@ -309,10 +310,10 @@ fn old_commands_are_forgotten() {
     assert!(lines.is_sorted() && lines.last() == Some(&29), "{lines:?}");
 }
 
-/// TER-5, TER-11: what is typed into a terminal of an agent, and its size, go
-/// to the agent.
+/// TER-5, TER-11, TER-15: what is typed into a terminal of an agent, its size,
+/// and that its command continues in the background go to the agent.
 #[test]
-fn a_terminal_of_an_agent_can_be_typed_into() {
+fn a_terminal_of_an_agent_can_be_used() {
     let mut world = World::new();
     run(
         &mut world,
@@ -323,8 +324,8 @@ fn a_terminal_of_an_agent_can_be_typed_into() {
     let claim = TerminalClaim::Session(TerminalSessionClaim {
         session: uri("s1"),
         chat: uri("s1.chat"),
-        turn_id: None,
-        tool_call_id: None,
+        turn_id: Some(TurnId::from("t1")),
+        tool_call_id: Some(ToolCallId::from("call")),
     });
     let opened = AgentEvent::TerminalOpened {
         terminal: uri("ahp-terminal:/agents"),
@@ -344,6 +345,10 @@ fn a_terminal_of_an_agent_can_be_typed_into() {
         - c2 subscribe ahp-terminal:/agents
         c2 ! ahp-terminal:/agents terminal/input {"data": "y\n"}
         c2 ! ahp-terminal:/agents terminal/resized {"cols": 90, "rows": 30}
+        c2 disposeTerminal ahp-terminal:/agents
+        c2 ! ahp-terminal:/agents terminal/claimed {"claim": {"kind": "session", "session": "ahp-session:/s1", "chat": "ahp-chat://default/YWhwLXNlc3Npb246L3Mx", "turnId": "t1", "toolCallId": "call"}}
+        c2 ! ahp-terminal:/agents terminal/claimed {"claim": {"kind": "session", "session": "ahp-session:/s1", "chat": "ahp-chat://default/YWhwLXNlc3Npb246L3Mx"}}
+        c2 disposeTerminal ahp-terminal:/agents
         "#,
     );
     expect![[r#"
@@ -352,7 +357,17 @@ fn a_terminal_of_an_agent_can_be_typed_into() {
             c2: 3 shown terminal/input {"data":"y\n"}
         c2 ! ahp-terminal:/agents terminal/resized {"cols": 90, "rows": 30}
             c2: 4 ahp-terminal:/agents by b terminal/resized {"rows":30,"cols":90}
-            agent s1: terminal ahp-terminal:/agents: resize to 90 by 30"#]]
+            agent s1: terminal ahp-terminal:/agents: resize to 90 by 30
+        c2 disposeTerminal ahp-terminal:/agents
+            c2: error -32008 there is nothing at `ahp-terminal:/agents`
+        c2 ! ahp-terminal:/agents terminal/claimed {"claim": {"kind": "session", "session": "ahp-session:/s1", "chat": "ahp-chat://default/YWhwLXNlc3Npb246L3Mx", "turnId": "t1", "toolCallId": "call"}}
+            c2: 5 ahp-terminal:/agents by b terminal/claimed {"claim":{"kind":"session","session":"s1","chat":"s1.chat","turnId":"t1","toolCallId":"call"}}
+        c2 ! ahp-terminal:/agents terminal/claimed {"claim": {"kind": "session", "session": "ahp-session:/s1", "chat": "ahp-chat://default/YWhwLXNlc3Npb246L3Mx"}}
+            c2: 6 ahp-terminal:/agents by b terminal/claimed {"claim":{"kind":"session","session":"s1","chat":"s1.chat"}}
+            agent s1: terminal ahp-terminal:/agents: continue in the background after ""
+        c2 disposeTerminal ahp-terminal:/agents
+            agent s1: terminal ahp-terminal:/agents: close
+            c2: null"#]]
     .assert_eq(&result);
     world.check_mirrors();
 }

@@ -8,12 +8,13 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use agenthost_core::agent::AgentCommand;
-use agenthost_core::customizing::CustomizationErrand;
-use agenthost_core::tool_servers::{ToolErrand, ToolTicket};
+use agenthost_core::customizing::CustomizationCommand;
+use agenthost_core::tool_servers::{GatewayCallId, McpCommand};
 use agenthost_core::{
-    Answer, ChangeErrand, Config, ConnectionId, Departure, Effect, Effects, Env, Extent,
-    FileErrand, FileSearch, Host, Input, Need, Principal, Received, Recovery, Seen,
-    TerminalCommand, WatchErrand, Write, hide_apps, without_apps,
+    AppVisibility, ChangeJob, ChannelNeed, ClientMessage, ConnectionId, Effect, Effects, Env,
+    FileJob, FileSearch, GracePeriodId, Host, HostConfig, Input, LoadExtent, Principal, PtyCommand,
+    RecoveryOutcome, ResponseBody, StoreWrite, WatchRequest, strip_apps_from_action,
+    strip_apps_from_state,
 };
 use agenthost_protocol::action::{Action, ActionEnvelope};
 use agenthost_protocol::channel::{ChannelState, Snapshot};
@@ -30,18 +31,19 @@ use agenthost_protocol::rpc::{ClientNotification, RequestId};
 use agenthost_protocol::session::{SessionAction, SessionInputRequest};
 use agenthost_protocol::uri::Uri;
 
+use crate::digest::StepDigest;
 use crate::invariants::{self, Listing, Queues, Verdicts};
 use crate::log::{Log, cut};
 
 pub(crate) struct World {
     /// What was asked about customizations, and of servers of tools.
-    pub(crate) customize: VecDeque<CustomizationErrand>,
-    pub(crate) tools: VecDeque<ToolErrand>,
+    pub(crate) customize: VecDeque<CustomizationCommand>,
+    pub(crate) tools: VecDeque<McpCommand>,
     /// Calls that agents wait for.
-    pub(crate) called: BTreeSet<ToolTicket>,
+    pub(crate) called: BTreeSet<GatewayCallId>,
     /// Calls that agents may still tell of.
-    pub(crate) untold: VecDeque<ToolTicket>,
-    config: Config,
+    pub(crate) untold: VecDeque<GatewayCallId>,
+    config: HostConfig,
     pub(crate) host: Host,
     pub(crate) log: Log,
     pub(crate) clients: BTreeMap<ConnectionId, Mirror>,
@@ -52,9 +54,9 @@ pub(crate) struct World {
     /// Tokens that will expire.
     pub(crate) previews: VecDeque<Input>,
     pub(crate) tokens: VecDeque<Input>,
-    pub(crate) errands: VecDeque<Box<FileErrand>>,
-    pub(crate) watches: VecDeque<Box<WatchErrand>>,
-    pub(crate) changes: VecDeque<Box<ChangeErrand>>,
+    pub(crate) errands: VecDeque<Box<FileJob>>,
+    pub(crate) watches: VecDeque<Box<WatchRequest>>,
+    pub(crate) changes: VecDeque<Box<ChangeJob>>,
     pub(crate) looks: VecDeque<(Uri, u64)>,
     pub(crate) grants: VecDeque<(ConnectionId, RequestId)>,
     pub(crate) awaited: VecDeque<(Uri, Arc<SessionInputRequest>)>,
@@ -69,6 +71,7 @@ pub(crate) struct World {
     pub(crate) verdicts: Verdicts,
     pub(crate) now: i64,
     steps: u128,
+    pub(crate) digest: Option<StepDigest>,
 }
 
 /// A copy of the data directory, and what tests know of it.
@@ -91,7 +94,7 @@ pub(crate) struct Mirror {
     pub(crate) listing: Option<Listing>,
 }
 
-pub(crate) fn config() -> Config {
+pub(crate) fn config() -> HostConfig {
     let agent = |name: &str| AgentInfo {
         provider: ProviderId::from(name),
         display_name: name.to_owned(),
@@ -124,7 +127,7 @@ pub(crate) fn config() -> Config {
         }),
         ..agent("roaming")
     };
-    Config {
+    HostConfig {
         server: Implementation {
             name: "agenthost".to_owned(),
             version: None,
@@ -132,12 +135,12 @@ pub(crate) fn config() -> Config {
         },
         agents: vec![chatty, agent("other"), roaming],
         schemas: BTreeMap::from([(ProviderId::from("roaming"), schema())]),
-        forbidden: BTreeMap::new(),
-        roots: Vec::new(),
+        forbidden_values: BTreeMap::new(),
+        granted_roots: Vec::new(),
         default_directory: None,
         customizable: None,
-        grace: Millis(30_000),
-        subscriptions: 8,
+        grace_period: Millis(30_000),
+        max_subscriptions: 8,
         max_sessions: 1_000,
     }
 }
@@ -157,7 +160,7 @@ fn schema() -> SessionConfigSchema {
 
 impl World {
     /// When a client left that is away.
-    pub(crate) fn departure_of(&self, client: &ClientId) -> Departure {
+    pub(crate) fn departure_of(&self, client: &ClientId) -> GracePeriodId {
         let absent = self.host.absent_clients();
         let mut absent = absent.into_iter().filter(|(other, _)| other == client);
         absent
@@ -170,7 +173,7 @@ impl World {
         Self::with(config())
     }
 
-    pub(crate) fn with(config: Config) -> Self {
+    pub(crate) fn with(config: HostConfig) -> Self {
         let log = Log::default();
         let mut world = World {
             host: Host::new(config.clone(), log.remember()),
@@ -199,6 +202,7 @@ impl World {
             verdicts: Verdicts::default(),
             now: 1_767_603_600_000,
             steps: 0,
+            digest: None,
         };
         world.take(Input::Started, &mut Effects::default());
         world
@@ -209,7 +213,7 @@ impl World {
     pub(crate) fn step(&mut self, input: Input) -> Effects {
         let mut all = Effects::default();
         loop {
-            let needs = self.host.needs(&input);
+            let needs = self.host.missing_channels(&input);
             if needs.is_empty() {
                 break;
             }
@@ -220,7 +224,9 @@ impl World {
         if let Input::Received {
             connection,
             message:
-                Received::Request(id, _) | Received::Invalid(id, _) | Received::ToServer(Some(id), _),
+                ClientMessage::Request(id, _)
+                | ClientMessage::Invalid(id, _)
+                | ClientMessage::ToMcpServer(Some(id), _),
         } = &input
         {
             let client = self.clients.entry(*connection).or_default();
@@ -228,7 +234,7 @@ impl World {
         }
         if let Input::Received {
             connection,
-            message: Received::Notification(notification),
+            message: ClientMessage::Notification(notification),
         } = &input
             && let ClientNotification::Unsubscribe(params) = &**notification
             && let Some(client) = self.clients.get_mut(connection)
@@ -239,10 +245,10 @@ impl World {
         all
     }
 
-    fn restore(&mut self, need: Need, all: &mut Effects) {
+    fn restore(&mut self, need: ChannelNeed, all: &mut Effects) {
         let loaded = self.log.load(&need);
         let channel = need.channel;
-        self.take(Input::Restored { channel, loaded }, all);
+        self.take(Input::ChannelLoaded { channel, loaded }, all);
     }
 
     fn take(&mut self, input: Input, all: &mut Effects) {
@@ -253,22 +259,25 @@ impl World {
         };
         let mut out = Effects::default();
         self.host.step(&env, input, &mut out);
+        if let Some(digest) = &mut self.digest {
+            digest.record(&out);
+        }
         for write in &out.writes {
             self.log.append(write);
             match write {
-                Write::Action(envelope) => {
+                StoreWrite::Action(envelope) => {
                     self.queues.hear(envelope);
                     if envelope.origin.is_some() {
                         let name = envelope.action.info().name;
                         *self.verdicts.accepted.entry(name).or_default() += 1;
                     }
                 }
-                Write::Removed { channel, .. } => self.queues.gone(channel),
+                StoreWrite::ChannelRemoved { channel, .. } => self.queues.gone(channel),
                 _ => {}
             }
         }
         for effect in &out.effects {
-            if let Effect::Show { envelope, .. } = effect
+            if let Effect::PublishToOne { envelope, .. } = effect
                 && envelope.origin.is_some()
             {
                 let name = envelope.action.info().name;
@@ -278,7 +287,7 @@ impl World {
             self.deliver(effect);
         }
         for write in &out.writes {
-            if let Write::Removed { channel, .. } = write {
+            if let StoreWrite::ChannelRemoved { channel, .. } = write {
                 for client in self.clients.values_mut() {
                     client.channels.remove(channel);
                 }
@@ -290,75 +299,76 @@ impl World {
 
     fn deliver(&mut self, effect: &Effect) {
         match effect {
-            Effect::Reply {
+            Effect::Respond {
                 connection,
                 id,
-                answer,
+                result: answer,
             } => {
                 let client = self.clients.get_mut(connection).unwrap();
                 assert!(client.waiting.remove(id), "{id:?} was answered twice");
                 match answer {
-                    Ok(Answer::Initialize(result)) => {
+                    Ok(ResponseBody::Initialize(result)) => {
                         client.seen = result.server_seq;
                         client.start(&result.snapshots);
                     }
-                    Ok(Answer::Subscribe(result)) => {
+                    Ok(ResponseBody::Subscribe(result)) => {
                         client.start(result.snapshot.as_slice());
                     }
-                    Ok(Answer::Snapshots(result)) => {
+                    Ok(ResponseBody::Snapshots(result)) => {
                         client.channels.clear();
                         client.seen = ServerSeq(0);
                         client.start(&result.snapshots);
                     }
-                    Ok(Answer::Replay {
+                    Ok(ResponseBody::Replay {
                         after,
                         until,
                         channels,
                         missing,
-                        seen,
+                        apps: seen,
                     }) => {
                         for gone in missing {
                             client.channels.remove(gone);
                         }
                         for envelope in self.log.replay(*after, *until, channels) {
-                            let plain = without_apps(&envelope).filter(|_| *seen != Seen::All);
+                            let plain = strip_apps_from_action(&envelope)
+                                .filter(|_| *seen != AppVisibility::Visible);
                             client.apply(plain.as_ref().unwrap_or(&envelope));
                         }
                     }
-                    Ok(Answer::Recoveries {
+                    Ok(ResponseBody::Recoveries {
                         channels,
                         until,
-                        seen,
+                        apps: seen,
                     }) => client.recover(channels, *until, *seen, &self.log),
                     Ok(
-                        Answer::Null
-                        | Answer::Empty
-                        | Answer::ListSessions(_)
-                        | Answer::MoveChat(_)
-                        | Answer::Operated(_)
-                        | Answer::ResolveSessionConfig(_)
-                        | Answer::SessionConfigCompletions(_)
-                        | Answer::Completions(_)
-                        | Answer::Watch(_)
-                        | Answer::Read(_)
-                        | Answer::List(_)
-                        | Answer::Resolve(_)
-                        | Answer::OfServer(_),
+                        ResponseBody::Null
+                        | ResponseBody::Empty
+                        | ResponseBody::ListSessions(_)
+                        | ResponseBody::MoveChat(_)
+                        | ResponseBody::ChangesetOperation(_)
+                        | ResponseBody::ResolveSessionConfig(_)
+                        | ResponseBody::SessionConfigCompletions(_)
+                        | ResponseBody::Completions(_)
+                        | ResponseBody::CreateResourceWatch(_)
+                        | ResponseBody::ResourceRead(_)
+                        | ResponseBody::ResourceList(_)
+                        | ResponseBody::ResourceResolve(_)
+                        | ResponseBody::McpResult(_),
                     )
                     | Err(_) => {}
                 }
                 // Whoever begins to follow the host asks for the list.
                 let joined = matches!(
                     answer,
-                    Ok(Answer::Initialize(_)
-                        | Answer::Subscribe(_)
-                        | Answer::Snapshots(_)
-                        | Answer::Replay { .. }
-                        | Answer::Recoveries { .. })
+                    Ok(ResponseBody::Initialize(_)
+                        | ResponseBody::Subscribe(_)
+                        | ResponseBody::Snapshots(_)
+                        | ResponseBody::Replay { .. }
+                        | ResponseBody::Recoveries { .. })
                 );
                 if joined && client.follows_root() {
                     client.listing = Some(match answer {
-                        Ok(Answer::Subscribe(_)) => Listing::of(&self.log),
+                        Ok(ResponseBody::Subscribe(_)) => Listing::of(&self.log),
                         _ => Listing::returned(&self.log),
                     });
                 }
@@ -373,10 +383,10 @@ impl World {
                     client.apply(envelope);
                 }
             }
-            Effect::Retell {
+            Effect::PublishLegacy {
                 envelope,
                 before,
-                scene,
+                view: scene,
                 to,
             } => {
                 for connection in to {
@@ -394,18 +404,18 @@ impl World {
                         .find(|(uri, ..)| *uri == envelope.channel);
                     let mut found = found.unwrap().2.clone();
                     // Some are not told of apps.
-                    hide_apps(&mut found);
-                    hide_apps(&mut after);
+                    strip_apps_from_state(&mut found);
+                    strip_apps_from_state(&mut after);
                     assert_eq!(found, after);
                 }
             }
-            Effect::Show {
+            Effect::PublishToOne {
                 connection,
                 envelope,
             } => {
                 self.clients.get_mut(connection).unwrap().apply(envelope);
             }
-            Effect::Reject {
+            Effect::RejectAction {
                 connection,
                 rejection,
             } => {
@@ -416,42 +426,44 @@ impl World {
                     *cursor = rejection.server_seq;
                 }
             }
-            Effect::Close { connection } => {
+            Effect::CloseConnection { connection } => {
                 self.clients.get_mut(connection).unwrap().closed = true;
             }
-            Effect::Customize(errand) => self.customize.push_back((**errand).clone()),
-            Effect::Tools(errand) => {
-                if let ToolErrand::Answer { call, .. } | ToolErrand::Pass { call, .. } = &**errand {
+            Effect::Customization(errand) => self.customize.push_back((**errand).clone()),
+            Effect::Mcp(errand) => {
+                if let McpCommand::CompleteCall { call, .. }
+                | McpCommand::ResolveApproval { call, .. } = &**errand
+                {
                     self.called.remove(call);
                 }
                 self.tools.push_back((**errand).clone());
             }
-            Effect::PassOn { .. } | Effect::TrustCode { .. } => {}
-            Effect::FindFiles(search) => self.searches.push_back(search.clone()),
-            Effect::UseFiles(errand) => self.errands.push_back(errand.clone()),
+            Effect::ForwardMcpNotification { .. } | Effect::TrustCode { .. } => {}
+            Effect::SearchFiles(search) => self.searches.push_back(search.clone()),
+            Effect::AccessFiles(errand) => self.errands.push_back(errand.clone()),
             // What agents do with tokens is theirs.
-            Effect::Token { .. } | Effect::TokensOf { .. } => {}
+            Effect::StoreToken { .. } | Effect::SetTokenPrincipals { .. } => {}
             Effect::Watch(errand) => self.watches.push_back(errand.clone()),
-            Effect::Changes(errand) => self.changes.push_back(errand.clone()),
-            Effect::Later { input, .. } => match &**input {
-                Input::StillUntold { call } => self.untold.push_back(*call),
-                Input::StillSilent { session, call } => {
+            Effect::TrackChanges(errand) => self.changes.push_back(errand.clone()),
+            Effect::Schedule { input, .. } => match &**input {
+                Input::CallAnnouncementTimedOut { call } => self.untold.push_back(*call),
+                Input::ClientToolTimedOut { session, call } => {
                     self.awaited.push_back((session.clone(), Arc::clone(call)));
                 }
-                Input::LookAgain { channel, round } => {
+                Input::ChangesetRefreshDue { channel, round } => {
                     self.looks.push_back((channel.clone(), *round));
                 }
                 Input::PreviewDue { .. } => self.previews.push_back((**input).clone()),
                 Input::TokenExpired { .. } => self.tokens.push_back((**input).clone()),
-                Input::StillUnanswered { connection, id } => {
+                Input::HostRequestTimedOut { connection, id } => {
                     self.unanswered.push_back((*connection, id.clone()));
                 }
-                Input::StillUngranted { connection, id } => {
+                Input::AccessRequestTimedOut { connection, id } => {
                     self.grants.push_back((*connection, id.clone()));
                 }
                 _ => {}
             },
-            Effect::Ask { connection, id, .. } => {
+            Effect::SendRequest { connection, id, .. } => {
                 assert!(self.clients.contains_key(connection), "nobody is there");
                 let asked = (*connection, id.clone());
                 assert!(!self.asked.contains(&asked), "{asked:?} is used twice");
@@ -469,7 +481,7 @@ impl World {
             Effect::Terminal {
                 terminal, command, ..
             } => {
-                if let TerminalCommand::Open { .. } = &**command {
+                if let PtyCommand::Open { .. } = &**command {
                     self.opened.push(terminal.clone());
                 }
             }
@@ -480,9 +492,9 @@ impl World {
                     self.told.insert((chat.clone(), turn.clone()));
                 }
             }
-            Effect::Discarded { .. }
-            | Effect::KeepContent(_)
-            | Effect::ForgetContent { .. }
+            Effect::ReportDiscarded { .. }
+            | Effect::StoreContent(_)
+            | Effect::DeleteContent { .. }
             | Effect::ShareContent { .. }
             | Effect::Unwatch { .. } => {}
         }
@@ -531,9 +543,9 @@ impl World {
         self.host = Host::new(self.config.clone(), self.log.remember());
         let mut all = Effects::default();
         self.take(Input::Started, &mut all);
-        for channel in self.host.unfinished() {
-            let extent = Extent::Tail;
-            self.restore(Need { channel, extent }, &mut all);
+        for channel in self.host.channels_to_recover() {
+            let extent = LoadExtent::Tail;
+            self.restore(ChannelNeed { channel, extent }, &mut all);
         }
         all
     }
@@ -559,7 +571,7 @@ impl World {
             let Some(here) = self.host.loaded(channel) else {
                 continue;
             };
-            let expected = cut(logged, here.earlier.len());
+            let expected = cut(logged, here.evicted_turns.len());
             assert_eq!(*here, expected, "the host and the log differ on {channel}");
         }
         invariants::check(&self.log);
@@ -601,7 +613,7 @@ fn windowed(host: &ChannelState, mirror: &ChannelState) -> ChannelState {
 /// mirror keeps what the snapshot said.
 fn comparable(state: &ChannelState) -> ChannelState {
     let mut state = state.clone();
-    hide_apps(&mut state);
+    strip_apps_from_state(&mut state);
     if let ChannelState::Session(session) = &mut state {
         let session = Arc::make_mut(session);
         let idle = agenthost_protocol::common::SessionStatus::IDLE;
@@ -630,23 +642,30 @@ impl Mirror {
     }
 
     /// Takes up each channel on its own; those without an outcome are let go.
-    fn recover(&mut self, outcomes: &[Recovery], until: ServerSeq, seen: Seen, log: &Log) {
+    fn recover(
+        &mut self,
+        outcomes: &[RecoveryOutcome],
+        until: ServerSeq,
+        seen: AppVisibility,
+        log: &Log,
+    ) {
         let mut before = std::mem::take(&mut self.channels);
         let cursors = std::mem::take(&mut self.cursors);
         for outcome in outcomes {
             match outcome {
-                Recovery::Replay { channel, after } => {
+                RecoveryOutcome::Replay { channel, after } => {
                     assert_eq!(cursors.get(channel), Some(after), "{channel}");
                     let state = before.remove(channel).unwrap();
                     self.channels.insert(channel.clone(), state);
                     self.cursors.insert(channel.clone(), *after);
                     for envelope in log.replay(*after, until, std::slice::from_ref(channel)) {
-                        let plain = without_apps(&envelope).filter(|_| seen != Seen::All);
+                        let plain = strip_apps_from_action(&envelope)
+                            .filter(|_| seen != AppVisibility::Visible);
                         self.advance(plain.as_ref().unwrap_or(&envelope));
                     }
                 }
-                Recovery::Snapshot(snapshot) => self.start(std::slice::from_ref(snapshot)),
-                Recovery::Stateless(_) | Recovery::Missing(_) => {}
+                RecoveryOutcome::Snapshot(snapshot) => self.start(std::slice::from_ref(snapshot)),
+                RecoveryOutcome::Stateless(_) | RecoveryOutcome::Missing(_) => {}
             }
         }
         // All that it knows is of this history, up to here.

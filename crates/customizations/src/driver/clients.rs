@@ -8,102 +8,108 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use agenthost_core::customizing::{BroughtPlugin, CustomizationEvent, Heard, Ticket};
+use agenthost_core::customizing::{ClientPlugin, CustomizationEvent, QueryId, ResourceReply};
 use agenthost_protocol::ids::CustomizationId;
 use agenthost_protocol::session::{ClientPluginCustomization, Customization, LoadState};
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::Json;
 use tokio::time::Instant;
 
-use super::task::{Done, PackageKey, Task};
-use super::walk::Walk;
-use crate::identity::digest_of;
+use super::task::{DriverTask, PackageKey, WorkDone};
+use super::walk::ClientWalk;
+use crate::identity::short_digest;
 use crate::mirror;
-use crate::parse::{Frame, Layout, Parsed, parse};
-use crate::sources::{Definition, Origin, Settings, WhenAbsent, container_id, shown};
+use crate::parse::{ContainerFrame, ContainerLayout, ParsedContainer, parse};
+use crate::sources::{
+    AbsencePolicy, ContainerDefinition, ContainerOrigin, CustomizationSettings, container_id,
+    published_customization,
+};
 
 /// The `nonce` that a client gave its plugin, in the `_meta` of what sessions show
 /// of it. Clients of older releases find it in a field.
-const NONCE: &str = "agenthost.nonce";
+const NONCE_META_KEY: &str = "agenthost.nonce";
 
 /// A package that a client brought.
 pub(super) struct ClientPackage {
     published: ClientPluginCustomization,
-    pub(super) definition: Arc<Definition>,
+    pub(super) definition: Arc<ContainerDefinition>,
     /// What is in it, once it was read.
-    pub(super) parsed: Option<Arc<Parsed>>,
-    shown: Arc<Customization>,
+    pub(super) parsed: Option<Arc<ParsedContainer>>,
+    customization: Arc<Customization>,
     /// Which time of reading it is, and how that goes.
-    number: u64,
-    reading: Reading,
+    read_number: u64,
+    read_state: PackageReadState,
 }
 
 /// How reading a package goes.
-enum Reading {
+enum PackageReadState {
     /// The client is asked.
-    Walking(Box<Walk>),
+    Walking(Box<ClientWalk>),
     /// What it said is looked at.
     Parsing,
     /// It is known.
-    Known,
+    Complete,
 }
 
 impl ClientPackage {
     /// When the client has to have answered.
     pub(super) fn deadline(&self) -> Option<Instant> {
-        match &self.reading {
-            Reading::Walking(walk) => Some(walk.deadline),
-            Reading::Parsing | Reading::Known => None,
+        match &self.read_state {
+            PackageReadState::Walking(walk) => Some(walk.deadline),
+            PackageReadState::Parsing | PackageReadState::Complete => None,
         }
     }
 
     /// Whether all is known that there is to know.
-    pub(super) fn is_known(&self) -> bool {
-        matches!(self.reading, Reading::Known)
+    pub(super) fn is_read(&self) -> bool {
+        matches!(self.read_state, PackageReadState::Complete)
     }
 
     /// What clients see of it in a session where it goes by a name.
-    pub(super) fn shown_as(&self, id: &CustomizationId) -> Arc<Customization> {
-        match Customization::clone(&self.shown) {
+    pub(super) fn customization_as(&self, id: &CustomizationId) -> Arc<Customization> {
+        match Customization::clone(&self.customization) {
             Customization::Plugin(mut plugin) if plugin.container.base.id != *id => {
                 plugin.container.base.id = id.clone();
                 Arc::new(Customization::Plugin(plugin))
             }
-            _ => self.shown.clone(),
+            _ => self.customization.clone(),
         }
     }
 
     /// The same for the host.
-    pub(super) fn defined_as(&self, id: &CustomizationId) -> Arc<Definition> {
+    pub(super) fn definition_as(&self, id: &CustomizationId) -> Arc<ContainerDefinition> {
         match self.definition.id == *id {
             true => self.definition.clone(),
-            false => Arc::new(Definition {
+            false => Arc::new(ContainerDefinition {
                 id: id.clone(),
-                ..Definition::clone(&self.definition)
+                ..ContainerDefinition::clone(&self.definition)
             }),
         }
     }
 
     /// Computes anew what clients see. While it is read again, what was in it
     /// stays.
-    fn show(&mut self, settings: &Settings) {
-        let mut now = shown(settings, &self.definition, self.parsed.as_deref());
-        if let (false, Customization::Plugin(plugin)) = (self.is_known(), &mut now) {
+    fn recompute(&mut self, settings: &CustomizationSettings) {
+        let mut now = published_customization(settings, &self.definition, self.parsed.as_deref());
+        if let (false, Customization::Plugin(plugin)) = (self.is_read(), &mut now) {
             plugin.container.load = Some(LoadState::Loading);
         }
-        if *self.shown != now {
-            self.shown = Arc::new(now);
+        if *self.customization != now {
+            self.customization = Arc::new(now);
         }
     }
 }
 
-impl Task {
+impl DriverTask {
     /// Plugins that clients brought for a session: all of them.
-    pub(super) fn client_plugins(&mut self, session: &Uri, plugins: Vec<BroughtPlugin>) {
+    pub(super) fn set_client_plugins(&mut self, session: &Uri, plugins: Vec<ClientPlugin>) {
         let known = self.sessions.entry(session.clone()).or_default();
         let before = std::mem::take(&mut known.packages);
-        let on_disk = known.shelves.iter().filter_map(|key| self.shelves.get(key));
-        let mut taken: BTreeSet<CustomizationId> =
+        let on_disk = known
+            .containers
+            .iter()
+            .filter_map(|key| self.containers.get(key));
+        let mut used_ids: BTreeSet<CustomizationId> =
             on_disk.map(|shelf| shelf.definition.id.clone()).collect();
         let mut now: Vec<(PackageKey, CustomizationId)> = Vec::new();
         let mut others = BTreeSet::new();
@@ -115,222 +121,232 @@ impl Task {
             }
             let earlier = before.iter().find(|(known, _)| *known == key);
             let wanted = earlier.map_or(&base.id, |(_, id)| id).clone();
-            let id = match taken.insert(wanted.clone()) {
+            let id = match used_ids.insert(wanted.clone()) {
                 true => wanted,
-                false => container_id(brought.client.as_str(), &base.uri, Layout::Plugin),
+                false => container_id(brought.client.as_str(), &base.uri, ContainerLayout::Plugin),
             };
-            taken.insert(id.clone());
+            used_ids.insert(id.clone());
             now.push((key.clone(), id));
-            if self.bring(session, &key, brought.plugin) == Changed::Yes {
+            if self.update_package(session, &key, brought.plugin) == PublishedChange::Changed {
                 others.extend(self.sessions_with(&key));
             }
         }
         if let Some(known) = self.sessions.get_mut(session) {
             known.packages = now;
         }
-        self.stop_hooks(session);
+        self.stop_disallowed_hooks(session);
         for (key, _) in before {
-            self.let_go(session, &key);
+            self.release_package(session, &key);
         }
         others.insert(session.clone());
         for session in others {
-            self.publish(&session);
+            self.publish_changes(&session);
         }
     }
 
     /// What a client said to a question.
-    pub(super) fn heard(&mut self, ticket: Ticket, answer: Result<Heard, String>) {
+    pub(super) fn handle_reply(&mut self, query: QueryId, answer: Result<ResourceReply, String>) {
         let found = self.packages.iter_mut().find_map(|(key, package)| {
-            let Reading::Walking(walk) = &mut package.reading else {
+            let PackageReadState::Walking(walk) = &mut package.read_state else {
                 return None;
             };
-            walk.asked(ticket).then_some((key.clone(), walk))
+            walk.is_open(query).then_some((key.clone(), walk))
         });
         // An answer that nobody waits for any more changes nothing.
         if let Some((key, walk)) = found {
-            walk.hear(ticket, answer);
-            self.walk_on(&key);
+            walk.accept_reply(query, answer);
+            self.continue_walk(&key);
         }
     }
 
     /// Clients that took too long are not waited for.
-    pub(super) fn end_walks(&mut self, now: Instant) {
+    pub(super) fn expire_walks(&mut self, now: Instant) {
         let mut late = Vec::new();
         for (key, package) in &mut self.packages {
-            if let Reading::Walking(walk) = &mut package.reading
+            if let PackageReadState::Walking(walk) = &mut package.read_state
                 && walk.deadline <= now
             {
-                walk.give_up();
+                walk.expire();
                 late.push(key.clone());
             }
         }
         for key in late {
-            self.walk_on(&key);
+            self.continue_walk(&key);
         }
     }
 
     /// A package was read and written down.
-    pub(super) fn walked(&mut self, key: &PackageKey, number: u64, parsed: Parsed) {
-        let root = self.mirror_of(key, number);
-        let Some(package) = self.packages.get_mut(key).filter(|it| it.number == number) else {
+    pub(super) fn handle_package_read(
+        &mut self,
+        key: &PackageKey,
+        number: u64,
+        parsed: ParsedContainer,
+    ) {
+        let root = self.mirror_path(key, number);
+        let Some(package) = self
+            .packages
+            .get_mut(key)
+            .filter(|it| it.read_number == number)
+        else {
             self.remove_mirror(root);
             return;
         };
         let old = package.definition.root.clone();
-        package.definition = Arc::new(Definition {
+        package.definition = Arc::new(ContainerDefinition {
             root,
-            ..Definition::clone(&package.definition)
+            ..ContainerDefinition::clone(&package.definition)
         });
         package.parsed = Some(Arc::new(parsed));
-        package.reading = Reading::Known;
-        package.show(&self.settings);
+        package.read_state = PackageReadState::Complete;
+        package.recompute(&self.settings);
         let (definition, parsed) = (package.definition.clone(), package.parsed.clone());
-        self.share_code(&code_name(key), &definition, parsed.as_deref());
+        self.publish_code_trust(&package_code_name(key), &definition, parsed.as_deref());
         if old != definition.root {
             self.remove_mirror(old);
         }
         for session in self.sessions_with(key) {
-            self.publish(&session);
+            self.publish_changes(&session);
         }
-        self.prepare_waiting(Instant::now());
+        self.prepare_ready_turns(Instant::now());
     }
 
     /// Other code is trusted than before.
-    pub(super) fn reshow_packages(&mut self) {
+    pub(super) fn recompute_packages(&mut self) {
         for package in self.packages.values_mut() {
-            package.show(&self.settings);
+            package.recompute(&self.settings);
         }
         for (key, package) in &self.packages {
             let parsed = package.parsed.as_deref();
-            self.share_code(&code_name(key), &package.definition, parsed);
+            self.publish_code_trust(&package_code_name(key), &package.definition, parsed);
         }
     }
 
     fn sessions_with(&self, key: &PackageKey) -> Vec<Uri> {
-        let has = |(_, session): &(&Uri, &super::task::Session)| {
+        let has = |(_, session): &(&Uri, &super::task::TrackedSession)| {
             session.packages.iter().any(|(known, _)| known == key)
         };
         let sessions = self.sessions.iter().filter(has);
         sessions.map(|(uri, _)| uri.clone()).collect()
     }
 
-    fn mirror_of(&self, key: &PackageKey, number: u64) -> PathBuf {
+    fn mirror_path(&self, key: &PackageKey, number: u64) -> PathBuf {
         let (client, uri) = key;
-        let digest = digest_of(&[client.as_str(), uri.as_str()]);
-        mirror::folder(&self.data).join(format!("{digest}-{number}"))
+        let digest = short_digest(&[client.as_str(), uri.as_str()]);
+        mirror::mirrors_folder(&self.data).join(format!("{digest}-{number}"))
     }
 
     /// Takes a package as it was published, and reads it if it is another.
-    fn bring(
+    fn update_package(
         &mut self,
         session: &Uri,
         key: &PackageKey,
         published: ClientPluginCustomization,
-    ) -> Changed {
+    ) -> PublishedChange {
         let known = self.packages.get(key);
         if known.is_some_and(|package| package.published == published) {
-            return Changed::No;
+            return PublishedChange::Unchanged;
         }
         let same = known.is_some_and(|package| {
             published.nonce.is_some() && package.published.nonce == published.nonce
         });
         let number = match known {
-            Some(package) if same => package.number,
-            Some(_) | None => self.number(),
+            Some(package) if same => package.read_number,
+            Some(_) | None => self.next_number(),
         };
         let root = match self.packages.get(key) {
             Some(package) => package.definition.root.clone(),
-            None => self.mirror_of(key, number),
+            None => self.mirror_path(key, number),
         };
-        let definition = Arc::new(defined(key, &published, root));
+        let definition = Arc::new(client_definition(key, &published, root));
         match self.packages.get_mut(key) {
             Some(package) => {
                 package.definition = definition;
                 package.published = published;
             }
             None => {
-                let shown = Arc::new(definition.customization(None, None));
+                let shown = Arc::new(definition.to_customization(None, None));
                 let package = ClientPackage {
                     published,
                     definition,
                     parsed: None,
-                    shown,
-                    number,
-                    reading: Reading::Parsing,
+                    customization: shown,
+                    read_number: number,
+                    read_state: PackageReadState::Parsing,
                 };
                 self.packages.insert(key.clone(), package);
             }
         }
         if !same {
-            self.begin_walk(session, key, number);
+            self.start_walk(session, key, number);
         }
         if let Some(package) = self.packages.get_mut(key) {
-            package.show(&self.settings);
+            package.recompute(&self.settings);
         }
-        Changed::Yes
+        PublishedChange::Changed
     }
 
-    fn begin_walk(&mut self, session: &Uri, key: &PackageKey, number: u64) {
+    fn start_walk(&mut self, session: &Uri, key: &PackageKey, number: u64) {
         if let Some(package) = self.packages.get_mut(key) {
-            let walk = Walk::new(session.clone(), key.1.clone());
-            package.number = number;
-            package.reading = Reading::Walking(Box::new(walk));
-            self.walk_on(key);
+            let walk = ClientWalk::new(session.clone(), key.1.clone());
+            package.read_number = number;
+            package.read_state = PackageReadState::Walking(Box::new(walk));
+            self.continue_walk(key);
         }
     }
 
     /// Asks what can be asked; looks at the package when all is known.
-    fn walk_on(&mut self, key: &PackageKey) {
+    fn continue_walk(&mut self, key: &PackageKey) {
         loop {
-            let ticket = Ticket(self.number());
+            let ticket = QueryId(self.next_number());
             let Some(package) = self.packages.get_mut(key) else {
                 return;
             };
-            let Reading::Walking(walk) = &mut package.reading else {
+            let PackageReadState::Walking(walk) = &mut package.read_state else {
                 return;
             };
-            if walk.is_over() {
+            if walk.is_finished() {
                 break;
             }
             if !walk.can_ask() {
                 return;
             }
             let session = walk.session.clone();
-            if let Some(wanted) = walk.ask(ticket) {
+            if let Some(wanted) = walk.next_query(ticket) {
                 let client = key.0.clone();
-                let event = CustomizationEvent::Wanted {
-                    ticket,
+                let event = CustomizationEvent::ResourceRequested {
+                    id: ticket,
                     client,
-                    wanted,
+                    query: wanted,
                 };
-                self.tell(&session, event);
+                self.push_event(&session, event);
             }
         }
-        self.look_at(key);
+        self.parse_package(key);
     }
 
-    fn look_at(&mut self, key: &PackageKey) {
+    fn parse_package(&mut self, key: &PackageKey) {
         let Some(package) = self.packages.get_mut(key) else {
             return;
         };
-        let Reading::Walking(walk) = std::mem::replace(&mut package.reading, Reading::Parsing)
+        let PackageReadState::Walking(walk) =
+            std::mem::replace(&mut package.read_state, PackageReadState::Parsing)
         else {
             return;
         };
-        let (number, frame) = (package.number, package.definition.frame.clone());
-        let root = self.mirror_of(key, number);
+        let (number, frame) = (package.read_number, package.definition.frame.clone());
+        let root = self.mirror_path(key, number);
         let package = key.clone();
         self.work.spawn_blocking(move || {
-            let gathered = walk.gathered();
+            let gathered = walk.into_result();
             let mut parsed = match gathered.failure {
-                Some(failure) => Parsed::failed(failure),
+                Some(failure) => ParsedContainer::failed(failure),
                 None => parse(&gathered.package, &frame),
             };
             if let Err(error) = mirror::write(&root, &gathered.files) {
                 let problem = format!("its files could not be written down: {}", error.kind());
                 parsed.problems.push(problem);
             }
-            Done::Walked {
+            WorkDone::PackageRead {
                 package,
                 number,
                 parsed: Box::new(parsed),
@@ -339,66 +355,70 @@ impl Task {
     }
 
     /// A session does not have a package any more. Who else has it goes on.
-    fn let_go(&mut self, session: &Uri, key: &PackageKey) {
+    fn release_package(&mut self, session: &Uri, key: &PackageKey) {
         let sessions = self.sessions_with(key);
         let Some(next) = sessions.first() else {
             if let Some(package) = self.packages.remove(key) {
-                self.forget_code(&code_name(key));
+                self.remove_code_trust(&package_code_name(key));
                 self.remove_mirror(package.definition.root.clone());
             }
             return;
         };
         let asked_here = self.packages.get(key).is_some_and(|package| {
-            matches!(&package.reading, Reading::Walking(walk) if walk.session == *session)
+            matches!(&package.read_state, PackageReadState::Walking(walk) if walk.session == *session)
         });
         if asked_here && !sessions.contains(session) {
-            let (next, number) = (next.clone(), self.number());
-            self.begin_walk(&next, key, number);
+            let (next, number) = (next.clone(), self.next_number());
+            self.start_walk(&next, key, number);
         }
     }
 
     fn remove_mirror(&mut self, root: PathBuf) {
         self.work.spawn_blocking(move || {
             mirror::remove(&root);
-            Done::Nothing
+            WorkDone::Nothing
         });
     }
 }
 
 /// What the code of a package goes by.
-fn code_name((client, uri): &PackageKey) -> String {
+fn package_code_name((client, uri): &PackageKey) -> String {
     format!("{client} {uri}")
 }
 
 /// Whether something is different now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Changed {
-    Yes,
-    No,
+enum PublishedChange {
+    Changed,
+    Unchanged,
 }
 
-fn defined(key: &PackageKey, published: &ClientPluginCustomization, root: PathBuf) -> Definition {
+fn client_definition(
+    key: &PackageKey,
+    published: &ClientPluginCustomization,
+    root: PathBuf,
+) -> ContainerDefinition {
     let (client, uri) = key;
     let mut plugin = published.plugin.0.clone();
     if let Some(nonce) = &published.nonce {
         let meta = plugin.container.base.meta.get_or_insert_default();
-        meta.insert(NONCE.to_owned(), Json::from(nonce.clone()));
+        meta.insert(NONCE_META_KEY.to_owned(), Json::from(nonce.clone()));
     }
     let base = &plugin.container.base;
-    Definition {
+    ContainerDefinition {
         id: base.id.clone(),
-        frame: Frame {
+        frame: ContainerFrame {
             uri: uri.clone(),
             owner: client.as_str().to_owned(),
-            layout: Layout::Plugin,
+            layout: ContainerLayout::Plugin,
         },
         address: None,
         name: base.name.clone(),
-        origin: Origin::Client(client.clone(), Box::new(plugin)),
+        origin: ContainerOrigin::Client(client.clone(), Box::new(plugin)),
         boundary: root.clone(),
         root,
         files: Vec::new(),
         writable: false,
-        when_absent: WhenAbsent::Shown,
+        absence_policy: AbsencePolicy::Publish,
     }
 }

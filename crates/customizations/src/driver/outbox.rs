@@ -11,73 +11,81 @@ use agenthost_protocol::uri::Uri;
 
 /// What is to be told, in order.
 #[derive(Debug, Default)]
-pub(super) struct Outbox {
-    waiting: VecDeque<(Uri, CustomizationEvent)>,
+pub(super) struct EventQueue {
+    events: VecDeque<(Uri, CustomizationEvent)>,
 }
 
-impl Outbox {
+impl EventQueue {
     pub(super) fn is_empty(&self) -> bool {
-        self.waiting.is_empty()
+        self.events.is_empty()
     }
 
-    pub(super) fn take(&mut self) -> Option<(Uri, CustomizationEvent)> {
-        self.waiting.pop_front()
+    pub(super) fn pop(&mut self) -> Option<(Uri, CustomizationEvent)> {
+        self.events.pop_front()
     }
 
     /// Adds something, in place of what it makes void.
-    pub(super) fn add(&mut self, session: &Uri, event: CustomizationEvent) {
+    pub(super) fn push(&mut self, session: &Uri, event: CustomizationEvent) {
         // It has to be known before the turn that may be told of by now.
-        let hooks =
-            |event: &CustomizationEvent| matches!(event, CustomizationEvent::ToolHooks { .. });
-        let mut waiting = self.waiting.iter_mut();
+        let hooks = |event: &CustomizationEvent| {
+            matches!(event, CustomizationEvent::ToolHooksChanged { .. })
+        };
+        let mut waiting = self.events.iter_mut();
         let earlier = waiting.find(|(of, earlier)| of == session && hooks(earlier));
         if let Some((_, earlier)) = earlier.filter(|_| hooks(&event)) {
             *earlier = event;
             return;
         }
-        self.waiting
-            .retain(|(of, earlier)| of != session || !voids(&event, earlier));
-        self.waiting.push_back((session.clone(), event));
+        self.events
+            .retain(|(of, earlier)| of != session || !supersedes(&event, earlier));
+        self.events.push_back((session.clone(), event));
     }
 
     /// Nobody wants to know about a session any more.
-    pub(super) fn forget(&mut self, session: &Uri) {
-        self.waiting.retain(|(of, _)| of != session);
+    pub(super) fn remove_session(&mut self, session: &Uri) {
+        self.events.retain(|(of, _)| of != session);
     }
 }
 
 /// Whether something says all that something earlier said.
-fn voids(event: &CustomizationEvent, earlier: &CustomizationEvent) -> bool {
+fn supersedes(event: &CustomizationEvent, earlier: &CustomizationEvent) -> bool {
     use CustomizationEvent::{
-        Commands, Found, Gone, Prepared, ToolChecked, ToolHooks, Updated, Wanted,
+        CommandsChanged, CustomizationRemoved, CustomizationUpdated, CustomizationsFound,
+        ResourceRequested, ToolChecked, ToolHooksChanged, TurnPrepared,
     };
     match (event, earlier) {
-        (Found { .. }, Found { .. } | Updated(_) | Gone(_)) => true,
-        (Updated(_) | Gone(_), Updated(_) | Gone(_)) => about(event) == about(earlier),
-        (Commands { .. }, Commands { .. }) => true,
         (
-            Found { .. }
-            | Updated(_)
-            | Gone(_)
-            | Wanted { .. }
-            | Commands { .. }
-            | Prepared { .. }
-            | ToolHooks { .. }
+            CustomizationsFound { .. },
+            CustomizationsFound { .. } | CustomizationUpdated(_) | CustomizationRemoved(_),
+        ) => true,
+        (
+            CustomizationUpdated(_) | CustomizationRemoved(_),
+            CustomizationUpdated(_) | CustomizationRemoved(_),
+        ) => subject_id(event) == subject_id(earlier),
+        (CommandsChanged { .. }, CommandsChanged { .. }) => true,
+        (
+            CustomizationsFound { .. }
+            | CustomizationUpdated(_)
+            | CustomizationRemoved(_)
+            | ResourceRequested { .. }
+            | CommandsChanged { .. }
+            | TurnPrepared { .. }
+            | ToolHooksChanged { .. }
             | ToolChecked { .. },
             _,
         ) => false,
     }
 }
 
-fn about(event: &CustomizationEvent) -> Option<&CustomizationId> {
+fn subject_id(event: &CustomizationEvent) -> Option<&CustomizationId> {
     match event {
-        CustomizationEvent::Updated(customization) => customization.id(),
-        CustomizationEvent::Gone(id) => Some(id),
-        CustomizationEvent::Found { .. }
-        | CustomizationEvent::Wanted { .. }
-        | CustomizationEvent::Commands { .. }
-        | CustomizationEvent::Prepared { .. }
-        | CustomizationEvent::ToolHooks { .. }
+        CustomizationEvent::CustomizationUpdated(customization) => customization.id(),
+        CustomizationEvent::CustomizationRemoved(id) => Some(id),
+        CustomizationEvent::CustomizationsFound { .. }
+        | CustomizationEvent::ResourceRequested { .. }
+        | CustomizationEvent::CommandsChanged { .. }
+        | CustomizationEvent::TurnPrepared { .. }
+        | CustomizationEvent::ToolHooksChanged { .. }
         | CustomizationEvent::ToolChecked { .. } => None,
     }
 }
@@ -89,16 +97,19 @@ mod tests {
     #[test]
     fn what_is_told_twice_is_told_once() {
         let session = Uri::from("s");
-        let gone = |id: &str| CustomizationEvent::Gone(CustomizationId::from(id));
-        let mut outbox = Outbox::default();
-        outbox.add(&session, gone("a"));
-        outbox.add(&session, gone("b"));
-        outbox.add(&session, gone("a"));
-        outbox.add(&Uri::from("t"), gone("a"));
-        assert_eq!(outbox.waiting.len(), 3);
-        outbox.add(&session, CustomizationEvent::Found { all: Vec::new() });
-        assert_eq!(outbox.waiting.len(), 2);
-        outbox.forget(&session);
-        assert_eq!(outbox.waiting.len(), 1);
+        let gone = |id: &str| CustomizationEvent::CustomizationRemoved(CustomizationId::from(id));
+        let mut outbox = EventQueue::default();
+        outbox.push(&session, gone("a"));
+        outbox.push(&session, gone("b"));
+        outbox.push(&session, gone("a"));
+        outbox.push(&Uri::from("t"), gone("a"));
+        assert_eq!(outbox.events.len(), 3);
+        outbox.push(
+            &session,
+            CustomizationEvent::CustomizationsFound { all: Vec::new() },
+        );
+        assert_eq!(outbox.events.len(), 2);
+        outbox.remove_session(&session);
+        assert_eq!(outbox.events.len(), 1);
     }
 }

@@ -8,31 +8,33 @@ use std::sync::PoisonError;
 use agenthost_protocol::ids::CustomizationId;
 use agenthost_protocol::uri::Uri;
 
-use super::task::Task;
-use super::{SpecError, Specs, Untrusted};
-use crate::parse::{Detail, Parsed};
-use crate::placeholders::Names;
-use crate::sources::{Definition, Settings, server_id, to_allow, typed};
-use crate::turns::Shelved;
+use super::task::DriverTask;
+use super::{ServerSpecError, ServerSpecs, UntrustedCode};
+use crate::parse::{ItemDetail, ParsedContainer};
+use crate::placeholders::PlaceholderValues;
+use crate::sources::{
+    ContainerDefinition, CustomizationSettings, quote_name, server_id, unapproved_code_key,
+};
+use crate::turns::LoadedContainer;
 
-impl Task {
+impl DriverTask {
     /// Makes known how the servers of a session are reached, before anybody
     /// hears of them.
-    pub(super) fn share(&mut self, session: &Uri) {
-        let Some(view) = self.view(session) else {
+    pub(super) fn publish_specs(&mut self, session: &Uri) {
+        let Some(view) = self.session_view(session) else {
             return;
         };
         let workspace = view.directories.first().map(PathBuf::as_path);
-        let mut all: BTreeMap<CustomizationId, Specs> = BTreeMap::new();
+        let mut all: BTreeMap<CustomizationId, ServerSpecs> = BTreeMap::new();
         for container in &view.containers {
-            let specs = self.specs_of(container, workspace);
+            let specs = self.container_specs(container, workspace);
             all.insert(container.definition.id.clone(), specs);
         }
-        let names = bare_names(&self.settings, workspace);
+        let names = session_placeholders(&self.settings, workspace);
         for server in &self.settings.servers {
-            let spec = names.server(server).map_err(SpecError::from);
+            let spec = names.resolve_server(server).map_err(ServerSpecError::from);
             let id = server_id(server);
-            all.insert(id.clone(), Specs::from([(id, spec)]));
+            all.insert(id.clone(), ServerSpecs::from([(id, spec)]));
         }
         all.retain(|_, specs| !specs.is_empty());
         let shared = self.shared.specs.lock();
@@ -41,19 +43,20 @@ impl Task {
     }
 
     /// The same for one container.
-    pub(super) fn share_one(&mut self, session: &Uri, key: &str) {
-        let (Some(shelf), Some(known)) = (self.shelves.get(key), self.sessions.get(session)) else {
+    pub(super) fn publish_container_specs(&mut self, session: &Uri, key: &str) {
+        let (Some(shelf), Some(known)) = (self.containers.get(key), self.sessions.get(session))
+        else {
             return;
         };
         let Some(parsed) = shelf.parsed.clone() else {
             return;
         };
-        let container = Shelved {
+        let container = LoadedContainer {
             definition: shelf.definition.clone(),
             parsed,
         };
         let workspace = known.directories.first().map(PathBuf::as_path);
-        let specs = self.specs_of(&container, workspace);
+        let specs = self.container_specs(&container, workspace);
         let shared = self.shared.specs.lock();
         let mut shared = shared.unwrap_or_else(PoisonError::into_inner);
         let all = shared.entry(session.clone()).or_default();
@@ -65,16 +68,22 @@ impl Task {
     }
 
     /// Nobody asks about a session any more.
-    pub(super) fn forget_shared(&mut self, session: &Uri) {
+    pub(super) fn remove_specs(&mut self, session: &Uri) {
         let shared = self.shared.specs.lock();
         let mut shared = shared.unwrap_or_else(PoisonError::into_inner);
         shared.remove(session);
     }
 
     /// Makes known whether a container has code that nobody allowed.
-    pub(super) fn share_code(&self, key: &str, definition: &Definition, parsed: Option<&Parsed>) {
-        let to_allow = parsed.and_then(|parsed| to_allow(&self.settings, definition, parsed));
-        let untrusted = to_allow.map(|code| Untrusted {
+    pub(super) fn publish_code_trust(
+        &self,
+        key: &str,
+        definition: &ContainerDefinition,
+        parsed: Option<&ParsedContainer>,
+    ) {
+        let to_allow =
+            parsed.and_then(|parsed| unapproved_code_key(&self.settings, definition, parsed));
+        let untrusted = to_allow.map(|code| UntrustedCode {
             name: definition.name.clone(),
             uri: definition.frame.uri.clone(),
             key: code,
@@ -88,23 +97,30 @@ impl Task {
     }
 
     /// A container is gone, and so is its code.
-    pub(super) fn forget_code(&self, key: &str) {
+    pub(super) fn remove_code_trust(&self, key: &str) {
         let shared = self.shared.untrusted.lock();
         let mut shared = shared.unwrap_or_else(PoisonError::into_inner);
         shared.remove(key);
     }
 
-    fn specs_of(&self, container: &Shelved, workspace: Option<&Path>) -> Specs {
-        let to_allow = to_allow(&self.settings, &container.definition, &container.parsed);
+    fn container_specs(
+        &self,
+        container: &LoadedContainer,
+        workspace: Option<&Path>,
+    ) -> ServerSpecs {
+        let to_allow =
+            unapproved_code_key(&self.settings, &container.definition, &container.parsed);
         let names = container
             .definition
-            .names(&self.settings, &self.data, workspace);
-        let mut specs = Specs::new();
+            .placeholder_values(&self.settings, &self.data, workspace);
+        let mut specs = ServerSpecs::new();
         for item in &container.parsed.items {
-            if let (Detail::Server(server), Some(id)) = (&item.detail, item.child.id()) {
+            if let (ItemDetail::Server(server), Some(id)) = (&item.detail, item.child.id()) {
                 let spec = match to_allow.is_none() {
-                    true => names.server(server).map_err(SpecError::from),
-                    false => Err(SpecError::NotTrusted(typed(&container.definition.name))),
+                    true => names.resolve_server(server).map_err(ServerSpecError::from),
+                    false => Err(ServerSpecError::UntrustedCode(quote_name(
+                        &container.definition.name,
+                    ))),
                 };
                 specs.insert(id.clone(), spec);
             }
@@ -113,8 +129,11 @@ impl Task {
     }
 }
 
-fn bare_names<'a>(settings: &'a Settings, workspace: Option<&'a Path>) -> Names<'a> {
-    Names {
+fn session_placeholders<'a>(
+    settings: &'a CustomizationSettings,
+    workspace: Option<&'a Path>,
+) -> PlaceholderValues<'a> {
+    PlaceholderValues {
         package: None,
         data: None,
         workspace,

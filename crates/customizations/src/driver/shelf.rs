@@ -12,28 +12,30 @@ use agenthost_protocol::uri::Uri;
 use agenthost_workspace::path_of;
 use tokio::time::Instant;
 
-use super::task::{Done, Session, Task};
-use crate::parse::{Layout, Parsed};
-use crate::sources::{Definition, Reading, definitions};
-use crate::watching::{Folders, Interest, Watched, Watching, above};
+use super::task::{DriverTask, TrackedSession, WorkDone};
+use crate::parse::{ContainerLayout, ParsedContainer};
+use crate::sources::{ContainerDefinition, ContainerRead, container_definitions};
+use crate::watching::{
+    FolderWatcher, WatchChange, WatchInterest, WatchedFolders, ancestor_folders,
+};
 
 /// How long changes are gathered before a container is read again.
-const QUIET: Duration = Duration::from_millis(60);
+const READ_DEBOUNCE: Duration = Duration::from_millis(60);
 
 /// How often a container is read in a row because more of it came to be
 /// watched.
-const ROUNDS: usize = 3;
+const MAX_REREADS: usize = 3;
 
 /// A container on this disk.
-pub(super) struct Shelf {
-    pub(super) definition: Arc<Definition>,
+pub(super) struct DiskContainer {
+    pub(super) definition: Arc<ContainerDefinition>,
     /// What is in it, once it was read.
-    pub(super) parsed: Option<Arc<Parsed>>,
+    pub(super) parsed: Option<Arc<ParsedContainer>>,
     /// Whether it is there.
     pub(super) present: bool,
     /// What clients see of it now.
-    pub(super) shown: Arc<Customization>,
-    state: ReadState,
+    pub(super) customization: Arc<Customization>,
+    read_state: ReadState,
 }
 
 /// How reading a container goes.
@@ -49,91 +51,97 @@ enum ReadState {
     RunningAndDue,
 }
 
-impl Shelf {
-    fn new(definition: Definition) -> Self {
-        Shelf {
-            shown: Arc::new(definition.customization(None, None)),
+impl DiskContainer {
+    fn new(definition: ContainerDefinition) -> Self {
+        DiskContainer {
+            customization: Arc::new(definition.to_customization(None, None)),
             definition: Arc::new(definition),
             parsed: None,
             present: false,
-            state: ReadState::Idle,
+            read_state: ReadState::Idle,
         }
     }
 
     /// When it is to be read.
-    pub(super) fn due(&self) -> Option<Instant> {
-        match self.state {
+    pub(super) fn due_at(&self) -> Option<Instant> {
+        match self.read_state {
             ReadState::Due(at) => Some(at),
             ReadState::Idle | ReadState::Running | ReadState::RunningAndDue => None,
         }
     }
 
     /// Whether clients get to see it.
-    pub(super) fn is_shown(&self) -> bool {
-        self.definition.shown_if(self.present)
+    pub(super) fn is_published(&self) -> bool {
+        self.definition.is_published(self.present)
     }
 }
 
-impl Task {
+impl DriverTask {
     /// Somebody wants to know what a session has.
-    pub(super) fn follow(&mut self, session: Uri, provider: ProviderId, directories: &[Uri]) {
+    pub(super) fn track_session(
+        &mut self,
+        session: Uri,
+        provider: ProviderId,
+        directories: &[Uri],
+    ) {
         let directories: Vec<PathBuf> = directories.iter().filter_map(path_of).collect();
-        let all = definitions(&self.settings, &self.data, &provider, &directories);
-        let known: &mut Session = self.sessions.entry(session.clone()).or_default();
+        let all = container_definitions(&self.settings, &self.data, &provider, &directories);
+        let known: &mut TrackedSession = self.sessions.entry(session.clone()).or_default();
         known.provider = Some(provider);
         known.directories = directories;
-        known.shelves = all.iter().map(Definition::key).collect();
-        known.told = None;
+        known.containers = all.iter().map(ContainerDefinition::key).collect();
+        known.published = None;
         let mut survey = Vec::new();
         for definition in all {
             let key = definition.key();
-            let shelf = self
-                .shelves
+            let container = self
+                .containers
                 .entry(key.clone())
-                .or_insert_with(|| Shelf::new(definition));
-            if shelf.parsed.is_none() {
-                survey.push((key, shelf.definition.clone()));
+                .or_insert_with(|| DiskContainer::new(definition));
+            if container.parsed.is_none() {
+                survey.push((key, container.definition.clone()));
             }
         }
-        self.drop_unused();
-        self.work.spawn_blocking(move || Done::Surveyed {
-            session,
-            present: survey
-                .into_iter()
-                .map(|(key, definition)| (key, definition.is_present()))
-                .collect(),
-        });
+        self.drop_unused_containers();
+        self.work
+            .spawn_blocking(move || WorkDone::ContainersSurveyed {
+                session,
+                present: survey
+                    .into_iter()
+                    .map(|(key, definition)| (key, definition.is_present()))
+                    .collect(),
+            });
     }
 
     /// Nobody wants to know about a session any more.
-    pub(super) fn forget(&mut self, session: &Uri) {
-        self.session_ended(session);
-        self.client_plugins(session, Vec::new());
+    pub(super) fn untrack_session(&mut self, session: &Uri) {
+        self.handle_session_ended(session);
+        self.set_client_plugins(session, Vec::new());
         self.sessions.remove(session);
-        self.outbox.forget(session);
-        self.drop_unused();
-        self.forget_shared(session);
+        self.event_queue.remove_session(session);
+        self.drop_unused_containers();
+        self.remove_specs(session);
     }
 
     /// It is known which containers are there: they can be shown, and read.
-    pub(super) fn surveyed(&mut self, session: &Uri, present: Vec<(String, bool)>) {
+    pub(super) fn handle_survey(&mut self, session: &Uri, present: Vec<(String, bool)>) {
         for (key, present) in present {
-            if let Some(shelf) = self.shelves.get_mut(&key)
-                && shelf.parsed.is_none()
+            if let Some(container) = self.containers.get_mut(&key)
+                && container.parsed.is_none()
             {
-                shelf.present = present;
-                self.begin_reading(&key);
+                container.present = present;
+                self.spawn_read(&key);
             }
         }
         self.publish_all(session);
     }
 
     /// Files of containers have changed.
-    pub(super) fn touched(&mut self, shelves: &BTreeSet<String>) {
-        for key in shelves {
-            if let Some(shelf) = self.shelves.get_mut(key) {
-                shelf.state = match shelf.state {
-                    ReadState::Idle => ReadState::Due(Instant::now() + QUIET),
+    pub(super) fn mark_changed(&mut self, keys: &BTreeSet<String>) {
+        for key in keys {
+            if let Some(container) = self.containers.get_mut(key) {
+                container.read_state = match container.read_state {
+                    ReadState::Idle => ReadState::Due(Instant::now() + READ_DEBOUNCE),
                     ReadState::Running => ReadState::RunningAndDue,
                     state @ (ReadState::Due(_) | ReadState::RunningAndDue) => state,
                 };
@@ -142,90 +150,90 @@ impl Task {
     }
 
     /// Reads what has changed long enough ago.
-    pub(super) fn read_due(&mut self, now: Instant) {
+    pub(super) fn read_due_containers(&mut self, now: Instant) {
         let due: Vec<String> = self
-            .shelves
+            .containers
             .iter()
-            .filter(|(_, shelf)| shelf.due().is_some_and(|at| at <= now))
+            .filter(|(_, shelf)| shelf.due_at().is_some_and(|at| at <= now))
             .map(|(key, _)| key.clone())
             .collect();
         for key in due {
-            self.begin_reading(&key);
+            self.spawn_read(&key);
         }
     }
 
     /// A container was read.
-    pub(super) fn read(&mut self, key: &str, reading: Reading) {
-        self.shared.reads.fetch_add(1, Ordering::Relaxed);
-        let Some(shelf) = self.shelves.get_mut(key) else {
+    pub(super) fn handle_container_read(&mut self, key: &str, reading: ContainerRead) {
+        self.shared.read_count.fetch_add(1, Ordering::Relaxed);
+        let Some(container) = self.containers.get_mut(key) else {
             // Nobody has it any more; nor is it watched any more.
-            let watching = self.watching.clone();
+            let watching = self.watcher.clone();
             let key = key.to_owned();
             self.work.spawn_blocking(move || {
-                watching.set(&key, &Folders::new());
-                Done::Nothing
+                watching.set_folders(&key, &WatchedFolders::new());
+                WorkDone::Nothing
             });
             return;
         };
-        shelf.parsed = Some(Arc::new(reading.parsed));
-        shelf.present = reading.present;
-        shelf.state = match shelf.state {
-            ReadState::RunningAndDue => ReadState::Due(Instant::now() + QUIET),
+        container.parsed = Some(Arc::new(reading.parsed));
+        container.present = reading.present;
+        container.read_state = match container.read_state {
+            ReadState::RunningAndDue => ReadState::Due(Instant::now() + READ_DEBOUNCE),
             ReadState::Idle | ReadState::Running | ReadState::Due(_) => ReadState::Idle,
         };
-        self.show(key);
+        self.recompute(key);
         let sessions: Vec<Uri> = self
             .sessions
             .iter()
-            .filter(|(_, session)| session.shelves.iter().any(|has| has == key))
+            .filter(|(_, session)| session.containers.iter().any(|has| has == key))
             .map(|(uri, _)| uri.clone())
             .collect();
         for session in sessions {
-            self.publish_one(&session, key);
+            self.publish_container(&session, key);
         }
-        self.prepare_waiting(Instant::now());
+        self.prepare_ready_turns(Instant::now());
     }
 
-    fn begin_reading(&mut self, key: &str) {
-        let Some(shelf) = self.shelves.get_mut(key) else {
+    fn spawn_read(&mut self, key: &str) {
+        let Some(container) = self.containers.get_mut(key) else {
             return;
         };
-        match shelf.state {
+        match container.read_state {
             ReadState::Running | ReadState::RunningAndDue => return,
-            ReadState::Idle | ReadState::Due(_) => shelf.state = ReadState::Running,
+            ReadState::Idle | ReadState::Due(_) => container.read_state = ReadState::Running,
         }
-        let definition = shelf.definition.clone();
-        let watching = self.watching.clone();
+        let definition = container.definition.clone();
+        let watching = self.watcher.clone();
         let key = key.to_owned();
-        let turns = self.readers.clone();
+        let permits = self.read_permits.clone();
         self.work.spawn(async move {
             // The semaphore is never closed.
-            let _turn = turns.acquire().await.ok();
+            let _permit = permits.acquire().await.ok();
             let name = key.clone();
             let reading =
                 tokio::task::spawn_blocking(move || read_and_watch(&name, &definition, &watching));
             // Whoever waits for it must not wait for ever.
-            let reading = reading.await.unwrap_or_else(|_| Reading {
-                parsed: Parsed::failed("reading it failed"),
+            let reading = reading.await.unwrap_or_else(|_| ContainerRead {
+                parsed: ParsedContainer::failed("reading it failed"),
                 present: true,
                 folders: Vec::new(),
             });
-            Done::Read {
-                shelf: key,
+            WorkDone::ContainerRead {
+                container: key,
                 reading,
             }
         });
     }
 
     /// Containers that no session has are not read or watched any more.
-    fn drop_unused(&mut self) {
+    fn drop_unused_containers(&mut self) {
         let used: BTreeSet<&String> = self
             .sessions
             .values()
-            .flat_map(|session| &session.shelves)
+            .flat_map(|session| &session.containers)
             .collect();
         let unused: Vec<String> = self
-            .shelves
+            .containers
             .keys()
             .filter(|key| !used.contains(key))
             .cloned()
@@ -234,29 +242,33 @@ impl Task {
             return;
         }
         for key in &unused {
-            self.shelves.remove(key);
-            self.forget_code(key);
+            self.containers.remove(key);
+            self.remove_code_trust(key);
         }
-        let watching = self.watching.clone();
+        let watching = self.watcher.clone();
         self.work.spawn_blocking(move || {
             for key in &unused {
-                watching.set(key, &Folders::new());
+                watching.set_folders(key, &WatchedFolders::new());
             }
-            Done::Nothing
+            WorkDone::Nothing
         });
     }
 }
 
 /// Reads a container and watches all that it was read from. What came to be
 /// watched only now may have changed in between, so it is read again.
-fn read_and_watch(key: &str, definition: &Definition, watching: &Watching) -> Reading {
-    watching.set(key, &folders_above(definition));
+fn read_and_watch(
+    key: &str,
+    definition: &ContainerDefinition,
+    watcher: &FolderWatcher,
+) -> ContainerRead {
+    watcher.set_folders(key, &ancestor_watches(definition));
     let mut reading = definition.read();
-    for _ in 0..ROUNDS {
-        let mut folders = folders_above(definition);
+    for _ in 0..MAX_REREADS {
+        let mut folders = ancestor_watches(definition);
         let inside = reading.folders.drain(..);
-        folders.extend(inside.map(|folder| (folder, Interest::All)));
-        if watching.set(key, &folders) == Watched::AsBefore {
+        folders.extend(inside.map(|folder| (folder, WatchInterest::All)));
+        if watcher.set_folders(key, &folders) == WatchChange::Unchanged {
             break;
         }
         reading = definition.read();
@@ -264,17 +276,17 @@ fn read_and_watch(key: &str, definition: &Definition, watching: &Watching) -> Re
     reading
 }
 
-fn folders_above(definition: &Definition) -> Folders {
+fn ancestor_watches(definition: &ContainerDefinition) -> WatchedFolders {
     let root = &definition.root;
     match (definition.frame.layout, root.parent()) {
-        (Layout::Files(_), _) => {
+        (ContainerLayout::Files(_), _) => {
             let files = definition.files.iter();
             files
-                .flat_map(|file| above(root, &root.join(file.trim_end_matches('/'))))
+                .flat_map(|file| ancestor_folders(root, &root.join(file.trim_end_matches('/'))))
                 .collect()
         }
-        (Layout::Plugin, Some(parent)) => above(parent, root),
-        (Layout::Folder(_), _) => above(&definition.boundary, root),
-        (Layout::Plugin, None) => Folders::new(),
+        (ContainerLayout::Plugin, Some(parent)) => ancestor_folders(parent, root),
+        (ContainerLayout::Folder(_), _) => ancestor_folders(&definition.boundary, root),
+        (ContainerLayout::Plugin, None) => WatchedFolders::new(),
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use agenthost_core::agent::SlashCommand;
-use agenthost_core::customizing::{CustomizationErrand, CustomizationEvent, Preparation};
+use agenthost_core::customizing::{CustomizationCommand, CustomizationEvent, TurnPreparation};
 use agenthost_protocol::ids::{ClientId, CustomizationId, ProviderId, TurnId};
 use agenthost_protocol::session::Customization;
 use agenthost_protocol::uri::Uri;
@@ -15,46 +15,46 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::clients::ClientPackage;
-use super::outbox::Outbox;
-use super::preparing::Done as PreparingDone;
-use super::shelf::Shelf;
-use super::tools::{Checked, Remarked, ToolHooks};
-use super::{Events, Message, Shared};
-use crate::fetch::sweep_fetches;
+use super::outbox::EventQueue;
+use super::preparing::PreparationDone as PreparingDone;
+use super::shelf::DiskContainer;
+use super::tools::{CheckDone, HookRemark, ToolHooks};
+use super::{CustomizationEvents, DriverMessage, DriverShared};
+use crate::fetch::remove_stale_fetches;
 use crate::mirror;
-use crate::parse::Parsed;
-use crate::sources::{Reading, Settings};
-use crate::watching::Watching;
+use crate::parse::ParsedContainer;
+use crate::sources::{ContainerRead, CustomizationSettings};
+use crate::watching::FolderWatcher;
 
 /// How many containers are read at a time.
-const READERS: usize = 4;
+const MAX_CONCURRENT_READS: usize = 4;
 
 /// What a task starts with.
-pub(super) struct Start {
-    pub(super) settings: Settings,
+pub(super) struct DriverStart {
+    pub(super) settings: CustomizationSettings,
     pub(super) data: PathBuf,
     /// Where it is noted that hooks run.
-    pub(super) notes: Option<PathBuf>,
-    pub(super) messages: mpsc::WeakSender<Message>,
-    pub(super) shared: Arc<Shared>,
+    pub(super) pid_dir: Option<PathBuf>,
+    pub(super) messages: mpsc::WeakSender<DriverMessage>,
+    pub(super) shared: Arc<DriverShared>,
 }
 
 /// Everything.
-pub(super) struct Task {
-    pub(super) settings: Settings,
+pub(super) struct DriverTask {
+    pub(super) settings: CustomizationSettings,
     pub(super) data: PathBuf,
-    pub(super) notes: Option<PathBuf>,
-    pub(super) shared: Arc<Shared>,
-    pub(super) shelves: BTreeMap<String, Shelf>,
-    pub(super) sessions: BTreeMap<Uri, Session>,
+    pub(super) pid_dir: Option<PathBuf>,
+    pub(super) shared: Arc<DriverShared>,
+    pub(super) containers: BTreeMap<String, DiskContainer>,
+    pub(super) sessions: BTreeMap<Uri, TrackedSession>,
     pub(super) packages: BTreeMap<PackageKey, ClientPackage>,
     /// The last number that was given to a question or a package.
-    pub(super) numbers: u64,
-    pub(super) outbox: Outbox,
-    pub(super) work: JoinSet<Done>,
-    pub(super) watching: Arc<Watching>,
+    pub(super) last_number: u64,
+    pub(super) event_queue: EventQueue,
+    pub(super) work: JoinSet<WorkDone>,
+    pub(super) watcher: Arc<FolderWatcher>,
     /// Lets a few containers be read at a time.
-    pub(super) readers: Arc<Semaphore>,
+    pub(super) read_permits: Arc<Semaphore>,
 }
 
 /// Which package of which client.
@@ -65,101 +65,104 @@ pub(super) type HookKey = (CustomizationId, Option<CustomizationId>);
 
 /// A session that somebody wants to know about.
 #[derive(Default)]
-pub(super) struct Session {
+pub(super) struct TrackedSession {
     pub(super) provider: Option<ProviderId>,
     pub(super) directories: Vec<PathBuf>,
     /// What it has on this disk, in order.
-    pub(super) shelves: Vec<String>,
+    pub(super) containers: Vec<String>,
     /// What clients brought, in order, with the names that these have here.
     pub(super) packages: Vec<(PackageKey, CustomizationId)>,
     pub(super) disabled: BTreeSet<CustomizationId>,
     /// What was told so far; none before all was told for the first
     /// time.
-    pub(super) told: Option<BTreeMap<CustomizationId, Arc<Customization>>>,
+    pub(super) published: Option<BTreeMap<CustomizationId, Arc<Customization>>>,
     pub(super) commands: Vec<SlashCommand>,
     /// When commands have to be looked at again.
     pub(super) commands_due: Option<Instant>,
     /// Turns that wait until all is read, and until when they do.
-    pub(super) waiting: Vec<(Box<Preparation>, Instant)>,
+    pub(super) pending_turns: Vec<(Box<TurnPreparation>, Instant)>,
     /// Turns that are being prepared.
-    pub(super) preparing: BTreeMap<(Uri, TurnId), AbortHandle>,
+    pub(super) running_preparations: BTreeMap<(Uri, TurnId), AbortHandle>,
     /// Whether its hooks know that it began.
-    pub(super) begun: bool,
+    pub(super) has_started: bool,
     /// What its hooks have to do with tools.
-    pub(super) tools: ToolHooks,
+    pub(super) tool_hooks: ToolHooks,
     /// Stops the hooks of an item when it is turned off.
     pub(super) hook_stops: BTreeMap<HookKey, CancellationToken>,
 }
 
 /// What came of work that was done beside the task.
-pub(super) enum Done {
+pub(super) enum WorkDone {
     /// It is known which containers of a session are there.
-    Surveyed {
+    ContainersSurveyed {
         session: Uri,
         present: Vec<(String, bool)>,
     },
     /// A container was read.
-    Read { shelf: String, reading: Reading },
+    ContainerRead {
+        container: String,
+        reading: ContainerRead,
+    },
     /// A client's package was read and written down.
-    Walked {
+    PackageRead {
         package: PackageKey,
         number: u64,
-        parsed: Box<Parsed>,
+        parsed: Box<ParsedContainer>,
     },
     /// A turn can begin.
-    Prepared(Box<PreparingDone>),
+    TurnPrepared(Box<PreparingDone>),
     /// Hooks have looked at a tool that is about to be used.
-    Checked(Checked),
+    ToolChecked(CheckDone),
     /// Hooks have heard of a tool that was used.
-    Remarked(Remarked),
+    ToolRemarked(HookRemark),
     /// Something that needs no answer.
     Nothing,
 }
 
-impl Task {
-    pub(super) fn new(start: Start) -> Self {
+impl DriverTask {
+    pub(super) fn new(start: DriverStart) -> Self {
         let messages = start.messages;
-        let watching = Watching::begin(move |touched| {
+        let watching = FolderWatcher::start(move |touched| {
             if let Some(messages) = messages.upgrade() {
                 // It ends before the watcher does: then nobody has to know.
-                let message = Message::Touched(touched);
+                let message = DriverMessage::ContainersChanged(touched);
                 messages.blocking_send(message).unwrap_or_default();
             }
         });
         let mut work = JoinSet::new();
-        let leftovers = mirror::folder(&start.data);
+        let leftovers = mirror::mirrors_folder(&start.data);
         let data = start.data.clone();
         work.spawn_blocking(move || {
-            if let Err(error) = sweep_fetches(&data) {
+            if let Err(error) = remove_stale_fetches(&data) {
                 tracing::warn!(%error, "failed to remove unfinished fetches of plugins");
             }
             for entry in leftovers.read_dir().into_iter().flatten().flatten() {
                 mirror::remove(&entry.path());
             }
-            Done::Nothing
+            WorkDone::Nothing
         });
-        Task {
+        DriverTask {
             settings: start.settings,
             data: start.data,
-            notes: start.notes,
+            pid_dir: start.pid_dir,
             shared: start.shared,
-            shelves: BTreeMap::new(),
+            containers: BTreeMap::new(),
             sessions: BTreeMap::new(),
             packages: BTreeMap::new(),
             // Folders of an earlier run may still be there.
-            numbers: u64::from(std::process::id()) << 32,
-            outbox: Outbox::default(),
+            last_number: u64::from(std::process::id()) << 32,
+            event_queue: EventQueue::default(),
             work,
-            watching: Arc::new(watching),
-            readers: Arc::new(Semaphore::new(READERS)),
+            watcher: Arc::new(watching),
+            read_permits: Arc::new(Semaphore::new(MAX_CONCURRENT_READS)),
         }
     }
 
     /// Runs until it is told to stop, or nobody listens any more.
     pub(super) async fn run(
         mut self,
-        mut inbox: mpsc::Receiver<Message>,
-        events: Events,
+        mut inbox: mpsc::Receiver<DriverMessage>,
+        events: CustomizationEvents,
         stop: CancellationToken,
     ) {
         loop {
@@ -172,19 +175,19 @@ impl Task {
             };
             tokio::select! {
                 () = stop.cancelled() => break,
-                permit = events.reserve(), if !self.outbox.is_empty() => {
+                permit = events.reserve(), if !self.event_queue.is_empty() => {
                     // Whoever listened is gone: so is the host.
                     let Ok(permit) = permit else { break };
-                    if let Some(event) = self.outbox.take() {
+                    if let Some(event) = self.event_queue.pop() {
                         permit.send(event);
                     }
                 }
                 message = inbox.recv() => match message {
-                    Some(message) => self.message(message),
+                    Some(message) => self.handle_message(message),
                     None => break,
                 },
-                Some(done) = self.work.join_next() => self.done(done),
-                () = wait => self.overdue(),
+                Some(done) = self.work.join_next() => self.handle_done(done),
+                () = wait => self.handle_deadlines(),
             }
         }
         // Nobody may wait for us to listen while we wait for them.
@@ -193,93 +196,108 @@ impl Task {
         self.work.shutdown().await;
     }
 
-    fn message(&mut self, message: Message) {
+    fn handle_message(&mut self, message: DriverMessage) {
         match message {
-            Message::Errand(errand) => self.errand(errand),
-            Message::Touched(shelves) => self.touched(&shelves),
+            DriverMessage::Command(errand) => self.execute(errand),
+            DriverMessage::ContainersChanged(shelves) => self.mark_changed(&shelves),
         }
     }
 
-    fn errand(&mut self, errand: CustomizationErrand) {
-        match errand {
-            CustomizationErrand::Follow {
+    fn execute(&mut self, command: CustomizationCommand) {
+        match command {
+            CustomizationCommand::Track {
                 session,
                 provider,
                 directories,
-            } => self.follow(session, provider, &directories),
-            CustomizationErrand::Forget { session } => self.forget(&session),
-            CustomizationErrand::ClientPlugins { session, plugins } => {
-                self.client_plugins(&session, plugins);
+            } => self.track_session(session, provider, &directories),
+            CustomizationCommand::Untrack { session } => self.untrack_session(&session),
+            CustomizationCommand::SetClientPlugins { session, plugins } => {
+                self.set_client_plugins(&session, plugins);
             }
-            CustomizationErrand::Heard { ticket, answer } => self.heard(ticket, answer),
-            CustomizationErrand::Disabled { session, ids } => {
+            CustomizationCommand::QueryAnswered {
+                id: ticket,
+                reply: answer,
+            } => self.handle_reply(ticket, answer),
+            CustomizationCommand::SetDisabled { session, ids } => {
                 let known = self.sessions.entry(session.clone()).or_default();
                 known.disabled = ids;
-                self.stop_hooks(&session);
-                self.publish(&session);
+                self.stop_disallowed_hooks(&session);
+                self.publish_changes(&session);
             }
-            CustomizationErrand::Trust { keys } => {
-                self.settings.trusted = keys;
-                self.reshow();
+            CustomizationCommand::SetTrustedCode { keys } => {
+                self.settings.trusted_code = keys;
+                self.recompute_all();
             }
-            CustomizationErrand::Prepare(preparation) => self.prepare(preparation),
-            CustomizationErrand::TurnEnded {
+            CustomizationCommand::Prepare(preparation) => self.queue_preparation(preparation),
+            CustomizationCommand::TurnEnded {
                 session,
                 chat,
                 turn,
-            } => self.turn_ended(&session, chat, turn),
-            CustomizationErrand::CheckTool { ticket, tool } => self.check_tool(ticket, &tool),
-            CustomizationErrand::DropCheck { session, ticket } => {
-                self.drop_check(&session, ticket);
+            } => self.handle_turn_ended(&session, chat, turn),
+            CustomizationCommand::CheckTool {
+                id: ticket,
+                tool_use: tool,
+            } => self.start_tool_check(ticket, &tool),
+            CustomizationCommand::CancelCheck {
+                session,
+                id: ticket,
+            } => {
+                self.cancel_tool_check(&session, ticket);
             }
-            CustomizationErrand::ToolUsed(tool) => self.tool_used(&tool),
+            CustomizationCommand::ToolUsed(tool) => self.run_tool_used_hooks(&tool),
         }
     }
 
-    fn done(&mut self, done: Result<Done, tokio::task::JoinError>) {
+    fn handle_done(&mut self, done: Result<WorkDone, tokio::task::JoinError>) {
         match done {
-            Ok(Done::Surveyed { session, present }) => self.surveyed(&session, present),
-            Ok(Done::Read { shelf, reading }) => self.read(&shelf, reading),
-            Ok(Done::Walked {
+            Ok(WorkDone::ContainersSurveyed { session, present }) => {
+                self.handle_survey(&session, present)
+            }
+            Ok(WorkDone::ContainerRead {
+                container: shelf,
+                reading,
+            }) => self.handle_container_read(&shelf, reading),
+            Ok(WorkDone::PackageRead {
                 package,
                 number,
                 parsed,
-            }) => self.walked(&package, number, *parsed),
-            Ok(Done::Prepared(done)) => self.prepared(*done),
-            Ok(Done::Checked(checked)) => self.tool_checked(checked),
-            Ok(Done::Remarked(remarked)) => self.remarked(remarked),
-            Ok(Done::Nothing) => {}
+            }) => self.handle_package_read(&package, number, *parsed),
+            Ok(WorkDone::TurnPrepared(done)) => self.handle_prepared(*done),
+            Ok(WorkDone::ToolChecked(checked)) => self.handle_tool_checked(checked),
+            Ok(WorkDone::ToolRemarked(remarked)) => self.add_hook_remark(remarked),
+            Ok(WorkDone::Nothing) => {}
             Err(error) if error.is_cancelled() => {}
             Err(error) => tracing::error!(%error, "reading customizations failed"),
         }
     }
 
     /// Tells something about a session.
-    pub(super) fn tell(&mut self, session: &Uri, event: CustomizationEvent) {
-        self.outbox.add(session, event);
+    pub(super) fn push_event(&mut self, session: &Uri, event: CustomizationEvent) {
+        self.event_queue.push(session, event);
     }
 
     /// A number that was not given before.
-    pub(super) fn number(&mut self) -> u64 {
-        self.numbers += 1;
-        self.numbers
+    pub(super) fn next_number(&mut self) -> u64 {
+        self.last_number += 1;
+        self.last_number
     }
 
     /// When something has to happen at the latest.
     fn next_deadline(&self) -> Option<Instant> {
-        let shelves = self.shelves.values().filter_map(Shelf::due);
+        let shelves = self.containers.values().filter_map(DiskContainer::due_at);
         let walks = self.packages.values().filter_map(ClientPackage::deadline);
         let sessions = self.sessions.values();
         let commands = sessions.clone().filter_map(|session| session.commands_due);
-        let turns = sessions.flat_map(|session| session.waiting.iter().map(|(_, until)| *until));
+        let turns =
+            sessions.flat_map(|session| session.pending_turns.iter().map(|(_, until)| *until));
         shelves.chain(walks).chain(commands).chain(turns).min()
     }
 
-    fn overdue(&mut self) {
+    fn handle_deadlines(&mut self) {
         let now = Instant::now();
-        self.read_due(now);
-        self.end_walks(now);
-        self.tell_commands(now);
-        self.prepare_waiting(now);
+        self.read_due_containers(now);
+        self.expire_walks(now);
+        self.publish_commands(now);
+        self.prepare_ready_turns(now);
     }
 }

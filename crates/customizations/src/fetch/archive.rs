@@ -15,8 +15,8 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use super::{FetchError, LARGEST_ARCHIVE, file};
-use crate::package::{DEEPEST, LARGEST_PACKAGE, MOST_FILES};
+use super::{FetchError, MAX_ARCHIVE_BYTES, file_error};
+use crate::package::{MAX_FOLDER_DEPTH, MAX_PACKAGE_BYTES, MAX_PACKAGE_FILES};
 
 /// Most entries of an archive: files, folders, and headers of their own.
 const MAX_ENTRIES: usize = 10_000;
@@ -33,67 +33,72 @@ const SHOWN_NAME_CHARS: usize = 80;
 /// Unpacks an archive into a folder that is not there yet. If all of it is in
 /// one folder, that is left out.
 pub(super) fn unpack(archive: &Path, into: &Path) -> Result<(), FetchError> {
-    let mut source = File::open(archive).map_err(file("open", archive))?;
-    let size = source.metadata().map_err(file("open", archive))?.len();
-    if size > LARGEST_ARCHIVE {
-        return Err(broken("it is too large"));
+    let mut source = File::open(archive).map_err(file_error("open", archive))?;
+    let size = source
+        .metadata()
+        .map_err(file_error("open", archive))?
+        .len();
+    if size > MAX_ARCHIVE_BYTES {
+        return Err(archive_error("it is too large"));
     }
     let mut start = [0_u8; 2];
     let is_zip = source.read_exact(&mut start).is_ok() && &start == b"PK";
     source
         .seek(SeekFrom::Start(0))
-        .map_err(file("read", archive))?;
+        .map_err(file_error("read", archive))?;
     let entries = match is_zip {
         true => zipped::read(source, size)?,
         false => tarball::read(source)?,
     };
     if entries.is_empty() {
-        return Err(broken("there is no file in it"));
+        return Err(archive_error("there is no file in it"));
     }
-    let top = common_top(&entries);
+    let top = common_folder(&entries);
     for (path, bytes) in &entries {
         let path = match &top {
             Some(top) => path.strip_prefix(top).unwrap_or(path),
             None => path,
         };
-        write(&into.join(path), bytes)?;
+        write_file(&into.join(path), bytes)?;
     }
     Ok(())
 }
 
-type Entries = Vec<(PathBuf, Vec<u8>)>;
+type ArchiveEntries = Vec<(PathBuf, Vec<u8>)>;
 
 /// What was unpacked so far; in memory, so that nothing is written of an
 /// archive that is not fine.
 #[derive(Default)]
-struct Gathered {
-    entries: Entries,
+struct UnpackedArchive {
+    entries: ArchiveEntries,
     paths: BTreeSet<PathBuf>,
     bytes: u64,
 }
 
-impl Gathered {
-    fn add(&mut self, name: &str, content: &mut impl Read) -> Result<(), FetchError> {
+impl UnpackedArchive {
+    fn add_entry(&mut self, name: &str, content: &mut impl Read) -> Result<(), FetchError> {
         let path = checked_path(name).map_err(|problem| {
             let name = name.chars().take(SHOWN_NAME_CHARS);
             let name: String = name.flat_map(char::escape_debug).collect();
-            broken(&format!("`{name}` {problem}"))
+            archive_error(&format!("`{name}` {problem}"))
         })?;
-        if self.entries.len() >= MOST_FILES {
-            return Err(broken(&format!("it has more than {MOST_FILES} files")));
+        if self.entries.len() >= MAX_PACKAGE_FILES {
+            return Err(archive_error(&format!(
+                "it has more than {MAX_PACKAGE_FILES} files"
+            )));
         }
         if !self.paths.insert(path.clone()) {
-            return Err(broken("it has two files of the same name"));
+            return Err(archive_error("it has two files of the same name"));
         }
-        let left = LARGEST_PACKAGE.saturating_sub(self.bytes);
+        let left = MAX_PACKAGE_BYTES.saturating_sub(self.bytes);
         let mut bytes = Vec::new();
         content
             .take(left + 1)
             .read_to_end(&mut bytes)
-            .map_err(|_| broken("it is damaged"))?;
+            .map_err(|_| archive_error("it is damaged"))?;
         self.bytes += bytes.len() as u64;
         if bytes.len() as u64 > left {
-            return Err(broken("what is in it is too large"));
+            return Err(archive_error("what is in it is too large"));
         }
         self.entries.push((path, bytes));
         Ok(())
@@ -121,12 +126,12 @@ fn checked_path(name: &str) -> Result<PathBuf, &'static str> {
     // The folder that all is in may be left out.
     match path.iter().count() {
         0 => Err("is no name of a file"),
-        depth if depth > DEEPEST + 1 => Err("is too deep inside of folders"),
+        depth if depth > MAX_FOLDER_DEPTH + 1 => Err("is too deep inside of folders"),
         _ => Ok(path),
     }
 }
 
-fn common_top(entries: &Entries) -> Option<PathBuf> {
+fn common_folder(entries: &ArchiveEntries) -> Option<PathBuf> {
     let (first, _) = entries.first()?;
     let top = PathBuf::from(first.iter().next()?);
     entries
@@ -140,15 +145,15 @@ fn common_top(entries: &Entries) -> Option<PathBuf> {
         })
 }
 
-fn write(path: &Path, bytes: &[u8]) -> Result<(), FetchError> {
+fn write_file(path: &Path, bytes: &[u8]) -> Result<(), FetchError> {
     if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder).map_err(file("make", folder))?;
+        std::fs::create_dir_all(folder).map_err(file_error("make", folder))?;
     }
-    let mut target = File::create_new(path).map_err(file("write", path))?;
-    target.write_all(bytes).map_err(file("write", path))?;
-    crate::mirror::make_executable(&target, bytes).map_err(file("write", path))
+    let mut target = File::create_new(path).map_err(file_error("write", path))?;
+    target.write_all(bytes).map_err(file_error("write", path))?;
+    crate::mirror::make_executable(&target, bytes).map_err(file_error("write", path))
 }
 
-fn broken(problem: &str) -> FetchError {
-    FetchError::Archive(problem.to_owned())
+fn archive_error(problem: &str) -> FetchError {
+    FetchError::InvalidArchive(problem.to_owned())
 }

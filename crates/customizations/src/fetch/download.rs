@@ -10,10 +10,10 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
-use super::{FetchError, LARGEST_ARCHIVE, PATIENCE};
+use super::{FETCH_TIMEOUT, FetchError, MAX_ARCHIVE_BYTES};
 
 /// What the programs may know of the environment.
-const VARIABLES: &[&str] = &[
+const DOWNLOAD_VARIABLES: &[&str] = &[
     "PATH",
     "HOME",
     "SSH_AUTH_SOCK",
@@ -28,48 +28,52 @@ const VARIABLES: &[&str] = &[
 ];
 
 /// Most bytes of what a program says is wrong.
-const COMPLAINT: u64 = 4 * 1024;
+const MAX_STDERR_BYTES: u64 = 4 * 1024;
 
 /// Clones a repository, without its history.
-pub(super) fn clone(url: &str, reference: Option<&str>, into: &Path) -> Result<(), FetchError> {
+pub(super) fn clone_repository(
+    url: &str,
+    reference: Option<&str>,
+    into: &Path,
+) -> Result<(), FetchError> {
     let known = ["https://", "ssh://", "git@", "file:///"];
     let reference_is_plain = reference.is_none_or(|reference| !reference.starts_with('-'));
     if !known.iter().any(|start| url.starts_with(start)) || !reference_is_plain {
-        return Err(FetchError::Address(short(url)));
+        return Err(FetchError::InvalidAddress(truncate_message(url)));
     }
-    agenthost_workspace::clone_shallow(url, reference, into, PATIENCE).map_err(|error| {
-        FetchError::Program {
+    agenthost_workspace::clone_shallow(url, reference, into, FETCH_TIMEOUT).map_err(|error| {
+        FetchError::ProgramFailed {
             program: "git",
-            problem: short(&error.to_string()),
+            problem: truncate_message(&error.to_string()),
         }
     })
 }
 
 /// Downloads a file.
-pub(super) fn download(url: &str, into: &Path) -> Result<(), FetchError> {
+pub(super) fn download_file(url: &str, into: &Path) -> Result<(), FetchError> {
     if !url.starts_with("https://") {
-        return Err(FetchError::Address(short(url)));
+        return Err(FetchError::InvalidAddress(truncate_message(url)));
     }
     let mut curl = Command::new("curl");
     curl.args(["--disable", "--silent", "--show-error", "--fail"])
         .args(["--location", "--proto", "=https", "--max-redirs", "5"])
-        .args(["--max-filesize", &LARGEST_ARCHIVE.to_string()])
+        .args(["--max-filesize", &MAX_ARCHIVE_BYTES.to_string()])
         .arg("--output")
         .arg(into)
         .arg("--")
         .arg(url);
-    run("curl", curl)
+    run_program("curl", curl)
 }
 
 /// Runs a program in a process group of its own, as long as there is patience.
-fn run(program: &'static str, mut command: Command) -> Result<(), FetchError> {
-    let failed = |problem: String| FetchError::Program { program, problem };
+fn run_program(program: &'static str, mut command: Command) -> Result<(), FetchError> {
+    let failed = |problem: String| FetchError::ProgramFailed { program, problem };
     let own: Vec<_> = command
         .get_envs()
         .filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned())))
         .collect();
     command.env_clear();
-    for name in VARIABLES {
+    for name in DOWNLOAD_VARIABLES {
         if let Some(value) = std::env::var_os(name) {
             command.env(name, value);
         }
@@ -89,7 +93,7 @@ fn run(program: &'static str, mut command: Command) -> Result<(), FetchError> {
         let mut said = Vec::new();
         if let Some(mut stderr) = stderr {
             // What can't be read is not quoted.
-            let mut beginning = (&mut stderr).take(COMPLAINT);
+            let mut beginning = (&mut stderr).take(MAX_STDERR_BYTES);
             beginning.read_to_end(&mut said).unwrap_or_default();
             std::io::copy(&mut stderr, &mut std::io::sink()).unwrap_or_default();
         }
@@ -97,7 +101,7 @@ fn run(program: &'static str, mut command: Command) -> Result<(), FetchError> {
         done.send(()).unwrap_or_default();
         said
     });
-    let in_time = waits.recv_timeout(PATIENCE) != Err(RecvTimeoutError::Timeout);
+    let in_time = waits.recv_timeout(FETCH_TIMEOUT) != Err(RecvTimeoutError::Timeout);
     if !in_time {
         let group = Pid::from_raw(i32::try_from(child.id()).unwrap_or(i32::MAX));
         // It may have ended just now.
@@ -111,11 +115,11 @@ fn run(program: &'static str, mut command: Command) -> Result<(), FetchError> {
         (true, false) => {
             let said = String::from_utf8_lossy(&said);
             let line = said.lines().rfind(|line| !line.trim().is_empty());
-            Err(failed(short(line.unwrap_or("it failed"))))
+            Err(failed(truncate_message(line.unwrap_or("it failed"))))
         }
     }
 }
 
-fn short(text: &str) -> String {
+fn truncate_message(text: &str) -> String {
     text.trim().chars().take(200).collect()
 }

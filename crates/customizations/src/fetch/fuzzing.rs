@@ -13,7 +13,7 @@ use flate2::write::GzEncoder;
 use tar::{Builder, EntryType, Header};
 
 use super::archive::unpack;
-use crate::package::{LARGEST_PACKAGE, MOST_FILES};
+use crate::package::{MAX_PACKAGE_BYTES, MAX_PACKAGE_FILES};
 
 /// Larger input would only find out how long unpacking takes.
 const MAX_INPUT_BYTES: usize = 64 * 1024;
@@ -39,11 +39,11 @@ pub fn archives(data: &[u8]) {
     std::fs::write(&archive, &bytes).unwrap();
     let unpacked = unpack(&archive, &target);
     assert_eq!(std::fs::read(&archive).unwrap(), bytes);
-    let mut found = Found::default();
+    let mut found = UnpackedTotals::default();
     if target.exists() {
         found.count(&target);
     }
-    assert!(found.files <= MOST_FILES && found.bytes <= LARGEST_PACKAGE);
+    assert!(found.files <= MAX_PACKAGE_FILES && found.bytes <= MAX_PACKAGE_BYTES);
     if unpacked.is_ok() {
         assert!(found.files > 0, "an archive without files is refused");
     }
@@ -81,12 +81,12 @@ fn tar_of(data: &[u8]) -> Vec<u8> {
 }
 
 #[derive(Default)]
-struct Found {
+struct UnpackedTotals {
     files: usize,
     bytes: u64,
 }
 
-impl Found {
+impl UnpackedTotals {
     fn count(&mut self, directory: &Path) {
         for entry in std::fs::read_dir(directory).unwrap() {
             let path = entry.unwrap().path();

@@ -82,7 +82,7 @@ impl ParseBudget {
             .saturating_add(text.len())
             .saturating_add(events.get());
         self.left = self.left.saturating_sub(work);
-        result.map_err(|error| error_of(&error))
+        result.map_err(|error| to_yaml_error(&error))
     }
 
     #[cfg(test)]
@@ -91,7 +91,7 @@ impl ParseBudget {
     }
 }
 
-fn error_of(error: &Error) -> YamlError {
+fn to_yaml_error(error: &Error) -> YamlError {
     let mut cause = error;
     while let Error::AliasError { error, .. } | Error::WithSnippet { error, .. } = cause {
         cause = error;
@@ -103,12 +103,12 @@ fn error_of(error: &Error) -> YamlError {
         Error::Budget { .. } => YamlError::TooLarge(
             "it has too many values, or they are too deep inside each other".to_owned(),
         ),
-        _ => YamlError::Invalid(short(&error.to_string())),
+        _ => YamlError::Invalid(truncate_problem(&error.to_string())),
     }
 }
 
 /// The beginning of what the parser complains about.
-fn short(problem: &str) -> String {
+fn truncate_problem(problem: &str) -> String {
     let line = problem.lines().next().unwrap_or_default();
     line.chars().take(160).collect()
 }

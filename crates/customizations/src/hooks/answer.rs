@@ -2,133 +2,137 @@
 
 use serde_json::{Map, Value};
 
-use super::Outcome;
+use super::HookOutcome;
 use crate::parse::HookEvent;
 
 /// The exit code that says no.
-const REFUSED: i32 = 2;
+const BLOCK_EXIT_CODE: i32 = 2;
 
 /// Longest reason that is told, in characters.
-const REASON: usize = 4_000;
+const MAX_REASON_CHARS: usize = 4_000;
 
 /// What is said for a hook that has no reason.
-const NO_REASON: &str = "a hook refused it";
+const DEFAULT_REASON: &str = "a hook refused it";
 
 /// What a hook said.
-pub(super) struct Said {
+pub(super) struct HookOutput {
     /// How it ended; nothing, if it did not end by itself.
-    pub(super) code: Option<i32>,
+    pub(super) exit_code: Option<i32>,
     /// What it wrote.
-    pub(super) output: String,
+    pub(super) stdout: String,
     /// What it wrote where errors go.
-    pub(super) complaint: String,
+    pub(super) stderr: String,
 }
 
 /// What a word of a hook can do at an event.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Power {
+enum HookPower {
     /// Its no holds something up, and its words are for the agent.
-    RefusesAndTells,
+    BlockAndContext,
     /// Its no holds something up.
-    Refuses,
+    Block,
     /// Its words are for the agent.
-    Tells,
+    Context,
     /// What it objects to is for the agent, and so is what it says on purpose.
-    Objects,
+    Feedback,
 }
 
-impl Said {
+impl HookOutput {
     /// Nothing.
-    pub(super) fn nothing() -> Self {
-        Said {
-            code: None,
-            output: String::new(),
-            complaint: String::new(),
+    pub(super) fn empty() -> Self {
+        HookOutput {
+            exit_code: None,
+            stdout: String::new(),
+            stderr: String::new(),
         }
     }
 
     /// What comes of it.
-    pub(super) fn outcome(&self, event: HookEvent) -> Outcome {
-        let power = power_of(event);
-        if self.code == Some(REFUSED) {
-            return no(power, Some(self.complaint.trim().to_owned()));
+    pub(super) fn outcome(&self, event: HookEvent) -> HookOutcome {
+        let power = hook_power(event);
+        if self.exit_code == Some(BLOCK_EXIT_CODE) {
+            return refusal_outcome(power, Some(self.stderr.trim().to_owned()));
         }
-        if self.code != Some(0) {
-            return Outcome::default();
+        if self.exit_code != Some(0) {
+            return HookOutcome::default();
         }
-        let output = self.output.trim();
+        let output = self.stdout.trim();
         let Ok(Value::Object(answer)) = serde_json::from_str::<Value>(output) else {
             return match power {
-                Power::RefusesAndTells | Power::Tells => told(output.to_owned()),
-                Power::Refuses | Power::Objects => Outcome::default(),
+                HookPower::BlockAndContext | HookPower::Context => {
+                    context_outcome(output.to_owned())
+                }
+                HookPower::Block | HookPower::Feedback => HookOutcome::default(),
             };
         };
-        if let Some(reason) = refusal(&answer) {
-            return no(power, reason);
+        if let Some(reason) = parse_refusal(&answer) {
+            return refusal_outcome(power, reason);
         }
         let specific = answer.get("hookSpecificOutput");
-        let context = specific.and_then(|specific| text(specific.get("additionalContext")));
+        let context = specific.and_then(|specific| to_text(specific.get("additionalContext")));
         match power {
-            Power::RefusesAndTells | Power::Tells | Power::Objects => {
-                told(context.unwrap_or_default())
+            HookPower::BlockAndContext | HookPower::Context | HookPower::Feedback => {
+                context_outcome(context.unwrap_or_default())
             }
-            Power::Refuses => Outcome::default(),
+            HookPower::Block => HookOutcome::default(),
         }
     }
 }
 
-fn power_of(event: HookEvent) -> Power {
+fn hook_power(event: HookEvent) -> HookPower {
     match event {
-        HookEvent::UserPromptSubmit => Power::RefusesAndTells,
+        HookEvent::UserPromptSubmit => HookPower::BlockAndContext,
         // That it allows something is not asked: people decide that.
-        HookEvent::PreToolUse => Power::Refuses,
-        HookEvent::PostToolUse | HookEvent::PostToolUseFailure => Power::Objects,
+        HookEvent::PreToolUse => HookPower::Block,
+        HookEvent::PostToolUse | HookEvent::PostToolUseFailure => HookPower::Feedback,
         HookEvent::SessionStart
         | HookEvent::Stop
         | HookEvent::SessionEnd
-        | HookEvent::Elsewhere => Power::Tells,
+        | HookEvent::Unsupported => HookPower::Context,
     }
 }
 
 /// Whether an answer says no, and why: in today's words, or in older ones.
-fn refusal(answer: &Map<String, Value>) -> Option<Option<String>> {
+fn parse_refusal(answer: &Map<String, Value>) -> Option<Option<String>> {
     let specific = answer.get("hookSpecificOutput");
-    let decision = specific.and_then(|specific| text(specific.get("permissionDecision")));
-    let decision = decision.or_else(|| text(answer.get("permissionDecision")));
+    let decision = specific.and_then(|specific| to_text(specific.get("permissionDecision")));
+    let decision = decision.or_else(|| to_text(answer.get("permissionDecision")));
     if decision.as_deref() == Some("deny") {
-        let reason = specific.and_then(|specific| text(specific.get("permissionDecisionReason")));
-        return Some(reason.or_else(|| text(answer.get("permissionDecisionReason"))));
+        let reason =
+            specific.and_then(|specific| to_text(specific.get("permissionDecisionReason")));
+        return Some(reason.or_else(|| to_text(answer.get("permissionDecisionReason"))));
     }
-    let blocks = text(answer.get("decision"));
+    let blocks = to_text(answer.get("decision"));
     let blocks = matches!(blocks.as_deref(), Some("block" | "deny"));
     let stops = answer.get("continue") == Some(&Value::Bool(false));
-    (blocks || stops).then(|| text(answer.get("reason")).or_else(|| text(answer.get("stopReason"))))
+    (blocks || stops)
+        .then(|| to_text(answer.get("reason")).or_else(|| to_text(answer.get("stopReason"))))
 }
 
 /// What comes of a no.
-fn no(power: Power, reason: Option<String>) -> Outcome {
+fn refusal_outcome(power: HookPower, reason: Option<String>) -> HookOutcome {
     let reason = reason.filter(|reason| !reason.is_empty());
     match power {
-        Power::RefusesAndTells | Power::Refuses => {
-            let reason = reason.unwrap_or_else(|| NO_REASON.to_owned());
-            Outcome {
+        HookPower::BlockAndContext | HookPower::Block => {
+            let reason = reason.unwrap_or_else(|| DEFAULT_REASON.to_owned());
+            HookOutcome {
                 context: String::new(),
-                refusal: Some(reason.chars().take(REASON).collect()),
+                refusal: Some(reason.chars().take(MAX_REASON_CHARS).collect()),
             }
         }
-        Power::Objects => told(reason.unwrap_or_default()),
-        Power::Tells => Outcome::default(),
+        HookPower::Feedback => context_outcome(reason.unwrap_or_default()),
+        HookPower::Context => HookOutcome::default(),
     }
 }
 
-fn told(context: String) -> Outcome {
-    Outcome {
+fn context_outcome(context: String) -> HookOutcome {
+    HookOutcome {
         context,
         refusal: None,
     }
 }
 
-fn text(value: Option<&Value>) -> Option<String> {
+fn to_text(value: Option<&Value>) -> Option<String> {
     value.and_then(Value::as_str).map(str::to_owned)
 }
 
@@ -143,10 +147,10 @@ mod tests {
             Value::String(text) => text.clone(),
             other => other.to_string(),
         };
-        let said = Said {
-            code: Some(code),
-            output,
-            complaint: complaint.to_owned(),
+        let said = HookOutput {
+            exit_code: Some(code),
+            stdout: output,
+            stderr: complaint.to_owned(),
         };
         let outcome = said.outcome(event);
         match outcome.refusal {
@@ -178,7 +182,10 @@ mod tests {
         assert_eq!(before(1, decision("deny"), "broken"), "");
         assert_eq!(before(0, json!("words"), ""), "");
         let long = "x".repeat(10_000);
-        assert_eq!(before(2, json!(""), &long).len(), "no: ".len() + REASON);
+        assert_eq!(
+            before(2, json!(""), &long).len(),
+            "no: ".len() + MAX_REASON_CHARS
+        );
     }
 
     #[test]

@@ -2,34 +2,34 @@
 
 use std::sync::Arc;
 
-use super::room::Offered;
+use super::room::OfferedTool;
 
 /// The word for all tools.
-const ALL: &str = "*";
+const ALL_TOOLS: &str = "*";
 
 /// What an agent may use: all, if nothing else is said. Clones share it.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Allowed(Option<Arc<[String]>>);
+pub(super) struct ToolFilter(Option<Arc<[String]>>);
 
-impl Allowed {
+impl ToolFilter {
     /// What a list names. It may name a tool as the agent knows it, as its
     /// server does, or with the server before it; and all tools of a server.
-    pub(super) fn these(tools: Vec<String>) -> Self {
-        Allowed(Some(tools.into()))
+    pub(super) fn only(tools: Vec<String>) -> Self {
+        ToolFilter(Some(tools.into()))
     }
 
     /// Whether a tool may be used.
-    pub(super) fn includes(&self, tool: &Offered) -> bool {
+    pub(super) fn allows(&self, tool: &OfferedTool) -> bool {
         let Some(tools) = &self.0 else {
             return true;
         };
         let mut tools = tools.iter();
-        tools.any(|named| named == ALL || tool.known_as.contains(named))
+        tools.any(|named| named == ALL_TOOLS || tool.aliases.contains(named))
     }
 }
 
 /// What a list can call a tool of a server.
-pub(super) fn names_of(name: &str, server: &str, tool: &str) -> Vec<String> {
+pub(super) fn tool_aliases(name: &str, server: &str, tool: &str) -> Vec<String> {
     vec![
         name.to_owned(),
         tool.to_owned(),
@@ -39,13 +39,13 @@ pub(super) fn names_of(name: &str, server: &str, tool: &str) -> Vec<String> {
         format!("mcp__{server}"),
         format!("mcp__{server}__*"),
         format!("mcp__{server}__{tool}"),
-        as_ours(name),
+        add_gateway_prefix(name),
     ]
 }
 
 /// What agents call a tool that put the name of its server first, which is
 /// ours.
-pub(super) fn as_ours(name: &str) -> String {
+pub(super) fn add_gateway_prefix(name: &str) -> String {
     format!("mcp__agenthost__{name}")
 }
 
@@ -53,22 +53,22 @@ pub(super) fn as_ours(name: &str) -> String {
 mod tests {
     use serde_json::Value;
 
-    use super::super::room::By;
+    use super::super::room::ToolProvider;
     use super::*;
 
     #[test]
     fn lists_name_tools_in_several_ways() {
-        let tool = Offered {
+        let tool = OfferedTool {
             name: "calc_add".to_owned(),
-            known_as: names_of("calc_add", "calc", "add"),
+            aliases: tool_aliases("calc_add", "calc", "add"),
             definition: Value::Null,
-            by: By::Client,
+            provider: ToolProvider::Client,
         };
         let includes = |list: &[&str]| {
             let list = list.iter().map(|name| (*name).to_owned());
-            Allowed::these(list.collect()).includes(&tool)
+            ToolFilter::only(list.collect()).allows(&tool)
         };
-        assert!(Allowed::default().includes(&tool));
+        assert!(ToolFilter::default().allows(&tool));
         for one in [
             "calc_add",
             "add",

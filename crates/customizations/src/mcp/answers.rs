@@ -5,18 +5,18 @@ use agenthost_protocol::wire::Json;
 use serde_json::json;
 
 /// The result of a call as an agent gets it.
-pub(super) fn answer(result: &ToolCallResult) -> Json {
+pub(super) fn to_mcp_result(result: &ToolCallResult) -> Json {
     let blocks = result.content.iter().flatten().enumerate();
     let mut content: Vec<Json> = blocks
-        .filter_map(|(index, block)| self::block(index, block))
+        .filter_map(|(index, block)| self::to_content(index, block))
         .collect();
     if !result.success {
         let message = result.error.as_ref().and_then(|error| error.get("message"));
         let message = message.and_then(Json::as_str);
-        content.extend(message.map(text));
+        content.extend(message.map(text_content));
     }
     if content.is_empty() && result.structured_content.is_none() {
-        content.push(text(result.past_tense_message.as_str()));
+        content.push(text_content(result.past_tense_message.as_str()));
     }
     let mut answer = json!({"content": content, "isError": !result.success});
     if let (Some(answer), Some(data)) = (answer.as_object_mut(), &result.structured_content) {
@@ -26,17 +26,17 @@ pub(super) fn answer(result: &ToolCallResult) -> Json {
 }
 
 /// A result that says what went wrong, for who called.
-pub(super) fn failure(message: &str) -> Json {
-    json!({"content": [text(message)], "isError": true})
+pub(super) fn error_result(message: &str) -> Json {
+    json!({"content": [text_content(message)], "isError": true})
 }
 
-fn text(text: &str) -> Json {
+fn text_content(text: &str) -> Json {
     json!({"type": "text", "text": text})
 }
 
-fn block(index: usize, block: &ToolResultContent) -> Option<Json> {
+fn to_content(index: usize, block: &ToolResultContent) -> Option<Json> {
     Some(match block {
-        ToolResultContent::Text(one) => text(&one.text),
+        ToolResultContent::Text(one) => text_content(&one.text),
         ToolResultContent::EmbeddedResource(one) => {
             let kind = one.content_type.as_str();
             match kind.split('/').next() {
@@ -57,12 +57,12 @@ fn block(index: usize, block: &ToolResultContent) -> Option<Json> {
             link
         }
         ToolResultContent::FileEdit(one) => match (&one.before, &one.after) {
-            (None, Some(after)) => text(&format!("created {}", after.uri)),
-            (Some(before), None) => text(&format!("deleted {}", before.uri)),
+            (None, Some(after)) => text_content(&format!("created {}", after.uri)),
+            (Some(before), None) => text_content(&format!("deleted {}", before.uri)),
             (Some(before), Some(after)) if before.uri != after.uri => {
-                text(&format!("moved {} to {}", before.uri, after.uri))
+                text_content(&format!("moved {} to {}", before.uri, after.uri))
             }
-            (Some(_), Some(after)) => text(&format!("changed {}", after.uri)),
+            (Some(_), Some(after)) => text_content(&format!("changed {}", after.uri)),
             (None, None) => return None,
         },
         ToolResultContent::Terminal(one) => {
@@ -71,9 +71,9 @@ fn block(index: usize, block: &ToolResultContent) -> Option<Json> {
             let output = result.and_then(|result| result.preview.as_deref());
             let ended = code.map(|code| format!("exit code {code}"));
             let parts: Vec<_> = output.map(str::to_owned).into_iter().chain(ended).collect();
-            text(&parts.join("\n"))
+            text_content(&parts.join("\n"))
         }
-        ToolResultContent::Subagent(one) => text(&format!("worker: {}", one.title)),
+        ToolResultContent::Subagent(one) => text_content(&format!("worker: {}", one.title)),
         // What it is only its maker knows.
         ToolResultContent::Unknown(_) => return None,
     })
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     fn answered(result: &Json) -> Json {
-        answer(&wire::from_str(&result.to_string()).unwrap())
+        to_mcp_result(&wire::from_str(&result.to_string()).unwrap())
     }
 
     #[test]
@@ -124,8 +124,8 @@ mod tests {
         let failed = json!({
             "success": false, "pastTenseMessage": "Failed", "error": {"message": "no tests"},
         });
-        assert_eq!(answered(&failed), failure("no tests"));
+        assert_eq!(answered(&failed), error_result("no tests"));
         let bare = json!({"success": false, "pastTenseMessage": "Did not run"});
-        assert_eq!(answered(&bare), failure("Did not run"));
+        assert_eq!(answered(&bare), error_result("Did not run"));
     }
 }

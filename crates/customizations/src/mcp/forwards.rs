@@ -6,35 +6,35 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use agenthost_core::tool_servers::Forwarded;
+use agenthost_core::tool_servers::McpForward;
 use agenthost_protocol::rpc::{AuthRequiredData, ErrorCode, RequestId, RpcError};
 use agenthost_protocol::wire::{Json, Object};
 use rmcp::model::{ProgressToken, ServerCapabilities};
 use tokio_util::sync::CancellationToken;
 
-use super::link::{LinkError, Listener};
-use super::metadata::{Shown, requirement};
-use super::room::Standing;
+use super::link::{ProgressListener, ServerCallError};
+use super::metadata::{PresentedToken, fetch_requirement};
+use super::room::RunningServer;
 
 /// How long a server may take to answer a client.
-const PATIENCE: Duration = Duration::from_secs(5 * 60);
+const FORWARD_TIMEOUT: Duration = Duration::from_secs(5 * 60);
 
 /// Most that clients can wait for at once. More is refused.
-const MOST: usize = 256;
+const MAX_FORWARDS: usize = 256;
 
 /// What clients wait for.
 #[derive(Debug, Default)]
-pub(super) struct Forwards(Mutex<Vec<(RequestId, CancellationToken)>>);
+pub(super) struct ForwardedRequests(Mutex<Vec<(RequestId, CancellationToken)>>);
 
-impl Forwards {
-    fn begin(&self, id: &RequestId) -> Option<CancellationToken> {
+impl ForwardedRequests {
+    fn start(&self, id: &RequestId) -> Option<CancellationToken> {
         let mut all = self.lock();
         let cancel = CancellationToken::new();
-        (all.len() < MOST).then(|| all.push((id.clone(), cancel.clone())))?;
+        (all.len() < MAX_FORWARDS).then(|| all.push((id.clone(), cancel.clone())))?;
         Some(cancel)
     }
 
-    fn end(&self, id: &RequestId) {
+    fn finish(&self, id: &RequestId) {
         let mut all = self.lock();
         if let Some(at) = all.iter().position(|(one, _)| one == id) {
             all.swap_remove(at);
@@ -45,7 +45,7 @@ impl Forwards {
     /// the same, it is not known who does not want to wait, and both do.
     fn cancel(&self, id: &Json) {
         let all = self.lock();
-        let mut named = all.iter().filter(|(one, _)| is(one, id));
+        let mut named = all.iter().filter(|(one, _)| matches_id(one, id));
         if let (Some((_, cancel)), None) = (named.next(), named.next()) {
             cancel.cancel();
         }
@@ -57,47 +57,53 @@ impl Forwards {
 }
 
 /// Asks a server what a client wants to know.
-pub(super) async fn forward(
-    standing: Option<Standing>,
+pub(super) async fn forward_request(
+    server: Option<RunningServer>,
     client: &reqwest::Client,
-    asked: Forwarded,
+    request: McpForward,
 ) -> Result<Json, RpcError> {
-    let Some(standing) = standing else {
+    let Some(server) = server else {
         let reason = "the server does not run";
         return Err(RpcError::new(ErrorCode::InternalError, reason));
     };
-    if !served(&asked.method, &standing.link.capabilities()) {
+    if !is_served(&request.method, &server.handle.capabilities()) {
         let reason = "the channel does not serve this method";
         return Err(RpcError::new(ErrorCode::MethodNotFound, reason));
     }
-    if let Some(wrong) = wrong_params(&asked.method, &asked.params) {
+    if let Some(wrong) = find_invalid_param(&request.method, &request.params) {
         return Err(RpcError::new(ErrorCode::InvalidParams, wrong));
     }
-    let Some(cancel) = standing.forwards.begin(&asked.id) else {
+    let Some(cancel) = server.forwarded_requests.start(&request.id) else {
         let reason = "too many requests wait for the server";
         return Err(RpcError::new(ErrorCode::InternalError, reason));
     };
-    let listener = match progress_token(&asked.params) {
-        Some(token) => Listener::Clients(token),
-        None => Listener::Nobody,
+    let listener = match progress_token(&request.params) {
+        Some(token) => ProgressListener::Clients(token),
+        None => ProgressListener::Ignored,
     };
-    let link = &standing.link;
-    let answer = link.request(&asked.method, asked.params, listener, PATIENCE, &cancel);
+    let handle = &server.handle;
+    let answer = handle.request(
+        &request.method,
+        request.params,
+        listener,
+        FORWARD_TIMEOUT,
+        &cancel,
+    );
     let answer = answer.await;
-    standing.forwards.end(&asked.id);
-    match (answer, &standing.door) {
+    server.forwarded_requests.finish(&request.id);
+    match (answer, &server.auth) {
         (Ok(result), _) => Ok(result),
-        (Err(LinkError::Refused(error)), _) => Err(RpcError {
+        (Err(ServerCallError::Rejected(error)), _) => Err(RpcError {
             code: ErrorCode::from_number(i64::from(error.code.0)),
             message: error.message.into_owned(),
             data: error.data,
         }),
-        (Err(LinkError::Challenged(challenge)), Some(door)) => {
-            let shown = match door.bearer.shown() {
-                Some(_) => Shown::Token,
-                None => Shown::Nothing,
+        (Err(ServerCallError::AuthRequired(challenge)), Some(auth)) => {
+            let shown = match auth.bearer.current() {
+                Some(_) => PresentedToken::Rejected,
+                None => PresentedToken::Absent,
             };
-            let needed = requirement(client, &door.url, &challenge, shown).await;
+            let needed = fetch_requirement(client, &auth.url, &challenge, shown).await;
             let data = AuthRequiredData {
                 resources: vec![needed.resource],
             };
@@ -109,14 +115,14 @@ pub(super) async fn forward(
 
 /// Tells a server what a client has to say. All that makes sense here is that
 /// it does not wait for an answer any more.
-pub(super) fn tell(standing: Option<Standing>, method: &str, params: &Object) {
-    match (standing, method, params.get("requestId")) {
-        (Some(standing), "notifications/cancelled", Some(id)) => standing.forwards.cancel(id),
+pub(super) fn forward_notification(server: Option<RunningServer>, method: &str, params: &Object) {
+    match (server, method, params.get("requestId")) {
+        (Some(server), "notifications/cancelled", Some(id)) => server.forwarded_requests.cancel(id),
         _ => tracing::debug!("a notification that no server needs"),
     }
 }
 
-fn served(method: &str, capabilities: &ServerCapabilities) -> bool {
+fn is_served(method: &str, capabilities: &ServerCapabilities) -> bool {
     match method {
         "tools/list" | "tools/call" => capabilities.tools.is_some(),
         "resources/list" | "resources/templates/list" | "resources/read" => {
@@ -129,7 +135,7 @@ fn served(method: &str, capabilities: &ServerCapabilities) -> bool {
 
 /// What a request has that it can't have. Many servers would say that there is
 /// no such method.
-fn wrong_params(method: &str, params: &Object) -> Option<&'static str> {
+fn find_invalid_param(method: &str, params: &Object) -> Option<&'static str> {
     let is_text = |key: &str| params.get(key).is_some_and(Json::is_string);
     match method {
         "tools/call" if !is_text("name") => Some("name: expected a string"),
@@ -148,7 +154,7 @@ fn progress_token(params: &Object) -> Option<ProgressToken> {
     serde_json::from_value(token.clone()).ok()
 }
 
-fn is(id: &RequestId, json: &Json) -> bool {
+fn matches_id(id: &RequestId, json: &Json) -> bool {
     match id {
         RequestId::Null => false,
         RequestId::Number(digits) => {

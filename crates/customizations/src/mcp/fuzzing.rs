@@ -17,12 +17,12 @@ use rmcp::service::{RxJsonRpcMessage, ServiceRole};
 use rmcp::transport::Transport;
 use rmcp::{RoleClient, RoleServer};
 
-use super::challenge::Challenge;
-use super::lines::{Ending, Lines};
-use super::names::Names;
-use super::seal::{open, seal};
-use super::sse::events;
-use super::tools::{Listing, apps};
+use super::challenge::AuthChallenge;
+use super::lines::{LineTransport, StreamEnd};
+use super::names::ToolNames;
+use super::seal::{unwrap_raw_result, wrap_raw_result};
+use super::sse::bounded_events;
+use super::tools::{ToolListBuilder, app_capabilities};
 
 /// Reads the input as lines of a server, as lines of an agent, as a stream of
 /// events and as a challenge. Results come out as they came in, whatever their
@@ -42,7 +42,7 @@ pub fn mcp_responses(data: &[u8]) {
     let pieces = data.chunks(size).map(Bytes::copy_from_slice);
     assert_eq!(streamed(pieces.collect()), whole, "in pieces of {size}");
     if let Ok(text) = std::str::from_utf8(data) {
-        let challenge = Challenge::parse(text);
+        let challenge = AuthChallenge::parse(text);
         let description = challenge.description.unwrap_or_default();
         assert!(!description.contains(char::is_control));
         for line in text.lines() {
@@ -53,7 +53,7 @@ pub fn mcp_responses(data: &[u8]) {
 
 /// All messages among lines. The input is in memory, so reading never waits.
 fn messages<Role: ServiceRole>(data: &[u8]) -> Vec<RxJsonRpcMessage<Role>> {
-    let mut lines = Lines::new(data, tokio::io::sink(), Ending::default());
+    let mut lines = LineTransport::new(data, tokio::io::sink(), StreamEnd::default());
     let mut all = Vec::new();
     while let Some(message) = Transport::<Role>::receive(&mut lines)
         .now_or_never()
@@ -67,11 +67,11 @@ fn messages<Role: ServiceRole>(data: &[u8]) -> Vec<RxJsonRpcMessage<Role>> {
 fn check_message(message: ServerJsonRpcMessage) {
     if let JsonRpcMessage::Response(response) = message {
         if let ServerResult::InitializeResult(result) = &response.result {
-            let apps = apps(&result.capabilities);
+            let apps = app_capabilities(&result.capabilities);
             let text = serde_json::to_string(&apps).unwrap();
             assert_eq!(wire::from_str::<McpServerApps>(&text), Ok(apps));
         }
-        check_listing(open(&response.result));
+        check_listing(unwrap_raw_result(&response.result));
     }
 }
 
@@ -84,13 +84,13 @@ fn check_result(line: &str) {
         return;
     }
     let mut message = serde_json::json!({"jsonrpc": "2.0", "id": 1, "result": result});
-    seal(&mut message);
+    wrap_raw_result(&mut message);
     let Ok(JsonRpcMessage::Response(response)) =
         serde_json::from_value::<ServerJsonRpcMessage>(message)
     else {
         panic!("a sealed result is a response");
     };
-    assert_eq!(open(&response.result), result);
+    assert_eq!(unwrap_raw_result(&response.result), result);
     check_listing(result);
 }
 
@@ -100,16 +100,16 @@ fn check_listing(mut page: Json) {
         return;
     };
     let count = tools.len();
-    let mut listing = Listing::default();
-    listing.add(tools);
-    let listed = listing.over();
-    assert!(listed.tools.len() == count || listed.complaint.is_some());
-    let mut names = Names::default();
+    let mut listing = ToolListBuilder::default();
+    listing.add_page(tools);
+    let listed = listing.finish();
+    assert!(listed.tools.len() == count || listed.problem.is_some());
+    let mut names = ToolNames::default();
     let mut given = Vec::new();
     for tool in &listed.tools {
         assert!(tool.description().unwrap_or_default().chars().count() <= 500);
         assert!(tool.is_for_models() || tool.ui.is_some());
-        let name = names.name("server", &tool.name);
+        let name = names.assign_name("server", &tool.name);
         let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
         assert!(name.chars().all(plain) && name.len() <= 48);
         given.push(name);
@@ -124,7 +124,7 @@ fn check_listing(mut page: Json) {
 fn streamed(pieces: Vec<Bytes>) -> Option<Vec<Option<String>>> {
     let pieces = pieces.into_iter().map(Ok::<_, io::Error>);
     let read: Vec<_> =
-        FutureExt::now_or_never(events(stream::iter(pieces), None).collect()).unwrap();
+        FutureExt::now_or_never(bounded_events(stream::iter(pieces), None).collect()).unwrap();
     let data = read
         .into_iter()
         .map(|event| event.ok().map(|event| event.data));

@@ -16,10 +16,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use agenthost_core::tool_servers::ToolEvent;
+use agenthost_core::tool_servers::McpEvent;
 use agenthost_net::LogLimiter;
 use agenthost_protocol::uri::Uri;
-use agenthost_stdx::scratch::{Scratch, ScratchDirectory};
+use agenthost_stdx::scratch::{ScratchDirectory, ScratchSpace};
 use rmcp::service::serve_server_with_ct;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
@@ -30,21 +30,23 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
-use super::lines::{Ending, Lines};
-use super::relay::{CHAT, Hello, SECRET, SESSION, SOCKET, WELCOME};
-use super::servers::Shared;
-pub use web::{WebGateway, WebPlace};
+use super::lines::{LineTransport, StreamEnd};
+use super::relay::{
+    CHAT_VARIABLE, RelayHello, SECRET_VARIABLE, SESSION_VARIABLE, SOCKET_VARIABLE, WELCOME_LINE,
+};
+use super::servers::McpContext;
+pub use web::{HttpGateway, HttpGatewayTarget};
 
-use service::{Came, Counter};
+use service::{AgentArrival, GatewayServer};
 
 /// How long it may take until an agent has said who it is.
-const HELLO: Duration = Duration::from_secs(10);
+const HELLO_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Longest first line, in bytes.
-const LONGEST_HELLO: u64 = 16 * 1024;
+const MAX_HELLO_BYTES: u64 = 16 * 1024;
 
 /// Most agents that are served at once. Others wait.
-const AGENTS: usize = 1_000;
+const MAX_AGENTS: usize = 1_000;
 
 /// Where agents find the tools of their session.
 #[derive(Clone)]
@@ -67,20 +69,20 @@ impl GatewayAddress {
     /// the tools of the session.
     #[must_use]
     pub fn relay_environment(&self, session: &Uri, chat: &Uri) -> Vec<(String, String)> {
-        let secret = self.secret_of(session.as_str(), chat.as_str());
+        let secret = self.chat_secret(session.as_str(), chat.as_str());
         let socket = self.socket.to_string_lossy().into_owned();
         [
-            (SOCKET, socket),
-            (SESSION, session.to_string()),
-            (CHAT, chat.to_string()),
-            (SECRET, secret),
+            (SOCKET_VARIABLE, socket),
+            (SESSION_VARIABLE, session.to_string()),
+            (CHAT_VARIABLE, chat.to_string()),
+            (SECRET_VARIABLE, secret),
         ]
         .map(|(name, value)| (name.to_owned(), value))
         .to_vec()
     }
 
     /// What an agent of a chat has to show.
-    fn secret_of(&self, session: &str, chat: &str) -> String {
+    fn chat_secret(&self, session: &str, chat: &str) -> String {
         let mut hash = Sha256::new();
         hash.update(self.secret);
         for part in [session, chat] {
@@ -97,22 +99,22 @@ impl GatewayAddress {
 }
 
 /// Takes agents in.
-pub(super) struct Gateway {
+pub(super) struct GatewayListener {
     listener: UnixListener,
     address: GatewayAddress,
     /// Gone with the gateway.
     _folder: ScratchDirectory,
 }
 
-impl Gateway {
+impl GatewayListener {
     /// Makes a socket in a folder that nobody else can look into.
-    pub(super) fn open(scratch: &Scratch) -> io::Result<Self> {
-        let folder = scratch.socket_directory()?;
+    pub(super) fn open(scratch: &ScratchSpace) -> io::Result<Self> {
+        let folder = scratch.create_socket_directory()?;
         let socket = folder.path().join("tools");
         let listener = UnixListener::bind(&socket)?;
         let mut secret = [0; 32];
         getrandom::fill(&mut secret).map_err(io::Error::other)?;
-        Ok(Gateway {
+        Ok(GatewayListener {
             listener,
             address: GatewayAddress { socket, secret },
             _folder: folder,
@@ -125,13 +127,13 @@ impl Gateway {
     }
 
     /// Takes agents in until all ends.
-    pub(super) async fn serve(self, shared: Arc<Shared>) {
-        let places = Arc::new(Semaphore::new(AGENTS));
+    pub(super) async fn serve(self, shared: Arc<McpContext>) {
+        let permits = Arc::new(Semaphore::new(MAX_AGENTS));
         let log = Arc::new(LogLimiter::default());
         let stopping = shared.stopping.clone();
         let serving = async {
             loop {
-                let Ok(place) = Arc::clone(&places).acquire_owned().await else {
+                let Ok(permit) = Arc::clone(&permits).acquire_owned().await else {
                     break;
                 };
                 let stream = match self.listener.accept().await {
@@ -149,8 +151,8 @@ impl Gateway {
                 let log = Arc::clone(&log);
                 let tasks = shared.tasks.clone();
                 tasks.spawn(async move {
-                    attend(&shared, &address, stream, &log).await;
-                    drop(place);
+                    serve_connection(&shared, &address, stream, &log).await;
+                    drop(permit);
                 });
             }
         };
@@ -159,15 +161,15 @@ impl Gateway {
 }
 
 /// Serves one agent until it leaves, or its session does.
-async fn attend(
-    shared: &Arc<Shared>,
+async fn serve_connection(
+    shared: &Arc<McpContext>,
     address: &GatewayAddress,
     stream: UnixStream,
     log: &LogLimiter,
 ) {
     let (reader, mut writer) = stream.into_split();
     let mut reader = BufReader::new(reader);
-    let hello = tokio::time::timeout(HELLO, hello(&mut reader, address));
+    let hello = tokio::time::timeout(HELLO_TIMEOUT, read_hello(&mut reader, address));
     let hello = shared.stopping.run_until_cancelled(hello).await;
     let Some(Ok(Some((session, chat)))) = hello else {
         if let Some(suppressed) = log.permit() {
@@ -175,45 +177,45 @@ async fn attend(
         }
         return;
     };
-    if writer.write_all(WELCOME).await.is_err() {
+    if writer.write_all(WELCOME_LINE).await.is_err() {
         return;
     }
-    serve(shared, session, chat, reader, writer).await;
+    serve_agent(shared, session, chat, reader, writer).await;
 }
 
 /// Serves the agent of a chat by lines, until it leaves or its session does.
-async fn serve(
-    shared: &Arc<Shared>,
+async fn serve_agent(
+    shared: &Arc<McpContext>,
     session: Uri,
     chat: Uri,
     reader: impl AsyncBufRead + Send + Unpin + 'static,
     writer: impl AsyncWrite + Send + Unpin + 'static,
 ) {
-    let room = shared.room(&session);
-    let before = room.times_told();
-    shared.tell(&session, ToolEvent::Sought).await;
+    let session_tools = shared.session_tools(&session);
+    let before = session_tools.publish_count();
+    shared.send_event(&session, McpEvent::ToolsRequested).await;
     // Cancelled when the agent closes its end, or the session is over.
-    let gone = room.over.child_token();
-    let came = Came {
-        told: before,
-        until: Instant::now() + shared.config.settle_within,
+    let gone = session_tools.over.child_token();
+    let arrival = AgentArrival {
+        publish_count: before,
+        deadline: Instant::now() + shared.config.startup_wait,
     };
-    let counter = Counter::new(
+    let server = GatewayServer::new(
         Arc::clone(shared),
-        Arc::clone(&room),
+        Arc::clone(&session_tools),
         chat,
-        came,
+        arrival,
         gone.clone(),
     );
-    let ending = Ending::with(gone.clone());
-    let lines = Lines::new(reader, writer, ending);
-    let mut told = room.told();
-    told.mark_unchanged();
-    let Ok(service) = serve_server_with_ct(counter, lines, gone.clone()).await else {
+    let stream_end = StreamEnd::with_token(gone.clone());
+    let lines = LineTransport::new(reader, writer, stream_end);
+    let mut published = session_tools.subscribe_published();
+    published.mark_unchanged();
+    let Ok(service) = serve_server_with_ct(server, lines, gone.clone()).await else {
         return;
     };
     let peer = service.peer().clone();
-    while let Some(Ok(())) = gone.run_until_cancelled(told.changed()).await {
+    while let Some(Ok(())) = gone.run_until_cancelled(published.changed()).await {
         if peer.notify_tool_list_changed().await.is_err() {
             break;
         }
@@ -224,15 +226,15 @@ async fn serve(
 }
 
 /// Reads what comes first, and says for which chat it is.
-async fn hello(
+async fn read_hello(
     reader: &mut (impl AsyncBufReadExt + Unpin),
     address: &GatewayAddress,
 ) -> Option<(Uri, Uri)> {
     let mut line = String::new();
-    let mut bounded = reader.take(LONGEST_HELLO);
+    let mut bounded = reader.take(MAX_HELLO_BYTES);
     bounded.read_line(&mut line).await.ok()?;
-    let hello: Hello = serde_json::from_str(&line).ok()?;
-    let secret = address.secret_of(&hello.session, &hello.chat);
+    let hello: RelayHello = serde_json::from_str(&line).ok()?;
+    let secret = address.chat_secret(&hello.session, &hello.chat);
     let shown = hello.secret.as_bytes();
     if !bool::from(secret.as_bytes().ct_eq(shown)) {
         return None;

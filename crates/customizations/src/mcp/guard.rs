@@ -3,63 +3,63 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use agenthost_core::tool_servers::{ToolGuard, ToolTicket};
+use agenthost_core::tool_servers::{CallGateMode, GatewayCallId};
 use tokio::sync::oneshot;
 
 /// Whether a call may go on; why not, in words.
-pub(super) type Verdict = Result<(), String>;
+pub(super) type CallVerdict = Result<(), String>;
 
 /// Who has to agree to the calls of a session, and what waits for that.
 #[derive(Debug, Default)]
-pub(super) struct Guard(Mutex<State>);
+pub(super) struct CallGate(Mutex<CallGateState>);
 
 #[derive(Debug)]
-struct State {
-    guard: ToolGuard,
-    waiting: BTreeMap<ToolTicket, oneshot::Sender<Verdict>>,
+struct CallGateState {
+    mode: CallGateMode,
+    pending_calls: BTreeMap<GatewayCallId, oneshot::Sender<CallVerdict>>,
 }
 
-impl Default for State {
+impl Default for CallGateState {
     fn default() -> Self {
-        State {
-            guard: ToolGuard::Nobody,
-            waiting: BTreeMap::new(),
+        CallGateState {
+            mode: CallGateMode::Open,
+            pending_calls: BTreeMap::new(),
         }
     }
 }
 
-impl Guard {
+impl CallGate {
     /// From now on somebody has to agree, or nobody.
-    pub(super) fn set(&self, guard: ToolGuard) {
-        self.lock().guard = guard;
+    pub(super) fn set_mode(&self, mode: CallGateMode) {
+        self.lock().mode = mode;
     }
 
     /// Who has to agree.
-    pub(super) fn who(&self) -> ToolGuard {
-        self.lock().guard
+    pub(super) fn mode(&self) -> CallGateMode {
+        self.lock().mode
     }
 
     /// A call waits.
-    pub(super) fn wait_for(&self, call: ToolTicket) -> oneshot::Receiver<Verdict> {
+    pub(super) fn register(&self, call: GatewayCallId) -> oneshot::Receiver<CallVerdict> {
         let (sender, receiver) = oneshot::channel();
-        self.lock().waiting.insert(call, sender);
+        self.lock().pending_calls.insert(call, sender);
         receiver
     }
 
     /// Nobody waits for a call any more. Says whether somebody did.
-    pub(super) fn forget(&self, call: ToolTicket) -> bool {
-        self.lock().waiting.remove(&call).is_some()
+    pub(super) fn remove(&self, call: GatewayCallId) -> bool {
+        self.lock().pending_calls.remove(&call).is_some()
     }
 
     /// Tells a call whether it may go on.
-    pub(super) fn pass(&self, call: ToolTicket, verdict: Verdict) {
-        if let Some(waiting) = self.lock().waiting.remove(&call) {
+    pub(super) fn resolve(&self, call: GatewayCallId, verdict: CallVerdict) {
+        if let Some(waiting) = self.lock().pending_calls.remove(&call) {
             // Who has just left does not need to know.
             waiting.send(verdict).unwrap_or_default();
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, CallGateState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use super::tokens::Given;
+use super::tokens::IssuedToken;
 use agenthost_protocol::wire::Json;
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
@@ -30,20 +30,20 @@ use tokio::sync::Notify;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::{self, ClientConfig, RootCertStore};
 
-use super::LONGEST_MESSAGE;
-use super::origin::same_origin;
-use super::seal::seal;
-use super::sse::events;
+use super::MAX_MESSAGE_BYTES;
+use super::origin::is_same_origin;
+use super::seal::wrap_raw_result;
+use super::sse::bounded_events;
 
 /// How long it may take to reach a server.
-const CONNECT: Duration = Duration::from_secs(10);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Most addresses that one request is sent on to.
-const HOPS: usize = 5;
+const MAX_REDIRECTS: usize = 5;
 
 /// Why no requests can be sent.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum ClientError {
+pub(super) enum HttpClientError {
     /// There is no TLS.
     #[error("{0}")]
     Tls(#[from] rustls::Error),
@@ -52,20 +52,20 @@ pub(super) enum ClientError {
     Requests(#[from] reqwest::Error),
 }
 
-type Failure = StreamableHttpError<reqwest::Error>;
+type HttpTransportError = StreamableHttpError<reqwest::Error>;
 
 /// The token that requests show, if there is one. It may change at any time.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Bearer(Arc<Mutex<Option<Given>>>);
+pub(super) struct BearerToken(Arc<Mutex<Option<IssuedToken>>>);
 
-impl Bearer {
+impl BearerToken {
     /// Shows another token from now on.
-    pub(super) fn show(&self, token: Option<Given>) {
+    pub(super) fn set(&self, token: Option<IssuedToken>) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = token;
     }
 
     /// The token that is shown.
-    pub(super) fn shown(&self) -> Option<Given> {
+    pub(super) fn current(&self) -> Option<IssuedToken> {
         self.0
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -75,19 +75,19 @@ impl Bearer {
 
 /// Makes what all requests go through. A request is sent on to other addresses
 /// only at the same place: what it carries is for nobody else.
-pub(super) fn client() -> Result<Client, ClientError> {
+pub(super) fn build_client() -> Result<Client, HttpClientError> {
     let policy = redirect::Policy::custom(|attempt| {
         let from = attempt.previous().last();
-        let stays = from.is_some_and(|from| same_origin(from, attempt.url()));
-        if stays && attempt.previous().len() <= HOPS {
+        let stays = from.is_some_and(|from| is_same_origin(from, attempt.url()));
+        if stays && attempt.previous().len() <= MAX_REDIRECTS {
             attempt.follow()
         } else {
             attempt.stop()
         }
     });
     let client = Client::builder()
-        .tls_backend_preconfigured(trust()?)
-        .connect_timeout(CONNECT)
+        .tls_backend_preconfigured(load_system_roots()?)
+        .connect_timeout(CONNECT_TIMEOUT)
         .redirect(policy)
         .user_agent(concat!("agenthost/", env!("CARGO_PKG_VERSION")))
         .build()?;
@@ -96,7 +96,7 @@ pub(super) fn client() -> Result<Client, ClientError> {
 
 /// Trusts whom the system trusts. A system that trusts nobody has no servers
 /// by `https`, but may have others.
-fn trust() -> Result<ClientConfig, rustls::Error> {
+fn load_system_roots() -> Result<ClientConfig, rustls::Error> {
     let mut roots = RootCertStore::empty();
     let (_, malformed) = roots.add_parsable_certificates(load_native_certs().certs);
     if roots.is_empty() || malformed > 0 {
@@ -114,18 +114,18 @@ fn trust() -> Result<ClientConfig, rustls::Error> {
 
 /// One server, as requests reach it.
 #[derive(Clone)]
-pub(super) struct Http {
+pub(super) struct HttpTransport {
     /// What requests go through.
     pub(super) client: Client,
     /// The token that they show.
-    pub(super) bearer: Bearer,
+    pub(super) bearer: BearerToken,
     /// Told when a stream that broke off can't be taken up again: whoever
     /// waits for something in it would wait forever.
-    pub(super) doubt: Arc<Notify>,
+    pub(super) suspicion: Arc<Notify>,
 }
 
-impl Http {
-    fn dress(
+impl HttpTransport {
+    fn add_headers(
         &self,
         mut request: RequestBuilder,
         session: Option<Arc<str>>,
@@ -133,7 +133,7 @@ impl Http {
     ) -> RequestBuilder {
         let both = format!("{JSON_MIME_TYPE}, {EVENT_STREAM_MIME_TYPE}");
         request = request.header(ACCEPT, both);
-        let token = self.bearer.shown();
+        let token = self.bearer.current();
         for (name, value) in headers {
             // A token that was given replaces what the configuration names.
             if token.is_none() || name != AUTHORIZATION {
@@ -150,7 +150,7 @@ impl Http {
     }
 }
 
-impl StreamableHttpClient for Http {
+impl StreamableHttpClient for HttpTransport {
     type Error = reqwest::Error;
 
     async fn post_message(
@@ -160,39 +160,39 @@ impl StreamableHttpClient for Http {
         session: Option<Arc<str>>,
         _token: Option<String>,
         headers: HashMap<HeaderName, HeaderValue>,
-    ) -> Result<StreamableHttpPostResponse, Failure> {
+    ) -> Result<StreamableHttpPostResponse, HttpTransportError> {
         let in_session = session.is_some();
-        let request = self.dress(self.client.post(uri.as_ref()), session, headers);
+        let request = self.add_headers(self.client.post(uri.as_ref()), session, headers);
         let response = request
             .json(&message)
             .send()
             .await
-            .map_err(Failure::Client)?;
-        let response = authorized(response)?;
+            .map_err(HttpTransportError::Client)?;
+        let response = check_authorized(response)?;
         let status = response.status();
         if status == StatusCode::NOT_FOUND && in_session {
-            return Err(Failure::SessionExpired);
+            return Err(HttpTransportError::SessionExpired);
         }
         let session = response.headers().get(HEADER_SESSION_ID);
         let session = session.and_then(|id| Some(id.to_str().ok()?.to_owned()));
-        if status.is_success() && is(&response, EVENT_STREAM_MIME_TYPE) {
-            let events = events(response.bytes_stream(), asked(&message));
+        if status.is_success() && has_content_type(&response, EVENT_STREAM_MIME_TYPE) {
+            let events = bounded_events(response.bytes_stream(), request_id(&message));
             return Ok(StreamableHttpPostResponse::Sse(events, session));
         }
-        if status.is_success() && asked(&message).is_none() {
+        if status.is_success() && request_id(&message).is_none() {
             return Ok(StreamableHttpPostResponse::Accepted);
         }
-        let is_json = is(&response, JSON_MIME_TYPE);
+        let is_json = has_content_type(&response, JSON_MIME_TYPE);
         let answer = match is_json {
-            true => self::message(response).await?,
+            true => self::read_message(response).await?,
             false => None,
         };
         match answer {
             Some(answer) if status.is_success() || matches!(answer, JsonRpcMessage::Error(_)) => {
                 Ok(StreamableHttpPostResponse::Json(answer, session))
             }
-            Some(_) | None if !status.is_success() => Err(refused(status)),
-            Some(_) | None => Err(Failure::UnexpectedServerResponse(
+            Some(_) | None if !status.is_success() => Err(status_error(status)),
+            Some(_) | None => Err(HttpTransportError::UnexpectedServerResponse(
                 "the answer is no message".into(),
             )),
         }
@@ -204,16 +204,16 @@ impl StreamableHttpClient for Http {
         session: Arc<str>,
         _token: Option<String>,
         headers: HashMap<HeaderName, HeaderValue>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), HttpTransportError> {
         let request = self.client.delete(uri.as_ref());
-        let request = self.dress(request, Some(session), headers);
-        let response = request.send().await.map_err(Failure::Client)?;
+        let request = self.add_headers(request, Some(session), headers);
+        let response = request.send().await.map_err(HttpTransportError::Client)?;
         let status = response.status();
         // Not all servers want to hear of the end.
         if status.is_success() || status == StatusCode::METHOD_NOT_ALLOWED {
             return Ok(());
         }
-        Err(refused(status))
+        Err(status_error(status))
     }
 
     async fn get_stream(
@@ -223,40 +223,40 @@ impl StreamableHttpClient for Http {
         last: Option<String>,
         _token: Option<String>,
         headers: HashMap<HeaderName, HeaderValue>,
-    ) -> Result<BoxStream<'static, Result<Sse, SseError>>, Failure> {
-        let mut request = self.dress(self.client.get(uri.as_ref()), session, headers);
+    ) -> Result<BoxStream<'static, Result<Sse, SseError>>, HttpTransportError> {
+        let mut request = self.add_headers(self.client.get(uri.as_ref()), session, headers);
         if let Some(last) = last {
             request = request.header(HEADER_LAST_EVENT_ID, last);
         }
         let response = request.send().await.map_err(|error| {
-            self.doubt.notify_one();
-            Failure::Client(error)
+            self.suspicion.notify_one();
+            HttpTransportError::Client(error)
         })?;
-        let response = authorized(response)?;
+        let response = check_authorized(response)?;
         if response.status() == StatusCode::METHOD_NOT_ALLOWED {
-            return Err(Failure::ServerDoesNotSupportSse);
+            return Err(HttpTransportError::ServerDoesNotSupportSse);
         }
         if !response.status().is_success() {
-            return Err(refused(response.status()));
+            return Err(status_error(response.status()));
         }
-        if !is(&response, EVENT_STREAM_MIME_TYPE) {
-            return Err(Failure::UnexpectedContentType(None));
+        if !has_content_type(&response, EVENT_STREAM_MIME_TYPE) {
+            return Err(HttpTransportError::UnexpectedContentType(None));
         }
-        Ok(events(response.bytes_stream(), None))
+        Ok(bounded_events(response.bytes_stream(), None))
     }
 }
 
 /// The response, unless it says that a token is wanted. A server that refuses
 /// without saying how to get one is believed to want one only if it says so by
 /// its status (401).
-fn authorized(response: Response) -> Result<Response, Failure> {
+fn check_authorized(response: Response) -> Result<Response, HttpTransportError> {
     let header = response.headers().get(WWW_AUTHENTICATE);
     let header = header.map(|header| String::from_utf8_lossy(header.as_bytes()).into_owned());
     match (response.status(), header) {
-        (StatusCode::UNAUTHORIZED, header) => Err(Failure::AuthRequired(AuthRequiredError::new(
-            header.unwrap_or_default(),
-        ))),
-        (StatusCode::FORBIDDEN, Some(header)) => Err(Failure::InsufficientScope(
+        (StatusCode::UNAUTHORIZED, header) => Err(HttpTransportError::AuthRequired(
+            AuthRequiredError::new(header.unwrap_or_default()),
+        )),
+        (StatusCode::FORBIDDEN, Some(header)) => Err(HttpTransportError::InsufficientScope(
             InsufficientScopeError::new(header, None),
         )),
         _ => Ok(response),
@@ -264,7 +264,7 @@ fn authorized(response: Response) -> Result<Response, Failure> {
 }
 
 /// The id of a request, if a message is one.
-fn asked(message: &ClientJsonRpcMessage) -> Option<Json> {
+fn request_id(message: &ClientJsonRpcMessage) -> Option<Json> {
     match message {
         JsonRpcMessage::Request(request) => serde_json::to_value(&request.id).ok(),
         JsonRpcMessage::Response(_)
@@ -273,30 +273,32 @@ fn asked(message: &ClientJsonRpcMessage) -> Option<Json> {
     }
 }
 
-fn refused(status: StatusCode) -> Failure {
-    Failure::HttpStatus(HttpStatusError::new(status.as_u16(), None))
+fn status_error(status: StatusCode) -> HttpTransportError {
+    HttpTransportError::HttpStatus(HttpStatusError::new(status.as_u16(), None))
 }
 
 /// Whether a response is of a kind.
-fn is(response: &Response, kind: &str) -> bool {
+fn has_content_type(response: &Response, kind: &str) -> bool {
     let found = response.headers().get(CONTENT_TYPE);
     found.is_some_and(|found| found.as_bytes().starts_with(kind.as_bytes()))
 }
 
 /// What a response holds, if that is a message.
-async fn message(response: Response) -> Result<Option<ServerJsonRpcMessage>, Failure> {
+async fn read_message(
+    response: Response,
+) -> Result<Option<ServerJsonRpcMessage>, HttpTransportError> {
     let mut pieces = response.bytes_stream();
     let mut bytes = Vec::new();
     while let Some(piece) = pieces.next().await {
-        bytes.extend_from_slice(&piece.map_err(Failure::Client)?);
-        if bytes.len() > LONGEST_MESSAGE {
+        bytes.extend_from_slice(&piece.map_err(HttpTransportError::Client)?);
+        if bytes.len() > MAX_MESSAGE_BYTES {
             let problem = "an answer of more than 16 MiB".into();
-            return Err(Failure::UnexpectedServerResponse(problem));
+            return Err(HttpTransportError::UnexpectedServerResponse(problem));
         }
     }
     let Ok(mut message) = serde_json::from_slice(&bytes) else {
         return Ok(None);
     };
-    seal(&mut message);
+    wrap_raw_result(&mut message);
     Ok(serde_json::from_value(message).ok())
 }

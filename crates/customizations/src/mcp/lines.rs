@@ -14,28 +14,28 @@ use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::Mutex;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::LONGEST_MESSAGE;
-use super::seal::seal;
+use super::MAX_MESSAGE_BYTES;
+use super::seal::wrap_raw_result;
 
 /// How lines end, for who wants to know.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Ending {
+pub(super) struct StreamEnd {
     /// Cancelled when nothing more can be read, or nobody wants to.
     pub(super) over: CancellationToken,
     too_long: Arc<AtomicBool>,
 }
 
-impl Ending {
+impl StreamEnd {
     /// One that is told by this token.
-    pub(super) fn with(over: CancellationToken) -> Self {
-        Ending {
+    pub(super) fn with_token(over: CancellationToken) -> Self {
+        StreamEnd {
             over,
-            ..Ending::default()
+            ..StreamEnd::default()
         }
     }
 
     /// Whether a line was longer than it may be.
-    pub(super) fn was_too_long(&self) -> bool {
+    pub(super) fn is_line_too_long(&self) -> bool {
         self.too_long.load(Ordering::Relaxed)
     }
 }
@@ -43,32 +43,32 @@ impl Ending {
 /// Reads and writes messages, a line each. What is no message is passed over:
 /// programs print things. A line that is too long is the end: it may have been
 /// an answer, and nobody should wait for that.
-pub(super) struct Lines<R, W> {
+pub(super) struct LineTransport<R, W> {
     reader: R,
     /// What was read of a line so far: a read may be interrupted.
     line: Vec<u8>,
     /// Shared with what is being sent; whole messages take turns.
     writer: Arc<Mutex<Option<W>>>,
-    ending: Ending,
+    stream_end: StreamEnd,
     _over: DropGuard,
 }
 
-impl<R, W> Lines<R, W> {
+impl<R, W> LineTransport<R, W> {
     /// Messages between two ends.
-    pub(super) fn new(reader: R, writer: W, ending: Ending) -> Self {
-        Lines {
+    pub(super) fn new(reader: R, writer: W, stream_end: StreamEnd) -> Self {
+        LineTransport {
             reader,
             line: Vec::new(),
             writer: Arc::new(Mutex::new(Some(writer))),
-            _over: ending.over.clone().drop_guard(),
-            ending,
+            _over: stream_end.over.clone().drop_guard(),
+            stream_end,
         }
     }
 }
 
-impl<R: AsyncBufRead + Unpin, W> Lines<R, W> {
+impl<R: AsyncBufRead + Unpin, W> LineTransport<R, W> {
     /// Reads to the end of a line. What was read stays when this is dropped.
-    async fn read(&mut self) -> Option<()> {
+    async fn read_line(&mut self) -> Option<()> {
         loop {
             // A pipe that can't be read is one that is closed.
             let piece = self.reader.fill_buf().await.ok()?;
@@ -78,8 +78,8 @@ impl<R: AsyncBufRead + Unpin, W> Lines<R, W> {
             let end = piece.iter().position(|byte| *byte == b'\n');
             let taken = end.map_or(piece.len(), |end| end.saturating_add(1));
             let text = piece.get(..end.unwrap_or(taken)).unwrap_or_default();
-            if self.line.len().saturating_add(text.len()) > LONGEST_MESSAGE {
-                self.ending.too_long.store(true, Ordering::Relaxed);
+            if self.line.len().saturating_add(text.len()) > MAX_MESSAGE_BYTES {
+                self.stream_end.too_long.store(true, Ordering::Relaxed);
                 return None;
             }
             self.line.extend_from_slice(text);
@@ -90,11 +90,11 @@ impl<R: AsyncBufRead + Unpin, W> Lines<R, W> {
         }
     }
 
-    async fn next<Role: ServiceRole>(&mut self) -> Option<RxJsonRpcMessage<Role>> {
+    async fn next_message<Role: ServiceRole>(&mut self) -> Option<RxJsonRpcMessage<Role>> {
         loop {
-            self.read().await?;
+            self.read_line().await?;
             let line = std::mem::take(&mut self.line);
-            if let Some(message) = understood::<Role>(&line) {
+            if let Some(message) = parse_line::<Role>(&line) {
                 return Some(message);
             }
             tracing::debug!(bytes = line.len(), "a line that is no message");
@@ -104,16 +104,16 @@ impl<R: AsyncBufRead + Unpin, W> Lines<R, W> {
 
 /// A line as a message, if it is one. An answer that can't be read is an
 /// error, so that nobody waits for it.
-fn understood<Role: ServiceRole>(line: &[u8]) -> Option<RxJsonRpcMessage<Role>> {
+fn parse_line<Role: ServiceRole>(line: &[u8]) -> Option<RxJsonRpcMessage<Role>> {
     let message = serde_json::from_slice(line).ok();
     let read = message.and_then(|mut message| {
         if Role::IS_CLIENT {
-            seal(&mut message);
+            wrap_raw_result(&mut message);
         }
         serde_json::from_value(message).ok()
     });
     read.or_else(|| {
-        let answer: Unreadable = serde_json::from_slice(line).ok()?;
+        let answer: UnreadableResponse = serde_json::from_slice(line).ok()?;
         let error = json!({"code": -32603, "message": "the answer can't be read"});
         let error = json!({"jsonrpc": "2.0", "id": answer.id, "error": error});
         serde_json::from_value(error).ok()
@@ -123,13 +123,13 @@ fn understood<Role: ServiceRole>(line: &[u8]) -> Option<RxJsonRpcMessage<Role>> 
 /// What has to be known of an answer that can't be read: values may be too
 /// deep, for example. Those that are not looked at may be anything.
 #[derive(Deserialize)]
-struct Unreadable {
+struct UnreadableResponse {
     id: Json,
     #[serde(rename = "result")]
     _result: IgnoredAny,
 }
 
-impl<Role, R, W> Transport<Role> for Lines<R, W>
+impl<Role, R, W> Transport<Role> for LineTransport<R, W>
 where
     Role: ServiceRole,
     R: AsyncBufRead + Unpin + Send,
@@ -153,9 +153,9 @@ where
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<Role>> {
-        let message = self.next::<Role>().await;
+        let message = self.next_message::<Role>().await;
         if message.is_none() {
-            self.ending.over.cancel();
+            self.stream_end.over.cancel();
         }
         message
     }
@@ -180,14 +180,14 @@ mod tests {
     fn an_answer_that_can_not_be_read_is_an_error() {
         let deep = format!("{}{}", "[".repeat(500), "]".repeat(500));
         let line = format!(r#"{{"jsonrpc":"2.0","result":{{"x":{deep}}},"id":7}}"#);
-        let read = understood::<RoleClient>(line.as_bytes());
+        let read = parse_line::<RoleClient>(line.as_bytes());
         let Some(JsonRpcMessage::Error(error)) = read else {
             panic!("{read:?}");
         };
         assert_eq!(serde_json::to_value(error.id).unwrap(), json!(7));
         for noise in ["", "x", "{}", "[]", r#"{"id":1}"#, r#"{"id":1,"result":"#] {
             assert!(
-                understood::<RoleClient>(noise.as_bytes()).is_none(),
+                parse_line::<RoleClient>(noise.as_bytes()).is_none(),
                 "{noise}"
             );
         }
@@ -196,10 +196,10 @@ mod tests {
     #[tokio::test]
     async fn a_line_that_is_too_long_is_the_end() {
         let endless = tokio::io::BufReader::new(tokio::io::repeat(b'x'));
-        let ending = Ending::default();
-        let mut lines = Lines::new(endless, tokio::io::sink(), ending.clone());
+        let ending = StreamEnd::default();
+        let mut lines = LineTransport::new(endless, tokio::io::sink(), ending.clone());
         let read = Transport::<RoleClient>::receive(&mut lines).await;
-        assert!(read.is_none() && ending.was_too_long());
+        assert!(read.is_none() && ending.is_line_too_long());
         assert!(ending.over.is_cancelled());
     }
 }

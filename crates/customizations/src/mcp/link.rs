@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use agenthost_core::tool_servers::ToolEvent;
+use agenthost_core::tool_servers::McpEvent;
 use agenthost_protocol::ids::CustomizationId;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::{Json, Object};
@@ -19,60 +19,60 @@ use rmcp::service::{
 use tokio::sync::{Notify, Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 
-use super::challenge::Challenge;
-use super::seal::open;
+use super::challenge::AuthChallenge;
+use super::seal::unwrap_raw_result;
 
 /// How many notes of progress can be on their way to agents.
-const PASSING: usize = 64;
+const MAX_PROGRESS_IN_FLIGHT: usize = 64;
 
 /// Why a server did not do what it was asked to.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum LinkError {
+pub(super) enum ServerCallError {
     /// It said so itself.
     #[error("{}", .0.message)]
-    Refused(ErrorData),
+    Rejected(ErrorData),
     /// It wants a token.
     #[error("the server wants a token")]
-    Challenged(Challenge),
+    AuthRequired(AuthChallenge),
     /// Nobody waits for it any more.
     #[error("cancelled")]
     Cancelled,
     /// It took too long.
     #[error("the server did not answer in time")]
-    Silent,
+    TimedOut,
     /// It can't be reached.
     #[error("the server can't be reached")]
-    Gone,
+    Disconnected,
 }
 
 /// A server that runs.
 #[derive(Clone)]
-pub(super) struct Link {
+pub(super) struct ServerHandle {
     peer: Peer<RoleClient>,
-    listeners: Arc<Listeners>,
+    listeners: Arc<ProgressListeners>,
     /// Somebody could not reach it, or its token was refused: whoever runs it
     /// should have a look.
-    doubt: Arc<Notify>,
+    suspicion: Arc<Notify>,
 }
 
 /// Who wants to hear how far a request has got.
 #[derive(Clone)]
-pub(super) enum Listener {
+pub(super) enum ProgressListener {
     /// Nobody.
-    Nobody,
+    Ignored,
     /// An agent, by the name that it gave the request.
     Agent(Peer<RoleServer>, ProgressToken),
     /// All clients that can hear of it, by the name that one of them gave it.
     Clients(ProgressToken),
 }
 
-impl Link {
+impl ServerHandle {
     /// The server at the other end.
-    pub(super) fn new(peer: Peer<RoleClient>, ears: &Ears) -> Self {
-        Link {
+    pub(super) fn new(peer: Peer<RoleClient>, handler: &NotificationHandler) -> Self {
+        ServerHandle {
             peer,
-            listeners: Arc::clone(&ears.listeners),
-            doubt: Arc::clone(&ears.doubt),
+            listeners: Arc::clone(&handler.listeners),
+            suspicion: Arc::clone(&handler.suspicion),
         }
     }
 
@@ -87,28 +87,28 @@ impl Link {
         &self,
         method: &str,
         params: Object,
-        listener: Listener,
-        patience: Duration,
+        listener: ProgressListener,
+        timeout: Duration,
         cancel: &CancellationToken,
-    ) -> Result<Json, LinkError> {
+    ) -> Result<Json, ServerCallError> {
         let request = CustomRequest::new(method, Some(Json::Object(params)));
         let request = ClientRequest::CustomRequest(request);
         let options = PeerRequestOptions::no_options();
         let sent = self.peer.send_cancellable_request(request, options).await;
-        let mut handle = sent.map_err(|error| self.failed(error))?;
-        let _heard = self
+        let mut handle = sent.map_err(|error| self.to_call_error(error))?;
+        let _subscription = self
             .listeners
-            .listen(handle.progress_token.clone(), listener);
+            .subscribe(handle.progress_token.clone(), listener);
         let (why, error) = tokio::select! {
             answer = &mut handle.rx => {
                 return match answer {
-                    Ok(Ok(result)) => Ok(open(&result)),
-                    Ok(Err(error)) => Err(self.failed(error)),
-                    Err(_) => Err(LinkError::Gone),
+                    Ok(Ok(result)) => Ok(unwrap_raw_result(&result)),
+                    Ok(Err(error)) => Err(self.to_call_error(error)),
+                    Err(_) => Err(ServerCallError::Disconnected),
                 };
             }
-            () = cancel.cancelled() => ("nobody waits for it", LinkError::Cancelled),
-            () = tokio::time::sleep(patience) => ("it takes too long", LinkError::Silent),
+            () = cancel.cancelled() => ("nobody waits for it", ServerCallError::Cancelled),
+            () = tokio::time::sleep(timeout) => ("it takes too long", ServerCallError::TimedOut),
         };
         if handle.cancel(Some(why.to_owned())).await.is_err() {
             tracing::debug!("a server that is gone was not told of a cancellation");
@@ -116,19 +116,19 @@ impl Link {
         Err(error)
     }
 
-    fn failed(&self, error: ServiceError) -> LinkError {
+    fn to_call_error(&self, error: ServiceError) -> ServerCallError {
         match error {
-            ServiceError::McpError(error) => LinkError::Refused(error),
-            ServiceError::Cancelled { .. } => LinkError::Cancelled,
-            ServiceError::Timeout { .. } => LinkError::Silent,
+            ServiceError::McpError(error) => ServerCallError::Rejected(error),
+            ServiceError::Cancelled { .. } => ServerCallError::Cancelled,
+            ServiceError::Timeout { .. } => ServerCallError::TimedOut,
             ServiceError::TransportSend(error) => {
-                self.doubt.notify_one();
-                match Challenge::behind(error.error.as_ref()) {
-                    Some(challenge) => LinkError::Challenged(challenge),
-                    None => LinkError::Gone,
+                self.suspicion.notify_one();
+                match AuthChallenge::from_error(error.error.as_ref()) {
+                    Some(challenge) => ServerCallError::AuthRequired(challenge),
+                    None => ServerCallError::Disconnected,
                 }
             }
-            _ => LinkError::Gone,
+            _ => ServerCallError::Disconnected,
         }
     }
 }
@@ -142,29 +142,33 @@ fn capabilities(peer: &Peer<RoleClient>) -> ServerCapabilities {
 
 /// Who wants to hear of what, by the names that requests have for the server.
 #[derive(Default)]
-struct Listeners(Mutex<HashMap<ProgressToken, Listener>>);
+struct ProgressListeners(Mutex<HashMap<ProgressToken, ProgressListener>>);
 
-impl Listeners {
-    fn listen(self: &Arc<Self>, token: ProgressToken, listener: Listener) -> Listening {
+impl ProgressListeners {
+    fn subscribe(
+        self: &Arc<Self>,
+        token: ProgressToken,
+        listener: ProgressListener,
+    ) -> ProgressSubscription {
         self.lock().insert(token.clone(), listener);
-        Listening {
+        ProgressSubscription {
             listeners: Arc::clone(self),
             token,
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<ProgressToken, Listener>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<ProgressToken, ProgressListener>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Somebody listens, until this is dropped.
-struct Listening {
-    listeners: Arc<Listeners>,
+struct ProgressSubscription {
+    listeners: Arc<ProgressListeners>,
     token: ProgressToken,
 }
 
-impl Drop for Listening {
+impl Drop for ProgressSubscription {
     fn drop(&mut self) {
         self.listeners.lock().remove(&self.token);
     }
@@ -172,55 +176,55 @@ impl Drop for Listening {
 
 /// Hears what a server says on its own.
 #[derive(Clone)]
-pub(super) struct Ears {
+pub(super) struct NotificationHandler {
     session: Uri,
     server: CustomizationId,
-    events: mpsc::Sender<(Uri, ToolEvent)>,
-    listeners: Arc<Listeners>,
-    doubt: Arc<Notify>,
+    events: mpsc::Sender<(Uri, McpEvent)>,
+    listeners: Arc<ProgressListeners>,
+    suspicion: Arc<Notify>,
     tools_changed: Arc<Notify>,
     /// How much can be on its way to agents. What is more is lost: an agent
     /// that does not listen must not keep what a server tells of.
-    passing: Arc<Semaphore>,
+    progress_permits: Arc<Semaphore>,
 }
 
-impl Ears {
+impl NotificationHandler {
     /// Ears for a server of a session.
     pub(super) fn new(
         session: Uri,
         server: CustomizationId,
-        events: mpsc::Sender<(Uri, ToolEvent)>,
+        events: mpsc::Sender<(Uri, McpEvent)>,
     ) -> Self {
-        Ears {
+        NotificationHandler {
             session,
             server,
             events,
             listeners: Arc::default(),
-            doubt: Arc::default(),
+            suspicion: Arc::default(),
             tools_changed: Arc::default(),
-            passing: Arc::new(Semaphore::new(PASSING)),
+            progress_permits: Arc::new(Semaphore::new(MAX_PROGRESS_IN_FLIGHT)),
         }
     }
 
     /// Where it is told that the server could not be reached.
-    pub(super) fn doubts(&self) -> Arc<Notify> {
-        Arc::clone(&self.doubt)
+    pub(super) fn suspicion_notify(&self) -> Arc<Notify> {
+        Arc::clone(&self.suspicion)
     }
 
     /// Waits until somebody could not reach the server.
-    pub(super) async fn doubt(&self) {
-        self.doubt.notified().await;
+    pub(super) async fn wait_for_suspicion(&self) {
+        self.suspicion.notified().await;
     }
 
     /// Waits until the server says that it has other tools.
-    pub(super) async fn tools_changed(&self) {
+    pub(super) async fn wait_for_tool_change(&self) {
         self.tools_changed.notified().await;
     }
 
     /// Passes something on to clients. A server that says more than anybody
     /// takes is not waited for: what does not fit is lost.
-    fn say(&self, method: &str, params: Object) {
-        let said = ToolEvent::Said {
+    fn publish(&self, method: &str, params: Object) {
+        let said = McpEvent::ServerNotified {
             server: self.server.clone(),
             method: method.to_owned(),
             params,
@@ -232,7 +236,7 @@ impl Ears {
 }
 
 /// Something of `rmcp`, as the object that it is on the wire.
-fn object(value: &impl serde::Serialize) -> Object {
+fn to_object(value: &impl serde::Serialize) -> Object {
     match serde_json::to_value(value) {
         Ok(Json::Object(object)) => object,
         Ok(_) | Err(_) => Object::new(),
@@ -240,7 +244,7 @@ fn object(value: &impl serde::Serialize) -> Object {
 }
 
 #[expect(deprecated, reason = "apps still get what servers log (MCP-13)")]
-impl ClientHandler for Ears {
+impl ClientHandler for NotificationHandler {
     fn get_info(&self) -> ClientConfig {
         let own = Implementation::new("agenthost", env!("CARGO_PKG_VERSION"));
         ClientConfig::new(ClientCapabilities::default(), own)
@@ -254,8 +258,8 @@ impl ClientHandler for Ears {
     ) {
         let listener = self.listeners.lock().get(&params.progress_token).cloned();
         match listener {
-            Some(Listener::Agent(agent, token)) => {
-                let Ok(_passing) = self.passing.try_acquire() else {
+            Some(ProgressListener::Agent(agent, token)) => {
+                let Ok(_passing) = self.progress_permits.try_acquire() else {
                     return;
                 };
                 params.progress_token = token;
@@ -263,11 +267,11 @@ impl ClientHandler for Ears {
                     tracing::debug!("an agent that is gone hears nothing of progress");
                 }
             }
-            Some(Listener::Clients(token)) => {
+            Some(ProgressListener::Clients(token)) => {
                 params.progress_token = token;
-                self.say("notifications/progress", object(&params));
+                self.publish("notifications/progress", to_object(&params));
             }
-            Some(Listener::Nobody) | None => {}
+            Some(ProgressListener::Ignored) | None => {}
         }
     }
 
@@ -277,14 +281,14 @@ impl ClientHandler for Ears {
         context: NotificationContext<RoleClient>,
     ) {
         if capabilities(&context.peer).logging.is_some() {
-            self.say("notifications/message", object(&params));
+            self.publish("notifications/message", to_object(&params));
         }
     }
 
     async fn on_resource_list_changed(&self, context: NotificationContext<RoleClient>) {
         let resources = capabilities(&context.peer).resources;
         if resources.is_some_and(|resources| resources.list_changed == Some(true)) {
-            self.say("notifications/resources/list_changed", Object::new());
+            self.publish("notifications/resources/list_changed", Object::new());
         }
     }
 
@@ -292,7 +296,7 @@ impl ClientHandler for Ears {
         self.tools_changed.notify_one();
         let tools = capabilities(&context.peer).tools;
         if tools.is_some_and(|tools| tools.list_changed == Some(true)) {
-            self.say("notifications/tools/list_changed", Object::new());
+            self.publish("notifications/tools/list_changed", Object::new());
         }
     }
 }

@@ -7,50 +7,50 @@ use agenthost_protocol::wire;
 use futures_util::StreamExt;
 use reqwest::{Client, Url};
 
-use super::challenge::{Challenge, Lack};
-use super::origin::{is_part_of, same_origin, web_address};
+use super::challenge::{AuthChallenge, ChallengeReason};
+use super::origin::{is_same_origin, is_within_resource, parse_web_url};
 
 /// Longest metadata, in bytes.
-const LONGEST: usize = 256 * 1024;
+const MAX_METADATA_BYTES: usize = 256 * 1024;
 
 /// How long one place may take to answer.
-const PATIENCE: Duration = Duration::from_secs(10);
+const METADATA_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What stands before the path of a resource in the address of its metadata.
-const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
+const WELL_KNOWN_PATH: &str = "/.well-known/oauth-protected-resource";
 
 /// Whether a token was shown to the server when it asked for one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Shown {
+pub(super) enum PresentedToken {
     /// There was none to show.
-    Nothing,
+    Absent,
     /// One was, and was refused.
-    Token,
+    Rejected,
 }
 
 /// What clients have to know to get a token. A server that does not say is
 /// taken to be its own resource, with a server of tokens at the same place.
-pub(super) async fn requirement(
+pub(super) async fn fetch_requirement(
     client: &Client,
     server: &Url,
-    challenge: &Challenge,
-    shown: Shown,
+    challenge: &AuthChallenge,
+    presented: PresentedToken,
 ) -> McpAuthRequirement {
     let mut resource = None;
-    for place in places(server, challenge) {
-        resource = read(client, server, place).await;
+    for url in metadata_urls(server, challenge) {
+        resource = fetch_metadata(client, server, url).await;
         if resource.is_some() {
             break;
         }
     }
     McpAuthRequirement {
-        reason: match (challenge.lack, shown) {
-            (Lack::Scope, _) => McpAuthReason::InsufficientScope,
-            (Lack::Token, Shown::Token) => McpAuthReason::Expired,
-            (Lack::Token, Shown::Nothing) => McpAuthReason::Required,
+        reason: match (challenge.reason, presented) {
+            (ChallengeReason::InsufficientScope, _) => McpAuthReason::InsufficientScope,
+            (ChallengeReason::TokenRequired, PresentedToken::Rejected) => McpAuthReason::Expired,
+            (ChallengeReason::TokenRequired, PresentedToken::Absent) => McpAuthReason::Required,
         },
         oauth_client: None,
-        resource: resource.unwrap_or_else(|| own(server)),
+        resource: resource.unwrap_or_else(|| own_resource(server)),
         required_scopes: challenge.scopes.clone(),
         description: challenge.description.clone(),
     }
@@ -58,11 +58,14 @@ pub(super) async fn requirement(
 
 /// Where the metadata may be: where the server says, then where everyone
 /// looks. Another server is asked only over TLS.
-fn places(server: &Url, challenge: &Challenge) -> Vec<Url> {
-    let named = challenge.metadata.as_deref().and_then(web_address);
-    let named = named.filter(|url| url.scheme() == "https" || same_origin(url, server));
+fn metadata_urls(server: &Url, challenge: &AuthChallenge) -> Vec<Url> {
+    let named = challenge.metadata_url.as_deref().and_then(parse_web_url);
+    let named = named.filter(|url| url.scheme() == "https" || is_same_origin(url, server));
     let path = server.path().trim_end_matches('/');
-    let known = [format!("{WELL_KNOWN}{path}"), WELL_KNOWN.to_owned()];
+    let known = [
+        format!("{WELL_KNOWN_PATH}{path}"),
+        WELL_KNOWN_PATH.to_owned(),
+    ];
     let known = known.into_iter().map(|path| {
         let mut url = server.clone();
         url.set_path(&path);
@@ -75,24 +78,24 @@ fn places(server: &Url, challenge: &Challenge) -> Vec<Url> {
     places
 }
 
-async fn read(client: &Client, server: &Url, place: Url) -> Option<ProtectedResource> {
-    let text = tokio::time::timeout(PATIENCE, text(client, place)).await;
+async fn fetch_metadata(client: &Client, server: &Url, url: Url) -> Option<ProtectedResource> {
+    let text = tokio::time::timeout(METADATA_TIMEOUT, fetch_text(client, url)).await;
     let resource: ProtectedResource = wire::from_str(&text.ok()??).ok()?;
-    if is_part_of(server, &resource.resource) {
+    if is_within_resource(server, &resource.resource) {
         return Some(resource);
     }
     tracing::warn!("a server of tools names a resource that it is not part of");
     None
 }
 
-async fn text(client: &Client, place: Url) -> Option<String> {
-    let response = client.get(place).send().await.ok()?;
+async fn fetch_text(client: &Client, url: Url) -> Option<String> {
+    let response = client.get(url).send().await.ok()?;
     let response = response.error_for_status().ok()?;
     let mut pieces = response.bytes_stream();
     let mut bytes = Vec::new();
     while let Some(piece) = pieces.next().await {
         bytes.extend_from_slice(&piece.ok()?);
-        if bytes.len() > LONGEST {
+        if bytes.len() > MAX_METADATA_BYTES {
             return None;
         }
     }
@@ -100,7 +103,7 @@ async fn text(client: &Client, place: Url) -> Option<String> {
 }
 
 /// The server as its own resource.
-fn own(server: &Url) -> ProtectedResource {
+fn own_resource(server: &Url) -> ProtectedResource {
     let mut resource = server.clone();
     resource.set_query(None);
     resource.set_fragment(None);
@@ -124,11 +127,11 @@ mod tests {
     use super::*;
 
     fn looked_at(server: &str, named: Option<&str>) -> Vec<String> {
-        let challenge = Challenge {
-            metadata: named.map(str::to_owned),
-            ..Challenge::default()
+        let challenge = AuthChallenge {
+            metadata_url: named.map(str::to_owned),
+            ..AuthChallenge::default()
         };
-        let places = places(&Url::parse(server).unwrap(), &challenge);
+        let places = metadata_urls(&Url::parse(server).unwrap(), &challenge);
         places.iter().map(Url::to_string).collect()
     }
 

@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 
 /// Longest name. Agents put words of their own in front of it, and models
 /// take no more than 64 characters.
-const LONGEST: usize = 48;
+const MAX_GATEWAY_NAME_CHARS: usize = 48;
 
 /// Names that are taken. Those of clients' tools are first: they are given.
 #[derive(Debug, Default)]
-pub(super) struct Names(BTreeSet<String>);
+pub(super) struct ToolNames(BTreeSet<String>);
 
-impl Names {
+impl ToolNames {
     /// Takes a name as it is.
     pub(super) fn reserve(&mut self, name: &str) {
         self.0.insert(name.to_owned());
@@ -18,13 +18,13 @@ impl Names {
 
     /// A name for a tool of a server that no other tool has, made of plain
     /// letters.
-    pub(super) fn name(&mut self, server: &str, tool: &str) -> String {
-        let whole = format!("{}_{}", plain(server), plain(tool));
-        let mut name: String = whole.chars().take(LONGEST).collect();
+    pub(super) fn assign_name(&mut self, server: &str, tool: &str) -> String {
+        let whole = format!("{}_{}", sanitize(server), sanitize(tool));
+        let mut name: String = whole.chars().take(MAX_GATEWAY_NAME_CHARS).collect();
         let mut number = 2_u32;
         while !self.0.insert(name.clone()) {
             let ending = format!("_{number}");
-            let kept = LONGEST.saturating_sub(ending.len());
+            let kept = MAX_GATEWAY_NAME_CHARS.saturating_sub(ending.len());
             name = whole.chars().take(kept).chain(ending.chars()).collect();
             number = number.saturating_add(1);
         }
@@ -33,7 +33,7 @@ impl Names {
 }
 
 /// Only letters, digits, `_` and `-`: what all models take.
-fn plain(text: &str) -> String {
+fn sanitize(text: &str) -> String {
     let plain: String = text
         .chars()
         .map(|c| match c {
@@ -55,15 +55,18 @@ mod tests {
 
     #[test]
     fn names_are_plain_short_and_unique() {
-        let mut names = Names::default();
+        let mut names = ToolNames::default();
         names.reserve("git_status");
-        assert_eq!(names.name("git", "status"), "git_status_2");
-        assert_eq!(names.name("git", "status"), "git_status_3");
-        assert_eq!(names.name("my server!", "größe/x"), "my_server_gr__e_x");
-        assert_eq!(names.name("", "\u{202e}"), "tool_tool");
+        assert_eq!(names.assign_name("git", "status"), "git_status_2");
+        assert_eq!(names.assign_name("git", "status"), "git_status_3");
+        assert_eq!(
+            names.assign_name("my server!", "größe/x"),
+            "my_server_gr__e_x"
+        );
+        assert_eq!(names.assign_name("", "\u{202e}"), "tool_tool");
         let long = "x".repeat(100);
-        assert_eq!(names.name(&long, "a").len(), LONGEST);
-        let second = names.name(&long, "b");
-        assert!(second.ends_with("_2") && second.len() == LONGEST);
+        assert_eq!(names.assign_name(&long, "a").len(), MAX_GATEWAY_NAME_CHARS);
+        let second = names.assign_name(&long, "b");
+        assert!(second.ends_with("_2") && second.len() == MAX_GATEWAY_NAME_CHARS);
     }
 }

@@ -3,26 +3,26 @@
 use reqwest::Url;
 
 /// An address that requests may go to, if it is one.
-pub(crate) fn web_address(text: &str) -> Option<Url> {
+pub(crate) fn parse_web_url(text: &str) -> Option<Url> {
     let url = Url::parse(text).ok()?;
     (matches!(url.scheme(), "http" | "https") && url.has_host()).then_some(url)
 }
 
 /// Whether two addresses are of the same server.
-pub(super) fn same_origin(one: &Url, other: &Url) -> bool {
+pub(super) fn is_same_origin(one: &Url, other: &Url) -> bool {
     one.origin() == other.origin()
 }
 
 /// Whether a server may ask for tokens that are for a resource: it has to be
 /// part of that resource. Otherwise any server could ask for the token of
 /// another one (RFC 9728, 3.3).
-pub(super) fn is_part_of(server: &Url, resource: &str) -> bool {
-    let Some(resource) = web_address(resource) else {
+pub(super) fn is_within_resource(server: &Url, resource: &str) -> bool {
+    let Some(resource) = parse_web_url(resource) else {
         return false;
     };
     let folder = resource.path().trim_end_matches('/');
     let rest = server.path().strip_prefix(folder);
-    same_origin(server, &resource)
+    is_same_origin(server, &resource)
         && resource.fragment().is_none()
         && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
@@ -40,7 +40,7 @@ mod tests {
             "https://a.b/mcp",
             "https://a.b/mcp/one/",
         ] {
-            assert!(is_part_of(&server, own), "{own}");
+            assert!(is_within_resource(&server, own), "{own}");
         }
         for other in [
             "http://a.b",
@@ -52,7 +52,7 @@ mod tests {
             "file:///mcp",
             "nonsense",
         ] {
-            assert!(!is_part_of(&server, other), "{other}");
+            assert!(!is_within_resource(&server, other), "{other}");
         }
     }
 }

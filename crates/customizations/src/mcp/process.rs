@@ -7,89 +7,92 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
-use agenthost_workspace::{RUN_VARIABLE, RunMark, RunningNote, shared_environment};
+use agenthost_workspace::{EnvMarker, MARKER_VARIABLE, PidFile, inherited_environment};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::task::JoinSet;
 
-use super::spec::McpWay;
-use super::tail::Tail;
+use super::spec::McpTransport;
+use super::tail::StderrTail;
 
 /// How long a server may take to see that its input is closed.
-const HINT: Duration = Duration::from_millis(500);
+const STDIN_CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// How long it may take to end when it is told to.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TERMINATE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How long to wait for what it still has to say when it has ended.
-const LAST_WORDS: Duration = Duration::from_millis(200);
+const STDERR_DRAIN_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// A process that runs. Dropped, it is killed with all it started.
 #[derive(Debug)]
-pub(super) struct Process {
+pub(super) struct ServerProcess {
     child: Child,
     group: Pid,
-    complaints: Arc<Tail>,
+    stderr_tail: Arc<StderrTail>,
     /// What must not be seen of what it complains of.
     secrets: Vec<String>,
     /// Reads what it complains of; ends with the pipe, or with this.
     _reader: JoinSet<()>,
     /// What all that comes of it has in its environment.
-    mark: RunMark,
-    _note: Option<RunningNote>,
+    marker: EnvMarker,
+    _pid_file: Option<PidFile>,
 }
 
 /// The ends of the pipes that messages go through.
-pub(super) struct Pipes {
+pub(super) struct ServerPipes {
     pub(super) stdin: ChildStdin,
     pub(super) stdout: ChildStdout,
 }
 
 /// Why a server could not be started.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum SpawnError {
+pub(super) enum ServerSpawnError {
     /// It is no program.
     #[error("it is not a program that the host starts")]
-    NoProgram,
+    NotAProgram,
     /// There is no such program.
     #[error(
         "start `{0}`: there is no such program\nhint: is it installed, and in PATH of the host?"
     )]
-    Missing(String),
+    NotFound(String),
     /// The system says no.
     #[error("start `{program}`: {source}")]
-    System { program: String, source: io::Error },
+    Io { program: String, source: io::Error },
 }
 
-impl Process {
+impl ServerProcess {
     /// Starts a server. With a place for notes, the next host ends it if this
     /// one can't.
-    pub(super) fn spawn(way: &McpWay, notes: Option<&Path>) -> Result<(Self, Pipes), SpawnError> {
-        let McpWay::Program {
+    pub(super) fn spawn(
+        transport: &McpTransport,
+        pid_dir: Option<&Path>,
+    ) -> Result<(Self, ServerPipes), ServerSpawnError> {
+        let McpTransport::Stdio {
             command,
             arguments,
             environment,
             directory,
-        } = way
+        } = transport
         else {
-            return Err(SpawnError::NoProgram);
+            return Err(ServerSpawnError::NotAProgram);
         };
         let system = |source: io::Error| match source.kind() {
-            io::ErrorKind::NotFound => SpawnError::Missing(command.clone()),
-            _ => SpawnError::System {
+            io::ErrorKind::NotFound => ServerSpawnError::NotFound(command.clone()),
+            _ => ServerSpawnError::Io {
                 program: command.clone(),
                 source,
             },
         };
-        let mark = RunMark::unique();
+        let marker = EnvMarker::unique();
         let mut prepared = Command::new(command);
         prepared
             .args(arguments)
             .env_clear()
-            .envs(shared_environment())
+            .envs(inherited_environment())
             .envs(environment.iter().map(|(name, value)| (name, value)))
-            .env(RUN_VARIABLE, mark.as_str())
+            .env(MARKER_VARIABLE, marker.as_str())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -108,33 +111,36 @@ impl Process {
         let (Some(stdin), Some(stdout), Some(stderr), Some(id)) = pipes else {
             return Err(system(io::ErrorKind::BrokenPipe.into()));
         };
-        let complaints = Arc::new(Tail::new());
+        let stderr_tail = Arc::new(StderrTail::new());
         let mut reader = JoinSet::new();
-        reader.spawn(Tail::follow(Arc::clone(&complaints), stderr));
-        let mut process = Process {
+        reader.spawn(StderrTail::read_from(Arc::clone(&stderr_tail), stderr));
+        let mut process = ServerProcess {
             child,
             // The system gives out no number that would not fit.
             group: Pid::from_raw(i32::try_from(id).unwrap_or(i32::MAX)),
-            complaints,
+            stderr_tail,
             secrets: environment.iter().map(|(_, value)| value.clone()).collect(),
             _reader: reader,
-            mark,
-            _note: None,
+            marker,
+            _pid_file: None,
         };
         // From here on whatever fails ends what has begun.
-        if let Some(notes) = notes {
-            let note = RunningNote::write(notes, id, Some(&process.mark)).map_err(system);
-            process._note = Some(note?);
+        if let Some(notes) = pid_dir {
+            let note = PidFile::create(notes, id, Some(&process.marker)).map_err(system);
+            process._pid_file = Some(note?);
         }
-        Ok((process, Pipes { stdin, stdout }))
+        Ok((process, ServerPipes { stdin, stdout }))
     }
 
     /// Ends it and all it started: its input is closed by now, then it is
     /// asked, then it is not asked. Says what it complained of last.
-    pub(super) async fn end(mut self) -> String {
-        for (patience, signal) in [(HINT, Signal::SIGTERM), (PATIENCE, Signal::SIGKILL)] {
+    pub(super) async fn shutdown(mut self) -> String {
+        for (timeout, signal) in [
+            (STDIN_CLOSE_TIMEOUT, Signal::SIGTERM),
+            (TERMINATE_TIMEOUT, Signal::SIGKILL),
+        ] {
             // An error means that there is nothing to wait for.
-            let ended = tokio::time::timeout(patience, self.child.wait()).await;
+            let ended = tokio::time::timeout(timeout, self.child.wait()).await;
             if ended.is_ok() {
                 break;
             }
@@ -142,7 +148,9 @@ impl Process {
         }
         // What it started may hold the pipe, and goes when this is dropped.
         let secrets = std::mem::take(&mut self.secrets);
-        self.complaints.last_words(LAST_WORDS, &secrets).await
+        self.stderr_tail
+            .last_lines(STDERR_DRAIN_TIMEOUT, &secrets)
+            .await
     }
 
     /// Tells all of its group something.
@@ -152,13 +160,13 @@ impl Process {
     }
 }
 
-impl Drop for Process {
+impl Drop for ServerProcess {
     fn drop(&mut self) {
         // Once it was waited for, its number may be somebody else's.
         if self.child.id().is_some() {
             self.signal(Signal::SIGKILL);
         }
         // What stayed behind has the mark, wherever it went.
-        self.mark.kill_all();
+        self.marker.kill_all();
     }
 }

@@ -11,35 +11,35 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::UnixStream;
 
 /// Names the socket of the host.
-pub(super) const SOCKET: &str = "AGENTHOST_TOOLS_SOCKET";
+pub(super) const SOCKET_VARIABLE: &str = "AGENTHOST_TOOLS_SOCKET";
 /// Names the session.
-pub(super) const SESSION: &str = "AGENTHOST_TOOLS_SESSION";
+pub(super) const SESSION_VARIABLE: &str = "AGENTHOST_TOOLS_SESSION";
 /// Names the chat.
-pub(super) const CHAT: &str = "AGENTHOST_TOOLS_CHAT";
+pub(super) const CHAT_VARIABLE: &str = "AGENTHOST_TOOLS_CHAT";
 /// Shows that the host gave these out itself.
-pub(super) const SECRET: &str = "AGENTHOST_TOOLS_SECRET";
+pub(super) const SECRET_VARIABLE: &str = "AGENTHOST_TOOLS_SECRET";
 
 /// What the host says to a relay that it lets in, before anything else.
-pub(super) const WELCOME: &[u8] = b"come in\n";
+pub(super) const WELCOME_LINE: &[u8] = b"come in\n";
 
 /// Why there is no relay.
 #[derive(Debug, thiserror::Error)]
 pub enum RelayError {
     /// It was not started by an agent of the host.
     #[error("`{0}` is not set\nhint: agents start this, with what the host gave them")]
-    Variable(&'static str),
+    MissingVariable(&'static str),
     /// The host can't be reached.
     #[error("reach the host: {0}")]
-    Host(#[source] io::Error),
+    HostUnreachable(#[source] io::Error),
     /// The host did not let it in.
     #[error("the host does not let this in\nhint: agents start this, with what the host gave them")]
-    Refused,
+    Rejected,
 }
 
 /// The host, and what the relay says to it first.
 pub struct RelayTarget {
     socket: PathBuf,
-    hello: Hello,
+    hello: RelayHello,
 }
 
 /// Leaves out the secret.
@@ -53,7 +53,7 @@ impl std::fmt::Debug for RelayTarget {
 
 /// The first line from a relay.
 #[derive(Serialize, Deserialize)]
-pub(super) struct Hello {
+pub(super) struct RelayHello {
     pub(super) session: String,
     pub(super) chat: String,
     pub(super) secret: String,
@@ -75,13 +75,13 @@ impl RelayTarget {
     ///
     /// If something is missing.
     pub fn from_variables(value: impl Fn(&str) -> Option<String>) -> Result<Self, RelayError> {
-        let value = |name| value(name).ok_or(RelayError::Variable(name));
+        let value = |name| value(name).ok_or(RelayError::MissingVariable(name));
         Ok(RelayTarget {
-            socket: value(SOCKET)?.into(),
-            hello: Hello {
-                session: value(SESSION)?,
-                chat: value(CHAT)?,
-                secret: value(SECRET)?,
+            socket: value(SOCKET_VARIABLE)?.into(),
+            hello: RelayHello {
+                session: value(SESSION_VARIABLE)?,
+                chat: value(CHAT_VARIABLE)?,
+                secret: value(SECRET_VARIABLE)?,
             },
         })
     }
@@ -100,15 +100,15 @@ pub async fn relay(
     mut output: impl AsyncWrite + Unpin,
 ) -> Result<(), RelayError> {
     let stream = UnixStream::connect(&target.socket).await;
-    let (mut from_host, mut to_host) = stream.map_err(RelayError::Host)?.into_split();
+    let (mut from_host, mut to_host) = stream.map_err(RelayError::HostUnreachable)?.into_split();
     let hello = serde_json::to_string(&target.hello).map_err(io::Error::other);
-    let hello = format!("{}\n", hello.map_err(RelayError::Host)?);
+    let hello = format!("{}\n", hello.map_err(RelayError::HostUnreachable)?);
     let said = to_host.write_all(hello.as_bytes()).await;
-    said.map_err(RelayError::Host)?;
-    let mut welcome = [0; WELCOME.len()];
+    said.map_err(RelayError::HostUnreachable)?;
+    let mut welcome = [0; WELCOME_LINE.len()];
     let heard = from_host.read_exact(&mut welcome).await;
-    if heard.is_err() || welcome != WELCOME {
-        return Err(RelayError::Refused);
+    if heard.is_err() || welcome != WELCOME_LINE {
+        return Err(RelayError::Rejected);
     }
     // A side that can't be read or written is one that has ended.
     tokio::select! {

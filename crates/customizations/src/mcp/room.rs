@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use agenthost_core::agent::ClientTool;
-use agenthost_core::tool_servers::{ServerTool, ToolTicket};
+use agenthost_core::tool_servers::{GatewayCallId, McpTool};
 use agenthost_protocol::chat::ToolCallResult;
 use agenthost_protocol::ids::CustomizationId;
 use agenthost_protocol::uri::Uri;
@@ -13,151 +13,151 @@ use serde_json::json;
 use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::allowed::{Allowed, as_ours, names_of};
-use super::forwards::Forwards;
-use super::guard::Guard;
-use super::http::Bearer;
-use super::link::Link;
-use super::names::Names;
-use super::tools::OwnTool;
+use super::allowed::{ToolFilter, add_gateway_prefix, tool_aliases};
+use super::forwards::ForwardedRequests;
+use super::guard::CallGate;
+use super::http::BearerToken;
+use super::link::ServerHandle;
+use super::names::ToolNames;
+use super::tools::ListedTool;
 
 /// A session, as far as tools go.
-pub(super) struct Room {
+pub(super) struct SessionTools {
     /// The session.
     pub(super) session: Uri,
-    state: Mutex<State>,
+    state: Mutex<SessionToolsState>,
     /// Counts changes of what there is.
     version: watch::Sender<u64>,
     /// The last of them that the host has heard of.
-    told: watch::Sender<u64>,
+    published: watch::Sender<u64>,
     /// Whether all is there that will be soon.
-    settling: watch::Sender<Settling>,
+    startup: watch::Sender<StartupProgress>,
     /// Who has to agree to calls.
-    pub(super) guard: Guard,
+    pub(super) call_gate: CallGate,
     /// Cancelled when the session is over.
     pub(super) over: CancellationToken,
 }
 
 /// What an agent that comes for tools has to wait for.
 #[derive(Default)]
-struct Settling {
+struct StartupProgress {
     /// How often the host has told what clients offer. It does so after it has
     /// had servers started.
-    told: u64,
+    publish_count: u64,
     /// Servers that start.
     starting: BTreeSet<CustomizationId>,
 }
 
 #[derive(Default)]
-struct State {
-    servers: BTreeMap<CustomizationId, Standing>,
+struct SessionToolsState {
+    servers: BTreeMap<CustomizationId, RunningServer>,
     client_tools: Vec<ClientTool>,
-    offer: Arc<Vec<Offered>>,
+    offered_tools: Arc<Vec<OfferedTool>>,
     /// What the agents of chats may use, where that is not all.
-    allowed: BTreeMap<Uri, Allowed>,
-    calls: BTreeMap<ToolTicket, oneshot::Sender<Box<ToolCallResult>>>,
+    tool_filters: BTreeMap<Uri, ToolFilter>,
+    calls: BTreeMap<GatewayCallId, oneshot::Sender<Box<ToolCallResult>>>,
 }
 
 /// A server that runs.
 #[derive(Clone)]
-pub(super) struct Standing {
+pub(super) struct RunningServer {
     /// Its name.
     pub(super) name: String,
     /// How it is reached.
-    pub(super) link: Link,
+    pub(super) handle: ServerHandle,
     /// What clients have said to it and wait for.
-    pub(super) forwards: Arc<Forwards>,
+    pub(super) forwarded_requests: Arc<ForwardedRequests>,
     /// Where tokens for it are shown, if it is one that takes some.
-    pub(super) door: Option<Door>,
+    pub(super) auth: Option<AuthEndpoint>,
     /// Its tools.
-    pub(super) tools: Vec<OwnTool>,
+    pub(super) tools: Vec<ListedTool>,
 }
 
 /// Where a server takes tokens.
 #[derive(Clone)]
-pub(super) struct Door {
+pub(super) struct AuthEndpoint {
     /// Its address.
     pub(super) url: reqwest::Url,
     /// The token that is shown.
-    pub(super) bearer: Bearer,
+    pub(super) bearer: BearerToken,
 }
 
 /// A tool that agents of the session can call.
 #[derive(Debug, PartialEq)]
-pub(super) struct Offered {
+pub(super) struct OfferedTool {
     /// What they call it.
     pub(super) name: String,
     /// What a list of tools that may be used can call it.
-    pub(super) known_as: Vec<String>,
+    pub(super) aliases: Vec<String>,
     /// What they get to know of it.
     pub(super) definition: Json,
     /// Who carries it out.
-    pub(super) by: By,
+    pub(super) provider: ToolProvider,
 }
 
 /// Who carries a tool out.
 #[derive(Debug, PartialEq)]
-pub(super) enum By {
+pub(super) enum ToolProvider {
     /// A server.
-    Server(ServerTool),
+    Server(McpTool),
     /// A client of the session.
     Client,
 }
 
-impl Room {
+impl SessionTools {
     /// A session with nothing in it.
     pub(super) fn new(session: Uri, over: CancellationToken) -> Self {
-        Room {
+        SessionTools {
             session,
             state: Mutex::default(),
             version: watch::Sender::new(0),
-            told: watch::Sender::new(0),
-            settling: watch::Sender::default(),
-            guard: Guard::default(),
+            published: watch::Sender::new(0),
+            startup: watch::Sender::default(),
+            call_gate: CallGate::default(),
             over,
         }
     }
 
     /// A server starts.
-    pub(super) fn begin(&self, server: &CustomizationId) {
-        self.settling.send_modify(|settling| {
+    pub(super) fn mark_starting(&self, server: &CustomizationId) {
+        self.startup.send_modify(|settling| {
             settling.starting.insert(server.clone());
         });
     }
 
     /// A server runs, or will not for now.
-    pub(super) fn settle(&self, server: &CustomizationId) {
-        self.settling
+    pub(super) fn mark_started(&self, server: &CustomizationId) {
+        self.startup
             .send_if_modified(|settling| settling.starting.remove(server));
     }
 
     /// How often the host has told what clients offer.
-    pub(super) fn times_told(&self) -> u64 {
-        self.settling.borrow().told
+    pub(super) fn publish_count(&self) -> u64 {
+        self.startup.borrow().publish_count
     }
 
     /// Waits until the host has told again what clients offer, and no server
     /// starts any more.
-    pub(super) async fn settled(&self, since: u64) {
-        let mut settling = self.settling.subscribe();
-        let settled =
-            settling.wait_for(|settling| settling.told > since && settling.starting.is_empty());
+    pub(super) async fn wait_started(&self, since: u64) {
+        let mut settling = self.startup.subscribe();
+        let settled = settling
+            .wait_for(|settling| settling.publish_count > since && settling.starting.is_empty());
         // The sender lives as long as this does.
         drop(settled.await);
     }
 
     /// A server runs, or has other tools now.
-    pub(super) fn enter(&self, server: &CustomizationId, standing: Standing) {
+    pub(super) fn insert_server(&self, server: &CustomizationId, running: RunningServer) {
         let mut state = self.lock();
-        state.servers.insert(server.clone(), standing);
-        self.changed(state);
+        state.servers.insert(server.clone(), running);
+        self.notify_changed(state);
     }
 
     /// A server does not run any more.
-    pub(super) fn leave(&self, server: &CustomizationId) {
+    pub(super) fn remove_server(&self, server: &CustomizationId) {
         let mut state = self.lock();
         if state.servers.remove(server).is_some() {
-            self.changed(state);
+            self.notify_changed(state);
         }
     }
 
@@ -166,46 +166,48 @@ impl Room {
         let mut state = self.lock();
         if state.client_tools != tools {
             state.client_tools = tools;
-            self.changed(state);
+            self.notify_changed(state);
         } else {
             drop(state);
         }
-        self.settling.send_modify(|settling| {
-            settling.told = settling.told.saturating_add(1);
+        self.startup.send_modify(|settling| {
+            settling.publish_count = settling.publish_count.saturating_add(1);
         });
     }
 
     /// The agent of a chat may use what a list names; without one, all.
-    pub(super) fn allow(&self, chat: &Uri, tools: Option<Vec<String>>) {
+    pub(super) fn set_tool_filter(&self, chat: &Uri, tools: Option<Vec<String>>) {
         let mut state = self.lock();
         match tools {
-            Some(tools) => state.allowed.insert(chat.clone(), Allowed::these(tools)),
-            None => state.allowed.remove(chat),
+            Some(tools) => state
+                .tool_filters
+                .insert(chat.clone(), ToolFilter::only(tools)),
+            None => state.tool_filters.remove(chat),
         };
-        self.changed(state);
+        self.notify_changed(state);
     }
 
     /// What the agent of a chat may use.
-    pub(super) fn allowed(&self, chat: &Uri) -> Allowed {
-        let allowed = self.lock().allowed.get(chat).cloned();
+    pub(super) fn tool_filter(&self, chat: &Uri) -> ToolFilter {
+        let allowed = self.lock().tool_filters.get(chat).cloned();
         allowed.unwrap_or_default()
     }
 
     /// All tools that agents can call.
-    pub(super) fn offer(&self) -> Arc<Vec<Offered>> {
-        Arc::clone(&self.lock().offer)
+    pub(super) fn offered_tools(&self) -> Arc<Vec<OfferedTool>> {
+        Arc::clone(&self.lock().offered_tools)
     }
 
     /// A server that runs.
-    pub(super) fn standing(&self, server: &CustomizationId) -> Option<Standing> {
+    pub(super) fn running_server(&self, server: &CustomizationId) -> Option<RunningServer> {
         self.lock().servers.get(server).cloned()
     }
 
     /// Waits until a server runs.
-    pub(super) async fn stands(&self, server: &CustomizationId) -> Standing {
+    pub(super) async fn wait_for_server(&self, server: &CustomizationId) -> RunningServer {
         let mut version = self.version.subscribe();
         loop {
-            if let Some(standing) = self.standing(server) {
+            if let Some(standing) = self.running_server(server) {
                 return standing;
             }
             if version.changed().await.is_err() {
@@ -216,47 +218,50 @@ impl Room {
     }
 
     /// Hears of every change.
-    pub(super) fn changes(&self) -> watch::Receiver<u64> {
+    pub(super) fn subscribe_changes(&self) -> watch::Receiver<u64> {
         self.version.subscribe()
     }
 
     /// The host has heard of all changes up to this.
-    pub(super) fn mark_told(&self, version: u64) {
-        self.told
+    pub(super) fn mark_published(&self, version: u64) {
+        self.published
             .send_if_modified(|told| std::mem::replace(told, version) != version);
     }
 
     /// Hears of all that the host has heard of.
-    pub(super) fn told(&self) -> watch::Receiver<u64> {
-        self.told.subscribe()
+    pub(super) fn subscribe_published(&self) -> watch::Receiver<u64> {
+        self.published.subscribe()
     }
 
     /// Waits until the host has heard of all that has changed so far, or the
     /// session is over.
-    pub(super) async fn until_told(&self) {
+    pub(super) async fn wait_published(&self) {
         let version = *self.version.borrow();
-        let mut told = self.told.subscribe();
+        let mut told = self.published.subscribe();
         let heard = told.wait_for(|told| *told >= version);
         // The sender lives as long as this does.
         drop(self.over.run_until_cancelled(heard).await);
     }
 
     /// A call of a client's tool waits for its answer.
-    pub(super) fn wait_for(&self, call: ToolTicket) -> oneshot::Receiver<Box<ToolCallResult>> {
+    pub(super) fn register_call(
+        &self,
+        call: GatewayCallId,
+    ) -> oneshot::Receiver<Box<ToolCallResult>> {
         let (sender, receiver) = oneshot::channel();
         self.lock().calls.insert(call, sender);
         receiver
     }
 
     /// Nobody waits for a call any more. Says whether somebody did.
-    pub(super) fn forget(&self, call: ToolTicket) -> bool {
+    pub(super) fn remove_call(&self, call: GatewayCallId) -> bool {
         self.lock().calls.remove(&call).is_some()
     }
 
     /// Hands an answer to who waits for it; back, if nobody does here.
-    pub(super) fn answer(
+    pub(super) fn complete_call(
         &self,
-        call: ToolTicket,
+        call: GatewayCallId,
         result: Box<ToolCallResult>,
     ) -> Option<Box<ToolCallResult>> {
         match self.lock().calls.remove(&call) {
@@ -265,62 +270,62 @@ impl Room {
         }
     }
 
-    fn changed(&self, mut state: MutexGuard<'_, State>) {
-        let offer = offer(&state);
-        state.offer = Arc::new(offer);
+    fn notify_changed(&self, mut state: MutexGuard<'_, SessionToolsState>) {
+        let offer = build_offered_tools(&state);
+        state.offered_tools = Arc::new(offer);
         drop(state);
         self.version
             .send_modify(|version| *version = version.saturating_add(1));
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, SessionToolsState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// The tools of servers in an offer.
-pub(super) fn server_tools(offer: &[Offered]) -> Vec<ServerTool> {
-    let of_servers = offer.iter().filter_map(|offered| match &offered.by {
-        By::Server(tool) => Some(tool.clone()),
-        By::Client => None,
+pub(super) fn server_tools(offer: &[OfferedTool]) -> Vec<McpTool> {
+    let of_servers = offer.iter().filter_map(|offered| match &offered.provider {
+        ToolProvider::Server(tool) => Some(tool.clone()),
+        ToolProvider::Client => None,
     });
     of_servers.collect()
 }
 
-fn offer(state: &State) -> Vec<Offered> {
-    let mut names = Names::default();
+fn build_offered_tools(state: &SessionToolsState) -> Vec<OfferedTool> {
+    let mut names = ToolNames::default();
     let mut offer = Vec::new();
     for tool in &state.client_tools {
         names.reserve(&tool.name);
-        offer.push(Offered {
+        offer.push(OfferedTool {
             name: tool.name.clone(),
-            known_as: vec![
+            aliases: vec![
                 tool.name.clone(),
                 tool.definition.name.clone(),
-                as_ours(&tool.name),
+                add_gateway_prefix(&tool.name),
             ],
-            definition: client_tool(tool),
-            by: By::Client,
+            definition: to_mcp_tool(tool),
+            provider: ToolProvider::Client,
         });
     }
-    for (id, standing) in &state.servers {
-        for own in standing.tools.iter().filter(|own| own.is_for_models()) {
-            let name = names.name(&standing.name, &own.name);
+    for (id, running) in &state.servers {
+        for own in running.tools.iter().filter(|own| own.is_for_models()) {
+            let name = names.assign_name(&running.name, &own.name);
             let mut definition = own.definition.clone();
             definition.insert("name".to_owned(), Json::from(name.as_str()));
-            let tool = ServerTool {
+            let tool = McpTool {
                 server: id.clone(),
                 name: name.clone(),
-                own_name: own.name.clone(),
+                original_name: own.name.clone(),
                 title: own.title.clone(),
                 description: own.description(),
                 ui: own.ui.clone(),
             };
-            offer.push(Offered {
-                known_as: names_of(&name, &standing.name, &own.name),
+            offer.push(OfferedTool {
+                aliases: tool_aliases(&name, &running.name, &own.name),
                 name,
                 definition: Json::Object(definition),
-                by: By::Server(tool),
+                provider: ToolProvider::Server(tool),
             });
         }
     }
@@ -328,7 +333,7 @@ fn offer(state: &State) -> Vec<Offered> {
 }
 
 /// A client's tool in the words of MCP.
-fn client_tool(tool: &ClientTool) -> Json {
+fn to_mcp_tool(tool: &ClientTool) -> Json {
     let definition = &tool.definition;
     let mut listed = Object::from_iter([("name".to_owned(), Json::from(tool.name.as_str()))]);
     let mut add = |name: &str, value: Option<Json>| {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use agenthost_core::tool_servers::ToolEvent;
+use agenthost_core::tool_servers::McpEvent;
 use agenthost_protocol::common::{ErrorInfo, McpAuthReason, McpAuthRequirement};
 use agenthost_protocol::ids::CustomizationId;
 use agenthost_protocol::uri::Uri;
@@ -13,195 +13,199 @@ use tokio::io::BufReader;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::challenge::Challenge;
-use super::http::{Bearer, Http};
-use super::lines::{Ending, Lines};
-use super::link::{Ears, Link, LinkError};
-use super::metadata::{Shown, requirement};
-use super::origin::web_address;
-use super::process::Process;
-use super::room::{Door, Room, Standing};
-use super::servers::{FAILED, Shared};
-use super::spec::{McpSpec, McpWay};
-use super::tools::{self, NotListed};
-use super::trouble::{ELSEWHERE, PROGRAM, Stuck, doubted, named, not_begun, not_listed};
+use super::challenge::AuthChallenge;
+use super::http::{BearerToken, HttpTransport};
+use super::lines::{LineTransport, StreamEnd};
+use super::link::{NotificationHandler, ServerCallError, ServerHandle};
+use super::metadata::{PresentedToken, fetch_requirement};
+use super::origin::parse_web_url;
+use super::process::ServerProcess;
+use super::room::{AuthEndpoint, RunningServer, SessionTools};
+use super::servers::{McpContext, SERVER_FAILED_CODE};
+use super::spec::{McpServerSpec, McpTransport};
+use super::tools::{self, ToolListError};
+use super::trouble::{
+    HTTP_PING_DELAYS, STDIO_PING_DELAYS, ServerExit, build_headers, check_alive,
+    describe_list_error, describe_start_error,
+};
 
 /// What is wanted of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wish {
+pub(super) enum DesiredState {
     /// That it runs.
-    Run,
+    Running,
     /// That it stops, and says so.
-    Stop,
+    Stopped,
     /// That it ends, without a word.
-    Leave,
+    Removed,
 }
 
 /// Runs a server.
-pub(super) struct Runner {
-    shared: Arc<Shared>,
-    room: Arc<Room>,
+pub(super) struct ServerTask {
+    shared: Arc<McpContext>,
+    session_tools: Arc<SessionTools>,
     server: CustomizationId,
-    spec: McpSpec,
-    wish: watch::Receiver<Wish>,
-    process: Option<Process>,
+    spec: McpServerSpec,
+    desired: watch::Receiver<DesiredState>,
+    process: Option<ServerProcess>,
     /// How what it says ends.
-    ending: Ending,
-    door: Option<Door>,
+    stream_end: StreamEnd,
+    auth: Option<AuthEndpoint>,
     /// What a token is needed for, once the server has said so.
     requirement: Option<McpAuthRequirement>,
     /// The number of the token that is shown.
-    shown: u64,
+    presented_number: u64,
     /// What is wrong with what it lists, as it was told.
-    complaint: Option<String>,
+    list_problem: Option<String>,
 }
 
 /// Tells the host about one server.
-pub(super) struct Teller {
-    shared: Arc<Shared>,
+pub(super) struct ServerReporter {
+    shared: Arc<McpContext>,
     session: Uri,
     server: CustomizationId,
 }
 
-type Service = RunningService<RoleClient, Ears>;
+type McpService = RunningService<RoleClient, NotificationHandler>;
 
-impl Teller {
+impl ServerReporter {
     /// Tells something.
-    pub(super) async fn tell(&self, event: ToolEvent) {
-        self.shared.tell(&self.session, event).await;
+    pub(super) async fn report(&self, event: McpEvent) {
+        self.shared.send_event(&self.session, event).await;
     }
 
     /// Tells that the server has stopped.
-    pub(super) async fn stopped(&self) {
+    pub(super) async fn report_stopped(&self) {
         let server = self.server.clone();
-        self.tell(ToolEvent::Stopped { server }).await;
+        self.report(McpEvent::ServerStopped { server }).await;
     }
 }
 
-impl Runner {
+impl ServerTask {
     /// A server that does not run yet.
     pub(super) fn new(
-        shared: Arc<Shared>,
-        room: Arc<Room>,
+        shared: Arc<McpContext>,
+        session_tools: Arc<SessionTools>,
         server: CustomizationId,
-        spec: McpSpec,
-        wish: watch::Receiver<Wish>,
+        spec: McpServerSpec,
+        desired: watch::Receiver<DesiredState>,
     ) -> Self {
-        Runner {
+        ServerTask {
             shared,
-            room,
+            session_tools,
             server,
             spec,
-            wish,
+            desired,
             process: None,
-            ending: Ending::default(),
-            door: None,
+            stream_end: StreamEnd::default(),
+            auth: None,
             requirement: None,
-            shown: 0,
-            complaint: None,
+            presented_number: 0,
+            list_problem: None,
         }
     }
 
     /// Tells about this server.
-    pub(super) fn teller(&self) -> Teller {
-        Teller {
+    pub(super) fn reporter(&self) -> ServerReporter {
+        ServerReporter {
             shared: Arc::clone(&self.shared),
-            session: self.room.session.clone(),
+            session: self.session_tools.session.clone(),
             server: self.server.clone(),
         }
     }
 
     /// Runs it until it is not wanted any more, or fails. What is returned is
     /// to be told when nothing of it is left.
-    pub(super) async fn run(mut self) -> Option<ToolEvent> {
-        let mut wish = self.wish.clone();
+    pub(super) async fn run(mut self) -> Option<McpEvent> {
+        let mut desired = self.desired.clone();
         let stopping = self.shared.stopping.clone();
         let failed = tokio::select! {
             biased;
             () = stopping.cancelled() => None,
             // The sender is gone only together with the wish.
-            _ = wish.wait_for(|wish| *wish != Wish::Run) => None,
-            failed = self.live() => Some(failed),
+            _ = desired.wait_for(|desired| *desired != DesiredState::Running) => None,
+            failed = self.run_until_failed() => Some(failed),
         };
-        self.room.leave(&self.server);
+        self.session_tools.remove_server(&self.server);
         let complaints = match self.process.take() {
-            Some(process) => process.end().await,
+            Some(process) => process.shutdown().await,
             None => String::new(),
         };
-        self.room.until_told().await;
+        self.session_tools.wait_published().await;
         let mut message = failed?;
-        if self.ending.was_too_long() {
+        if self.stream_end.is_line_too_long() {
             message = "it said more than 16 MiB at once".to_owned();
         }
         if !complaints.is_empty() {
             message = format!("{message}\n{complaints}");
         }
         let server = self.server.clone();
-        let error = ErrorInfo::new(FAILED, message);
-        Some(ToolEvent::Failed { server, error })
+        let error = ErrorInfo::new(SERVER_FAILED_CODE, message);
+        Some(McpEvent::ServerFailed { server, error })
     }
 
     /// Lives, until it can't. Says why.
-    async fn live(&mut self) -> String {
+    async fn run_until_failed(&mut self) -> String {
         loop {
-            let stuck = match self.connect().await {
+            let exit = match self.connect().await {
                 Ok((service, ears)) => self.serve(service, ears).await,
-                Err(stuck) => stuck,
+                Err(exit) => exit,
             };
-            self.room.leave(&self.server);
-            match stuck {
-                Stuck::Failed(why) => return why,
-                Stuck::Challenged(challenge) => {
-                    if let Err(why) = self.meet(&challenge).await {
+            self.session_tools.remove_server(&self.server);
+            match exit {
+                ServerExit::Failed(why) => return why,
+                ServerExit::AuthRequired(challenge) => {
+                    if let Err(why) = self.answer_challenge(&challenge).await {
                         return why;
                     }
                 }
-                Stuck::TokenLost => self.wait_for_token().await,
+                ServerExit::TokenRevoked => self.await_replacement_token().await,
             }
         }
     }
 
-    async fn connect(&mut self) -> Result<(Service, Ears), Stuck> {
-        let session = self.room.session.clone();
-        let ears = Ears::new(session, self.server.clone(), self.shared.events.clone());
-        let failed = |why: &dyn std::fmt::Display| Stuck::Failed(why.to_string());
-        let within = self.shared.config.start_within;
-        let begun = match &self.spec.way {
-            way @ McpWay::Program { .. } => {
-                let notes = self.shared.config.notes.as_deref();
+    async fn connect(&mut self) -> Result<(McpService, NotificationHandler), ServerExit> {
+        let session = self.session_tools.session.clone();
+        let handler =
+            NotificationHandler::new(session, self.server.clone(), self.shared.events.clone());
+        let failed = |why: &dyn std::fmt::Display| ServerExit::Failed(why.to_string());
+        let within = self.shared.config.start_timeout;
+        let begun = match &self.spec.transport {
+            way @ McpTransport::Stdio { .. } => {
+                let notes = self.shared.config.pid_dir.as_deref();
                 let (process, pipes) =
-                    Process::spawn(way, notes).map_err(|error| failed(&error))?;
+                    ServerProcess::spawn(way, notes).map_err(|error| failed(&error))?;
                 self.process = Some(process);
-                let ending = self.ending.clone();
-                let lines = Lines::new(BufReader::new(pipes.stdout), pipes.stdin, ending);
-                let serving = serve_client(ears.clone(), lines);
+                let ending = self.stream_end.clone();
+                let lines = LineTransport::new(BufReader::new(pipes.stdout), pipes.stdin, ending);
+                let serving = serve_client(handler.clone(), lines);
                 tokio::time::timeout(within, serving).await
             }
-            McpWay::Http { url, headers } => {
-                let Some(address) = web_address(url) else {
+            McpTransport::Http { url, headers } => {
+                let Some(address) = parse_web_url(url) else {
                     return Err(failed(&"its address is not one of the web"));
                 };
-                let headers = named(headers)
+                let headers = build_headers(headers)
                     .map_err(|name| failed(&format!("the header `{name}` can't be sent")))?;
-                let door = self.door.get_or_insert_with(|| Door {
+                let auth = self.auth.get_or_insert_with(|| AuthEndpoint {
                     url: address,
-                    bearer: Bearer::default(),
+                    bearer: BearerToken::default(),
                 });
-                let http = Http {
+                let http = HttpTransport {
                     client: self.shared.client.clone(),
-                    bearer: door.bearer.clone(),
-                    doubt: ears.doubts(),
+                    bearer: auth.bearer.clone(),
+                    suspicion: handler.suspicion_notify(),
                 };
                 let config = StreamableHttpClientTransportConfig::with_uri(url.as_str())
                     .custom_headers(headers);
                 let transport = StreamableHttpClientTransport::with_client(http, config);
-                let serving = serve_client(ears.clone(), transport);
+                let serving = serve_client(handler.clone(), transport);
                 tokio::time::timeout(within, serving).await
             }
         };
         match begun {
-            Ok(Ok(service)) => Ok((service, ears)),
-            Ok(Err(error)) => Err(not_begun(&error)),
+            Ok(Ok(service)) => Ok((service, handler)),
+            Ok(Err(error)) => Err(describe_start_error(&error)),
             Err(_) => {
                 let seconds = within.as_secs();
                 Err(failed(&format!("it was not ready within {seconds} s")))
@@ -210,66 +214,67 @@ impl Runner {
     }
 
     /// Is there for others, until something happens.
-    async fn serve(&mut self, service: Service, ears: Ears) -> Stuck {
-        let link = Link::new(service.peer().clone(), &ears);
+    async fn serve(&mut self, service: McpService, handler: NotificationHandler) -> ServerExit {
+        let handle = ServerHandle::new(service.peer().clone(), &handler);
         let mut closed = std::pin::pin!(service.waiting());
         let forever = CancellationToken::new();
-        let capabilities = link.capabilities();
-        let mut standing = Standing {
+        let capabilities = handle.capabilities();
+        let mut running = RunningServer {
             name: self.spec.name.clone(),
-            link: link.clone(),
-            forwards: Arc::default(),
-            door: self.door.clone(),
+            handle: handle.clone(),
+            forwarded_requests: Arc::default(),
+            auth: self.auth.clone(),
             tools: Vec::new(),
         };
         let listed = tokio::select! {
-            listed = tools::list(&link, &forever) => match listed {
+            listed = tools::list_tools(&handle, &forever) => match listed {
                 Ok(listed) => listed,
-                Err(NotListed::Link(LinkError::Challenged(challenge))) => {
-                    return Stuck::Challenged(challenge);
+                Err(ToolListError::Call(ServerCallError::AuthRequired(challenge))) => {
+                    return ServerExit::AuthRequired(challenge);
                 }
-                Err(error) => return Stuck::Failed(not_listed(&error)),
+                Err(error) => return ServerExit::Failed(describe_list_error(&error)),
             },
-            _ = &mut closed => return Stuck::Failed("it has ended".to_owned()),
+            _ = &mut closed => return ServerExit::Failed("it has ended".to_owned()),
         };
-        standing.tools = listed.tools;
-        self.room.enter(&self.server, standing.clone());
-        self.room.until_told().await;
-        let ready = ToolEvent::Ready {
+        running.tools = listed.tools;
+        self.session_tools
+            .insert_server(&self.server, running.clone());
+        self.session_tools.wait_published().await;
+        let ready = McpEvent::ServerReady {
             server: self.server.clone(),
-            apps: tools::apps(&capabilities),
+            apps: tools::app_capabilities(&capabilities),
         };
-        self.teller().tell(ready).await;
+        self.reporter().report(ready).await;
         // What was told of it before it was ready counts no more.
-        self.complaint = None;
-        self.complain(listed.complaint).await;
-        let pauses = match self.door {
-            Some(_) => ELSEWHERE,
-            None => PROGRAM,
+        self.list_problem = None;
+        self.report_problem(listed.problem).await;
+        let pauses = match self.auth {
+            Some(_) => HTTP_PING_DELAYS,
+            None => STDIO_PING_DELAYS,
         };
-        let mut tokens = self.shared.tokens.changes();
+        let mut tokens = self.shared.tokens.subscribe_changes();
         // The token may have gone meanwhile.
         tokens.mark_changed();
         loop {
             tokio::select! {
-                _ = &mut closed => return Stuck::Failed("it has ended".to_owned()),
-                () = ears.tools_changed() => match tools::list(&link, &forever).await {
+                _ = &mut closed => return ServerExit::Failed("it has ended".to_owned()),
+                () = handler.wait_for_tool_change() => match tools::list_tools(&handle, &forever).await {
                     Ok(listed) => {
-                        standing.tools = listed.tools;
-                        self.room.enter(&self.server, standing.clone());
-                        self.complain(listed.complaint).await;
+                        running.tools = listed.tools;
+                        self.session_tools.insert_server(&self.server, running.clone());
+                        self.report_problem(listed.problem).await;
                     }
                     // It has what it had before.
-                    Err(error) => self.complain(Some(not_listed(&error))).await,
+                    Err(error) => self.report_problem(Some(describe_list_error(&error))).await,
                 },
-                () = ears.doubt() => {
-                    if let Some(stuck) = doubted(&link, pauses, &forever).await {
-                        return stuck;
+                () = handler.wait_for_suspicion() => {
+                    if let Some(exit) = check_alive(&handle, pauses, &forever).await {
+                        return exit;
                     }
                 }
                 _ = tokens.changed() => {
-                    if self.show_ours() == Ours::Gone {
-                        return Stuck::TokenLost;
+                    if self.present_token() == TokenStatus::Missing {
+                        return ServerExit::TokenRevoked;
                     }
                 }
             }
@@ -278,80 +283,87 @@ impl Runner {
 
     /// Says what is wrong with what it lists, if that is something else than
     /// before.
-    async fn complain(&mut self, about: Option<String>) {
-        if self.complaint != about {
-            self.complaint.clone_from(&about);
+    async fn report_problem(&mut self, about: Option<String>) {
+        if self.list_problem != about {
+            self.list_problem.clone_from(&about);
             let server = self.server.clone();
-            let complaint = ToolEvent::Complaint { server, about };
-            self.teller().tell(complaint).await;
+            let complaint = McpEvent::ToolListProblem {
+                server,
+                problem: about,
+            };
+            self.reporter().report(complaint).await;
         }
     }
 
     /// Finds out what a token is needed for, and waits for one.
-    async fn meet(&mut self, challenge: &Challenge) -> Result<(), String> {
-        let Some(door) = self.door.clone() else {
+    async fn answer_challenge(&mut self, challenge: &AuthChallenge) -> Result<(), String> {
+        let Some(auth) = self.auth.clone() else {
             return Err("it wants a token, but can't be given one".to_owned());
         };
-        let shown = match self.shown {
-            0 => Shown::Nothing,
-            _ => Shown::Token,
+        let shown = match self.presented_number {
+            0 => PresentedToken::Absent,
+            _ => PresentedToken::Rejected,
         };
-        let needed = requirement(&self.shared.client, &door.url, challenge, shown).await;
-        let session = &self.room.session;
+        let needed = fetch_requirement(&self.shared.client, &auth.url, challenge, shown).await;
+        let session = &self.session_tools.session;
         let tokens = &self.shared.tokens;
-        let ours = tokens.of(session, &needed.resource.resource);
-        let refused = self.shown;
+        let ours = tokens.token_for(session, &needed.resource.resource);
+        let refused = self.presented_number;
         self.requirement = Some(needed);
         match ours {
             // There is one that it has not seen yet.
             Some(given) if given.number != refused => {
-                self.show_ours();
+                self.present_token();
             }
-            Some(_) | None => self.tell_and_wait().await,
+            Some(_) | None => self.request_token().await,
         }
         Ok(())
     }
 
     /// The token that the server took is gone: it needs another one.
-    async fn wait_for_token(&mut self) {
+    async fn await_replacement_token(&mut self) {
         if let Some(needed) = &mut self.requirement {
             needed.reason = McpAuthReason::Expired;
         }
-        self.tell_and_wait().await;
+        self.request_token().await;
     }
 
-    async fn tell_and_wait(&mut self) {
+    async fn request_token(&mut self) {
         let Some(needed) = self.requirement.clone() else {
             return;
         };
         let resource = needed.resource.resource.clone();
-        let wanted = ToolEvent::AuthRequired {
+        let wanted = McpEvent::ServerAuthRequired {
             server: self.server.clone(),
             requirement: Box::new(needed),
         };
-        self.teller().tell(wanted).await;
+        self.reporter().report(wanted).await;
         let tokens = &self.shared.tokens;
         tokens
-            .other_than(&self.room.session, &resource, self.shown)
+            .wait_for_new_token(
+                &self.session_tools.session,
+                &resource,
+                self.presented_number,
+            )
             .await;
-        self.show_ours();
+        self.present_token();
     }
 
     /// Shows the token that is the session's now, if the server needs any.
-    fn show_ours(&mut self) -> Ours {
-        let (Some(needed), Some(door)) = (&self.requirement, &self.door) else {
-            return Ours::NotNeeded;
+    fn present_token(&mut self) -> TokenStatus {
+        let (Some(needed), Some(auth)) = (&self.requirement, &self.auth) else {
+            return TokenStatus::NotNeeded;
         };
         let tokens = &self.shared.tokens;
-        match tokens.of(&self.room.session, &needed.resource.resource) {
+        match tokens.token_for(&self.session_tools.session, &needed.resource.resource) {
             Some(given) => {
-                self.shown = given.number;
-                door.bearer.show(Some(given));
-                Ours::Shown
+                self.presented_number = given.number;
+                auth.bearer.set(Some(given));
+                TokenStatus::Presented
             }
             None => {
-                door.bearer.show(None);
-                Ours::Gone
+                auth.bearer.set(None);
+                TokenStatus::Missing
             }
         }
     }
@@ -359,8 +371,8 @@ impl Runner {
 
 /// What became of the token that a server needs.
 #[derive(Debug, PartialEq, Eq)]
-enum Ours {
+enum TokenStatus {
     NotNeeded,
-    Shown,
-    Gone,
+    Presented,
+    Missing,
 }

@@ -8,89 +8,89 @@ use agenthost_protocol::uri::Uri;
 use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::running::Wish;
+use super::running::DesiredState;
 
 /// A server of a session.
-pub(super) type Key = (Uri, CustomizationId);
+pub(super) type ServerKey = (Uri, CustomizationId);
 
 /// Servers that run, or are about to.
 #[derive(Default)]
-pub(super) struct Runs(Mutex<BTreeMap<Key, Run>>);
+pub(super) struct ServerRegistry(Mutex<BTreeMap<ServerKey, ServerEntry>>);
 
 /// One of them.
-struct Run {
+struct ServerEntry {
     /// What is wanted of it.
-    wish: watch::Sender<Wish>,
+    desired: watch::Sender<DesiredState>,
     /// Cancelled when nothing of it is left.
-    over: CancellationToken,
+    ended: CancellationToken,
 }
 
 /// A run that begins.
-pub(super) struct Begun {
+pub(super) struct StartedServer {
     /// What is wanted of it.
-    pub(super) wished: watch::Receiver<Wish>,
+    pub(super) desired: watch::Receiver<DesiredState>,
     /// Whatever happens to the run, whoever waits for its end goes on.
-    pub(super) over: DropGuard,
+    pub(super) ended: DropGuard,
     /// Cancelled when the one before it is over.
-    pub(super) before: Option<CancellationToken>,
+    pub(super) previous: Option<CancellationToken>,
 }
 
-impl Runs {
+impl ServerRegistry {
     /// A run takes the place of the one before it, if there is one. Says what
     /// is wanted of it, and when the other is over.
-    pub(super) fn begin(&self, key: Key) -> Begun {
-        let (wish, wished) = watch::channel(Wish::Run);
+    pub(super) fn start(&self, key: ServerKey) -> StartedServer {
+        let (wish, wished) = watch::channel(DesiredState::Running);
         let over = CancellationToken::new();
-        let run = Run {
-            wish,
-            over: over.clone(),
+        let run = ServerEntry {
+            desired: wish,
+            ended: over.clone(),
         };
         let before = self.lock().insert(key, run).map(|before| {
-            before.wish.send_replace(Wish::Leave);
-            before.over
+            before.desired.send_replace(DesiredState::Removed);
+            before.ended
         });
-        Begun {
-            wished,
-            over: over.drop_guard(),
-            before,
+        StartedServer {
+            desired: wished,
+            ended: over.drop_guard(),
+            previous: before,
         }
     }
 
     /// All servers of a session have to leave.
-    pub(super) fn leave(&self, session: &Uri) {
+    pub(super) fn remove_session(&self, session: &Uri) {
         for ((of, _), run) in self.lock().iter() {
             if of == session {
-                run.wish.send_replace(Wish::Leave);
+                run.desired.send_replace(DesiredState::Removed);
             }
         }
     }
 
     /// Wishes something of a server that runs. Says whether one does.
-    pub(super) fn wish(&self, key: Key, wish: Wish) -> bool {
+    pub(super) fn set_desired_state(&self, key: ServerKey, desired: DesiredState) -> bool {
         let runs = self.lock();
         let run = runs.get(&key);
         run.is_some_and(|run| {
-            run.wish.send_replace(wish);
+            run.desired.send_replace(desired);
             true
         })
     }
 
     /// Nothing is left of a run. Says what is wished of it that it did not get
     /// to hear of; if another has taken its place, nothing is.
-    pub(super) fn finished(&self, key: &Key, over: DropGuard) -> Wish {
+    pub(super) fn remove_finished(&self, key: &ServerKey, over: DropGuard) -> DesiredState {
         let over = over.disarm();
         let mut runs = self.lock();
-        let own = runs.get(key).filter(|run| run.over == over);
-        let wish = own.map(|run| *run.wish.borrow());
+        let own = runs.get(key).filter(|run| run.ended == over);
+        let wish = own.map(|run| *run.desired.borrow());
         if wish.is_some() {
             runs.remove(key);
         }
         drop(runs);
         over.cancel();
-        wish.unwrap_or(Wish::Leave)
+        wish.unwrap_or(DesiredState::Removed)
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<Key, Run>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<ServerKey, ServerEntry>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -8,26 +8,26 @@
 use agenthost_protocol::wire::{Json, Object};
 use rmcp::model::ServerResult;
 
-const FIELD: &str = "agenthost.sealed";
+const RAW_RESULT_FIELD: &str = "agenthost.sealed";
 
 /// Puts the result of a response, if it is one, where nobody guesses. The
 /// answer to `initialize` stays as it is: `rmcp` has to read that one.
-pub(super) fn seal(message: &mut Json) {
+pub(super) fn wrap_raw_result(message: &mut Json) {
     let Some(result) = message.get_mut("result") else {
         return;
     };
     if result.get("protocolVersion").is_some() {
         return;
     }
-    let sealed = Object::from_iter([(FIELD.to_owned(), result.take())]);
+    let sealed = Object::from_iter([(RAW_RESULT_FIELD.to_owned(), result.take())]);
     *result = Json::Object(sealed);
 }
 
 /// A result as it came.
-pub(super) fn open(result: &ServerResult) -> Json {
+pub(super) fn unwrap_raw_result(result: &ServerResult) -> Json {
     // What is made of JSON is made into JSON again.
     match serde_json::to_value(result) {
-        Ok(Json::Object(mut object)) => match object.remove(FIELD) {
+        Ok(Json::Object(mut object)) => match object.remove(RAW_RESULT_FIELD) {
             Some(result) => result,
             None => Json::Object(object),
         },
@@ -55,12 +55,12 @@ mod tests {
         ];
         for result in results {
             let mut message = json!({"jsonrpc": "2.0", "id": 1, "result": result});
-            seal(&mut message);
+            wrap_raw_result(&mut message);
             let read: ServerJsonRpcMessage = serde_json::from_value(message).unwrap();
             let JsonRpcMessage::Response(response) = read else {
                 panic!("not a response: {read:?}");
             };
-            assert_eq!(open(&response.result), result);
+            assert_eq!(unwrap_raw_result(&response.result), result);
         }
     }
 }

@@ -7,61 +7,61 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use agenthost_core::tool_servers::{ToolErrand, ToolEvent, ToolTicket};
-use agenthost_core::{Principal, Token, TokenPlace};
+use agenthost_core::tool_servers::{GatewayCallId, McpCommand, McpEvent};
+use agenthost_core::{AccessToken, Principal, TokenKey};
 use agenthost_protocol::common::ErrorInfo;
 use agenthost_protocol::ids::CustomizationId;
 use agenthost_protocol::uri::Uri;
-use agenthost_stdx::scratch::Scratch;
-use agenthost_workspace::sweep;
+use agenthost_stdx::scratch::ScratchSpace;
+use agenthost_workspace::kill_leftovers;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::forwards;
-use super::gateway::{Gateway, GatewayAddress, WebGateway};
+use super::gateway::{GatewayAddress, GatewayListener, HttpGateway};
 use super::http;
-use super::room::{Room, Standing, server_tools};
-use super::running::{Runner, Wish};
-use super::runs::{Begun, Runs};
-use super::spec::McpSpec;
-use super::tokens::Tokens;
+use super::room::{RunningServer, SessionTools, server_tools};
+use super::running::{DesiredState, ServerTask};
+use super::runs::{ServerRegistry, StartedServer};
+use super::spec::McpServerSpec;
+use super::tokens::McpTokens;
 
 /// What a server that fails is told as, for programs.
-pub(super) const FAILED: &str = "mcpServerFailed";
+pub(super) const SERVER_FAILED_CODE: &str = "mcpServerFailed";
 
 /// How servers are run.
 #[derive(Debug, Clone)]
-pub struct ToolServersConfig {
+pub struct McpConfig {
     /// Where it is noted which programs run, so that the next host can end
     /// them if this one can't.
-    pub notes: Option<PathBuf>,
+    pub pid_dir: Option<PathBuf>,
     /// Where the socket of the gateway is made.
-    pub scratch: Scratch,
+    pub scratch: ScratchSpace,
     /// How long a server may take until it is ready.
-    pub start_within: Duration,
+    pub start_timeout: Duration,
     /// How long a call waits for a token that it needs.
-    pub token_within: Duration,
+    pub token_timeout: Duration,
     /// How long an agent that has just come waits for servers that start. Many
     /// ask for tools only once, but give up after ten seconds.
-    pub settle_within: Duration,
+    pub startup_wait: Duration,
 }
 
-impl Default for ToolServersConfig {
+impl Default for McpConfig {
     fn default() -> Self {
-        ToolServersConfig {
-            notes: None,
-            scratch: Scratch::default(),
-            start_within: Duration::from_secs(30),
-            token_within: Duration::from_secs(5 * 60),
-            settle_within: Duration::from_secs(8),
+        McpConfig {
+            pid_dir: None,
+            scratch: ScratchSpace::default(),
+            start_timeout: Duration::from_secs(30),
+            token_timeout: Duration::from_secs(5 * 60),
+            startup_wait: Duration::from_secs(8),
         }
     }
 }
 
 /// Why no servers can be run.
 #[derive(Debug, thiserror::Error)]
-pub enum ToolServersError {
+pub enum McpStartError {
     /// There is no place for agents to come to.
     #[error("make a socket for agents: {0}")]
     Gateway(#[source] io::Error),
@@ -70,34 +70,34 @@ pub enum ToolServersError {
     Http(String),
 }
 
-/// The servers of all sessions. [`ToolServers::stop`] ends all of it; dropped,
+/// The servers of all sessions. [`McpManager::stop`] ends all of it; dropped,
 /// all of it ends some time later.
-pub struct ToolServers {
-    shared: Arc<Shared>,
-    runs: Arc<Runs>,
+pub struct McpManager {
+    shared: Arc<McpContext>,
+    registry: Arc<ServerRegistry>,
     gateway: GatewayAddress,
-    web: WebGateway,
+    http_gateway: HttpGateway,
 }
 
 /// What all tasks here use.
-pub(super) struct Shared {
+pub(super) struct McpContext {
     /// How servers are run.
-    pub(super) config: ToolServersConfig,
+    pub(super) config: McpConfig,
     /// Where all that happens is told. Bounded: who tells waits.
-    pub(super) events: mpsc::Sender<(Uri, ToolEvent)>,
+    pub(super) events: mpsc::Sender<(Uri, McpEvent)>,
     /// Tokens for servers.
-    pub(super) tokens: Tokens,
+    pub(super) tokens: McpTokens,
     /// What requests go through.
     pub(super) client: reqwest::Client,
     /// Owns all tasks.
     pub(super) tasks: TaskTracker,
     /// Cancelled when all of it is to end.
     pub(super) stopping: CancellationToken,
-    rooms: Mutex<BTreeMap<Uri, Arc<Room>>>,
-    calls: AtomicU64,
+    sessions: Mutex<BTreeMap<Uri, Arc<SessionTools>>>,
+    next_call_number: AtomicU64,
 }
 
-impl ToolServers {
+impl McpManager {
     /// Begins to serve. What happens is told through the sender: when nobody
     /// takes it, servers and calls wait, only what servers say on their own is
     /// lost.
@@ -108,29 +108,30 @@ impl ToolServers {
     ///
     /// If there is no place for a socket, or requests can't be sent.
     pub fn new(
-        config: ToolServersConfig,
-        events: mpsc::Sender<(Uri, ToolEvent)>,
-    ) -> Result<Self, ToolServersError> {
-        if let Some(notes) = &config.notes {
-            sweep(notes);
+        config: McpConfig,
+        events: mpsc::Sender<(Uri, McpEvent)>,
+    ) -> Result<Self, McpStartError> {
+        if let Some(notes) = &config.pid_dir {
+            kill_leftovers(notes);
         }
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(McpContext {
             config,
             events,
-            tokens: Tokens::default(),
-            client: http::client().map_err(|error| ToolServersError::Http(error.to_string()))?,
+            tokens: McpTokens::default(),
+            client: http::build_client().map_err(|error| McpStartError::Http(error.to_string()))?,
             tasks: TaskTracker::new(),
             stopping: CancellationToken::new(),
-            rooms: Mutex::default(),
-            calls: AtomicU64::new(1),
+            sessions: Mutex::default(),
+            next_call_number: AtomicU64::new(1),
         });
-        let gateway = Gateway::open(&shared.config.scratch).map_err(ToolServersError::Gateway)?;
+        let gateway =
+            GatewayListener::open(&shared.config.scratch).map_err(McpStartError::Gateway)?;
         let address = gateway.address();
         shared.tasks.spawn(gateway.serve(Arc::clone(&shared)));
-        Ok(ToolServers {
-            web: WebGateway::new(Arc::clone(&shared), address.clone()),
+        Ok(McpManager {
+            http_gateway: HttpGateway::new(Arc::clone(&shared), address.clone()),
             shared,
-            runs: Arc::default(),
+            registry: Arc::default(),
             gateway: address,
         })
     }
@@ -141,196 +142,206 @@ impl ToolServers {
     }
 
     /// Where agents that want HTTP find them.
-    pub fn web_gateway(&self) -> &WebGateway {
-        &self.web
+    pub fn http_gateway(&self) -> &HttpGateway {
+        &self.http_gateway
     }
 
     /// Does what the host wants. How a server that is to be started is
     /// reached, the caller knows.
-    pub fn errand(
+    pub fn execute(
         &self,
-        errand: ToolErrand,
-        spec: impl FnOnce(&Uri, &CustomizationId) -> Option<McpSpec>,
+        command: McpCommand,
+        spec: impl FnOnce(&Uri, &CustomizationId) -> Option<McpServerSpec>,
     ) {
-        match errand {
-            ToolErrand::Start {
+        match command {
+            McpCommand::Start {
                 session, server, ..
             } => match spec(&session, &server) {
-                Some(spec) => self.start(&session, &server, spec),
+                Some(spec) => self.start_server(&session, &server, spec),
                 None => {
-                    let error = ErrorInfo::new(FAILED, "there is no such server");
-                    self.tell(session, ToolEvent::Failed { server, error });
+                    let error = ErrorInfo::new(SERVER_FAILED_CODE, "there is no such server");
+                    self.spawn_event(session, McpEvent::ServerFailed { server, error });
                 }
             },
-            ToolErrand::Stop { session, server } => {
+            McpCommand::Stop { session, server } => {
                 if !self
-                    .runs
-                    .wish((session.clone(), server.clone()), Wish::Stop)
+                    .registry
+                    .set_desired_state((session.clone(), server.clone()), DesiredState::Stopped)
                 {
-                    self.tell(session, ToolEvent::Stopped { server });
+                    self.spawn_event(session, McpEvent::ServerStopped { server });
                 }
             }
-            ToolErrand::End { session } => self.end(&session),
-            ToolErrand::ClientTools { session, tools } => {
-                self.shared.room(&session).set_client_tools(tools);
+            McpCommand::EndSession { session } => self.end_session(&session),
+            McpCommand::SetClientTools { session, tools } => {
+                self.shared.session_tools(&session).set_client_tools(tools);
             }
-            ToolErrand::Allow {
+            McpCommand::SetToolFilter {
                 session,
                 chat,
                 tools,
-            } => self.shared.room(&session).allow(&chat, tools),
-            ToolErrand::Answer { call, result } => {
+            } => self
+                .shared
+                .session_tools(&session)
+                .set_tool_filter(&chat, tools),
+            McpCommand::CompleteCall { call, result } => {
                 let mut result = Some(result);
-                for room in self.shared.all_rooms() {
+                for session_tools in self.shared.all_session_tools() {
                     if let Some(given) = result.take() {
-                        result = room.answer(call, given);
+                        result = session_tools.complete_call(call, given);
                     }
                 }
             }
-            ToolErrand::Guard { session, guard } => self.shared.room(&session).guard.set(guard),
-            ToolErrand::Pass {
+            McpCommand::SetCallGate {
+                session,
+                mode: guard,
+            } => self
+                .shared
+                .session_tools(&session)
+                .call_gate
+                .set_mode(guard),
+            McpCommand::ResolveApproval {
                 session,
                 call,
                 verdict,
             } => {
                 // Without a room nobody waits any more.
-                if let Some(room) = self.shared.lock().get(&session) {
-                    room.guard.pass(call, verdict);
+                if let Some(session_tools) = self.shared.lock().get(&session) {
+                    session_tools.call_gate.resolve(call, verdict);
                 }
             }
-            ToolErrand::Forward(asked) => {
+            McpCommand::ForwardRequest(asked) => {
                 let shared = Arc::clone(&self.shared);
                 self.shared.tasks.spawn(async move {
-                    let standing = shared.standing(&asked.session, &asked.server);
+                    let running = shared.running_server(&asked.session, &asked.server);
                     let (connection, id) = (asked.connection, asked.id.clone());
                     let session = asked.session.clone();
-                    let asking = forwards::forward(standing, &shared.client, *asked);
+                    let asking = forwards::forward_request(running, &shared.client, *asked);
                     let Some(answer) = shared.stopping.run_until_cancelled(asking).await else {
                         return;
                     };
                     let answer = Box::new(answer);
-                    let answered = ToolEvent::Answered {
+                    let answered = McpEvent::ForwardAnswered {
                         connection,
                         id,
-                        answer,
+                        result: answer,
                     };
-                    shared.tell(&session, answered).await;
+                    shared.send_event(&session, answered).await;
                 });
             }
-            ToolErrand::Tell {
+            McpCommand::ForwardNotification {
                 session,
                 server,
                 method,
                 params,
             } => {
-                let standing = self.shared.standing(&session, &server);
-                forwards::tell(standing, &method, &params);
+                let running = self.shared.running_server(&session, &server);
+                forwards::forward_notification(running, &method, &params);
             }
         }
     }
 
     /// Starts a server. One that runs by this name already ends first, without
     /// a word.
-    pub fn start(&self, session: &Uri, server: &CustomizationId, spec: McpSpec) {
+    pub fn start_server(&self, session: &Uri, server: &CustomizationId, spec: McpServerSpec) {
         let key = (session.clone(), server.clone());
-        self.shared.room(session).begin(server);
-        let Begun {
-            wished,
-            over,
-            before,
-        } = self.runs.begin(key.clone());
-        let runner = Runner::new(
+        self.shared.session_tools(session).mark_starting(server);
+        let StartedServer {
+            desired: wished,
+            ended: over,
+            previous: before,
+        } = self.registry.start(key.clone());
+        let server_task = ServerTask::new(
             Arc::clone(&self.shared),
-            self.shared.room(session),
+            self.shared.session_tools(session),
             server.clone(),
             spec,
             wished,
         );
-        let runs = Arc::clone(&self.runs);
+        let registry = Arc::clone(&self.registry);
         self.shared.tasks.spawn(async move {
             if let Some(before) = before {
                 before.cancelled().await;
             }
-            let teller = runner.teller();
-            let last = runner.run().await;
+            let reporter = server_task.reporter();
+            let last = server_task.run().await;
             if let Some(event) = last {
-                teller.tell(event).await;
+                reporter.report(event).await;
             }
-            if runs.finished(&key, over) == Wish::Stop {
-                teller.stopped().await;
+            if registry.remove_finished(&key, over) == DesiredState::Stopped {
+                reporter.report_stopped().await;
             }
         });
     }
 
     /// Gives a token, or takes one back. Servers that wait for one go on; a
     /// server that used it shows another one, or asks again.
-    pub fn token(&self, place: TokenPlace, token: Option<Token>) {
-        self.shared.tokens.put(place, token);
+    pub fn set_token(&self, key: TokenKey, token: Option<AccessToken>) {
+        self.shared.tokens.set(key, token);
     }
 
     /// Says whose tokens a session uses: that of the first who has one for a
     /// resource (AUT-13).
-    pub fn tokens_of(&self, session: &Uri, principals: Vec<Principal>) {
-        self.shared.tokens.use_for(session, principals);
+    pub fn set_token_principals(&self, session: &Uri, principals: Vec<Principal>) {
+        self.shared.tokens.set_principals(session, principals);
     }
 
     /// Ends all of it, and waits until nothing is left.
     pub async fn stop(self) {
         let sessions: Vec<_> = self.shared.lock().keys().cloned().collect();
         for session in sessions {
-            self.end(&session);
+            self.end_session(&session);
         }
         self.shared.stopping.cancel();
         self.shared.tasks.close();
         self.shared.tasks.wait().await;
     }
 
-    fn end(&self, session: &Uri) {
-        let room = self.shared.lock().remove(session);
-        self.runs.leave(session);
-        self.web.forget(session);
-        if let Some(room) = room {
-            room.over.cancel();
+    fn end_session(&self, session: &Uri) {
+        let session_tools = self.shared.lock().remove(session);
+        self.registry.remove_session(session);
+        self.http_gateway.remove_session(session);
+        if let Some(session_tools) = session_tools {
+            session_tools.over.cancel();
         }
     }
 
     /// Tells something in time.
-    fn tell(&self, session: Uri, event: ToolEvent) {
+    fn spawn_event(&self, session: Uri, event: McpEvent) {
         let shared = Arc::clone(&self.shared);
         self.shared.tasks.spawn(async move {
-            shared.tell(&session, event).await;
+            shared.send_event(&session, event).await;
         });
     }
 }
 
-impl Drop for ToolServers {
+impl Drop for McpManager {
     fn drop(&mut self) {
         self.shared.stopping.cancel();
     }
 }
 
 /// Leaves out what runs.
-impl std::fmt::Debug for ToolServers {
+impl std::fmt::Debug for McpManager {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ToolServers")
+        f.debug_struct("McpManager")
             .field("gateway", &self.gateway)
             .finish_non_exhaustive()
     }
 }
 
-impl Shared {
+impl McpContext {
     /// Tells the host something, unless all ends.
-    pub(super) async fn tell(&self, session: &Uri, event: ToolEvent) {
-        let settled = match &event {
-            ToolEvent::Ready { server, .. }
-            | ToolEvent::AuthRequired { server, .. }
-            | ToolEvent::Failed { server, .. }
-            | ToolEvent::Stopped { server } => Some(server.clone()),
+    pub(super) async fn send_event(&self, session: &Uri, event: McpEvent) {
+        let started = match &event {
+            McpEvent::ServerReady { server, .. }
+            | McpEvent::ServerAuthRequired { server, .. }
+            | McpEvent::ServerFailed { server, .. }
+            | McpEvent::ServerStopped { server } => Some(server.clone()),
             _ => None,
         };
-        let room = self.lock().get(session).cloned();
-        if let Some((room, server)) = room.zip(settled) {
-            room.settle(&server);
+        let session_tools = self.lock().get(session).cloned();
+        if let Some((session_tools, server)) = session_tools.zip(started) {
+            session_tools.mark_started(&server);
         }
         let told = self.events.send((session.clone(), event));
         match self.stopping.run_until_cancelled(told).await {
@@ -340,52 +351,59 @@ impl Shared {
     }
 
     /// A session. One that was not known is, from now on.
-    pub(super) fn room(self: &Arc<Self>, session: &Uri) -> Arc<Room> {
-        let mut rooms = self.lock();
-        if let Some(room) = rooms.get(session) {
-            return Arc::clone(room);
+    pub(super) fn session_tools(self: &Arc<Self>, session: &Uri) -> Arc<SessionTools> {
+        let mut sessions = self.lock();
+        if let Some(session_tools) = sessions.get(session) {
+            return Arc::clone(session_tools);
         }
         let over = self.stopping.child_token();
-        let room = Arc::new(Room::new(session.clone(), over));
-        rooms.insert(session.clone(), Arc::clone(&room));
-        self.tasks
-            .spawn(announce(Arc::clone(self), Arc::clone(&room)));
-        room
+        let session_tools = Arc::new(SessionTools::new(session.clone(), over));
+        sessions.insert(session.clone(), Arc::clone(&session_tools));
+        self.tasks.spawn(publish_tools_loop(
+            Arc::clone(self),
+            Arc::clone(&session_tools),
+        ));
+        session_tools
     }
 
     /// A server that runs.
-    fn standing(&self, session: &Uri, server: &CustomizationId) -> Option<Standing> {
-        self.lock().get(session)?.standing(server)
+    fn running_server(&self, session: &Uri, server: &CustomizationId) -> Option<RunningServer> {
+        self.lock().get(session)?.running_server(server)
     }
 
     /// A number that no other call has.
-    pub(super) fn next_call(&self) -> ToolTicket {
-        ToolTicket(self.calls.fetch_add(1, Ordering::Relaxed))
+    pub(super) fn next_call_id(&self) -> GatewayCallId {
+        GatewayCallId(self.next_call_number.fetch_add(1, Ordering::Relaxed))
     }
 
-    fn all_rooms(&self) -> Vec<Arc<Room>> {
+    fn all_session_tools(&self) -> Vec<Arc<SessionTools>> {
         self.lock().values().cloned().collect()
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<Uri, Arc<Room>>> {
-        self.rooms.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<Uri, Arc<SessionTools>>> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Tells the host which tools the servers of a session have, whenever that
 /// changes. Agents hear of it after that.
-async fn announce(shared: Arc<Shared>, room: Arc<Room>) {
-    let mut changes = room.changes();
-    let mut told = Vec::new();
+async fn publish_tools_loop(shared: Arc<McpContext>, session_tools: Arc<SessionTools>) {
+    let mut changes = session_tools.subscribe_changes();
+    let mut published = Vec::new();
     loop {
         let version = *changes.borrow_and_update();
-        let tools = server_tools(&room.offer());
-        if tools != told {
-            told.clone_from(&tools);
-            shared.tell(&room.session, ToolEvent::Tools { tools }).await;
+        let tools = server_tools(&session_tools.offered_tools());
+        if tools != published {
+            published.clone_from(&tools);
+            shared
+                .send_event(&session_tools.session, McpEvent::ToolsChanged { tools })
+                .await;
         }
-        room.mark_told(version);
-        let changed = room.over.run_until_cancelled(changes.changed()).await;
+        session_tools.mark_published(version);
+        let changed = session_tools
+            .over
+            .run_until_cancelled(changes.changed())
+            .await;
         if !matches!(changed, Some(Ok(()))) {
             break;
         }

@@ -4,18 +4,18 @@ use std::path::PathBuf;
 
 /// A server of tools, as a configuration or a package declares it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct McpSpec {
+pub struct McpServerSpec {
     /// Its name.
     pub name: String,
     /// How it is reached.
-    pub way: McpWay,
+    pub transport: McpTransport,
 }
 
 /// How a server of tools is reached. All names in values are resolved.
 #[derive(Clone, PartialEq, Eq)]
-pub enum McpWay {
+pub enum McpTransport {
     /// The host starts it.
-    Program {
+    Stdio {
         /// The program.
         command: String,
         /// Its arguments.
@@ -35,11 +35,11 @@ pub enum McpWay {
 }
 
 /// Leaves out what the values are: they may be secret.
-impl std::fmt::Debug for McpWay {
+impl std::fmt::Debug for McpTransport {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let kind = match self {
-            McpWay::Program { .. } => "Program",
-            McpWay::Http { .. } => "Http",
+            McpTransport::Stdio { .. } => "Program",
+            McpTransport::Http { .. } => "Http",
         };
         f.debug_struct(kind).finish_non_exhaustive()
     }

@@ -8,85 +8,90 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use agenthost_core::{Principal, Token, TokenPlace};
+use agenthost_core::{AccessToken, Principal, TokenKey};
 use agenthost_protocol::uri::Uri;
 use tokio::sync::watch;
 
 /// A token, and which one of all that were ever given it is.
 #[derive(Debug, Clone)]
-pub(super) struct Given {
+pub(super) struct IssuedToken {
     /// The token.
-    pub(super) token: Token,
+    pub(super) token: AccessToken,
     /// Counts up, from 1.
     pub(super) number: u64,
 }
 
 /// All tokens that are good, as far as is known.
 #[derive(Debug, Default)]
-pub(super) struct Tokens {
-    known: Mutex<Known>,
+pub(super) struct McpTokens {
+    table: Mutex<McpTokenTable>,
     changes: watch::Sender<()>,
 }
 
 #[derive(Debug, Default)]
-struct Known {
-    given: BTreeMap<TokenPlace, Given>,
-    last: u64,
+struct McpTokenTable {
+    tokens: BTreeMap<TokenKey, IssuedToken>,
+    last_number: u64,
     /// Whose tokens sessions use.
-    users: BTreeMap<Uri, Vec<Principal>>,
+    principals: BTreeMap<Uri, Vec<Principal>>,
 }
 
-impl Tokens {
+impl McpTokens {
     /// Takes a token, or takes one back.
-    pub(super) fn put(&self, place: TokenPlace, token: Option<Token>) {
+    pub(super) fn set(&self, key: TokenKey, token: Option<AccessToken>) {
         {
-            let mut known = self.lock();
-            known.last = known.last.saturating_add(1);
-            let number = known.last;
+            let mut table = self.lock();
+            table.last_number = table.last_number.saturating_add(1);
+            let number = table.last_number;
             match token {
-                Some(token) => known.given.insert(place, Given { token, number }),
-                None => known.given.remove(&place),
+                Some(token) => table.tokens.insert(key, IssuedToken { token, number }),
+                None => table.tokens.remove(&key),
             };
         }
         self.changes.send_replace(());
     }
 
     /// A session uses the tokens of these, the first of them first.
-    pub(super) fn use_for(&self, session: &Uri, principals: Vec<Principal>) {
+    pub(super) fn set_principals(&self, session: &Uri, principals: Vec<Principal>) {
         {
-            let mut known = self.lock();
+            let mut table = self.lock();
             match principals.is_empty() {
-                true => known.users.remove(session),
-                false => known.users.insert(session.clone(), principals),
+                true => table.principals.remove(session),
+                false => table.principals.insert(session.clone(), principals),
             };
         }
         self.changes.send_replace(());
     }
 
     /// The token that a session uses for a resource.
-    pub(super) fn of(&self, session: &Uri, resource: &str) -> Option<Given> {
-        let known = self.lock();
-        let principals = known.users.get(session)?;
+    pub(super) fn token_for(&self, session: &Uri, resource: &str) -> Option<IssuedToken> {
+        let table = self.lock();
+        let principals = table.principals.get(session)?;
         principals.iter().find_map(|principal| {
-            let place = TokenPlace {
+            let key = TokenKey {
                 principal: principal.clone(),
                 resource: resource.to_owned(),
             };
-            known.given.get(&place).cloned()
+            table.tokens.get(&key).cloned()
         })
     }
 
     /// Hears of every change from now on.
-    pub(super) fn changes(&self) -> watch::Receiver<()> {
+    pub(super) fn subscribe_changes(&self) -> watch::Receiver<()> {
         self.changes.subscribe()
     }
 
     /// Waits until a session uses another token for a resource than one that
     /// did not help.
-    pub(super) async fn other_than(&self, session: &Uri, resource: &str, number: u64) -> Given {
-        let mut changes = self.changes();
+    pub(super) async fn wait_for_new_token(
+        &self,
+        session: &Uri,
+        resource: &str,
+        number: u64,
+    ) -> IssuedToken {
+        let mut changes = self.subscribe_changes();
         loop {
-            match self.of(session, resource) {
+            match self.token_for(session, resource) {
                 Some(given) if given.number != number => return given,
                 Some(_) | None => {}
             }
@@ -97,8 +102,8 @@ impl Tokens {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, McpTokenTable> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -110,8 +115,8 @@ mod tests {
         Principal(name.to_owned())
     }
 
-    fn place(name: &str) -> TokenPlace {
-        TokenPlace {
+    fn place(name: &str) -> TokenKey {
+        TokenKey {
             principal: who(name),
             resource: "r".to_owned(),
         }
@@ -121,33 +126,33 @@ mod tests {
     /// nobody else.
     #[tokio::test]
     async fn a_session_uses_the_tokens_of_its_own() {
-        let tokens = Tokens::default();
+        let tokens = McpTokens::default();
         let (ours, theirs) = (Uri::from("ahp-session:/1"), Uri::from("ahp-session:/2"));
         let used = |session: &Uri| {
-            let given = tokens.of(session, "r");
+            let given = tokens.token_for(session, "r");
             given.map(|given| given.token.reveal().to_owned())
         };
-        let given = |text: &str| Some(Token::from(text.to_owned()));
-        tokens.put(place("ann"), given("1"));
+        let given = |text: &str| Some(AccessToken::from(text.to_owned()));
+        tokens.set(place("ann"), given("1"));
         assert_eq!(used(&ours), None);
-        tokens.use_for(&ours, vec![who("bob"), who("ann")]);
-        tokens.use_for(&theirs, vec![who("cid")]);
+        tokens.set_principals(&ours, vec![who("bob"), who("ann")]);
+        tokens.set_principals(&theirs, vec![who("cid")]);
         assert_eq!(used(&ours).as_deref(), Some("1"));
-        tokens.put(place("bob"), given("2"));
+        tokens.set(place("bob"), given("2"));
         assert_eq!(used(&ours).as_deref(), Some("2"));
         assert_eq!(used(&theirs), None);
         // Another order is another token, though an older one.
-        let (other, ()) = tokio::join!(tokens.other_than(&ours, "r", 2), async {
-            tokens.use_for(&ours, vec![who("ann"), who("bob")]);
+        let (other, ()) = tokio::join!(tokens.wait_for_new_token(&ours, "r", 2), async {
+            tokens.set_principals(&ours, vec![who("ann"), who("bob")]);
         });
         assert_eq!(other.number, 1);
-        tokens.put(place("ann"), None);
+        tokens.set(place("ann"), None);
         assert_eq!(used(&ours).as_deref(), Some("2"));
-        let (other, ()) = tokio::join!(tokens.other_than(&ours, "r", 2), async {
-            tokens.put(place("bob"), given("3"));
+        let (other, ()) = tokio::join!(tokens.wait_for_new_token(&ours, "r", 2), async {
+            tokens.set(place("bob"), given("3"));
         });
         assert_eq!(other.number, 4);
-        tokens.use_for(&ours, Vec::new());
+        tokens.set_principals(&ours, Vec::new());
         assert_eq!(used(&ours), None);
         assert!(!format!("{other:?}").contains('3'));
     }

@@ -9,29 +9,29 @@ use rmcp::model::ServerCapabilities;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::link::{Link, LinkError, Listener};
+use super::link::{ProgressListener, ServerCallError, ServerHandle};
 
 /// Most tools of a server that are looked at.
-const MOST: usize = 1_000;
+const MAX_TOOLS: usize = 1_000;
 
 /// Most pages of a list that are asked for: one could have no end.
-const PAGES: usize = 100;
+const MAX_LIST_PAGES: usize = 100;
 
 /// Longest name of a tool, in bytes.
-const LONGEST_NAME: usize = 256;
+const MAX_TOOL_NAME_BYTES: usize = 256;
 
 /// Longest description of a tool and its arguments, in bytes.
-const LONGEST_TOOL: usize = 256 * 1024;
+const MAX_TOOL_BYTES: usize = 256 * 1024;
 
 /// Longest description that clients get to see, in characters.
-const DESCRIPTION: usize = 500;
+const MAX_SHOWN_DESCRIPTION_CHARS: usize = 500;
 
 /// How long a page may take.
-const PATIENCE: Duration = Duration::from_secs(30);
+const LIST_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A tool of a server.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct OwnTool {
+pub(super) struct ListedTool {
     /// What the server calls it.
     pub(super) name: String,
     /// Its name for people.
@@ -42,11 +42,11 @@ pub(super) struct OwnTool {
     pub(super) definition: Object,
 }
 
-impl OwnTool {
+impl ListedTool {
     /// What it does, cut short.
     pub(super) fn description(&self) -> Option<String> {
         let said = self.definition.get("description")?.as_str()?;
-        Some(said.chars().take(DESCRIPTION).collect())
+        Some(said.chars().take(MAX_SHOWN_DESCRIPTION_CHARS).collect())
     }
 
     /// Whether agents get to see it: some are for apps alone.
@@ -59,93 +59,102 @@ impl OwnTool {
 
 /// What a server listed.
 #[derive(Debug, Default)]
-pub(super) struct Listed {
+pub(super) struct ToolList {
     /// What can be used.
-    pub(super) tools: Vec<OwnTool>,
+    pub(super) tools: Vec<ListedTool>,
     /// What is wrong with the rest.
-    pub(super) complaint: Option<String>,
+    pub(super) problem: Option<String>,
 }
 
 /// Why the tools of a server are not known.
 #[derive(Debug)]
-pub(super) enum NotListed {
+pub(super) enum ToolListError {
     /// It could not be asked.
-    Link(LinkError),
+    Call(ServerCallError),
     /// What it answered is no list.
-    NoList,
+    NotAList,
 }
 
 /// Lists all tools of a server. What is malformed is left out, and said so.
-pub(super) async fn list(link: &Link, cancel: &CancellationToken) -> Result<Listed, NotListed> {
-    if link.capabilities().tools.is_none() {
-        return Ok(Listed::default());
+pub(super) async fn list_tools(
+    handle: &ServerHandle,
+    cancel: &CancellationToken,
+) -> Result<ToolList, ToolListError> {
+    if handle.capabilities().tools.is_none() {
+        return Ok(ToolList::default());
     }
-    let mut listing = Listing::default();
+    let mut builder = ToolListBuilder::default();
     let mut cursor: Option<Json> = None;
-    for _ in 0..PAGES {
+    for _ in 0..MAX_LIST_PAGES {
         let params = cursor.take().map(|cursor| ("cursor".to_owned(), cursor));
         let params = Object::from_iter(params);
-        let asked = link.request("tools/list", params, Listener::Nobody, PATIENCE, cancel);
-        let mut page = asked.await.map_err(NotListed::Link)?;
+        let asked = handle.request(
+            "tools/list",
+            params,
+            ProgressListener::Ignored,
+            LIST_TIMEOUT,
+            cancel,
+        );
+        let mut page = asked.await.map_err(ToolListError::Call)?;
         match page.get_mut("tools").map(Json::take) {
-            Some(Json::Array(listed)) => listing.add(listed),
-            Some(_) | None if listing.tools.is_empty() => return Err(NotListed::NoList),
-            Some(_) | None => listing.is_cut = true,
+            Some(Json::Array(listed)) => builder.add_page(listed),
+            Some(_) | None if builder.tools.is_empty() => return Err(ToolListError::NotAList),
+            Some(_) | None => builder.is_truncated = true,
         }
         cursor = page.get_mut("nextCursor").map(Json::take);
         cursor = cursor.filter(|cursor| cursor.as_str().is_some_and(|text| !text.is_empty()));
-        if cursor.is_none() || listing.is_full() {
+        if cursor.is_none() || builder.is_full() {
             break;
         }
     }
-    listing.is_cut |= cursor.is_some();
-    Ok(listing.over())
+    builder.is_truncated |= cursor.is_some();
+    Ok(builder.finish())
 }
 
 /// A list, as far as it is known.
 #[derive(Default)]
-pub(super) struct Listing {
-    tools: Vec<OwnTool>,
+pub(super) struct ToolListBuilder {
+    tools: Vec<ListedTool>,
     /// How many were no tools, or had the name of another one.
-    wrong: usize,
+    rejected: usize,
     /// Whether there are more than are looked at.
-    is_cut: bool,
+    is_truncated: bool,
 }
 
-impl Listing {
+impl ToolListBuilder {
     fn is_full(&self) -> bool {
-        self.tools.len() >= MOST
+        self.tools.len() >= MAX_TOOLS
     }
 
-    pub(super) fn add(&mut self, listed: Vec<Json>) {
+    pub(super) fn add_page(&mut self, listed: Vec<Json>) {
         for one in listed {
             if self.is_full() {
-                self.is_cut = true;
+                self.is_truncated = true;
                 return;
             }
-            let known = |tool: &OwnTool| self.tools.iter().any(|other| other.name == tool.name);
-            match tool(one).filter(|tool| !known(tool)) {
+            let known = |tool: &ListedTool| self.tools.iter().any(|other| other.name == tool.name);
+            match parse_tool(one).filter(|tool| !known(tool)) {
                 Some(tool) => self.tools.push(tool),
-                None => self.wrong += 1,
+                None => self.rejected += 1,
             }
         }
     }
 
-    pub(super) fn over(self) -> Listed {
-        let wrong = match self.wrong {
+    pub(super) fn finish(self) -> ToolList {
+        let wrong = match self.rejected {
             0 => None,
             wrong => Some(format!(
                 "{wrong} of the tools that it lists can't be used: they have no name or arguments, \
                  are too long, or are there twice"
             )),
         };
-        let cut = self.is_cut.then(|| {
+        let cut = self.is_truncated.then(|| {
             let count = self.tools.len();
             format!("of the tools that it lists only the first {count} are used")
         });
         let all: Vec<_> = wrong.into_iter().chain(cut).collect();
-        Listed {
-            complaint: (!all.is_empty()).then(|| all.join("; ")),
+        ToolList {
+            problem: (!all.is_empty()).then(|| all.join("; ")),
             tools: self.tools,
         }
     }
@@ -153,7 +162,7 @@ impl Listing {
 
 /// What apps of a server may do by its channel: what it can do itself
 /// (MCP-13).
-pub(super) fn apps(capabilities: &ServerCapabilities) -> McpServerApps {
+pub(super) fn app_capabilities(capabilities: &ServerCapabilities) -> McpServerApps {
     let changes = |listed: Option<bool>| match listed {
         Some(true) => json!({"listChanged": true}),
         Some(false) | None => json!({}),
@@ -170,14 +179,14 @@ pub(super) fn apps(capabilities: &ServerCapabilities) -> McpServerApps {
     }
 }
 
-fn tool(listed: Json) -> Option<OwnTool> {
+fn parse_tool(listed: Json) -> Option<ListedTool> {
     let Json::Object(definition) = listed else {
         return None;
     };
     let name = definition.get("name")?.as_str()?.to_owned();
     definition.get("inputSchema")?.as_object()?;
     let length = serde_json::to_vec(&definition).map_or(usize::MAX, |text| text.len());
-    if name.is_empty() || name.len() > LONGEST_NAME || length > LONGEST_TOOL {
+    if name.is_empty() || name.len() > MAX_TOOL_NAME_BYTES || length > MAX_TOOL_BYTES {
         return None;
     }
     let title = definition.get("title").and_then(Json::as_str);
@@ -195,7 +204,7 @@ fn tool(listed: Json) -> Option<OwnTool> {
     // How apps were named at first.
     let address = meta.and_then(|meta| meta.get("ui/resourceUri"));
     let address = address.filter(|address| address.is_string());
-    Some(OwnTool {
+    Some(ListedTool {
         ui: ui
             .cloned()
             .or_else(|| Some(json!({"resourceUri": address?}))),
@@ -212,7 +221,7 @@ mod tests {
     #[test]
     fn tools_are_believed_as_far_as_they_make_sense() {
         let schema = json!({"type": "object"});
-        let full = tool(json!({
+        let full = parse_tool(json!({
             "name": "a", "annotations": {"title": "A\u{7}\u{202e}"}, "inputSchema": schema,
             "_meta": {"ui/resourceUri": "ui://x"}, "later": 1,
         }))
@@ -221,7 +230,7 @@ mod tests {
         assert_eq!(full.ui, Some(json!({"resourceUri": "ui://x"})));
         assert_eq!(full.definition.get("later"), Some(&json!(1)));
         let app = json!({"resourceUri": "ui://y", "visibility": ["app"]});
-        let newer = tool(json!({"name": "b", "inputSchema": schema, "_meta": {"ui": app}}));
+        let newer = parse_tool(json!({"name": "b", "inputSchema": schema, "_meta": {"ui": app}}));
         assert_eq!(newer.unwrap().ui, Some(app));
         for wrong in [
             json!(null),
@@ -231,7 +240,7 @@ mod tests {
             json!({"name": "x".repeat(300), "inputSchema": schema}),
             json!({"name": "x", "inputSchema": schema, "description": "y".repeat(300_000)}),
         ] {
-            assert_eq!(tool(wrong), None);
+            assert_eq!(parse_tool(wrong), None);
         }
     }
 }

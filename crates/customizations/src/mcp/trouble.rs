@@ -10,68 +10,76 @@ use rmcp::service::ClientInitializeError;
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 use tokio_util::sync::CancellationToken;
 
-use super::challenge::Challenge;
-use super::link::{Link, LinkError, Listener};
-use super::tools::NotListed;
+use super::challenge::AuthChallenge;
+use super::link::{ProgressListener, ServerCallError, ServerHandle};
+use super::tools::ToolListError;
 
 /// How long a server may take to show that it is still there.
-const SIGN_OF_LIFE: Duration = Duration::from_secs(10);
+const PING_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long to wait before a program is asked whether it is there.
-pub(super) const PROGRAM: &[Duration] = &[Duration::ZERO];
+pub(super) const STDIO_PING_DELAYS: &[Duration] = &[Duration::ZERO];
 
 /// The same for a server elsewhere: a network may be gone for a moment.
-pub(super) const ELSEWHERE: &[Duration] = &[
+pub(super) const HTTP_PING_DELAYS: &[Duration] = &[
     Duration::ZERO,
     Duration::from_secs(1),
     Duration::from_secs(3),
 ];
 
 /// Why a program is not ready, mostly.
-const ENDED: &str = "it ended before it was ready";
+const ENDED_EARLY_MESSAGE: &str = "it ended before it was ready";
 
 /// Why others are not.
-const STRANGE: &str = "it does not speak MCP as it should";
+const NOT_MCP_MESSAGE: &str = "it does not speak MCP as it should";
 
 /// Longest text of a server in an error, in characters.
-const QUOTED: usize = 300;
+const MAX_QUOTED_CHARS: usize = 300;
 
 /// Why a server does not go on.
-pub(super) enum Stuck {
+pub(super) enum ServerExit {
     /// It wants a token.
-    Challenged(Challenge),
+    AuthRequired(AuthChallenge),
     /// The token that it took is gone.
-    TokenLost,
+    TokenRevoked,
     /// For good.
     Failed(String),
 }
 
 /// Somebody could not reach a server: is it there? Asks as often as there are
 /// pauses to make before.
-pub(super) async fn doubted(
-    link: &Link,
-    pauses: &[Duration],
+pub(super) async fn check_alive(
+    handle: &ServerHandle,
+    delays: &[Duration],
     forever: &CancellationToken,
-) -> Option<Stuck> {
-    let mut stuck = None;
-    for pause in pauses {
+) -> Option<ServerExit> {
+    let mut exit = None;
+    for pause in delays {
         tokio::time::sleep(*pause).await;
         let nothing = Object::new();
-        let asked = link.request("ping", nothing, Listener::Nobody, SIGN_OF_LIFE, forever);
+        let asked = handle.request(
+            "ping",
+            nothing,
+            ProgressListener::Ignored,
+            PING_TIMEOUT,
+            forever,
+        );
         match asked.await {
             // Whatever it says, it says something.
-            Ok(_) | Err(LinkError::Refused(_) | LinkError::Cancelled) => return None,
-            Err(LinkError::Challenged(challenge)) => return Some(Stuck::Challenged(challenge)),
-            Err(error @ (LinkError::Silent | LinkError::Gone)) => {
-                stuck = Some(Stuck::Failed(error.to_string()));
+            Ok(_) | Err(ServerCallError::Rejected(_) | ServerCallError::Cancelled) => return None,
+            Err(ServerCallError::AuthRequired(challenge)) => {
+                return Some(ServerExit::AuthRequired(challenge));
+            }
+            Err(error @ (ServerCallError::TimedOut | ServerCallError::Disconnected)) => {
+                exit = Some(ServerExit::Failed(error.to_string()));
             }
         }
     }
-    stuck
+    exit
 }
 
 /// Headers by name, or the name of one that can't be sent.
-pub(super) fn named(
+pub(super) fn build_headers(
     headers: &[(String, String)],
 ) -> Result<HashMap<HeaderName, HeaderValue>, String> {
     let named = headers.iter().map(|(name, value)| {
@@ -85,18 +93,18 @@ pub(super) fn named(
 
 /// Why a server is not ready, without what it said, except for its own words
 /// of refusal.
-pub(super) fn not_begun(error: &ClientInitializeError) -> Stuck {
+pub(super) fn describe_start_error(error: &ClientInitializeError) -> ServerExit {
     if let Some(header) = error.auth_challenge() {
-        return Stuck::Challenged(Challenge::parse(header));
+        return ServerExit::AuthRequired(AuthChallenge::parse(header));
     }
     let why = match error {
         ClientInitializeError::JsonRpcError(refused) => {
-            format!("it refused: {}", short(&refused.message))
+            format!("it refused: {}", truncate_text(&refused.message))
         }
-        ClientInitializeError::ConnectionClosed(_) => ENDED.to_owned(),
+        ClientInitializeError::ConnectionClosed(_) => ENDED_EARLY_MESSAGE.to_owned(),
         // A pipe that nobody reads from any more.
         ClientInitializeError::TransportError { error, .. } if error.error.is::<io::Error>() => {
-            ENDED.to_owned()
+            ENDED_EARLY_MESSAGE.to_owned()
         }
         ClientInitializeError::TransportError { error, .. } => {
             match error
@@ -107,40 +115,42 @@ pub(super) fn not_begun(error: &ClientInitializeError) -> Stuck {
                     format!("it answered with HTTP status {}", error.status)
                 }
                 Some(StreamableHttpError::Client(error)) => {
-                    format!("it can't be reached: {}", innermost(error))
+                    format!("it can't be reached: {}", innermost_cause(error))
                 }
-                Some(_) | None => STRANGE.to_owned(),
+                Some(_) | None => NOT_MCP_MESSAGE.to_owned(),
             }
         }
         ClientInitializeError::NoCompatibleProtocolVersion { .. } => {
             "it speaks no version of MCP that the host does".to_owned()
         }
-        _ => STRANGE.to_owned(),
+        _ => NOT_MCP_MESSAGE.to_owned(),
     };
-    Stuck::Failed(why)
+    ServerExit::Failed(why)
 }
 
 /// The first cause of an error, in short. It is what the system said; what
 /// came of it may quote an address, and that may hold a secret.
-fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
+fn innermost_cause(error: &(dyn std::error::Error + 'static)) -> String {
     let mut cause = error.source();
     while let Some(next) = cause.and_then(std::error::Error::source) {
         cause = Some(next);
     }
     let text = cause.map_or_else(|| "the request failed".to_owned(), ToString::to_string);
-    short(&text)
+    truncate_text(&text)
 }
 
 /// Why the tools of a server are not known.
-pub(super) fn not_listed(error: &NotListed) -> String {
+pub(super) fn describe_list_error(error: &ToolListError) -> String {
     match error {
-        NotListed::Link(error) => format!("list its tools: {}", short(&error.to_string())),
-        NotListed::NoList => "what it says of its tools is no list".to_owned(),
+        ToolListError::Call(error) => {
+            format!("list its tools: {}", truncate_text(&error.to_string()))
+        }
+        ToolListError::NotAList => "what it says of its tools is no list".to_owned(),
     }
 }
 
 /// As much of a text as a person wants to read.
-fn short(text: &str) -> String {
+fn truncate_text(text: &str) -> String {
     let plain = text.chars().filter(|c| !c.is_control());
-    plain.take(QUOTED).collect()
+    plain.take(MAX_QUOTED_CHARS).collect()
 }

@@ -7,7 +7,10 @@
 
 use sha2::{Digest, Sha256};
 
-use super::{Declared, DeclaredWay, Detail, Hook, HookEvent, Item, Layout, Parsed};
+use super::{
+    ContainerItem, ContainerLayout, DeclaredHook, DeclaredServer, DeclaredTransport, HookEvent,
+    ItemDetail, ParsedContainer,
+};
 use crate::package::{Package, hex};
 
 /// Version of the encoding. A digest of another version never matches, so a
@@ -15,12 +18,16 @@ use crate::package::{Package, hex};
 pub(crate) const VERSION: &str = "v2:";
 
 /// Digest of the code of a container, or `None` if it declares no code.
-pub(super) fn digest(parsed: &Parsed, package: &Package, layout: Layout) -> Option<String> {
-    let declarations = declarations(&parsed.items);
+pub(super) fn digest(
+    parsed: &ParsedContainer,
+    package: &Package,
+    layout: ContainerLayout,
+) -> Option<String> {
+    let declarations = code_declarations(&parsed.items);
     if declarations.is_empty() {
         return None;
     }
-    let mut encoder = Encoder::default();
+    let mut encoder = DigestEncoder::default();
     encoder.layout(layout);
     encoder.list(declarations.len());
     for declaration in &declarations {
@@ -29,33 +36,37 @@ pub(super) fn digest(parsed: &Parsed, package: &Package, layout: Layout) -> Opti
     // The package of a client also holds the scripts that it runs. Scripts of
     // a workspace are not known, so its approval covers declarations only.
     match layout {
-        Layout::Plugin => encoder.bytes(&package.code_digest()),
-        Layout::Folder(_) | Layout::Files(_) => encoder.none(),
+        ContainerLayout::Plugin => encoder.bytes(&package.code_digest()),
+        ContainerLayout::Folder(_) | ContainerLayout::Files(_) => encoder.none(),
     }
     Some(format!("{VERSION}{}", hex(&encoder.finish())))
 }
 
 /// One thing that a container runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Declaration<'a> {
+enum CodeDeclaration<'a> {
     /// A hook, with the name that its file gives the event.
-    Hook(&'a str, &'a Hook),
-    Server(&'a Declared),
+    Hook(&'a str, &'a DeclaredHook),
+    Server(&'a DeclaredServer),
 }
 
-fn declarations(items: &[Item]) -> Vec<Declaration<'_>> {
+fn code_declarations(items: &[ContainerItem]) -> Vec<CodeDeclaration<'_>> {
     let mut all = Vec::new();
     for item in items {
         match &item.detail {
-            Detail::Hooks(hooks) => {
-                all.extend(hooks.iter().map(|hook| Declaration::Hook(&item.name, hook)));
+            ItemDetail::Hooks(hooks) => {
+                all.extend(
+                    hooks
+                        .iter()
+                        .map(|hook| CodeDeclaration::Hook(&item.name, hook)),
+                );
             }
-            Detail::Server(server) => all.push(Declaration::Server(server)),
-            Detail::Agent(_)
-            | Detail::Skill(_)
-            | Detail::Command(_)
-            | Detail::Prompt(_)
-            | Detail::Rule(_) => {}
+            ItemDetail::Server(server) => all.push(CodeDeclaration::Server(server)),
+            ItemDetail::Agent(_)
+            | ItemDetail::Skill(_)
+            | ItemDetail::Command(_)
+            | ItemDetail::Prompt(_)
+            | ItemDetail::Rule(_) => {}
         }
     }
     all
@@ -64,34 +75,34 @@ fn declarations(items: &[Item]) -> Vec<Declaration<'_>> {
 /// Hashes values in a prefix code: each value says by its tag and length where
 /// it ends, so different sequences of values never encode to the same bytes.
 #[derive(Default)]
-struct Encoder {
+struct DigestEncoder {
     hash: Sha256,
 }
 
-impl Encoder {
+impl DigestEncoder {
     fn finish(self) -> [u8; 32] {
         self.hash.finalize().into()
     }
 
-    fn declaration(&mut self, declaration: &Declaration<'_>) {
+    fn declaration(&mut self, declaration: &CodeDeclaration<'_>) {
         match declaration {
-            Declaration::Hook(name, hook) => self.hook(name, hook),
-            Declaration::Server(server) => self.server(server),
+            CodeDeclaration::Hook(name, hook) => self.hook(name, hook),
+            CodeDeclaration::Server(server) => self.server(server),
         }
     }
 
-    fn hook(&mut self, name: &str, hook: &Hook) {
-        let Hook {
+    fn hook(&mut self, name: &str, hook: &DeclaredHook) {
+        let DeclaredHook {
             event,
             matcher,
             command,
             environment,
             directory,
-            patience,
+            timeout: patience,
         } = hook;
         self.text("hook");
         self.text(name);
-        self.text(event_word(*event));
+        self.text(event_label(*event));
         self.optional(matcher.as_deref());
         self.text(command);
         self.pairs(environment);
@@ -100,12 +111,15 @@ impl Encoder {
         self.number(u64::from(patience.subsec_nanos()));
     }
 
-    fn server(&mut self, server: &Declared) {
-        let Declared { name, way } = server;
+    fn server(&mut self, server: &DeclaredServer) {
+        let DeclaredServer {
+            name,
+            transport: way,
+        } = server;
         self.text("server");
         self.text(name);
         match way {
-            DeclaredWay::Program {
+            DeclaredTransport::Stdio {
                 command,
                 arguments,
                 environment,
@@ -120,7 +134,7 @@ impl Encoder {
                 self.pairs(environment);
                 self.optional(directory.as_deref());
             }
-            DeclaredWay::Http { url, headers } => {
+            DeclaredTransport::Http { url, headers } => {
                 self.text("http");
                 self.text(url);
                 self.pairs(headers);
@@ -128,11 +142,11 @@ impl Encoder {
         }
     }
 
-    fn layout(&mut self, layout: Layout) {
+    fn layout(&mut self, layout: ContainerLayout) {
         let (word, kind) = match layout {
-            Layout::Plugin => ("plugin", None),
-            Layout::Folder(kind) => ("folder", Some(kind.word())),
-            Layout::Files(kind) => ("files", Some(kind.word())),
+            ContainerLayout::Plugin => ("plugin", None),
+            ContainerLayout::Folder(kind) => ("folder", Some(kind.label())),
+            ContainerLayout::Files(kind) => ("files", Some(kind.label())),
         };
         self.text(word);
         self.optional(kind);
@@ -182,7 +196,7 @@ impl Encoder {
     }
 }
 
-fn event_word(event: HookEvent) -> &'static str {
+fn event_label(event: HookEvent) -> &'static str {
     match event {
         HookEvent::SessionStart => "sessionStart",
         HookEvent::UserPromptSubmit => "userPromptSubmit",
@@ -191,7 +205,7 @@ fn event_word(event: HookEvent) -> &'static str {
         HookEvent::PreToolUse => "preToolUse",
         HookEvent::PostToolUse => "postToolUse",
         HookEvent::PostToolUseFailure => "postToolUseFailure",
-        HookEvent::Elsewhere => "elsewhere",
+        HookEvent::Unsupported => "elsewhere",
     }
 }
 
@@ -207,21 +221,21 @@ mod tests {
     /// An owned declaration.
     #[derive(Debug, Clone, PartialEq, Eq)]
     enum Owned {
-        Hook(String, Hook),
-        Server(Declared),
+        Hook(String, DeclaredHook),
+        Server(DeclaredServer),
     }
 
     impl Owned {
-        fn borrowed(&self) -> Declaration<'_> {
+        fn borrowed(&self) -> CodeDeclaration<'_> {
             match self {
-                Owned::Hook(name, hook) => Declaration::Hook(name, hook),
-                Owned::Server(server) => Declaration::Server(server),
+                Owned::Hook(name, hook) => CodeDeclaration::Hook(name, hook),
+                Owned::Server(server) => CodeDeclaration::Server(server),
             }
         }
     }
 
     fn digest_of(all: &[Owned]) -> [u8; 32] {
-        let mut encoder = Encoder::default();
+        let mut encoder = DigestEncoder::default();
         encoder.list(all.len());
         for one in all {
             encoder.declaration(&one.borrowed());
@@ -266,31 +280,31 @@ mod tests {
         };
         let name = one(take(1));
         match kind.index(3) {
-            0 => Owned::Server(Declared {
+            0 => Owned::Server(DeclaredServer {
                 name,
-                way: DeclaredWay::Program {
+                transport: DeclaredTransport::Stdio {
                     command: one(take(1)),
                     arguments: take(5),
                     directory: take(1).into_iter().next(),
                     environment: pairs(take(4)),
                 },
             }),
-            1 => Owned::Server(Declared {
+            1 => Owned::Server(DeclaredServer {
                 name,
-                way: DeclaredWay::Http {
+                transport: DeclaredTransport::Http {
                     url: one(take(1)),
                     headers: pairs(take(6)),
                 },
             }),
             _ => Owned::Hook(
                 name,
-                Hook {
+                DeclaredHook {
                     event: EVENTS[take(2).len()],
                     matcher: take(1).into_iter().next(),
                     command: one(take(1)),
                     directory: take(1).into_iter().next(),
                     environment: pairs(take(4)),
-                    patience: Duration::from_millis(take(3).len() as u64 * 500),
+                    timeout: Duration::from_millis(take(3).len() as u64 * 500),
                 },
             ),
         }
@@ -336,8 +350,11 @@ mod tests {
 
     #[test]
     fn digests_say_their_version() {
-        let parsed = Parsed::default();
-        assert_eq!(digest(&parsed, &Package::default(), Layout::Plugin), None);
+        let parsed = ParsedContainer::default();
+        assert_eq!(
+            digest(&parsed, &Package::default(), ContainerLayout::Plugin),
+            None
+        );
         assert!(VERSION.starts_with('v') && VERSION.ends_with(':'));
     }
 }

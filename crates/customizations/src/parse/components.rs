@@ -5,31 +5,34 @@ use agenthost_protocol::session::{
     SkillCustomization,
 };
 
-use super::markdown::{Markdown, read};
-use super::{Detail, Finding, Item, Kind, LONGEST_NAME, Layout, Place, cut, hooks, servers};
+use super::markdown::{MarkdownItem, read_markdown};
+use super::{
+    ContainerItem, ContainerLayout, ItemDetail, ItemKind, ItemLocation, MAX_NAME_CHARS,
+    ParseContext, hooks, servers, truncate_chars,
+};
 
 /// All of one kind in a folder.
-pub(super) fn folder(found: &mut Finding<'_>, kind: Kind, folder: &str) {
-    let paths: Vec<String> = found
+pub(super) fn parse_folder(context: &mut ParseContext<'_>, kind: ItemKind, folder: &str) {
+    let paths: Vec<String> = context
         .package
-        .below(folder)
+        .files_below(folder)
         .map(|(path, _)| path.to_owned())
         .collect();
     match kind {
-        Kind::Skill => skills(found, folder, &paths),
-        Kind::Command => commands(found, folder, &paths),
-        Kind::Agent | Kind::Prompt | Kind::Rule => {
+        ItemKind::Skill => parse_skills(context, folder, &paths),
+        ItemKind::Command => parse_commands(context, folder, &paths),
+        ItemKind::Agent | ItemKind::Prompt | ItemKind::Rule => {
             for path in paths {
-                if let Some(name) = name_of(kind, inside(folder, &path)) {
-                    markdown(found, kind, &path, &name);
+                if let Some(name) = item_name(kind, relative_path(folder, &path)) {
+                    parse_markdown(context, kind, &path, &name);
                 }
             }
         }
-        Kind::Hook | Kind::Server => {
+        ItemKind::Hook | ItemKind::Server => {
             for path in paths.iter().filter(|path| path.ends_with(".json")) {
                 match kind {
-                    Kind::Hook => hooks::file(found, path),
-                    _ => servers::file(found, path),
+                    ItemKind::Hook => hooks::parse_hook_file(context, path),
+                    _ => servers::parse_server_file(context, path),
                 }
             }
         }
@@ -37,46 +40,50 @@ pub(super) fn folder(found: &mut Finding<'_>, kind: Kind, folder: &str) {
 }
 
 /// Some files, all of one kind.
-pub(super) fn files(found: &mut Finding<'_>, kind: Kind) {
-    let paths: Vec<String> = found
+pub(super) fn parse_files(context: &mut ParseContext<'_>, kind: ItemKind) {
+    let paths: Vec<String> = context
         .package
-        .below("")
+        .files_below("")
         .map(|(path, _)| path.to_owned())
         .collect();
     for path in paths {
         match kind {
-            Kind::Hook => hooks::file(found, &path),
-            Kind::Server => servers::file(found, &path),
-            Kind::Agent | Kind::Skill | Kind::Command | Kind::Prompt | Kind::Rule => {
+            ItemKind::Hook => hooks::parse_hook_file(context, &path),
+            ItemKind::Server => servers::parse_server_file(context, &path),
+            ItemKind::Agent
+            | ItemKind::Skill
+            | ItemKind::Command
+            | ItemKind::Prompt
+            | ItemKind::Rule => {
                 // The path tells files such as `AGENTS.md` apart best.
                 let name = path.clone();
-                markdown(found, kind, &path, &name);
+                parse_markdown(context, kind, &path, &name);
             }
         }
     }
 }
 
 /// What a path of a manifest holds: a file or a folder.
-pub(super) fn at(found: &mut Finding<'_>, kind: Kind, path: &str) {
-    if found.package.file(path).is_none() {
-        folder(found, kind, path);
+pub(super) fn parse_path(context: &mut ParseContext<'_>, kind: ItemKind, path: &str) {
+    if context.package.file(path).is_none() {
+        parse_folder(context, kind, path);
         return;
     }
     let last = path.rsplit('/').next().unwrap_or(path);
     match kind {
-        Kind::Skill => skill(found, path, None),
+        ItemKind::Skill => parse_skill(context, path, None),
         _ => {
-            if let Some(name) = name_of(kind, last) {
-                markdown(found, kind, path, &name);
+            if let Some(name) = item_name(kind, last) {
+                parse_markdown(context, kind, path, &name);
             }
         }
     }
 }
 
 /// Both layouts: a folder with `SKILL.md`, and a file by itself.
-fn skills(found: &mut Finding<'_>, folder: &str, paths: &[String]) {
+fn parse_skills(context: &mut ParseContext<'_>, folder: &str, paths: &[String]) {
     let mut inside_of: Option<String> = None;
-    for path in paths.iter().filter(|path| is_main(path)) {
+    for path in paths.iter().filter(|path| is_skill_file(path)) {
         let home = path.rsplit_once('/').map_or("", |(home, _)| home);
         // What belongs to a skill is no skill of its own.
         let nested = inside_of
@@ -86,44 +93,44 @@ fn skills(found: &mut Finding<'_>, folder: &str, paths: &[String]) {
             continue;
         }
         inside_of = Some(home.to_owned()).filter(|home| !home.is_empty());
-        skill(found, path, None);
+        parse_skill(context, path, None);
     }
     for path in paths {
-        let inside = inside(folder, path);
-        if inside.contains('/') || is_main(path) {
+        let inside = relative_path(folder, path);
+        if inside.contains('/') || is_skill_file(path) {
             continue;
         }
-        if let Some(name) = name_of(Kind::Skill, inside) {
-            skill(found, path, Some(name));
+        if let Some(name) = item_name(ItemKind::Skill, inside) {
+            parse_skill(context, path, Some(name));
         }
     }
 }
 
 /// Every file is a command. A folder with `SKILL.md` is a skill here, too:
 /// clients save new skills in that layout into every directory of skills.
-fn commands(found: &mut Finding<'_>, folder: &str, paths: &[String]) {
+fn parse_commands(context: &mut ParseContext<'_>, folder: &str, paths: &[String]) {
     let mut skill_folders: Vec<String> = Vec::new();
-    for path in paths.iter().filter(|path| is_main(path)) {
+    for path in paths.iter().filter(|path| is_skill_file(path)) {
         let Some((home, _)) = path.rsplit_once('/').filter(|(home, _)| *home != folder) else {
             continue;
         };
         if !skill_folders.iter().any(|above| is_below(path, above)) {
             skill_folders.push(home.to_owned());
-            skill(found, path, None);
+            parse_skill(context, path, None);
         }
     }
     for path in paths {
         if skill_folders.iter().any(|above| is_below(path, above)) {
             continue;
         }
-        if let Some(name) = name_of(Kind::Command, inside(folder, path)) {
-            markdown(found, Kind::Command, path, &name);
+        if let Some(name) = item_name(ItemKind::Command, relative_path(folder, path)) {
+            parse_markdown(context, ItemKind::Command, path, &name);
         }
     }
 }
 
 /// Whether a file is the one that makes its folder a skill.
-fn is_main(path: &str) -> bool {
+fn is_skill_file(path: &str) -> bool {
     let last = path.rsplit('/').next().unwrap_or(path);
     last.eq_ignore_ascii_case("skill.md")
 }
@@ -135,93 +142,99 @@ fn is_below(path: &str, folder: &str) -> bool {
 }
 
 /// A skill; its folder's name is its own unless it says otherwise.
-pub(super) fn skill(found: &mut Finding<'_>, path: &str, name: Option<String>) {
+pub(super) fn parse_skill(context: &mut ParseContext<'_>, path: &str, name: Option<String>) {
     let name = name.unwrap_or_else(|| {
         let mut parts = path.rsplit('/').skip(1);
-        let whole = found.frame.uri.as_str().trim_end_matches('/');
+        let whole = context.frame.uri.as_str().trim_end_matches('/');
         let whole = whole.rsplit('/').next().unwrap_or("skill");
-        let whole = found.parsed.name.as_deref().unwrap_or(whole);
+        let whole = context.parsed.name.as_deref().unwrap_or(whole);
         parts.next().unwrap_or(whole).to_owned()
     });
-    markdown(found, Kind::Skill, path, &name);
+    parse_markdown(context, ItemKind::Skill, path, &name);
 }
 
 /// One file.
-fn markdown(found: &mut Finding<'_>, kind: Kind, path: &str, fallback: &str) {
-    let Some(text) = found.text(path) else {
+fn parse_markdown(context: &mut ParseContext<'_>, kind: ItemKind, path: &str, fallback: &str) {
+    let Some(text) = context.read_text(path) else {
         return;
     };
-    let file = read(found, path, &text);
-    let has_name = matches!(kind, Kind::Agent | Kind::Skill | Kind::Rule);
-    if file.nameless && has_name {
-        let fallback = cut(fallback, 80);
-        found.problem(
+    let file = read_markdown(context, path, &text);
+    let has_name = matches!(kind, ItemKind::Agent | ItemKind::Skill | ItemKind::Rule);
+    if file.has_empty_name && has_name {
+        let fallback = truncate_chars(fallback, 80);
+        context.add_problem(
             path,
             format!("its `name` is empty: it is called `{fallback}`"),
         );
     }
     let name = match (&file.name, kind) {
         // The name of a file is what people type.
-        (Some(name), Kind::Agent | Kind::Skill | Kind::Rule) => name.clone(),
-        (Some(_) | None, _) => cut(fallback, LONGEST_NAME),
+        (Some(name), ItemKind::Agent | ItemKind::Skill | ItemKind::Rule) => name.clone(),
+        (Some(_) | None, _) => truncate_chars(fallback, MAX_NAME_CHARS),
     };
-    if !found.claims(kind, &name, path) {
+    if !context.claim_name(kind, &name, path) {
         return;
     }
-    let item = item(found, kind, path, &name, file);
-    found.parsed.items.push(item);
+    let item = build_item(context, kind, path, &name, file);
+    context.parsed.items.push(item);
 }
 
-fn item(found: &Finding<'_>, kind: Kind, path: &str, name: &str, file: Markdown) -> Item {
-    let leaf = found.leaf(kind, Place::whole(path), name);
+fn build_item(
+    context: &ParseContext<'_>,
+    kind: ItemKind,
+    path: &str,
+    name: &str,
+    file: MarkdownItem,
+) -> ContainerItem {
+    let leaf = context.leaf_base(kind, ItemLocation::whole_file(path), name);
     let body = file.body;
     let (child, detail) = match kind {
-        Kind::Agent => (
+        ItemKind::Agent => (
             ChildCustomization::Agent(AgentCustomization {
                 leaf,
                 description: file.description,
                 model: file.model,
                 tools: file.tools,
-                disable_model_invocation: file.not_by_model,
-                disable_user_invocation: file.not_by_user,
+                disable_model_invocation: file.disable_model_invocation,
+                disable_user_invocation: file.disable_user_invocation,
             }),
-            Detail::Agent(body),
+            ItemDetail::Agent(body),
         ),
-        Kind::Skill => (
+        ItemKind::Skill => (
             ChildCustomization::Skill(SkillCustomization {
                 leaf,
                 description: file.description.or(file.first_line),
-                disable_model_invocation: file.not_by_model,
-                disable_user_invocation: file.not_by_user,
+                disable_model_invocation: file.disable_model_invocation,
+                disable_user_invocation: file.disable_user_invocation,
             }),
-            Detail::Skill(body),
+            ItemDetail::Skill(body),
         ),
-        Kind::Command => (
+        ItemKind::Command => (
             ChildCustomization::Skill(SkillCustomization {
                 leaf,
                 description: file.description.or(file.first_line),
-                disable_model_invocation: file.not_by_model,
-                disable_user_invocation: file.not_by_user,
+                disable_model_invocation: file.disable_model_invocation,
+                disable_user_invocation: file.disable_user_invocation,
             }),
-            Detail::Command(body),
+            ItemDetail::Command(body),
         ),
-        Kind::Prompt => (
+        ItemKind::Prompt => (
             ChildCustomization::Prompt(PromptCustomization {
                 leaf,
                 description: file.description,
             }),
-            Detail::Prompt(body),
+            ItemDetail::Prompt(body),
         ),
-        Kind::Rule | Kind::Hook | Kind::Server => {
+        ItemKind::Rule | ItemKind::Hook | ItemKind::Server => {
             let globs = file.globs.as_deref().unwrap_or_default();
-            let everywhere = globs.iter().any(|glob| means_all(glob));
+            let everywhere = globs.iter().any(|glob| matches_all_files(glob));
             // A plain rule counts everywhere; formats that have a switch for
             // it mean what the switch says. Open Plugins is such a format.
             let plain = !path.ends_with(".mdc") && !path.ends_with(".instructions.md");
-            let in_plugin = found.frame.layout == Layout::Plugin;
+            let in_plugin = context.frame.layout == ContainerLayout::Plugin;
             let by_default = (plain && !in_plugin && file.globs.is_none()) || everywhere;
             // Who wrote it may have meant some files alone.
-            let always = match file.unclear {
+            let always = match file.is_scope_unclear {
                 true => Some(false),
                 false => by_default.then_some(true),
             };
@@ -233,14 +246,14 @@ fn item(found: &Finding<'_>, kind: Kind, path: &str, name: &str, file: Markdown)
                         true => file.description.or(file.first_line),
                         false => file.description,
                     },
-                    always_apply: file.always.or(always),
+                    always_apply: file.always_apply.or(always),
                     globs: file.globs,
                 }),
-                Detail::Rule(body),
+                ItemDetail::Rule(body),
             )
         }
     };
-    Item {
+    ContainerItem {
         child,
         name: name.to_owned(),
         path: path.to_owned(),
@@ -249,12 +262,12 @@ fn item(found: &Finding<'_>, kind: Kind, path: &str, name: &str, file: Markdown)
 }
 
 /// Whether a glob means all files.
-pub(crate) fn means_all(glob: &str) -> bool {
+pub(crate) fn matches_all_files(glob: &str) -> bool {
     glob == "**" || glob == "**/*"
 }
 
 /// A path as seen from a folder.
-fn inside<'a>(folder: &str, path: &'a str) -> &'a str {
+fn relative_path<'a>(folder: &str, path: &'a str) -> &'a str {
     match folder {
         "" => path,
         _ => path
@@ -264,13 +277,13 @@ fn inside<'a>(folder: &str, path: &'a str) -> &'a str {
 }
 
 /// What a file is called; none if it is not of that kind.
-fn name_of(kind: Kind, path: &str) -> Option<String> {
+fn item_name(kind: ItemKind, path: &str) -> Option<String> {
     let endings: &[&str] = match kind {
-        Kind::Agent => &[".agent.md", ".chatmode.md", ".md"],
-        Kind::Skill => &[".md"],
-        Kind::Command | Kind::Prompt => &[".prompt.md", ".md"],
-        Kind::Rule => &[".instructions.md", ".mdc", ".md"],
-        Kind::Hook | Kind::Server => &[".json"],
+        ItemKind::Agent => &[".agent.md", ".chatmode.md", ".md"],
+        ItemKind::Skill => &[".md"],
+        ItemKind::Command | ItemKind::Prompt => &[".prompt.md", ".md"],
+        ItemKind::Rule => &[".instructions.md", ".mdc", ".md"],
+        ItemKind::Hook | ItemKind::Server => &[".json"],
     };
     let stem = endings
         .iter()
@@ -281,8 +294,8 @@ fn name_of(kind: Kind, path: &str) -> Option<String> {
     }
     Some(match kind {
         // Commands in folders are told apart by them.
-        Kind::Command | Kind::Prompt => stem.replace('/', ":"),
-        Kind::Rule => stem.to_owned(),
-        Kind::Agent | Kind::Skill | Kind::Hook | Kind::Server => last.to_owned(),
+        ItemKind::Command | ItemKind::Prompt => stem.replace('/', ":"),
+        ItemKind::Rule => stem.to_owned(),
+        ItemKind::Agent | ItemKind::Skill | ItemKind::Hook | ItemKind::Server => last.to_owned(),
     })
 }

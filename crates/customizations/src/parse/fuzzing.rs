@@ -11,9 +11,11 @@ use agenthost_protocol::session::{ChildCustomization, LoadState};
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire;
 
-use super::{Detail, Frame, Kind, LONGEST_NAME, Layout, Parsed, parse};
+use super::{
+    ContainerFrame, ContainerLayout, ItemDetail, ItemKind, MAX_NAME_CHARS, ParsedContainer, parse,
+};
 use crate::front_matter;
-use crate::package::{Package, usable_name};
+use crate::package::{Package, is_usable_name};
 
 /// Larger input would only find out how long parsing takes.
 const MAX_INPUT_BYTES: usize = 16 * 1024;
@@ -29,7 +31,7 @@ pub fn front_matter(data: &[u8]) {
     if text.len() > MAX_INPUT_BYTES {
         return;
     }
-    let top = front_matter::split(text, &mut front_matter::ParseBudget::default());
+    let top = front_matter::split_front_matter(text, &mut front_matter::ParseBudget::default());
     assert!(text.ends_with(top.body), "the body is the end of the text");
     if let Some(problem) = &top.problem {
         assert!(top.values.is_empty() && problem.chars().count() < 250);
@@ -41,20 +43,20 @@ pub fn front_matter(data: &[u8]) {
         "commands/x.md",
         "rules/x.mdc",
     ] {
-        package.add(path, data.to_vec());
+        package.add_file(path, data.to_vec());
     }
-    check(&package, Layout::Plugin);
+    check(&package, ContainerLayout::Plugin);
     let mut package = Package::default();
-    package.add("x.md", data.to_vec());
+    package.add_file("x.md", data.to_vec());
     for kind in [
-        Kind::Agent,
-        Kind::Skill,
-        Kind::Command,
-        Kind::Prompt,
-        Kind::Rule,
+        ItemKind::Agent,
+        ItemKind::Skill,
+        ItemKind::Command,
+        ItemKind::Prompt,
+        ItemKind::Rule,
     ] {
-        check(&package, Layout::Folder(kind));
-        check(&package, Layout::Files(kind));
+        check(&package, ContainerLayout::Folder(kind));
+        check(&package, ContainerLayout::Files(kind));
     }
 }
 
@@ -71,32 +73,32 @@ pub fn manifests(data: &[u8]) {
             for file in files.split(&format!("\n{SEPARATOR}")) {
                 let (path, content) = file.split_once('\n').unwrap_or((file, ""));
                 // Whoever fills a package skips other names.
-                if path.split('/').all(usable_name) {
-                    package.add(path, content.as_bytes().to_vec());
+                if path.split('/').all(is_usable_name) {
+                    package.add_file(path, content.as_bytes().to_vec());
                 }
             }
         }
         None => {
             for path in ["plugin.json", "hooks.json", ".mcp.json"] {
-                package.add(path, data.to_vec());
+                package.add_file(path, data.to_vec());
             }
         }
     }
-    check(&package, Layout::Plugin);
-    for kind in [Kind::Hook, Kind::Server] {
-        check(&package, Layout::Folder(kind));
-        check(&package, Layout::Files(kind));
+    check(&package, ContainerLayout::Plugin);
+    for kind in [ItemKind::Hook, ItemKind::Server] {
+        check(&package, ContainerLayout::Folder(kind));
+        check(&package, ContainerLayout::Files(kind));
     }
 }
 
-fn check(package: &Package, layout: Layout) {
-    let frame = Frame {
+fn check(package: &Package, layout: ContainerLayout) {
+    let frame = ContainerFrame {
         uri: Uri::from("fuzz:/package"),
         owner: String::new(),
         layout,
     };
     let parsed = parse(package, &frame);
-    match parsed.load(None) {
+    match parsed.load_state(None) {
         LoadState::Loaded => assert!(parsed.problems.is_empty()),
         LoadState::Loading => unreachable!("it was read"),
         LoadState::Degraded(problem) | LoadState::Error(problem) => {
@@ -109,7 +111,7 @@ fn check(package: &Package, layout: Layout) {
             ids.insert(item.child.id().unwrap()),
             "two items have one id"
         );
-        assert!(!item.name.is_empty() && item.name.chars().count() <= 2 * LONGEST_NAME);
+        assert!(!item.name.is_empty() && item.name.chars().count() <= 2 * MAX_NAME_CHARS);
         assert!(package.file(&item.path).is_some(), "no file {}", item.path);
         check_child(&item.child);
     }
@@ -126,15 +128,15 @@ fn check_child(child: &ChildCustomization) {
 }
 
 /// Whatever can run needs an approval, which goes by a digest.
-fn check_code(parsed: &Parsed) {
+fn check_code(parsed: &ParsedContainer) {
     let runs = parsed.items.iter().any(|item| match &item.detail {
-        Detail::Hooks(hooks) => !hooks.is_empty(),
-        Detail::Server(_) => true,
-        Detail::Agent(_)
-        | Detail::Skill(_)
-        | Detail::Command(_)
-        | Detail::Prompt(_)
-        | Detail::Rule(_) => false,
+        ItemDetail::Hooks(hooks) => !hooks.is_empty(),
+        ItemDetail::Server(_) => true,
+        ItemDetail::Agent(_)
+        | ItemDetail::Skill(_)
+        | ItemDetail::Command(_)
+        | ItemDetail::Prompt(_)
+        | ItemDetail::Rule(_) => false,
     });
     assert!(!runs || parsed.code.is_some(), "code without a digest");
 }

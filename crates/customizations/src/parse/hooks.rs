@@ -5,21 +5,21 @@ use std::time::Duration;
 use agenthost_protocol::session::{ChildCustomization, HookCustomization};
 use serde_json::Value;
 
-use super::{Detail, Finding, Item, Kind, Place};
-use crate::declarations::Declarations;
+use super::{ContainerItem, ItemDetail, ItemKind, ItemLocation, ParseContext};
+use crate::declarations::JsoncDocument;
 
 /// How long a hook may take unless it says otherwise.
-const PATIENCE: Duration = Duration::from_secs(30);
+const DEFAULT_HOOK_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How long it may take at most.
-const LONGEST: Duration = Duration::from_secs(600);
+const MAX_HOOK_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// Most hooks of a container.
-const MOST: usize = 100;
+const MAX_HOOKS: usize = 100;
 
 /// Most hooks of a container that are looked at. A matcher is compiled to see
 /// whether it can be used, which is work also for hooks that are not kept.
-const MAX_EXAMINED: usize = 2 * MOST;
+const MAX_EXAMINED_HOOKS: usize = 2 * MAX_HOOKS;
 
 /// When a hook is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -39,12 +39,12 @@ pub enum HookEvent {
     /// A tool was used, and it failed.
     PostToolUseFailure,
     /// Something that the host does not get to see. It is shown and never run.
-    Elsewhere,
+    Unsupported,
 }
 
 /// A hook. What it runs is told to nobody (CUS-19).
 #[derive(Clone, PartialEq, Eq)]
-pub struct Hook {
+pub struct DeclaredHook {
     /// When it is run.
     pub event: HookEvent,
     /// What of those events it is about.
@@ -56,33 +56,33 @@ pub struct Hook {
     /// Where it starts, from the working directory.
     pub directory: Option<String>,
     /// How long it may take.
-    pub patience: Duration,
+    pub timeout: Duration,
 }
 
 /// Leaves out what is run.
-impl std::fmt::Debug for Hook {
+impl std::fmt::Debug for DeclaredHook {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Hook")
+        f.debug_struct("DeclaredHook")
             .field("event", &self.event)
             .finish_non_exhaustive()
     }
 }
 
 /// Reads a file with hooks, if it is there.
-pub(super) fn file(found: &mut Finding<'_>, path: &str) {
-    if let Some(declarations) = found.declarations(path) {
-        declared(found, path, &declarations, &[]);
+pub(super) fn parse_hook_file(context: &mut ParseContext<'_>, path: &str) {
+    if let Some(declarations) = context.read_jsonc(path) {
+        parse_hooks(context, path, &declarations, &[]);
     }
 }
 
 /// Reads hooks that are declared below some names of a file.
-pub(super) fn declared(
-    found: &mut Finding<'_>,
+pub(super) fn parse_hooks(
+    context: &mut ParseContext<'_>,
     path: &str,
-    declarations: &Declarations,
+    declarations: &JsoncDocument,
     names: &[&str],
 ) {
-    let mut value = declarations.below(names);
+    let mut value = declarations.get_path(names);
     if value.get("disableAllHooks") == Some(&Value::Bool(true)) {
         return;
     }
@@ -95,22 +95,25 @@ pub(super) fn declared(
         names.push("hooks");
     }
     let Some(events) = value.as_object() else {
-        found.problem(path, "hooks have to be an object of events");
+        context.add_problem(path, "hooks have to be an object of events");
         return;
     };
     for (name, entries) in events {
-        let Some(event) = event_of(name) else {
+        let Some(event) = parse_event(name) else {
             // Other keys of a file without `hooks` are none of our business.
             if wrapped.is_some() {
-                found.problem(
+                context.add_problem(
                     path,
-                    format!("the event `{}` is not known", super::cut(name, 40)),
+                    format!(
+                        "the event `{}` is not known",
+                        super::truncate_chars(name, 40)
+                    ),
                 );
             }
             continue;
         };
         let Some(entries) = entries.as_array() else {
-            found.problem(path, format!("the hooks of `{name}` have to be a list"));
+            context.add_problem(path, format!("the hooks of `{name}` have to be a list"));
             continue;
         };
         let mut hooks = Vec::new();
@@ -120,77 +123,87 @@ pub(super) fn declared(
                 None | Some(Value::Null) => None,
                 Some(Value::String(matcher)) => Some(matcher.as_str()),
                 Some(_) => {
-                    found.problem(path, "a hook is not run: its matcher has to be a text");
+                    context.add_problem(path, "a hook is not run: its matcher has to be a text");
                     continue;
                 }
             };
             match entry.get("hooks") {
                 Some(Value::Array(inner)) => {
                     for hook in inner {
-                        hooks.extend(hook_of(found, path, event, matcher, hook));
+                        hooks.extend(parse_hook(context, path, event, matcher, hook));
                     }
                 }
-                Some(_) => found.problem(path, format!("`hooks` of `{name}` has to be a list")),
-                None => hooks.extend(hook_of(found, path, event, matcher, entry)),
+                Some(_) => {
+                    context.add_problem(path, format!("`hooks` of `{name}` has to be a list"))
+                }
+                None => hooks.extend(parse_hook(context, path, event, matcher, entry)),
             }
         }
         if hooks.is_empty() {
             continue;
         }
-        if let Some(limit) = limit_of(event) {
-            found.problem(path, format!("hooks of `{name}` {limit}"));
+        if let Some(limit) = event_limitation(event) {
+            context.add_problem(path, format!("hooks of `{name}` {limit}"));
         }
         names.push(name);
         let range = declarations.range(&names);
         names.pop();
-        let place = Place {
+        let location = ItemLocation {
             path,
             inline: name,
             range,
         };
-        add(found, place, name, hooks);
+        add_hooks(context, location, name, hooks);
     }
 }
 
-fn add(found: &mut Finding<'_>, place: Place<'_>, event: &str, hooks: Vec<Hook>) {
-    let taken = (Kind::Hook, event.to_owned());
+fn add_hooks(
+    context: &mut ParseContext<'_>,
+    location: ItemLocation<'_>,
+    event: &str,
+    hooks: Vec<DeclaredHook>,
+) {
+    let taken = (ItemKind::Hook, event.to_owned());
     // Several files may have hooks for one event.
-    let name = match found.names.contains_key(&taken) {
-        true => format!("{event} ({})", place.path),
+    let name = match context.claimed_names.contains_key(&taken) {
+        true => format!("{event} ({})", location.path),
         false => event.to_owned(),
     };
-    if !found.claims(Kind::Hook, &name, place.path) {
+    if !context.claim_name(ItemKind::Hook, &name, location.path) {
         return;
     }
-    let count = |item: &Item| match &item.detail {
-        Detail::Hooks(hooks) => hooks.len(),
+    let count = |item: &ContainerItem| match &item.detail {
+        ItemDetail::Hooks(hooks) => hooks.len(),
         _ => 0,
     };
-    let before: usize = found.parsed.items.iter().map(count).sum();
-    if before + hooks.len() > MOST {
-        found.problem(place.path, format!("there are more than {MOST} hooks"));
+    let before: usize = context.parsed.items.iter().map(count).sum();
+    if before + hooks.len() > MAX_HOOKS {
+        context.add_problem(
+            location.path,
+            format!("there are more than {MAX_HOOKS} hooks"),
+        );
         return;
     }
-    let leaf = found.leaf(Kind::Hook, place, &name);
-    found.parsed.items.push(Item {
+    let leaf = context.leaf_base(ItemKind::Hook, location, &name);
+    context.parsed.items.push(ContainerItem {
         child: ChildCustomization::Hook(HookCustomization { leaf }),
         name,
-        path: place.path.to_owned(),
-        detail: Detail::Hooks(hooks),
+        path: location.path.to_owned(),
+        detail: ItemDetail::Hooks(hooks),
     });
 }
 
-fn hook_of(
-    found: &mut Finding<'_>,
+fn parse_hook(
+    context: &mut ParseContext<'_>,
     path: &str,
     event: HookEvent,
     matcher: Option<&str>,
     value: &Value,
-) -> Option<Hook> {
-    found.hooks_examined += 1;
-    if found.hooks_examined > MAX_EXAMINED {
-        let problem = format!("a hook is not run: there are more than {MAX_EXAMINED}");
-        found.problem(path, problem);
+) -> Option<DeclaredHook> {
+    context.hooks_examined += 1;
+    if context.hooks_examined > MAX_EXAMINED_HOOKS {
+        let problem = format!("a hook is not run: there are more than {MAX_EXAMINED_HOOKS}");
+        context.add_problem(path, problem);
         return None;
     }
     let text = |key: &str| {
@@ -198,8 +211,8 @@ fn hook_of(
         (!text.trim().is_empty()).then(|| text.to_owned())
     };
     if let Some(kind) = text("type").filter(|kind| kind != "command") {
-        let kind = super::cut(&kind, 40);
-        found.problem(path, format!("hooks of the type `{kind}` are not run"));
+        let kind = super::truncate_chars(&kind, 40);
+        context.add_problem(path, format!("hooks of the type `{kind}` are not run"));
         return None;
     }
     let system = match cfg!(target_os = "macos") {
@@ -210,27 +223,29 @@ fn hook_of(
         .or_else(|| text("bash"))
         .or_else(|| text("command"))
     else {
-        found.problem(path, "a hook has no command");
+        context.add_problem(path, "a hook has no command");
         return None;
     };
     let given = value.get("timeout").or_else(|| value.get("timeoutSec"));
     let seconds = given.and_then(Value::as_f64);
     let seconds = seconds.filter(|seconds| seconds.is_finite() && *seconds > 0.0);
     if given.is_some_and(|given| !given.is_null()) && seconds.is_none() {
-        let usual = PATIENCE.as_secs();
+        let usual = DEFAULT_HOOK_TIMEOUT.as_secs();
         let problem = format!("a hook's timeout has to be a number of seconds: it gets {usual}");
-        found.problem(path, problem);
+        context.add_problem(path, problem);
     }
-    let patience = seconds
+    let timeout = seconds
         .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
-        .map_or(PATIENCE, |patience| patience.min(LONGEST));
-    if let Some(Err(why)) = matcher.map(crate::matcher::check) {
-        found.problem(path, format!("a hook is not run: its matcher {why}"));
+        .map_or(DEFAULT_HOOK_TIMEOUT, |timeout| {
+            timeout.min(MAX_HOOK_TIMEOUT)
+        });
+    if let Some(Err(why)) = matcher.map(crate::matcher::check_matcher) {
+        context.add_problem(path, format!("a hook is not run: its matcher {why}"));
         return None;
     }
     let environment = value.get("env").and_then(Value::as_object);
     let environment = environment.into_iter().flatten();
-    Some(Hook {
+    Some(DeclaredHook {
         event,
         matcher: matcher
             .filter(|matcher| !matcher.is_empty() && *matcher != "*")
@@ -240,14 +255,14 @@ fn hook_of(
             .filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())))
             .collect(),
         directory: text("cwd"),
-        patience,
+        timeout,
     })
 }
 
 /// What a hook of an event does not do that a person may expect of it.
-fn limit_of(event: HookEvent) -> Option<&'static str> {
+fn event_limitation(event: HookEvent) -> Option<&'static str> {
     match event {
-        HookEvent::Elsewhere => Some("are not run: the host does not see when it happens"),
+        HookEvent::Unsupported => Some("are not run: the host does not see when it happens"),
         HookEvent::PreToolUse => {
             Some("do not see what an agent does with its own tools without asking for permission")
         }
@@ -263,7 +278,7 @@ fn limit_of(event: HookEvent) -> Option<&'static str> {
 /// Which event a name means, in the words of several agents.
 /// The event of a name. Open Plugins writes `PreToolUse`, others `preToolUse`:
 /// both mean the same.
-fn event_of(name: &str) -> Option<HookEvent> {
+fn parse_event(name: &str) -> Option<HookEvent> {
     let mut letters = name.chars();
     let first = letters.next()?.to_ascii_uppercase();
     Some(match format!("{first}{}", letters.as_str()).as_str() {
@@ -291,7 +306,7 @@ fn event_of(name: &str) -> Option<HookEvent> {
         | "BeforeReadFile"
         | "AfterFileEdit"
         | "AfterAgentResponse"
-        | "AfterAgentThought" => HookEvent::Elsewhere,
+        | "AfterAgentThought" => HookEvent::Unsupported,
         _ => return None,
     })
 }

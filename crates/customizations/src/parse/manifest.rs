@@ -2,13 +2,15 @@
 
 use serde_json::{Map, Value};
 
-use super::paths::{Named, named};
-use super::{Detail, Finding, Kind, LONGEST_NAME, components, cut, hooks, servers};
-use crate::declarations::Declarations;
+use super::paths::{ManifestPaths, read_paths};
+use super::{
+    ItemDetail, ItemKind, MAX_NAME_CHARS, ParseContext, components, hooks, servers, truncate_chars,
+};
+use crate::declarations::JsoncDocument;
 use crate::package::PackageFile;
 
 /// Where the manifest can be; the first one counts.
-const MANIFESTS: &[&str] = &[
+const MANIFEST_PATHS: &[&str] = &[
     ".plugin/plugin.json",
     "plugin.json",
     ".claude-plugin/plugin.json",
@@ -16,166 +18,171 @@ const MANIFESTS: &[&str] = &[
 ];
 
 /// A folder with what one client in particular adds to the portable format.
-const EXTENSION: &str = "com.github.copilot";
+const COPILOT_EXTENSION: &str = "com.github.copilot";
 
 /// A kind of component: what the manifest calls it, and where it usually is.
-struct Component {
-    kind: Kind,
+struct ComponentSpec {
+    kind: ItemKind,
     keys: &'static [&'static str],
-    usual: &'static [&'static str],
+    default_paths: &'static [&'static str],
 }
 
-const COMPONENTS: &[Component] = &[
-    Component {
-        kind: Kind::Agent,
+const COMPONENTS: &[ComponentSpec] = &[
+    ComponentSpec {
+        kind: ItemKind::Agent,
         keys: &["agents"],
-        usual: &["agents", "com.github.copilot/agents"],
+        default_paths: &["agents", "com.github.copilot/agents"],
     },
-    Component {
-        kind: Kind::Skill,
+    ComponentSpec {
+        kind: ItemKind::Skill,
         keys: &["skills"],
-        usual: &["skills"],
+        default_paths: &["skills"],
     },
-    Component {
-        kind: Kind::Command,
+    ComponentSpec {
+        kind: ItemKind::Command,
         keys: &["commands"],
-        usual: &["commands", "com.github.copilot/commands"],
+        default_paths: &["commands", "com.github.copilot/commands"],
     },
-    Component {
-        kind: Kind::Prompt,
+    ComponentSpec {
+        kind: ItemKind::Prompt,
         keys: &["prompts"],
-        usual: &["prompts"],
+        default_paths: &["prompts"],
     },
-    Component {
-        kind: Kind::Rule,
+    ComponentSpec {
+        kind: ItemKind::Rule,
         keys: &["rules", "instructions"],
-        usual: &["rules", "instructions", "com.github.copilot/rules"],
+        default_paths: &["rules", "instructions", "com.github.copilot/rules"],
     },
-    Component {
-        kind: Kind::Hook,
+    ComponentSpec {
+        kind: ItemKind::Hook,
         keys: &["hooks"],
-        usual: &[
+        default_paths: &[
             "hooks/hooks.json",
             "hooks.json",
             "com.github.copilot/hooks/hooks.json",
         ],
     },
-    Component {
-        kind: Kind::Server,
+    ComponentSpec {
+        kind: ItemKind::Server,
         keys: &["mcpServers"],
-        usual: &[".mcp.json", "mcp.json"],
+        default_paths: &[".mcp.json", "mcp.json"],
     },
 ];
 
 /// Finds everything in a package.
-pub(super) fn plugin(found: &mut Finding<'_>) {
-    let (path, manifest) = manifest(found);
+pub(super) fn parse_plugin(context: &mut ParseContext<'_>) {
+    let (path, manifest) = read_manifest(context);
     let values = manifest.value.as_object().cloned().unwrap_or_default();
-    describe(found, path, &values);
+    read_metadata(context, path, &values);
     for component in COMPONENTS {
-        one(found, path, &manifest, &values, component);
+        parse_component(context, path, &manifest, &values, component);
     }
-    let mut items = found.parsed.items.iter();
-    let has_skills = items.any(|item| matches!(item.detail, Detail::Skill(_)));
-    if !has_skills && found.package.file("SKILL.md").is_some() {
-        components::skill(found, "SKILL.md", None);
+    let mut items = context.parsed.items.iter();
+    let has_skills = items.any(|item| matches!(item.detail, ItemDetail::Skill(_)));
+    if !has_skills && context.package.file("SKILL.md").is_some() {
+        components::parse_skill(context, "SKILL.md", None);
     }
 }
 
 /// The manifest and where it is. Without one that can be read a package is
 /// what its folders say.
-fn manifest(found: &mut Finding<'_>) -> (&'static str, Declarations) {
-    for path in MANIFESTS {
-        let text = match found.package.file(path) {
+fn read_manifest(context: &mut ParseContext<'_>) -> (&'static str, JsoncDocument) {
+    for path in MANIFEST_PATHS {
+        let text = match context.package.file(path) {
             None | Some(PackageFile::Other(_)) => continue,
             Some(PackageFile::Text(text)) => text,
             Some(PackageFile::Unreadable(why)) => {
-                found.problem(path, why);
-                return (path, Declarations::default());
+                context.add_problem(path, why);
+                return (path, JsoncDocument::default());
             }
         };
-        match Declarations::parse(text) {
+        match JsoncDocument::parse(text) {
             Ok(manifest) if manifest.value.is_object() => return (path, manifest),
-            Ok(_) => found.problem(path, "it has to be an object"),
-            Err(problem) => found.problem(path, problem),
+            Ok(_) => context.add_problem(path, "it has to be an object"),
+            Err(problem) => context.add_problem(path, problem),
         }
-        return (path, Declarations::default());
+        return (path, JsoncDocument::default());
     }
-    ("plugin.json", Declarations::default())
+    ("plugin.json", JsoncDocument::default())
 }
 
-fn describe(found: &mut Finding<'_>, path: &str, values: &Map<String, Value>) {
+fn read_metadata(context: &mut ParseContext<'_>, path: &str, values: &Map<String, Value>) {
     for key in ["name", "version"] {
         let text = match values.get(key) {
             None | Some(Value::Null) => continue,
-            Some(Value::String(text)) if !text.trim().is_empty() => cut(text, LONGEST_NAME),
+            Some(Value::String(text)) if !text.trim().is_empty() => {
+                truncate_chars(text, MAX_NAME_CHARS)
+            }
             Some(_) => {
-                found.problem(path, format!("`{key}` has to be text"));
+                context.add_problem(path, format!("`{key}` has to be text"));
                 continue;
             }
         };
         match key {
-            "name" => found.parsed.name = Some(text),
-            _ => found.parsed.version = Some(text),
+            "name" => context.parsed.name = Some(text),
+            _ => context.parsed.version = Some(text),
         }
     }
 }
 
-fn one(
-    found: &mut Finding<'_>,
+fn parse_component(
+    context: &mut ParseContext<'_>,
     path: &str,
-    manifest: &Declarations,
+    manifest: &JsoncDocument,
     values: &Map<String, Value>,
-    component: &Component,
+    component: &ComponentSpec,
 ) {
     let extension = values
         .get("extensions")
-        .and_then(|extensions| extensions.get(EXTENSION));
+        .and_then(|extensions| extensions.get(COPILOT_EXTENSION));
     let mut paths = Vec::new();
-    let mut instead = false;
+    let mut replaces_defaults = false;
     for key in component.keys {
         let Some(value) = values.get(*key) else {
             continue;
         };
-        if let (Kind::Hook | Kind::Server, Value::Object(object)) = (component.kind, value)
+        if let (ItemKind::Hook | ItemKind::Server, Value::Object(object)) = (component.kind, value)
             && !object.get("paths").is_some_and(Value::is_array)
         {
             match component.kind {
-                Kind::Hook => hooks::declared(found, path, manifest, &[key]),
-                _ => servers::declared(found, path, manifest, &[key]),
+                ItemKind::Hook => hooks::parse_hooks(context, path, manifest, &[key]),
+                _ => servers::parse_servers(context, path, manifest, &[key]),
             }
             continue;
         }
-        let Named {
+        let ManifestPaths {
             paths: more,
-            instead: only,
-        } = named(found, path, key, value);
+            replaces_defaults: only,
+        } = read_paths(context, path, key, value);
         paths.extend(more);
-        instead |= only;
+        replaces_defaults |= only;
     }
     for key in component.keys {
         if let Some(value) = extension.and_then(|extension| extension.get(*key)) {
-            let more = named(found, path, key, value);
+            let more = read_paths(context, path, key, value);
             let more = more.paths.iter();
-            paths.extend(more.map(|path| format!("{EXTENSION}/{path}")));
+            paths.extend(more.map(|path| format!("{COPILOT_EXTENSION}/{path}")));
         }
     }
     // What the manifest names has to be there; what is usual need not be.
     for path_named in &paths {
         let there = path_named.is_empty()
-            || found.package.file(path_named).is_some()
-            || found.package.below(path_named).next().is_some();
-        let a_folder = there && found.package.file(path_named).is_none();
-        let wants_file = matches!(component.kind, Kind::Hook | Kind::Server);
-        let name = cut(path_named, 80);
+            || context.package.file(path_named).is_some()
+            || context.package.files_below(path_named).next().is_some();
+        let a_folder = there && context.package.file(path_named).is_none();
+        let wants_file = matches!(component.kind, ItemKind::Hook | ItemKind::Server);
+        let name = truncate_chars(path_named, 80);
         if !there {
-            found.problem(path, format!("it names `{name}`, which is not there"));
+            context.add_problem(path, format!("it names `{name}`, which is not there"));
         } else if a_folder && wants_file {
-            found.problem(path, format!("it names `{name}`, which is no file"));
+            context.add_problem(path, format!("it names `{name}`, which is no file"));
         }
     }
-    if !instead {
-        let usual = component.usual.iter().map(|path| (*path).to_owned());
+    if !replaces_defaults {
+        let usual = component
+            .default_paths
+            .iter()
+            .map(|path| (*path).to_owned());
         paths.extend(
             usual
                 .filter(|path| !paths.contains(path))
@@ -184,9 +191,9 @@ fn one(
     }
     for path in paths {
         match component.kind {
-            Kind::Hook => hooks::file(found, &path),
-            Kind::Server => servers::file(found, &path),
-            kind => components::at(found, kind, &path),
+            ItemKind::Hook => hooks::parse_hook_file(context, &path),
+            ItemKind::Server => servers::parse_server_file(context, &path),
+            kind => components::parse_path(context, kind, &path),
         }
     }
 }

@@ -4,77 +4,83 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::{Finding, LONGEST_DESCRIPTION, LONGEST_NAME, cut};
+use super::{MAX_DESCRIPTION_CHARS, MAX_NAME_CHARS, ParseContext, truncate_chars};
 use crate::front_matter;
 
 /// Stands for tools whose names can't be read. No tool is called that.
-const UNREADABLE: &str = "(unreadable)";
+const UNREADABLE_TOOLS: &str = "(unreadable)";
 
 /// Most globs of a rule, and most tools of an agent.
-const MOST: usize = 100;
+const MAX_LIST_ITEMS: usize = 100;
 
 /// What says which files a rule is about.
-const GLOBS: &[&str] = &["globs", "applyTo", "paths"];
+const GLOB_KEYS: &[&str] = &["globs", "applyTo", "paths"];
 
 /// A Markdown file that means something.
 #[derive(Default)]
-pub(super) struct Markdown {
+pub(super) struct MarkdownItem {
     pub(super) name: Option<String>,
     /// Whether it says that it has no name.
-    pub(super) nameless: bool,
+    pub(super) has_empty_name: bool,
     pub(super) description: Option<String>,
     pub(super) model: Option<String>,
     pub(super) tools: Option<Vec<String>>,
-    pub(super) not_by_model: Option<bool>,
-    pub(super) not_by_user: Option<bool>,
-    pub(super) always: Option<bool>,
+    pub(super) disable_model_invocation: Option<bool>,
+    pub(super) disable_user_invocation: Option<bool>,
+    pub(super) always_apply: Option<bool>,
     pub(super) globs: Option<Vec<String>>,
     /// Whether it can't be known when it counts.
-    pub(super) unclear: bool,
+    pub(super) is_scope_unclear: bool,
     /// The first line of prose.
     pub(super) first_line: Option<String>,
     pub(super) body: Arc<str>,
 }
 
 /// Reads a file; what is wrong with it is noted.
-pub(super) fn read(found: &mut Finding<'_>, path: &str, text: &str) -> Markdown {
-    let top = front_matter::split(text, &mut found.budget);
+pub(super) fn read_markdown(
+    context: &mut ParseContext<'_>,
+    path: &str,
+    text: &str,
+) -> MarkdownItem {
+    let top = front_matter::split_front_matter(text, &mut context.budget);
     if let Some(problem) = &top.problem {
-        found.problem(path, problem);
+        context.add_problem(path, problem);
     }
-    let mut values = Values {
-        found,
+    let mut values = FrontMatterReader {
+        context,
         path,
         values: &top.values,
-        wrong: Vec::new(),
+        wrong_keys: Vec::new(),
     };
-    let name = values.text("name").map(|name| cut(&name, LONGEST_NAME));
+    let name = values
+        .text("name")
+        .map(|name| truncate_chars(&name, MAX_NAME_CHARS));
     let description = values.text("description");
     let model = values.list("model").and_then(|all| all.into_iter().next());
     let tools = values.list("tools").filter(|tools| !tools.is_empty());
     // What restricts and can't be read allows nothing.
-    let unclear_tools = top.problem.is_some() || values.wrong.contains(&"tools");
-    let tools = tools.or_else(|| unclear_tools.then(|| vec![UNREADABLE.to_owned()]));
-    let globs = GLOBS.iter().find_map(|key| values.list(key));
+    let unclear_tools = top.problem.is_some() || values.wrong_keys.contains(&"tools");
+    let tools = tools.or_else(|| unclear_tools.then(|| vec![UNREADABLE_TOOLS.to_owned()]));
+    let globs = GLOB_KEYS.iter().find_map(|key| values.list(key));
     let always = values.flag("alwaysApply");
     let by_user = values.flag("user-invocable");
     let infer = values.flag("infer");
     let not_by_model = values.flag("disable-model-invocation");
-    let about_when = |key: &&str| GLOBS.contains(key) || *key == "alwaysApply";
-    let unclear = top.problem.is_some() || values.wrong.iter().any(about_when);
-    Markdown {
-        nameless: name.is_none() && top.values.contains_key("name"),
+    let about_when = |key: &&str| GLOB_KEYS.contains(key) || *key == "alwaysApply";
+    let unclear = top.problem.is_some() || values.wrong_keys.iter().any(about_when);
+    MarkdownItem {
+        has_empty_name: name.is_none() && top.values.contains_key("name"),
         name,
-        unclear,
-        description: description.map(|text| cut(&text, LONGEST_DESCRIPTION)),
+        is_scope_unclear: unclear,
+        description: description.map(|text| truncate_chars(&text, MAX_DESCRIPTION_CHARS)),
         model,
         tools,
-        not_by_model: infer
+        disable_model_invocation: infer
             .map(|infer| !infer)
             .or(not_by_model)
             .filter(|off| *off),
-        not_by_user: by_user.map(|may| !may).filter(|off| *off),
-        always,
+        disable_user_invocation: by_user.map(|may| !may).filter(|off| *off),
+        always_apply: always,
         globs: globs.filter(|globs| !globs.is_empty()),
         first_line: first_line(top.body),
         body: top.body.into(),
@@ -85,18 +91,18 @@ fn first_line(body: &str) -> Option<String> {
     body.lines()
         .map(str::trim)
         .find(|line| !line.is_empty() && !line.starts_with(['#', '`', '<', '!', '-', '|']))
-        .map(|line| cut(line, LONGEST_DESCRIPTION))
+        .map(|line| truncate_chars(line, MAX_DESCRIPTION_CHARS))
 }
 
-struct Values<'a, 'b> {
-    found: &'a mut Finding<'b>,
+struct FrontMatterReader<'a, 'b> {
+    context: &'a mut ParseContext<'b>,
     path: &'a str,
     values: &'a Map<String, Value>,
     /// What has another type than it should.
-    wrong: Vec<&'static str>,
+    wrong_keys: Vec<&'static str>,
 }
 
-impl Values<'_, '_> {
+impl FrontMatterReader<'_, '_> {
     fn text(&mut self, key: &'static str) -> Option<String> {
         match self.values.get(key)? {
             Value::Null => None,
@@ -104,7 +110,7 @@ impl Values<'_, '_> {
             Value::Number(number) => Some(number.to_string()),
             Value::Bool(flag) => Some(flag.to_string()),
             Value::Array(_) | Value::Object(_) => {
-                self.wrong(key, "text");
+                self.report_wrong_type(key, "text");
                 None
             }
         }
@@ -117,7 +123,7 @@ impl Values<'_, '_> {
             Value::String(text) if is_one_of(text, &["true", "yes", "on"]) => Some(true),
             Value::String(text) if is_one_of(text, &["false", "no", "off"]) => Some(false),
             Value::String(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
-                self.wrong(key, "true or false");
+                self.report_wrong_type(key, "true or false");
                 None
             }
         }
@@ -127,12 +133,12 @@ impl Values<'_, '_> {
     fn list(&mut self, key: &'static str) -> Option<Vec<String>> {
         let list: Vec<String> = match self.values.get(key)? {
             Value::Null => return None,
-            Value::String(text) => split(text),
+            Value::String(text) => split_list(text),
             Value::Array(values) => {
                 let texts = values.iter().filter_map(Value::as_str);
                 let texts: Vec<String> = texts.map(|text| text.trim().to_owned()).collect();
                 if texts.len() < values.len() {
-                    self.wrong(key, "a list of texts");
+                    self.report_wrong_type(key, "a list of texts");
                 }
                 texts
             }
@@ -143,22 +149,22 @@ impl Values<'_, '_> {
                 .map(|(name, _)| name.clone())
                 .collect(),
             Value::Bool(_) | Value::Number(_) | Value::Object(_) => {
-                self.wrong(key, "a list of texts");
+                self.report_wrong_type(key, "a list of texts");
                 return None;
             }
         };
         let list = list.into_iter().filter(|text| !text.is_empty());
         Some(
-            list.take(MOST)
-                .map(|text| cut(&text, LONGEST_NAME))
+            list.take(MAX_LIST_ITEMS)
+                .map(|text| truncate_chars(&text, MAX_NAME_CHARS))
                 .collect(),
         )
     }
 
-    fn wrong(&mut self, key: &'static str, expected: &str) {
-        self.wrong.push(key);
+    fn report_wrong_type(&mut self, key: &'static str, expected: &str) {
+        self.wrong_keys.push(key);
         let problem = format!("`{key}` has to be {expected}");
-        self.found.problem(self.path, problem);
+        self.context.add_problem(self.path, problem);
     }
 }
 
@@ -167,7 +173,7 @@ fn is_one_of(text: &str, words: &[&str]) -> bool {
 }
 
 /// Splits at commas that are not inside of braces.
-fn split(text: &str) -> Vec<String> {
+fn split_list(text: &str) -> Vec<String> {
     let mut depth = 0_usize;
     let mut parts = vec![String::new()];
     for character in text.chars() {
@@ -189,12 +195,18 @@ fn split(text: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::split;
+    use super::split_list;
 
     #[test]
     fn commas_in_braces_do_not_split() {
-        assert_eq!(split("**/*.{ts,tsx}, src/**"), ["**/*.{ts,tsx}", "src/**"]);
-        assert_eq!(split("Bash(git:*, ls), Read"), ["Bash(git:*, ls)", "Read"]);
-        assert_eq!(split("}}},a"), ["}}}", "a"]);
+        assert_eq!(
+            split_list("**/*.{ts,tsx}, src/**"),
+            ["**/*.{ts,tsx}", "src/**"]
+        );
+        assert_eq!(
+            split_list("Bash(git:*, ls), Read"),
+            ["Bash(git:*, ls)", "Read"]
+        );
+        assert_eq!(split_list("}}},a"), ["}}}", "a"]);
     }
 }

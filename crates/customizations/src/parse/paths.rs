@@ -2,21 +2,26 @@
 
 use serde_json::Value;
 
-use super::Finding;
+use super::ParseContext;
 
 /// Which paths a manifest names for a kind of component.
 #[derive(Debug, Default)]
-pub(super) struct Named {
+pub(super) struct ManifestPaths {
     /// The paths, from the root of the package.
     pub(super) paths: Vec<String>,
     /// Whether they replace the usual ones.
-    pub(super) instead: bool,
+    pub(super) replaces_defaults: bool,
 }
 
 /// Reads what a manifest names: a path, several, or an object with `paths`.
-pub(super) fn named(found: &mut Finding<'_>, manifest: &str, key: &str, value: &Value) -> Named {
+pub(super) fn read_paths(
+    context: &mut ParseContext<'_>,
+    manifest: &str,
+    key: &str,
+    value: &Value,
+) -> ManifestPaths {
     let (values, instead) = match value {
-        Value::Null => return Named::default(),
+        Value::Null => return ManifestPaths::default(),
         Value::String(_) => (vec![value], false),
         Value::Array(values) => (values.iter().collect(), false),
         Value::Object(object) => match object.get("paths") {
@@ -25,36 +30,39 @@ pub(super) fn named(found: &mut Finding<'_>, manifest: &str, key: &str, value: &
                 (values.iter().collect(), instead)
             }
             Some(_) | None => {
-                found.problem(manifest, format!("`{key}` has no list of `paths`"));
-                return Named::default();
+                context.add_problem(manifest, format!("`{key}` has no list of `paths`"));
+                return ManifestPaths::default();
             }
         },
         Value::Bool(_) | Value::Number(_) => {
-            found.problem(manifest, format!("`{key}` has to be a path, or several"));
-            return Named::default();
+            context.add_problem(manifest, format!("`{key}` has to be a path, or several"));
+            return ManifestPaths::default();
         }
     };
     let mut paths = Vec::new();
     for value in values {
         match value.as_str() {
-            None => found.problem(manifest, format!("`{key}` has something that is no path")),
-            Some(path) => match inside(path) {
+            None => context.add_problem(manifest, format!("`{key}` has something that is no path")),
+            Some(path) => match normalize_path(path) {
                 Some(path) => paths.push(path),
-                None => found.problem(
+                None => context.add_problem(
                     manifest,
                     format!(
                         "`{key}` names a path that leaves the package: `{}`",
-                        super::cut(path, 80)
+                        super::truncate_chars(path, 80)
                     ),
                 ),
             },
         }
     }
-    Named { paths, instead }
+    ManifestPaths {
+        paths,
+        replaces_defaults: instead,
+    }
 }
 
 /// A path from the root of the package; none if it leads out of it.
-pub(super) fn inside(path: &str) -> Option<String> {
+pub(super) fn normalize_path(path: &str) -> Option<String> {
     let path = path.trim();
     let path = ["${CLAUDE_PLUGIN_ROOT}/", "${PLUGIN_ROOT}/"]
         .iter()
@@ -78,7 +86,7 @@ pub(super) fn inside(path: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::inside;
+    use super::normalize_path;
 
     #[test]
     fn a_path_stays_inside() {
@@ -93,7 +101,7 @@ mod tests {
             ("~/x", None),
             ("a\\b", None),
         ] {
-            assert_eq!(inside(path).as_deref(), expected, "{path}");
+            assert_eq!(normalize_path(path).as_deref(), expected, "{path}");
         }
     }
 }

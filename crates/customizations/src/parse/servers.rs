@@ -3,27 +3,27 @@
 use agenthost_protocol::session::{ChildCustomization, McpServerCustomization, McpServerState};
 use serde_json::Value;
 
-use super::{Detail, Finding, Item, Kind, LONGEST_NAME, Place};
-use crate::declarations::Declarations;
-use crate::mcp::web_address;
+use super::{ContainerItem, ItemDetail, ItemKind, ItemLocation, MAX_NAME_CHARS, ParseContext};
+use crate::declarations::JsoncDocument;
+use crate::mcp::parse_web_url;
 
 /// Most servers of a container.
-const MOST: usize = 100;
+const MAX_SERVERS: usize = 100;
 
 /// A server as it was declared: names in values are not resolved yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Declared {
+pub struct DeclaredServer {
     /// Its name.
     pub name: String,
     /// How it is reached.
-    pub way: DeclaredWay,
+    pub transport: DeclaredTransport,
 }
 
 /// How a server is reached.
 #[derive(Clone, PartialEq, Eq)]
-pub enum DeclaredWay {
+pub enum DeclaredTransport {
     /// A program.
-    Program {
+    Stdio {
         /// The program.
         command: String,
         /// Its arguments.
@@ -43,46 +43,46 @@ pub enum DeclaredWay {
 }
 
 /// Leaves out what the values are: they may be secret.
-impl std::fmt::Debug for DeclaredWay {
+impl std::fmt::Debug for DeclaredTransport {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            DeclaredWay::Program { .. } => "Program(…)",
-            DeclaredWay::Http { .. } => "Http(…)",
+            DeclaredTransport::Stdio { .. } => "Program(…)",
+            DeclaredTransport::Http { .. } => "Http(…)",
         })
     }
 }
 
-impl Declared {
+impl DeclaredServer {
     /// A server of a configuration, in the words that `mcp.json` has for it;
     /// none if it is switched off.
     ///
     /// # Errors
     ///
     /// What is wrong with it, in words.
-    pub fn configured(name: &str, value: &Value) -> Result<Option<Self>, String> {
-        let way = way_of(value)?;
-        Ok(way.map(|way| Declared {
-            name: super::cut(name, LONGEST_NAME),
-            way,
+    pub fn from_config(name: &str, value: &Value) -> Result<Option<Self>, String> {
+        let transport = parse_transport(value)?;
+        Ok(transport.map(|transport| DeclaredServer {
+            name: super::truncate_chars(name, MAX_NAME_CHARS),
+            transport,
         }))
     }
 }
 
 /// Reads a file with servers, if it is there.
-pub(super) fn file(found: &mut Finding<'_>, path: &str) {
-    if let Some(declarations) = found.declarations(path) {
-        declared(found, path, &declarations, &[]);
+pub(super) fn parse_server_file(context: &mut ParseContext<'_>, path: &str) {
+    if let Some(declarations) = context.read_jsonc(path) {
+        parse_servers(context, path, &declarations, &[]);
     }
 }
 
 /// Reads servers that are declared below some names of a file.
-pub(super) fn declared(
-    found: &mut Finding<'_>,
+pub(super) fn parse_servers(
+    context: &mut ParseContext<'_>,
     path: &str,
-    declarations: &Declarations,
+    declarations: &JsoncDocument,
     names: &[&str],
 ) {
-    let mut value = declarations.below(names);
+    let mut value = declarations.get_path(names);
     let mut names = names.to_vec();
     for wrapper in ["mcpServers", "servers"] {
         if let Some(servers) = value.get(wrapper) {
@@ -92,7 +92,7 @@ pub(super) fn declared(
         }
     }
     let Some(servers) = value.as_object() else {
-        found.problem(path, "servers have to be an object of names");
+        context.add_problem(path, "servers have to be an object of names");
         return;
     };
     for (name, value) in servers {
@@ -101,9 +101,9 @@ pub(super) fn declared(
         if bare && (name.starts_with('$') || !value.is_object()) {
             continue;
         }
-        match way_of(value) {
-            Ok(Some(way)) => {
-                let Some(claimed) = claim(found, path, name) else {
+        match parse_transport(value) {
+            Ok(Some(transport)) => {
+                let Some(claimed) = claim_server_name(context, path, name) else {
                     continue;
                 };
                 // To find the range takes time in proportion to the file, so
@@ -111,56 +111,66 @@ pub(super) fn declared(
                 names.push(name);
                 let range = declarations.range(&names);
                 names.pop();
-                let place = Place {
+                let location = ItemLocation {
                     path,
                     inline: name,
                     range,
                 };
-                add(found, place, claimed, way);
+                add_server(context, location, claimed, transport);
             }
             // It is there and switched off.
             Ok(None) => {}
             Err(problem) => {
-                let name = super::cut(name, 80);
-                found.problem(path, format!("the server `{name}` {problem}"));
+                let name = super::truncate_chars(name, 80);
+                context.add_problem(path, format!("the server `{name}` {problem}"));
             }
         }
     }
 }
 
 /// The name of a server, if it may have it.
-fn claim(found: &mut Finding<'_>, path: &str, name: &str) -> Option<String> {
-    let name = super::cut(name, LONGEST_NAME);
+fn claim_server_name(context: &mut ParseContext<'_>, path: &str, name: &str) -> Option<String> {
+    let name = super::truncate_chars(name, MAX_NAME_CHARS);
     if name.is_empty() {
-        found.problem(path, "a server has no name");
+        context.add_problem(path, "a server has no name");
         return None;
     }
-    let servers = found.names.keys().filter(|(kind, _)| *kind == Kind::Server);
-    if servers.count() >= MOST {
-        found.problem(path, format!("there are more than {MOST} servers"));
+    let servers = context
+        .claimed_names
+        .keys()
+        .filter(|(kind, _)| *kind == ItemKind::Server);
+    if servers.count() >= MAX_SERVERS {
+        context.add_problem(path, format!("there are more than {MAX_SERVERS} servers"));
         return None;
     }
-    found.claims(Kind::Server, &name, path).then_some(name)
+    context
+        .claim_name(ItemKind::Server, &name, path)
+        .then_some(name)
 }
 
-fn add(found: &mut Finding<'_>, place: Place<'_>, name: String, way: DeclaredWay) {
+fn add_server(
+    context: &mut ParseContext<'_>,
+    location: ItemLocation<'_>,
+    name: String,
+    transport: DeclaredTransport,
+) {
     let server = McpServerCustomization {
-        base: found.base(Kind::Server, place, &name),
+        base: context.item_base(ItemKind::Server, location, &name),
         enablement: None,
         state: McpServerState::Stopped,
         channel: None,
         mcp_app: None,
     };
-    found.parsed.items.push(Item {
+    context.parsed.items.push(ContainerItem {
         child: ChildCustomization::McpServer(Box::new(server)),
         name: name.clone(),
-        path: place.path.to_owned(),
-        detail: Detail::Server(Declared { name, way }),
+        path: location.path.to_owned(),
+        detail: ItemDetail::Server(DeclaredServer { name, transport }),
     });
 }
 
 /// How a server is reached; none if it is switched off.
-fn way_of(value: &Value) -> Result<Option<DeclaredWay>, String> {
+fn parse_transport(value: &Value) -> Result<Option<DeclaredTransport>, String> {
     let Some(object) = value.as_object() else {
         return Err("has to be an object".to_owned());
     };
@@ -192,27 +202,27 @@ fn way_of(value: &Value) -> Result<Option<DeclaredWay>, String> {
             );
         }
         Some(other) => {
-            let other = super::cut(other, 40);
+            let other = super::truncate_chars(other, 40);
             return Err(format!("has the type `{other}`, which is not supported"));
         }
     }
     let program = matches!(kind.as_deref(), Some("stdio" | "local"));
     match (text("command")?, text("url")?) {
-        (Some(command), _) if program || kind.is_none() => Ok(Some(DeclaredWay::Program {
+        (Some(command), _) if program || kind.is_none() => Ok(Some(DeclaredTransport::Stdio {
             command,
-            arguments: texts(object.get("args"))?,
-            environment: pairs(object.get("env"), "env")?,
+            arguments: parse_texts(object.get("args"))?,
+            environment: parse_pairs(object.get("env"), "env")?,
             directory: text("cwd")?,
         })),
         (_, Some(url)) if !program => {
-            if !may_be_of_the_web(&url) {
+            if !is_possible_web_url(&url) {
                 let wrong = "has an address that is not one of the web: it has to be `https://…` \
                              or `http://…`";
                 return Err(wrong.to_owned());
             }
-            Ok(Some(DeclaredWay::Http {
+            Ok(Some(DeclaredTransport::Http {
                 url,
-                headers: pairs(object.get("headers"), "headers")?,
+                headers: parse_pairs(object.get("headers"), "headers")?,
             }))
         }
         _ => Err("has neither a `command` nor a `url`".to_owned()),
@@ -221,9 +231,9 @@ fn way_of(value: &Value) -> Result<Option<DeclaredWay>, String> {
 
 /// Whether requests may go to an address. Of one with names in it only the
 /// beginning is known so far; the rest shows when it is used.
-fn may_be_of_the_web(url: &str) -> bool {
+fn is_possible_web_url(url: &str) -> bool {
     match url.split_once('$') {
-        None => web_address(url).is_some(),
+        None => parse_web_url(url).is_some(),
         Some((known, _)) => match known.split_once(':') {
             Some((scheme, _)) => ["http", "https"].contains(&scheme.to_lowercase().as_str()),
             None => true,
@@ -231,7 +241,7 @@ fn may_be_of_the_web(url: &str) -> bool {
     }
 }
 
-fn texts(value: Option<&Value>) -> Result<Vec<String>, String> {
+fn parse_texts(value: Option<&Value>) -> Result<Vec<String>, String> {
     let wrong = || "has `args` that are no list of texts".to_owned();
     match value {
         None | Some(Value::Null) => Ok(Vec::new()),
@@ -243,7 +253,7 @@ fn texts(value: Option<&Value>) -> Result<Vec<String>, String> {
     }
 }
 
-fn pairs(value: Option<&Value>, key: &str) -> Result<Vec<(String, String)>, String> {
+fn parse_pairs(value: Option<&Value>, key: &str) -> Result<Vec<(String, String)>, String> {
     let wrong = || format!("has `{key}` that is no object of texts");
     match value {
         None | Some(Value::Null) => Ok(Vec::new()),

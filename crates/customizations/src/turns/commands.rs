@@ -3,19 +3,19 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-use agenthost_core::customizing::Preparation;
+use agenthost_core::customizing::TurnPreparation;
 use agenthost_protocol::session::ChildCustomization;
 
-use super::{Effective, View};
-use crate::parse::{Detail, Layout};
+use super::{EnabledItem, SessionView};
+use crate::parse::{ContainerLayout, ItemDetail};
 
 /// All that users may call, by what they type. Of two with one name the second
 /// goes by the name of its container, too.
-pub(super) fn all(view: &View) -> BTreeMap<String, Effective<'_>> {
+pub(super) fn all_commands(view: &SessionView) -> BTreeMap<String, EnabledItem<'_>> {
     let mut commands = BTreeMap::new();
-    for effective in callable(view) {
-        let name = typed(&effective.item.name);
-        let longer = format!("{}:{name}", typed(&effective.container_name()));
+    for effective in callable_items(view) {
+        let name = typed_name(&effective.item.name);
+        let longer = format!("{}:{name}", typed_name(&effective.container_name()));
         match commands.entry(name) {
             Entry::Vacant(free) => {
                 free.insert(effective);
@@ -30,7 +30,7 @@ pub(super) fn all(view: &View) -> BTreeMap<String, Effective<'_>> {
 
 /// What a message stands for, if it begins with such a name and the agent does
 /// not understand it by itself.
-pub(super) fn expand(view: &View, preparation: &Preparation) -> Option<String> {
+pub(super) fn expand_command(view: &SessionView, preparation: &TurnPreparation) -> Option<String> {
     let rest = preparation.text.trim_start().strip_prefix('/')?;
     let (name, arguments) = match rest.split_once(char::is_whitespace) {
         Some((name, arguments)) => (name, arguments.trim()),
@@ -39,29 +39,34 @@ pub(super) fn expand(view: &View, preparation: &Preparation) -> Option<String> {
     if preparation.own_commands.iter().any(|own| own == name) {
         return None;
     }
-    let (effective, arguments) = match find(view, name) {
+    let (effective, arguments) = match find_command(view, name) {
         Some(effective) => (effective, arguments),
-        None => find_in_two_words(view, name, arguments)?,
+        None => find_two_word_command(view, name, arguments)?,
     };
     Some(match &effective.item.detail {
-        Detail::Command(body) | Detail::Prompt(body) => filled(body.trim(), arguments),
-        Detail::Skill(body) => {
-            let file = effective.file();
+        ItemDetail::Command(body) | ItemDetail::Prompt(body) => {
+            fill_arguments(body.trim(), arguments)
+        }
+        ItemDetail::Skill(body) => {
+            let file = effective.file_path();
             let folder = file.parent().unwrap_or(&file);
             let start = format!(
                 "Follow the skill `{}`. Its files are in `{}`.\n\n",
                 effective.item.name,
                 folder.display()
             );
-            start + &filled(body.trim(), arguments)
+            start + &fill_arguments(body.trim(), arguments)
         }
-        Detail::Agent(_) | Detail::Rule(_) | Detail::Hooks(_) | Detail::Server(_) => return None,
+        ItemDetail::Agent(_)
+        | ItemDetail::Rule(_)
+        | ItemDetail::Hooks(_)
+        | ItemDetail::Server(_) => return None,
     })
 }
 
 /// All that users may call.
-fn callable(view: &View) -> impl Iterator<Item = Effective<'_>> {
-    view.effective()
+fn callable_items(view: &SessionView) -> impl Iterator<Item = EnabledItem<'_>> {
+    view.enabled_items()
         .filter(|effective| match &effective.item.child {
             ChildCustomization::Skill(skill) => skill.disable_user_invocation != Some(true),
             ChildCustomization::Prompt(_) => true,
@@ -73,16 +78,16 @@ fn callable(view: &View) -> impl Iterator<Item = Effective<'_>> {
         })
 }
 
-/// Finds a command by a name of [`all`], or by its name with that of its plugin
+/// Finds a command by a name of [`all_commands`], or by its name with that of its plugin
 /// in front, which is what Open Plugins calls it.
-fn find<'a>(view: &'a View, name: &str) -> Option<Effective<'a>> {
-    all(view).get(name).copied().or_else(|| {
-        let wanted = normalized(name);
-        callable(view)
-            .filter(|effective| effective.definition.frame.layout == Layout::Plugin)
+fn find_command<'a>(view: &'a SessionView, name: &str) -> Option<EnabledItem<'a>> {
+    all_commands(view).get(name).copied().or_else(|| {
+        let wanted = normalize_name(name);
+        callable_items(view)
+            .filter(|effective| effective.definition.frame.layout == ContainerLayout::Plugin)
             .find(|effective| {
-                let plugin = normalized(&effective.container_name());
-                let short = normalized(&effective.item.name);
+                let plugin = normalize_name(&effective.container_name());
+                let short = normalize_name(&effective.item.name);
                 format!("{plugin}:{short}") == wanted
             })
     })
@@ -90,11 +95,11 @@ fn find<'a>(view: &'a View, name: &str) -> Option<Effective<'a>> {
 
 /// VS Code completes `git:tag` as `/git tag`: the second word belongs to the
 /// name then, and the rest is the arguments.
-fn find_in_two_words<'a, 'b>(
-    view: &'a View,
+fn find_two_word_command<'a, 'b>(
+    view: &'a SessionView,
     first: &str,
     rest: &'b str,
-) -> Option<(Effective<'a>, &'b str)> {
+) -> Option<(EnabledItem<'a>, &'b str)> {
     let (second, arguments) = match rest.split_once(char::is_whitespace) {
         Some((second, arguments)) => (second, arguments.trim()),
         None => (rest, ""),
@@ -102,13 +107,13 @@ fn find_in_two_words<'a, 'b>(
     if second.is_empty() {
         return None;
     }
-    let effective = find(view, &format!("{first}:{second}"))?;
+    let effective = find_command(view, &format!("{first}:{second}"))?;
     Some((effective, arguments))
 }
 
 /// A name as VS Code writes names of plugins and of what is in them: in lower
 /// case, with a hyphen for everything that is no letter, digit, `_`, `.` or `:`.
-fn normalized(name: &str) -> String {
+fn normalize_name(name: &str) -> String {
     let mut normalized = String::with_capacity(name.len());
     for character in name.trim().chars().flat_map(char::to_lowercase) {
         match character {
@@ -121,14 +126,14 @@ fn normalized(name: &str) -> String {
 }
 
 /// What people type for a name.
-fn typed(name: &str) -> String {
+fn typed_name(name: &str) -> String {
     name.split_whitespace().collect::<Vec<_>>().join("-")
 }
 
 /// Puts arguments where they belong: all of them, or one by one. If nothing
 /// says where, they come last.
-fn filled(body: &str, arguments: &str) -> String {
-    let single = words(arguments);
+fn fill_arguments(body: &str, arguments: &str) -> String {
+    let single = split_words(arguments);
     let mut text = String::with_capacity(body.len() + arguments.len());
     let mut used = false;
     let mut rest = body;
@@ -159,7 +164,7 @@ fn filled(body: &str, arguments: &str) -> String {
 }
 
 /// Words, with quotes around those that have spaces.
-fn words(text: &str) -> Vec<String> {
+fn split_words(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
     let mut quote = None;
@@ -194,7 +199,7 @@ mod tests {
             ("$", "", "$"),
             ("$ä $1", "x", "$ä x"),
         ] {
-            assert_eq!(filled(body, arguments), expected, "{body}");
+            assert_eq!(fill_arguments(body, arguments), expected, "{body}");
         }
     }
 
@@ -207,12 +212,12 @@ mod tests {
             ("ÄB", "b"),
             (".x-", "x"),
         ] {
-            assert_eq!(normalized(name), expected, "{name}");
+            assert_eq!(normalize_name(name), expected, "{name}");
         }
     }
 
     #[test]
     fn quotes_keep_words_together() {
-        assert_eq!(words(r#"a "b c"d '' "e"#), ["a", "b cd", "", "e"]);
+        assert_eq!(split_words(r#"a "b c"d '' "e"#), ["a", "b cd", "", "e"]);
     }
 }

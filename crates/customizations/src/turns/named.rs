@@ -5,25 +5,29 @@
 use std::path::{Component, Path, PathBuf};
 
 /// Most files that are taken from a message.
-const FILES: usize = 100;
+const MAX_MENTIONED_FILES: usize = 100;
 
 /// Longest path, in bytes.
-const LONGEST: usize = 1_024;
+const MAX_PATH_BYTES: usize = 1_024;
 
 /// What stands between words in prose, Markdown and code, beside spaces.
-const BETWEEN: &[char] = &[
+const WORD_SEPARATORS: &[char] = &[
     '`', '"', '\'', '(', ')', '[', ']', '{', '}', '<', '>', ',', ';',
 ];
 
 /// What stands around words.
-const AROUND: &[char] = &['!', '?', '*', ':'];
+const SURROUNDING_PUNCTUATION: &[char] = &['!', '?', '*', ':'];
 
 /// All files that a message names, as seen from each of these folders.
-pub(super) fn files(text: &str, directories: &[PathBuf], home: Option<&Path>) -> Vec<PathBuf> {
+pub(super) fn mentioned_files(
+    text: &str,
+    directories: &[PathBuf],
+    home: Option<&Path>,
+) -> Vec<PathBuf> {
     let mut files = Vec::new();
-    let words = text.split(|c: char| c.is_whitespace() || BETWEEN.contains(&c));
+    let words = text.split(|c: char| c.is_whitespace() || WORD_SEPARATORS.contains(&c));
     for word in words {
-        let Some(path) = path_in(word) else {
+        let Some(path) = path_in_word(word) else {
             continue;
         };
         let from: Vec<PathBuf> = match (path.strip_prefix("~/"), home) {
@@ -31,8 +35,8 @@ pub(super) fn files(text: &str, directories: &[PathBuf], home: Option<&Path>) ->
             (Some(_), None) => Vec::new(),
             (None, _) => directories.iter().map(|from| from.join(path)).collect(),
         };
-        files.extend(from.iter().filter_map(|path| plain(path)));
-        if files.len() >= FILES {
+        files.extend(from.iter().filter_map(|path| normalize_path(path)));
+        if files.len() >= MAX_MENTIONED_FILES {
             break;
         }
     }
@@ -40,22 +44,24 @@ pub(super) fn files(text: &str, directories: &[PathBuf], home: Option<&Path>) ->
 }
 
 /// The path that a word is; none if it is a word like others.
-fn path_in(word: &str) -> Option<&str> {
-    let word = word.trim_matches(AROUND);
+fn path_in_word(word: &str) -> Option<&str> {
+    let word = word.trim_matches(SURROUNDING_PUNCTUATION);
     let word = word.strip_prefix('@').unwrap_or(word);
     // `src/x.rs:12:3` is a place in a file; `x.rs.` the end of a sentence.
     let word = word.split(':').next().unwrap_or(word);
-    let word = word.trim_end_matches(AROUND).trim_end_matches('.');
+    let word = word
+        .trim_end_matches(SURROUNDING_PUNCTUATION)
+        .trim_end_matches('.');
     let name = word.rsplit('/').next().unwrap_or(word);
     let has_ending = name
         .rsplit_once('.')
         .is_some_and(|(_, ending)| ending.chars().all(char::is_alphanumeric));
-    let usable = !name.is_empty() && word.len() <= LONGEST && !word.contains(['\0', '\\']);
+    let usable = !name.is_empty() && word.len() <= MAX_PATH_BYTES && !word.contains(['\0', '\\']);
     (usable && (has_ending || word.contains('/'))).then_some(word)
 }
 
 /// A path without steps that lead nowhere; none if it leads above all.
-fn plain(path: &Path) -> Option<PathBuf> {
+fn normalize_path(path: &Path) -> Option<PathBuf> {
     let mut plain = PathBuf::new();
     for component in path.components() {
         match component {
@@ -76,7 +82,7 @@ mod tests {
     fn paths_are_found_in_prose() {
         let directories = [PathBuf::from("/w")];
         let check = |text: &str, expected: &[&str]| {
-            let found = files(text, &directories, Some(Path::new("/home/me")));
+            let found = mentioned_files(text, &directories, Some(Path::new("/home/me")));
             let expected: Vec<_> = expected.iter().map(PathBuf::from).collect();
             assert_eq!(found, expected, "{text}");
         };
@@ -101,7 +107,7 @@ mod tests {
     #[test]
     fn a_message_names_only_so_many() {
         let text = "a.rs ".repeat(10_000);
-        let found = files(&text, &[PathBuf::from("/w")], None);
-        assert_eq!(found.len(), FILES);
+        let found = mentioned_files(&text, &[PathBuf::from("/w")], None);
+        assert_eq!(found.len(), MAX_MENTIONED_FILES);
     }
 }

@@ -5,83 +5,90 @@ use std::path::PathBuf;
 use agenthost_protocol::session::{ChildCustomization, RuleCustomization};
 use globset::GlobBuilder;
 
-use super::{Effective, View, heading, one_line};
-use crate::parse::{Detail, means_all};
+use super::{EnabledItem, SessionView, push_heading, to_one_line};
+use crate::parse::{ItemDetail, matches_all_files};
 
 /// How much a rule matters to a turn.
-enum Weight {
+enum RuleRelevance {
     /// It has to be kept.
-    Whole,
+    Applies,
     /// It may matter later.
-    Mentioned,
+    Listed,
     /// It says neither when nor what for.
-    Nothing,
+    Irrelevant,
 }
 
 /// Writes rules that count, and names those that may count later.
-pub(super) fn write(view: &View, files: &[PathBuf], text: &mut String) {
-    let mut whole = Vec::new();
-    let mut mentioned = Vec::new();
-    for effective in view.effective() {
+pub(super) fn write_rules(view: &SessionView, files: &[PathBuf], text: &mut String) {
+    let mut applying = Vec::new();
+    let mut listed = Vec::new();
+    for effective in view.enabled_items() {
         let ChildCustomization::Rule(rule) = &effective.item.child else {
             continue;
         };
         if view.is_native(&effective) {
             continue;
         }
-        match weight(view, rule, files) {
-            Weight::Whole => whole.push(effective),
-            Weight::Mentioned => mentioned.push((effective, rule)),
-            Weight::Nothing => {}
+        match rule_relevance(view, rule, files) {
+            RuleRelevance::Applies => applying.push(effective),
+            RuleRelevance::Listed => listed.push((effective, rule)),
+            RuleRelevance::Irrelevant => {}
         }
     }
-    if !whole.is_empty() {
-        heading(text, "Rules");
+    if !applying.is_empty() {
+        push_heading(text, "Rules");
     }
-    for effective in whole {
-        write_whole(&effective, text);
+    for effective in applying {
+        write_rule(&effective, text);
     }
-    if !mentioned.is_empty() {
-        heading(text, "Rules for some work");
+    if !listed.is_empty() {
+        push_heading(text, "Rules for some work");
         text.push_str("Read these files before work that they are about.\n\n");
     }
-    for (effective, rule) in mentioned {
+    for (effective, rule) in listed {
         let about = match (&rule.description, &rule.globs) {
-            (Some(description), _) => one_line(description),
+            (Some(description), _) => to_one_line(description),
             (None, Some(globs)) => format!("for {}", globs.join(", ")),
             (None, None) => String::new(),
         };
-        let (name, file) = (&effective.item.name, effective.file());
+        let (name, file) = (&effective.item.name, effective.file_path());
         text.push_str(&format!("- {name}: {about} ({})\n", file.display()));
     }
 }
 
-fn write_whole(effective: &Effective<'_>, text: &mut String) {
-    if let Detail::Rule(body) = &effective.item.detail {
+fn write_rule(effective: &EnabledItem<'_>, text: &mut String) {
+    if let ItemDetail::Rule(body) = &effective.item.detail {
         let name = &effective.item.name;
         text.push_str(&format!("## {name}\n\n{}\n\n", body.trim()));
     }
 }
 
-fn weight(view: &View, rule: &RuleCustomization, files: &[PathBuf]) -> Weight {
+fn rule_relevance(
+    view: &SessionView,
+    rule: &RuleCustomization,
+    files: &[PathBuf],
+) -> RuleRelevance {
     let globs = rule.globs.as_deref().unwrap_or_default();
     // Globs narrow what counts always, unless they mean all files.
-    let for_all = globs.is_empty() || globs.iter().any(|glob| means_all(glob));
+    let for_all = globs.is_empty() || globs.iter().any(|glob| matches_all_files(glob));
     if rule.always_apply == Some(true) && for_all {
-        return Weight::Whole;
+        return RuleRelevance::Applies;
     }
     let directories = &view.directories;
-    if globs.iter().any(|glob| concerns(glob, files, directories)) {
-        return Weight::Whole;
+    if globs
+        .iter()
+        .any(|glob| matches_any_file(glob, files, directories))
+    {
+        return RuleRelevance::Applies;
     }
     match rule.description.is_some() || !globs.is_empty() {
-        true => Weight::Mentioned,
-        false => Weight::Nothing,
+        true => RuleRelevance::Listed,
+        false => RuleRelevance::Irrelevant,
     }
 }
 
 /// Whether a glob means one of some files, seen from any folder of the session.
-fn concerns(glob: &str, files: &[PathBuf], directories: &[PathBuf]) -> bool {
+fn matches_any_file(glob: &str, files: &[PathBuf], directories: &[PathBuf]) -> bool {
     let glob = glob.trim_start_matches("./").trim_start_matches('/');
     // A name alone means files of that name anywhere.
     let glob = match glob.contains('/') {
@@ -117,7 +124,7 @@ mod tests {
             ("[", "/w/[", false),
         ] {
             assert_eq!(
-                concerns(glob, &[PathBuf::from(file)], &directories),
+                matches_any_file(glob, &[PathBuf::from(file)], &directories),
                 expected,
                 "{glob} {file}"
             );

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use agenthost_core::customizing::{
-    BroughtPlugin, CustomizationErrand, CustomizationEvent, Heard, Wanted,
+    ClientPlugin, CustomizationCommand, CustomizationEvent, ResourceQuery, ResourceReply,
 };
-use agenthost_customizations::Settings;
+use agenthost_customizations::CustomizationSettings;
 use agenthost_protocol::ids::{ClientId, CustomizationId};
 use agenthost_protocol::resource::{
     ContentEncoding, DirectoryEntry, ResourceListResult, ResourceReadResult,
@@ -65,9 +65,9 @@ impl Client {
         }
     }
 
-    fn answer(&self, wanted: &Wanted) -> Result<Heard, String> {
+    fn answer(&self, wanted: &ResourceQuery) -> Result<ResourceReply, String> {
         match wanted {
-            Wanted::Read(uri) => {
+            ResourceQuery::Read(uri) => {
                 let text = self
                     .files
                     .get(uri.as_str())
@@ -77,9 +77,9 @@ impl Client {
                     encoding: ContentEncoding::Utf8,
                     content_type: None,
                 };
-                Ok(Heard::Read(Arc::new(read)))
+                Ok(ResourceReply::Read(Arc::new(read)))
             }
-            Wanted::List(uri) => {
+            ResourceQuery::List(uri) => {
                 let mut entries = BTreeMap::new();
                 for path in self.files.keys() {
                     if let Some(rest) = path.strip_prefix(&format!("{uri}/")) {
@@ -92,7 +92,7 @@ impl Client {
                 }
                 let entries = entries.into_iter();
                 let entries = entries.map(|(name, r#type)| DirectoryEntry { name, r#type });
-                Ok(Heard::Listed(ResourceListResult {
+                Ok(ResourceReply::Listed(ResourceListResult {
                     entries: entries.collect(),
                 }))
             }
@@ -101,27 +101,35 @@ impl Client {
 }
 
 async fn bring(host: &Host, plugins: Vec<(&str, ClientPluginCustomization)>) {
-    let plugins = plugins.into_iter().map(|(client, plugin)| BroughtPlugin {
+    let plugins = plugins.into_iter().map(|(client, plugin)| ClientPlugin {
         client: ClientId::from(client),
         plugin,
     });
-    let errand = CustomizationErrand::ClientPlugins {
+    let errand = CustomizationCommand::SetClientPlugins {
         session: session(),
         plugins: plugins.collect(),
     };
-    host.customizations.errand(errand).await;
+    host.customizations.execute(errand).await;
 }
 
 /// Answers questions until what is known is as expected.
 async fn serve(host: &mut Host, client: &mut Client, what: impl Fn(&Host) -> bool) {
     while !what(host) {
-        let CustomizationEvent::Wanted { ticket, wanted, .. } = host.next().await else {
+        let CustomizationEvent::ResourceRequested {
+            id: ticket,
+            query: wanted,
+            ..
+        } = host.next().await
+        else {
             continue;
         };
         client.asked += 1;
         let answer = client.answer(&wanted);
-        let errand = CustomizationErrand::Heard { ticket, answer };
-        host.customizations.errand(errand).await;
+        let errand = CustomizationCommand::QueryAnswered {
+            id: ticket,
+            reply: answer,
+        };
+        host.customizations.execute(errand).await;
     }
 }
 
@@ -133,7 +141,7 @@ fn brought(host: &Host) -> String {
 
 #[tokio::test]
 async fn a_plugin_of_a_client_is_read_by_asking_it() {
-    let mut host = Host::follow(workspace(), Settings::default()).await;
+    let mut host = Host::follow(workspace(), CustomizationSettings::default()).await;
     host.settled().await;
     let mut client = Client::new(&[
         ("plugin.json", r#"{"name": "inside"}"#),
@@ -183,7 +191,7 @@ async fn a_plugin_of_a_client_is_read_by_asking_it() {
 /// CUS-7.
 #[tokio::test]
 async fn a_plugin_is_read_again_only_when_its_nonce_is_another() {
-    let mut host = Host::follow(workspace(), Settings::default()).await;
+    let mut host = Host::follow(workspace(), CustomizationSettings::default()).await;
     host.settled().await;
     let mut client = Client::new(&[("skills/a.md", "A.")]);
     bring(&host, vec![("c1", plugin("p", ROOT, Some("1")))]).await;
@@ -210,7 +218,7 @@ async fn a_plugin_is_read_again_only_when_its_nonce_is_another() {
 async fn files_of_a_client_are_never_read_from_this_disk() {
     let folder = workspace();
     let uri = format!("file://{}", folder.path().join("work").display());
-    let mut host = Host::follow(folder, Settings::default()).await;
+    let mut host = Host::follow(folder, CustomizationSettings::default()).await;
     host.write("skills/a/SKILL.md", "A.");
     bring(&host, vec![("c1", plugin("p", &uri, None))]).await;
     let mut client = Client::new(&[]);
@@ -223,14 +231,17 @@ async fn files_of_a_client_are_never_read_from_this_disk() {
 
 #[tokio::test]
 async fn a_client_that_does_not_answer_well_gets_a_state_that_says_so() {
-    let mut host = Host::follow(workspace(), Settings::default()).await;
+    let mut host = Host::follow(workspace(), CustomizationSettings::default()).await;
     host.settled().await;
     bring(&host, vec![("c1", plugin("p", ROOT, None))]).await;
     while !brought(&host).contains("error") {
-        if let CustomizationEvent::Wanted { ticket, .. } = host.next().await {
+        if let CustomizationEvent::ResourceRequested { id: ticket, .. } = host.next().await {
             let answer = Err("nobody is there".to_owned());
-            let errand = CustomizationErrand::Heard { ticket, answer };
-            host.customizations.errand(errand).await;
+            let errand = CustomizationCommand::QueryAnswered {
+                id: ticket,
+                reply: answer,
+            };
+            host.customizations.execute(errand).await;
         }
     }
     assert_eq!(
@@ -241,7 +252,7 @@ async fn a_client_that_does_not_answer_well_gets_a_state_that_says_so() {
 
 #[tokio::test]
 async fn two_clients_with_one_id_are_told_apart_and_hooks_of_clients_wait() {
-    let mut host = Host::follow(workspace(), Settings::default()).await;
+    let mut host = Host::follow(workspace(), CustomizationSettings::default()).await;
     host.settled().await;
     let hooks = r#"{"hooks": {"UserPromptSubmit": [{"command": "echo ran"}]}}"#;
     let mut client = Client::new(&[("hooks.json", hooks), ("skills/a.md", "A.")]);
@@ -281,7 +292,7 @@ async fn two_clients_with_one_id_are_told_apart_and_hooks_of_clients_wait() {
 #[tokio::test]
 async fn hooks_of_a_plugin_wait_even_if_an_allowed_one_has_the_same_id() {
     const OTHER: &str = "virtual://client/other";
-    let mut host = Host::follow(workspace(), Settings::default()).await;
+    let mut host = Host::follow(workspace(), CustomizationSettings::default()).await;
     host.settled().await;
     let allowed = r#"{"hooks": {"UserPromptSubmit": [{"command": "echo allowed"}]}}"#;
     let waiting = r#"{"hooks": {"UserPromptSubmit": [{"command": "echo waiting"}]}}"#;
@@ -316,13 +327,13 @@ async fn hooks_of_a_plugin_wait_even_if_an_allowed_one_has_the_same_id() {
         ("c1", plugin(given.as_str(), OTHER, Some("1"))),
     ];
     bring(&host, same).await;
-    let untrusted = |host: &Host| host.customizations.untrusted().len() == 2;
+    let untrusted = |host: &Host| host.customizations.untrusted_code().len() == 2;
     serve(&mut host, &mut client, untrusted).await;
-    let untrusted = host.customizations.untrusted();
+    let untrusted = host.customizations.untrusted_code();
     let key = untrusted.iter().find(|one| one.uri.as_str() == ROOT);
     let keys = [key.unwrap().key.clone()].into();
     host.customizations
-        .errand(CustomizationErrand::Trust { keys })
+        .execute(CustomizationCommand::SetTrustedCode { keys })
         .await;
     let context = host.prepare(turn(1, "hello")).await.unwrap().context;
     assert_eq!(context.as_deref(), Some("allowed"));
@@ -330,7 +341,7 @@ async fn hooks_of_a_plugin_wait_even_if_an_allowed_one_has_the_same_id() {
 
 #[tokio::test]
 async fn too_many_folders_are_said_once() {
-    let mut host = Host::follow(workspace(), Settings::default()).await;
+    let mut host = Host::follow(workspace(), CustomizationSettings::default()).await;
     host.settled().await;
     let files: Vec<String> = (0..150)
         .flat_map(|one| (0..3).map(move |two| format!("x/{one}/{two}/a.md")))

@@ -1,8 +1,8 @@
 //! Many packages on a disk.
 
 use agenthost_customizations::fetch::PluginSource;
-use agenthost_customizations::{ConfiguredPlugin, Settings};
-use agenthost_testkit::packages::package;
+use agenthost_customizations::{ConfiguredPlugin, CustomizationSettings};
+use agenthost_testkit::packages::generate_package;
 
 use crate::host::{Host, workspace, write};
 use crate::render;
@@ -14,7 +14,7 @@ async fn of_many_packages_only_the_changed_one_is_read_again() {
     let mut plugins = Vec::new();
     for number in 0..COUNT {
         let root = folder.path().join(format!("p{number}"));
-        for (path, bytes) in package(number) {
+        for (path, bytes) in generate_package(number) {
             write(&root, &path, std::str::from_utf8(&bytes).unwrap());
         }
         plugins.push(ConfiguredPlugin {
@@ -22,19 +22,19 @@ async fn of_many_packages_only_the_changed_one_is_read_again() {
             agents: None,
         });
     }
-    let settings = Settings {
+    let settings = CustomizationSettings {
         plugins,
-        ..Settings::default()
+        ..CustomizationSettings::default()
     };
     let mut host = Host::follow(folder, settings).await;
     host.all_read().await;
-    let before = host.customizations.reads();
+    let before = host.customizations.read_count();
     let root = host.folder.path().join("p7/skills");
     write(&root, "skill-0/SKILL.md", "---\nname: other\n---\nOther.");
     host.until(|host| host.child("made-7", "other").is_some())
         .await;
     let text = host.find("made-7").map(render::container).unwrap();
     assert!(text.starts_with("made-7 loaded"), "{text}");
-    let reads = host.customizations.reads() - before;
+    let reads = host.customizations.read_count() - before;
     assert!((1..=2).contains(&reads), "{reads} containers were read");
 }

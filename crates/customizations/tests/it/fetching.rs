@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::path::Path;
 use std::process::Command;
 
-use agenthost_customizations::fetch::{ArchivePlace, PluginSource, fetch};
+use agenthost_customizations::fetch::{ArchiveLocation, PluginSource, fetch};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use tempfile::TempDir;
@@ -26,7 +26,7 @@ fn tar(path: &Path, entries: &[(&str, &str)]) {
 }
 
 fn archive(path: &Path) -> PluginSource {
-    PluginSource::Archive(ArchivePlace::Path(path.to_owned()))
+    PluginSource::Archive(ArchiveLocation::Path(path.to_owned()))
 }
 
 #[test]

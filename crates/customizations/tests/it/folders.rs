@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use agenthost_core::customizing::{CustomizationErrand, CustomizationEvent};
+use agenthost_core::customizing::{CustomizationCommand, CustomizationEvent};
 use agenthost_customizations::fetch::PluginSource;
-use agenthost_customizations::mcp::McpWay;
-use agenthost_customizations::parse::{Declared, DeclaredWay};
-use agenthost_customizations::{ConfiguredPlugin, Settings, SpecError, code_key, declared};
+use agenthost_customizations::mcp::McpTransport;
+use agenthost_customizations::parse::{DeclaredServer, DeclaredTransport};
+use agenthost_customizations::{
+    ConfiguredPlugin, CustomizationSettings, ServerSpecError, code_key, configured_customizations,
+};
 use agenthost_protocol::ids::ProviderId;
 use agenthost_protocol::session::Customization;
 use agenthost_protocol::uri::Uri;
@@ -24,7 +26,7 @@ fn plugin(path: impl Into<std::path::PathBuf>) -> ConfiguredPlugin {
 
 #[tokio::test]
 async fn what_is_shown_before_anything_is_there() {
-    let mut host = Host::follow(workspace(), Settings::default()).await;
+    let mut host = Host::follow(workspace(), CustomizationSettings::default()).await;
     host.next().await;
     let lines: Vec<_> = host.known.iter().map(render::container).collect();
     expect![[r#"
@@ -48,12 +50,12 @@ async fn containers_are_loading_first_and_then_loaded() {
         "Fix it.",
     );
     write(&folder.path().join("home"), ".claude/agents/me.md", "Me.");
-    let settings = Settings {
+    let settings = CustomizationSettings {
         plugins: vec![plugin(&root)],
-        ..Settings::default()
+        ..CustomizationSettings::default()
     };
     let mut host = Host::follow(folder, settings).await;
-    let CustomizationEvent::Found { all } = host.next().await else {
+    let CustomizationEvent::CustomizationsFound { all } = host.next().await else {
         panic!("all that there is comes first (CUS-3)");
     };
     assert!(all.iter().all(|one| one.children().is_none()), "CUS-4");
@@ -79,20 +81,20 @@ async fn a_change_reads_one_container_again_and_all_sessions_hear_of_it() {
     for name in ["one", "two"] {
         write(&folder.path().join(name), "skills/a/SKILL.md", "A.");
     }
-    let settings = Settings {
+    let settings = CustomizationSettings {
         plugins: vec![
             plugin(folder.path().join("one")),
             plugin(folder.path().join("two")),
         ],
-        ..Settings::default()
+        ..CustomizationSettings::default()
     };
     let mut host = Host::follow(folder, settings).await;
     host.all_read().await;
-    let before = host.customizations.reads();
+    let before = host.customizations.read_count();
     let other = Uri::from("ahp-session:/other");
     host.ask_for(&other).await;
     let all = loop {
-        if let CustomizationEvent::Found { all } = host.next().await {
+        if let CustomizationEvent::CustomizationsFound { all } = host.next().await {
             break all;
         }
     };
@@ -104,19 +106,19 @@ async fn a_change_reads_one_container_again_and_all_sessions_hear_of_it() {
     write(&root, "skills/b/SKILL.md", "B.");
     let mut told = 0;
     while told < 2 {
-        if let CustomizationEvent::Updated(one) = host.next().await {
+        if let CustomizationEvent::CustomizationUpdated(one) = host.next().await {
             // The folder is there before its file is.
             told += usize::from(render::container(&one) == "one loaded [a, b]");
         }
     }
-    let reads = host.customizations.reads() - before;
+    let reads = host.customizations.read_count() - before;
     assert!((1..=2).contains(&reads), "{reads} containers were read");
 }
 
 /// CUS-17.
 #[tokio::test]
 async fn something_saved_appears_and_something_removed_goes() {
-    let mut host = Host::follow(workspace(), Settings::default()).await;
+    let mut host = Host::follow(workspace(), CustomizationSettings::default()).await;
     host.settled().await;
     assert!(host.child(".agents/skills", "new").is_none());
     host.write(
@@ -151,7 +153,7 @@ async fn something_saved_appears_and_something_removed_goes() {
 
 #[tokio::test]
 async fn a_folder_that_was_not_there_is_shown_when_it_comes() {
-    let mut host = Host::follow(workspace(), Settings::default()).await;
+    let mut host = Host::follow(workspace(), CustomizationSettings::default()).await;
     host.settled().await;
     assert!(host.find(".cursor/rules").is_none());
     host.write(".cursor/rules/a.mdc", "A.");
@@ -177,7 +179,7 @@ async fn links_that_lead_out_are_not_followed() {
     link(work.join("shared/linked"), "linked");
     link(work.join(".agents"), "circle");
     link(work.join("nowhere"), "lost.md");
-    let mut host = Host::follow(folder, Settings::default()).await;
+    let mut host = Host::follow(folder, CustomizationSettings::default()).await;
     host.settled().await;
     expect![[r#"
         .agents/skills Skill writable degraded
@@ -191,7 +193,7 @@ async fn links_that_lead_out_are_not_followed() {
 #[tokio::test]
 async fn what_is_not_there_or_was_never_fetched_says_what_to_do() {
     let folder = workspace();
-    let settings = Settings {
+    let settings = CustomizationSettings {
         plugins: vec![
             plugin(folder.path().join("missing")),
             ConfiguredPlugin {
@@ -202,7 +204,7 @@ async fn what_is_not_there_or_was_never_fetched_says_what_to_do() {
                 agents: None,
             },
         ],
-        ..Settings::default()
+        ..CustomizationSettings::default()
     };
     let mut host = Host::follow(folder, settings).await;
     host.settled().await;
@@ -220,7 +222,7 @@ async fn programs_of_a_workspace_wait_until_somebody_allows_them() {
     let folder = workspace();
     let servers = r#"{"mcpServers": {"a": {"command": "serve", "args": ["${X:-y}"]}, "b": {"url": "http://b"}}}"#;
     write(&folder.path().join("work"), ".mcp.json", servers);
-    let mut host = Host::follow(folder, Settings::default()).await;
+    let mut host = Host::follow(folder, CustomizationSettings::default()).await;
     host.settled().await;
     let name = |host: &Host| {
         let found = host
@@ -240,16 +242,17 @@ async fn programs_of_a_workspace_wait_until_somebody_allows_them() {
         .iter()
         .map(|child| child.id().unwrap().clone())
         .collect();
-    let spec = |host: &Host, number: usize| host.customizations.spec(&session(), &ids[number]);
+    let spec =
+        |host: &Host, number: usize| host.customizations.server_spec(&session(), &ids[number]);
     assert_eq!(
         spec(&host, 0),
-        Err(SpecError::NotTrusted("'MCP servers'".to_owned()))
+        Err(ServerSpecError::UntrustedCode("'MCP servers'".to_owned()))
     );
     assert!(
         spec(&host, 1).is_err(),
         "an address is nobody's to ask, too"
     );
-    let untrusted = host.customizations.untrusted();
+    let untrusted = host.customizations.untrusted_code();
     assert_eq!(untrusted.len(), 1);
     assert!(
         untrusted[0]
@@ -257,18 +260,21 @@ async fn programs_of_a_workspace_wait_until_somebody_allows_them() {
             .starts_with(code_key(&untrusted[0].uri, "").as_str())
     );
     host.customizations
-        .errand(CustomizationErrand::Trust {
+        .execute(CustomizationCommand::SetTrustedCode {
             keys: [untrusted[0].key.clone()].into(),
         })
         .await;
     host.until(|host| name(host).contains("loaded")).await;
-    assert!(matches!(spec(&host, 1).unwrap().way, McpWay::Http { .. }));
-    let McpWay::Program {
+    assert!(matches!(
+        spec(&host, 1).unwrap().transport,
+        McpTransport::Http { .. }
+    ));
+    let McpTransport::Stdio {
         command,
         arguments,
         directory,
         ..
-    } = spec(&host, 0).unwrap().way
+    } = spec(&host, 0).unwrap().transport
     else {
         panic!("it is a program");
     };
@@ -277,7 +283,7 @@ async fn programs_of_a_workspace_wait_until_somebody_allows_them() {
         ("serve", vec!["y".to_owned()])
     );
     assert_eq!(directory, Some(host.work()));
-    assert!(host.customizations.untrusted().is_empty());
+    assert!(host.customizations.untrusted_code().is_empty());
     // Other code is not what was allowed.
     host.write(".mcp.json", &servers.replace("serve", "other"));
     host.until(|host| name(host).contains("degraded")).await;
@@ -286,25 +292,25 @@ async fn programs_of_a_workspace_wait_until_somebody_allows_them() {
 
 #[tokio::test]
 async fn servers_of_the_configuration_stand_by_themselves() {
-    let server = Declared {
+    let server = DeclaredServer {
         name: "tools".to_owned(),
-        way: DeclaredWay::Http {
+        transport: DeclaredTransport::Http {
             url: "https://${HOST_OF_TOOLS}/mcp".to_owned(),
             headers: Vec::new(),
         },
     };
-    let settings = Settings {
+    let settings = CustomizationSettings {
         servers: vec![server],
-        ..Settings::default()
+        ..CustomizationSettings::default()
     };
     let agent = ProviderId::from("agent");
-    let known = declared(&settings, std::path::Path::new("/data"), &agent);
+    let known = configured_customizations(&settings, std::path::Path::new("/data"), &agent);
     assert!(matches!(known.as_slice(), [Customization::McpServer(_)]));
     let mut host = Host::follow(workspace(), settings).await;
     host.settled().await;
     let id = known[0].id().unwrap();
     assert!(host.known.iter().any(|one| one.id() == Some(id)));
-    let error = host.customizations.spec(&session(), id).unwrap_err();
+    let error = host.customizations.server_spec(&session(), id).unwrap_err();
     assert_eq!(error.to_string(), "`HOST_OF_TOOLS` is not set");
 }
 
@@ -319,9 +325,9 @@ async fn what_an_agent_starts_by_itself_is_left_to_it() {
         r#"{"hooks": {"Stop": [{"command": "x"}]}}"#,
     );
     let native = vec![".mcp.json".to_owned(), ".claude/".to_owned()];
-    let settings = Settings {
-        native: BTreeMap::from([(ProviderId::from("agent"), native)]),
-        ..Settings::default()
+    let settings = CustomizationSettings {
+        native_paths: BTreeMap::from([(ProviderId::from("agent"), native)]),
+        ..CustomizationSettings::default()
     };
     let mut host = Host::follow(folder, settings).await;
     host.settled().await;
@@ -330,11 +336,11 @@ async fn what_an_agent_starts_by_itself_is_left_to_it() {
 
 #[tokio::test]
 async fn a_session_that_is_forgotten_is_not_told_of() {
-    let mut host = Host::follow(workspace(), Settings::default()).await;
+    let mut host = Host::follow(workspace(), CustomizationSettings::default()).await;
     host.settled().await;
     let session = session();
     host.customizations
-        .errand(CustomizationErrand::Forget { session })
+        .execute(CustomizationCommand::Untrack { session })
         .await;
     host.write(".agents/skills/new/SKILL.md", "New.");
     let other = Uri::from("ahp-session:/other");
@@ -342,7 +348,7 @@ async fn a_session_that_is_forgotten_is_not_told_of() {
     let before = host.known.clone();
     loop {
         // All of this is about the other session.
-        if let CustomizationEvent::Updated(one) = host.next().await
+        if let CustomizationEvent::CustomizationUpdated(one) = host.next().await
             && render::container(&one).contains("[new]")
         {
             break;
@@ -358,7 +364,7 @@ async fn a_workspace_that_comes_again_is_read_again() {
     let folder = workspace();
     let work = folder.path().join("work");
     write(&work, ".agents/rules/old.md", "Old.");
-    let mut host = Host::follow(folder, Settings::default()).await;
+    let mut host = Host::follow(folder, CustomizationSettings::default()).await;
     let has = |host: &Host, name: &str| {
         let mut all = host.known.iter();
         all.any(|one| render::container(one).contains(name))

@@ -1,24 +1,24 @@
 //! Packages made and broken by chance.
 
 use agenthost_customizations::package::Package;
-use agenthost_customizations::parse::{Frame, Layout, parse};
+use agenthost_customizations::parse::{ContainerFrame, ContainerLayout, parse};
 use agenthost_protocol::session::LoadState;
 use agenthost_protocol::uri::Uri;
-use agenthost_testkit::packages::{MadeFile, mutate, package};
+use agenthost_testkit::packages::{GeneratedFile, generate_package, mutate};
 use fastrand::Rng;
 
-fn frame(number: u64) -> Frame {
-    Frame {
+fn frame(number: u64) -> ContainerFrame {
+    ContainerFrame {
         uri: Uri::from(format!("made:/{number}")),
         owner: String::new(),
-        layout: Layout::Plugin,
+        layout: ContainerLayout::Plugin,
     }
 }
 
-fn gathered(files: Vec<MadeFile>) -> Package {
+fn gathered(files: Vec<GeneratedFile>) -> Package {
     let mut package = Package::default();
     for (path, bytes) in files {
-        package.add(&path, bytes);
+        package.add_file(&path, bytes);
     }
     package
 }
@@ -26,8 +26,8 @@ fn gathered(files: Vec<MadeFile>) -> Package {
 #[test]
 fn packages_that_are_fine_are_loaded() {
     for number in 0..200 {
-        let parsed = parse(&gathered(package(number)), &frame(number));
-        assert_eq!(parsed.load(None), LoadState::Loaded, "{number}");
+        let parsed = parse(&gathered(generate_package(number)), &frame(number));
+        assert_eq!(parsed.load_state(None), LoadState::Loaded, "{number}");
         assert!(!parsed.items.is_empty());
     }
 }
@@ -38,12 +38,12 @@ fn whatever_is_broken_has_a_state_and_words_for_it() {
     let count = std::env::var("PACKAGES").map_or(2_000, |count| count.parse().unwrap());
     let mut rng = Rng::with_seed(7);
     for number in 0..count {
-        let mut files = package(number);
+        let mut files = generate_package(number);
         for _ in 0..rng.usize(1..4) {
             mutate(&mut rng, &mut files);
         }
         let parsed = parse(&gathered(files), &frame(number));
-        match parsed.load(None) {
+        match parsed.load_state(None) {
             LoadState::Loaded => {}
             LoadState::Loading => panic!("{number}: it is read"),
             LoadState::Degraded(problem) | LoadState::Error(problem) => {

@@ -1,8 +1,8 @@
 //! Hooks that run, refuse, take too long, and do not run.
 
-use agenthost_core::customizing::{CustomizationErrand, CustomizationEvent};
+use agenthost_core::customizing::{CustomizationCommand, CustomizationEvent};
 use agenthost_customizations::fetch::PluginSource;
-use agenthost_customizations::{ConfiguredPlugin, Settings};
+use agenthost_customizations::{ConfiguredPlugin, CustomizationSettings};
 use agenthost_protocol::ids::TurnId;
 use agenthost_protocol::uri::Uri;
 use serde_json::{Value, json};
@@ -19,12 +19,12 @@ pub(crate) async fn with_hooks(hooks: Value) -> Host {
         &json!({ "hooks": hooks }).to_string(),
     );
     write(&root, "say.sh", "#!/bin/sh\nprintf 'from %s' \"$1\"\n");
-    let settings = Settings {
+    let settings = CustomizationSettings {
         plugins: vec![ConfiguredPlugin {
             source: PluginSource::Path(root),
             agents: None,
         }],
-        ..Settings::default()
+        ..CustomizationSettings::default()
     };
     Host::follow(folder, settings).await
 }
@@ -103,15 +103,15 @@ async fn a_turn_that_ends_before_it_begins_takes_its_hooks_along() {
         "UserPromptSubmit": [{ "command": "grep -q slow && { echo x > began; sleep 600; }; exit 0" }],
     }))
     .await;
-    let slow = CustomizationErrand::Prepare(Box::new(turn(1, "slow")));
-    host.customizations.errand(slow).await;
+    let slow = CustomizationCommand::Prepare(Box::new(turn(1, "slow")));
+    host.customizations.execute(slow).await;
     appears(&host.work().join("began")).await;
-    let ended = CustomizationErrand::TurnEnded {
+    let ended = CustomizationCommand::TurnEnded {
         session: session(),
         chat: Uri::from("ahp-chat:/c"),
         turn: TurnId::from("t1"),
     };
-    host.customizations.errand(ended).await;
+    host.customizations.execute(ended).await;
     assert!(host.prepare(turn(2, "quick")).await.is_ok());
 }
 
@@ -123,18 +123,18 @@ async fn hooks_hear_of_the_end_of_turns_and_sessions() {
     }))
     .await;
     host.prepare(turn(1, "hello")).await.unwrap();
-    let ended = CustomizationErrand::TurnEnded {
+    let ended = CustomizationCommand::TurnEnded {
         session: session(),
         chat: Uri::from("ahp-chat:/c"),
         turn: TurnId::from("t1"),
     };
-    host.customizations.errand(ended).await;
+    host.customizations.execute(ended).await;
     let told: Value = serde_json::from_str(&appears(&host.work().join("stopped")).await).unwrap();
     assert_eq!(told["hook_event_name"], "Stop");
     assert_eq!(told["session_id"], "ahp-session:/s");
     let session = session();
     host.customizations
-        .errand(CustomizationErrand::Forget { session })
+        .execute(CustomizationCommand::Untrack { session })
         .await;
     let told = appears(&host.work().join("ended")).await;
     assert!(told.contains("SessionEnd"));
@@ -149,13 +149,13 @@ async fn hooks_of_a_workspace_run_only_when_somebody_allowed_them() {
         ".claude/settings.json",
         &settings.to_string(),
     );
-    let mut host = Host::follow(folder, Settings::default()).await;
+    let mut host = Host::follow(folder, CustomizationSettings::default()).await;
     host.settled().await;
     assert_eq!(host.prepare(turn(1, "hello")).await.unwrap().context, None);
-    let key = host.customizations.untrusted()[0].key.clone();
+    let key = host.customizations.untrusted_code()[0].key.clone();
     let keys = [key].into();
     host.customizations
-        .errand(CustomizationErrand::Trust { keys })
+        .execute(CustomizationCommand::SetTrustedCode { keys })
         .await;
     let context = host.prepare(turn(2, "hello")).await.unwrap().context;
     assert_eq!(context.as_deref(), Some("ran"));
@@ -176,13 +176,13 @@ async fn a_hook_that_runs_is_stopped_when_its_plugin_is_turned_off() {
     }))
     .await;
     host.settled().await;
-    let errand = CustomizationErrand::Prepare(Box::new(turn(1, "hello")));
-    host.customizations.errand(errand).await;
+    let errand = CustomizationCommand::Prepare(Box::new(turn(1, "hello")));
+    host.customizations.execute(errand).await;
     appears(&host.work().join("began")).await;
     let id = host.id("plugin");
     host.disable(&[&id]).await;
     loop {
-        if let CustomizationEvent::Prepared { outcome, .. } = host.next().await {
+        if let CustomizationEvent::TurnPrepared { outcome, .. } = host.next().await {
             assert_eq!(outcome.unwrap().context, None);
             break;
         }
@@ -194,7 +194,7 @@ async fn a_hook_that_runs_is_stopped_when_its_plugin_is_turned_off() {
     // It runs again when it is on again.
     host.disable(&[]).await;
     std::fs::remove_file(host.work().join("began")).unwrap();
-    let errand = CustomizationErrand::Prepare(Box::new(turn(2, "hello")));
-    host.customizations.errand(errand).await;
+    let errand = CustomizationCommand::Prepare(Box::new(turn(2, "hello")));
+    host.customizations.execute(errand).await;
     appears(&host.work().join("began")).await;
 }

@@ -4,8 +4,10 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
-use agenthost_core::customizing::{CustomizationErrand, CustomizationEvent, Preparation, Prepared};
-use agenthost_customizations::{Customizations, Settings};
+use agenthost_core::customizing::{
+    CustomizationCommand, CustomizationEvent, PreparedTurn, TurnPreparation,
+};
+use agenthost_customizations::{CustomizationDriver, CustomizationSettings};
 use agenthost_protocol::ids::{CustomizationId, ProviderId, TurnId};
 use agenthost_protocol::session::Customization;
 use agenthost_protocol::uri::Uri;
@@ -20,7 +22,7 @@ const DEADLINE: Duration = Duration::from_secs(20);
 
 pub(crate) struct Host {
     pub(crate) folder: TempDir,
-    pub(crate) customizations: Customizations,
+    pub(crate) customizations: CustomizationDriver,
     events: mpsc::Receiver<(Uri, CustomizationEvent)>,
     /// What is known of the session, in order.
     pub(crate) known: Vec<Customization>,
@@ -48,15 +50,15 @@ pub(crate) fn session() -> Uri {
 
 impl Host {
     /// Starts, and follows a session in the folder `work`.
-    pub(crate) async fn follow(folder: TempDir, settings: Settings) -> Self {
+    pub(crate) async fn follow(folder: TempDir, settings: CustomizationSettings) -> Self {
         let mut host = Host::start(folder, settings);
         host.ask_for(&session()).await;
         host
     }
 
-    pub(crate) fn start(folder: TempDir, settings: Settings) -> Self {
+    pub(crate) fn start(folder: TempDir, settings: CustomizationSettings) -> Self {
         let (sender, events) = mpsc::channel(4);
-        let settings = Settings {
+        let settings = CustomizationSettings {
             home: Some(folder.path().join("home")),
             environment: std::env::vars().collect(),
             ..settings
@@ -65,7 +67,7 @@ impl Host {
         let notes = folder.path().join("notes");
         Host {
             folder,
-            customizations: Customizations::with_notes(settings, data, notes, sender),
+            customizations: CustomizationDriver::with_pid_dir(settings, data, notes, sender),
             events,
             known: Vec::new(),
             commands: Vec::new(),
@@ -74,7 +76,7 @@ impl Host {
 
     pub(crate) async fn ask_for(&mut self, session: &Uri) {
         self.customizations
-            .errand(CustomizationErrand::Follow {
+            .execute(CustomizationCommand::Track {
                 session: session.clone(),
                 provider: ProviderId::from("agent"),
                 directories: vec![uri_of(&self.work()).unwrap()],
@@ -125,12 +127,15 @@ impl Host {
     }
 
     /// Prepares a turn.
-    pub(crate) async fn prepare(&mut self, preparation: Preparation) -> Result<Prepared, String> {
+    pub(crate) async fn prepare(
+        &mut self,
+        preparation: TurnPreparation,
+    ) -> Result<PreparedTurn, String> {
         let wanted = preparation.turn.clone();
-        let errand = CustomizationErrand::Prepare(Box::new(preparation));
-        self.customizations.errand(errand).await;
+        let errand = CustomizationCommand::Prepare(Box::new(preparation));
+        self.customizations.execute(errand).await;
         loop {
-            if let CustomizationEvent::Prepared { turn, outcome, .. } = self.next().await
+            if let CustomizationEvent::TurnPrepared { turn, outcome, .. } = self.next().await
                 && turn == wanted
             {
                 return *outcome;
@@ -141,8 +146,8 @@ impl Host {
     pub(crate) async fn disable(&mut self, ids: &[&CustomizationId]) {
         let ids: BTreeSet<_> = ids.iter().map(|id| (*id).clone()).collect();
         let session = session();
-        let errand = CustomizationErrand::Disabled { session, ids };
-        self.customizations.errand(errand).await;
+        let errand = CustomizationCommand::SetDisabled { session, ids };
+        self.customizations.execute(errand).await;
     }
 
     /// What is known, as text; only containers with something in them.
@@ -175,28 +180,30 @@ impl Host {
 
     fn note(&mut self, event: &CustomizationEvent) {
         match event {
-            CustomizationEvent::Found { all } => self.known.clone_from(all),
-            CustomizationEvent::Updated(one) => {
+            CustomizationEvent::CustomizationsFound { all } => self.known.clone_from(all),
+            CustomizationEvent::CustomizationUpdated(one) => {
                 match self.known.iter_mut().find(|known| known.id() == one.id()) {
                     Some(known) => known.clone_from(one),
                     None => self.known.push(Customization::clone(one)),
                 }
             }
-            CustomizationEvent::Gone(id) => self.known.retain(|one| one.id() != Some(id)),
-            CustomizationEvent::Commands { commands } => {
+            CustomizationEvent::CustomizationRemoved(id) => {
+                self.known.retain(|one| one.id() != Some(id))
+            }
+            CustomizationEvent::CommandsChanged { commands } => {
                 self.commands = commands.iter().map(|one| one.name.clone()).collect();
             }
-            CustomizationEvent::Wanted { .. }
-            | CustomizationEvent::Prepared { .. }
-            | CustomizationEvent::ToolHooks { .. }
+            CustomizationEvent::ResourceRequested { .. }
+            | CustomizationEvent::TurnPrepared { .. }
+            | CustomizationEvent::ToolHooksChanged { .. }
             | CustomizationEvent::ToolChecked { .. } => {}
         }
     }
 }
 
 /// A turn with a text.
-pub(crate) fn turn(number: u32, text: &str) -> Preparation {
-    Preparation {
+pub(crate) fn turn(number: u32, text: &str) -> TurnPreparation {
+    TurnPreparation {
         session: session(),
         chat: Uri::from("ahp-chat:/c"),
         turn: TurnId::from(format!("t{number}")),

@@ -14,7 +14,7 @@ mod web;
 /// Is the server, when a test runs itself again.
 #[test]
 fn as_server() {
-    agenthost_testkit::mcp_server::play();
+    agenthost_testkit::mcp_server::run_as_server();
 }
 
 /// Is the relay, when a test runs itself again.

@@ -3,14 +3,16 @@
 use std::path::{Path, PathBuf};
 
 use agenthost_customizations::package::Package;
-use agenthost_customizations::parse::{Detail, Frame, Kind, Layout, Parsed, parse};
+use agenthost_customizations::parse::{
+    ContainerFrame, ContainerLayout, ItemDetail, ItemKind, ParsedContainer, parse,
+};
 use agenthost_protocol::uri::Uri;
 use expect_test::{Expect, expect};
 
 use crate::render;
 
-fn frame(layout: Layout) -> Frame {
-    Frame {
+fn frame(layout: ContainerLayout) -> ContainerFrame {
+    ContainerFrame {
         uri: Uri::from("x:/p"),
         owner: String::new(),
         layout,
@@ -30,7 +32,7 @@ fn load(package: &mut Package, root: &Path, folder: &Path) {
             continue;
         }
         let name = path.strip_prefix(root).unwrap().to_str().unwrap();
-        package.add(name, std::fs::read(&path).unwrap());
+        package.add_file(name, std::fs::read(&path).unwrap());
     }
 }
 
@@ -40,13 +42,16 @@ fn check(name: &str, expected: Expect) {
         .join(name);
     let mut package = Package::default();
     load(&mut package, &root, &root);
-    expected.assert_eq(&render::parsed(&parse(&package, &frame(Layout::Plugin))));
+    expected.assert_eq(&render::parsed(&parse(
+        &package,
+        &frame(ContainerLayout::Plugin),
+    )));
 }
 
-fn of(layout: Layout, files: &[(&str, &str)]) -> Parsed {
+fn of(layout: ContainerLayout, files: &[(&str, &str)]) -> ParsedContainer {
     let mut package = Package::default();
     for (path, text) in files {
-        package.add(path, text.as_bytes().to_vec());
+        package.add_file(path, text.as_bytes().to_vec());
     }
     parse(&package, &frame(layout))
 }
@@ -132,7 +137,7 @@ fn a_broken_package_still_works_where_it_can() {
 fn a_manifest_that_is_no_manifest_does_not_take_the_rest_with_it() {
     for text in ["", "{", "[]", "nonsense", "\"x\"", "null", "7"] {
         let parsed = of(
-            Layout::Plugin,
+            ContainerLayout::Plugin,
             &[("plugin.json", text), ("skills/a/SKILL.md", "A.")],
         );
         assert_eq!(parsed.items.len(), 1, "{text}");
@@ -145,7 +150,7 @@ fn a_manifest_that_is_no_manifest_does_not_take_the_rest_with_it() {
     let all_wrong = r#"{"name": 1, "version": {}, "agents": true, "skills": [7], "commands": {},
         "rules": 1.5, "hooks": 3, "mcpServers": false, "extensions": []}"#;
     let parsed = of(
-        Layout::Plugin,
+        ContainerLayout::Plugin,
         &[("plugin.json", all_wrong), ("skills/a/SKILL.md", "A.")],
     );
     assert_eq!((parsed.items.len(), parsed.failure), (1, None));
@@ -158,7 +163,10 @@ fn what_is_too_many_is_said_once() {
         .map(|number| format!(r#""s{number}": {{"command": "x"}}"#))
         .collect();
     let text = format!(r#"{{"mcpServers": {{{}}}}}"#, servers.join(","));
-    let parsed = of(Layout::Files(Kind::Server), &[(".mcp.json", &text)]);
+    let parsed = of(
+        ContainerLayout::Files(ItemKind::Server),
+        &[(".mcp.json", &text)],
+    );
     assert_eq!(parsed.items.len(), 100);
     assert_eq!(
         parsed.problems,
@@ -169,7 +177,7 @@ fn what_is_too_many_is_said_once() {
 #[test]
 fn a_rule_of_which_nobody_knows_when_it_counts_does_not_count_always() {
     let parsed = of(
-        Layout::Folder(Kind::Rule),
+        ContainerLayout::Folder(ItemKind::Rule),
         &[
             ("endless.md", "---\nglobs: *.ts\nText."),
             ("broken.md", "---\na: b\n  c: [\n---\nText."),
@@ -200,7 +208,7 @@ fn a_rule_of_which_nobody_knows_when_it_counts_does_not_count_always() {
 #[test]
 fn a_rule_of_a_plugin_counts_always_only_if_it_says_so() {
     let parsed = of(
-        Layout::Plugin,
+        ContainerLayout::Plugin,
         &[
             ("rules/always.md", "---\nalwaysApply: true\n---\nText."),
             (
@@ -233,7 +241,7 @@ fn events_of_hooks_are_written_in_two_ways() {
         ("preCompact", true),
     ] {
         let hooks = format!(r#"{{"hooks": {{"{written}": [{{"command": "true"}}]}}}}"#);
-        let parsed = of(Layout::Plugin, &[("hooks/hooks.json", &hooks)]);
+        let parsed = of(ContainerLayout::Plugin, &[("hooks/hooks.json", &hooks)]);
         assert_eq!(parsed.items.len(), 1, "{written}");
         let problem = parsed.problems.first().map_or("", String::as_str);
         let never_run = problem.ends_with("are not run: the host does not see when it happens");
@@ -245,7 +253,7 @@ fn events_of_hooks_are_written_in_two_ways() {
 fn a_plugin_that_is_one_skill_goes_by_its_name() {
     let manifest = r#"{"name": "notes"}"#;
     let parsed = of(
-        Layout::Plugin,
+        ContainerLayout::Plugin,
         &[
             ("plugin.json", manifest),
             ("SKILL.md", "Write notes."),
@@ -269,13 +277,13 @@ fn a_hook_that_is_meant_for_some_is_not_run_for_all() {
         {"timeout": -1, "command": "d"},
         {"timeout": null, "command": "e"}
     ]}}"#;
-    let parsed = of(Layout::Plugin, &[("hooks/hooks.json", hooks)]);
-    let Detail::Hooks(run) = &parsed.items[0].detail else {
+    let parsed = of(ContainerLayout::Plugin, &[("hooks/hooks.json", hooks)]);
+    let ItemDetail::Hooks(run) = &parsed.items[0].detail else {
         panic!("expected hooks");
     };
     let run: Vec<_> = run
         .iter()
-        .map(|hook| (hook.command.as_str(), hook.patience.as_secs()))
+        .map(|hook| (hook.command.as_str(), hook.timeout.as_secs()))
         .collect();
     assert_eq!(run, [("c", 30), ("d", 30), ("e", 30)]);
     expect![[r#"
@@ -290,7 +298,7 @@ fn a_hook_that_is_meant_for_some_is_not_run_for_all() {
 #[test]
 fn what_has_an_empty_name_goes_by_its_place() {
     let parsed = of(
-        Layout::Plugin,
+        ContainerLayout::Plugin,
         &[
             (
                 "skills/one/SKILL.md",
@@ -328,7 +336,10 @@ fn a_server_has_an_address_of_the_web() {
         "old": {"type": "http", "transport": "sse", "url": "https://a.b/sse"},
         "good": {"type": "http", "transport": "http", "url": "https://a.b/mcp"}
     }}"#;
-    let parsed = of(Layout::Files(Kind::Server), &[(".mcp.json", servers)]);
+    let parsed = of(
+        ContainerLayout::Files(ItemKind::Server),
+        &[(".mcp.json", servers)],
+    );
     expect![[r#"
         - -: degraded
           ! `.mcp.json`: the server `file` has an address that is not one of the web: it has to be `https://…` or `http://…`
@@ -353,13 +364,13 @@ fn folders_of_one_kind() {
     ];
     let mut text = String::new();
     for kind in [
-        Kind::Agent,
-        Kind::Skill,
-        Kind::Command,
-        Kind::Prompt,
-        Kind::Rule,
+        ItemKind::Agent,
+        ItemKind::Skill,
+        ItemKind::Command,
+        ItemKind::Prompt,
+        ItemKind::Rule,
     ] {
-        let parsed = of(Layout::Folder(kind), files);
+        let parsed = of(ContainerLayout::Folder(kind), files);
         text.push_str(&render::parsed(&parsed));
     }
     expect![[r#"
@@ -390,7 +401,7 @@ fn folders_of_one_kind() {
 #[test]
 fn a_command_with_the_name_of_a_skill_is_left_out_and_told() {
     let parsed = of(
-        Layout::Plugin,
+        ContainerLayout::Plugin,
         &[
             ("skills/fix/SKILL.md", "Fix as a skill."),
             ("commands/fix.md", "Fix as a command."),
@@ -415,7 +426,7 @@ fn a_command_with_the_name_of_a_skill_is_left_out_and_told() {
 #[test]
 fn a_command_can_be_for_users_alone_or_for_the_model_alone() {
     let parsed = of(
-        Layout::Plugin,
+        ContainerLayout::Plugin,
         &[
             (
                 "commands/deploy.md",
@@ -437,7 +448,7 @@ fn a_command_can_be_for_users_alone_or_for_the_model_alone() {
 #[test]
 fn files_that_are_rules() {
     let parsed = of(
-        Layout::Files(Kind::Rule),
+        ContainerLayout::Files(ItemKind::Rule),
         &[
             ("AGENTS.md", "Be kind."),
             (".github/copilot-instructions.md", "Be brief."),
@@ -454,28 +465,28 @@ fn files_that_are_rules() {
 #[test]
 fn ids_are_the_same_whenever_and_wherever_something_is_read() {
     let files = [("skills/a/SKILL.md", "A."), ("skills/b/SKILL.md", "B.")];
-    let ids = |parsed: &Parsed| -> Vec<String> {
+    let ids = |parsed: &ParsedContainer| -> Vec<String> {
         let children = parsed.children();
         children
             .iter()
             .map(|child| child.id().unwrap().to_string())
             .collect()
     };
-    let first = ids(&of(Layout::Plugin, &files));
-    assert_eq!(first, ids(&of(Layout::Plugin, &files)));
+    let first = ids(&of(ContainerLayout::Plugin, &files));
+    assert_eq!(first, ids(&of(ContainerLayout::Plugin, &files)));
     // A new neighbour, or another name, changes nothing.
     let more = [
         ("skills/0/SKILL.md", "0."),
         ("skills/a/SKILL.md", "---\nname: renamed\n---\nA."),
         files[1],
     ];
-    assert_eq!(first, ids(&of(Layout::Plugin, &more))[1..]);
+    assert_eq!(first, ids(&of(ContainerLayout::Plugin, &more))[1..]);
 }
 
 #[test]
 fn what_has_code_says_so() {
     let hook = r#"{"hooks": {"Stop": [{"command": "x"}]}}"#;
-    let code = |files: &[(&str, &str)]| of(Layout::Plugin, files).code;
+    let code = |files: &[(&str, &str)]| of(ContainerLayout::Plugin, files).code;
     assert_eq!(code(&[("skills/a/SKILL.md", "A.")]), None);
     let first = code(&[("hooks/hooks.json", hook), ("x.sh", "1")]);
     assert!(first.is_some());
@@ -507,7 +518,7 @@ fn a_container_of_alias_bombs_is_degraded_and_says_why() {
         .iter()
         .map(|name| (name.as_str(), bomb.as_str()))
         .collect();
-    let parsed = of(Layout::Folder(Kind::Rule), &files);
+    let parsed = of(ContainerLayout::Folder(ItemKind::Rule), &files);
     assert_eq!(parsed.items.len(), 500, "the rules are there");
     let first = parsed.problems.first().unwrap();
     assert_eq!(

@@ -1,13 +1,13 @@
 //! Customizations as text.
 
-use agenthost_customizations::parse::Parsed;
+use agenthost_customizations::parse::ParsedContainer;
 use agenthost_protocol::session::{ChildCustomization, Customization, LoadState};
 
 /// What was found in a package, one line each.
-pub(crate) fn parsed(parsed: &Parsed) -> String {
+pub(crate) fn parsed(parsed: &ParsedContainer) -> String {
     let name = parsed.name.as_deref().unwrap_or("-");
     let version = parsed.version.as_deref().unwrap_or("-");
-    let mut text = format!("{name} {version}: {}\n", load(&parsed.load(None)));
+    let mut text = format!("{name} {version}: {}\n", load(&parsed.load_state(None)));
     for child in parsed.children() {
         text.push_str(&format!("  {}\n", self::child(&child)));
     }

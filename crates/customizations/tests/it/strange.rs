@@ -4,7 +4,7 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 
 use agenthost_customizations::fetch::PluginSource;
-use agenthost_customizations::{ConfiguredPlugin, Settings};
+use agenthost_customizations::{ConfiguredPlugin, CustomizationSettings};
 use expect_test::expect;
 use nix::sys::stat::Mode;
 
@@ -40,12 +40,12 @@ async fn pipes_sockets_and_folders_in_place_of_files_are_said_and_never_waited_f
     pipe(&work.join(".mcp.json"));
     pipe(&work.join(".claude/settings.json"));
     write(&work, ".github/hooks", "no folder");
-    let settings = Settings {
+    let settings = CustomizationSettings {
         plugins: vec![ConfiguredPlugin {
             source: PluginSource::Path(root),
             agents: None,
         }],
-        ..Settings::default()
+        ..CustomizationSettings::default()
     };
     let mut host = Host::follow(folder, settings).await;
     host.all_read().await;

@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::time::Duration;
 
-use agenthost_core::customizing::{CustomizationErrand, CustomizationEvent};
-use agenthost_core::tool_use::{CheckTicket, ToolMoment, ToolUse};
-use agenthost_customizations::Settings;
+use agenthost_core::customizing::{CustomizationCommand, CustomizationEvent};
+use agenthost_core::tool_use::{HookCheckId, ToolHookPhase, ToolUse};
+use agenthost_customizations::CustomizationSettings;
 use agenthost_protocol::uri::Uri;
 use serde_json::{Value, json};
 
@@ -14,12 +14,12 @@ use crate::host::{Host, session, turn, workspace, write};
 
 const DEADLINE: Duration = Duration::from_secs(20);
 
-fn used(moment: ToolMoment, names: &[&str]) -> ToolUse {
-    let response = (moment != ToolMoment::Before).then(|| json!({"success": true}));
+fn used(moment: ToolHookPhase, names: &[&str]) -> ToolUse {
+    let response = (moment != ToolHookPhase::Before).then(|| json!({"success": true}));
     ToolUse {
         session: session(),
         chat: Uri::from("ahp-chat:/c"),
-        moment,
+        phase: moment,
         names: names.iter().map(|name| (*name).to_owned()).collect(),
         input: json!({"command": "rm x"}),
         response,
@@ -28,17 +28,21 @@ fn used(moment: ToolMoment, names: &[&str]) -> ToolUse {
 
 impl Host {
     async fn begin_check(&self, ticket: u64, names: &[&str]) {
-        let errand = CustomizationErrand::CheckTool {
-            ticket: CheckTicket(ticket),
-            tool: Box::new(used(ToolMoment::Before, names)),
+        let errand = CustomizationCommand::CheckTool {
+            id: HookCheckId(ticket),
+            tool_use: Box::new(used(ToolHookPhase::Before, names)),
         };
-        self.customizations.errand(errand).await;
+        self.customizations.execute(errand).await;
     }
 
     /// The next word of hooks about a tool.
     async fn checked(&mut self) -> (u64, Result<(), String>) {
         loop {
-            if let CustomizationEvent::ToolChecked { ticket, verdict } = self.next().await {
+            if let CustomizationEvent::ToolChecked {
+                id: ticket,
+                verdict,
+            } = self.next().await
+            {
                 return (ticket.0, verdict);
             }
         }
@@ -51,16 +55,16 @@ impl Host {
         verdict
     }
 
-    async fn was_used(&self, moment: ToolMoment, name: &str) {
+    async fn was_used(&self, moment: ToolHookPhase, name: &str) {
         let tool = Box::new(used(moment, &[name]));
-        let errand = CustomizationErrand::ToolUsed(tool);
-        self.customizations.errand(errand).await;
+        let errand = CustomizationCommand::ToolUsed(tool);
+        self.customizations.execute(errand).await;
     }
 
     /// Listens until hooks of tools are told of.
-    async fn moments(&mut self) -> Vec<ToolMoment> {
+    async fn moments(&mut self) -> Vec<ToolHookPhase> {
         loop {
-            if let CustomizationEvent::ToolHooks { moments } = self.next().await {
+            if let CustomizationEvent::ToolHooksChanged { phases: moments } = self.next().await {
                 return moments.into_iter().collect();
             }
         }
@@ -140,22 +144,22 @@ async fn a_hook_that_nobody_waits_for_ends() {
     host.begin_check(1, &["Slow"]).await;
     let process = appears(&host.work().join("began")).await;
     assert_eq!(host.check(2, &["Quick"]).await, Ok(()));
-    let dropped = CustomizationErrand::DropCheck {
+    let dropped = CustomizationCommand::CancelCheck {
         session: session(),
-        ticket: CheckTicket(1),
+        id: HookCheckId(1),
     };
-    host.customizations.errand(dropped).await;
+    host.customizations.execute(dropped).await;
     ends(&process).await;
     no_notes(&notes).await;
 
     std::fs::remove_file(host.work().join("began")).unwrap();
     host.begin_check(3, &["Slow"]).await;
-    host.was_used(ToolMoment::After, "Bash").await;
+    host.was_used(ToolHookPhase::After, "Bash").await;
     let before = appears(&host.work().join("began")).await;
     let after = appears(&host.work().join("hears")).await;
     let session = session();
-    let forget = CustomizationErrand::Forget { session };
-    host.customizations.errand(forget).await;
+    let forget = CustomizationCommand::Untrack { session };
+    host.customizations.execute(forget).await;
     ends(&before).await;
     ends(&after).await;
     no_notes(&notes).await;
@@ -169,9 +173,9 @@ async fn what_hooks_say_to_a_tool_is_told_with_the_next_message() {
     }))
     .await;
     host.all_read().await;
-    host.was_used(ToolMoment::After, "Edit").await;
-    host.was_used(ToolMoment::After, "Other").await;
-    host.was_used(ToolMoment::Failed, "Other").await;
+    host.was_used(ToolHookPhase::After, "Edit").await;
+    host.was_used(ToolHookPhase::After, "Other").await;
+    host.was_used(ToolHookPhase::Failed, "Other").await;
     let told: Value = serde_json::from_str(&appears(&host.work().join("told")).await).unwrap();
     assert_eq!(told["hook_event_name"], "PostToolUse");
     assert_eq!(told["tool_response"], json!({"success": true}));
@@ -201,18 +205,18 @@ async fn the_host_knows_when_hooks_of_tools_are_run() {
     } });
     let work = folder.path().join("work");
     write(&work, ".claude/settings.json", &settings.to_string());
-    let mut host = Host::follow(folder, Settings::default()).await;
+    let mut host = Host::follow(folder, CustomizationSettings::default()).await;
     host.settled().await;
     // Nobody allowed it.
     assert_eq!(host.check(1, &["Bash"]).await, Ok(()));
-    let key = host.customizations.untrusted()[0].key.clone();
+    let key = host.customizations.untrusted_code()[0].key.clone();
     let keys = [key].into();
     host.customizations
-        .errand(CustomizationErrand::Trust { keys })
+        .execute(CustomizationCommand::SetTrustedCode { keys })
         .await;
     assert_eq!(
         host.moments().await,
-        [ToolMoment::Before, ToolMoment::After]
+        [ToolHookPhase::Before, ToolHookPhase::After]
     );
     assert!(host.check(2, &["Bash"]).await.is_err());
     let id = host.id("Hooks");
@@ -224,13 +228,13 @@ async fn the_host_knows_when_hooks_of_tools_are_run() {
 #[tokio::test]
 async fn the_first_turn_begins_when_the_host_knows_of_hooks() {
     let mut host = with_hooks(json!({ "PreToolUse": [{ "command": "exit 2" }] })).await;
-    let errand = CustomizationErrand::Prepare(Box::new(turn(1, "go")));
-    host.customizations.errand(errand).await;
+    let errand = CustomizationCommand::Prepare(Box::new(turn(1, "go")));
+    host.customizations.execute(errand).await;
     let mut known = false;
     loop {
         match host.next().await {
-            CustomizationEvent::ToolHooks { .. } => known = true,
-            CustomizationEvent::Prepared { .. } => break,
+            CustomizationEvent::ToolHooksChanged { .. } => known = true,
+            CustomizationEvent::TurnPrepared { .. } => break,
             _ => {}
         }
     }
@@ -249,7 +253,7 @@ async fn the_next_host_ends_hooks_that_a_killed_one_left() {
     let process = appears(&host.work().join("began")).await;
     // As another host would, that finds the notes of one that is gone.
     let notes = host.folder.path().join("notes");
-    assert_eq!(agenthost_workspace::sweep(&notes), 1);
+    assert_eq!(agenthost_workspace::kill_leftovers(&notes), 1);
     ends(&process).await;
     assert_eq!(host.checked().await, (1, Ok(())));
 }

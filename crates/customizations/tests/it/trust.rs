@@ -1,20 +1,20 @@
 //! Approval covers exactly the declaration that was approved.
 
-use agenthost_core::customizing::CustomizationErrand;
+use agenthost_core::customizing::CustomizationCommand;
 use agenthost_customizations::package::Package;
-use agenthost_customizations::parse::{Frame, Kind, Layout, parse};
-use agenthost_customizations::{Settings, SpecError, is_current_code_key};
+use agenthost_customizations::parse::{ContainerFrame, ContainerLayout, ItemKind, parse};
+use agenthost_customizations::{CustomizationSettings, ServerSpecError, is_current_code_key};
 use agenthost_protocol::uri::Uri;
 use serde_json::{Value, json};
 
 use crate::host::{Host, session, turn, workspace, write};
 
-fn code(layout: Layout, files: &[(&str, &[u8])]) -> String {
+fn code(layout: ContainerLayout, files: &[(&str, &[u8])]) -> String {
     let mut package = Package::default();
     for (path, bytes) in files {
-        package.add(path, bytes.to_vec());
+        package.add_file(path, bytes.to_vec());
     }
-    let frame = Frame {
+    let frame = ContainerFrame {
         uri: Uri::from("x:/p"),
         owner: String::new(),
         layout,
@@ -25,14 +25,17 @@ fn code(layout: Layout, files: &[(&str, &[u8])]) -> String {
 fn server(declaration: &Value) -> String {
     let text = json!({ "mcpServers": { "s": declaration } }).to_string();
     code(
-        Layout::Files(Kind::Server),
+        ContainerLayout::Files(ItemKind::Server),
         &[(".mcp.json", text.as_bytes())],
     )
 }
 
 fn hook(declaration: &Value) -> String {
     let text = json!({ "hooks": { "PreToolUse": [declaration] } }).to_string();
-    code(Layout::Files(Kind::Hook), &[("h.json", text.as_bytes())])
+    code(
+        ContainerLayout::Files(ItemKind::Hook),
+        &[("h.json", text.as_bytes())],
+    )
 }
 
 #[test]
@@ -86,7 +89,7 @@ fn every_byte_of_a_file_that_a_package_can_run_is_covered() {
     let hooks = br#"{"hooks": {"Stop": [{"command": "sh ${PLUGIN_ROOT}/run.json"}]}}"#;
     let with = |script: &[u8]| {
         let files: [(&str, &[u8]); 2] = [("hooks/hooks.json", hooks), ("run.json", script)];
-        code(Layout::Plugin, &files)
+        code(ContainerLayout::Plugin, &files)
     };
     // None of these is JSON; a shell runs all of them.
     let scripts: [&[u8]; 6] = [
@@ -111,29 +114,29 @@ async fn a_server_whose_arguments_become_variables_waits_again() {
     let later = json!({"mcpServers": {"s": {"command": "mcp.py", "args": ["one"], "env": {"NODE_OPTIONS": "--require=./evil.js", "x": "with"}}}});
     let work = folder.path().join("work");
     write(&work, ".mcp.json", &approved.to_string());
-    let mut host = Host::follow(folder, Settings::default()).await;
+    let mut host = Host::follow(folder, CustomizationSettings::default()).await;
     host.settled().await;
     let id = host.child("MCP", "s").unwrap();
-    let key = host.customizations.untrusted()[0].key.clone();
+    let key = host.customizations.untrusted_code()[0].key.clone();
     assert!(is_current_code_key(&key), "{key}");
     // A digest of an older host never matches.
     let older = key.replace("#v2:", "#");
     assert!(!is_current_code_key(&older), "{older}");
     let keys = [older].into();
-    let trust = CustomizationErrand::Trust { keys };
-    host.customizations.errand(trust).await;
+    let trust = CustomizationCommand::SetTrustedCode { keys };
+    host.customizations.execute(trust).await;
     host.prepare(turn(1, "")).await.unwrap();
-    assert!(host.customizations.spec(&session(), &id).is_err());
-    let trust = CustomizationErrand::Trust { keys: [key].into() };
-    host.customizations.errand(trust).await;
-    host.until(|host| host.customizations.untrusted().is_empty())
+    assert!(host.customizations.server_spec(&session(), &id).is_err());
+    let trust = CustomizationCommand::SetTrustedCode { keys: [key].into() };
+    host.customizations.execute(trust).await;
+    host.until(|host| host.customizations.untrusted_code().is_empty())
         .await;
-    assert!(host.customizations.spec(&session(), &id).is_ok());
+    assert!(host.customizations.server_spec(&session(), &id).is_ok());
     host.write(".mcp.json", &later.to_string());
-    host.until(|host| !host.customizations.untrusted().is_empty())
+    host.until(|host| !host.customizations.untrusted_code().is_empty())
         .await;
     assert_eq!(
-        host.customizations.spec(&session(), &id),
-        Err(SpecError::NotTrusted("'MCP servers'".to_owned()))
+        host.customizations.server_spec(&session(), &id),
+        Err(ServerSpecError::UntrustedCode("'MCP servers'".to_owned()))
     );
 }

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use agenthost_core::customizing::Preparation;
+use agenthost_core::customizing::TurnPreparation;
 use agenthost_customizations::fetch::PluginSource;
-use agenthost_customizations::{ConfiguredPlugin, Settings};
+use agenthost_customizations::{ConfiguredPlugin, CustomizationSettings};
 use agenthost_protocol::ids::ProviderId;
 use agenthost_protocol::uri::Uri;
 use agenthost_workspace::uri_of;
@@ -12,7 +12,7 @@ use expect_test::{Expect, expect};
 
 use crate::host::{Host, turn, workspace, write};
 
-async fn example(settings: Settings) -> Host {
+async fn example(settings: CustomizationSettings) -> Host {
     let folder = workspace();
     let work = folder.path().join("work");
     write(&work, "AGENTS.md", "Be kind.");
@@ -65,7 +65,7 @@ async fn example(settings: Settings) -> Host {
     host
 }
 
-async fn check(host: &mut Host, preparation: Preparation, expected: Expect) {
+async fn check(host: &mut Host, preparation: TurnPreparation, expected: Expect) {
     let prepared = host.prepare(preparation).await.unwrap();
     let mut text = format!("model {:?}\n", prepared.model.map(|model| model.id));
     text.push_str(prepared.instructions.as_deref().unwrap_or("nothing"));
@@ -74,7 +74,7 @@ async fn check(host: &mut Host, preparation: Preparation, expected: Expect) {
 
 #[tokio::test]
 async fn rules_and_skills_reach_the_agent() {
-    let mut host = example(Settings::default()).await;
+    let mut host = example(CustomizationSettings::default()).await;
     check(&mut host, turn(1, "hello"), expect![[r#"
         model None
         # Rules
@@ -107,8 +107,8 @@ async fn rules_and_skills_reach_the_agent() {
 
 #[tokio::test]
 async fn files_of_a_message_choose_rules_and_a_custom_agent_says_who_to_be() {
-    let mut host = example(Settings::default()).await;
-    let preparation = Preparation {
+    let mut host = example(CustomizationSettings::default()).await;
+    let preparation = TurnPreparation {
         files: vec![uri_of(&host.work().join("src/a.ts")).unwrap()],
         agent: uri_of(&host.work().join(".agents/agents/writer.md")),
         ..turn(1, "hello")
@@ -161,7 +161,7 @@ async fn globs_narrow_a_rule_that_counts_always() {
     };
     write(&work, ".cursor/rules/ts.mdc", &rule("*.ts", "No any."));
     write(&work, ".cursor/rules/all.mdc", &rule("**", "Be kind."));
-    let mut host = Host::follow(folder, Settings::default()).await;
+    let mut host = Host::follow(folder, CustomizationSettings::default()).await;
     for (text, counts) in [("hello", false), ("fix src/a.ts", true)] {
         let prepared = host.prepare(turn(1, text)).await.unwrap();
         let told = prepared.instructions.unwrap();
@@ -173,7 +173,7 @@ async fn globs_narrow_a_rule_that_counts_always() {
 
 #[tokio::test]
 async fn files_that_a_message_names_choose_rules_too() {
-    let mut host = example(Settings::default()).await;
+    let mut host = example(CustomizationSettings::default()).await;
     for (text, counts) in [
         ("fix @src/a.ts, please", true),
         ("what is in `src/new.ts`?", true),
@@ -192,9 +192,9 @@ async fn what_the_agent_reads_by_itself_is_not_told_again() {
         "AGENTS.md".to_owned(),
         ".agents/".to_owned(),
     ];
-    let settings = Settings {
-        native: BTreeMap::from([(ProviderId::from("agent"), native)]),
-        ..Settings::default()
+    let settings = CustomizationSettings {
+        native_paths: BTreeMap::from([(ProviderId::from("agent"), native)]),
+        ..CustomizationSettings::default()
     };
     let mut host = example(settings).await;
     check(
@@ -225,7 +225,7 @@ async fn what_the_agent_reads_by_itself_is_not_told_again() {
 /// CUS-16.
 #[tokio::test]
 async fn what_is_off_has_no_effect() {
-    let mut host = example(Settings::default()).await;
+    let mut host = example(CustomizationSettings::default()).await;
     let [rules, skills, files] =
         [".cursor/rules", ".agents/skills", "Instructions"].map(|name| host.id(name));
     let agents = host.child("Instructions", "AGENTS.md").unwrap();
@@ -256,7 +256,7 @@ async fn what_is_off_has_no_effect() {
 
 #[tokio::test]
 async fn prompts_and_skills_expand() {
-    let mut host = example(Settings::default()).await;
+    let mut host = example(CustomizationSettings::default()).await;
     let expected = [
         ".claude/commands:fix",
         "fix",
@@ -299,7 +299,7 @@ async fn prompts_and_skills_expand() {
         skill,
         "Follow the skill `lint`. Its files are in `…/work/.agents/skills/lint`.\n\nRun all."
     );
-    let own = Preparation {
+    let own = TurnPreparation {
         own_commands: vec!["fix".to_owned()],
         ..turn(11, "/fix a b")
     };
@@ -315,12 +315,12 @@ async fn skills_of_a_plugin_go_by_its_name_too() {
     write(&plugin, "plugin.json", r#"{"name": "Release Tools"}"#);
     write(&plugin, "commands/ship.md", "Ship $ARGUMENTS.");
     write(&plugin, "skills/notes/SKILL.md", "Write notes.");
-    let settings = Settings {
+    let settings = CustomizationSettings {
         plugins: vec![ConfiguredPlugin {
             source: PluginSource::Path(plugin),
             agents: None,
         }],
-        ..Settings::default()
+        ..CustomizationSettings::default()
     };
     let mut host = Host::follow(folder, settings).await;
     host.all_read().await;
@@ -342,8 +342,8 @@ async fn skills_of_a_plugin_go_by_its_name_too() {
 
 #[tokio::test]
 async fn a_custom_agent_that_is_gone_refuses_the_turn() {
-    let mut host = example(Settings::default()).await;
-    let preparation = Preparation {
+    let mut host = example(CustomizationSettings::default()).await;
+    let preparation = TurnPreparation {
         agent: Some(Uri::from("file:///gone.md")),
         ..turn(1, "hello")
     };
@@ -356,7 +356,7 @@ async fn a_custom_agent_that_is_gone_refuses_the_turn() {
 
 #[tokio::test]
 async fn a_turn_of_a_session_that_nobody_follows_needs_nothing() {
-    let mut host = Host::start(workspace(), Settings::default());
+    let mut host = Host::start(workspace(), CustomizationSettings::default());
     let prepared = host.prepare(turn(1, "/fix")).await.unwrap();
     assert!(prepared.instructions.is_none() && prepared.text.is_none());
 }

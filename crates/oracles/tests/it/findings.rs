@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use agenthost_oracles::Reading;
+use agenthost_oracles::OracleReading;
 use agenthost_protocol::version::Release;
 use agenthost_protocol::wire::Json;
 use agenthost_testkit::json::normalise;
@@ -39,7 +39,7 @@ impl Findings {
         &mut self,
         what: &str,
         given: &Json,
-        read: &Result<Option<Reading>, String>,
+        read: &Result<Option<OracleReading>, String>,
         seed: u64,
     ) {
         let example = || format!("seed {seed}: {given}");
@@ -47,14 +47,19 @@ impl Findings {
             Err(error) => self.note(what, error, example),
             Ok(None) => self.note(what, "there is no such thing in this release", example),
             Ok(Some(reading)) => {
-                for unknown in &reading.unknown {
+                for unknown in &reading.unknown_values {
                     if !is_known_bug(self.release, unknown) {
                         let start: String = unknown.chars().take(72).collect();
                         self.note(what, &start, || format!("seed {seed}: {unknown}"));
                     }
                 }
                 let mut lost = Vec::new();
-                compare("", &normalise(given), &normalise(&reading.back), &mut lost);
+                compare(
+                    "",
+                    &normalise(given),
+                    &normalise(&reading.encoded),
+                    &mut lost,
+                );
                 for (place, problem) in lost {
                     if !is_left_over(self.release, &place) {
                         self.note(what, &place, || format!("seed {seed}: {problem}"));

@@ -140,7 +140,7 @@ mod v1_0 {
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use agenthost_oracles::{Live, Oracle, Remote};
+use agenthost_oracles::{OfficialClient, Oracle, RemoteOracle};
 use agenthost_protocol::version::Release;
 
 /// The oracle of a release; `None` if it can't be had here, which is said.
@@ -162,7 +162,7 @@ pub(crate) fn oracle(release: Release) -> Option<Box<dyn Oracle>> {
 }
 
 /// The client of a release; `None` if it can't be had here, which is said.
-pub(crate) fn client(release: Release) -> Option<Box<dyn Live>> {
+pub(crate) fn client(release: Release) -> Option<Box<dyn OfficialClient>> {
     Some(match release {
         Release::V0_1 => Box::new(v0_1::Client::default()),
         Release::V0_2 => Box::new(v0_2::Client::default()),
@@ -181,7 +181,7 @@ pub(crate) fn client(release: Release) -> Option<Box<dyn Live>> {
 
 /// Builds the program of a release that can't be linked with the others, and
 /// starts it.
-fn alone(name: &str) -> Option<Remote> {
+fn alone(name: &str) -> Option<RemoteOracle> {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("alone")
         .join(name);
@@ -210,7 +210,7 @@ fn alone(name: &str) -> Option<Remote> {
         name.replace('_', "-"),
         std::env::consts::EXE_SUFFIX
     );
-    Some(Remote::start(&target.join("debug").join(program)).unwrap())
+    Some(RemoteOracle::start(&target.join("debug").join(program)).unwrap())
 }
 
 /// A test for each release.

@@ -7,7 +7,7 @@ use agenthost_protocol::channel::ChannelKind;
 use agenthost_protocol::version::Release;
 use agenthost_protocol::wire::{self, Json, Object};
 use agenthost_testkit::json::{diff, normalise};
-use agenthost_versions::{Chain, Dispatch, Envelope, Moment};
+use agenthost_versions::{JsonDispatch, JsonEnvelope, TranslationContext, VersionChain};
 use serde_json::json;
 
 use crate::findings::Findings;
@@ -26,7 +26,7 @@ fn round_trips(release: Release) {
     };
     let mut speaker = Speaker {
         release,
-        chain: Chain::to(release),
+        chain: VersionChain::for_release(release),
         oracle,
         findings: Findings::of(release),
         seed: 0,
@@ -36,7 +36,7 @@ fn round_trips(release: Release) {
         let mut generator = generator(seed);
         let stage = Stage::generated(&mut generator);
         for info in Action::table().filter(|info| info.dispatcher == Dispatcher::Client) {
-            let mut json = generator.action(info.name);
+            let mut json = generator.generate_action(info.name);
             // Nobody could tell the chat of a session that does not exist.
             if json["claim"].get("session").is_some() {
                 json["claim"]["session"] = json!(SESSION);
@@ -54,14 +54,14 @@ fn round_trips(release: Release) {
         }
         let stage = with_one_client(stage);
         for (channel, action) in old_actions(release) {
-            let old = Envelope {
+            let old = JsonEnvelope {
                 channel: (release > Release::V0_1).then(|| channel.to_owned()),
                 action,
                 server_seq: 8,
                 origin: None,
-                rejection: None,
+                rejection_reason: None,
             };
-            speaker.says(&stage, old.kind(), &old);
+            speaker.says(&stage, old.action_type(), &old);
         }
     }
     speaker.findings.conclude();
@@ -72,7 +72,7 @@ each_release!(round_trips);
 /// An official client that dispatches.
 struct Speaker {
     release: Release,
-    chain: Chain,
+    chain: VersionChain,
     oracle: Box<dyn Oracle>,
     findings: Findings,
     seed: u64,
@@ -81,7 +81,7 @@ struct Speaker {
 impl Speaker {
     /// How the release says an action of this client: what it hears of it,
     /// if that is one action.
-    fn heard(&self, stage: &Stage, action: Action) -> Option<Envelope> {
+    fn heard(&self, stage: &Stage, action: Action) -> Option<JsonEnvelope> {
         let mut heard = self.down(stage, envelope(action));
         let is_one = heard.len() == 1;
         heard.pop().filter(|one| is_one && one.origin.is_some())
@@ -91,41 +91,41 @@ impl Speaker {
         &self,
         stage: &Stage,
         envelope: agenthost_protocol::action::ActionEnvelope,
-    ) -> Vec<Envelope> {
+    ) -> Vec<JsonEnvelope> {
         let mut after = stage.clone();
         // It need not have an effect.
         let (before, _) = after.apply(&envelope.action);
         let (viewer, scene) = (viewer(self.release), after.scene());
-        let at = Moment {
-            viewer: &viewer,
-            world: &scene,
-            before: Some(&before),
+        let at = TranslationContext {
+            client: &viewer,
+            states: &scene,
+            state_before: Some(&before),
         };
-        self.chain.action(&at, &envelope).unwrap()
+        self.chain.downgrade_action(&at, &envelope).unwrap()
     }
 
-    fn says(&mut self, stage: &Stage, name: &str, old: &Envelope) {
+    fn says(&mut self, stage: &Stage, name: &str, old: &JsonEnvelope) {
         let said = Json::Object(old.action.clone());
         let seed = self.seed;
         let example = || format!("seed {seed}: {said}");
-        let name = format!("{name} as {}", old.kind());
+        let name = format!("{name} as {}", old.action_type());
         // What a host alone says (a list, in place of a change to it) nobody
         // dispatches.
         let mut table = Action::table();
-        if table.any(|info| info.name == old.kind() && info.dispatcher == Dispatcher::Host) {
+        if table.any(|info| info.name == old.action_type() && info.dispatcher == Dispatcher::Host) {
             return;
         }
         let known = self.oracle.read("action", &old.clone().into_json());
-        if !matches!(&known, Ok(Some(reading)) if reading.unknown.is_empty()) {
+        if !matches!(&known, Ok(Some(reading)) if reading.unknown_values.is_empty()) {
             // It is no action of the release, and `understood` says so.
             return;
         }
         let (viewer, scene) = (viewer(self.release), stage.scene());
-        let mut up = Dispatch {
+        let mut up = JsonDispatch {
             channel: old.channel.clone().unwrap_or_default(),
             action: old.action.clone(),
         };
-        if let Err(refused) = self.chain.dispatch(&at(&viewer, &scene), &mut up) {
+        if let Err(refused) = self.chain.upgrade_dispatch(&at(&viewer, &scene), &mut up) {
             self.findings
                 .note(&name, &format!("is refused: {refused}"), example);
             return;

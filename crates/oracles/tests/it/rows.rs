@@ -10,7 +10,7 @@ use agenthost_protocol::uri::Uri;
 use agenthost_protocol::version::Release;
 use agenthost_protocol::wire::{self, Json, Object};
 use agenthost_testkit::json::{diff, normalise};
-use agenthost_versions::{Chain, Moment, Row, Scene, Viewer};
+use agenthost_versions::{StateCapture, StoredRow, TargetClient, TranslationContext, VersionChain};
 
 use crate::releases::{each_release, seeds};
 use crate::stage::{SESSION, Stage, address, at, envelope, generator, viewer};
@@ -19,16 +19,16 @@ use crate::stage::{SESSION, Stage, address, at, envelope, generator, viewer};
 const SEEDS: u64 = 40;
 
 fn rows(release: Release) {
-    if release < Chain::OLDEST_ROWS {
+    if release < VersionChain::OLDEST_ROWS {
         return;
     }
     let session = Uri::from(SESSION);
     let mut reader = Reader {
-        chain: Chain::to(release),
+        chain: VersionChain::for_release(release),
         viewer: viewer(release),
-        row: Row {
+        row: StoredRow {
             session: Some(&session),
-            at: Millis(1_767_225_600_000),
+            written_at: Millis(1_767_225_600_000),
         },
         problems: BTreeSet::new(),
     };
@@ -36,7 +36,7 @@ fn rows(release: Release) {
         let mut generator = generator(seed);
         let stage = reader.reads_states(&Stage::generated(&mut generator));
         for info in Action::table() {
-            let json = generator.action(info.name);
+            let json = generator.generate_action(info.name);
             let action: Action = wire::from_str(&json.to_string()).unwrap();
             reader.reads_action(&stage, &action);
         }
@@ -49,9 +49,9 @@ each_release!(rows);
 
 /// A host of today that reads what one of another release wrote.
 struct Reader<'a> {
-    chain: Chain,
-    viewer: Viewer,
-    row: Row<'a>,
+    chain: VersionChain,
+    viewer: TargetClient,
+    row: StoredRow<'a>,
     problems: BTreeSet<String>,
 }
 
@@ -66,7 +66,7 @@ impl Reader<'_> {
                 continue;
             };
             assert_eq!(ChannelKind::of_state(&json), Some(*kind));
-            self.chain.lift_state(&self.row, *kind, &mut json);
+            self.chain.migrate_state(&self.row, *kind, &mut json);
             match wire::from_str::<ChannelState>(&Json::Object(json).to_string()) {
                 Ok(lifted) if lifted.kind() == *kind => *state = lifted,
                 Ok(lifted) => self.finds(format!("{kind:?} became {:?}", lifted.kind())),
@@ -88,7 +88,9 @@ impl Reader<'_> {
         let written = |(kind, state): &(ChannelKind, ChannelState)| {
             let mut resource = address(*kind).to_owned();
             let at = at(&self.viewer, &scene);
-            self.chain.state(&at, &mut resource, state).unwrap()
+            self.chain
+                .downgrade_state(&at, &mut resource, state)
+                .unwrap()
         };
         stage.channels.iter().map(written).collect()
     }
@@ -100,7 +102,7 @@ impl Reader<'_> {
         for written in written {
             let subject = format!("{} as {}", action.info().name, written["type"]);
             let mut json = written.clone();
-            self.chain.lift_action(&self.row, &mut json);
+            self.chain.migrate_action(&self.row, &mut json);
             match wire::from_str::<Action>(&Json::Object(json).to_string()) {
                 Ok(lifted) if alone => match &self.told(stage, &lifted)[..] {
                     [again] => self.compares(&subject, &written, again),
@@ -116,13 +118,16 @@ impl Reader<'_> {
     fn told(&self, stage: &Stage, action: &Action) -> Vec<Object> {
         let mut after = stage.clone();
         let (before, _) = after.apply(action);
-        let scene: Scene = after.scene();
-        let at = Moment {
-            viewer: &self.viewer,
-            world: &scene,
-            before: Some(&before),
+        let scene: StateCapture = after.scene();
+        let at = TranslationContext {
+            client: &self.viewer,
+            states: &scene,
+            state_before: Some(&before),
         };
-        let told = self.chain.action(&at, &envelope(action.clone())).unwrap();
+        let told = self
+            .chain
+            .downgrade_action(&at, &envelope(action.clone()))
+            .unwrap();
         told.into_iter().map(|one| one.action).collect()
     }
 

@@ -4,22 +4,22 @@
 use agenthost_protocol::action::Action;
 use agenthost_protocol::channel::ChannelKind;
 use agenthost_protocol::wire::{self, Json};
-use agenthost_testkit::{Generator, Options};
+use agenthost_testkit::{Generator, GeneratorOptions};
 use serde_json::json;
 
 use crate::stage::{Stage, make_statuses_plausible};
 
 /// What hosts are made with: few names, so that actions hit their targets.
-pub(crate) fn options() -> Options {
-    Options {
+pub(crate) fn options() -> GeneratorOptions {
+    GeneratorOptions {
         optional: 0.4,
         unknown: 0.0,
-        names: 3,
-        items: 3,
-        depth: 5,
+        name_count: 3,
+        max_items: 3,
+        max_depth: 5,
         // The official types can't read this state; they get there by
         // actions.
-        without: &[("status", "auth-required")],
+        excluded_variants: &[("status", "auth-required")],
     }
 }
 
@@ -89,7 +89,7 @@ pub(crate) fn next(generator: &mut Generator, stage: &Stage) -> Option<Action> {
     if ends.contains(&name) && generator.chance(0.6) {
         return None;
     }
-    let mut action = generator.action(name);
+    let mut action = generator.generate_action(name);
     make_statuses_plausible(generator, &mut action);
     aim(generator, name, &mut action, &state);
     if !is_plain(generator, name, &mut action, &state) {

@@ -12,7 +12,7 @@ use agenthost_protocol::version::Release;
 use agenthost_protocol::wire::Json;
 use agenthost_testkit::Generator;
 use agenthost_testkit::json::{diff, normalise};
-use agenthost_versions::{Chain, Envelope, Moment};
+use agenthost_versions::{JsonEnvelope, TranslationContext, VersionChain};
 
 use crate::findings::Findings;
 use crate::losses::{Way, is_accepted};
@@ -32,7 +32,7 @@ fn squares(release: Release) {
     };
     let mut mirror = Mirror {
         release,
-        chain: Chain::to(release),
+        chain: VersionChain::for_release(release),
         oracle,
         findings: Findings::of(release),
     };
@@ -76,7 +76,7 @@ fn every_action_happens() {
 /// An official client that follows every channel.
 struct Mirror {
     release: Release,
-    chain: Chain,
+    chain: VersionChain,
     oracle: Box<dyn Oracle>,
     findings: Findings,
 }
@@ -93,7 +93,7 @@ impl Mirror {
         let mut generator = Generator::new(seed, options());
         let mut stage = at_rest(&mut generator);
         for (_, resource, snapshot) in self.snapshots(&stage, ChannelKind::ALL) {
-            if let Err(error) = self.oracle.hold(&resource, &snapshot) {
+            if let Err(error) = self.oracle.track_channel(&resource, &snapshot) {
                 self.findings
                     .note("snapshot", &error, || format!("seed {seed}: {snapshot}"));
                 return;
@@ -123,13 +123,16 @@ impl Mirror {
         after: &Stage,
     ) -> Went {
         let (viewer, scene) = (viewer(self.release), after.scene());
-        let at = Moment {
-            viewer: &viewer,
-            world: &scene,
-            before: Some(before),
+        let at = TranslationContext {
+            client: &viewer,
+            states: &scene,
+            state_before: Some(before),
         };
         let name = action.info().name;
-        let heard = self.chain.action(&at, &envelope(action.clone())).unwrap();
+        let heard = self
+            .chain
+            .downgrade_action(&at, &envelope(action.clone()))
+            .unwrap();
         for envelope in &heard {
             let json = Json::Object(envelope.action.clone());
             if let Err(error) = self.oracle.apply(&channel(envelope), &json) {
@@ -151,7 +154,7 @@ impl Mirror {
             }
             // It goes on from where it should be, unless it could not read
             // that.
-            self.oracle.hold(&resource, &snapshot).unwrap();
+            self.oracle.track_channel(&resource, &snapshot).unwrap();
             if snapshot.to_string().contains("auth-required") {
                 went = Went::Astray;
             }
@@ -170,7 +173,7 @@ impl Mirror {
             let snapshot = stage.snapshot(kind);
             let down = self
                 .chain
-                .snapshot(&at(&viewer, &scene), &snapshot)
+                .downgrade_snapshot(&at(&viewer, &scene), &snapshot)
                 .unwrap()?;
             let resource = down["resource"].as_str().unwrap().to_owned();
             Some((kind, resource, down))
@@ -185,11 +188,11 @@ impl Mirror {
         resource: &str,
         snapshot: &Json,
         seed: u64,
-        heard: &[Envelope],
+        heard: &[JsonEnvelope],
     ) -> bool {
         let told = self.oracle.read(&format!("snapshot/{kind:?}"), snapshot);
         let told = match told {
-            Ok(Some(mut reading)) => reading.back["state"].take(),
+            Ok(Some(mut reading)) => reading.encoded["state"].take(),
             problem => {
                 self.findings.check(action, snapshot, &problem, seed);
                 return false;
@@ -200,7 +203,7 @@ impl Mirror {
         if kind == ChannelKind::Session && told.to_string().contains("auth-required") {
             return false;
         }
-        let made = self.oracle.held(resource).unwrap();
+        let made = self.oracle.tracked_state(resource).unwrap();
         let (made, told) = (self.plain(&made), self.plain(&told));
         if made == told {
             return true;
@@ -267,7 +270,7 @@ fn put_questions_last(json: &mut Json) {
 }
 
 /// Where an action goes. In 0.1 that stands in the action.
-fn channel(envelope: &Envelope) -> String {
+fn channel(envelope: &JsonEnvelope) -> String {
     let inside = ["session", "terminal"];
     let inside = || {
         inside
@@ -278,7 +281,7 @@ fn channel(envelope: &Envelope) -> String {
     channel.unwrap_or("agenthost:/root").to_owned()
 }
 
-fn told_as(envelope: &Envelope) -> String {
+fn told_as(envelope: &JsonEnvelope) -> String {
     let action = Json::Object(envelope.action.clone());
     format!("{}: {action}", channel(envelope))
 }

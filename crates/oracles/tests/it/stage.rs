@@ -14,8 +14,8 @@ use agenthost_protocol::timestamp::Timestamp;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::version::Release;
 use agenthost_protocol::wire::{self, Json, Shape, Wire};
-use agenthost_testkit::{Generator, Options};
-use agenthost_versions::{Moment, Scene, Viewer};
+use agenthost_testkit::{Generator, GeneratorOptions};
+use agenthost_versions::{StateCapture, TargetClient, TranslationContext};
 use serde_json::json;
 
 pub(crate) const SESSION: &str = "ahp-session:/s";
@@ -50,7 +50,7 @@ impl Stage {
     /// A host as chance has it.
     pub(crate) fn generated(generator: &mut Generator) -> Self {
         let state = |kind: &ChannelKind| {
-            let mut json = generator.json(&shape(*kind));
+            let mut json = generator.generate(&shape(*kind));
             make_plausible(*kind, &mut json);
             make_statuses_plausible(generator, &mut json);
             let state: ChannelState = wire::from_str(&json.to_string()).unwrap();
@@ -85,7 +85,7 @@ impl Stage {
     }
 
     /// What steps may look at.
-    pub(crate) fn scene(&self) -> Scene {
+    pub(crate) fn scene(&self) -> StateCapture {
         let channel = |(kind, state): &(ChannelKind, ChannelState)| {
             let owned = matches!(
                 kind,
@@ -97,12 +97,12 @@ impl Stage {
             let session = owned.then(|| Uri::from(SESSION));
             (Uri::from(address(*kind)), session, state.clone())
         };
-        let mut scene = Scene {
+        let mut scene = StateCapture {
             channels: self.channels.iter().map(channel).collect(),
-            listed: Vec::new(),
+            summaries: Vec::new(),
         };
         if let ChannelState::Session(session) = self.state(ChannelKind::Session) {
-            scene.listed.push(Arc::new(listed(session)));
+            scene.summaries.push(Arc::new(listed(session)));
         }
         scene
     }
@@ -117,18 +117,18 @@ impl Stage {
 }
 
 /// A client of a release that follows the session and its chat.
-pub(crate) fn viewer(release: Release) -> Viewer {
-    let mut viewer = Viewer::new(release, ClientId::from(CLIENT));
-    viewer.show(Uri::from(SESSION), Uri::from(CHAT));
+pub(crate) fn viewer(release: Release) -> TargetClient {
+    let mut viewer = TargetClient::new(release, ClientId::from(CLIENT));
+    viewer.map_session(Uri::from(SESSION), Uri::from(CHAT));
     viewer
 }
 
 /// A moment without an action.
-pub(crate) fn at<'a>(viewer: &'a Viewer, scene: &'a Scene) -> Moment<'a> {
-    Moment {
-        viewer,
-        world: scene,
-        before: None,
+pub(crate) fn at<'a>(viewer: &'a TargetClient, scene: &'a StateCapture) -> TranslationContext<'a> {
+    TranslationContext {
+        client: viewer,
+        states: scene,
+        state_before: None,
     }
 }
 
@@ -252,10 +252,10 @@ fn make_distinct(json: &mut Json, customizations: &mut BTreeSet<String>) {
 
 /// What makes up a host: from no optional field at all to every one of them.
 pub(crate) fn generator(seed: u64) -> Generator {
-    let options = Options {
+    let options = GeneratorOptions {
         optional: f64::from(u32::try_from(seed % 4).unwrap()) / 3.0,
         unknown: 0.0,
-        ..Options::default()
+        ..GeneratorOptions::default()
     };
     Generator::new(seed, options)
 }

@@ -12,7 +12,7 @@ use agenthost_protocol::rpc::{ClientRequest, HostNotification, HostRequest};
 use agenthost_protocol::version::Release;
 use agenthost_protocol::wire::{self, Json, Wire};
 use agenthost_testkit::Generator;
-use agenthost_versions::{Call, Chain, Moment};
+use agenthost_versions::{JsonCall, TranslationContext, VersionChain};
 use serde_json::json;
 
 use crate::findings::Findings;
@@ -28,7 +28,7 @@ fn understood(release: Release) {
     };
     let mut listener = Listener {
         release,
-        chain: Chain::to(release),
+        chain: VersionChain::for_release(release),
         oracle,
         findings: Findings::of(release),
         told: BTreeSet::new(),
@@ -53,7 +53,7 @@ each_release!(understood);
 /// An official client that says what it can't understand.
 struct Listener {
     release: Release,
-    chain: Chain,
+    chain: VersionChain,
     oracle: Box<dyn Oracle>,
     findings: Findings,
     /// The names of all actions that it was told of.
@@ -93,7 +93,9 @@ impl Listener {
         for kind in ChannelKind::ALL {
             let snapshot = stage.snapshot(*kind);
             let what = format!("snapshot/{kind:?}");
-            let down = self.chain.snapshot(&at(&viewer, &scene), &snapshot);
+            let down = self
+                .chain
+                .downgrade_snapshot(&at(&viewer, &scene), &snapshot);
             let has = self.has(&what);
             match down.unwrap() {
                 Some(down) if has => self.hears(&what, &what, &down),
@@ -111,10 +113,10 @@ impl Listener {
 
     fn actions(&mut self, stage: &Stage, generator: &mut Generator) {
         for info in Action::table() {
-            let json = generator.action(info.name);
+            let json = generator.generate_action(info.name);
             let action: Action = wire::from_str(&json.to_string()).unwrap();
             let down = self.action(stage, action.clone());
-            if self.chain.passes(&action) {
+            if self.chain.is_passthrough(&action) {
                 let same = wire::to_json(&envelope(action));
                 assert_eq!(down, [same], "passes to {}", self.release);
             }
@@ -133,14 +135,14 @@ impl Listener {
         // It need not have an effect.
         let (before, _) = after.apply(&action);
         let (viewer, scene) = (viewer(self.release), after.scene());
-        let at = Moment {
-            viewer: &viewer,
-            world: &scene,
-            before: Some(&before),
+        let at = TranslationContext {
+            client: &viewer,
+            states: &scene,
+            state_before: Some(&before),
         };
-        let down = self.chain.action(&at, &envelope(action)).unwrap();
+        let down = self.chain.downgrade_action(&at, &envelope(action)).unwrap();
         down.into_iter()
-            .map(agenthost_versions::Envelope::into_json)
+            .map(agenthost_versions::JsonEnvelope::into_json)
             .collect()
     }
 
@@ -157,12 +159,15 @@ impl Listener {
                 "reconnect" => ReconnectResult::shape,
                 _ => shape,
             };
-            let mut result = generator.json(&shape());
+            let mut result = generator.generate(&shape());
             // All kinds of snapshots were told already; one is enough here.
             let kind = *generator
                 .pick(&[ChannelKind::Root, ChannelKind::Terminal])
                 .unwrap();
-            let snapshot = self.chain.snapshot(&at, &stage.snapshot(kind)).unwrap();
+            let snapshot = self
+                .chain
+                .downgrade_snapshot(&at, &stage.snapshot(kind))
+                .unwrap();
             match method {
                 "initialize" => {
                     result["snapshots"] = json!([snapshot]);
@@ -185,13 +190,13 @@ impl Listener {
                     let ChannelState::Chat(chat) = stage.state(ChannelKind::Chat) else {
                         continue;
                     };
-                    let down = |turn| self.chain.part(&at, "Turn", turn).unwrap();
+                    let down = |turn| self.chain.downgrade_part(&at, "Turn", turn).unwrap();
                     let turns: Vec<_> = chat.turns.items().filter_map(down).collect();
                     result = json!({ "turns": turns, "hasMore": false });
                 }
                 _ => {}
             }
-            let down = self.chain.result(&at, method, result);
+            let down = self.chain.downgrade_result(&at, method, result);
             self.hears(&what, &what, &down);
         }
     }
@@ -202,8 +207,11 @@ impl Listener {
             if method == "action" {
                 continue;
             }
-            let call = call(method, generator.json(&shape()));
-            for down in self.chain.notification(&at(&viewer, &scene), call) {
+            let call = call(method, generator.generate(&shape()));
+            for down in self
+                .chain
+                .downgrade_notification(&at(&viewer, &scene), call)
+            {
                 let subject = format!("notification/{method}");
                 let what = format!("notification/{}", down.method);
                 self.hears(&what, &subject, &Json::Object(down.params));
@@ -216,19 +224,20 @@ impl Listener {
         for (method, shape) in HostRequest::shapes() {
             let what = format!("params/{method}");
             if self.has(&what) {
-                let mut call = call(method, generator.json(&shape()));
-                self.chain.request(&at(&viewer, &scene), &mut call);
+                let mut call = call(method, generator.generate(&shape()));
+                self.chain
+                    .downgrade_request(&at(&viewer, &scene), &mut call);
                 self.hears(&what, &what, &Json::Object(call.params));
             }
         }
     }
 }
 
-fn call(method: &str, params: Json) -> Call {
+fn call(method: &str, params: Json) -> JsonCall {
     let Json::Object(params) = params else {
         panic!("parameters of {method} are an object");
     };
-    Call {
+    JsonCall {
         method: method.to_owned(),
         params,
     }

@@ -6,7 +6,7 @@ use crate::terminal::TerminalAction;
 
 impl Action {
     /// Whether there are actions that this one could take up.
-    pub fn can_absorb(&self) -> bool {
+    pub fn can_merge(&self) -> bool {
         matches!(
             self,
             Action::Chat(
@@ -21,13 +21,13 @@ impl Action {
     ///
     /// Only what is appended can be taken up (SUB-14), and free data of the
     /// two must be the same, or some would be lost.
-    pub fn absorb(&mut self, next: &Action) -> bool {
+    pub fn merge(&mut self, next: &Action) -> bool {
         match (self, next) {
             (Action::Chat(ChatAction::Delta(first)), Action::Chat(ChatAction::Delta(next))) => {
                 let same = first.turn_id == next.turn_id
                     && first.part_id == next.part_id
                     && first.meta == next.meta;
-                append(same, &mut first.content, &next.content)
+                append_if(same, &mut first.content, &next.content)
             }
             (
                 Action::Chat(ChatAction::Reasoning(first)),
@@ -36,7 +36,7 @@ impl Action {
                 let same = first.turn_id == next.turn_id
                     && first.part_id == next.part_id
                     && first.meta == next.meta;
-                append(same, &mut first.content, &next.content)
+                append_if(same, &mut first.content, &next.content)
             }
             (
                 Action::Chat(ChatAction::ToolCallDelta(first)),
@@ -45,7 +45,7 @@ impl Action {
                 let (Some(content), Some(more)) = (&mut first.content, &next.content) else {
                     return false;
                 };
-                if !append(first.target == next.target, content, more) {
+                if !append_if(first.target == next.target, content, more) {
                     return false;
                 }
                 // The later of two messages would have taken the place of the
@@ -60,13 +60,13 @@ impl Action {
             (
                 Action::Terminal(TerminalAction::Data(first)),
                 Action::Terminal(TerminalAction::Data(next)),
-            ) => append(true, &mut first.data, &next.data),
+            ) => append_if(true, &mut first.data, &next.data),
             _ => false,
         }
     }
 }
 
-fn append(same: bool, text: &mut String, more: &str) -> bool {
+fn append_if(same: bool, text: &mut String, more: &str) -> bool {
     if same {
         text.push_str(more);
     }

@@ -21,9 +21,9 @@ use crate::wire::{DecodeError, Node, Shape, Wire};
 pub struct ResponseParts {
     parts: List<ResponsePart>,
     /// The first part of each name.
-    by_key: Names,
+    by_key: NameIndex,
     /// The first tool call of each name.
-    calls: Names,
+    calls: NameIndex,
     /// The parts that wait for the user, in order.
     waiting: BTreeSet<usize>,
     /// The open input requests of each name, in order.
@@ -34,24 +34,24 @@ pub struct ResponseParts {
 }
 
 /// So many names are copied with a state that somebody else holds on to.
-const RECENT: usize = 32;
+const MAX_RECENT_NAMES: usize = 32;
 
 /// Where names stand. Whoever keeps what was before an action makes the reducer
 /// copy this, so most of it is shared.
 #[derive(Debug, Clone, Default)]
-struct Names {
+struct NameIndex {
     settled: Arc<BTreeMap<Arc<str>, usize>>,
     recent: BTreeMap<Arc<str>, usize>,
 }
 
-impl Names {
+impl NameIndex {
     fn get(&self, name: &str) -> Option<usize> {
         let recent = self.recent.get(name);
         recent.or_else(|| self.settled.get(name)).copied()
     }
 
     fn insert(&mut self, name: Arc<str>, index: usize) {
-        if self.recent.len() >= RECENT {
+        if self.recent.len() >= MAX_RECENT_NAMES {
             let settled = Arc::make_mut(&mut self.settled);
             settled.extend(std::mem::take(&mut self.recent));
         }
@@ -78,7 +78,7 @@ impl ResponseParts {
             self.calls.insert(key.into(), index);
         }
         if part.awaits_user() {
-            self.wait(index, input_name(&part));
+            self.wait(index, input_request_name(&part));
         }
         self.parts.push(part);
     }
@@ -127,7 +127,7 @@ impl ResponseParts {
         if waits == waited {
             return Some(result);
         }
-        let input = input_name(part);
+        let input = input_request_name(part);
         if waits {
             self.wait(index, input);
         } else {
@@ -158,7 +158,7 @@ impl ResponseParts {
 }
 
 /// The name of an input request, open or not.
-fn input_name(part: &ResponsePart) -> Option<Arc<str>> {
+fn input_request_name(part: &ResponsePart) -> Option<Arc<str>> {
     match part {
         ResponsePart::InputRequest(part) => Some(part.request.id.as_str().into()),
         _ => None,

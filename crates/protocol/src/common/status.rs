@@ -26,7 +26,7 @@ impl SessionStatus {
     /// Put away.
     pub const IS_ARCHIVED: Self = SessionStatus(1 << 6);
 
-    const ACTIVITY: u32 = (1 << 5) - 1;
+    const ACTIVITY_MASK: u32 = (1 << 5) - 1;
 
     /// Takes all bits as they are.
     pub const fn from_bits(bits: u32) -> Self {
@@ -45,13 +45,13 @@ impl SessionStatus {
 
     /// The activity alone, without flags.
     pub const fn activity(self) -> Self {
-        SessionStatus(self.0 & Self::ACTIVITY)
+        SessionStatus(self.0 & Self::ACTIVITY_MASK)
     }
 
     /// The same flags with another activity.
     #[must_use]
     pub const fn with_activity(self, activity: Self) -> Self {
-        SessionStatus(self.0 & !Self::ACTIVITY | activity.0 & Self::ACTIVITY)
+        SessionStatus(self.0 & !Self::ACTIVITY_MASK | activity.0 & Self::ACTIVITY_MASK)
     }
 
     /// The same status with all bits of `flag` set.

@@ -16,7 +16,7 @@ use crate::version::Version;
 use crate::wire::{DecodeError, Node, Shape, Wire};
 
 /// The version that introduced a cursor for each channel.
-pub const CHANNEL_CURSORS: Version = Version::new(1, 1, 0);
+pub const CHANNEL_CURSORS_VERSION: Version = Version::new(1, 1, 0);
 
 /// Parameters of `reconnect`, in either form.
 #[derive(Debug, Clone, PartialEq)]

@@ -9,7 +9,7 @@ use super::id::RequestId;
 pub type EncodeError = serde_json::Error;
 
 #[derive(Serialize)]
-struct Outgoing<'a, P: Serialize> {
+struct CallObject<'a, P: Serialize> {
     jsonrpc: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<&'a RequestId>,
@@ -18,21 +18,21 @@ struct Outgoing<'a, P: Serialize> {
 }
 
 #[derive(Serialize)]
-struct Success<'a, R: Serialize> {
+struct ResultObject<'a, R: Serialize> {
     jsonrpc: &'static str,
     id: &'a RequestId,
     result: &'a R,
 }
 
 #[derive(Serialize)]
-struct Failure<'a> {
+struct FailureObject<'a> {
     jsonrpc: &'static str,
     id: &'a RequestId,
-    error: ErrorObject<'a>,
+    error: EncodedError<'a>,
 }
 
 #[derive(Serialize)]
-struct ErrorObject<'a> {
+struct EncodedError<'a> {
     code: i64,
     message: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -45,7 +45,7 @@ pub fn request(
     method: &str,
     params: &impl Serialize,
 ) -> Result<String, EncodeError> {
-    serde_json::to_string(&Outgoing {
+    serde_json::to_string(&CallObject {
         jsonrpc: "2.0",
         id: Some(id),
         method,
@@ -55,7 +55,7 @@ pub fn request(
 
 /// A message that wants none.
 pub fn notification(method: &str, params: &impl Serialize) -> Result<String, EncodeError> {
-    serde_json::to_string(&Outgoing {
+    serde_json::to_string(&CallObject {
         jsonrpc: "2.0",
         id: None,
         method,
@@ -64,14 +64,14 @@ pub fn notification(method: &str, params: &impl Serialize) -> Result<String, Enc
 }
 
 /// A message that wants no answer, with parameters that are encoded already.
-pub fn notification_of(method: &str, params: &str) -> String {
+pub fn raw_notification(method: &str, params: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{params}}}"#)
 }
 
 /// The answer to a request that went well. The result of a command without
 /// one is [`super::Null`], and it is written (RPC-3).
 pub fn success(id: &RequestId, result: &impl Serialize) -> Result<String, EncodeError> {
-    serde_json::to_string(&Success {
+    serde_json::to_string(&ResultObject {
         jsonrpc: "2.0",
         id,
         result,
@@ -80,10 +80,10 @@ pub fn success(id: &RequestId, result: &impl Serialize) -> Result<String, Encode
 
 /// The answer to a request that did not.
 pub fn failure(id: &RequestId, error: &RpcError) -> Result<String, EncodeError> {
-    serde_json::to_string(&Failure {
+    serde_json::to_string(&FailureObject {
         jsonrpc: "2.0",
         id,
-        error: ErrorObject {
+        error: EncodedError {
             code: error.code.number(),
             message: &error.message,
             data: error.data.as_ref(),

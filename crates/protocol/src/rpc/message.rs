@@ -63,17 +63,17 @@ impl<'d> Message<'d> {
                 ),
             });
         }
-        Parts::read(node)
-            .and_then(Parts::into_message)
+        MessageMembers::from_node(node)
+            .and_then(MessageMembers::into_message)
             .map_err(|problem| InvalidMessage {
-                id: readable_id(node),
+                id: salvage_id(node),
                 problem,
             })
     }
 }
 
 /// The members that a message may have.
-struct Parts<'d> {
+struct MessageMembers<'d> {
     id: Option<RequestId>,
     method: Option<Cow<'d, str>>,
     params: Option<Node<'d>>,
@@ -81,15 +81,15 @@ struct Parts<'d> {
     error: Option<Node<'d>>,
 }
 
-impl<'d> Parts<'d> {
-    fn read(node: Node<'d>) -> Result<Self, DecodeError> {
+impl<'d> MessageMembers<'d> {
+    fn from_node(node: Node<'d>) -> Result<Self, DecodeError> {
         let version = node.tag("jsonrpc")?;
         if version != "2.0" {
             return Err(DecodeError::not_one_of(&version, &["2.0"]).within("jsonrpc"));
         }
         let id = node.get("id")?.map(RequestId::decode).transpose();
         let method = node.get("method")?.map(Node::text).transpose();
-        Ok(Parts {
+        Ok(MessageMembers {
             id: id.map_err(|error| error.within("id"))?,
             method: method.map_err(|error| error.within("method"))?,
             params: node.get("params")?.filter(|params| !params.is_null()),
@@ -150,7 +150,7 @@ struct ErrorObject {
 }
 
 /// Whatever can be made of the id of a message that is otherwise wrong.
-fn readable_id(node: Node<'_>) -> RequestId {
+fn salvage_id(node: Node<'_>) -> RequestId {
     node.get("id")
         .ok()
         .flatten()

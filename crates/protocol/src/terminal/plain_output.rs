@@ -8,16 +8,16 @@ const BELL: char = '\u{7}';
 /// Text may come in pieces, cut anywhere.
 #[derive(Default)]
 pub struct PlainOutput {
-    state: State,
+    state: EscapeState,
     /// The line that may still be written over.
     line: String,
     /// Whether the next letter starts the line anew.
-    returned: bool,
+    is_overwriting: bool,
 }
 
 /// Where in a sequence the text is.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum EscapeState {
     #[default]
     Text,
     /// After an escape.
@@ -37,18 +37,18 @@ impl PlainOutput {
     pub fn push(&mut self, text: &str) -> String {
         let mut whole = String::new();
         for letter in text.chars() {
-            self.letter(letter, &mut whole);
+            self.push_char(letter, &mut whole);
         }
         whole
     }
 
     /// What there is of a line that does not come to its end.
-    pub fn give_up_line(&mut self) -> String {
+    pub fn take_open_line(&mut self) -> String {
         std::mem::take(&mut self.line)
     }
 
     /// How long the line is that has not come to its end.
-    pub fn open_line(&self) -> usize {
+    pub fn open_line_bytes(&self) -> usize {
         self.line.len()
     }
 
@@ -57,54 +57,54 @@ impl PlainOutput {
         self.line
     }
 
-    fn letter(&mut self, letter: char, whole: &mut String) {
+    fn push_char(&mut self, letter: char, whole: &mut String) {
         self.state = match (self.state, letter) {
-            (State::Text, ESCAPE) => State::Escape,
-            (State::Text, letter) => {
-                self.text(letter, whole);
-                State::Text
+            (EscapeState::Text, ESCAPE) => EscapeState::Escape,
+            (EscapeState::Text, letter) => {
+                self.push_text_char(letter, whole);
+                EscapeState::Text
             }
-            (State::Escape, '[') => State::Parameters,
-            (State::Escape, ']' | 'P' | 'X' | '^' | '_') => State::String,
-            (State::Escape, '(' | ')' | '*' | '+' | '#' | '%' | ' ') => State::Charset,
-            (State::Escape | State::Parameters, ESCAPE) => State::Escape,
-            (State::Escape | State::Charset, _) => State::Text,
-            (State::Parameters, '\u{20}'..='\u{3f}') => State::Parameters,
+            (EscapeState::Escape, '[') => EscapeState::Parameters,
+            (EscapeState::Escape, ']' | 'P' | 'X' | '^' | '_') => EscapeState::String,
+            (EscapeState::Escape, '(' | ')' | '*' | '+' | '#' | '%' | ' ') => EscapeState::Charset,
+            (EscapeState::Escape | EscapeState::Parameters, ESCAPE) => EscapeState::Escape,
+            (EscapeState::Escape | EscapeState::Charset, _) => EscapeState::Text,
+            (EscapeState::Parameters, '\u{20}'..='\u{3f}') => EscapeState::Parameters,
             // Whatever ends it, also what should not.
-            (State::Parameters, _) => State::Text,
-            (State::String, ESCAPE) => State::StringEscape,
-            (State::String, BELL) => State::Text,
+            (EscapeState::Parameters, _) => EscapeState::Text,
+            (EscapeState::String, ESCAPE) => EscapeState::StringEscape,
+            (EscapeState::String, BELL) => EscapeState::Text,
             // A string that is never closed does not swallow the rest.
-            (State::String, '\n') => {
-                self.text('\n', whole);
-                State::Text
+            (EscapeState::String, '\n') => {
+                self.push_text_char('\n', whole);
+                EscapeState::Text
             }
-            (State::String, _) => State::String,
-            (State::StringEscape, '\\') => State::Text,
-            (State::StringEscape, _) => State::String,
+            (EscapeState::String, _) => EscapeState::String,
+            (EscapeState::StringEscape, '\\') => EscapeState::Text,
+            (EscapeState::StringEscape, _) => EscapeState::String,
         };
     }
 
-    fn text(&mut self, letter: char, whole: &mut String) {
+    fn push_text_char(&mut self, letter: char, whole: &mut String) {
         match letter {
             '\n' => {
                 whole.push_str(&self.line);
                 whole.push('\n');
                 self.line.clear();
-                self.returned = false;
+                self.is_overwriting = false;
             }
-            '\r' => self.returned = true,
+            '\r' => self.is_overwriting = true,
             '\u{8}' => {
                 self.line.pop();
             }
-            '\t' => self.put('\t'),
+            '\t' => self.append_char('\t'),
             letter if letter.is_control() => {}
-            letter => self.put(letter),
+            letter => self.append_char(letter),
         }
     }
 
-    fn put(&mut self, letter: char) {
-        if std::mem::take(&mut self.returned) {
+    fn append_char(&mut self, letter: char) {
+        if std::mem::take(&mut self.is_overwriting) {
             self.line.clear();
         }
         self.line.push(letter);
@@ -116,17 +116,17 @@ pub struct OutputTail {
     plain: PlainOutput,
     text: String,
     /// Most bytes of it.
-    most: usize,
+    max_bytes: usize,
     truncated: bool,
 }
 
 impl OutputTail {
     /// At most so many bytes.
-    pub fn new(most: usize) -> Self {
+    pub fn new(max_bytes: usize) -> Self {
         OutputTail {
             plain: PlainOutput::default(),
             text: String::new(),
-            most,
+            max_bytes,
             truncated: false,
         }
     }
@@ -135,22 +135,22 @@ impl OutputTail {
     pub fn push(&mut self, text: &str) {
         let whole = self.plain.push(text);
         self.text.push_str(&whole);
-        self.truncated |= cut(&mut self.text, self.most);
+        self.truncated |= truncate_front(&mut self.text, self.max_bytes);
         // A line without an end is bounded, too.
-        self.truncated |= cut(&mut self.plain.line, self.most);
+        self.truncated |= truncate_front(&mut self.plain.line, self.max_bytes);
     }
 
     /// The end of what there is by now, and whether it is not all.
-    pub fn so_far(&self) -> (String, bool) {
+    pub fn current(&self) -> (String, bool) {
         let mut text = format!("{}{}", self.text, self.plain.line);
-        let cut = cut(&mut text, self.most);
+        let cut = truncate_front(&mut text, self.max_bytes);
         (text, self.truncated || cut)
     }
 
     /// The end of it all, and whether it is not all.
     pub fn finish(mut self) -> (String, bool) {
         self.text.push_str(&self.plain.finish());
-        self.truncated |= cut(&mut self.text, self.most);
+        self.truncated |= truncate_front(&mut self.text, self.max_bytes);
         (self.text, self.truncated)
     }
 }
@@ -169,8 +169,8 @@ macro_rules! debug_without_text {
 debug_without_text!(PlainOutput, OutputTail);
 
 /// Takes from the front what is too much. Says whether that was anything.
-fn cut(text: &mut String, most: usize) -> bool {
-    let excess = text.len().saturating_sub(most);
+fn truncate_front(text: &mut String, max_bytes: usize) -> bool {
+    let excess = text.len().saturating_sub(max_bytes);
     let from = text.ceil_char_boundary(excess);
     text.drain(..from);
     from > 0
@@ -216,7 +216,7 @@ mod tests {
         let mut tail = OutputTail::new(10);
         tail.push("0123\r\n4567\r\n");
         tail.push("\u{1b}[1m89");
-        assert_eq!(tail.so_far(), ("23\n4567\n89".to_owned(), true));
+        assert_eq!(tail.current(), ("23\n4567\n89".to_owned(), true));
         assert_eq!(tail.finish(), ("23\n4567\n89".to_owned(), true));
         let mut tail = OutputTail::new(10);
         tail.push("all\n");

@@ -53,7 +53,7 @@ impl Default for Limits {
 
 /// What a token is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum TokenKind {
     Null,
     True,
     False,
@@ -68,8 +68,8 @@ pub(super) enum Kind {
 
 /// One value, or one key, of the document.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Token {
-    pub(super) kind: Kind,
+pub(super) struct JsonToken {
+    pub(super) kind: TokenKind,
     /// Where the value starts; inside the quotes for a string.
     pub(super) start: u32,
     /// Where it ends, exclusive; inside the quotes for a string.
@@ -81,7 +81,7 @@ pub(super) struct Token {
 /// A text that was found to be one JSON value within the limits.
 pub struct Document<'t> {
     pub(super) text: &'t str,
-    pub(super) tokens: Vec<Token>,
+    pub(super) tokens: Vec<JsonToken>,
 }
 
 /// Shows how much, not what: it may be anything.
@@ -96,7 +96,7 @@ impl<'t> Document<'t> {
     /// Checks that `text` is exactly one JSON value, and no larger or deeper
     /// than allowed.
     pub fn parse(text: &'t str, limits: Limits) -> Result<Self, ParseError> {
-        let tokens = parse::tokens(text, limits)?;
+        let tokens = parse::tokenize(text, limits)?;
         Ok(Document { text, tokens })
     }
 

@@ -44,17 +44,17 @@ pub enum ParseError {
 /// those that stand where a name has to be (a kind, a type, a key), cut to a
 /// few words: any other may be a prompt or a secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DecodeError(Box<Details>);
+pub struct DecodeError(Box<ErrorDetails>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Details {
+struct ErrorDetails {
     /// From the inside out: the path is built while the error travels up.
-    path: Vec<Segment>,
+    path: Vec<PathSegment>,
     problem: Cow<'static, str>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Segment {
+enum PathSegment {
     Field(&'static str),
     Key(String),
     Item(usize),
@@ -63,7 +63,7 @@ enum Segment {
 impl DecodeError {
     /// A problem in plain words.
     pub fn new(problem: impl Into<Cow<'static, str>>) -> Self {
-        DecodeError(Box::new(Details {
+        DecodeError(Box::new(ErrorDetails {
             path: Vec::new(),
             problem: problem.into(),
         }))
@@ -71,7 +71,7 @@ impl DecodeError {
 
     /// The value is of another kind than `what`.
     pub fn expected(what: &str, found: Node<'_>) -> Self {
-        Self::new(format!("expected {what}, found {}", found.in_words()))
+        Self::new(format!("expected {what}, found {}", found.describe()))
     }
 
     /// A field that has to be there is not.
@@ -98,7 +98,7 @@ impl DecodeError {
     /// The same error, seen from the object that holds the field.
     #[must_use]
     pub fn within(mut self, field: &'static str) -> Self {
-        self.0.path.push(Segment::Field(field));
+        self.0.path.push(PathSegment::Field(field));
         self
     }
 
@@ -106,14 +106,14 @@ impl DecodeError {
     #[must_use]
     pub fn within_key(mut self, key: &str) -> Self {
         let key = key.chars().take(40).collect();
-        self.0.path.push(Segment::Key(key));
+        self.0.path.push(PathSegment::Key(key));
         self
     }
 
     /// The same error, seen from the array that holds the item.
     #[must_use]
     pub fn within_item(mut self, index: usize) -> Self {
-        self.0.path.push(Segment::Item(index));
+        self.0.path.push(PathSegment::Item(index));
         self
     }
 }
@@ -124,10 +124,10 @@ impl fmt::Display for DecodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (position, segment) in self.0.path.iter().rev().enumerate() {
             match segment {
-                Segment::Field(name) if position == 0 => f.write_str(name)?,
-                Segment::Field(name) => write!(f, ".{name}")?,
-                Segment::Key(key) => write!(f, "[{key:?}]")?,
-                Segment::Item(index) => write!(f, "[{index}]")?,
+                PathSegment::Field(name) if position == 0 => f.write_str(name)?,
+                PathSegment::Field(name) => write!(f, ".{name}")?,
+                PathSegment::Key(key) => write!(f, "[{key:?}]")?,
+                PathSegment::Item(index) => write!(f, "[{index}]")?,
             }
         }
         if !self.0.path.is_empty() {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use super::document::{Document, Kind, Token};
+use super::document::{Document, JsonToken, TokenKind};
 use super::error::DecodeError;
 use super::{Json, Object};
 
@@ -19,8 +19,8 @@ impl<'d> Node<'d> {
         Node { document, index }
     }
 
-    fn token(self) -> Token {
-        token(self.document, self.index)
+    fn token(self) -> JsonToken {
+        token_at(self.document, self.index)
     }
 
     fn slice(self) -> &'d str {
@@ -33,34 +33,34 @@ impl<'d> Node<'d> {
 
     /// Whether the value is `null`.
     pub fn is_null(self) -> bool {
-        self.token().kind == Kind::Null
+        self.token().kind == TokenKind::Null
     }
 
     /// Whether the value is an object.
     pub fn is_object(self) -> bool {
-        self.token().kind == Kind::Object
+        self.token().kind == TokenKind::Object
     }
 
     /// Whether the value is an array.
     pub fn is_array(self) -> bool {
-        self.token().kind == Kind::Array
+        self.token().kind == TokenKind::Array
     }
 
     /// Whether the value is a string.
     pub fn is_text(self) -> bool {
-        matches!(self.token().kind, Kind::Plain | Kind::Escaped)
+        matches!(self.token().kind, TokenKind::Plain | TokenKind::Escaped)
     }
 
     /// The text of a number, digit for digit.
     pub fn number(self) -> Option<&'d str> {
-        (self.token().kind == Kind::Number).then(|| self.slice())
+        (self.token().kind == TokenKind::Number).then(|| self.slice())
     }
 
     /// The value of a boolean.
     pub fn boolean(self) -> Result<bool, DecodeError> {
         match self.token().kind {
-            Kind::True => Ok(true),
-            Kind::False => Ok(false),
+            TokenKind::True => Ok(true),
+            TokenKind::False => Ok(false),
             _ => Err(DecodeError::expected("true or false", self)),
         }
     }
@@ -68,8 +68,8 @@ impl<'d> Node<'d> {
     /// The value of a string.
     pub fn text(self) -> Result<Cow<'d, str>, DecodeError> {
         match self.token().kind {
-            Kind::Plain => Ok(Cow::Borrowed(self.slice())),
-            Kind::Escaped => Ok(Cow::Owned(unescape(self.slice()))),
+            TokenKind::Plain => Ok(Cow::Borrowed(self.slice())),
+            TokenKind::Escaped => Ok(Cow::Owned(unescape(self.slice()))),
             _ => Err(DecodeError::expected("a string", self)),
         }
     }
@@ -77,7 +77,7 @@ impl<'d> Node<'d> {
     /// The fields of an object, in the order of the text.
     pub fn entries(self) -> Result<Entries<'d>, DecodeError> {
         let token = self.token();
-        if token.kind != Kind::Object {
+        if token.kind != TokenKind::Object {
             return Err(DecodeError::expected("an object", self));
         }
         Ok(Entries {
@@ -90,7 +90,7 @@ impl<'d> Node<'d> {
     /// The items of an array.
     pub fn items(self) -> Result<Items<'d>, DecodeError> {
         let token = self.token();
-        if token.kind != Kind::Array {
+        if token.kind != TokenKind::Array {
             return Err(DecodeError::expected("an array", self));
         }
         Ok(Items {
@@ -125,20 +125,20 @@ impl<'d> Node<'d> {
     /// The value as free JSON. Of a key given twice, the last one counts.
     pub fn to_json(self) -> Json {
         match self.token().kind {
-            Kind::Null => Json::Null,
-            Kind::True => Json::Bool(true),
-            Kind::False => Json::Bool(false),
-            Kind::Number => json_number(self.slice()),
-            Kind::Plain => Json::String(self.slice().to_owned()),
-            Kind::Escaped => Json::String(unescape(self.slice())),
-            Kind::Array => Json::Array(
+            TokenKind::Null => Json::Null,
+            TokenKind::True => Json::Bool(true),
+            TokenKind::False => Json::Bool(false),
+            TokenKind::Number => json_number(self.slice()),
+            TokenKind::Plain => Json::String(self.slice().to_owned()),
+            TokenKind::Escaped => Json::String(unescape(self.slice())),
+            TokenKind::Array => Json::Array(
                 self.items()
                     .into_iter()
                     .flatten()
                     .map(Node::to_json)
                     .collect(),
             ),
-            Kind::Object => Json::Object(self.to_object()),
+            TokenKind::Object => Json::Object(self.to_object()),
         }
     }
 
@@ -153,15 +153,15 @@ impl<'d> Node<'d> {
 
     /// The value in words, for an error message. Never quotes a string: it
     /// may be a prompt or a secret.
-    pub(super) fn in_words(self) -> Cow<'static, str> {
+    pub(super) fn describe(self) -> Cow<'static, str> {
         match self.token().kind {
-            Kind::Null => "null".into(),
-            Kind::True => "true".into(),
-            Kind::False => "false".into(),
-            Kind::Number => self.slice().chars().take(40).collect::<String>().into(),
-            Kind::Plain | Kind::Escaped => "a string".into(),
-            Kind::Array => "an array".into(),
-            Kind::Object => "an object".into(),
+            TokenKind::Null => "null".into(),
+            TokenKind::True => "true".into(),
+            TokenKind::False => "false".into(),
+            TokenKind::Number => self.slice().chars().take(40).collect::<String>().into(),
+            TokenKind::Plain | TokenKind::Escaped => "a string".into(),
+            TokenKind::Array => "an array".into(),
+            TokenKind::Object => "an object".into(),
         }
     }
 }
@@ -192,7 +192,7 @@ impl<'d> Iterator for Entries<'d> {
         let value = Node::new(self.document, self.index + 1);
         self.index = value.token().next;
         let name = match key.token().kind {
-            Kind::Escaped => Cow::Owned(unescape(key.slice())),
+            TokenKind::Escaped => Cow::Owned(unescape(key.slice())),
             _ => Cow::Borrowed(key.slice()),
         };
         Some((name, value))
@@ -221,13 +221,13 @@ impl<'d> Iterator for Items<'d> {
 }
 
 /// A node is only ever made for a token that is there.
-fn token(document: &Document<'_>, index: u32) -> Token {
+fn token_at(document: &Document<'_>, index: u32) -> JsonToken {
     document
         .tokens
         .get(index as usize)
         .copied()
-        .unwrap_or(Token {
-            kind: Kind::Null,
+        .unwrap_or(JsonToken {
+            kind: TokenKind::Null,
             start: 0,
             end: 0,
             next: u32::MAX,

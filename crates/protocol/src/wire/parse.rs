@@ -1,10 +1,10 @@
 //! The JSON grammar (RFC 8259), nothing more: text in, tokens out.
 
-use super::document::{Kind, Limits, Token};
+use super::document::{JsonToken, Limits, TokenKind};
 use super::error::ParseError;
 
 /// Splits `text` into the tokens of one JSON value.
-pub(super) fn tokens(text: &str, limits: Limits) -> Result<Vec<Token>, ParseError> {
+pub(super) fn tokenize(text: &str, limits: Limits) -> Result<Vec<JsonToken>, ParseError> {
     let allowed = limits.bytes.min(u32::MAX as usize);
     if text.len() > allowed {
         return Err(ParseError::TooLarge {
@@ -19,19 +19,19 @@ pub(super) fn tokens(text: &str, limits: Limits) -> Result<Vec<Token>, ParseErro
         allowed_depth: limits.depth.min(Limits::MAX_DEPTH),
         allowed_values: limits.values,
     };
-    parser.space();
+    parser.skip_whitespace();
     parser.value(0)?;
-    parser.space();
+    parser.skip_whitespace();
     match parser.peek() {
         None => Ok(parser.tokens),
-        Some(_) => Err(parser.wrong("expected nothing after the value")),
+        Some(_) => Err(parser.syntax_error("expected nothing after the value")),
     }
 }
 
 struct Parser<'t> {
     bytes: &'t [u8],
     at: usize,
-    tokens: Vec<Token>,
+    tokens: Vec<JsonToken>,
     allowed_depth: usize,
     allowed_values: usize,
 }
@@ -41,13 +41,13 @@ impl Parser<'_> {
         self.bytes.get(self.at).copied()
     }
 
-    fn space(&mut self) {
+    fn skip_whitespace(&mut self) {
         while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.peek() {
             self.at += 1;
         }
     }
 
-    fn wrong(&self, what: &'static str) -> ParseError {
+    fn syntax_error(&self, what: &'static str) -> ParseError {
         ParseError::Syntax {
             offset: self.at,
             what,
@@ -55,15 +55,15 @@ impl Parser<'_> {
     }
 
     /// Opens a token whose end is not known yet.
-    fn open(&mut self, kind: Kind, start: usize) -> Result<usize, ParseError> {
+    fn open(&mut self, kind: TokenKind, start: usize) -> Result<usize, ParseError> {
         if self.tokens.len() >= self.allowed_values {
             return Err(ParseError::TooMany {
                 allowed: self.allowed_values,
             });
         }
-        self.tokens.push(Token {
+        self.tokens.push(JsonToken {
             kind,
-            start: offset(start),
+            start: to_offset(start),
             end: 0,
             next: 0,
         });
@@ -72,9 +72,9 @@ impl Parser<'_> {
 
     /// Closes a token at the current place, with all that came since inside it.
     fn close(&mut self, token: usize, end: usize) {
-        let next = offset(self.tokens.len());
+        let next = to_offset(self.tokens.len());
         if let Some(token) = self.tokens.get_mut(token) {
-            token.end = offset(end);
+            token.end = to_offset(end);
             token.next = next;
         }
     }
@@ -85,10 +85,10 @@ impl Parser<'_> {
             Some(b'[') => self.array(depth),
             Some(b'"') => self.string(),
             Some(b'-' | b'0'..=b'9') => self.number(),
-            Some(b't') => self.word(b"true", Kind::True),
-            Some(b'f') => self.word(b"false", Kind::False),
-            Some(b'n') => self.word(b"null", Kind::Null),
-            _ => Err(self.wrong("expected a value")),
+            Some(b't') => self.word(b"true", TokenKind::True),
+            Some(b'f') => self.word(b"false", TokenKind::False),
+            Some(b'n') => self.word(b"null", TokenKind::Null),
+            _ => Err(self.syntax_error("expected a value")),
         }
     }
 
@@ -103,9 +103,9 @@ impl Parser<'_> {
 
     fn object(&mut self, depth: usize) -> Result<(), ParseError> {
         self.descend(depth)?;
-        let token = self.open(Kind::Object, self.at)?;
+        let token = self.open(TokenKind::Object, self.at)?;
         self.at += 1;
-        self.space();
+        self.skip_whitespace();
         if self.peek() == Some(b'}') {
             self.at += 1;
             self.close(token, self.at);
@@ -113,37 +113,37 @@ impl Parser<'_> {
         }
         loop {
             if self.peek() != Some(b'"') {
-                return Err(self.wrong("expected a key in quotes"));
+                return Err(self.syntax_error("expected a key in quotes"));
             }
             self.string()?;
-            self.space();
+            self.skip_whitespace();
             if self.peek() != Some(b':') {
-                return Err(self.wrong("expected a colon"));
+                return Err(self.syntax_error("expected a colon"));
             }
             self.at += 1;
-            self.space();
+            self.skip_whitespace();
             self.value(depth + 1)?;
-            self.space();
+            self.skip_whitespace();
             match self.peek() {
                 Some(b',') => {
                     self.at += 1;
-                    self.space();
+                    self.skip_whitespace();
                 }
                 Some(b'}') => {
                     self.at += 1;
                     self.close(token, self.at);
                     return Ok(());
                 }
-                _ => return Err(self.wrong("expected a comma or `}`")),
+                _ => return Err(self.syntax_error("expected a comma or `}`")),
             }
         }
     }
 
     fn array(&mut self, depth: usize) -> Result<(), ParseError> {
         self.descend(depth)?;
-        let token = self.open(Kind::Array, self.at)?;
+        let token = self.open(TokenKind::Array, self.at)?;
         self.at += 1;
-        self.space();
+        self.skip_whitespace();
         if self.peek() == Some(b']') {
             self.at += 1;
             self.close(token, self.at);
@@ -151,27 +151,27 @@ impl Parser<'_> {
         }
         loop {
             self.value(depth + 1)?;
-            self.space();
+            self.skip_whitespace();
             match self.peek() {
                 Some(b',') => {
                     self.at += 1;
-                    self.space();
+                    self.skip_whitespace();
                 }
                 Some(b']') => {
                     self.at += 1;
                     self.close(token, self.at);
                     return Ok(());
                 }
-                _ => return Err(self.wrong("expected a comma or `]`")),
+                _ => return Err(self.syntax_error("expected a comma or `]`")),
             }
         }
     }
 
-    fn word(&mut self, word: &[u8], kind: Kind) -> Result<(), ParseError> {
+    fn word(&mut self, word: &[u8], kind: TokenKind) -> Result<(), ParseError> {
         let start = self.at;
         let rest = self.bytes.get(start..).unwrap_or_default();
         if !rest.starts_with(word) {
-            return Err(self.wrong("expected a value"));
+            return Err(self.syntax_error("expected a value"));
         }
         let token = self.open(kind, start)?;
         self.at += word.len();
@@ -180,7 +180,7 @@ impl Parser<'_> {
     }
 
     fn number(&mut self) -> Result<(), ParseError> {
-        let token = self.open(Kind::Number, self.at)?;
+        let token = self.open(TokenKind::Number, self.at)?;
         if self.peek() == Some(b'-') {
             self.at += 1;
         }
@@ -214,7 +214,7 @@ impl Parser<'_> {
             .unwrap_or_default();
         let suspect = source.len() > 300 || source.contains(['e', 'E']);
         if suspect && source.parse().is_ok_and(f64::is_infinite) {
-            return Err(self.wrong("expected a number within the range of a double"));
+            return Err(self.syntax_error("expected a number within the range of a double"));
         }
         Ok(())
     }
@@ -225,26 +225,26 @@ impl Parser<'_> {
             self.at += 1;
         }
         if self.at == start {
-            return Err(self.wrong("expected a digit"));
+            return Err(self.syntax_error("expected a digit"));
         }
         Ok(())
     }
 
     fn string(&mut self) -> Result<(), ParseError> {
         self.at += 1;
-        let token = self.open(Kind::Plain, self.at)?;
+        let token = self.open(TokenKind::Plain, self.at)?;
         loop {
             match self.peek() {
-                None => return Err(self.wrong("expected a closing quote")),
+                None => return Err(self.syntax_error("expected a closing quote")),
                 Some(b'"') => break,
                 Some(b'\\') => {
                     if let Some(token) = self.tokens.get_mut(token) {
-                        token.kind = Kind::Escaped;
+                        token.kind = TokenKind::Escaped;
                     }
                     self.escape()?;
                 }
                 Some(0..=0x1f) => {
-                    return Err(self.wrong("expected control characters to be escaped"));
+                    return Err(self.syntax_error("expected control characters to be escaped"));
                 }
                 Some(_) => self.at += 1,
             }
@@ -265,11 +265,13 @@ impl Parser<'_> {
                 self.at += 1;
                 match self.unit()? {
                     0xd800..=0xdbff => self.second_half(),
-                    0xdc00..=0xdfff => Err(self.wrong("expected a whole character, found half")),
+                    0xdc00..=0xdfff => {
+                        Err(self.syntax_error("expected a whole character, found half"))
+                    }
                     _ => Ok(()),
                 }
             }
-            _ => Err(self.wrong("expected an escape sequence")),
+            _ => Err(self.syntax_error("expected an escape sequence")),
         }
     }
 
@@ -277,12 +279,12 @@ impl Parser<'_> {
     fn second_half(&mut self) -> Result<(), ParseError> {
         let half = "expected a whole character, found half";
         if self.bytes.get(self.at..self.at + 2) != Some(b"\\u") {
-            return Err(self.wrong(half));
+            return Err(self.syntax_error(half));
         }
         self.at += 2;
         match self.unit()? {
             0xdc00..=0xdfff => Ok(()),
-            _ => Err(self.wrong(half)),
+            _ => Err(self.syntax_error(half)),
         }
     }
 
@@ -293,7 +295,7 @@ impl Parser<'_> {
             let digit = self
                 .peek()
                 .and_then(|byte| char::from(byte).to_digit(16))
-                .ok_or_else(|| self.wrong("expected four hexadecimal digits"))?;
+                .ok_or_else(|| self.syntax_error("expected four hexadecimal digits"))?;
             unit = unit * 16 + digit;
             self.at += 1;
         }
@@ -303,6 +305,6 @@ impl Parser<'_> {
 
 /// Offsets fit: the text was measured before it was read, and there are never
 /// more tokens than bytes.
-fn offset(value: usize) -> u32 {
+fn to_offset(value: usize) -> u32 {
     u32::try_from(value).unwrap_or(u32::MAX)
 }

@@ -33,7 +33,7 @@ impl Wire for String {
 
 /// A whole number between the bounds. JavaScript has one number type, so
 /// `12.0` and `1e3` are whole numbers too; `12.7` is not.
-fn whole(node: Node<'_>, least: i128, most: i128) -> Result<i128, DecodeError> {
+fn decode_integer(node: Node<'_>, min: i128, max: i128) -> Result<i128, DecodeError> {
     let expected = || DecodeError::expected("a whole number", node);
     let source = node.number().ok_or_else(expected)?;
     let value = match source.parse::<i128>() {
@@ -47,15 +47,15 @@ fn whole(node: Node<'_>, least: i128, most: i128) -> Result<i128, DecodeError> {
             value as i128
         }
     };
-    if value < least {
+    if value < min {
         return Err(DecodeError::expected(
-            &format!("a whole number of at least {least}"),
+            &format!("a whole number of at least {min}"),
             node,
         ));
     }
-    if value > most {
+    if value > max {
         return Err(DecodeError::expected(
-            &format!("a whole number of at most {most}"),
+            &format!("a whole number of at most {max}"),
             node,
         ));
     }
@@ -64,7 +64,7 @@ fn whole(node: Node<'_>, least: i128, most: i128) -> Result<i128, DecodeError> {
 
 impl Wire for u64 {
     fn decode(node: Node<'_>) -> Result<Self, DecodeError> {
-        let value = whole(node, 0, i128::from(u64::MAX))?;
+        let value = decode_integer(node, 0, i128::from(u64::MAX))?;
         u64::try_from(value).map_err(|_| DecodeError::expected("a whole number", node))
     }
 
@@ -75,7 +75,7 @@ impl Wire for u64 {
 
 impl Wire for i64 {
     fn decode(node: Node<'_>) -> Result<Self, DecodeError> {
-        let value = whole(node, i128::from(i64::MIN), i128::from(i64::MAX))?;
+        let value = decode_integer(node, i128::from(i64::MIN), i128::from(i64::MAX))?;
         i64::try_from(value).map_err(|_| DecodeError::expected("a whole number", node))
     }
 
@@ -86,7 +86,7 @@ impl Wire for i64 {
 
 impl Wire for u32 {
     fn decode(node: Node<'_>) -> Result<Self, DecodeError> {
-        let value = whole(node, 0, i128::from(u32::MAX))?;
+        let value = decode_integer(node, 0, i128::from(u32::MAX))?;
         u32::try_from(value).map_err(|_| DecodeError::expected("a whole number", node))
     }
 

@@ -4,7 +4,7 @@ use agenthost_protocol::action::{Action, ReceivedAction};
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::rpc::{ClientNotification, ClientRequest, HostNotification, Message};
 use agenthost_protocol::wire::{Document, Json, Limits, Wire};
-use agenthost_testkit::{Generator, Options};
+use agenthost_testkit::{Generator, GeneratorOptions};
 use proptest::prelude::*;
 
 /// Everything that may be done with a text that came from outside. Must not
@@ -39,10 +39,10 @@ fn read(text: &str) {
 
 /// A message of the protocol, right in every respect.
 fn message(seed: u64) -> String {
-    let mut generator = Generator::new(seed, Options::default());
+    let mut generator = Generator::new(seed, GeneratorOptions::default());
     let shapes = [ClientRequest::shapes(), ClientNotification::shapes()].concat();
     let (method, shape) = *generator.pick(&shapes).unwrap();
-    let params = generator.json(&shape());
+    let params = generator.generate(&shape());
     serde_json::json!({"jsonrpc": "2.0", "id": seed, "method": method, "params": params})
         .to_string()
 }
@@ -100,11 +100,11 @@ proptest! {
     /// outcome says so.
     #[test]
     fn any_action_on_any_state(seed in any::<u64>()) {
-        let options = Options { names: 2, ..Options::default() };
+        let options = GeneratorOptions { name_count: 2, ..GeneratorOptions::default() };
         let mut generator = Generator::new(seed, options);
         let decode = |json: &Json| json.to_string();
-        let state = decode(&generator.json(&ChannelState::shape()));
-        let action = decode(&generator.json(&Action::shape()));
+        let state = decode(&generator.generate(&ChannelState::shape()));
+        let action = decode(&generator.generate(&Action::shape()));
         let mut state: ChannelState = agenthost_protocol::wire::from_str(&state).unwrap();
         let action: Action = agenthost_protocol::wire::from_str(&action).unwrap();
         let before = state.clone();

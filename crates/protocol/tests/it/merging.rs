@@ -87,7 +87,7 @@ fn compare(mut state: ChannelState, actions: Vec<Value>) -> Result<usize, TestCa
         .collect();
     let mut merged: Vec<Action> = Vec::new();
     for action in &actions {
-        if !merged.last_mut().is_some_and(|last| last.absorb(action)) {
+        if !merged.last_mut().is_some_and(|last| last.merge(action)) {
             merged.push(action.clone());
         }
     }

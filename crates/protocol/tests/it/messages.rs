@@ -11,7 +11,7 @@ use agenthost_protocol::rpc::{
 use agenthost_protocol::uri::RootChannel;
 use agenthost_protocol::wire::{self, Document, Json, Limits, NamedShape};
 use agenthost_testkit::json::{diff, normalise};
-use agenthost_testkit::{Generator, Options};
+use agenthost_testkit::{Generator, GeneratorOptions};
 use serde_json::json;
 
 /// Makes calls of every method, reads them, and writes them again.
@@ -21,7 +21,7 @@ fn there_and_back<T: serde::Serialize>(
 ) {
     for (method, shape) in shapes {
         for seed in 0..40 {
-            let params = Generator::new(seed, Options::default()).json(&shape());
+            let params = Generator::new(seed, GeneratorOptions::default()).generate(&shape());
             let text = encode::request(&RequestId::from(seed), method, &params).unwrap();
             let document = Document::parse(&text, Limits::default()).unwrap();
             let Ok(Message::Request(id, call)) = Message::decode(&document) else {

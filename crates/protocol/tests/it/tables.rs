@@ -197,9 +197,9 @@ fn an_action_finds_its_row() {
     assert_eq!(variants.len(), 106);
     for ((name, _), row) in variants.iter().zip(Action::table()) {
         assert_eq!(*name, row.name);
-        let options = agenthost_testkit::Options::default();
+        let options = agenthost_testkit::GeneratorOptions::default();
         let shape = variants.iter().find(|(other, _)| other == name).unwrap().1;
-        let mut json = agenthost_testkit::Generator::new(1, options).json(&shape());
+        let mut json = agenthost_testkit::Generator::new(1, options).generate(&shape());
         json["type"] = (*name).into();
         let action: Action = agenthost_protocol::wire::from_str(&json.to_string()).unwrap();
         assert_eq!(action.info(), row);

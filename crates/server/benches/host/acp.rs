@@ -4,8 +4,8 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use agenthost_agents::{AcpAgent, AcpLaunch};
-use agenthost_testkit::acp_agent::AS_AGENT;
+use agenthost_agents::{AcpAgent, AgentLaunch};
+use agenthost_testkit::acp_agent::AGENT_MODE_VARIABLE;
 use serde_json::json;
 
 use crate::clients::{Client, SESSION, chat};
@@ -18,10 +18,10 @@ const WORDS: &str = "a few words, as a model says them, one after the other, ";
 /// This program once more, as an agent that does what prompts say.
 pub(crate) fn agent() -> AcpAgent {
     let this = std::env::current_exe().unwrap();
-    let launch = AcpLaunch {
+    let launch = AgentLaunch {
         program: this.to_string_lossy().into_owned(),
         arguments: Vec::new(),
-        environment: vec![(AS_AGENT.to_owned(), String::new())],
+        environment: vec![(AGENT_MODE_VARIABLE.to_owned(), String::new())],
     };
     AcpAgent::new("scripted", "Scripted", launch)
 }
@@ -90,7 +90,7 @@ async fn open(child: &Child) -> Client {
 /// The same lines, read by somebody who wants nothing of them.
 fn read_pipe(script: &str, pieces: u32) -> Duration {
     let mut agent = Command::new(std::env::current_exe().unwrap())
-        .env(AS_AGENT, "")
+        .env(AGENT_MODE_VARIABLE, "")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()

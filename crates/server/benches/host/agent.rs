@@ -4,7 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use agenthost_agents::{Agent, HostGone, Session, SessionFuture, ToolStart, TurnEvent, TurnMapper};
+use agenthost_agents::{
+    Agent, HostGone, SessionContext, SessionFuture, ToolStart, TurnEvent, TurnMapper,
+};
 use agenthost_core::agent::{AgentCommand, AgentEvent};
 use agenthost_protocol::chat::ToolCallResult;
 use agenthost_protocol::ids::ToolCallId;
@@ -40,7 +42,7 @@ impl Agent for Speaker {
         }
     }
 
-    fn work(&self, mut session: Session) -> SessionFuture {
+    fn run_session(&self, mut session: SessionContext) -> SessionFuture {
         Box::pin(async move {
             while let Some(command) = session.commands.recv().await {
                 match command {
@@ -64,7 +66,7 @@ impl Agent for Speaker {
                     } => {
                         let mut mapper = TurnMapper::new(turn.clone());
                         speak(&session, &chat, &mut mapper, &message.text).await?;
-                        session.events.end(&chat, &turn, None).await?;
+                        session.events.end_turn(&chat, &turn, None).await?;
                     }
                     _ => {}
                 }
@@ -75,7 +77,7 @@ impl Agent for Speaker {
 }
 
 async fn speak(
-    session: &Session,
+    session: &SessionContext,
     chat: &Uri,
     mapper: &mut TurnMapper,
     text: &str,
@@ -106,7 +108,7 @@ async fn speak(
         } else {
             session
                 .events
-                .say(chat, mapper, TurnEvent::Text(said))
+                .send_turn_event(chat, mapper, TurnEvent::Text(said))
                 .await?;
         }
     }
@@ -115,7 +117,7 @@ async fn speak(
 
 /// Uses a tool so many times.
 async fn call(
-    session: &Session,
+    session: &SessionContext,
     chat: &Uri,
     mapper: &mut TurnMapper,
     count: usize,
@@ -139,10 +141,10 @@ async fn call(
             error: None,
         };
         for event in [
-            TurnEvent::Tool(Box::new(start)),
-            TurnEvent::ToolDone(id, Box::new(done)),
+            TurnEvent::ToolStarted(Box::new(start)),
+            TurnEvent::ToolCompleted(id, Box::new(done)),
         ] {
-            session.events.say(chat, mapper, event).await?;
+            session.events.send_turn_event(chat, mapper, event).await?;
         }
     }
     Ok(())
@@ -181,7 +183,7 @@ fn terminal_state(session: &Uri) -> TerminalState {
         lifecycle: TerminalLifecycle::Running,
         claim: TerminalClaim::Session(TerminalSessionClaim {
             session: session.clone(),
-            chat: agenthost_core::uris::default_chat(session),
+            chat: agenthost_core::uris::default_chat_uri(session),
             turn_id: None,
             tool_call_id: None,
         }),

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use agenthost_core::Write;
+use agenthost_core::StoreWrite;
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::ids::ServerSeq;
 use agenthost_protocol::number::Millis;
@@ -72,7 +72,7 @@ fn prepare(directory: &Path, sessions: usize) {
     let mut store = Store::open(directory, Durability::Process).unwrap();
     for number in 0..sessions {
         let session = Uri::from(format!("ahp-session:/{number:08}"));
-        let chat = agenthost_core::uris::default_chat(&session);
+        let chat = agenthost_core::uris::default_chat_uri(&session);
         let at = "2026-01-05T09:00:00.000Z";
         let entry = json!({"resource": chat, "title": "", "status": 1, "modifiedAt": at});
         let state = json!({
@@ -90,7 +90,7 @@ fn prepare(directory: &Path, sessions: usize) {
         let summary: SessionSummary = wire::from_str(&summary.to_string()).unwrap();
         let created = |channel: &Uri, state: &serde_json::Value| {
             let state: ChannelState = wire::from_str(&state.to_string()).unwrap();
-            Write::Created {
+            StoreWrite::ChannelCreated {
                 channel: channel.clone(),
                 session: Some(session.clone()),
                 state,
@@ -100,7 +100,7 @@ fn prepare(directory: &Path, sessions: usize) {
         let writes = [
             created(&session, &state),
             created(&chat, &empty),
-            Write::Session(Arc::new(summary)),
+            StoreWrite::Session(Arc::new(summary)),
         ];
         store.append(&writes, Millis(0)).unwrap();
     }

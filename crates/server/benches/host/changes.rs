@@ -4,9 +4,9 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use agenthost_core::{Mark, Moment, Span, TurnOf};
+use agenthost_core::{CheckpointId, DiffEndpoint, DiffRange, TurnRef};
 use agenthost_protocol::uri::Uri;
-use agenthost_workspace::{Changes, uri_of};
+use agenthost_workspace::{ChangeTracker, uri_of};
 
 use crate::{Budget, Scale};
 
@@ -23,24 +23,24 @@ pub(crate) fn run(scale: &Scale) -> Vec<Budget> {
     let directory = tempfile::tempdir().unwrap();
     let project = directory.path().canonicalize().unwrap().join("project");
     make(&project, files);
-    let changes = Changes::new(directory.path().join("kept"));
+    let changes = ChangeTracker::new(directory.path().join("kept"));
     let session = Uri::from("ahp-session:/s1");
     let folders = [uri_of(&project).unwrap()];
     let begun = Instant::now();
     changes
-        .mark(&session, &folders, &Mark::Start, None)
+        .take_checkpoint(&session, &folders, &CheckpointId::SessionStart, None)
         .unwrap();
     let first = begun.elapsed();
     for number in 0..10 {
         std::fs::write(project.join(format!("d0/f{number}.txt")), "changed\n").unwrap();
     }
-    let before = Mark::Before(TurnOf {
+    let before = CheckpointId::BeforeTurn(TurnRef {
         chat: Uri::from("ahp-chat:/c1"),
         turn: "t1".into(),
     });
-    let span = Span {
-        from: Moment::Marked(Mark::Start),
-        to: Moment::Now,
+    let span = DiffRange {
+        from: DiffEndpoint::Checkpoint(CheckpointId::SessionStart),
+        to: DiffEndpoint::WorkingTree,
     };
     let (mut status, mut mark, mut compare) = (Duration::MAX, Duration::MAX, Duration::MAX);
     for _ in 0..rounds {
@@ -48,10 +48,12 @@ pub(crate) fn run(scale: &Scale) -> Vec<Budget> {
             git(&project, &["status", "--porcelain"]);
         }));
         mark = mark.min(time(|| {
-            changes.mark(&session, &folders, &before, None).unwrap();
+            changes
+                .take_checkpoint(&session, &folders, &before, None)
+                .unwrap();
         }));
         compare = compare.min(time(|| {
-            let compared = changes.compare(&session, &folders, &span).unwrap();
+            let compared = changes.diff(&session, &folders, &span).unwrap();
             assert_eq!(compared.files.len(), 10);
         }));
     }

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use agenthost_core::customizing::{CustomizationErrand, CustomizationEvent};
+use agenthost_core::customizing::{CustomizationCommand, CustomizationEvent};
 use agenthost_customizations::fetch::PluginSource;
-use agenthost_customizations::{ConfiguredPlugin, Customizations, Settings};
+use agenthost_customizations::{ConfiguredPlugin, CustomizationDriver, CustomizationSettings};
 use agenthost_protocol::ids::ProviderId;
 use agenthost_protocol::session::{Customization, LoadState};
 use agenthost_protocol::uri::Uri;
@@ -42,7 +42,7 @@ pub(crate) async fn run(scale: &Scale) -> Vec<Budget> {
 fn prepare(directory: &Path, packages: u64) -> Vec<PathBuf> {
     let write = |number: u64| {
         let folder = directory.join(format!("package-{number}"));
-        for (path, bytes) in agenthost_testkit::packages::package(number) {
+        for (path, bytes) in agenthost_testkit::packages::generate_package(number) {
             let path = folder.join(path);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, bytes).unwrap();
@@ -77,39 +77,39 @@ async fn read(directory: &Path, folders: &[PathBuf]) -> (f64, f64) {
         source: PluginSource::Path(folder.clone()),
         agents: None,
     });
-    let settings = Settings {
+    let settings = CustomizationSettings {
         plugins: plugins.collect(),
-        ..Settings::default()
+        ..CustomizationSettings::default()
     };
     let data = tempfile::tempdir().unwrap();
     let (told, mut events) = mpsc::channel(64);
-    let customizations = Customizations::new(settings, data.path().to_owned(), told);
+    let customizations = CustomizationDriver::new(settings, data.path().to_owned(), told);
     let begun = Instant::now();
     let session = Uri::from("ahp-session:/s");
-    let follow = CustomizationErrand::Follow {
+    let follow = CustomizationCommand::Track {
         session: session.clone(),
         provider: ProviderId::from("a"),
         directories: Vec::new(),
     };
-    customizations.errand(follow).await;
+    customizations.execute(follow).await;
     let mut left: usize = folders.len();
     while left > 0 {
         match events.recv().await.unwrap().1 {
-            CustomizationEvent::Found { all } => {
+            CustomizationEvent::CustomizationsFound { all } => {
                 left -= all.iter().filter(|one| is_read(one)).count();
             }
-            CustomizationEvent::Updated(one) if is_read(&one) => left -= 1,
+            CustomizationEvent::CustomizationUpdated(one) if is_read(&one) => left -= 1,
             _ => {}
         }
     }
     let all = millis(begun.elapsed());
-    let before = customizations.reads();
+    let before = customizations.read_count();
     let changed = directory.join("package-7/skills/new/SKILL.md");
     std::fs::create_dir_all(changed.parent().unwrap()).unwrap();
     let begun = Instant::now();
     std::fs::write(&changed, format!("---\ndescription: {before}\n---\nNew.")).unwrap();
     loop {
-        if let CustomizationEvent::Updated(one) = events.recv().await.unwrap().1
+        if let CustomizationEvent::CustomizationUpdated(one) = events.recv().await.unwrap().1
             && format!("{one:?}").contains("\"new\"")
         {
             break;
@@ -117,7 +117,7 @@ async fn read(directory: &Path, folders: &[PathBuf]) -> (f64, f64) {
     }
     let one = millis(begun.elapsed());
     // The folder and the file may be seen as two changes of the same package.
-    let again = customizations.reads() - before;
+    let again = customizations.read_count() - before;
     assert!(again <= 2, "{again} packages were read again");
     std::fs::remove_dir_all(changed.parent().unwrap()).unwrap();
     customizations.stop().await;

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use agenthost_core::Write;
+use agenthost_core::StoreWrite;
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::ids::ServerSeq;
 use agenthost_protocol::number::Millis;
@@ -120,7 +120,7 @@ fn prepare(directory: &Path, turns: usize) {
     });
     let created = |channel: String, state: &Value| {
         let state: ChannelState = wire::from_str(&state.to_string()).unwrap();
-        Write::Created {
+        StoreWrite::ChannelCreated {
             channel: Uri::from(channel),
             session: Some(Uri::from(SESSION)),
             state,
@@ -131,7 +131,7 @@ fn prepare(directory: &Path, turns: usize) {
     let writes = [
         created(SESSION.to_owned(), &session),
         created(chat(), &state),
-        Write::Session(Arc::new(summary)),
+        StoreWrite::Session(Arc::new(summary)),
     ];
     let mut store = Store::open(directory, Durability::Process).unwrap();
     store.append(&writes, Millis(0)).unwrap();

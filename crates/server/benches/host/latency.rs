@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use agenthost_core::Write;
+use agenthost_core::StoreWrite;
 use agenthost_protocol::action::ActionEnvelope;
 use agenthost_protocol::number::Millis;
 use agenthost_protocol::wire;
@@ -92,7 +92,7 @@ async fn append(pieces: usize, durability: Durability) -> Vec<u64> {
         let envelope = json!({"channel": chat(), "action": action, "serverSeq": seq});
         let envelope: ActionEnvelope = wire::from_str(&envelope.to_string()).unwrap();
         let begun = Instant::now();
-        let writes = [Write::Action(envelope.into())];
+        let writes = [StoreWrite::Action(envelope.into())];
         store.append(&writes, Millis(0)).unwrap();
         times.push(u64::try_from(begun.elapsed().as_nanos()).unwrap());
     }

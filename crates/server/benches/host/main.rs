@@ -54,7 +54,7 @@ pub(crate) struct Budget {
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
     // It also starts itself as an agent, which ends with its input.
-    agenthost_testkit::acp_agent::play();
+    agenthost_testkit::acp_agent::run_as_agent();
     let runtime = tokio::runtime::Runtime::new().unwrap();
     // The benchmark starts itself as a host of its own to look at its memory.
     if let [_, word, directory] = &arguments[..]

@@ -19,7 +19,7 @@ pub(crate) async fn host(directory: PathBuf) {
     server
         .write_ready_file(&directory.join("ready.json"))
         .unwrap();
-    server.ended().await.unwrap();
+    server.wait().await.unwrap();
 }
 
 /// A host in a process of its own, killed when dropped.

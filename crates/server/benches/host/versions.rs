@@ -54,7 +54,7 @@ async fn compare(talk: &str, rounds: usize) -> [Duration; 4] {
     let url = format!("{}?tkn={}", server.url().unwrap(), server.token);
     let mut first = Client::connect(&url, "first").await;
     first.create().await;
-    assert_eq!(chat(), uris::default_chat(&Uri::from(SESSION)).as_str());
+    assert_eq!(chat(), uris::default_chat_uri(&Uri::from(SESSION)).as_str());
     let mut best = [Duration::MAX; 4];
     for round in 0..rounds {
         for (room, (name, versions)) in ROOMS.iter().enumerate() {

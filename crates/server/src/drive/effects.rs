@@ -2,7 +2,10 @@
 
 use std::slice;
 
-use agenthost_core::{Answer, ConnectionId, Effect, Input, Recovery, Seen, without_apps};
+use agenthost_core::{
+    AppVisibility, ConnectionId, Effect, Input, RecoveryOutcome, ResponseBody,
+    strip_apps_from_action,
+};
 use agenthost_protocol::action::ActionEnvelope;
 use agenthost_protocol::ids::ServerSeq;
 use agenthost_protocol::rpc::encode;
@@ -10,141 +13,158 @@ use agenthost_protocol::wire;
 use agenthost_store::StoreError;
 use axum::extract::ws::Utf8Bytes;
 
-use super::Driver;
-use crate::encode::{Encoded, Recovered, text, utf8};
-use crate::outbox::{Closing, Outgoing};
+use super::HostLoop;
+use crate::encode::{
+    EncodedText, LoadedRecovery, ReconnectOutcome, ReconnectOutcomes, to_text_message,
+    to_utf8_bytes,
+};
+use crate::outbox::{CloseReason, OutgoingMessage};
 
-impl Driver {
+impl HostLoop {
     /// Does one thing. What the host has to know at once comes back.
-    pub(super) fn effect(&mut self, effect: Effect) -> Result<Vec<Input>, StoreError> {
-        let Some(effect) = self.later.surveys.hold(effect) else {
+    pub(super) fn execute(&mut self, effect: Effect) -> Result<Vec<Input>, StoreError> {
+        let Some(effect) = self.workers.change_worker.hold_effect(effect) else {
             return Ok(Vec::new());
         };
         match effect {
-            Effect::Reply {
+            Effect::Respond {
                 connection,
                 id,
-                answer,
-            } if self.older.has(connection) => self.answer_older(connection, id, answer),
-            effect => Ok(self.act(effect)?.into_iter().collect()),
+                result: answer,
+            } if self.legacy.contains(connection) => self.respond_legacy(connection, id, answer),
+            effect => Ok(self.route_effect(effect)?.into_iter().collect()),
         }
     }
 
-    fn act(&mut self, effect: Effect) -> Result<Option<Input>, StoreError> {
+    fn route_effect(&mut self, effect: Effect) -> Result<Option<Input>, StoreError> {
         match effect {
-            Effect::Reply {
+            Effect::Respond {
                 connection,
                 id,
-                answer,
+                result: answer,
             } => {
                 let outgoing = match answer {
-                    Err(error) => text(encode::failure(&id, &error))?,
-                    Ok(Answer::Replay {
+                    Err(error) => to_text_message(encode::failure(&id, &error))?,
+                    Ok(ResponseBody::Replay {
                         after,
                         until,
                         channels,
                         missing,
-                        seen,
+                        apps: seen,
                     }) => {
                         let envelopes = self.store.replay(after, until, &channels)?;
-                        let envelopes = as_seen(envelopes, seen)?;
-                        text(crate::encode::replay(&id, envelopes, &missing))?
+                        let envelopes = filter_replay(envelopes, seen)?;
+                        to_text_message(crate::encode::encode_replay(&id, envelopes, &missing))?
                     }
-                    Ok(Answer::Recoveries {
+                    Ok(ResponseBody::Recoveries {
                         channels,
                         until,
-                        seen,
-                    }) => Outgoing::Recoveries(id, self.recovered(channels, until, seen)?),
-                    Ok(answer) => Outgoing::Answer(id, Box::new(answer)),
+                        apps: seen,
+                    }) => {
+                        let channels = self.load_recoveries(channels, until, seen)?;
+                        let address_mapping = None;
+                        OutgoingMessage::Recoveries(
+                            id,
+                            ReconnectOutcomes {
+                                channels,
+                                address_mapping,
+                            },
+                        )
+                    }
+                    Ok(answer) => OutgoingMessage::Response(id, Box::new(answer)),
                 };
-                self.deliveries.send(connection, outgoing)?;
+                self.publisher.send(connection, outgoing)?;
             }
             Effect::Publish { envelope, to } => {
                 let text = self.action_text(&envelope)?;
-                self.deliveries.publish(&envelope, &to, &text)?;
+                self.publisher.publish(&envelope, &to, &text)?;
             }
-            Effect::Retell {
+            Effect::PublishLegacy {
                 envelope,
                 before,
-                scene,
+                view: scene,
                 to,
-            } => self.retell(&envelope, before.as_ref(), *scene, &to)?,
+            } => self.publish_legacy(&envelope, before.as_ref(), *scene, &to)?,
             Effect::Notify {
                 notification,
                 mut to,
             } => {
-                self.notify_older(&notification, &mut to)?;
+                self.notify_legacy(&notification, &mut to)?;
                 let encoded = encode::notification(notification.method(), &*notification);
-                let text = utf8(encoded)?;
+                let text = to_utf8_bytes(encoded)?;
                 for connection in to {
-                    self.deliveries
-                        .send(connection, Outgoing::Text(text.clone()))?;
+                    self.publisher
+                        .send(connection, OutgoingMessage::Text(text.clone()))?;
                 }
             }
-            Effect::Show {
+            Effect::PublishToOne {
                 connection,
                 envelope,
-            } if self.older.has(connection) => {
-                let scene = self.host.scene([&envelope.channel]);
+            } if self.legacy.contains(connection) => {
+                let scene = self.host.state_view([&envelope.channel]);
                 let before = self.host.state(&envelope.channel).cloned();
-                self.retell(&envelope, before.as_ref(), scene, &[connection])?;
+                self.publish_legacy(&envelope, before.as_ref(), scene, &[connection])?;
             }
-            Effect::Reject {
+            Effect::RejectAction {
                 connection,
                 rejection,
-            } if self.older.has(connection) => {
-                let words = self.older.rejection(&self.host, connection, &rejection);
-                self.tell(connection, words)?;
+            } if self.legacy.contains(connection) => {
+                let words = self
+                    .legacy
+                    .downgrade_rejection(&self.host, connection, &rejection);
+                self.send_legacy(connection, words)?;
             }
-            Effect::Ask {
+            Effect::SendRequest {
                 connection,
                 id,
                 request,
-            } if self.older.has(connection) => {
-                let words = self.older.request(&self.host, connection, &id, &request);
-                self.tell(connection, words)?;
+            } if self.legacy.contains(connection) => {
+                let words = self
+                    .legacy
+                    .downgrade_request(&self.host, connection, &id, &request);
+                self.send_legacy(connection, words)?;
             }
-            Effect::Show {
+            Effect::PublishToOne {
                 connection,
                 envelope,
-            } => self.say(connection, encode::notification("action", &*envelope))?,
-            Effect::Reject {
+            } => self.send_encoded(connection, encode::notification("action", &*envelope))?,
+            Effect::RejectAction {
                 connection,
                 rejection,
-            } => self.say(connection, encode::notification("action", &*rejection))?,
-            Effect::Ask {
+            } => self.send_encoded(connection, encode::notification("action", &*rejection))?,
+            Effect::SendRequest {
                 connection,
                 id,
                 request,
-            } => self.say(
+            } => self.send_encoded(
                 connection,
                 encode::request(&id, request.method(), &*request),
             )?,
-            Effect::Close { connection } => {
-                self.deliveries
-                    .send(connection, Outgoing::Close(Closing::Done))?;
+            Effect::CloseConnection { connection } => {
+                self.publisher
+                    .send(connection, OutgoingMessage::Close(CloseReason::Done))?;
             }
             Effect::Agent {
                 session,
                 provider,
                 command,
-            } => return Ok(self.agents.command(&session, &provider, *command)),
-            Effect::Token { place, token } => {
-                if let Some(customizing) = &self.customizing {
-                    customizing.token(place.clone(), token.clone());
+            } => return Ok(self.agents.send_command(&session, &provider, *command)),
+            Effect::StoreToken { key: place, token } => {
+                if let Some(customizing) = &self.customizations {
+                    customizing.store_token(place.clone(), token.clone());
                 }
-                self.agents.keep_token(place, token);
+                self.agents.store_token(place, token);
             }
-            Effect::TokensOf {
+            Effect::SetTokenPrincipals {
                 session,
                 principals,
             } => {
-                if let Some(customizing) = &self.customizing {
-                    customizing.tokens_of(&session, principals.clone());
+                if let Some(customizing) = &self.customizations {
+                    customizing.set_token_principals(&session, principals.clone());
                 }
-                self.agents.use_tokens_of(session, principals);
+                self.agents.set_token_principals(session, principals);
             }
-            Effect::Discarded {
+            Effect::ReportDiscarded {
                 channel,
                 action,
                 reason,
@@ -152,70 +172,80 @@ impl Driver {
                 tracing::warn!(%channel, action, reason, "an action was discarded");
             }
             Effect::Terminal {
-                place,
+                chat_key: place,
                 terminal,
                 command,
             } => {
                 let session = place.as_ref().map(|place| &place.session);
-                return Ok(self.later.terminal(session, terminal, *command));
+                return Ok(self
+                    .workers
+                    .run_terminal_command(session, terminal, *command));
             }
-            Effect::Changes(errand) => self.later.surveys.begin(*errand),
-            Effect::TrustCode { keys } => self.later.surveys.changes().trust(keys),
-            Effect::KeepContent(kept) => self.later.keep(&kept),
-            Effect::ShareContent { from, to } => self.later.share_content(&from, &to),
-            Effect::ForgetContent { session } => self.later.forget_content(&session),
-            Effect::Watch(errand) => self.later.watch(errand),
-            Effect::Unwatch { channel } => self.later.unwatch(&channel),
-            Effect::UseFiles(errand) => return Ok(self.later.use_files(errand)),
-            Effect::Customize(errand) => {
-                let customizing = self.customizing.as_ref();
-                return Ok(customizing.and_then(|one| one.customize(*errand)));
+            Effect::TrackChanges(errand) => self.workers.change_worker.submit(*errand),
+            Effect::TrustCode { keys } => {
+                self.workers.change_worker.tracker().set_trusted_keys(keys)
             }
-            Effect::Tools(errand) => {
-                let customizing = self.customizing.as_ref();
-                return Ok(customizing.and_then(|one| one.tools(*errand)));
+            Effect::StoreContent(kept) => self.workers.store_content(&kept),
+            Effect::ShareContent { from, to } => self.workers.share_content(&from, &to),
+            Effect::DeleteContent { session } => self.workers.delete_content(&session),
+            Effect::Watch(errand) => self.workers.start_watch(errand),
+            Effect::Unwatch { channel } => self.workers.stop_watch(&channel),
+            Effect::AccessFiles(errand) => return Ok(self.workers.run_file_job(errand)),
+            Effect::Customization(errand) => {
+                let customizing = self.customizations.as_ref();
+                return Ok(customizing.and_then(|one| one.run_command(*errand)));
             }
-            Effect::PassOn { method, params, to } => {
-                let text = utf8(encode::notification(&method, &params))?;
+            Effect::Mcp(errand) => {
+                let customizing = self.customizations.as_ref();
+                return Ok(customizing.and_then(|one| one.run_mcp_command(*errand)));
+            }
+            Effect::ForwardMcpNotification { method, params, to } => {
+                let text = to_utf8_bytes(encode::notification(&method, &params))?;
                 for connection in to {
-                    self.deliveries
-                        .send(connection, Outgoing::Text(text.clone()))?;
+                    self.publisher
+                        .send(connection, OutgoingMessage::Text(text.clone()))?;
                 }
             }
-            Effect::FindFiles(search) => return Ok(self.later.find(search)),
-            Effect::Later { after, input } => self.later.after(after, *input),
+            Effect::SearchFiles(search) => return Ok(self.workers.search_files(search)),
+            Effect::Schedule {
+                delay: after,
+                input,
+            } => self.workers.schedule(after, *input),
         }
         Ok(None)
     }
 
     /// Reads what channels missed from the log.
-    fn recovered(
+    pub(super) fn load_recoveries(
         &self,
-        channels: Vec<Recovery>,
+        channels: Vec<RecoveryOutcome>,
         until: ServerSeq,
-        seen: Seen,
-    ) -> Result<Vec<Recovered>, StoreError> {
+        seen: AppVisibility,
+    ) -> Result<Vec<ReconnectOutcome>, StoreError> {
         let one = |recovery| {
-            Ok(match recovery {
-                Recovery::Replay { channel, after } => {
+            let (channel, outcome) = match recovery {
+                RecoveryOutcome::Replay { channel, after } => {
                     let envelopes = self.store.replay(after, until, slice::from_ref(&channel))?;
-                    let envelopes = as_seen(envelopes, seen)?;
-                    Recovered::Replay { channel, envelopes }
+                    let envelopes = filter_replay(envelopes, seen)?;
+                    (channel, LoadedRecovery::Replay(envelopes))
                 }
-                Recovery::Stateless(channel) => Recovered::Replay {
-                    channel,
-                    envelopes: Vec::new(),
-                },
-                Recovery::Snapshot(snapshot) => Recovered::Snapshot(snapshot),
-                Recovery::Missing(channel) => Recovered::Missing(channel),
-            })
+                RecoveryOutcome::Stateless(channel) => {
+                    (channel, LoadedRecovery::Replay(Vec::new()))
+                }
+                RecoveryOutcome::Snapshot(snapshot) => {
+                    let channel = snapshot.resource.clone();
+                    (channel, LoadedRecovery::Snapshot(snapshot))
+                }
+                RecoveryOutcome::Missing(channel) => (channel, LoadedRecovery::Missing),
+            };
+            Ok(ReconnectOutcome { channel, outcome })
         };
         channels.into_iter().map(one).collect()
     }
 
     /// Sends one connection what is for nobody else.
-    fn say(&mut self, to: ConnectionId, encoded: Encoded) -> Result<(), StoreError> {
-        Ok(self.deliveries.send(to, text(encoded)?)?)
+    fn send_encoded(&mut self, to: ConnectionId, encoded: EncodedText) -> Result<(), StoreError> {
+        Ok(self.publisher.send(to, to_text_message(encoded)?)?)
     }
 
     /// An action as the log has it. It is in the log, or it would not be here.
@@ -223,21 +253,24 @@ impl Driver {
         let seq = envelope.server_seq;
         let logged = self.appended.iter().find_map(|batch| batch.envelope(seq));
         match logged {
-            Some(text) => Ok(encode::notification_of("action", text).into()),
-            None => utf8(encode::notification("action", envelope)),
+            Some(text) => Ok(encode::raw_notification("action", text).into()),
+            None => to_utf8_bytes(encode::notification("action", envelope)),
         }
     }
 }
 
 /// What of the log a client gets to see. Few actions have anything in them that
 /// not all do, so few are read.
-pub(super) fn as_seen(mut envelopes: Vec<String>, seen: Seen) -> Result<Vec<String>, StoreError> {
-    if seen == Seen::WithoutApps {
+pub(super) fn filter_replay(
+    mut envelopes: Vec<String>,
+    visibility: AppVisibility,
+) -> Result<Vec<String>, StoreError> {
+    if visibility == AppVisibility::Hidden {
         let of_servers = |text: &&mut String| text.contains("\"mcp");
         for text in envelopes.iter_mut().filter(of_servers) {
             // What can't be read is shown to nobody before it gets here.
             if let Ok(envelope) = wire::from_str::<ActionEnvelope>(text)
-                && let Some(plain) = without_apps(&envelope)
+                && let Some(plain) = strip_apps_from_action(&envelope)
             {
                 *text = serde_json::to_string(&plain)?;
             }

@@ -2,22 +2,22 @@
 
 use std::slice;
 
-use agenthost_core::{Input, Received};
+use agenthost_core::{ClientMessage, Input};
 use agenthost_protocol::connection::{ChannelReplayCursor, ReconnectRequest};
 use agenthost_protocol::rpc::ClientRequest;
 use agenthost_store::StoreError;
 
-use super::Driver;
+use super::HostLoop;
 
 /// Most bytes of a replay. A client that missed more gets snapshots.
-const REPLAY: u64 = 8 * 1024 * 1024;
+const MAX_REPLAY_BYTES: u64 = 8 * 1024 * 1024;
 
-impl Driver {
+impl HostLoop {
     /// A replay is one message, so what it holds is bounded.
-    pub(super) fn bound_replay(&mut self, input: Input) -> Result<Input, StoreError> {
+    pub(super) fn limit_replay(&mut self, input: Input) -> Result<Input, StoreError> {
         let Input::Received {
             connection,
-            message: Received::Request(id, request),
+            message: ClientMessage::Request(id, request),
         } = input
         else {
             return Ok(input);
@@ -27,28 +27,28 @@ impl Driver {
                 if self
                     .store
                     .replay_bytes(params.last_seen_server_seq, &params.subscriptions)?
-                    > REPLAY =>
+                    > MAX_REPLAY_BYTES =>
             {
-                Received::TooMuchMissed(id, Box::new(params))
+                ClientMessage::ReplayTooLarge(id, Box::new(params))
             }
             ClientRequest::Reconnect(ReconnectRequest::Connection(params))
-                if self.older.has(connection) =>
+                if self.legacy.contains(connection) =>
             {
-                match self.past(&params)? {
+                match self.load_past_states(&params)? {
                     Some(past) => {
-                        self.older.recall_past(connection, &id, past);
+                        self.legacy.set_past_states(connection, &id, past);
                         let request = ReconnectRequest::Connection(params);
-                        Received::Request(id, Box::new(ClientRequest::Reconnect(request)))
+                        ClientMessage::Request(id, Box::new(ClientRequest::Reconnect(request)))
                     }
-                    None => Received::TooMuchMissed(id, Box::new(params)),
+                    None => ClientMessage::ReplayTooLarge(id, Box::new(params)),
                 }
             }
             ClientRequest::Reconnect(ReconnectRequest::Channels(mut params)) => {
-                self.bound_replays(&mut params.subscriptions)?;
+                self.limit_channel_replays(&mut params.subscriptions)?;
                 let request = ReconnectRequest::Channels(params);
-                Received::Request(id, Box::new(ClientRequest::Reconnect(request)))
+                ClientMessage::Request(id, Box::new(ClientRequest::Reconnect(request)))
             }
-            request => Received::Request(id, Box::new(request)),
+            request => ClientMessage::Request(id, Box::new(request)),
         };
         Ok(Input::Received {
             connection,
@@ -58,8 +58,8 @@ impl Driver {
 
     /// Bounds the replays of an answer together. A channel that missed more than
     /// there is room for is treated as one without a baseline.
-    fn bound_replays(&self, cursors: &mut [ChannelReplayCursor]) -> Result<(), StoreError> {
-        let mut room = REPLAY;
+    fn limit_channel_replays(&self, cursors: &mut [ChannelReplayCursor]) -> Result<(), StoreError> {
+        let mut budget = MAX_REPLAY_BYTES;
         for cursor in cursors {
             if cursor.last_seen_server_seq == ChannelReplayCursor::NO_BASELINE {
                 continue;
@@ -68,8 +68,8 @@ impl Driver {
             let bytes = self
                 .store
                 .replay_bytes(cursor.last_seen_server_seq, channel)?;
-            match room.checked_sub(bytes) {
-                Some(rest) => room = rest,
+            match budget.checked_sub(bytes) {
+                Some(rest) => budget = rest,
                 None => cursor.last_seen_server_seq = ChannelReplayCursor::NO_BASELINE,
             }
         }

@@ -1,47 +1,62 @@
 //! What goes to clients of older versions.
 
-use agenthost_core::{Answer, ConnectionId, Input, Scene};
+use agenthost_core::{ConnectionId, Input, ResponseBody, StateView};
 use agenthost_protocol::action::ActionEnvelope;
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::rpc::{HostNotification, RequestId, RpcError};
 use agenthost_store::StoreError;
 
-use super::Driver;
-use crate::older::{self, Happened, TellError, Told, Words};
-use crate::outbox::{Closing, Outgoing};
+use super::HostLoop;
+use crate::older::{self, ActionContext, DowngradeCache, DowngradeError, LegacyMessages};
+use crate::outbox::{CloseReason, OutgoingMessage};
 
-impl Driver {
-    pub(super) fn answer_older(
+impl HostLoop {
+    pub(super) fn respond_legacy(
         &mut self,
         connection: ConnectionId,
         id: RequestId,
-        answer: Result<Answer, RpcError>,
+        answer: Result<ResponseBody, RpcError>,
     ) -> Result<Vec<Input>, StoreError> {
+        let answer = match answer {
+            Ok(ResponseBody::Recoveries {
+                channels,
+                until,
+                apps: seen,
+            }) => {
+                let channels = self.load_recoveries(channels, until, seen)?;
+                let recoveries = self.legacy.reconnect_outcomes(connection, &id, channels);
+                let outgoing = OutgoingMessage::Recoveries(id, recoveries);
+                self.publisher.send(connection, outgoing)?;
+                return Ok(Vec::new());
+            }
+            answer => answer,
+        };
         let replayed = match &answer {
-            Ok(Answer::Replay {
+            Ok(ResponseBody::Replay {
                 after,
                 until,
                 channels,
-                seen,
+                apps: seen,
                 ..
             }) => {
                 let missed = self.store.replay(*after, *until, channels)?;
-                let missed = super::effects::as_seen(missed, *seen)?;
-                self.older.replay(&self.host, connection, &id, &missed)
+                let missed = super::effects::filter_replay(missed, *seen)?;
+                self.legacy
+                    .downgrade_replay(&self.host, connection, &id, &missed)
             }
             _ => Ok(Vec::new()),
         };
         let replayed = match replayed {
             Ok(replayed) => replayed,
-            Err(lost) => {
-                self.tell(connection, Err(lost.into()))?;
+            Err(error) => {
+                self.send_legacy(connection, Err(error.into()))?;
                 return Ok(Vec::new());
             }
         };
-        match self.older.answer(connection, id, answer, replayed) {
+        match self.legacy.take_response(connection, id, answer, replayed) {
             Some((answer, inputs)) => {
-                let outgoing = Outgoing::Older(Box::new(answer));
-                self.deliveries.send(connection, outgoing)?;
+                let outgoing = OutgoingMessage::LegacyResponse(Box::new(answer));
+                self.publisher.send(connection, outgoing)?;
                 Ok(inputs)
             }
             None => Ok(Vec::new()),
@@ -49,67 +64,74 @@ impl Driver {
     }
 
     /// Tells of an action. What is the same for several is made once.
-    pub(super) fn retell(
+    pub(super) fn publish_legacy(
         &mut self,
         envelope: &ActionEnvelope,
         before: Option<&ChannelState>,
-        scene: Scene,
+        scene: StateView,
         to: &[ConnectionId],
     ) -> Result<(), StoreError> {
         let current = match before {
             Some(_) => None,
             None => Some(self.action_text(envelope)?),
         };
-        let scene = older::scene(scene);
-        let happened = Happened {
+        let scene = older::to_state_view(scene);
+        let context = ActionContext {
             envelope,
             before,
-            scene: &scene,
-            current: current.as_ref(),
+            state_view: &scene,
+            current_text: current.as_ref(),
         };
-        let mut told = Told::default();
+        let mut cache = DowngradeCache::default();
         for connection in to {
-            let words = self.older.action(*connection, &happened, &mut told);
-            self.tell(*connection, words)?;
+            let messages = self
+                .legacy
+                .downgrade_action(*connection, &context, &mut cache);
+            self.send_legacy(*connection, messages)?;
         }
         Ok(())
     }
 
     /// Tells the older ones among some, and leaves the others.
-    pub(super) fn notify_older(
+    pub(super) fn notify_legacy(
         &mut self,
         notification: &HostNotification,
         to: &mut Vec<ConnectionId>,
     ) -> Result<(), StoreError> {
-        let older: Vec<_> = to.extract_if(.., |one| self.older.has(*one)).collect();
-        let mut told = Told::default();
-        for connection in older {
-            let words = self
-                .older
-                .notification(&self.host, connection, notification, &mut told);
-            self.tell(connection, words)?;
+        let legacy: Vec<_> = to
+            .extract_if(.., |one| self.legacy.contains(*one))
+            .collect();
+        let mut cache = DowngradeCache::default();
+        for connection in legacy {
+            let messages = self.legacy.downgrade_notification(
+                &self.host,
+                connection,
+                notification,
+                &mut cache,
+            );
+            self.send_legacy(connection, messages)?;
         }
         Ok(())
     }
 
     /// Sends what was put into words. If that failed, the client would miss
     /// something: it has to come back and start from where things are.
-    pub(super) fn tell(
+    pub(super) fn send_legacy(
         &mut self,
         connection: ConnectionId,
-        words: Result<Words, TellError>,
+        messages: Result<LegacyMessages, DowngradeError>,
     ) -> Result<(), StoreError> {
-        match words {
-            Ok(words) => {
-                for text in words.texts() {
-                    let text = Outgoing::Text(text.clone());
-                    self.deliveries.send(connection, text)?;
+        match messages {
+            Ok(messages) => {
+                for text in messages.texts() {
+                    let text = OutgoingMessage::Text(text.clone());
+                    self.publisher.send(connection, text)?;
                 }
             }
             Err(error) => {
                 tracing::error!(connection = connection.0, %error, "a client can't be told");
-                let close = Outgoing::Close(Closing::Done);
-                self.deliveries.send(connection, close)?;
+                let close = OutgoingMessage::Close(CloseReason::Done);
+                self.publisher.send(connection, close)?;
             }
         }
         Ok(())

@@ -2,57 +2,63 @@
 
 use std::collections::BTreeSet;
 
-use agenthost_core::Answer;
+use agenthost_core::ResponseBody;
 use agenthost_protocol::channel::Snapshot;
 use agenthost_protocol::rpc::encode::{self, EncodeError};
 use agenthost_protocol::rpc::{ErrorCode, RequestId, RpcError};
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::{Json, Object};
-use agenthost_versions::{Chain, Envelope, Lost, Moment, Scene, Viewer};
+use agenthost_versions::{
+    JsonEnvelope, StateCapture, TargetClient, TranslationContext, TranslationError, VersionChain,
+};
 use serde::Serialize;
 
-use super::names::Naming;
+use super::names::AddressMapping;
 
 /// An answer with all that it takes to say it in an older version. It is put
 /// into words by the connection that it goes to, like any other: a snapshot
 /// can be large.
 #[derive(Debug)]
-pub(crate) struct OlderAnswer {
+pub(crate) struct LegacyResponse {
     pub(super) id: RequestId,
-    pub(super) answer: Result<Answer, RpcError>,
-    pub(super) chain: Chain,
-    pub(super) viewer: Viewer,
+    pub(super) body: Result<ResponseBody, RpcError>,
+    pub(super) chain: VersionChain,
+    pub(super) target: TargetClient,
     pub(super) version: Json,
-    pub(super) follows: BTreeSet<Uri>,
-    pub(super) scene: Scene,
+    pub(super) subscriptions: BTreeSet<Uri>,
+    pub(super) state_view: StateCapture,
     /// What a replay has.
-    pub(super) replayed: Vec<Envelope>,
+    pub(super) replayed_actions: Vec<JsonEnvelope>,
     /// How the client is told names.
-    pub(super) names: Option<Naming>,
+    pub(super) address_mapping: Option<AddressMapping>,
 }
 
-impl OlderAnswer {
+impl LegacyResponse {
     /// The message.
     pub(crate) fn encode(self) -> Result<String, EncodeError> {
-        let result = match &self.answer {
-            Ok(Answer::Subscribe(result)) if !self.has(result.snapshot.as_ref()) => {
-                let version = self.viewer.release();
+        let result = match &self.body {
+            Ok(ResponseBody::Subscribe(result))
+                if !self.supports_snapshot(result.snapshot.as_ref()) =>
+            {
+                let version = self.target.release();
                 let reason = format!("there are no such channels in version {version}");
                 let error = RpcError::new(ErrorCode::NotFound, reason);
                 return encode::failure(&self.id, &error);
             }
-            Ok(answer) => self.result(answer),
+            Ok(answer) => self.downgrade_body(answer),
             Err(error) => {
                 let mut error = error.clone();
                 let mut code = error.code.number();
-                self.chain.error(&mut code, &mut error.data);
+                self.chain.downgrade_error(&mut code, &mut error.data);
                 error.code = ErrorCode::from_number(code);
                 return encode::failure(&self.id, &error);
             }
         };
         match result {
             Ok(mut result) => {
-                self.names.iter().for_each(|names| names.show(&mut result));
+                self.address_mapping
+                    .iter()
+                    .for_each(|names| names.apply(&mut result));
                 encode::success(&self.id, &result)
             }
             Err(lost) => Err(serde::ser::Error::custom(lost)),
@@ -60,110 +66,136 @@ impl OlderAnswer {
     }
 
     /// Whether the version has channels of such a kind.
-    fn has(&self, snapshot: Option<&Snapshot>) -> bool {
-        snapshot.is_none_or(|snapshot| self.chain.follows(snapshot.state.kind()))
+    fn supports_snapshot(&self, snapshot: Option<&Snapshot>) -> bool {
+        snapshot.is_none_or(|snapshot| self.chain.can_subscribe(snapshot.state.kind()))
     }
 
-    fn at(&self) -> Moment<'_> {
-        Moment {
-            viewer: &self.viewer,
-            world: &self.scene,
-            before: None,
+    fn translation_context(&self) -> TranslationContext<'_> {
+        TranslationContext {
+            client: &self.target,
+            states: &self.state_view,
+            state_before: None,
         }
     }
 
-    fn result(&self, answer: &Answer) -> Result<Json, Lost> {
+    fn downgrade_body(&self, answer: &ResponseBody) -> Result<Json, TranslationError> {
         Ok(match answer {
-            Answer::Null => Json::Null,
-            Answer::OfServer(result) => (**result).clone(),
-            Answer::Empty => Json::Object(Object::new()),
-            Answer::Initialize(result) => {
+            ResponseBody::Null => Json::Null,
+            ResponseBody::McpResult(result) => (**result).clone(),
+            ResponseBody::Empty => Json::Object(Object::new()),
+            ResponseBody::Initialize(result) => {
                 let mut bare = (**result).clone();
-                let snapshots = self.snapshots(&std::mem::take(&mut bare.snapshots))?;
-                let mut result = self.down("initialize", &bare)?;
-                put(&mut result, "protocolVersion", self.version.clone());
-                put(&mut result, "snapshots", Json::Array(snapshots));
+                let snapshots = self.downgrade_snapshots(&std::mem::take(&mut bare.snapshots))?;
+                let mut result = self.downgrade_result("initialize", &bare)?;
+                set_field(&mut result, "protocolVersion", self.version.clone());
+                set_field(&mut result, "snapshots", Json::Array(snapshots));
                 result
             }
-            Answer::Subscribe(result) => {
+            ResponseBody::Subscribe(result) => {
                 let snapshot = match &result.snapshot {
-                    Some(snapshot) => self.chain.snapshot(&self.at(), snapshot)?,
+                    Some(snapshot) => self
+                        .chain
+                        .downgrade_snapshot(&self.translation_context(), snapshot)?,
                     None => None,
                 };
-                let mut result = self.down("subscribe", &Object::new())?;
+                let mut result = self.downgrade_result("subscribe", &Object::new())?;
                 if let Some(snapshot) = snapshot {
-                    put(&mut result, "snapshot", snapshot);
+                    set_field(&mut result, "snapshot", snapshot);
                 }
                 result
             }
-            Answer::Snapshots(result) => {
-                let snapshots = self.snapshots(&result.snapshots)?;
-                self.again("snapshot", "snapshots", Json::Array(snapshots))
+            ResponseBody::Snapshots(result) => {
+                let snapshots = self.downgrade_snapshots(&result.snapshots)?;
+                self.reconnect_result("snapshot", "snapshots", Json::Array(snapshots))
             }
-            Answer::Replay { missing, .. } => {
-                let actions = self.replayed.iter().cloned().map(Envelope::into_json);
+            ResponseBody::Replay { missing, .. } => {
+                let actions = self
+                    .replayed_actions
+                    .iter()
+                    .cloned()
+                    .map(JsonEnvelope::into_json);
                 let mut result = Object::new();
                 let known = missing
                     .iter()
-                    .filter(|channel| self.follows.contains(channel));
+                    .filter(|channel| self.subscriptions.contains(channel));
                 let missing = known.map(|channel| Json::from(channel.as_str()));
                 result.insert("missing".to_owned(), Json::Array(missing.collect()));
-                let result = self
-                    .chain
-                    .result(&self.at(), "reconnect", Json::Object(result));
-                let mut all = self.again("replay", "actions", Json::Array(actions.collect()));
+                let result = self.chain.downgrade_result(
+                    &self.translation_context(),
+                    "reconnect",
+                    Json::Object(result),
+                );
+                let mut all =
+                    self.reconnect_result("replay", "actions", Json::Array(actions.collect()));
                 if let (Json::Object(all), Json::Object(result)) = (&mut all, result) {
                     all.extend(result);
                 }
                 all
             }
-            // A client that comes back with cursors here is told to initialize,
-            // unless it has none.
-            Answer::Recoveries { .. } => {
-                let channels = ("channels".to_owned(), Json::Array(Vec::new()));
-                Json::Object([channels].into_iter().collect())
+            // Sent as `OutgoingMessage::Recoveries`: no older version has cursors.
+            ResponseBody::Recoveries { .. } => {
+                let reason = "a replay is read from the log";
+                let error: serde_json::Error = serde::ser::Error::custom(reason);
+                return Err(error.into());
             }
-            Answer::ListSessions(result) => self.down("listSessions", result)?,
-            Answer::MoveChat(result) => self.down("moveChat", result)?,
-            Answer::Operated(result) => self.down("invokeChangesetOperation", result)?,
-            Answer::ResolveSessionConfig(result) => self.down("resolveSessionConfig", result)?,
-            Answer::SessionConfigCompletions(result) => {
-                self.down("sessionConfigCompletions", result)?
+            ResponseBody::ListSessions(result) => self.downgrade_result("listSessions", result)?,
+            ResponseBody::MoveChat(result) => self.downgrade_result("moveChat", result)?,
+            ResponseBody::ChangesetOperation(result) => {
+                self.downgrade_result("invokeChangesetOperation", result)?
             }
-            Answer::Completions(result) => self.down("completions", result)?,
-            Answer::Watch(result) => self.down("createResourceWatch", result)?,
-            Answer::Read(result) => self.down("resourceRead", result)?,
-            Answer::List(result) => self.down("resourceList", result)?,
-            Answer::Resolve(result) => self.down("resourceResolve", result)?,
+            ResponseBody::ResolveSessionConfig(result) => {
+                self.downgrade_result("resolveSessionConfig", result)?
+            }
+            ResponseBody::SessionConfigCompletions(result) => {
+                self.downgrade_result("sessionConfigCompletions", result)?
+            }
+            ResponseBody::Completions(result) => self.downgrade_result("completions", result)?,
+            ResponseBody::CreateResourceWatch(result) => {
+                self.downgrade_result("createResourceWatch", result)?
+            }
+            ResponseBody::ResourceRead(result) => self.downgrade_result("resourceRead", result)?,
+            ResponseBody::ResourceList(result) => self.downgrade_result("resourceList", result)?,
+            ResponseBody::ResourceResolve(result) => {
+                self.downgrade_result("resourceResolve", result)?
+            }
         })
     }
 
-    fn down(&self, method: &str, result: &impl Serialize) -> Result<Json, Lost> {
+    fn downgrade_result(
+        &self,
+        method: &str,
+        result: &impl Serialize,
+    ) -> Result<Json, TranslationError> {
         let result = serde_json::to_value(result)?;
-        Ok(self.chain.result(&self.at(), method, result))
+        Ok(self
+            .chain
+            .downgrade_result(&self.translation_context(), method, result))
     }
 
     /// Snapshots of what the client asked for, as far as its version has them.
-    fn snapshots(&self, all: &[Snapshot]) -> Result<Vec<Json>, Lost> {
+    fn downgrade_snapshots(&self, all: &[Snapshot]) -> Result<Vec<Json>, TranslationError> {
         let mut down = Vec::new();
         for snapshot in all {
-            if self.follows.contains(&snapshot.resource) {
-                down.extend(self.chain.snapshot(&self.at(), snapshot)?);
+            if self.subscriptions.contains(&snapshot.resource) {
+                down.extend(
+                    self.chain
+                        .downgrade_snapshot(&self.translation_context(), snapshot)?,
+                );
             }
         }
         Ok(down)
     }
 
     /// The answer to `reconnect`.
-    fn again(&self, kind: &str, field: &str, what: Json) -> Json {
+    fn reconnect_result(&self, kind: &str, field: &str, value: Json) -> Json {
         let mut result = Object::new();
         result.insert("type".to_owned(), Json::from(kind));
-        result.insert(field.to_owned(), what);
+        result.insert(field.to_owned(), value);
         Json::Object(result)
     }
 }
 
-fn put(result: &mut Json, field: &str, value: Json) {
+fn set_field(result: &mut Json, field: &str, value: Json) {
     if let Json::Object(result) = result {
         result.insert(field.to_owned(), value);
     }

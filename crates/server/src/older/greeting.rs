@@ -6,18 +6,18 @@ use agenthost_protocol::uri::RootChannel;
 use agenthost_protocol::version::{Release, Version};
 use agenthost_protocol::wire::{Json, Object};
 
-use super::Peer;
+use super::LegacyClient;
 
 /// The only version that was a number.
-const FIRST: i64 = 1;
+const V0_1_NUMBER: i64 = 1;
 
 /// Who says hello, if it is a client of an older version. What is wrong with a
 /// greeting is for the host to say.
-pub(super) fn peer(host: &Host, method: &str, params: &Object) -> Option<Peer> {
+pub(super) fn legacy_client(host: &Host, method: &str, params: &Object) -> Option<LegacyClient> {
     let client = ClientId::from(params.get("clientId")?.as_str()?);
     let (release, version, quirks) = match method {
         "initialize" => {
-            let (release, version) = offered(params)?;
+            let (release, version) = negotiate(params)?;
             let info = params.get("clientInfo").and_then(Json::as_object);
             let program = info.and_then(|info| info.get("name")?.as_str());
             (release, version, ClientQuirks::of(release, program))
@@ -25,28 +25,32 @@ pub(super) fn peer(host: &Host, method: &str, params: &Object) -> Option<Peer> {
         "reconnect" => {
             let record = host.client_record(&client)?;
             let release = Release::named(&record.version)?;
-            (release, told(release, &record.version), record.quirks())
+            (
+                release,
+                agreed_version(release, &record.version),
+                record.quirks(),
+            )
         }
         _ => return None,
     };
     let quirks = quirks.connected_as(params.get("_meta"));
     let translated = release < Release::CURRENT || quirks.provider_schemes;
-    translated.then(|| Peer::new(release, version, client, quirks))
+    translated.then(|| LegacyClient::new(release, version, client, quirks))
 }
 
 /// The highest offer that is spoken, and how the client is told so.
-fn offered(params: &Object) -> Option<(Release, Json)> {
+fn negotiate(params: &Object) -> Option<(Release, Json)> {
     if let Some(number) = params.get("protocolVersion").and_then(Json::as_i64)
         && !params.contains_key("protocolVersions")
     {
-        return (number == FIRST).then(|| (Release::V0_1, Json::from(FIRST)));
+        return (number == V0_1_NUMBER).then(|| (Release::V0_1, Json::from(V0_1_NUMBER)));
     }
     let offers = params.get("protocolVersions")?.as_array()?;
     let offers = offers.iter().filter_map(Json::as_str);
     let versions = offers.filter_map(|offer| Some((Version::parse(offer)?, offer)));
     let spoken = versions.filter_map(|(version, offer)| {
         let release = Release::of(version)?;
-        is_meant(release, params).then_some((version, release, offer))
+        is_plausible(release, params).then_some((version, release, offer))
     });
     let (_, release, offer) = spoken.max_by_key(|(version, ..)| *version)?;
     Some((release, Json::from(offer)))
@@ -54,15 +58,15 @@ fn offered(params: &Object) -> Option<(Release, Json)> {
 
 /// Programs that were written from an example offer `0.1.0` and speak what
 /// they were built with. There were no channels in 0.1.
-fn is_meant(release: Release, params: &Object) -> bool {
+fn is_plausible(release: Release, params: &Object) -> bool {
     release != Release::V0_1 || !params.contains_key("channel")
 }
 
 /// How a client is told a version that it agreed on before. Clients of 0.1 are
 /// not told again.
-fn told(release: Release, version: &str) -> Json {
+fn agreed_version(release: Release, version: &str) -> Json {
     match release {
-        Release::V0_1 => Json::from(FIRST),
+        Release::V0_1 => Json::from(V0_1_NUMBER),
         _ => Json::from(version),
     }
 }
@@ -77,12 +81,25 @@ pub(super) fn is_other_program(release: Release, params: &Object) -> bool {
         let root = Json::from(RootChannel::URI);
         params.contains_key("channel") || subscriptions.contains(&root)
     };
-    let has_cursors = subscriptions.iter().any(Json::is_object);
-    has_cursors || (!release.capabilities().channels && has_channels())
+    release < Release::CURRENT
+        && (has_cursors(params) || (!release.capabilities().channels && has_channels()))
+}
+
+/// Whether `reconnect` has a cursor for each channel, by the rule of
+/// `ReconnectRequest`: a list without entries has them if there is no number for
+/// all channels.
+fn has_cursors(params: &Object) -> bool {
+    match params.get("subscriptions") {
+        Some(Json::Array(entries)) if entries.is_empty() => {
+            !params.contains_key("lastSeenServerSeq")
+        }
+        Some(Json::Array(entries)) => entries.iter().any(Json::is_object),
+        _ => false,
+    }
 }
 
 /// Corrects a greeting that the host would misread. Says whether it did.
-pub(super) fn correct(message: &mut Object) -> bool {
+pub(super) fn repair_handshake(message: &mut Object) -> bool {
     if message.get("method").and_then(Json::as_str) == Some("reconnect") {
         return false;
     }
@@ -93,7 +110,7 @@ pub(super) fn correct(message: &mut Object) -> bool {
     let has_number = params.contains_key("protocolVersion");
     match params.get_mut("protocolVersions") {
         Some(offers @ Json::Array(_)) => {
-            let kept = meant(offers.clone(), has_channel);
+            let kept = plausible_offers(offers.clone(), has_channel);
             std::mem::replace(offers, kept) != *offers
         }
         Some(_) => false,
@@ -109,7 +126,7 @@ pub(super) fn correct(message: &mut Object) -> bool {
 }
 
 /// Offers without those that are not meant.
-pub(super) fn meant(offers: Json, has_channel: bool) -> Json {
+pub(super) fn plausible_offers(offers: Json, has_channel: bool) -> Json {
     let offers = match offers {
         Json::Array(offers) => offers,
         one => vec![one],

@@ -6,16 +6,16 @@
 //! through the host. So edits have `agenthost-file:` for such a client, and what
 //! it sends back has `file:` again before anything else sees it.
 
-use agenthost_core::uris::HOST_FILE;
+use agenthost_core::uris::HOST_FILE_SCHEME;
 use agenthost_protocol::wire::Json;
 
 /// How addresses of files begin.
-const FILE: &str = "file://";
+const FILE_URI_PREFIX: &str = "file://";
 
 /// Replaces the addresses of files in edits, and in what a watch reports.
-pub(super) fn show(message: &mut Json) {
+pub(super) fn to_host_file_uris(message: &mut Json) {
     match message {
-        Json::Array(items) => items.iter_mut().for_each(show),
+        Json::Array(items) => items.iter_mut().for_each(to_host_file_uris),
         Json::Object(fields) => {
             let is_side = fields
                 .get("content")
@@ -24,22 +24,24 @@ pub(super) fn show(message: &mut Json) {
             let is_change = matches!(kind, Some("added" | "updated" | "deleted"));
             if (is_side || is_change)
                 && let Some(Json::String(uri)) = fields.get_mut("uri")
-                && let Some(path) = uri.strip_prefix(FILE)
+                && let Some(path) = uri.strip_prefix(FILE_URI_PREFIX)
             {
-                *uri = format!("{HOST_FILE}:{path}");
+                *uri = format!("{HOST_FILE_SCHEME}:{path}");
             }
-            fields.iter_mut().for_each(|(_, value)| show(value));
+            fields
+                .iter_mut()
+                .for_each(|(_, value)| to_host_file_uris(value));
         }
         Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) => {}
     }
 }
 
 /// The address of the file that a client calls so.
-pub(super) fn meant(uri: &str) -> Option<String> {
+pub(super) fn to_file_uri(uri: &str) -> Option<String> {
     let (scheme, rest) = uri.split_once(':')?;
     let path = rest.strip_prefix("//").unwrap_or(rest);
-    let ours = scheme.eq_ignore_ascii_case(HOST_FILE) && path.starts_with('/');
-    ours.then(|| format!("{FILE}{path}"))
+    let ours = scheme.eq_ignore_ascii_case(HOST_FILE_SCHEME) && path.starts_with('/');
+    ours.then(|| format!("{FILE_URI_PREFIX}{path}"))
 }
 
 #[cfg(test)]
@@ -60,7 +62,7 @@ mod tests {
             "changes": {"items": [{"uri": "file:///w/c", "type": "updated"}]},
             "workingDirectories": ["file:///w"],
         });
-        show(&mut message);
+        to_host_file_uris(&mut message);
         assert_eq!(
             message,
             json!({
@@ -79,10 +81,10 @@ mod tests {
     #[test]
     fn what_comes_back_is_a_file() {
         let file = Some("file:///w/a%20b.rs".to_owned());
-        assert_eq!(meant("agenthost-file:/w/a%20b.rs"), file);
-        assert_eq!(meant("agenthost-file:///w/a%20b.rs"), file);
+        assert_eq!(to_file_uri("agenthost-file:/w/a%20b.rs"), file);
+        assert_eq!(to_file_uri("agenthost-file:///w/a%20b.rs"), file);
         for other in ["file:///w/a", "agenthost-file:w", "agenthost-git:/w/a", "x"] {
-            assert_eq!(meant(other), None, "{other}");
+            assert_eq!(to_file_uri(other), None, "{other}");
         }
     }
 }

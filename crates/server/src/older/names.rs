@@ -10,7 +10,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use agenthost_core::Host;
-use agenthost_core::uris::{default_chat, is_within};
+use agenthost_core::uris::{default_chat_uri, is_within};
+use agenthost_protocol::ids::ProviderId;
 use agenthost_protocol::session::SessionSummary;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::{Json, Object};
@@ -20,7 +21,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use super::host_files;
 
 /// Fields of messages that hold URIs, or lists of them.
-const FIELDS: &[&str] = &[
+const URI_FIELDS: &[&str] = &[
     "channel",
     "chat",
     "chats",
@@ -40,22 +41,22 @@ const FIELDS: &[&str] = &[
 ];
 
 /// The scheme of sessions that are not named after their agent.
-const SESSION: &str = "ahp-session";
+const SESSION_SCHEME: &str = "ahp-session";
 
 /// Most names of sessions and chats that are gone.
-const MAX_GONE: usize = 2_000;
+const MAX_REMOVED_ALIASES: usize = 2_000;
 
 /// Begins an id that is a whole URI, encoded.
-const ENCODED: char = '~';
+const ENCODED_ID_PREFIX: char = '~';
 
 /// Second names of sessions and their default chats. Every name is also one of
 /// what lies below it (`<session>/changeset/…`).
 #[derive(Debug, Default)]
 pub(crate) struct SessionAliases {
     /// The version of the list that this was made from.
-    version: Option<u64>,
-    shown: BTreeMap<String, String>,
-    meant: BTreeMap<String, String>,
+    list_version: Option<u64>,
+    aliases: BTreeMap<String, String>,
+    originals: BTreeMap<String, String>,
     /// The project of sessions that work elsewhere, such as in a worktree, by
     /// the name that is shown. VS Code lists sessions of the open folder only.
     projects: BTreeMap<String, String>,
@@ -64,53 +65,62 @@ pub(crate) struct SessionAliases {
 impl SessionAliases {
     /// The second names of all sessions that a host has now. Those of sessions
     /// that are gone stay for a while, because clients have to be told so.
-    pub(super) fn of(host: &Host, before: &Self) -> Self {
+    pub(super) fn build(host: &Host, previous: &Self) -> Self {
         let mut aliases = SessionAliases {
-            version: Some(host.list_version()),
+            list_version: Some(host.list_version()),
             ..SessionAliases::default()
         };
         for summary in host.listed_sessions() {
-            let shown = aliases.shown_as(host, summary);
-            if shown != summary.resource {
-                aliases.add(summary.resource.as_str(), shown.as_str());
+            let provider = &summary.metadata.provider;
+            let alias = aliases.alias_for(host, &summary.resource, provider);
+            if alias != summary.resource {
+                aliases.insert(summary.resource.as_str(), alias.as_str());
             }
             if let Some(project) = project_elsewhere(summary) {
                 let project = project.to_string();
-                aliases.projects.insert(shown.to_string(), project);
+                aliases.projects.insert(alias.to_string(), project);
             }
-            let computed = default_chat(&shown);
+            let computed = default_chat_uri(&alias);
             if let Some(chat) = summary
                 .default_chat
                 .as_ref()
                 .filter(|chat| **chat != computed)
             {
-                aliases.add(chat.as_str(), computed.as_str());
+                aliases.insert(chat.as_str(), computed.as_str());
             }
         }
-        let gone = before.shown.iter().filter(|(name, shown)| {
-            !aliases.shown.contains_key(*name) && !aliases.meant.contains_key(*shown)
+        let gone = previous.aliases.iter().filter(|(name, alias)| {
+            !aliases.aliases.contains_key(*name) && !aliases.originals.contains_key(*alias)
         });
-        let gone: Vec<_> = gone.take(MAX_GONE).collect();
-        for (name, shown) in gone {
-            aliases.shown.insert(name.clone(), shown.clone());
+        let gone: Vec<_> = gone.take(MAX_REMOVED_ALIASES).collect();
+        for (name, alias) in gone {
+            aliases.aliases.insert(name.clone(), alias.clone());
+        }
+        // What an earlier host removed, and this one knows of.
+        for removed in host.removed_sessions() {
+            let alias = aliases.alias_for(host, &removed.session, &removed.provider);
+            let name = removed.session.to_string();
+            if alias != removed.session && !aliases.originals.contains_key(alias.as_str()) {
+                aliases.aliases.entry(name).or_insert(alias.to_string());
+            }
         }
         aliases
     }
 
     /// Whether the list of sessions is still as it was.
     pub(super) fn is_current(&self, host: &Host) -> bool {
-        self.version == Some(host.list_version())
+        self.list_version == Some(host.list_version())
     }
 
     /// Whether a channel has a second name.
-    pub(super) fn has(&self, channel: &Uri) -> bool {
-        replaced(&self.shown, channel.as_str()).is_some()
+    pub(super) fn has_alias(&self, channel: &Uri) -> bool {
+        replace_prefix(&self.aliases, channel.as_str()).is_some()
     }
 
     /// Replaces names in what goes to a client.
-    pub(super) fn show(&self, message: &mut Json) {
-        if !self.shown.is_empty() {
-            rename(message, &|name| replaced(&self.shown, name));
+    pub(super) fn apply(&self, message: &mut Json) {
+        if !self.aliases.is_empty() {
+            replace_uris(message, &|name| replace_prefix(&self.aliases, name));
         }
         if !self.projects.is_empty() {
             self.add_projects(message);
@@ -141,18 +151,17 @@ impl SessionAliases {
     }
 
     /// The name that the host has for what a client calls so.
-    pub(super) fn meant(&self, name: &str) -> Option<String> {
-        replaced(&self.meant, name)
+    pub(super) fn resolve(&self, name: &str) -> Option<String> {
+        replace_prefix(&self.originals, name)
     }
 
-    fn add(&mut self, name: &str, shown: &str) {
-        self.shown.insert(name.to_owned(), shown.to_owned());
-        self.meant.insert(shown.to_owned(), name.to_owned());
+    fn insert(&mut self, name: &str, alias: &str) {
+        self.aliases.insert(name.to_owned(), alias.to_owned());
+        self.originals.insert(alias.to_owned(), name.to_owned());
     }
 
-    fn shown_as(&self, host: &Host, summary: &SessionSummary) -> Uri {
-        let session = &summary.resource;
-        let provider = summary.metadata.provider.as_str();
+    fn alias_for(&self, host: &Host, session: &Uri, provider: &ProviderId) -> Uri {
+        let provider = provider.as_str();
         let (scheme, rest) = session.as_str().split_once(':').unwrap_or_default();
         let id = rest.trim_start_matches('/');
         let is_plain = survives_parsing(id);
@@ -160,42 +169,43 @@ impl SessionAliases {
             return session.clone();
         }
         let short = Uri::from(format!("{provider}:/{id}"));
-        let taken = host.listed(&short).is_some() || self.meant.contains_key(short.as_str());
-        if scheme == SESSION && is_plain && !taken {
+        let taken =
+            host.session_summary(&short).is_some() || self.originals.contains_key(short.as_str());
+        if scheme == SESSION_SCHEME && is_plain && !taken {
             return short;
         }
         let encoded = URL_SAFE_NO_PAD.encode(session.as_str());
-        Uri::from(format!("{provider}:/{ENCODED}{encoded}"))
+        Uri::from(format!("{provider}:/{ENCODED_ID_PREFIX}{encoded}"))
     }
 }
 
 /// How a client is told names of the host.
 #[derive(Debug, Clone)]
-pub(crate) struct Naming {
+pub(crate) struct AddressMapping {
     pub(super) aliases: Arc<SessionAliases>,
     /// Whether it is told other addresses of files.
-    pub(super) host_files: bool,
+    pub(super) uses_host_files: bool,
 }
 
-impl Naming {
+impl AddressMapping {
     /// Whether a channel is called otherwise.
-    pub(super) fn renames(&self, channel: &Uri) -> bool {
-        self.aliases.has(channel)
+    pub(super) fn renames_channel(&self, channel: &Uri) -> bool {
+        self.aliases.has_alias(channel)
     }
 
     /// Replaces names in what goes to the client.
-    pub(super) fn show(&self, message: &mut Json) {
-        self.aliases.show(message);
-        if self.host_files {
-            host_files::show(message);
+    pub(crate) fn apply(&self, message: &mut Json) {
+        self.aliases.apply(message);
+        if self.uses_host_files {
+            host_files::to_host_file_uris(message);
         }
     }
 }
 
 /// Replaces names in what a client says by those that the host has.
-pub(super) fn restore(message: &mut Object, resolve: &impl Fn(&str) -> Option<String>) {
+pub(super) fn restore_addresses(message: &mut Object, resolve: &impl Fn(&str) -> Option<String>) {
     for (_, value) in message.iter_mut() {
-        rename(value, resolve);
+        replace_uris(value, resolve);
     }
 }
 
@@ -218,11 +228,11 @@ fn add_folder(fields: &mut Object, folder: &str) {
 /// Whether an id is the same after a client has parsed and printed its URI.
 fn survives_parsing(id: &str) -> bool {
     let safe = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
-    !id.is_empty() && !id.starts_with(ENCODED) && id.bytes().all(safe)
+    !id.is_empty() && !id.starts_with(ENCODED_ID_PREFIX) && id.bytes().all(safe)
 }
 
 /// The other name of a URI, or of what it lies below.
-fn replaced(names: &BTreeMap<String, String>, uri: &str) -> Option<String> {
+fn replace_prefix(names: &BTreeMap<String, String>, uri: &str) -> Option<String> {
     if names.is_empty() {
         return None;
     }
@@ -234,22 +244,22 @@ fn replaced(names: &BTreeMap<String, String>, uri: &str) -> Option<String> {
     })
 }
 
-fn rename(value: &mut Json, other: &impl Fn(&str) -> Option<String>) {
+fn replace_uris(value: &mut Json, other: &impl Fn(&str) -> Option<String>) {
     match value {
-        Json::Array(items) => items.iter_mut().for_each(|item| rename(item, other)),
+        Json::Array(items) => items.iter_mut().for_each(|item| replace_uris(item, other)),
         Json::Object(fields) => {
             for (field, value) in fields {
-                if FIELDS.contains(&field.as_str()) {
-                    rename_uris(value, other);
+                if URI_FIELDS.contains(&field.as_str()) {
+                    replace_uri_values(value, other);
                 }
-                rename(value, other);
+                replace_uris(value, other);
             }
         }
         Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) => {}
     }
 }
 
-fn rename_uris(value: &mut Json, other: &impl Fn(&str) -> Option<String>) {
+fn replace_uri_values(value: &mut Json, other: &impl Fn(&str) -> Option<String>) {
     match value {
         Json::String(uri) => {
             if let Some(name) = other(uri) {
@@ -258,7 +268,7 @@ fn rename_uris(value: &mut Json, other: &impl Fn(&str) -> Option<String>) {
         }
         Json::Array(items) => {
             for item in items.iter_mut().filter(|item| item.is_string()) {
-                rename_uris(item, other);
+                replace_uri_values(item, other);
             }
         }
         Json::Null | Json::Bool(_) | Json::Number(_) | Json::Object(_) => {}
@@ -281,7 +291,7 @@ mod tests {
 
     fn names() -> SessionAliases {
         let mut names = SessionAliases::default();
-        names.add("ahp-session:/1", "shell:/1");
+        names.insert("ahp-session:/1", "shell:/1");
         names
     }
 
@@ -292,7 +302,7 @@ mod tests {
             "items": [{"resource": "ahp-session:/1"}, {"resource": "ahp-session:/10"}],
             "text": "ahp-session:/1",
         });
-        names().show(&mut message);
+        names().apply(&mut message);
         let expected = json!({
             "channel": "shell:/1/changeset/session",
             "items": [{"resource": "shell:/1"}, {"resource": "ahp-session:/10"}],
@@ -311,7 +321,7 @@ mod tests {
             "session": "ahp-session:/1",
             "changes": {"workingDirectories": ["file:///tree"]},
         });
-        names.show(&mut message);
+        names.apply(&mut message);
         let folders = json!(["file:///tree", "file:///project"]);
         assert_eq!(message["items"][0]["workingDirectories"], folders);
         assert_eq!(message["changes"]["workingDirectories"], folders);
@@ -390,7 +400,7 @@ mod tests {
         assert!(found.contains("defaultChat"), "{found:?}");
         let unknown = found
             .iter()
-            .filter(|field| !FIELDS.contains(field) && !OTHERS.contains(field));
+            .filter(|field| !URI_FIELDS.contains(field) && !OTHERS.contains(field));
         assert_eq!(unknown.collect::<Vec<_>>(), Vec::<&&str>::new());
     }
 
@@ -399,10 +409,10 @@ mod tests {
         let names = names();
         for name in ["ahp-session:/1", "ahp-session:/1/annotations"] {
             let mut shown = json!({"resource": name});
-            names.show(&mut shown);
+            names.apply(&mut shown);
             let shown = shown["resource"].as_str().unwrap_or_default();
-            assert_eq!(names.meant(shown).as_deref(), Some(name));
+            assert_eq!(names.resolve(shown).as_deref(), Some(name));
         }
-        assert_eq!(names.meant("shell:/2"), None);
+        assert_eq!(names.resolve("shell:/2"), None);
     }
 }

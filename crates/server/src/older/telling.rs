@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use agenthost_core::{Answer, ConnectionId, Effect, Host, Input, Received};
+use agenthost_core::{ClientMessage, ConnectionId, Effect, Host, Input, ResponseBody};
 use agenthost_protocol::action::{ActionEnvelope, Rejection};
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::connection::DispatchActionParams;
@@ -13,303 +13,322 @@ use agenthost_protocol::rpc::{
 use agenthost_protocol::uri::{RootChannel, Uri};
 use agenthost_protocol::version::Release;
 use agenthost_protocol::wire::{self, Json, Object};
-use agenthost_versions::{Call, Dispatch, Envelope, Lost, Moment, Scene};
+use agenthost_versions::{
+    JsonCall, JsonDispatch, JsonEnvelope, StateCapture, TranslationContext, TranslationError,
+};
 use axum::extract::ws::Utf8Bytes;
 use serde::Serialize;
 
-use super::hearing::UNASKED;
-use super::names::Naming;
-use super::words::{Line, Told, Words};
-use super::world::{Live, scene};
-use super::{OPEN, Older, OlderAnswer, Peer};
+use super::hearing::SYNTHETIC_REQUEST_ID;
+use super::names::AddressMapping;
+use super::words::{DowngradeCache, LegacyMessage, LegacyMessages};
+use super::world::{LiveState, to_state_view};
+use super::{LegacyClient, LegacyClients, LegacyResponse, MAX_OPEN_ENTRIES};
 
 /// Why something was not told.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum TellError {
+pub(crate) enum DowngradeError {
     #[error(transparent)]
-    Lost(#[from] Lost),
+    Translation(#[from] TranslationError),
     #[error(transparent)]
     Encode(#[from] EncodeError),
 }
 
 /// An action, and what there was around it.
-pub(crate) struct Happened<'a> {
+pub(crate) struct ActionContext<'a> {
     pub(crate) envelope: &'a ActionEnvelope,
     pub(crate) before: Option<&'a ChannelState>,
-    pub(crate) scene: &'a Scene,
+    pub(crate) state_view: &'a StateCapture,
     /// As the host's own version says it, for a piece of a stream.
-    pub(crate) current: Option<&'a Utf8Bytes>,
+    pub(crate) current_text: Option<&'a Utf8Bytes>,
 }
 
-impl Older {
+impl LegacyClients {
     /// Remembers what there is at the moment for answers that have to be put
     /// into other words.
-    pub(crate) fn look_around(&mut self, host: &Host, effects: &[Effect]) {
-        if self.peers.is_empty() {
+    pub(crate) fn capture_views(&mut self, host: &Host, effects: &[Effect]) {
+        if self.clients.is_empty() {
             return;
         }
         self.refresh_aliases(host);
         for effect in effects {
-            let Effect::Reply {
+            let Effect::Respond {
                 connection,
                 id,
-                answer: Ok(answer),
+                result: Ok(answer),
             } = effect
             else {
                 continue;
             };
-            let Some(peer) = self.peers.get_mut(connection) else {
+            let Some(peer) = self.clients.get_mut(connection) else {
                 continue;
             };
-            let shown: Vec<_> = match answer {
-                Answer::Initialize(result) => resources(&result.snapshots),
-                Answer::Snapshots(result) => resources(&result.snapshots),
-                Answer::Subscribe(result) => resources(result.snapshot.as_slice()),
-                Answer::ListSessions(result) => {
+            let channels: Vec<_> = match answer {
+                ResponseBody::Initialize(result) => snapshot_channels(&result.snapshots),
+                ResponseBody::Snapshots(result) => snapshot_channels(&result.snapshots),
+                ResponseBody::Subscribe(result) => snapshot_channels(result.snapshot.as_slice()),
+                ResponseBody::ListSessions(result) => {
                     let sessions = result.items.iter();
                     sessions.map(|summary| summary.resource.clone()).collect()
                 }
                 _ => continue,
             };
-            let open = peer.open.entry(id.clone()).or_default();
-            open.scene = host.scene(&shown);
+            let open = peer.open_requests.entry(id.clone()).or_default();
+            open.state_view = host.state_view(&channels);
         }
     }
 
     /// An answer, in the words of whom it goes to, and what has to be
     /// dispatched for them now; `None` if nobody waits for it.
-    pub(crate) fn answer(
+    pub(crate) fn take_response(
         &mut self,
         connection: ConnectionId,
         id: RequestId,
-        answer: Result<Answer, RpcError>,
-        replayed: Vec<Envelope>,
-    ) -> Option<(OlderAnswer, Vec<Input>)> {
-        let peer = self.peers.get_mut(&connection)?;
-        if id == RequestId::Text(UNASKED.into()) {
+        answer: Result<ResponseBody, RpcError>,
+        replayed: Vec<JsonEnvelope>,
+    ) -> Option<(LegacyResponse, Vec<Input>)> {
+        let peer = self.clients.get_mut(&connection)?;
+        if id == RequestId::Text(SYNTHETIC_REQUEST_ID.into()) {
             return None;
         }
-        let open = peer.open.remove(&id).unwrap_or_default();
+        let open = peer.open_requests.remove(&id).unwrap_or_default();
         let after = match &answer {
-            Ok(_) => open.after,
+            Ok(_) => open.follow_ups,
             Err(_) => Vec::new(),
         };
         let inputs = after
             .into_iter()
-            .filter_map(|one| dispatch(connection, one));
+            .filter_map(|one| to_dispatch_input(connection, one));
         let inputs = inputs.collect();
-        let answer = OlderAnswer {
+        let answer = LegacyResponse {
             id,
-            answer,
+            body: answer,
             chain: peer.chain,
-            viewer: peer.viewer.clone(),
+            target: peer.target.clone(),
             version: peer.version.clone(),
-            follows: peer.follows.clone(),
-            scene: scene(open.scene),
-            replayed,
-            names: peer.naming(&self.aliases),
+            subscriptions: peer.subscriptions.clone(),
+            state_view: to_state_view(open.state_view),
+            replayed_actions: replayed,
+            address_mapping: peer.address_mapping(&self.aliases),
         };
         Some((answer, inputs))
     }
 
     /// An action for one of them.
-    pub(crate) fn action(
+    pub(crate) fn downgrade_action(
         &mut self,
         connection: ConnectionId,
-        happened: &Happened<'_>,
-        told: &mut Told,
-    ) -> Result<Words, TellError> {
-        let Some(peer) = self.peers.get_mut(&connection) else {
-            return Ok(Words::default());
+        context: &ActionContext<'_>,
+        cache: &mut DowngradeCache,
+    ) -> Result<LegacyMessages, DowngradeError> {
+        let Some(peer) = self.clients.get_mut(&connection) else {
+            return Ok(LegacyMessages::default());
         };
-        let names = peer.naming(&self.aliases);
-        let names = names.as_ref();
-        let lines = peer.lines(happened, names, told)?;
-        let mut words = Words::from(peer.wanted(lines));
-        if let Some(origin) = &happened.envelope.origin
-            && peer.viewer.is_called(&origin.client_id)
+        let address_mapping = peer.address_mapping(&self.aliases);
+        let address_mapping = address_mapping.as_ref();
+        let lines = peer.downgrade_action(context, address_mapping, cache)?;
+        let mut messages = LegacyMessages::from(peer.filter_subscribed(lines));
+        if let Some(origin) = &context.envelope.origin
+            && peer.target.has_client_id(&origin.client_id)
         {
             // It waits for its own, even if that changed nothing it can see.
-            let number = serde_json::to_value(origin.client_seq).map_err(Lost::from)?;
-            let sent = peer.recall(&number);
-            let credited = words.lines.iter().any(|line| line.credited);
-            if let Some(sent) = sent.filter(|_| !credited) {
-                let echo = Envelope {
+            let number = serde_json::to_value(origin.client_seq).map_err(TranslationError::from)?;
+            let sent = peer.take_dispatched(&number);
+            let has_origin = messages.messages.iter().any(|line| line.has_origin);
+            if let Some(sent) = sent.filter(|_| !has_origin) {
+                let echo = JsonEnvelope {
                     channel: sent.channel,
                     action: sent.action,
-                    server_seq: happened.envelope.server_seq.0,
-                    origin: Some(serde_json::to_value(origin).map_err(Lost::from)?),
-                    rejection: None,
+                    server_seq: context.envelope.server_seq.0,
+                    origin: Some(serde_json::to_value(origin).map_err(TranslationError::from)?),
+                    rejection_reason: None,
                 };
-                words.echo = Some(action_text(echo, names)?);
+                messages.echo = Some(encode_action(echo, address_mapping)?);
             }
         }
-        Ok(words)
+        Ok(messages)
     }
 
     /// That an action was refused, as the client sent it.
-    pub(crate) fn rejection(
+    pub(crate) fn downgrade_rejection(
         &mut self,
         host: &Host,
         connection: ConnectionId,
         rejection: &Rejection,
-    ) -> Result<Words, TellError> {
-        let Some(peer) = self.peers.get_mut(&connection) else {
-            return Ok(Words::default());
+    ) -> Result<LegacyMessages, DowngradeError> {
+        let Some(peer) = self.clients.get_mut(&connection) else {
+            return Ok(LegacyMessages::default());
         };
-        let names = peer.naming(&self.aliases);
-        let names = names.as_ref();
-        let number = serde_json::to_value(rejection.origin.client_seq).map_err(Lost::from)?;
-        let envelopes = match peer.recall(&number) {
-            Some(sent) => vec![Envelope {
-                rejection: Some(sent.words_for(rejection)),
+        let address_mapping = peer.address_mapping(&self.aliases);
+        let address_mapping = address_mapping.as_ref();
+        let number =
+            serde_json::to_value(rejection.origin.client_seq).map_err(TranslationError::from)?;
+        let envelopes = match peer.take_dispatched(&number) {
+            Some(sent) => vec![JsonEnvelope {
+                rejection_reason: Some(sent.rejection_reason(rejection)),
                 channel: sent.channel,
                 action: sent.action,
                 server_seq: rejection.server_seq.0,
-                origin: Some(serde_json::to_value(&rejection.origin).map_err(Lost::from)?),
+                origin: Some(
+                    serde_json::to_value(&rejection.origin).map_err(TranslationError::from)?,
+                ),
             }],
             // It was no action in any version, and is sent back as it came.
             None if !rejection.action.0.is_object() => {
                 let text = encode::notification("action", rejection)?;
-                return Ok(Words::from_iter([text.into()]));
+                return Ok(LegacyMessages::from_iter([text.into()]));
             }
             None => {
-                let world = Live(host);
-                peer.chain.rejection(&peer.at(&world), rejection)?
+                let world = LiveState(host);
+                peer.chain
+                    .downgrade_rejection(&peer.translation_context(&world), rejection)?
             }
         };
         let texts = envelopes.into_iter();
-        texts.map(|envelope| action_text(envelope, names)).collect()
+        texts
+            .map(|envelope| encode_action(envelope, address_mapping))
+            .collect()
     }
 
     /// A notification, for one of them.
-    pub(crate) fn notification(
+    pub(crate) fn downgrade_notification(
         &self,
         host: &Host,
         connection: ConnectionId,
         notification: &HostNotification,
-        told: &mut Told,
-    ) -> Result<Words, TellError> {
-        let Some(peer) = self.peers.get(&connection) else {
-            return Ok(Words::default());
+        cache: &mut DowngradeCache,
+    ) -> Result<LegacyMessages, DowngradeError> {
+        let Some(peer) = self.clients.get(&connection) else {
+            return Ok(LegacyMessages::default());
         };
-        let channel = about(notification);
-        let lines = match told.to(peer, &channel) {
+        let channel = notification_subject(notification);
+        let lines = match cache.get(peer, &channel) {
             Some(lines) => lines,
             None => {
-                let world = Live(host);
-                let call = Call {
+                let world = LiveState(host);
+                let call = JsonCall {
                     method: notification.method().to_owned(),
-                    params: object(notification)?,
+                    params: to_object(notification)?,
                 };
-                let calls = peer.chain.notification(&peer.at(&world), call);
-                let names = peer.naming(&self.aliases);
+                let calls = peer
+                    .chain
+                    .downgrade_notification(&peer.translation_context(&world), call);
+                let address_mapping = peer.address_mapping(&self.aliases);
                 let lines = calls.into_iter().map(|call| {
-                    let params = renamed(call.params, names.as_ref());
-                    Ok(Line {
+                    let params = map_addresses(call.params, address_mapping.as_ref());
+                    Ok(LegacyMessage {
                         channel: None,
                         text: encode::notification(&call.method, &params)?.into(),
-                        credited: false,
+                        has_origin: false,
                     })
                 });
-                told.share(peer, &channel, lines.collect::<Result<_, TellError>>()?)
+                cache.insert(
+                    peer,
+                    &channel,
+                    lines.collect::<Result<_, DowngradeError>>()?,
+                )
             }
         };
         Ok(lines.into())
     }
 
     /// A request of the host, for one of them.
-    pub(crate) fn request(
+    pub(crate) fn downgrade_request(
         &mut self,
         host: &Host,
         connection: ConnectionId,
         id: &RequestId,
         request: &HostRequest,
-    ) -> Result<Words, TellError> {
-        let Some(peer) = self.peers.get_mut(&connection) else {
-            return Ok(Words::default());
+    ) -> Result<LegacyMessages, DowngradeError> {
+        let Some(peer) = self.clients.get_mut(&connection) else {
+            return Ok(LegacyMessages::default());
         };
         let method = request.method();
-        let mut call = Call {
+        let mut call = JsonCall {
             method: method.to_owned(),
-            params: object(request)?,
+            params: to_object(request)?,
         };
-        let world = Live(host);
-        peer.chain.request(&peer.at(&world), &mut call);
-        if peer.asked.len() >= OPEN {
-            peer.asked.pop_first();
+        let world = LiveState(host);
+        peer.chain
+            .downgrade_request(&peer.translation_context(&world), &mut call);
+        if peer.host_requests.len() >= MAX_OPEN_ENTRIES {
+            peer.host_requests.pop_first();
         }
-        peer.asked.insert(id.clone(), method);
-        let params = renamed(call.params, peer.naming(&self.aliases).as_ref());
+        peer.host_requests.insert(id.clone(), method);
+        let params = map_addresses(call.params, peer.address_mapping(&self.aliases).as_ref());
         let text = encode::request(id, &call.method, &params)?;
-        Ok(Words::from_iter([text.into()]))
+        Ok(LegacyMessages::from_iter([text.into()]))
     }
 }
 
-impl Peer {
-    pub(super) fn at<'a>(&'a self, world: &'a dyn agenthost_versions::World) -> Moment<'a> {
-        Moment {
-            viewer: &self.viewer,
-            world,
-            before: None,
+impl LegacyClient {
+    pub(super) fn translation_context<'a>(
+        &'a self,
+        world: &'a dyn agenthost_versions::StateSource,
+    ) -> TranslationContext<'a> {
+        TranslationContext {
+            client: &self.target,
+            states: world,
+            state_before: None,
         }
     }
 
     /// What of some messages is for the client. Of a channel that it did not
     /// ask for it only has to be known what happens.
-    fn wanted(&self, lines: Rc<Vec<Line>>) -> Rc<Vec<Line>> {
+    fn filter_subscribed(&self, lines: Rc<Vec<LegacyMessage>>) -> Rc<Vec<LegacyMessage>> {
         if self.release() != Release::V0_4 {
             return lines;
         }
-        let follows = |channel: &Uri| self.follows.contains(channel);
-        let wants = |line: &&Line| line.channel.as_ref().is_none_or(follows);
-        if lines.iter().all(|line| wants(&line)) {
+        let follows = |channel: &Uri| self.subscriptions.contains(channel);
+        let is_subscribed = |line: &&LegacyMessage| line.channel.as_ref().is_none_or(follows);
+        if lines.iter().all(|line| is_subscribed(&line)) {
             return lines;
         }
-        Rc::new(lines.iter().filter(wants).cloned().collect())
+        Rc::new(lines.iter().filter(is_subscribed).cloned().collect())
     }
 
-    fn lines(
+    fn downgrade_action(
         &self,
-        happened: &Happened<'_>,
-        names: Option<&Naming>,
-        told: &mut Told,
-    ) -> Result<Rc<Vec<Line>>, TellError> {
-        let channel = &happened.envelope.channel;
-        if let Some(lines) = told.to(self, channel) {
+        context: &ActionContext<'_>,
+        address_mapping: Option<&AddressMapping>,
+        cache: &mut DowngradeCache,
+    ) -> Result<Rc<Vec<LegacyMessage>>, DowngradeError> {
+        let channel = &context.envelope.channel;
+        if let Some(lines) = cache.get(self, channel) {
             return Ok(lines);
         }
-        let renamed = names.is_some_and(|names| names.renames(channel));
-        let passes = !renamed && self.chain.passes(&happened.envelope.action);
-        let current = happened.current.filter(|_| passes);
+        let renamed =
+            address_mapping.is_some_and(|address_mapping| address_mapping.renames_channel(channel));
+        let passes = !renamed && self.chain.is_passthrough(&context.envelope.action);
+        let current = context.current_text.filter(|_| passes);
         let lines = if let Some(current) = current {
-            vec![Line {
+            vec![LegacyMessage {
                 channel: Some(channel.clone()),
                 text: current.clone(),
-                credited: happened.envelope.origin.is_some(),
+                has_origin: context.envelope.origin.is_some(),
             }]
         } else {
-            let at = Moment {
-                viewer: &self.viewer,
-                world: happened.scene,
-                before: happened.before,
+            let at = TranslationContext {
+                client: &self.target,
+                states: context.state_view,
+                state_before: context.before,
             };
-            let envelopes = self.chain.action(&at, happened.envelope)?;
+            let envelopes = self.chain.downgrade_action(&at, context.envelope)?;
             let lines = envelopes.into_iter().map(|envelope| {
-                Ok(Line {
+                Ok(LegacyMessage {
                     channel: envelope.channel.as_deref().map(Uri::from),
-                    credited: envelope.origin.is_some(),
-                    text: action_text(envelope, names)?,
+                    has_origin: envelope.origin.is_some(),
+                    text: encode_action(envelope, address_mapping)?,
                 })
             });
-            lines.collect::<Result<_, TellError>>()?
+            lines.collect::<Result<_, DowngradeError>>()?
         };
-        Ok(told.share(self, channel, lines))
+        Ok(cache.insert(self, channel, lines))
     }
 }
 
 /// The session that a notification is about; else the host itself.
-fn about(notification: &HostNotification) -> Uri {
+fn notification_subject(notification: &HostNotification) -> Uri {
     match notification {
         HostNotification::SessionAdded(added) => added.summary.resource.clone(),
         HostNotification::SessionRemoved(removed) => removed.session.clone(),
@@ -323,35 +342,40 @@ fn about(notification: &HostNotification) -> Uri {
     }
 }
 
-fn resources(snapshots: &[agenthost_protocol::channel::Snapshot]) -> Vec<Uri> {
+fn snapshot_channels(snapshots: &[agenthost_protocol::channel::Snapshot]) -> Vec<Uri> {
     let resources = snapshots.iter().map(|snapshot| snapshot.resource.clone());
     resources.collect()
 }
 
-fn object(value: &impl Serialize) -> Result<Object, TellError> {
-    match serde_json::to_value(value).map_err(Lost::from)? {
+fn to_object(value: &impl Serialize) -> Result<Object, DowngradeError> {
+    match serde_json::to_value(value).map_err(TranslationError::from)? {
         Json::Object(object) => Ok(object),
         _ => Ok(Object::new()),
     }
 }
 
-fn action_text(envelope: Envelope, names: Option<&Naming>) -> Result<Utf8Bytes, TellError> {
+fn encode_action(
+    envelope: JsonEnvelope,
+    address_mapping: Option<&AddressMapping>,
+) -> Result<Utf8Bytes, DowngradeError> {
     let mut envelope = envelope.into_json();
-    names
+    address_mapping
         .into_iter()
-        .for_each(|names| names.show(&mut envelope));
+        .for_each(|address_mapping| address_mapping.apply(&mut envelope));
     Ok(encode::notification("action", &envelope)?.into())
 }
 
 /// Parameters with the names that a client is shown.
-fn renamed(params: Object, names: Option<&Naming>) -> Json {
+fn map_addresses(params: Object, address_mapping: Option<&AddressMapping>) -> Json {
     let mut params = Json::Object(params);
-    names.into_iter().for_each(|names| names.show(&mut params));
+    address_mapping
+        .into_iter()
+        .for_each(|address_mapping| address_mapping.apply(&mut params));
     params
 }
 
 /// What is dispatched in a client's name.
-fn dispatch(connection: ConnectionId, dispatch: Dispatch) -> Option<Input> {
+fn to_dispatch_input(connection: ConnectionId, dispatch: JsonDispatch) -> Option<Input> {
     let mut params = Object::new();
     params.insert("channel".to_owned(), Json::from(dispatch.channel));
     params.insert("clientSeq".to_owned(), Json::from(0));
@@ -361,6 +385,6 @@ fn dispatch(connection: ConnectionId, dispatch: Dispatch) -> Option<Input> {
     let notification = Box::new(ClientNotification::DispatchAction(params));
     Some(Input::Received {
         connection,
-        message: Received::Notification(notification),
+        message: ClientMessage::Notification(notification),
     })
 }

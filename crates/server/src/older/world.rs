@@ -6,18 +6,18 @@ use agenthost_core::Host;
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::session::SessionSummary;
 use agenthost_protocol::uri::Uri;
-use agenthost_versions::{Scene, World};
+use agenthost_versions::{StateCapture, StateSource};
 
 /// The host as it is now, as far as it is in memory.
-pub(super) struct Live<'a>(pub(super) &'a Host);
+pub(super) struct LiveState<'a>(pub(super) &'a Host);
 
-impl World for Live<'_> {
+impl StateSource for LiveState<'_> {
     fn state(&self, channel: &Uri) -> Option<ChannelState> {
         self.0.state(channel).cloned()
     }
 
-    fn listed(&self, session: &Uri) -> Option<Arc<SessionSummary>> {
-        self.0.listed(session).cloned()
+    fn session_summary(&self, session: &Uri) -> Option<Arc<SessionSummary>> {
+        self.0.session_summary(session).cloned()
     }
 
     fn session_of(&self, channel: &Uri) -> Option<Uri> {
@@ -26,9 +26,9 @@ impl World for Live<'_> {
 }
 
 /// What the host has seen, in the words of the steps.
-pub(crate) fn scene(seen: agenthost_core::Scene) -> Scene {
-    Scene {
+pub(crate) fn to_state_view(seen: agenthost_core::StateView) -> StateCapture {
+    StateCapture {
         channels: seen.channels,
-        listed: seen.listed,
+        summaries: seen.summaries,
     }
 }

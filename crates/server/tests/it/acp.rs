@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use agenthost_agents::{AcpAgent, AcpLaunch, AcpService};
+use agenthost_agents::{AcpAgent, AcpService, AgentLaunch};
 use agenthost_server::serve;
 use agenthost_testkit::acp_agent;
 use ahp_types::actions::StateAction;
@@ -15,15 +15,15 @@ use crate::room::{
 /// The process that is the agent; nothing to test.
 #[test]
 fn the_agent() {
-    acp_agent::play();
+    acp_agent::run_as_agent();
 }
 
 pub(crate) fn agent(how: &str) -> AcpAgent {
-    let (program, arguments) = acp_agent::command("acp::the_agent");
-    let launch = AcpLaunch {
+    let (program, arguments) = acp_agent::agent_command("acp::the_agent");
+    let launch = AgentLaunch {
         program,
         arguments,
-        environment: vec![(acp_agent::AS_AGENT.to_owned(), how.to_owned())],
+        environment: vec![(acp_agent::AGENT_MODE_VARIABLE.to_owned(), how.to_owned())],
     };
     AcpAgent::new("scripted", "Scripted", launch)
 }
@@ -51,7 +51,9 @@ const ASK: &str = r#"ask {"toolCall": {"toolCallId": "c1", "title": "Edit a", "r
 async fn a_turn_from_an_agent_to_a_client() {
     let directory = tempfile::tempdir().unwrap();
     let mut config = config(directory.path());
-    config.agents = vec![Arc::new(agent("early modes").with_notes(&config.notes()))];
+    config.agents = vec![Arc::new(
+        agent("early modes").with_pid_dir(&config.pid_dir()),
+    )];
     let server = serve(config).await.unwrap();
     let client = join(&server, "one").await;
     create_session(&client).await;
@@ -120,8 +122,8 @@ async fn a_turn_from_an_agent_to_a_client() {
 async fn a_command_of_an_agent_is_watched() {
     let directory = tempfile::tempdir().unwrap();
     let mut config = config(directory.path());
-    let agent = agent("").with_notes(&config.notes());
-    config.agents = vec![Arc::new(agent.offering(AcpService::Terminals))];
+    let agent = agent("").with_pid_dir(&config.pid_dir());
+    config.agents = vec![Arc::new(agent.with_service(AcpService::Terminals))];
     let server = serve(config).await.unwrap();
     let client = join(&server, "one").await;
     create_session(&client).await;

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use agenthost_agents::{Agent, Session, SessionFuture, TurnEvent, TurnMapper};
+use agenthost_agents::{Agent, SessionContext, SessionFuture, TurnEvent, TurnMapper};
 use agenthost_core::agent::{AgentCommand, AgentEvent};
 use agenthost_protocol::root::AgentInfo;
 use agenthost_server::serve;
@@ -59,13 +59,13 @@ impl Agent for FloodingAgent {
         AgentInfo::new("flooding", "Flooding", "Never stops talking.")
     }
 
-    fn work(&self, session: Session) -> SessionFuture {
+    fn run_session(&self, session: SessionContext) -> SessionFuture {
         Box::pin(work(session, self.flood, self.ended.clone()))
     }
 }
 
 async fn work(
-    mut session: Session,
+    mut session: SessionContext,
     flood: Flood,
     ended: mpsc::Sender<(usize, bool)>,
 ) -> Result<(), String> {
@@ -84,10 +84,13 @@ async fn work(
                         break;
                     }
                     let (event, bytes) = flood.next();
-                    session.events.say(&chat, &mut mapper, event).await?;
+                    session
+                        .events
+                        .send_turn_event(&chat, &mut mapper, event)
+                        .await?;
                     said += bytes;
                 }
-                session.events.end(&chat, &turn, None).await?;
+                session.events.end_turn(&chat, &turn, None).await?;
                 ended.send((said, cancelled)).await.unwrap();
             }
             _ => {}

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use agenthost_agents::{AcpAgent, AcpLaunch, AcpProfile, TokenUse};
+use agenthost_agents::{AcpAgent, AcpProfile, AgentLaunch, TokenBinding};
 use agenthost_server::serve;
 use agenthost_testkit::acp_agent;
 use serde_json::{Value, json};
@@ -10,16 +10,19 @@ use serde_json::{Value, json};
 use crate::room::{Mirror, SESSION, config, create_session, join, start_turn};
 
 fn agent() -> AcpAgent {
-    let (program, arguments) = acp_agent::command("acp::the_agent");
-    let launch = AcpLaunch {
+    let (program, arguments) = acp_agent::agent_command("acp::the_agent");
+    let launch = AgentLaunch {
         program,
         arguments,
-        environment: vec![(acp_agent::AS_AGENT.to_owned(), "modes trusting".to_owned())],
+        environment: vec![(
+            acp_agent::AGENT_MODE_VARIABLE.to_owned(),
+            "modes trusting".to_owned(),
+        )],
     };
     let profile = AcpProfile {
         // Known before it runs; `yolo` is recognised when it does.
-        trusting: vec!["do".to_owned()],
-        token: Some(TokenUse {
+        auto_approve_values: vec!["do".to_owned()],
+        token_binding: Some(TokenBinding {
             environment: "THE_TOKEN".to_owned(),
             resource: "https://example.org/api".to_owned(),
             name: None,
@@ -41,7 +44,7 @@ async fn create(client: &ahp::Client, mode: &str) -> String {
 async fn what_grants_everything_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let mut config = config(directory.path());
-    config.agents = vec![Arc::new(agent().with_notes(&config.notes()))];
+    config.agents = vec![Arc::new(agent().with_pid_dir(&config.pid_dir()))];
     let server = serve(config).await.unwrap();
     let client = join(&server, "one").await;
     let refused = create(&client, "do").await;

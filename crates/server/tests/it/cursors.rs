@@ -14,8 +14,8 @@ use crate::room::{Mirror, SESSION, approve, chat_uri, create_session, join, star
 
 /// What a client of 1.1 knows: states, and how far it has followed each.
 #[derive(Default)]
-struct Follower {
-    channels: BTreeMap<String, (ChannelState, u64)>,
+pub(crate) struct Follower {
+    pub(crate) channels: BTreeMap<String, (ChannelState, u64)>,
 }
 
 impl Follower {
@@ -29,7 +29,7 @@ impl Follower {
         words
     }
 
-    async fn subscribe(&mut self, words: &mut Words, channel: &str) {
+    pub(crate) async fn subscribe(&mut self, words: &mut Words, channel: &str) {
         // Windows are not offered: an ordinary subscription is the answer.
         let limits = json!({"receive": {"windowBytes": 65536}});
         let params = json!({"channel": channel, "flowControl": limits});
@@ -45,7 +45,7 @@ impl Follower {
         self.channels.insert(channel, (state, seq));
     }
 
-    fn apply(&mut self, envelope: &Value) {
+    pub(crate) fn apply(&mut self, envelope: &Value) {
         let channel = envelope["channel"].as_str().unwrap();
         let (state, cursor) = self.channels.get_mut(channel).unwrap();
         let seq = envelope["serverSeq"].as_u64().unwrap();
@@ -57,14 +57,14 @@ impl Follower {
     }
 
     /// The cursors of all channels.
-    fn cursors(&self) -> Vec<Value> {
+    pub(crate) fn cursors(&self) -> Vec<Value> {
         let all = self.channels.iter();
         all.map(|(channel, (_, seq))| cursor(channel, *seq))
             .collect()
     }
 
     /// Comes back on a new connection. Gives the kinds of the outcomes.
-    async fn recover(
+    pub(crate) async fn recover(
         &mut self,
         server: &Server,
         client: &str,
@@ -114,7 +114,7 @@ impl Follower {
 }
 
 /// What no action carries, a snapshot derives (A-4, SYN-2).
-fn comparable(state: &ChannelState) -> Value {
+pub(crate) fn comparable(state: &ChannelState) -> Value {
     let mut state = serde_json::to_value(state).unwrap();
     let fields = state.as_object_mut().unwrap();
     for derived in ["changes", "annotations", "status"] {
@@ -123,7 +123,7 @@ fn comparable(state: &ChannelState) -> Value {
     state
 }
 
-fn cursor(channel: &str, seq: u64) -> Value {
+pub(crate) fn cursor(channel: &str, seq: u64) -> Value {
     json!({"channel": channel, "lastSeenServerSeq": seq})
 }
 

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use agenthost_agents::{AcpAgent, AcpLaunch, AcpProfile};
+use agenthost_agents::{AcpAgent, AcpProfile, AgentLaunch};
 use agenthost_customizations::fetch::PluginSource;
 use agenthost_customizations::mcp::{RelayTarget, relay};
-use agenthost_customizations::{ConfiguredPlugin, Settings};
+use agenthost_customizations::{ConfiguredPlugin, CustomizationSettings};
 use agenthost_server::{CustomizationsConfig, RelayProgram, Server, ServerConfig, serve};
 use agenthost_testkit::acp_agent;
 use serde_json::{Value, json};
@@ -61,7 +61,7 @@ impl Room {
     }
 
     /// A host with an agent that speaks ACP, and these plugins.
-    pub(crate) async fn serve(&self, settings: Settings) -> Server {
+    pub(crate) async fn serve(&self, settings: CustomizationSettings) -> Server {
         self.serve_with(settings, "plain", AcpProfile::default())
             .await
     }
@@ -69,25 +69,25 @@ impl Room {
     /// The same, with an agent that does things in its own way.
     pub(crate) async fn serve_with(
         &self,
-        settings: Settings,
+        settings: CustomizationSettings,
         how: &str,
         profile: AcpProfile,
     ) -> Server {
         let mut config = ServerConfig::new(self.data.path());
-        let (program, arguments) = acp_agent::command("acp::the_agent");
-        let launch = AcpLaunch {
+        let (program, arguments) = acp_agent::agent_command("acp::the_agent");
+        let launch = AgentLaunch {
             program,
             arguments,
-            environment: vec![(acp_agent::AS_AGENT.to_owned(), how.to_owned())],
+            environment: vec![(acp_agent::AGENT_MODE_VARIABLE.to_owned(), how.to_owned())],
         };
         let agent = AcpAgent::new("scripted", "Scripted", launch)
-            .with_notes(&config.notes())
+            .with_pid_dir(&config.pid_dir())
             .with_profile(profile);
         config.agents = vec![Arc::new(agent)];
-        config.limits.grace = Duration::from_millis(300);
-        let (program, arguments) = acp_agent::command("customizing::the_relay");
+        config.limits.grace_period = Duration::from_millis(300);
+        let (program, arguments) = acp_agent::agent_command("customizing::the_relay");
         config.customizations = Some(CustomizationsConfig {
-            settings: Settings {
+            settings: CustomizationSettings {
                 home: Some(self.home.path().to_owned()),
                 environment: std::env::vars().collect(),
                 ..settings
@@ -109,7 +109,7 @@ pub(crate) fn write(folder: &Path, path: &str, text: &str) -> PathBuf {
 }
 
 /// A plugin with a skill, in a folder.
-fn plugin(folder: &Path) -> Settings {
+fn plugin(folder: &Path) -> CustomizationSettings {
     write(
         folder,
         "plugin.json",
@@ -118,12 +118,12 @@ fn plugin(folder: &Path) -> Settings {
     let skill = "---\nname: deploy\ndescription: Deploys it\n---\nDeploy $ARGUMENTS carefully.\n";
     write(folder, "skills/deploy/SKILL.md", skill);
     let source = PluginSource::Path(folder.to_owned());
-    Settings {
+    CustomizationSettings {
         plugins: vec![ConfiguredPlugin {
             source,
             agents: None,
         }],
-        ..Settings::default()
+        ..CustomizationSettings::default()
     }
 }
 
@@ -222,7 +222,7 @@ async fn the_flow_of_a_session() {
 #[tokio::test]
 async fn a_skill_that_is_saved_appears() {
     let room = Room::new();
-    let server = room.serve(Settings::default()).await;
+    let server = room.serve(CustomizationSettings::default()).await;
     let mut peer = Peer::join(&server, "editor").await;
     peer.open(room.project.path()).await;
     let writable = |one: &Value| {
@@ -273,7 +273,7 @@ async fn rules_reach_the_agent() {
     );
     let agent = "---\nname: poet\ndescription: Rhymes\n---\nAnswer in rhymes.\n";
     room.write(".agents/agents/poet.md", agent);
-    let server = room.serve(Settings::default()).await;
+    let server = room.serve(CustomizationSettings::default()).await;
     let mut peer = Peer::join(&server, "editor").await;
     peer.open(room.project.path()).await;
     peer.until("the agent", |peer| peer.customization("poet").is_some())
@@ -299,7 +299,7 @@ pub(crate) fn tools() -> Value {
 #[tokio::test]
 async fn a_client_runs_its_tool() {
     let room = Room::new();
-    let server = room.serve(Settings::default()).await;
+    let server = room.serve(CustomizationSettings::default()).await;
     let mut editor = Peer::join(&server, "editor").await;
     editor.open(room.project.path()).await;
     editor.be_active(tools(), json!([])).await;
@@ -343,7 +343,7 @@ async fn a_client_runs_its_tool() {
 #[tokio::test]
 async fn a_client_denies_a_tool() {
     let room = Room::new();
-    let server = room.serve(Settings::default()).await;
+    let server = room.serve(CustomizationSettings::default()).await;
     let mut editor = Peer::join(&server, "editor").await;
     editor.open(room.project.path()).await;
     editor.be_active(tools(), json!([])).await;
@@ -364,7 +364,7 @@ async fn a_client_denies_a_tool() {
 #[tokio::test]
 async fn a_client_leaves_in_mid_call() {
     let room = Room::new();
-    let server = room.serve(Settings::default()).await;
+    let server = room.serve(CustomizationSettings::default()).await;
     let mut watcher = Peer::join(&server, "watcher").await;
     watcher.open(room.project.path()).await;
     let mut editor = Peer::join(&server, "editor").await;
@@ -394,7 +394,7 @@ async fn a_client_leaves_in_mid_call() {
 #[tokio::test]
 async fn two_clients_have_the_same_tool() {
     let room = Room::new();
-    let server = room.serve(Settings::default()).await;
+    let server = room.serve(CustomizationSettings::default()).await;
     let mut one = Peer::join(&server, "one").await;
     one.open(room.project.path()).await;
     let mut two = Peer::join(&server, "two").await;

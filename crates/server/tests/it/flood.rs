@@ -68,9 +68,9 @@ async fn read_until(stream: &mut TcpStream, payload: &[u8]) {
 async fn pings_without_reading_the_pongs_end_the_connection() {
     let directory = tempfile::tempdir().unwrap();
     let mut config = ServerConfig::new(directory.path());
-    config.limits.idle = Duration::from_secs(2);
+    config.limits.idle_timeout = Duration::from_secs(2);
     // The rate limit must not be what saves the host here.
-    config.limits.rate = u32::MAX;
+    config.limits.messages_per_second = u32::MAX;
     let server = serve(config).await.unwrap();
     let mut stream = open_websocket(&server).await;
     let pings = frame(PING, &[b'x'; 125]).repeat(1_000);
@@ -93,7 +93,7 @@ async fn pings_without_reading_the_pongs_end_the_connection() {
 async fn control_frames_are_rate_limited() {
     let directory = tempfile::tempdir().unwrap();
     let mut config = ServerConfig::new(directory.path());
-    config.limits.rate = 100;
+    config.limits.messages_per_second = 100;
     let server = serve(config).await.unwrap();
     for kind in [PING, PONG] {
         let mut stream = open_websocket(&server).await;
@@ -155,7 +155,7 @@ async fn malformed_control_frames_end_the_connection() {
 async fn a_fragmented_message_is_bounded() {
     let directory = tempfile::tempdir().unwrap();
     let mut config = ServerConfig::new(directory.path());
-    config.limits.message.bytes = 64 * 1024;
+    config.limits.message_limits.bytes = 64 * 1024;
     let server = serve(config).await.unwrap();
     let mut stream = open_websocket(&server).await;
     stream.write_all(&frame(0x01, b"{")).await.unwrap();

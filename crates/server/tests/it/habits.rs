@@ -1,6 +1,6 @@
 //! What shipped clients do that AHP 1.0 does not say: in every older version.
 
-use agenthost_core::uris::default_chat;
+use agenthost_core::uris::default_chat_uri;
 use agenthost_protocol::uri::Uri;
 use agenthost_server::Server;
 use serde_json::{Value, json};
@@ -49,7 +49,7 @@ impl Old {
     /// The channel of a session's conversation.
     fn conversation(&self, session: &str) -> String {
         match self.has_chats() {
-            true => default_chat(&Uri::from(session)).to_string(),
+            true => default_chat_uri(&Uri::from(session)).to_string(),
             false => session.to_owned(),
         }
     }

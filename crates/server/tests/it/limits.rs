@@ -20,7 +20,7 @@ fn initialize(name: &str) -> String {
 async fn a_client_that_floods_is_slowed_down() {
     let directory = tempfile::tempdir().unwrap();
     let mut config = ServerConfig::new(directory.path());
-    config.limits.rate = 100;
+    config.limits.messages_per_second = 100;
     config.limits.in_flight = 4;
     let server = serve(config).await.unwrap();
     let mut flood = Raw::connect(&server).await;
@@ -181,7 +181,7 @@ async fn large_messages_of_one_do_not_cut_off_others() {
     let mut config = ServerConfig::new(directory.path());
     config.limits.outbox_bytes = 512 * 1024;
     // Whoever reads is waited for, however busy this machine is.
-    config.limits.patience = Duration::from_secs(60);
+    config.limits.slow_client_timeout = Duration::from_secs(60);
     let server = serve(config).await.unwrap();
     let a = join(&server, "a").await;
     create_session(&a).await;

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use agenthost_agents::{AcpProfile, TakesServers};
-use agenthost_customizations::Settings;
+use agenthost_agents::{AcpProfile, McpPreference};
+use agenthost_customizations::CustomizationSettings;
 use serde_json::json;
 
 use crate::customizing::{Room, brought, serve_plugin};
@@ -16,7 +16,7 @@ use crate::room::chat_uri;
 #[tokio::test]
 async fn half_a_character_is_said_at_once() {
     let room = Room::new();
-    let server = room.serve(Settings::default()).await;
+    let server = room.serve(CustomizationSettings::default()).await;
     let mut editor = Peer::join(&server, "editor").await;
     serve_plugin(&mut editor);
     let file = "virtual://editor/skills/skills/broken/SKILL.md";
@@ -48,11 +48,11 @@ async fn half_a_character_is_said_at_once() {
 async fn an_agent_that_wants_http_calls_the_tools_of_clients() {
     let room = Room::new();
     let profile = || AcpProfile {
-        tool_servers: TakesServers::Http,
+        mcp_preference: McpPreference::Http,
         ..AcpProfile::default()
     };
     let server = room
-        .serve_with(Settings::default(), "plain http", profile())
+        .serve_with(CustomizationSettings::default(), "plain http", profile())
         .await;
     let mut editor = Peer::join(&server, "editor").await;
     editor.open(room.project.path()).await;
@@ -71,7 +71,7 @@ async fn an_agent_that_wants_http_calls_the_tools_of_clients() {
 
     let room = Room::new();
     let server = room
-        .serve_with(Settings::default(), "plain", profile())
+        .serve_with(CustomizationSettings::default(), "plain", profile())
         .await;
     let mut editor = Peer::join(&server, "editor").await;
     editor.open(room.project.path()).await;

@@ -31,8 +31,11 @@ fn turn(id: &str) -> Value {
 
 /// What an agent heard of what a message refers to, once the turn is over.
 fn attached(agent: &ScriptedAgent) -> String {
-    let heard = agent.heard();
-    let last = heard.iter().rev().find(|line| line.starts_with("Attached"));
+    let heard = agent.received_commands();
+    let last = heard
+        .iter()
+        .rev()
+        .find(|line| line.starts_with("AddAttachment"));
     last.unwrap_or_else(|| panic!("{heard:?}")).clone()
 }
 

@@ -182,7 +182,7 @@ async fn tool_calls_go_all_their_ways() {
         calls(&turn),
         json!({"yes": "completed", "no": "cancelled", "edited": "completed", "again": "completed", "held": "cancelled", "open": "cancelled"})
     );
-    let heard = stage.agent.heard().join("\n");
+    let heard = stage.agent.received_commands().join("\n");
     for wanted in [
         "rather not",
         "Some(\"other\")",
@@ -228,9 +228,9 @@ async fn questions_and_client_tools_are_answered() {
     .await;
     assert_eq!(turn["state"], "error");
     assert_eq!(calls(&turn), json!({"c": "completed"}));
-    let heard = stage.agent.heard().join("\n");
+    let heard = stage.agent.received_commands().join("\n");
     assert!(
-        heard.contains("\"Ada\"") && heard.contains("ToolCompleted"),
+        heard.contains("\"Ada\"") && heard.contains("CompleteToolCall"),
         "{heard}"
     );
     let session = snapshot(&stage.client, SESSION).await;

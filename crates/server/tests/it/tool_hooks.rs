@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use agenthost_customizations::fetch::PluginSource;
-use agenthost_customizations::{ConfiguredPlugin, Settings};
+use agenthost_customizations::{ConfiguredPlugin, CustomizationSettings};
 use serde_json::{Value, json};
 
 use crate::customizing::{Room, tools, write};
@@ -14,16 +14,16 @@ use crate::room::{SESSION, chat_uri};
 use crate::tool_servers::program;
 
 /// A plugin with hooks that a person configured, and a server of tools.
-fn hooked(folder: &Path, hooks: &Value) -> Settings {
+fn hooked(folder: &Path, hooks: &Value) -> CustomizationSettings {
     let hooks = json!({ "hooks": hooks }).to_string();
     write(folder, "hooks/hooks.json", &hooks);
-    Settings {
+    CustomizationSettings {
         plugins: vec![ConfiguredPlugin {
             source: PluginSource::Path(folder.to_owned()),
             agents: None,
         }],
         servers: vec![program("calc", "plain")],
-        ..Settings::default()
+        ..CustomizationSettings::default()
     }
 }
 
@@ -41,7 +41,7 @@ fn asks(call: &str, tool: &str) -> String {
 }
 
 /// A session with these customizations.
-async fn open(room: &Room, settings: Settings) -> (agenthost_server::Server, Peer) {
+async fn open(room: &Room, settings: CustomizationSettings) -> (agenthost_server::Server, Peer) {
     let server = room.serve(settings).await;
     let mut peer = Peer::join(&server, "editor").await;
     peer.open(room.project.path()).await;

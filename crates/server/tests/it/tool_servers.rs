@@ -1,10 +1,10 @@
 //! Servers of tools (MCP) through the host: an agent uses them, apps talk to
 //! them, tokens reach them.
 
-use agenthost_customizations::Settings;
-use agenthost_customizations::parse::{Declared, DeclaredWay};
+use agenthost_customizations::CustomizationSettings;
+use agenthost_customizations::parse::{DeclaredServer, DeclaredTransport};
 use agenthost_testkit::acp_agent;
-use agenthost_testkit::mcp_server::{self, HttpServer, Protection};
+use agenthost_testkit::mcp_server::{self, HttpServer, TestAuth};
 use serde_json::{Value, json};
 
 use crate::customizing::Room;
@@ -14,27 +14,27 @@ use crate::room::SESSION;
 /// The process that is a server; nothing to test.
 #[test]
 fn the_server() {
-    mcp_server::play();
+    mcp_server::run_as_server();
 }
 
 /// A server that is a program.
-pub(crate) fn program(name: &str, how: &str) -> Declared {
-    let (command, arguments) = acp_agent::command("tool_servers::the_server");
-    Declared {
+pub(crate) fn program(name: &str, how: &str) -> DeclaredServer {
+    let (command, arguments) = acp_agent::agent_command("tool_servers::the_server");
+    DeclaredServer {
         name: name.to_owned(),
-        way: DeclaredWay::Program {
+        transport: DeclaredTransport::Stdio {
             command,
             arguments,
-            environment: vec![(mcp_server::AS_SERVER.to_owned(), how.to_owned())],
+            environment: vec![(mcp_server::SERVER_MODE_VARIABLE.to_owned(), how.to_owned())],
             directory: None,
         },
     }
 }
 
-pub(crate) fn with(servers: Vec<Declared>) -> Settings {
-    Settings {
+pub(crate) fn with(servers: Vec<DeclaredServer>) -> CustomizationSettings {
+    CustomizationSettings {
         servers,
-        ..Settings::default()
+        ..CustomizationSettings::default()
     }
 }
 
@@ -56,7 +56,7 @@ async fn an_agent_uses_a_server() {
     assert_eq!(state(&peer, "calc"), "stopped");
     // What it runs is nobody's business (CUS-19).
     let shown = peer.session().to_string();
-    assert!(!shown.contains(mcp_server::AS_SERVER), "{shown}");
+    assert!(!shown.contains(mcp_server::SERVER_MODE_VARIABLE), "{shown}");
 
     let said = peer.hears("t1", "mcp list").await;
     assert!(said.contains("calc_add"), "{said}");
@@ -186,15 +186,15 @@ async fn an_app_talks_to_its_server() {
 #[tokio::test]
 async fn a_server_wants_a_token() {
     let room = Room::new();
-    let protected = HttpServer::start(Protection {
+    let protected = HttpServer::start(TestAuth {
         token: Some("secret-1".to_owned()),
         wide_token: Some("secret-2".to_owned()),
-        ..Protection::default()
+        ..TestAuth::default()
     })
     .await;
-    let declared = Declared {
+    let declared = DeclaredServer {
         name: "vault".to_owned(),
-        way: DeclaredWay::Http {
+        transport: DeclaredTransport::Http {
             url: protected.url(),
             headers: Vec::new(),
         },

@@ -1,6 +1,6 @@
 //! VS Code as a client: it knows a session's agent by the scheme of its URI.
 
-use agenthost_core::uris::default_chat;
+use agenthost_core::uris::default_chat_uri;
 use agenthost_protocol::uri::Uri;
 use agenthost_server::Server;
 use serde_json::{Value, json};
@@ -8,16 +8,16 @@ use serde_json::{Value, json};
 use crate::older::{Words, host};
 
 /// What the other client calls the session.
-const SESSION: &str = "ahp-session:/s1";
+pub(crate) const SESSION: &str = "ahp-session:/s1";
 
 /// What VS Code is told that it is called.
-const SHOWN: &str = "scripted:/s1";
+pub(crate) const SHOWN: &str = "scripted:/s1";
 
-fn chat_of(session: &str) -> String {
-    default_chat(&Uri::from(session)).to_string()
+pub(crate) fn chat_of(session: &str) -> String {
+    default_chat_uri(&Uri::from(session)).to_string()
 }
 
-async fn join(server: &Server, hello: Value) -> Words {
+pub(crate) async fn join(server: &Server, hello: Value) -> Words {
     let mut words = Words::connect(server).await;
     let mut greeting = json!({"channel": "ahp-root://", "initialSubscriptions": ["ahp-root://"]});
     let fields = greeting.as_object_mut().unwrap();
@@ -27,7 +27,7 @@ async fn join(server: &Server, hello: Value) -> Words {
     words
 }
 
-async fn other(server: &Server) -> Words {
+pub(crate) async fn other(server: &Server) -> Words {
     let hello = json!({"protocolVersions": ["1.0.0"], "clientId": "other"});
     let mut other = join(server, hello).await;
     let create = json!({"channel": SESSION, "provider": "scripted"});
@@ -37,7 +37,7 @@ async fn other(server: &Server) -> Words {
     other
 }
 
-fn turn(session: &str, id: &str, text: &str) -> Value {
+pub(crate) fn turn(session: &str, id: &str, text: &str) -> Value {
     json!({"channel": chat_of(session), "action": {
         "type": "chat/turnStarted", "turnId": id, "startedAt": "2026-01-05T09:00:00Z",
         "message": {"text": text, "origin": {"kind": "user"}},
@@ -167,5 +167,47 @@ async fn names_of_sessions_do_not_collide() {
     let removed = |message: &&Value| message["method"] == "root/sessionRemoved";
     let removed = page.heard.iter().find(removed).unwrap();
     assert_eq!(removed["params"]["session"], "scripted:/taken");
+    server.stop().await.unwrap();
+}
+
+/// ROOT-16: a page that was away while sessions were removed and the host was
+/// started again learns of them, by the names that it has for them.
+#[tokio::test]
+async fn a_page_learns_what_an_earlier_host_removed() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = host(directory.path()).await;
+    let mut other = other(&server).await;
+    let own = json!({"channel": "scripted:/own", "provider": "scripted"});
+    other.ask("createSession", own).await.unwrap();
+    let hello = json!({
+        "protocolVersions": ["0.9.0"], "clientId": "page",
+        "clientInfo": {"name": "vscode-editor-window"},
+    });
+    let mut page = join(&server, hello).await;
+    let root = json!({"channel": "ahp-root://"});
+    let subscribed = page.ask("subscribe", root.clone()).await.unwrap();
+    let seen = subscribed["snapshot"]["fromSeq"].clone();
+    assert!(seen.is_u64(), "{subscribed}");
+    drop(page);
+    for session in [SESSION, "scripted:/own"] {
+        let dispose = json!({"channel": session});
+        other.ask("disposeSession", dispose).await.unwrap();
+    }
+    drop(other);
+    server.stop().await.unwrap();
+
+    let server = host(directory.path()).await;
+    let mut page = Words::connect(&server).await;
+    let back = json!({
+        "clientId": "page", "lastSeenServerSeq": seen, "subscriptions": ["ahp-root://"],
+    });
+    page.ask("reconnect", back).await.unwrap();
+    page.ask("ping", root).await.unwrap();
+    let removed = |message: &&Value| message["method"] == "root/sessionRemoved";
+    let removed = page.heard.iter().filter(removed);
+    let removed: Vec<_> = removed
+        .map(|message| message["params"]["session"].clone())
+        .collect();
+    assert_eq!(removed, [SHOWN, "scripted:/own"]);
     server.stop().await.unwrap();
 }

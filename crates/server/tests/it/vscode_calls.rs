@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use agenthost_protocol::uri::{Uri, default_chat};
+use agenthost_protocol::uri::{Uri, default_chat_uri};
 use agenthost_server::{Server, serve};
 use serde_json::{Value, json};
 
@@ -33,7 +33,7 @@ async fn open_session(words: &mut Words, session: &str, folder: &Path) -> String
     let folder = format!("file://{}", folder.display());
     let create = json!({"channel": session, "workingDirectories": [folder]});
     words.ask("createSession", create).await.unwrap();
-    let chat = default_chat(&Uri::from(session)).to_string();
+    let chat = default_chat_uri(&Uri::from(session)).to_string();
     for channel in [session, &chat] {
         let params = json!({"channel": channel});
         words.ask("subscribe", params).await.unwrap();
@@ -235,7 +235,7 @@ async fn an_edit_is_seen_and_allowed() {
     let directory = tempfile::tempdir().unwrap();
     let folder = tempfile::tempdir().unwrap();
     let mut config = config(directory.path());
-    config.agents = vec![Arc::new(agent("").with_notes(&config.notes()))];
+    config.agents = vec![Arc::new(agent("").with_pid_dir(&config.pid_dir()))];
     let server = serve(config).await.unwrap();
     let mut words = join(&server).await;
     let chat = open_session(&mut words, "scripted:/s1", folder.path()).await;

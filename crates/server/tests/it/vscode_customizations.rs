@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use agenthost_customizations::fetch::PluginSource;
-use agenthost_customizations::{ConfiguredPlugin, Settings};
+use agenthost_customizations::{ConfiguredPlugin, CustomizationSettings};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use percent_encoding::percent_decode_str;
@@ -133,7 +133,7 @@ impl Editor {
 #[tokio::test]
 async fn the_synced_data_of_vs_code_is_read_and_shown() {
     let room = Room::new();
-    let server = room.serve(Settings::default()).await;
+    let server = room.serve(CustomizationSettings::default()).await;
     let files = [
         (
             ".plugin/plugin.json",
@@ -242,12 +242,12 @@ async fn files_of_skills_can_be_read_wherever_they_are() {
     let mine = room.write_at_home(".agents/skills/mine/SKILL.md", "Mine.");
     let other = room.write_at_home(".ssh/id", "secret");
     let server = room
-        .serve(Settings {
+        .serve(CustomizationSettings {
             plugins: vec![ConfiguredPlugin {
                 source,
                 agents: None,
             }],
-            ..Settings::default()
+            ..CustomizationSettings::default()
         })
         .await;
     let mut peer = Peer::join(&server, "editor").await;

@@ -2,13 +2,13 @@ use std::fs;
 use std::mem::forget;
 use std::os::unix::fs::symlink;
 
-use agenthost_stdx::scratch::Scratch;
+use agenthost_stdx::scratch::ScratchSpace;
 
 #[test]
 fn a_directory_goes_with_its_owner() {
     let folder = tempfile::tempdir().unwrap();
-    let scratch = Scratch::below(&folder.path().join("tmp")).unwrap();
-    let made = scratch.directory().unwrap();
+    let scratch = ScratchSpace::in_directory(&folder.path().join("tmp")).unwrap();
+    let made = scratch.create_directory().unwrap();
     let path = made.path().to_owned();
     assert!(path.starts_with(folder.path()) && path.is_dir());
     drop(made);
@@ -19,11 +19,11 @@ fn a_directory_goes_with_its_owner() {
 fn what_a_killed_process_left_is_swept() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("tmp");
-    let scratch = Scratch::below(&root).unwrap();
-    let made = scratch.directory().unwrap();
+    let scratch = ScratchSpace::in_directory(&root).unwrap();
+    let made = scratch.create_directory().unwrap();
     fs::write(made.path().join("file"), "").unwrap();
     forget(made);
-    let scratch = Scratch::below(&root).unwrap();
+    let scratch = ScratchSpace::in_directory(&root).unwrap();
     scratch.sweep().unwrap();
     assert_eq!(root.read_dir().unwrap().count(), 0);
 }
@@ -32,15 +32,15 @@ fn what_a_killed_process_left_is_swept() {
 fn a_directory_for_sockets_is_short_and_swept_wherever_it_is() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("long".repeat(30));
-    let scratch = Scratch::below(&root).unwrap();
-    let made = scratch.socket_directory().unwrap();
+    let scratch = ScratchSpace::in_directory(&root).unwrap();
+    let made = scratch.create_socket_directory().unwrap();
     let path = made.path().to_owned();
     assert!(path.as_os_str().len() < 90, "{}", path.display());
     drop(made);
     assert!(!path.exists());
     assert_eq!(root.read_dir().unwrap().count(), 0);
 
-    let left = scratch.socket_directory().unwrap();
+    let left = scratch.create_socket_directory().unwrap();
     let path = left.path().to_owned();
     forget(left);
     scratch.sweep().unwrap();
@@ -52,7 +52,7 @@ fn a_directory_for_sockets_is_short_and_swept_wherever_it_is() {
 fn sweeping_follows_no_link_to_other_directories() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("tmp");
-    let scratch = Scratch::below(&root).unwrap();
+    let scratch = ScratchSpace::in_directory(&root).unwrap();
     let other = folder.path().join("other");
     fs::create_dir(&other).unwrap();
     symlink(&other, root.join("link")).unwrap();

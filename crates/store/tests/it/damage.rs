@@ -75,7 +75,7 @@ fn a_database_of_a_newer_version_is_left_alone() {
     let error = Store::open(directory.path(), Durability::Process).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "database has version 99, and this version reads up to 6: use a newer agenthost"
+        "database has version 99, and this version reads up to 7: use a newer agenthost"
     );
 }
 
@@ -97,7 +97,7 @@ fn a_row_that_can_not_be_read_is_named() {
         .unwrap();
     drop(connection);
     let mut store = Store::open(directory.path(), Durability::Process).unwrap();
-    let remembered = store.remembered().unwrap();
+    let remembered = store.load_host().unwrap();
     assert_eq!(
         remembered.unreadable,
         [
@@ -105,7 +105,7 @@ fn a_row_that_can_not_be_read_is_named() {
         ]
     );
     assert_eq!(remembered.clients.len(), 1);
-    let lost = store.load(&crate::driver::session(), agenthost_core::Extent::Tail);
+    let lost = store.load(&crate::driver::session(), agenthost_core::LoadExtent::Tail);
     assert!(matches!(lost, Err(StoreError::Unreadable { .. })));
 }
 
@@ -131,7 +131,7 @@ fn damage_in_the_middle_is_set_aside_too() {
     std::fs::write(&database, bytes).unwrap();
     let opened = Store::open(directory.path(), Durability::Process);
     let error = match opened {
-        Ok(mut store) => store.remembered().unwrap_err(),
+        Ok(mut store) => store.load_host().unwrap_err(),
         Err(error) => error,
     };
     assert!(matches!(error, StoreError::Damaged { .. }), "{error}");
@@ -173,7 +173,7 @@ fn the_write_ahead_log_is_used_again() {
             turn: format!("t{round}").into(),
             error: None,
         });
-        driver.store.idle();
+        driver.store.run_idle_maintenance();
         // The thread gets to it while nothing else happens.
         std::thread::sleep(std::time::Duration::from_millis(300));
         largest = largest.max(wal.metadata().unwrap().len());

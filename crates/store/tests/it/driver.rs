@@ -5,8 +5,8 @@ use std::path::Path;
 
 use agenthost_core::agent::AgentEvent;
 use agenthost_core::{
-    Config, ConnectionId, Effect, Effects, Env, Extent, Host, Input, Need, Principal, Received,
-    Write, uris,
+    ChannelNeed, ClientMessage, ConnectionId, Effect, Effects, Env, Host, HostConfig, Input,
+    LoadExtent, Principal, StoreWrite, uris,
 };
 use agenthost_protocol::action::Action;
 use agenthost_protocol::channel::ChannelState;
@@ -29,8 +29,8 @@ pub(crate) struct Driver {
     steps: u128,
 }
 
-fn config() -> Config {
-    Config {
+fn config() -> HostConfig {
+    HostConfig {
         server: Implementation {
             name: "agenthost".to_owned(),
             version: None,
@@ -46,12 +46,12 @@ fn config() -> Config {
             capabilities: None,
         }],
         schemas: BTreeMap::new(),
-        forbidden: BTreeMap::new(),
-        roots: Vec::new(),
+        forbidden_values: BTreeMap::new(),
+        granted_roots: Vec::new(),
         default_directory: None,
         customizable: None,
-        grace: Millis(30_000),
-        subscriptions: 100,
+        grace_period: Millis(30_000),
+        max_subscriptions: 100,
         max_sessions: 100,
     }
 }
@@ -61,13 +61,13 @@ pub(crate) fn session() -> Uri {
 }
 
 pub(crate) fn chat() -> Uri {
-    uris::default_chat(&session())
+    uris::default_chat_uri(&session())
 }
 
 impl Driver {
     pub(crate) fn open(directory: &Path) -> Self {
         let mut store = Store::open(directory, Durability::Process).unwrap();
-        let host = Host::new(config(), store.remembered().unwrap());
+        let host = Host::new(config(), store.load_host().unwrap());
         let mut driver = Driver {
             host,
             store,
@@ -76,9 +76,9 @@ impl Driver {
             steps: u128::from(fastrand::u64(..)) << 64,
         };
         driver.step(Input::Started);
-        for channel in driver.host.unfinished() {
-            let extent = Extent::Tail;
-            driver.restore(Need { channel, extent });
+        for channel in driver.host.channels_to_recover() {
+            let extent = LoadExtent::Tail;
+            driver.restore(ChannelNeed { channel, extent });
         }
         driver
     }
@@ -106,16 +106,16 @@ impl Driver {
     }
 
     pub(crate) fn step(&mut self, input: Input) -> Effects {
-        for need in self.host.needs(&input) {
+        for need in self.host.missing_channels(&input) {
             self.restore(need);
         }
         self.take(input)
     }
 
-    fn restore(&mut self, need: Need) {
-        let Need { channel, extent } = need;
+    fn restore(&mut self, need: ChannelNeed) {
+        let ChannelNeed { channel, extent } = need;
         let loaded = self.store.load(&channel, extent).unwrap().unwrap();
-        self.take(Input::Restored { channel, loaded });
+        self.take(Input::ChannelLoaded { channel, loaded });
     }
 
     fn take(&mut self, input: Input) -> Effects {
@@ -126,7 +126,7 @@ impl Driver {
         };
         let mut out = Effects::default();
         self.host.step(&env, input, &mut out);
-        for channel in self.store.append(&out.writes, NOW).unwrap().due {
+        for channel in self.store.append(&out.writes, NOW).unwrap().snapshots_due {
             let loaded = self.host.loaded(&channel).unwrap();
             let seq = last_seq(&out.writes).unwrap();
             self.store.snapshot(&channel, loaded, seq).unwrap();
@@ -151,11 +151,11 @@ impl Driver {
         let request = ClientRequest::decode(&call).unwrap();
         let effects = self.step(Input::Received {
             connection: ConnectionId(connection),
-            message: Received::Request(id, Box::new(request)),
+            message: ClientMessage::Request(id, Box::new(request)),
         });
         let failed = effects.effects.iter().find_map(|effect| match effect {
-            Effect::Reply {
-                answer: Err(error), ..
+            Effect::Respond {
+                result: Err(error), ..
             } => Some(error),
             _ => None,
         });
@@ -173,7 +173,7 @@ impl Driver {
         let notification = ClientNotification::decode(&call).unwrap();
         self.step(Input::Received {
             connection: ConnectionId(1),
-            message: Received::Notification(Box::new(notification)),
+            message: ClientMessage::Notification(Box::new(notification)),
         });
     }
 
@@ -217,7 +217,7 @@ impl Driver {
     /// What the store has is what the host has, channel by channel.
     pub(crate) fn check(&mut self) {
         for channel in [Uri::from("ahp-root://"), session(), chat()] {
-            let stored = self.store.load(&channel, Extent::Whole).unwrap();
+            let stored = self.store.load(&channel, LoadExtent::Whole).unwrap();
             let stored = stored.map(|stored| stored.state);
             assert_eq!(stored.as_ref(), self.host.state(&channel), "{channel}");
         }
@@ -225,14 +225,14 @@ impl Driver {
 
     /// Every channel can be read.
     pub(crate) fn check_stored(&mut self) {
-        for stored in self.store.remembered().unwrap().channels {
-            let loaded = self.store.load(&stored.channel, Extent::Whole);
+        for stored in self.store.load_host().unwrap().channels {
+            let loaded = self.store.load(&stored.channel, LoadExtent::Whole);
             assert!(loaded.unwrap().is_some());
         }
     }
 
     pub(crate) fn chat_text(&mut self) -> String {
-        let loaded = self.store.load(&chat(), Extent::Whole).unwrap();
+        let loaded = self.store.load(&chat(), LoadExtent::Whole).unwrap();
         let Some(ChannelState::Chat(chat)) = loaded.map(|loaded| loaded.state) else {
             panic!("expected a chat");
         };
@@ -240,10 +240,10 @@ impl Driver {
     }
 }
 
-fn last_seq(writes: &[Write]) -> Option<ServerSeq> {
+fn last_seq(writes: &[StoreWrite]) -> Option<ServerSeq> {
     writes.iter().rev().find_map(|write| match write {
-        Write::Action(envelope) => Some(envelope.server_seq),
-        Write::Number(seq) => Some(*seq),
+        StoreWrite::Action(envelope) => Some(envelope.server_seq),
+        StoreWrite::SeqUsed(seq) => Some(*seq),
         _ => None,
     })
 }

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use agenthost_core::{Write, WriterEpochs};
+use agenthost_core::{StoreWrite, WriterEpochs};
 use agenthost_protocol::ids::ServerSeq;
 use agenthost_protocol::number::Millis;
 use agenthost_store::{Durability, Store};
@@ -25,7 +25,7 @@ struct Seen {
 fn open(directory: &Path, clock: u64) -> (Store, WriterEpochs, u64) {
     let mut store = Store::open(directory, Durability::Process).unwrap();
     let first = store.begin_epoch(clock, 0).unwrap();
-    let epochs = store.remembered().unwrap().epochs;
+    let epochs = store.load_host().unwrap().epochs;
     assert_eq!(epochs.current, first);
     (store, epochs, first.0)
 }
@@ -59,7 +59,7 @@ fn no_client_is_taken_for_one_of_another_history() {
                     seq += 1;
                     written += 1;
                     history.insert(seq, written);
-                    let number = Write::Number(ServerSeq(seq));
+                    let number = StoreWrite::SeqUsed(ServerSeq(seq));
                     store.append(&[number], Millis(0)).unwrap();
                 }
                 5 => {
@@ -122,7 +122,7 @@ fn an_old_database_goes_on_with_an_epoch_of_its_own() {
     let mut store = Store::open(directory.path(), Durability::Process).unwrap();
     // As written by a host that knew no epochs.
     store
-        .append(&[Write::Number(ServerSeq(47))], Millis(0))
+        .append(&[StoreWrite::SeqUsed(ServerSeq(47))], Millis(0))
         .unwrap();
     drop(store);
     let (_, epochs, first) = open(directory.path(), 1_000_000);

@@ -16,7 +16,7 @@ fn writer() {
     };
     let mut driver = Driver::open(directory.as_ref());
     driver.connect(1);
-    if driver.store.remembered().unwrap().sessions.is_empty() {
+    if driver.store.load_host().unwrap().sessions.is_empty() {
         drop(driver);
         driver = Driver::ready(directory.as_ref());
     } else {

@@ -12,4 +12,5 @@ mod epochs;
 mod killed;
 mod memory;
 mod older;
+mod removed;
 mod turns;

@@ -1,7 +1,7 @@
 //! What was kept comes back.
 
 use agenthost_core::agent::AgentEvent;
-use agenthost_core::{Extent, Input, Write};
+use agenthost_core::{Input, LoadExtent, StoreWrite};
 use agenthost_protocol::ids::{ServerSeq, TurnId};
 use agenthost_protocol::number::Millis;
 use agenthost_store::Retention;
@@ -20,12 +20,12 @@ fn a_host_goes_on_where_the_log_ends() {
         error: None,
     });
     driver.check();
-    let before = driver.store.remembered().unwrap();
+    let before = driver.store.load_host().unwrap();
     let text = driver.chat_text();
     drop(driver);
 
     let mut driver = Driver::open(directory.path());
-    let after = driver.store.remembered().unwrap();
+    let after = driver.store.load_host().unwrap();
     assert_eq!(after.seq, before.seq);
     assert_eq!(after.sessions, before.sessions);
     assert_eq!(after.clients.len(), 1);
@@ -108,7 +108,7 @@ fn the_log_forgets_what_is_old() {
     for _ in 0..50 {
         driver.stream("t1", "x");
     }
-    let last = driver.store.remembered().unwrap().seq;
+    let last = driver.store.load_host().unwrap().seq;
     let all = Retention {
         actions: 1_000,
         age: Millis(1_000),
@@ -128,7 +128,7 @@ fn the_log_forgets_what_is_old() {
             .unwrap()
             .is_empty()
     );
-    driver.step(Input::Compacted { log_start: start });
+    driver.step(Input::LogCompacted { log_start: start });
     driver.stream("t1", "y");
     driver.check();
     // By age, everything goes.
@@ -139,11 +139,11 @@ fn the_log_forgets_what_is_old() {
     };
     let now = Millis(NOW.0 + 1);
     let start = driver.store.compact(young, now).unwrap();
-    assert_eq!(start, driver.store.remembered().unwrap().seq);
+    assert_eq!(start, driver.store.load_host().unwrap().seq);
     driver.check();
     drop(driver);
     let mut driver = Driver::open(directory.path());
-    assert_eq!(driver.store.remembered().unwrap().log_start, start);
+    assert_eq!(driver.store.load_host().unwrap().log_start, start);
     driver.check();
     assert!(driver.chat_text().contains("xy"));
 }
@@ -163,16 +163,16 @@ fn the_log_is_bounded_in_bytes() {
     for _ in 0..10 {
         driver.stream("t1", &text);
     }
-    assert!(!driver.store.is_large(retention));
+    assert!(!driver.store.exceeds_retention(retention));
     let start = driver.store.compact(retention, NOW).unwrap();
     assert_eq!(start, ServerSeq(0));
     for _ in 0..20 {
         driver.stream("t1", &text);
     }
-    assert!(driver.store.is_large(retention));
-    let last = driver.store.remembered().unwrap().seq;
+    assert!(driver.store.exceeds_retention(retention));
+    let last = driver.store.load_host().unwrap().seq;
     let start = driver.store.compact(retention, NOW).unwrap();
-    assert!(!driver.store.is_large(retention));
+    assert!(!driver.store.exceeds_retention(retention));
     let kept = driver
         .store
         .replay(start, last, &[chat(), session()])
@@ -196,8 +196,8 @@ fn a_batch_is_kept_whole_or_not_at_all() {
     let before = driver.chat_text();
     // The second write fails: its number is taken.
     let batch = [
-        Write::Action(std::sync::Arc::new(last)),
-        Write::Action(taken),
+        StoreWrite::Action(std::sync::Arc::new(last)),
+        StoreWrite::Action(taken),
     ];
     assert!(driver.store.append(&batch, NOW).is_err());
     assert_eq!(driver.chat_text(), before);
@@ -210,17 +210,23 @@ fn a_session_leaves_nothing_behind() {
     let mut driver = Driver::ready(directory.path());
     driver.start_turn("t1");
     driver.request(1, "disposeSession", session().as_str(), "{}");
-    assert!(driver.store.load(&chat(), Extent::Whole).unwrap().is_none());
     assert!(
         driver
             .store
-            .load(&session(), Extent::Whole)
+            .load(&chat(), LoadExtent::Whole)
+            .unwrap()
+            .is_none()
+    );
+    assert!(
+        driver
+            .store
+            .load(&session(), LoadExtent::Whole)
             .unwrap()
             .is_none()
     );
     drop(driver);
     let mut driver = Driver::open(directory.path());
-    let remembered = driver.store.remembered().unwrap();
+    let remembered = driver.store.load_host().unwrap();
     assert!(remembered.sessions.is_empty() && remembered.channels.is_empty());
     // The address can be used again, and what was said before is not said now.
     driver.connect(1);

@@ -11,7 +11,7 @@ use agenthost_protocol::session::SessionSummary;
 use agenthost_protocol::version::Release;
 use agenthost_protocol::wire::{self, Json, Object};
 use agenthost_store::{Durability, Store};
-use agenthost_versions::{Chain, Moment, Scene, Viewer};
+use agenthost_versions::{StateCapture, TargetClient, TranslationContext, VersionChain};
 use rusqlite::functions::FunctionFlags;
 use rusqlite::{Connection, params};
 
@@ -86,19 +86,19 @@ fn write_as(directory: &Path, release: Release) {
 }
 
 fn put_down(release: Release, what: &str, text: &str, mut channel: String) -> Json {
-    let chain = Chain::to(release);
-    let viewer = Viewer::new(release, ClientId::from("host"));
-    let scene = Scene::default();
-    let at = Moment {
-        viewer: &viewer,
-        world: &scene,
-        before: None,
+    let chain = VersionChain::for_release(release);
+    let viewer = TargetClient::new(release, ClientId::from("host"));
+    let scene = StateCapture::default();
+    let at = TranslationContext {
+        client: &viewer,
+        states: &scene,
+        state_before: None,
     };
     let object = |object: Option<Object>| Json::Object(object.unwrap());
     match what {
         "envelope" => {
             let envelope: ActionEnvelope = wire::from_str(text).unwrap();
-            let mut down = chain.action(&at, &envelope).unwrap();
+            let mut down = chain.downgrade_action(&at, &envelope).unwrap();
             match down.len() {
                 1 => down.remove(0).into_json(),
                 // That release had nothing to write: whatever it skipped.
@@ -108,15 +108,19 @@ fn put_down(release: Release, what: &str, text: &str, mut channel: String) -> Js
         }
         "turn" => {
             let turn: Turn = wire::from_str(text).unwrap();
-            object(chain.part(&at, "Turn", &turn).unwrap())
+            object(chain.downgrade_part(&at, "Turn", &turn).unwrap())
         }
         "summary" => {
             let summary: SessionSummary = wire::from_str(text).unwrap();
-            object(chain.part(&at, "SessionSummary", &summary).unwrap())
+            object(
+                chain
+                    .downgrade_part(&at, "SessionSummary", &summary)
+                    .unwrap(),
+            )
         }
         _ => {
             let state: ChannelState = wire::from_str(text).unwrap();
-            object(chain.state(&at, &mut channel, &state).unwrap())
+            object(chain.downgrade_state(&at, &mut channel, &state).unwrap())
         }
     }
 }
@@ -151,14 +155,14 @@ fn comparable(text: &str, release: Release) -> Json {
 #[test]
 fn what_an_older_release_wrote_is_read() {
     let releases = Release::ALL.iter();
-    for release in releases.filter(|release| **release >= Chain::OLDEST_ROWS) {
+    for release in releases.filter(|release| **release >= VersionChain::OLDEST_ROWS) {
         // Once with all of it in the log, and once with turns in their rows.
         for kept in [false, true] {
             let directory = tempfile::tempdir().unwrap();
             let mut driver = Driver::ready(directory.path());
             converse(&mut driver);
             if kept {
-                let seq = driver.store.remembered().unwrap().seq;
+                let seq = driver.store.load_host().unwrap().seq;
                 let loaded = driver.host.loaded(&chat()).unwrap();
                 driver.store.snapshot(&chat(), loaded, seq).unwrap();
             }
@@ -169,7 +173,7 @@ fn what_an_older_release_wrote_is_read() {
             let mut driver = Driver::open(directory.path());
             let after = comparable(&driver.chat_text(), *release);
             assert_eq!(after, before, "{release}, in rows: {kept}");
-            let remembered = driver.store.remembered().unwrap();
+            let remembered = driver.store.load_host().unwrap();
             assert_eq!(remembered.unreadable, Vec::<String>::new(), "{release}");
             assert_eq!(remembered.sessions.len(), 1);
             // A client that comes back is sent what it understands.

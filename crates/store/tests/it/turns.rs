@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use agenthost_core::Extent;
+use agenthost_core::LoadExtent;
 use agenthost_core::agent::AgentEvent;
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::ids::TurnId;
@@ -41,16 +41,24 @@ fn a_long_chat_is_read_from_its_end() {
     let mut driver = Driver::ready(directory.path());
     turns(&mut driver, 0..200);
     driver.check();
-    let whole = driver.store.load(&chat(), Extent::Whole).unwrap().unwrap();
-    let tail = driver.store.load(&chat(), Extent::Tail).unwrap().unwrap();
+    let whole = driver
+        .store
+        .load(&chat(), LoadExtent::Whole)
+        .unwrap()
+        .unwrap();
+    let tail = driver
+        .store
+        .load(&chat(), LoadExtent::Tail)
+        .unwrap()
+        .unwrap();
     let (ChannelState::Chat(whole), ChannelState::Chat(shown)) = (&whole.state, &tail.state) else {
         panic!("expected chats");
     };
     assert_eq!(whole.turns.len(), 200);
     assert!(shown.turns.len() < 100, "{}", shown.turns.len());
     let ids: Vec<_> = whole.turns.items().map(|turn| turn.id.clone()).collect();
-    let (earlier, later) = ids.split_at(tail.earlier.len());
-    assert_eq!(tail.earlier, earlier);
+    let (earlier, later) = ids.split_at(tail.evicted_turns.len());
+    assert_eq!(tail.evicted_turns, earlier);
     assert!(shown.turns.items().map(|turn| &turn.id).eq(later));
 
     // Goes on from the tail after a restart, through more snapshots.
@@ -58,7 +66,14 @@ fn a_long_chat_is_read_from_its_end() {
     let mut driver = Driver::open(directory.path());
     driver.connect(1);
     turns(&mut driver, 200..280);
-    assert!(!driver.host.loaded(&chat()).unwrap().earlier.is_empty());
+    assert!(
+        !driver
+            .host
+            .loaded(&chat())
+            .unwrap()
+            .evicted_turns
+            .is_empty()
+    );
     driver.request(1, "subscribe", chat().as_str(), "{}");
     driver.check();
     let text = driver.chat_text();
@@ -99,11 +114,15 @@ fn cutting_a_chat_off_cuts_its_rows() {
     drop(driver);
     // Before the next snapshot: the rows still have what the log cuts off.
     let mut driver = Driver::open(directory.path());
-    let tail = driver.store.load(&chat(), Extent::Tail).unwrap().unwrap();
+    let tail = driver
+        .store
+        .load(&chat(), LoadExtent::Tail)
+        .unwrap()
+        .unwrap();
     let ChannelState::Chat(shown) = &tail.state else {
         panic!("expected a chat");
     };
-    assert_eq!(tail.earlier.len() + shown.turns.len(), 21);
+    assert_eq!(tail.evicted_turns.len() + shown.turns.len(), 21);
     driver.connect(1);
     turns(&mut driver, 500..600);
     driver.request(1, "subscribe", chat().as_str(), "{}");
@@ -127,7 +146,7 @@ fn an_old_database_is_brought_up_to_date() {
     let mut driver = Driver::ready(first.path());
     turns(&mut driver, 0..60);
     let text = driver.chat_text();
-    let remembered = driver.store.remembered().unwrap();
+    let remembered = driver.store.load_host().unwrap();
     let old = tempfile::tempdir().unwrap();
     let database = database(old.path());
     database
@@ -138,7 +157,11 @@ fn an_old_database_is_brought_up_to_date() {
         .execute("UPDATE numbers SET value = ?1 WHERE name = 'seq'", [seq])
         .unwrap();
     for channel in [Uri::from("ahp-root://"), session(), chat()] {
-        let loaded = driver.store.load(&channel, Extent::Whole).unwrap().unwrap();
+        let loaded = driver
+            .store
+            .load(&channel, LoadExtent::Whole)
+            .unwrap()
+            .unwrap();
         let state = serde_json::to_string(&loaded.state).unwrap();
         let owner = (channel != Uri::from("ahp-root://")).then(|| session().to_string());
         database

@@ -6,15 +6,15 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 /// Names the file. Without one, the agent forgets.
-pub const MEMORY: &str = "AGENTHOST_TEST_ACP_MEMORY";
+pub const MEMORY_FILE_VARIABLE: &str = "AGENTHOST_TEST_ACP_MEMORY";
 
-fn path() -> Option<PathBuf> {
-    std::env::var_os(MEMORY).map(PathBuf::from)
+fn memory_path() -> Option<PathBuf> {
+    std::env::var_os(MEMORY_FILE_VARIABLE).map(PathBuf::from)
 }
 
 /// All that was said, with the session it was said in.
-fn all() -> Vec<(String, String)> {
-    let text = path().and_then(|path| std::fs::read_to_string(path).ok());
+fn read_entries() -> Vec<(String, String)> {
+    let text = memory_path().and_then(|path| std::fs::read_to_string(path).ok());
     let text = text.unwrap_or_default();
     let lines = text.lines().filter_map(|line| {
         let line: Value = serde_json::from_str(line).ok()?;
@@ -25,8 +25,8 @@ fn all() -> Vec<(String, String)> {
 }
 
 /// Keeps what was said in a session.
-pub(super) fn keep(session: &str, said: &str) {
-    let file = path().and_then(|path| {
+pub(super) fn append_message(session: &str, said: &str) {
+    let file = memory_path().and_then(|path| {
         let mut options = std::fs::OpenOptions::new();
         options.create(true).append(true).open(path).ok()
     });
@@ -38,14 +38,17 @@ pub(super) fn keep(session: &str, said: &str) {
 }
 
 /// What was said in a session.
-pub(super) fn of(session: &str) -> Vec<String> {
-    let its = all().into_iter().filter(|(of, _)| of == session);
+pub(super) fn messages_of(session: &str) -> Vec<String> {
+    let its = read_entries().into_iter().filter(|(of, _)| of == session);
     its.map(|(_, said)| said).collect()
 }
 
 /// The sessions.
-pub(super) fn sessions() -> Vec<String> {
-    let mut names: Vec<_> = all().into_iter().map(|(session, _)| session).collect();
+pub(super) fn session_ids() -> Vec<String> {
+    let mut names: Vec<_> = read_entries()
+        .into_iter()
+        .map(|(session, _)| session)
+        .collect();
     names.dedup();
     names
 }

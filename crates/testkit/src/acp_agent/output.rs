@@ -4,16 +4,16 @@ use std::io::{BufWriter, Write};
 
 use serde_json::{Value, json};
 
-pub(super) fn text_of<'a>(params: &'a Value, key: &str) -> &'a str {
+pub(super) fn text_field<'a>(params: &'a Value, key: &str) -> &'a str {
     params.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
-pub(super) fn chunk(session: &str, kind: &str, text: &str) {
+pub(super) fn send_chunk(session: &str, kind: &str, text: &str) {
     let content = json!({"type": "text", "text": text});
-    tell_update(session, &json!({"sessionUpdate": kind, "content": content}));
+    send_update(session, &json!({"sessionUpdate": kind, "content": content}));
 }
 
-pub(super) fn options(model: &str) -> Value {
+pub(super) fn config_options(model: &str) -> Value {
     json!([{
         "id": "the-model", "name": "Model", "category": "model", "type": "select", "currentValue": model,
         "options": [
@@ -23,25 +23,25 @@ pub(super) fn options(model: &str) -> Value {
     }])
 }
 
-pub(super) fn tell_update(session: &str, update: &Value) {
+pub(super) fn send_update(session: &str, update: &Value) {
     let params = json!({"sessionId": session, "update": update});
-    send(&json!({"jsonrpc": "2.0", "method": "session/update", "params": params}));
+    send_message(&json!({"jsonrpc": "2.0", "method": "session/update", "params": params}));
 }
 
-pub(super) fn answer(id: &Value, result: &Value) {
-    send(&json!({"jsonrpc": "2.0", "id": id, "result": result}));
+pub(super) fn respond(id: &Value, result: &Value) {
+    send_message(&json!({"jsonrpc": "2.0", "id": id, "result": result}));
 }
 
-pub(super) fn fail(id: &Value, error: &Value) {
-    send(&json!({"jsonrpc": "2.0", "id": id, "error": error}));
+pub(super) fn respond_error(id: &Value, error: &Value) {
+    send_message(&json!({"jsonrpc": "2.0", "id": id, "error": error}));
 }
 
-pub(super) fn send(message: &Value) {
-    write(message.to_string().as_bytes());
+pub(super) fn send_message(message: &Value) {
+    write_line(message.to_string().as_bytes());
 }
 
 /// A host that is gone does not want to know.
-pub(super) fn write(line: &[u8]) {
+pub(super) fn write_line(line: &[u8]) {
     let mut output = std::io::stdout().lock();
     let written = output
         .write_all(line)
@@ -49,13 +49,13 @@ pub(super) fn write(line: &[u8]) {
     written.and_then(|()| output.flush()).unwrap_or_default();
 }
 
-pub(super) fn complain(words: &str) {
+pub(super) fn write_stderr(words: &str) {
     let mut output = std::io::stderr().lock();
     output.write_all(words.as_bytes()).unwrap_or_default();
     output.write_all(b"\n").unwrap_or_default();
 }
 
-pub(super) fn flood(session: &str, count: usize, text: &str) {
+pub(super) fn send_chunks(session: &str, count: usize, text: &str) {
     let content = json!({"type": "text", "text": text});
     let update = json!({"sessionUpdate": "agent_message_chunk", "content": content});
     let params = json!({"sessionId": session, "update": update});

@@ -2,55 +2,55 @@
 
 use serde_json::{Value, json};
 
-use super::output::{answer, chunk, fail, tell_update, text_of};
-use super::{Agent, memory};
+use super::output::{respond, respond_error, send_chunk, send_update, text_field};
+use super::{FakeAgent, memory};
 
-impl Agent {
+impl FakeAgent {
     /// Says again what was said, as far as it knows.
-    pub(super) fn take_up(&mut self, id: &Value, params: &Value) {
-        let session = text_of(params, "sessionId");
-        self.take_servers(session, params);
-        let said = memory::of(session);
+    pub(super) fn resume_session(&mut self, id: &Value, params: &Value) {
+        let session = text_field(params, "sessionId");
+        self.store_servers(session, params);
+        let said = memory::messages_of(session);
         if said.is_empty() {
             let error = json!({"code": -32002, "message": "There is no such session"});
-            return fail(id, &error);
+            return respond_error(id, &error);
         }
-        if self.is("load") && !self.is("resume") {
+        if self.has_mode("load") && !self.has_mode("resume") {
             for said in said {
                 // Some agents tell a message in pieces.
                 let (first, second) = said.split_at(said.len() / 2);
                 for text in [first, second] {
-                    chunk(session, "user_message_chunk", text);
+                    send_chunk(session, "user_message_chunk", text);
                 }
-                chunk(session, "agent_message_chunk", "I remember");
+                send_chunk(session, "agent_message_chunk", "I remember");
                 let call = json!({"sessionUpdate": "tool_call", "toolCallId": "c", "title": "look", "status": "completed"});
-                tell_update(session, &call);
+                send_update(session, &call);
             }
             let title = json!({"sessionUpdate": "session_info_update", "title": "As before"});
-            tell_update(session, &title);
+            send_update(session, &title);
         }
-        answer(id, &json!({}));
+        respond(id, &json!({}));
     }
 
-    pub(super) fn copy(&mut self, id: &Value, params: &Value) {
-        let copy = self.name();
-        self.take_servers(&copy, params);
-        for said in memory::of(text_of(params, "sessionId")) {
-            memory::keep(&copy, &said);
+    pub(super) fn fork_session(&mut self, id: &Value, params: &Value) {
+        let copy = self.new_session_id();
+        self.store_servers(&copy, params);
+        for said in memory::messages_of(text_field(params, "sessionId")) {
+            memory::append_message(&copy, &said);
         }
-        answer(id, &json!({"sessionId": copy}));
+        respond(id, &json!({"sessionId": copy}));
     }
 }
 
 /// A page of one session, so that there are pages.
-pub(super) fn list(id: &Value, params: &Value) {
-    let sessions = memory::sessions();
-    let page = text_of(params, "cursor").parse::<usize>().unwrap_or(0);
+pub(super) fn list_sessions(id: &Value, params: &Value) {
+    let sessions = memory::session_ids();
+    let page = text_field(params, "cursor").parse::<usize>().unwrap_or(0);
     let listed = sessions.get(page).map(|session| {
-        json!({"sessionId": session, "cwd": "/usr", "title": memory::of(session).first(),
+        json!({"sessionId": session, "cwd": "/usr", "title": memory::messages_of(session).first(),
             "updatedAt": "2026-01-05T09:00:00Z"})
     });
     let next = (page + 1 < sessions.len()).then(|| (page + 1).to_string());
     let listed: Vec<_> = listed.into_iter().collect();
-    answer(id, &json!({"sessions": listed, "nextCursor": next}));
+    respond(id, &json!({"sessions": listed, "nextCursor": next}));
 }

@@ -8,35 +8,35 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
 
-use super::Agent;
-use super::output::{chunk, tell_update, text_of};
-use super::web::WebServer;
+use super::FakeAgent;
+use super::output::{send_chunk, send_update, text_field};
+use super::web::HttpToolServer;
 
 /// The server that is meant if none is named.
-const USUAL: &str = "agenthost";
+const DEFAULT_SERVER: &str = "agenthost";
 
 /// A server that runs for a session.
-pub(super) struct Server {
+pub(super) struct FakeToolServer {
     session: String,
     name: String,
-    way: Way,
-    asked: u32,
+    connection: ServerConnection,
+    id_counter: u32,
 }
 
 /// How a server is reached.
-enum Way {
-    Program(Program),
-    Web(WebServer),
+enum ServerConnection {
+    Stdio(StdioServer),
+    Http(HttpToolServer),
 }
 
 /// A server that is a program.
-struct Program {
+struct StdioServer {
     process: Child,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
 }
 
-impl Drop for Program {
+impl Drop for StdioServer {
     fn drop(&mut self) {
         // It may have ended by itself.
         self.process.kill().unwrap_or_default();
@@ -45,33 +45,33 @@ impl Drop for Program {
 }
 
 /// How a call is told of.
-enum Announced {
+enum CallAnnouncement {
     Before,
-    AndAsked,
+    BeforeWithPermission,
     After,
     Never,
 }
 
-impl Agent {
+impl FakeAgent {
     /// What follows `mcp`. What goes wrong is said.
-    pub(super) fn use_tools(&mut self, session: &str, line: &str) {
+    pub(super) fn run_mcp_line(&mut self, session: &str, line: &str) {
         let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
         let said = match word {
             "list" => self.list_tools(session, rest),
-            "call" => self.call_tool(session, rest, &Announced::Before),
-            "ask" => self.call_tool(session, rest, &Announced::AndAsked),
-            "late" => self.call_tool(session, rest, &Announced::After),
-            "quiet" => self.call_tool(session, rest, &Announced::Never),
+            "call" => self.call_tool(session, rest, &CallAnnouncement::Before),
+            "ask" => self.call_tool(session, rest, &CallAnnouncement::BeforeWithPermission),
+            "late" => self.call_tool(session, rest, &CallAnnouncement::After),
+            "quiet" => self.call_tool(session, rest, &CallAnnouncement::Never),
             "announce" => {
-                let (tool, input) = tool_and_input(rest);
-                let id = self.new_call();
+                let (tool, input) = parse_tool_call(rest);
+                let id = self.new_call_id();
                 self.announce(session, &id, tool, &input, "pending");
                 Ok(id)
             }
             "abandon" => self.abandon_tool(session, rest),
             other => Err(format!("what is `mcp {other}`?")),
         };
-        chunk(
+        send_chunk(
             session,
             "agent_message_chunk",
             &said.unwrap_or_else(|why| why),
@@ -79,9 +79,13 @@ impl Agent {
     }
 
     fn list_tools(&mut self, session: &str, name: &str) -> Result<String, String> {
-        let name = if name.is_empty() { USUAL } else { name };
+        let name = if name.is_empty() {
+            DEFAULT_SERVER
+        } else {
+            name
+        };
         let listed = self
-            .server(session, name)?
+            .ensure_server(session, name)?
             .request("tools/list", &json!({}))?;
         let tools = listed.get("tools").and_then(Value::as_array);
         let names = tools.into_iter().flatten();
@@ -93,35 +97,37 @@ impl Agent {
         &mut self,
         session: &str,
         rest: &str,
-        announced: &Announced,
+        announcement: &CallAnnouncement,
     ) -> Result<String, String> {
-        let (tool, input) = tool_and_input(rest);
-        let id = self.new_call();
-        match announced {
-            Announced::Before => self.announce(session, &id, tool, &input, "in_progress"),
-            Announced::AndAsked => {
+        let (tool, input) = parse_tool_call(rest);
+        let id = self.new_call_id();
+        match announcement {
+            CallAnnouncement::Before => self.announce(session, &id, tool, &input, "in_progress"),
+            CallAnnouncement::BeforeWithPermission => {
                 self.announce(session, &id, tool, &input, "pending");
-                if !self.may(session, &id, tool, &input) {
+                if !self.request_permission(session, &id, tool, &input) {
                     return Ok("it was refused".to_owned());
                 }
-                update(session, &id, &json!({"status": "in_progress"}));
+                send_call_update(session, &id, &json!({"status": "in_progress"}));
             }
-            Announced::After | Announced::Never => {}
+            CallAnnouncement::After | CallAnnouncement::Never => {}
         }
         let params = json!({"name": tool, "arguments": input});
-        let came = self.server(session, USUAL)?.request("tools/call", &params);
-        if let Announced::After = announced {
+        let came = self
+            .ensure_server(session, DEFAULT_SERVER)?
+            .request("tools/call", &params);
+        if let CallAnnouncement::After = announcement {
             self.announce(session, &id, tool, &input, "in_progress");
         }
         let failed = match &came {
             Ok(result) => result.get("isError") == Some(&json!(true)),
             Err(_) => true,
         };
-        let text = came.map_or_else(|why| why, |result| words_of(&result));
-        if !matches!(announced, Announced::Never) {
+        let text = came.map_or_else(|why| why, |result| result_text(&result));
+        if !matches!(announcement, CallAnnouncement::Never) {
             let status = if failed { "failed" } else { "completed" };
             let content = json!([{"type": "content", "content": {"type": "text", "text": text}}]);
-            update(
+            send_call_update(
                 session,
                 &id,
                 &json!({"status": status, "content": content, "rawOutput": text}),
@@ -136,8 +142,8 @@ impl Agent {
 
     /// Calls a tool, and does not wait for what comes of it.
     fn abandon_tool(&mut self, session: &str, rest: &str) -> Result<String, String> {
-        let (tool, input) = tool_and_input(rest);
-        let server = self.server(session, USUAL)?;
+        let (tool, input) = parse_tool_call(rest);
+        let server = self.ensure_server(session, DEFAULT_SERVER)?;
         let params = json!({"name": tool, "arguments": input});
         let id = server.send_request("tools/call", &params)?;
         let params = json!({"requestId": id, "reason": "it takes too long"});
@@ -147,79 +153,79 @@ impl Agent {
         Ok("abandoned".to_owned())
     }
 
-    fn new_call(&mut self) -> String {
-        self.asked += 1;
-        format!("call-{}", self.asked)
+    fn new_call_id(&mut self) -> String {
+        self.id_counter += 1;
+        format!("call-{}", self.id_counter)
     }
 
     /// Tells of a call, in the words of one agent or another.
     fn announce(&self, session: &str, id: &str, tool: &str, input: &Value, status: &str) {
         let mut call = json!({"sessionUpdate": "tool_call", "toolCallId": id, "kind": "other",
-            "status": status, "title": self.title(tool), "rawInput": input});
-        if let (true, Some(call)) = (self.is("codex"), call.as_object_mut()) {
-            let input = json!({"server": USUAL, "tool": tool, "arguments": input});
+            "status": status, "title": self.call_title(tool), "rawInput": input});
+        if let (true, Some(call)) = (self.has_mode("codex"), call.as_object_mut()) {
+            let input = json!({"server": DEFAULT_SERVER, "tool": tool, "arguments": input});
             call.insert("rawInput".to_owned(), input);
         }
-        tell_update(session, &call);
+        send_update(session, &call);
     }
 
-    fn title(&self, tool: &str) -> String {
-        if self.is("codex") {
-            format!("Tool: {USUAL}/{tool}")
-        } else if self.is("gemini") {
-            format!("{tool} ({USUAL} MCP Server)")
-        } else if self.is("goose") {
-            format!("{USUAL}: {tool}")
+    fn call_title(&self, tool: &str) -> String {
+        if self.has_mode("codex") {
+            format!("Tool: {DEFAULT_SERVER}/{tool}")
+        } else if self.has_mode("gemini") {
+            format!("{tool} ({DEFAULT_SERVER} MCP Server)")
+        } else if self.has_mode("goose") {
+            format!("{DEFAULT_SERVER}: {tool}")
         } else {
-            format!("mcp__{USUAL}__{tool}")
+            format!("mcp__{DEFAULT_SERVER}__{tool}")
         }
     }
 
     /// Asks whether it may.
-    fn may(&mut self, session: &str, id: &str, tool: &str, input: &Value) -> bool {
+    fn request_permission(&mut self, session: &str, id: &str, tool: &str, input: &Value) -> bool {
         let options = json!([
             {"optionId": "yes", "name": "Yes", "kind": "allow_once"},
             {"optionId": "no", "name": "No", "kind": "reject_once"},
         ]);
-        let call = json!({"toolCallId": id, "title": self.title(tool), "rawInput": input});
+        let call = json!({"toolCallId": id, "title": self.call_title(tool), "rawInput": input});
         let params = json!({"toolCall": call, "options": options});
         let outcome = self.request("session/request_permission", session, params);
         outcome.pointer("/outcome/optionId") == Some(&json!("yes"))
     }
 
     /// A server of a session; it is started when it is first used.
-    fn server(&mut self, session: &str, name: &str) -> Result<&mut Server, String> {
-        let its = |server: &Server| server.session == session && server.name == name;
-        let running = self.servers.iter().position(its);
-        let place = match running {
+    fn ensure_server(&mut self, session: &str, name: &str) -> Result<&mut FakeToolServer, String> {
+        let its = |server: &FakeToolServer| server.session == session && server.name == name;
+        let running = self.running_servers.iter().position(its);
+        let index = match running {
             Some(place) => place,
             None => {
-                let given = self.given.get(session).and_then(Value::as_array);
+                let declared = self.session_servers.get(session).and_then(Value::as_array);
                 let named = |server: &&Value| server.get("name") == Some(&json!(name));
-                let given = given.and_then(|given| given.iter().find(named));
+                let given = declared.and_then(|given| given.iter().find(named));
                 let given = given.ok_or_else(|| format!("there is no server `{name}`"))?;
-                let server = Server::start(session, name, given)?;
-                self.servers.push(server);
-                self.servers.len() - 1
+                let server = FakeToolServer::start(session, name, given)?;
+                self.running_servers.push(server);
+                self.running_servers.len() - 1
             }
         };
-        self.servers
-            .get_mut(place)
+        self.running_servers
+            .get_mut(index)
             .ok_or_else(|| "it is gone".to_owned())
     }
 }
 
-impl Server {
+impl FakeToolServer {
     fn start(session: &str, name: &str, given: &Value) -> Result<Self, String> {
         let way = match given.get("url") {
-            Some(_) => Way::Web(WebServer::new(given)?),
-            None => Way::Program(Program::start(name, given)?),
+            Some(_) => ServerConnection::Http(HttpToolServer::new(given)?),
+            None => ServerConnection::Stdio(StdioServer::start(name, given)?),
         };
-        let mut server = Server {
+        let mut server = FakeToolServer {
             session: session.to_owned(),
             name: name.to_owned(),
-            way,
-            asked: 0,
+            connection: way,
+            id_counter: 0,
         };
         let info = json!({"name": "scripted", "version": "1.2.3"});
         let hello =
@@ -231,15 +237,15 @@ impl Server {
 
     /// Asks for something, and waits for what comes of it.
     fn request(&mut self, method: &str, params: &Value) -> Result<Value, String> {
-        if let Way::Web(server) = &mut self.way {
-            self.asked += 1;
-            let asked = self.asked;
+        if let ServerConnection::Http(server) = &mut self.connection {
+            self.id_counter += 1;
+            let asked = self.id_counter;
             let asked = json!({"jsonrpc": "2.0", "id": asked, "method": method, "params": params});
-            return outcome(&server.post(&asked)?);
+            return parse_outcome(&server.post(&asked)?);
         }
         let id = self.send_request(method, params)?;
         loop {
-            let Way::Program(program) = &mut self.way else {
+            let ServerConnection::Stdio(program) = &mut self.connection else {
                 return Err("it is no program".to_owned());
             };
             let mut line = String::new();
@@ -252,7 +258,7 @@ impl Server {
                 continue;
             };
             match (message.get("method"), message.get("id")) {
-                (None, Some(of)) if *of == json!(id) => return outcome(&message),
+                (None, Some(of)) if *of == json!(id) => return parse_outcome(&message),
                 // Whatever it asks, there is nothing to say.
                 (Some(_), Some(asked)) => {
                     self.send(&json!({"jsonrpc": "2.0", "id": asked, "result": {}}))?;
@@ -263,16 +269,16 @@ impl Server {
     }
 
     fn send_request(&mut self, method: &str, params: &Value) -> Result<u32, String> {
-        self.asked += 1;
-        let id = self.asked;
+        self.id_counter += 1;
+        let id = self.id_counter;
         self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))?;
         Ok(id)
     }
 
     fn send(&mut self, message: &Value) -> Result<(), String> {
-        match &mut self.way {
-            Way::Web(server) => server.post(message).map(drop),
-            Way::Program(program) => {
+        match &mut self.connection {
+            ServerConnection::Http(server) => server.post(message).map(drop),
+            ServerConnection::Stdio(program) => {
                 let input = &mut program.input;
                 let written = writeln!(input, "{message}").and_then(|()| input.flush());
                 written.map_err(|error| error.to_string())
@@ -281,10 +287,10 @@ impl Server {
     }
 }
 
-impl Program {
+impl StdioServer {
     fn start(name: &str, given: &Value) -> Result<Self, String> {
         let listed = |key: &str| given.get(key).and_then(Value::as_array);
-        let mut command = Command::new(text_of(given, "command"));
+        let mut command = Command::new(text_field(given, "command"));
         command.args(
             listed("args")
                 .into_iter()
@@ -292,7 +298,7 @@ impl Program {
                 .filter_map(Value::as_str),
         );
         for variable in listed("env").into_iter().flatten() {
-            command.env(text_of(variable, "name"), text_of(variable, "value"));
+            command.env(text_field(variable, "name"), text_field(variable, "value"));
         }
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut process = command
@@ -301,7 +307,7 @@ impl Program {
             .map_err(|error| format!("start `{name}`: {error}"))?;
         let (input, output) = (process.stdin.take(), process.stdout.take());
         let (input, output) = input.zip(output).ok_or("it has no pipes")?;
-        Ok(Program {
+        Ok(StdioServer {
             process,
             input,
             output: BufReader::new(output),
@@ -310,7 +316,7 @@ impl Program {
 }
 
 /// What came of a request.
-fn outcome(message: &Value) -> Result<Value, String> {
+fn parse_outcome(message: &Value) -> Result<Value, String> {
     let error = message.pointer("/error/message").and_then(Value::as_str);
     match error {
         Some(error) => Err(error.to_owned()),
@@ -318,21 +324,21 @@ fn outcome(message: &Value) -> Result<Value, String> {
     }
 }
 
-fn update(session: &str, id: &str, more: &Value) {
+fn send_call_update(session: &str, id: &str, more: &Value) {
     let mut update = json!({"sessionUpdate": "tool_call_update", "toolCallId": id});
     if let (Some(update), Some(more)) = (update.as_object_mut(), more.as_object()) {
         update.extend(more.clone());
     }
-    tell_update(session, &update);
+    send_update(session, &update);
 }
 
-fn tool_and_input(rest: &str) -> (&str, Value) {
+fn parse_tool_call(rest: &str) -> (&str, Value) {
     let (tool, input) = rest.split_once(' ').unwrap_or((rest, "{}"));
     (tool, serde_json::from_str(input).unwrap_or_default())
 }
 
 /// The words of a result.
-fn words_of(result: &Value) -> String {
+fn result_text(result: &Value) -> String {
     let content = result.get("content").and_then(Value::as_array);
     let texts = content.into_iter().flatten();
     let texts = texts.filter_map(|block| block.get("text")?.as_str());

@@ -5,33 +5,33 @@ use std::net::TcpStream;
 
 use serde_json::Value;
 
-use super::output::text_of;
+use super::output::text_field;
 
 /// A server at an address.
-pub(super) struct WebServer {
+pub(super) struct HttpToolServer {
     host: String,
     path: String,
     headers: Vec<(String, String)>,
-    visit: Option<String>,
+    session_id: Option<String>,
 }
 
-impl WebServer {
+impl HttpToolServer {
     /// One that the agent was told of.
     pub(super) fn new(given: &Value) -> Result<Self, String> {
-        let url = text_of(given, "url");
+        let url = text_field(given, "url");
         let rest = url.strip_prefix("http://").ok_or("it is not by HTTP")?;
         let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
         let headers = given.get("headers").and_then(Value::as_array);
         let headers = headers.into_iter().flatten();
         let headers = headers.map(|header| {
-            let (name, value) = (text_of(header, "name"), text_of(header, "value"));
+            let (name, value) = (text_field(header, "name"), text_field(header, "value"));
             (name.to_owned(), value.to_owned())
         });
-        Ok(WebServer {
+        Ok(HttpToolServer {
             host: host.to_owned(),
             path: format!("/{path}"),
             headers: headers.collect(),
-            visit: None,
+            session_id: None,
         })
     }
 
@@ -48,7 +48,7 @@ impl WebServer {
             if let Some((name, value)) = line.split_once(':')
                 && name.eq_ignore_ascii_case("mcp-session-id")
             {
-                self.visit = Some(value.trim().to_owned());
+                self.session_id = Some(value.trim().to_owned());
             }
         }
         let mut lines = body.lines();
@@ -61,7 +61,7 @@ impl WebServer {
     fn exchange(&self, body: &str) -> std::io::Result<String> {
         let mut stream = TcpStream::connect(&self.host)?;
         let mut head = format!("POST {} HTTP/1.0\r\nHost: {}\r\n", self.path, self.host);
-        let visit = self.visit.iter();
+        let visit = self.session_id.iter();
         let visit = visit.map(|visit| ("Mcp-Session-Id".to_owned(), visit.clone()));
         for (name, value) in self.headers.iter().cloned().chain(visit) {
             head.push_str(&format!("{name}: {value}\r\n"));

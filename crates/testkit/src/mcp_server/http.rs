@@ -23,26 +23,26 @@ use super::TestServer;
 /// Where the server says what tokens are for.
 pub const RESOURCE_PATH: &str = "/.well-known/oauth-protected-resource/mcp";
 
-type Answer = Response<BoxBody<Bytes, Infallible>>;
-type Mcp = StreamableHttpService<TestServer, LocalSessionManager>;
+type TestHttpResponse = Response<BoxBody<Bytes, Infallible>>;
+type TestMcpService = StreamableHttpService<TestServer, LocalSessionManager>;
 
 /// What the server wants of who comes.
 #[derive(Debug, Clone, Default)]
-pub struct Protection {
+pub struct TestAuth {
     /// The token that is good; without one, nobody needs any.
     pub token: Option<String>,
     /// The token that is also good for `needs_scope`.
     pub wide_token: Option<String>,
     /// What it says it is, in place of itself.
-    pub claims: Option<String>,
+    pub claimed_resource: Option<String>,
     /// Whether it says nothing about itself.
-    pub silent: bool,
+    pub hides_metadata: bool,
 }
 
 /// A server that runs until this is dropped.
 pub struct HttpServer {
     address: SocketAddr,
-    protection: Arc<Mutex<Protection>>,
+    auth: Arc<Mutex<TestAuth>>,
     _tasks: JoinSet<()>,
 }
 
@@ -52,8 +52,8 @@ impl HttpServer {
     /// # Panics
     ///
     /// If there is no port to be had.
-    pub async fn start(protection: Protection) -> Self {
-        Self::start_with(protection, StreamableHttpServerConfig::default()).await
+    pub async fn start(auth: TestAuth) -> Self {
+        Self::start_with(auth, StreamableHttpServerConfig::default()).await
     }
 
     /// Starts one that keeps nothing, and answers with plain JSON.
@@ -61,19 +61,19 @@ impl HttpServer {
     /// # Panics
     ///
     /// If there is no port to be had.
-    pub async fn start_stateless(protection: Protection) -> Self {
+    pub async fn start_stateless(auth: TestAuth) -> Self {
         let config = StreamableHttpServerConfig::default()
             .with_legacy_session_mode(false)
             .with_json_response(true);
-        Self::start_with(protection, config).await
+        Self::start_with(auth, config).await
     }
 
-    async fn start_with(protection: Protection, config: StreamableHttpServerConfig) -> Self {
+    async fn start_with(auth: TestAuth, config: StreamableHttpServerConfig) -> Self {
         #[expect(clippy::expect_used, reason = "a test fails by panicking")]
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         #[expect(clippy::expect_used, reason = "a test fails by panicking")]
         let address = listener.local_addr().expect("it has an address");
-        let protection = Arc::new(Mutex::new(protection));
+        let protection = Arc::new(Mutex::new(auth));
         let server = TestServer::default();
         let mcp = StreamableHttpService::new(
             move || Ok(server.clone()),
@@ -81,10 +81,15 @@ impl HttpServer {
             config,
         );
         let mut tasks = JoinSet::new();
-        tasks.spawn(accept(listener, address, mcp, Arc::clone(&protection)));
+        tasks.spawn(accept_connections(
+            listener,
+            address,
+            mcp,
+            Arc::clone(&protection),
+        ));
         HttpServer {
             address,
-            protection,
+            auth: protection,
             _tasks: tasks,
         }
     }
@@ -96,24 +101,24 @@ impl HttpServer {
     }
 
     /// Changes what it wants.
-    pub fn protect(&self, change: impl FnOnce(&mut Protection)) {
-        change(&mut lock(&self.protection));
+    pub fn update_auth(&self, change: impl FnOnce(&mut TestAuth)) {
+        change(&mut lock_auth(&self.auth));
     }
 }
 
-async fn accept(
+async fn accept_connections(
     listener: TcpListener,
     address: SocketAddr,
-    mcp: Mcp,
-    protection: Arc<Mutex<Protection>>,
+    mcp: TestMcpService,
+    auth: Arc<Mutex<TestAuth>>,
 ) {
     let mut connections = JoinSet::new();
     while let Ok((stream, _)) = listener.accept().await {
-        let (mcp, protection) = (mcp.clone(), Arc::clone(&protection));
+        let (mcp, protection) = (mcp.clone(), Arc::clone(&auth));
         let service = service_fn(move |request| {
-            let protection = lock(&protection).clone();
+            let protection = lock_auth(&protection).clone();
             let mcp = mcp.clone();
-            async move { Ok::<_, Infallible>(answer(address, mcp, protection, request).await) }
+            async move { Ok::<_, Infallible>(handle_request(address, mcp, protection, request).await) }
         });
         connections.spawn(async move {
             let connection = hyper::server::conn::http1::Builder::new();
@@ -126,51 +131,51 @@ async fn accept(
     }
 }
 
-async fn answer(
+async fn handle_request(
     address: SocketAddr,
-    mcp: Mcp,
-    protection: Protection,
+    mcp: TestMcpService,
+    auth: TestAuth,
     request: Request<Incoming>,
-) -> Answer {
+) -> TestHttpResponse {
     let own = format!("http://{address}/mcp");
     if request.uri().path().starts_with("/.well-known/") {
-        if protection.silent {
-            return plain(StatusCode::NOT_FOUND, String::new(), None);
+        if auth.hides_metadata {
+            return text_response(StatusCode::NOT_FOUND, String::new(), None);
         }
         let metadata = json!({
-            "resource": protection.claims.unwrap_or(own),
+            "resource": auth.claimed_resource.unwrap_or(own),
             "resource_name": "Test server",
             "authorization_servers": [format!("http://{address}/authorization")],
             "scopes_supported": ["read", "write"],
         });
-        return plain(StatusCode::OK, metadata.to_string(), None);
+        return text_response(StatusCode::OK, metadata.to_string(), None);
     }
-    let metadata = match protection.silent {
+    let metadata = match auth.hides_metadata {
         true => String::new(),
         false => format!(r#", resource_metadata="http://{address}{RESOURCE_PATH}""#),
     };
-    let shown = request.headers().get(AUTHORIZATION);
-    let shown = shown.and_then(|shown| shown.to_str().ok()?.strip_prefix("Bearer "));
+    let presented_token = request.headers().get(AUTHORIZATION);
+    let shown = presented_token.and_then(|shown| shown.to_str().ok()?.strip_prefix("Bearer "));
     let shown = shown.map(str::to_owned);
-    let is_wide = shown.is_some() && shown == protection.wide_token;
-    if protection.token.is_some() && shown != protection.token && !is_wide {
+    let is_wide = shown.is_some() && shown == auth.wide_token;
+    if auth.token.is_some() && shown != auth.token && !is_wide {
         let header = format!(r#"Bearer realm="test", scope="read"{metadata}"#);
-        return plain(StatusCode::UNAUTHORIZED, String::new(), Some(header));
+        return text_response(StatusCode::UNAUTHORIZED, String::new(), Some(header));
     }
     let (head, body) = request.into_parts();
     let Ok(body) = body.collect().await else {
-        return plain(StatusCode::BAD_REQUEST, String::new(), None);
+        return text_response(StatusCode::BAD_REQUEST, String::new(), None);
     };
     let body = body.to_bytes();
     let asks_more = String::from_utf8_lossy(&body).contains(r#""needs_scope""#);
-    if asks_more && protection.wide_token.is_some() && !is_wide {
+    if asks_more && auth.wide_token.is_some() && !is_wide {
         let header = format!(r#"Bearer error="insufficient_scope", scope="read write"{metadata}"#);
-        return plain(StatusCode::FORBIDDEN, String::new(), Some(header));
+        return text_response(StatusCode::FORBIDDEN, String::new(), Some(header));
     }
     mcp.handle(Request::from_parts(head, Full::new(body))).await
 }
 
-fn plain(status: StatusCode, body: String, challenge: Option<String>) -> Answer {
+fn text_response(status: StatusCode, body: String, challenge: Option<String>) -> TestHttpResponse {
     let mut response = Response::new(Full::new(Bytes::from(body)).boxed());
     *response.status_mut() = status;
     let challenge = challenge.and_then(|text| text.try_into().ok());
@@ -179,6 +184,6 @@ fn plain(status: StatusCode, body: String, challenge: Option<String>) -> Answer 
     response
 }
 
-fn lock(protection: &Mutex<Protection>) -> MutexGuard<'_, Protection> {
-    protection.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock_auth(auth: &Mutex<TestAuth>) -> MutexGuard<'_, TestAuth> {
+    auth.lock().unwrap_or_else(PoisonError::into_inner)
 }

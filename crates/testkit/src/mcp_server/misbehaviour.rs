@@ -40,11 +40,11 @@ pub(super) async fn misbehave(how: &str) -> bool {
         "mixed" => {
             let good = r#"{"name":"good","inputSchema":{"type":"object"}}"#;
             let wrong = r#"null,{"name":7},{"name":"bare"}"#;
-            by_hand(&format!(r#"{{"tools":[{good},{wrong},{good}]}}"#));
+            serve_tool_list(&format!(r#"{{"tools":[{good},{wrong},{good}]}}"#));
             false
         }
         "nolist" => {
-            by_hand(r#"{"tools":{"good":{}}}"#);
+            serve_tool_list(r#"{"tools":{"good":{}}}"#);
             false
         }
         "huge" => {
@@ -72,7 +72,7 @@ pub(super) async fn misbehave(how: &str) -> bool {
 }
 
 /// Says hello as a server should, and lists its tools as told.
-fn by_hand(tools: &str) {
+fn serve_tool_list(tools: &str) {
     for line in std::io::stdin().lines().map_while(Result::ok) {
         let Ok(asked) = serde_json::from_str::<serde_json::Value>(&line) else {
             continue;

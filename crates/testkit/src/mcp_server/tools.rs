@@ -8,7 +8,7 @@ use rmcp::service::{RequestContext, RoleServer};
 use serde_json::{Value, json};
 
 /// All tools; after a change there is one more.
-pub(super) fn all(changed: bool) -> Vec<Tool> {
+pub(super) fn list_tools(changed: bool) -> Vec<Tool> {
     let names = [
         "echo",
         "add",
@@ -24,18 +24,18 @@ pub(super) fn all(changed: bool) -> Vec<Tool> {
         "crash",
     ];
     let extra = changed.then_some("extra");
-    names.into_iter().chain(extra).map(tool).collect()
+    names.into_iter().chain(extra).map(build_tool).collect()
 }
 
 /// Pages without end.
-pub(super) fn page(number: usize) -> ListToolsResult {
-    let tools = (0..100).map(|index| tool(&format!("tool{number}_{index}")));
+pub(super) fn tool_page(number: usize) -> ListToolsResult {
+    let tools = (0..100).map(|index| build_tool(&format!("tool{number}_{index}")));
     let mut result = ListToolsResult::with_all_items(tools.collect());
     result.next_cursor = Some((number + 1).to_string());
     result
 }
 
-fn tool(name: &str) -> Tool {
+fn build_tool(name: &str) -> Tool {
     let title = (name == "image").then_some("Show an image");
     let app = (name == "image").then(|| json!({"ui": {"resourceUri": "ui://image"}}));
     let listed = json!({
@@ -50,7 +50,7 @@ fn tool(name: &str) -> Tool {
 }
 
 /// Does what a tool does.
-pub(super) async fn call(
+pub(super) async fn call_tool(
     name: &str,
     arguments: JsonObject,
     context: RequestContext<RoleServer>,
@@ -67,7 +67,7 @@ pub(super) async fn call(
             result
         }
         "slow" => {
-            slow(number("steps"), &context).await;
+            report_steps(number("steps"), &context).await;
             if !arguments.contains_key("last") {
                 context.ct.cancelled().await;
             }
@@ -86,7 +86,7 @@ pub(super) async fn call(
             result
         }
         "log" => {
-            log(&context).await;
+            send_log(&context).await;
             said("logged".to_owned())
         }
         "variable" => said(std::env::var(text_of("name")).unwrap_or_default()),
@@ -96,7 +96,7 @@ pub(super) async fn call(
     Ok(result.into())
 }
 
-async fn slow(steps: u64, context: &RequestContext<RoleServer>) {
+async fn report_steps(steps: u64, context: &RequestContext<RoleServer>) {
     let Some(token) = context.meta.get_progress_token() else {
         return;
     };
@@ -108,7 +108,7 @@ async fn slow(steps: u64, context: &RequestContext<RoleServer>) {
 }
 
 #[expect(deprecated, reason = "what servers may still do has to work")]
-async fn log(context: &RequestContext<RoleServer>) {
+async fn send_log(context: &RequestContext<RoleServer>) {
     use rmcp::model::{LoggingLevel, LoggingMessageNotificationParam};
     let message = LoggingMessageNotificationParam::new(LoggingLevel::Info, json!("a log line"));
     drop(context.peer.notify_logging_message(message).await);

@@ -2,61 +2,66 @@
 
 use serde_json::{Value, json};
 
-use super::script::{Heard, Input, Piece, Request, Tool};
-use super::{NAME, READ, WRITTEN, event, items, text_of, unique, word};
+use super::script::{AnswerPiece, ModelRequest, ModelTool, PriorMessage, ToolParameters};
+use super::{
+    INPUT_TOKENS, MODEL_NAME, OUTPUT_TOKENS, array_items, message_text, sse_event, text_member,
+    unique_id,
+};
 
 /// What is asked.
-pub(super) fn read(body: &Value) -> Request {
-    let heard = items(body, "messages").filter_map(|message| {
-        let text = text_of(message.get("content"));
-        match word(message, "role") {
-            "user" => Some(Heard::User(text)),
-            "assistant" => Some(Heard::Model(text)),
-            "tool" => Some(Heard::Tool(text)),
+pub(super) fn parse_request(body: &Value) -> ModelRequest {
+    let messages = array_items(body, "messages").filter_map(|message| {
+        let text = message_text(message.get("content"));
+        match text_member(message, "role") {
+            "user" => Some(PriorMessage::User(text)),
+            "assistant" => Some(PriorMessage::Model(text)),
+            "tool" => Some(PriorMessage::Tool(text)),
             _ => None,
         }
     });
-    let tools = items(body, "tools").filter_map(|tool| {
+    let tools = array_items(body, "tools").filter_map(|tool| {
         let function = tool.get("function")?;
-        Some(Tool {
-            name: word(function, "name").to_owned(),
-            input: Input::Object(function.get("parameters").cloned().unwrap_or_default()),
+        Some(ModelTool {
+            name: text_member(function, "name").to_owned(),
+            parameters: ToolParameters::Object(
+                function.get("parameters").cloned().unwrap_or_default(),
+            ),
         })
     });
-    Request {
-        heard: heard.collect(),
+    ModelRequest {
+        messages: messages.collect(),
         tools: tools.collect(),
     }
 }
 
 /// An answer, as a stream.
-pub(super) fn events(pieces: &[Piece]) -> Vec<String> {
-    let id = unique("completion-");
+pub(super) fn stream_events(pieces: &[AnswerPiece]) -> Vec<String> {
+    let id = unique_id("completion-");
     let chunk = |delta: Value, finished: Option<&str>| {
-        event(&json!({
-            "id": id, "object": "chat.completion.chunk", "created": 1, "model": NAME,
+        sse_event(&json!({
+            "id": id, "object": "chat.completion.chunk", "created": 1, "model": MODEL_NAME,
             "choices": [{"index": 0, "delta": delta, "finish_reason": finished}],
         }))
     };
     let mut events: Vec<_> = pieces
         .iter()
         .map(|piece| match piece {
-            Piece::Text(text) => chunk(json!({"role": "assistant", "content": text}), None),
-            Piece::Thought(text) => {
+            AnswerPiece::Text(text) => chunk(json!({"role": "assistant", "content": text}), None),
+            AnswerPiece::Thought(text) => {
                 let thought =
                     json!({"role": "assistant", "content": "", "reasoning_content": text});
                 chunk(thought, None)
             }
-            Piece::Call(..) | Piece::TextCall(..) => {
+            AnswerPiece::Call(..) | AnswerPiece::TextCall(..) => {
                 let calls =
-                    json!({"role": "assistant", "content": null, "tool_calls": [call(piece)]});
+                    json!({"role": "assistant", "content": null, "tool_calls": [tool_call(piece)]});
                 chunk(calls, None)
             }
         })
         .collect();
-    events.push(chunk(json!({}), Some(finished(pieces))));
-    events.push(event(&json!({
-        "id": id, "object": "chat.completion.chunk", "created": 1, "model": NAME,
+    events.push(chunk(json!({}), Some(finish_reason(pieces))));
+    events.push(sse_event(&json!({
+        "id": id, "object": "chat.completion.chunk", "created": 1, "model": MODEL_NAME,
         "choices": [], "usage": usage(),
     })));
     events.push("data: [DONE]\n\n".to_owned());
@@ -64,14 +69,14 @@ pub(super) fn events(pieces: &[Piece]) -> Vec<String> {
 }
 
 /// An answer, at once.
-pub(super) fn whole(pieces: &[Piece]) -> Value {
+pub(super) fn full_response(pieces: &[AnswerPiece]) -> Value {
     let mut text = String::new();
     let mut calls = Vec::new();
     for piece in pieces {
         match piece {
-            Piece::Text(more) => text.push_str(more),
-            Piece::Thought(_) => {}
-            Piece::Call(..) | Piece::TextCall(..) => calls.push(call(piece)),
+            AnswerPiece::Text(more) => text.push_str(more),
+            AnswerPiece::Thought(_) => {}
+            AnswerPiece::Call(..) | AnswerPiece::TextCall(..) => calls.push(tool_call(piece)),
         }
     }
     let mut message = json!({"role": "assistant", "content": text});
@@ -79,26 +84,27 @@ pub(super) fn whole(pieces: &[Piece]) -> Value {
         message.insert("tool_calls".to_owned(), json!(calls));
     }
     json!({
-        "id": unique("completion-"), "object": "chat.completion", "created": 1, "model": NAME,
-        "choices": [{"index": 0, "message": message, "finish_reason": finished(pieces)}],
+        "id": unique_id("completion-"), "object": "chat.completion", "created": 1, "model": MODEL_NAME,
+        "choices": [{"index": 0, "message": message, "finish_reason": finish_reason(pieces)}],
         "usage": usage(),
     })
 }
 
-fn call(piece: &Piece) -> Value {
+fn tool_call(piece: &AnswerPiece) -> Value {
     let (name, arguments) = match piece {
-        Piece::Call(name, arguments) => (name.as_str(), arguments.to_string()),
-        Piece::TextCall(name, text) => (name.as_str(), json!({"input": text}).to_string()),
-        Piece::Text(_) | Piece::Thought(_) => ("", String::new()),
+        AnswerPiece::Call(name, arguments) => (name.as_str(), arguments.to_string()),
+        AnswerPiece::TextCall(name, text) => (name.as_str(), json!({"input": text}).to_string()),
+        AnswerPiece::Text(_) | AnswerPiece::Thought(_) => ("", String::new()),
     };
     json!({
-        "index": 0, "id": unique("call_"), "type": "function",
+        "index": 0, "id": unique_id("call_"), "type": "function",
         "function": {"name": name, "arguments": arguments},
     })
 }
 
-fn finished(pieces: &[Piece]) -> &'static str {
-    let calls = |piece: &Piece| matches!(piece, Piece::Call(..) | Piece::TextCall(..));
+fn finish_reason(pieces: &[AnswerPiece]) -> &'static str {
+    let calls =
+        |piece: &AnswerPiece| matches!(piece, AnswerPiece::Call(..) | AnswerPiece::TextCall(..));
     if pieces.iter().any(calls) {
         "tool_calls"
     } else {
@@ -107,5 +113,5 @@ fn finished(pieces: &[Piece]) -> &'static str {
 }
 
 fn usage() -> Value {
-    json!({"prompt_tokens": READ, "completion_tokens": WRITTEN, "total_tokens": READ + WRITTEN})
+    json!({"prompt_tokens": INPUT_TOKENS, "completion_tokens": OUTPUT_TOKENS, "total_tokens": INPUT_TOKENS + OUTPUT_TOKENS})
 }

@@ -2,47 +2,53 @@
 
 use serde_json::{Value, json};
 
-use super::script::{Heard, Input, Piece, Request, Tool};
-use super::{NAME, READ, WRITTEN, event, items, text_of, word};
+use super::script::{AnswerPiece, ModelRequest, ModelTool, PriorMessage, ToolParameters};
+use super::{
+    INPUT_TOKENS, MODEL_NAME, OUTPUT_TOKENS, array_items, message_text, sse_event, text_member,
+};
 
 /// What is asked.
-pub(super) fn read(body: &Value) -> Request {
-    let mut heard = Vec::new();
-    for content in items(body, "contents") {
-        let results = items(content, "parts").filter_map(|part| part.get("functionResponse"));
-        heard.extend(results.map(|result| Heard::Tool(text_of(result.get("response")))));
-        let text = text_of(content.get("parts"));
-        heard.push(match word(content, "role") {
-            "model" => Heard::Model(text),
-            _ => Heard::User(text),
+pub(super) fn parse_request(body: &Value) -> ModelRequest {
+    let mut messages = Vec::new();
+    for content in array_items(body, "contents") {
+        let results = array_items(content, "parts").filter_map(|part| part.get("functionResponse"));
+        messages
+            .extend(results.map(|result| PriorMessage::Tool(message_text(result.get("response")))));
+        let text = message_text(content.get("parts"));
+        messages.push(match text_member(content, "role") {
+            "model" => PriorMessage::Model(text),
+            _ => PriorMessage::User(text),
         });
     }
-    let declared = items(body, "tools").flat_map(|tools| items(tools, "functionDeclarations"));
+    let declared =
+        array_items(body, "tools").flat_map(|tools| array_items(tools, "functionDeclarations"));
     let tools = declared.map(|tool| {
         let schema = tool.get("parametersJsonSchema");
         let schema = schema.or_else(|| tool.get("parameters"));
-        Tool {
-            name: word(tool, "name").to_owned(),
-            input: Input::Object(schema.cloned().unwrap_or_default()),
+        ModelTool {
+            name: text_member(tool, "name").to_owned(),
+            parameters: ToolParameters::Object(schema.cloned().unwrap_or_default()),
         }
     });
-    Request {
-        heard,
+    ModelRequest {
+        messages,
         tools: tools.collect(),
     }
 }
 
 /// An answer, as a stream.
-pub(super) fn events(pieces: &[Piece]) -> Vec<String> {
-    let parts = pieces.iter().map(part);
-    let mut events: Vec<_> = parts.map(|part| event(&content(&[part], None))).collect();
-    events.push(event(&content(&[json!({"text": ""})], Some("STOP"))));
+pub(super) fn stream_events(pieces: &[AnswerPiece]) -> Vec<String> {
+    let parts = pieces.iter().map(content_part);
+    let mut events: Vec<_> = parts
+        .map(|part| sse_event(&content(&[part], None)))
+        .collect();
+    events.push(sse_event(&content(&[json!({"text": ""})], Some("STOP"))));
     events
 }
 
 /// An answer, at once.
-pub(super) fn whole(pieces: &[Piece]) -> Value {
-    let parts: Vec<_> = pieces.iter().map(part).collect();
+pub(super) fn full_response(pieces: &[AnswerPiece]) -> Value {
+    let parts: Vec<_> = pieces.iter().map(content_part).collect();
     content(&parts, Some("STOP"))
 }
 
@@ -52,20 +58,22 @@ fn content(parts: &[Value], finished: Option<&str>) -> Value {
         candidate.insert("finishReason".to_owned(), json!(finished));
     }
     json!({
-        "candidates": [candidate], "modelVersion": NAME,
+        "candidates": [candidate], "modelVersion": MODEL_NAME,
         "usageMetadata": {
-            "promptTokenCount": READ, "candidatesTokenCount": WRITTEN,
-            "totalTokenCount": READ + WRITTEN,
+            "promptTokenCount": INPUT_TOKENS, "candidatesTokenCount": OUTPUT_TOKENS,
+            "totalTokenCount": INPUT_TOKENS + OUTPUT_TOKENS,
         },
     })
 }
 
-fn part(piece: &Piece) -> Value {
+fn content_part(piece: &AnswerPiece) -> Value {
     match piece {
-        Piece::Text(text) => json!({"text": text}),
-        Piece::Thought(text) => json!({"text": text, "thought": true}),
-        Piece::Call(name, arguments) => json!({"functionCall": {"name": name, "args": arguments}}),
-        Piece::TextCall(name, text) => {
+        AnswerPiece::Text(text) => json!({"text": text}),
+        AnswerPiece::Thought(text) => json!({"text": text, "thought": true}),
+        AnswerPiece::Call(name, arguments) => {
+            json!({"functionCall": {"name": name, "args": arguments}})
+        }
+        AnswerPiece::TextCall(name, text) => {
             json!({"functionCall": {"name": name, "args": {"input": text}}})
         }
     }

@@ -9,15 +9,15 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 
 /// The longest body of a call. Agents send all that was ever said.
-const LONGEST: usize = 64 * 1024 * 1024;
+const MAX_BODY_BYTES: usize = 64 * 1024 * 1024;
 
 /// The longest line of a head, and the most lines.
-const LONGEST_LINE: u64 = 64 * 1024;
-const MOST_LINES: usize = 200;
+const MAX_LINE_BYTES: u64 = 64 * 1024;
+const MAX_HEADER_LINES: usize = 200;
 
 /// A call.
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(super) struct ModelHttpCall {
     pub(super) method: String,
     /// With what follows the question mark.
     pub(super) path: String,
@@ -27,7 +27,7 @@ pub(super) struct Asked {
 
 /// What is answered.
 #[derive(Debug)]
-pub(super) enum Response {
+pub(super) enum ModelHttpResponse {
     /// At once.
     Json(u16, Value),
     /// One after the other, with a pause before each.
@@ -35,9 +35,9 @@ pub(super) enum Response {
 }
 
 /// Reads a call; none if the connection was closed without one.
-pub(super) async fn read(stream: &mut TcpStream) -> io::Result<Option<Asked>> {
+pub(super) async fn read_call(stream: &mut TcpStream) -> io::Result<Option<ModelHttpCall>> {
     let mut reader = BufReader::new(stream);
-    let first = line(&mut reader).await?;
+    let first = read_header_line(&mut reader).await?;
     let mut words = first.split(' ');
     let (Some(method), Some(path)) = (words.next(), words.next()) else {
         return Ok(None);
@@ -45,8 +45,8 @@ pub(super) async fn read(stream: &mut TcpStream) -> io::Result<Option<Asked>> {
     let (method, path) = (method.to_owned(), path.to_owned());
     let mut length = 0;
     let mut chunked = None;
-    for _ in 0..MOST_LINES {
-        let header = line(&mut reader).await?.to_ascii_lowercase();
+    for _ in 0..MAX_HEADER_LINES {
+        let header = read_header_line(&mut reader).await?.to_ascii_lowercase();
         let Some((name, value)) = header.split_once(':') else {
             break;
         };
@@ -61,10 +61,10 @@ pub(super) async fn read(stream: &mut TcpStream) -> io::Result<Option<Asked>> {
         }
     }
     let body = match chunked {
-        Some(()) => chunks(&mut reader).await?,
-        None => exactly(&mut reader, length).await?,
+        Some(()) => read_chunked_body(&mut reader).await?,
+        None => read_sized_body(&mut reader, length).await?,
     };
-    Ok(Some(Asked {
+    Ok(Some(ModelHttpCall {
         method,
         path,
         body: serde_json::from_slice(&body).unwrap_or_default(),
@@ -72,9 +72,12 @@ pub(super) async fn read(stream: &mut TcpStream) -> io::Result<Option<Asked>> {
 }
 
 /// Answers a call, and is done with the connection.
-pub(super) async fn write(stream: &mut TcpStream, response: Response) -> io::Result<()> {
+pub(super) async fn write_response(
+    stream: &mut TcpStream,
+    response: ModelHttpResponse,
+) -> io::Result<()> {
     match response {
-        Response::Json(status, body) => {
+        ModelHttpResponse::Json(status, body) => {
             let body = body.to_string();
             let length = body.len();
             let head = format!(
@@ -84,7 +87,7 @@ pub(super) async fn write(stream: &mut TcpStream, response: Response) -> io::Res
             stream.write_all(head.as_bytes()).await?;
             stream.write_all(body.as_bytes()).await?;
         }
-        Response::Events(events, pause) => {
+        ModelHttpResponse::Events(events, pause) => {
             let head = "HTTP/1.1 200 Said\r\ncontent-type: text/event-stream\r\n\
                         cache-control: no-store\r\nconnection: close\r\n\r\n";
             stream.write_all(head.as_bytes()).await?;
@@ -100,7 +103,7 @@ pub(super) async fn write(stream: &mut TcpStream, response: Response) -> io::Res
 
 /// Appends a line to a file. A note that can't be written is only missed by
 /// who looks for it.
-pub(super) fn note(path: &Path, note: &Value) {
+pub(super) fn append_log(path: &Path, note: &Value) {
     let file = std::fs::OpenOptions::new()
         .create(true)
         .append(true)
@@ -111,14 +114,17 @@ pub(super) fn note(path: &Path, note: &Value) {
     }
 }
 
-async fn line(reader: &mut BufReader<&mut TcpStream>) -> io::Result<String> {
+async fn read_header_line(reader: &mut BufReader<&mut TcpStream>) -> io::Result<String> {
     let mut line = String::new();
-    reader.take(LONGEST_LINE).read_line(&mut line).await?;
+    reader.take(MAX_LINE_BYTES).read_line(&mut line).await?;
     Ok(line.trim_end().to_owned())
 }
 
-async fn exactly(reader: &mut BufReader<&mut TcpStream>, length: usize) -> io::Result<Vec<u8>> {
-    if length > LONGEST {
+async fn read_sized_body(
+    reader: &mut BufReader<&mut TcpStream>,
+    length: usize,
+) -> io::Result<Vec<u8>> {
+    if length > MAX_BODY_BYTES {
         return Err(io::ErrorKind::FileTooLarge.into());
     }
     let mut body = vec![0; length];
@@ -126,16 +132,16 @@ async fn exactly(reader: &mut BufReader<&mut TcpStream>, length: usize) -> io::R
     Ok(body)
 }
 
-async fn chunks(reader: &mut BufReader<&mut TcpStream>) -> io::Result<Vec<u8>> {
+async fn read_chunked_body(reader: &mut BufReader<&mut TcpStream>) -> io::Result<Vec<u8>> {
     let mut body = Vec::new();
     loop {
-        let length = line(reader).await?;
+        let length = read_header_line(reader).await?;
         let length = usize::from_str_radix(&length, 16).unwrap_or(0);
-        if body.len() + length > LONGEST {
+        if body.len() + length > MAX_BODY_BYTES {
             return Err(io::ErrorKind::FileTooLarge.into());
         }
-        body.extend(exactly(reader, length).await?);
-        line(reader).await?;
+        body.extend(read_sized_body(reader, length).await?);
+        read_header_line(reader).await?;
         if length == 0 {
             return Ok(body);
         }

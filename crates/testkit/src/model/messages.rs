@@ -2,128 +2,136 @@
 
 use serde_json::{Value, json};
 
-use super::script::{Heard, Input, Piece, Request, Tool};
-use super::{NAME, READ, WRITTEN, items, named, text_of, unique, word};
+use super::script::{AnswerPiece, ModelRequest, ModelTool, PriorMessage, ToolParameters};
+use super::{
+    INPUT_TOKENS, MODEL_NAME, OUTPUT_TOKENS, array_items, message_text, named_sse_event,
+    text_member, unique_id,
+};
 
 /// What is asked. What tools said stands in messages of the user.
-pub(super) fn read(body: &Value) -> Request {
-    let mut heard = Vec::new();
-    for message in items(body, "messages") {
-        let of_user = word(message, "role") == "user";
+pub(super) fn parse_request(body: &Value) -> ModelRequest {
+    let mut messages = Vec::new();
+    for message in array_items(body, "messages") {
+        let of_user = text_member(message, "role") == "user";
         if of_user {
-            let results =
-                items(message, "content").filter(|block| word(block, "type") == "tool_result");
-            heard.extend(results.map(|block| Heard::Tool(text_of(block.get("content")))));
+            let results = array_items(message, "content")
+                .filter(|block| text_member(block, "type") == "tool_result");
+            messages.extend(
+                results.map(|block| PriorMessage::Tool(message_text(block.get("content")))),
+            );
         }
-        let text = text_of(message.get("content"));
-        heard.push(match of_user {
-            true => Heard::User(text),
-            false => Heard::Model(text),
+        let text = message_text(message.get("content"));
+        messages.push(match of_user {
+            true => PriorMessage::User(text),
+            false => PriorMessage::Model(text),
         });
     }
-    let tools = items(body, "tools").map(|tool| Tool {
-        name: word(tool, "name").to_owned(),
-        input: Input::Object(tool.get("input_schema").cloned().unwrap_or_default()),
+    let tools = array_items(body, "tools").map(|tool| ModelTool {
+        name: text_member(tool, "name").to_owned(),
+        parameters: ToolParameters::Object(tool.get("input_schema").cloned().unwrap_or_default()),
     });
-    Request {
-        heard,
+    ModelRequest {
+        messages,
         tools: tools.collect(),
     }
 }
 
 /// An answer, as a stream.
-pub(super) fn events(pieces: &[Piece]) -> Vec<String> {
+pub(super) fn stream_events(pieces: &[AnswerPiece]) -> Vec<String> {
     let message = json!({
-        "id": unique("msg_"), "type": "message", "role": "assistant", "model": NAME,
+        "id": unique_id("msg_"), "type": "message", "role": "assistant", "model": MODEL_NAME,
         "content": [], "stop_reason": null, "stop_sequence": null,
-        "usage": {"input_tokens": READ, "output_tokens": 1},
+        "usage": {"input_tokens": INPUT_TOKENS, "output_tokens": 1},
     });
-    let mut events = vec![named(&json!({"type": "message_start", "message": message}))];
-    let mut place = 0;
+    let mut events = vec![named_sse_event(
+        &json!({"type": "message_start", "message": message}),
+    )];
+    let mut index = 0;
     let mut in_text = false;
     for piece in pieces {
-        let is_text = matches!(piece, Piece::Text(_));
+        let is_text = matches!(piece, AnswerPiece::Text(_));
         if in_text && !is_text {
-            events.push(stop(place));
-            place += 1;
+            events.push(stop_event(index));
+            index += 1;
         }
         if !(in_text && is_text) {
-            let block = block(piece, "");
-            events.push(named(
-                &json!({"type": "content_block_start", "index": place, "content_block": block}),
+            let block = content_block(piece, "");
+            events.push(named_sse_event(
+                &json!({"type": "content_block_start", "index": index, "content_block": block}),
             ));
         }
-        for delta in deltas(piece) {
-            events.push(named(
-                &json!({"type": "content_block_delta", "index": place, "delta": delta}),
+        for delta in block_deltas(piece) {
+            events.push(named_sse_event(
+                &json!({"type": "content_block_delta", "index": index, "delta": delta}),
             ));
         }
         in_text = is_text;
         if !is_text {
-            events.push(stop(place));
-            place += 1;
+            events.push(stop_event(index));
+            index += 1;
         }
     }
     if in_text {
-        events.push(stop(place));
+        events.push(stop_event(index));
     }
-    events.push(named(&json!({
-        "type": "message_delta", "delta": {"stop_reason": reason(pieces), "stop_sequence": null},
-        "usage": {"output_tokens": WRITTEN},
+    events.push(named_sse_event(&json!({
+        "type": "message_delta", "delta": {"stop_reason": stop_reason(pieces), "stop_sequence": null},
+        "usage": {"output_tokens": OUTPUT_TOKENS},
     })));
-    events.push(named(&json!({"type": "message_stop"})));
+    events.push(named_sse_event(&json!({"type": "message_stop"})));
     events
 }
 
 /// An answer, at once.
-pub(super) fn whole(pieces: &[Piece]) -> Value {
+pub(super) fn full_response(pieces: &[AnswerPiece]) -> Value {
     let content: Vec<_> = pieces
         .iter()
         .map(|piece| match piece {
-            Piece::Text(text) | Piece::Thought(text) => block(piece, text),
-            Piece::Call(..) | Piece::TextCall(..) => block(piece, ""),
+            AnswerPiece::Text(text) | AnswerPiece::Thought(text) => content_block(piece, text),
+            AnswerPiece::Call(..) | AnswerPiece::TextCall(..) => content_block(piece, ""),
         })
         .collect();
     json!({
-        "id": unique("msg_"), "type": "message", "role": "assistant", "model": NAME,
-        "content": content, "stop_reason": reason(pieces), "stop_sequence": null,
-        "usage": {"input_tokens": READ, "output_tokens": WRITTEN},
+        "id": unique_id("msg_"), "type": "message", "role": "assistant", "model": MODEL_NAME,
+        "content": content, "stop_reason": stop_reason(pieces), "stop_sequence": null,
+        "usage": {"input_tokens": INPUT_TOKENS, "output_tokens": OUTPUT_TOKENS},
     })
 }
 
-fn block(piece: &Piece, text: &str) -> Value {
+fn content_block(piece: &AnswerPiece, text: &str) -> Value {
     match piece {
-        Piece::Text(_) => json!({"type": "text", "text": text}),
-        Piece::Thought(_) => json!({"type": "thinking", "thinking": text, "signature": ""}),
-        Piece::Call(name, _) | Piece::TextCall(name, _) => {
-            json!({"type": "tool_use", "id": unique("toolu_"), "name": name, "input": {}})
+        AnswerPiece::Text(_) => json!({"type": "text", "text": text}),
+        AnswerPiece::Thought(_) => json!({"type": "thinking", "thinking": text, "signature": ""}),
+        AnswerPiece::Call(name, _) | AnswerPiece::TextCall(name, _) => {
+            json!({"type": "tool_use", "id": unique_id("toolu_"), "name": name, "input": {}})
         }
     }
 }
 
-fn deltas(piece: &Piece) -> Vec<Value> {
+fn block_deltas(piece: &AnswerPiece) -> Vec<Value> {
     match piece {
-        Piece::Text(text) => vec![json!({"type": "text_delta", "text": text})],
-        Piece::Thought(text) => vec![
+        AnswerPiece::Text(text) => vec![json!({"type": "text_delta", "text": text})],
+        AnswerPiece::Thought(text) => vec![
             json!({"type": "thinking_delta", "thinking": text}),
             json!({"type": "signature_delta", "signature": "c2lnbmVk"}),
         ],
-        Piece::Call(_, arguments) => {
+        AnswerPiece::Call(_, arguments) => {
             vec![json!({"type": "input_json_delta", "partial_json": arguments.to_string()})]
         }
-        Piece::TextCall(_, text) => {
+        AnswerPiece::TextCall(_, text) => {
             let input = json!({"input": text}).to_string();
             vec![json!({"type": "input_json_delta", "partial_json": input})]
         }
     }
 }
 
-fn stop(place: usize) -> String {
-    named(&json!({"type": "content_block_stop", "index": place}))
+fn stop_event(place: usize) -> String {
+    named_sse_event(&json!({"type": "content_block_stop", "index": place}))
 }
 
-fn reason(pieces: &[Piece]) -> &'static str {
-    let calls = |piece: &Piece| matches!(piece, Piece::Call(..) | Piece::TextCall(..));
+fn stop_reason(pieces: &[AnswerPiece]) -> &'static str {
+    let calls =
+        |piece: &AnswerPiece| matches!(piece, AnswerPiece::Call(..) | AnswerPiece::TextCall(..));
     if pieces.iter().any(calls) {
         "tool_use"
     } else {

@@ -2,143 +2,146 @@
 
 use serde_json::{Value, json};
 
-use super::script::{Heard, Input, Piece, Request, Tool};
-use super::{NAME, READ, WRITTEN, items, named, text_of, unique, word};
+use super::script::{AnswerPiece, ModelRequest, ModelTool, PriorMessage, ToolParameters};
+use super::{
+    INPUT_TOKENS, MODEL_NAME, OUTPUT_TOKENS, array_items, message_text, named_sse_event,
+    text_member, unique_id,
+};
 
 /// What stands between the name of a group of tools and that of a tool in it:
 /// nothing that is in either.
-const INSIDE: char = '/';
+const NAMESPACE_SEPARATOR: char = '/';
 
 /// What is asked.
-pub(super) fn read(body: &Value) -> Request {
-    let heard = items(body, "input").filter_map(|item| {
-        let text = || text_of(item.get("content"));
-        match (word(item, "type"), word(item, "role")) {
-            ("message" | "", "user") => Some(Heard::User(text())),
-            ("message" | "", "assistant") => Some(Heard::Model(text())),
+pub(super) fn parse_request(body: &Value) -> ModelRequest {
+    let messages = array_items(body, "input").filter_map(|item| {
+        let text = || message_text(item.get("content"));
+        match (text_member(item, "type"), text_member(item, "role")) {
+            ("message" | "", "user") => Some(PriorMessage::User(text())),
+            ("message" | "", "assistant") => Some(PriorMessage::Model(text())),
             ("function_call_output" | "custom_tool_call_output", _) => {
-                Some(Heard::Tool(text_of(item.get("output"))))
+                Some(PriorMessage::Tool(message_text(item.get("output"))))
             }
             _ => None,
         }
     });
-    let tools = items(body, "tools").flat_map(|tool| match word(tool, "type") {
+    let tools = array_items(body, "tools").flat_map(|tool| match text_member(tool, "type") {
         "namespace" => {
-            let space = word(tool, "name");
-            let inside = items(tool, "tools").filter_map(read_tool);
-            let inside = inside.map(|tool| Tool {
-                name: format!("{space}{INSIDE}{}", tool.name),
+            let space = text_member(tool, "name");
+            let inside = array_items(tool, "tools").filter_map(parse_tool);
+            let inside = inside.map(|tool| ModelTool {
+                name: format!("{space}{NAMESPACE_SEPARATOR}{}", tool.name),
                 ..tool
             });
             inside.collect::<Vec<_>>()
         }
-        _ => read_tool(tool).into_iter().collect(),
+        _ => parse_tool(tool).into_iter().collect(),
     });
-    Request {
-        heard: heard.collect(),
+    ModelRequest {
+        messages: messages.collect(),
         tools: tools.collect(),
     }
 }
 
-fn read_tool(tool: &Value) -> Option<Tool> {
-    let input = match word(tool, "type") {
-        "function" => Input::Object(tool.get("parameters").cloned().unwrap_or_default()),
-        "custom" => Input::Text,
+fn parse_tool(tool: &Value) -> Option<ModelTool> {
+    let input = match text_member(tool, "type") {
+        "function" => ToolParameters::Object(tool.get("parameters").cloned().unwrap_or_default()),
+        "custom" => ToolParameters::Text,
         _ => return None,
     };
-    Some(Tool {
-        name: word(tool, "name").to_owned(),
-        input,
+    Some(ModelTool {
+        name: text_member(tool, "name").to_owned(),
+        parameters: input,
     })
 }
 
 /// An answer, as a stream.
-pub(super) fn events(pieces: &[Piece]) -> Vec<String> {
-    let response = unique("response-");
-    let mut events = vec![named(&json!({
+pub(super) fn stream_events(pieces: &[AnswerPiece]) -> Vec<String> {
+    let response = unique_id("response-");
+    let mut events = vec![named_sse_event(&json!({
         "type": "response.created",
-        "response": {"id": response, "object": "response", "status": "in_progress", "model": NAME, "output": []},
+        "response": {"id": response, "object": "response", "status": "in_progress", "model": MODEL_NAME, "output": []},
     }))];
     let texts = pieces.iter().filter_map(|piece| match piece {
-        Piece::Text(text) => Some(text.as_str()),
-        Piece::Thought(_) | Piece::Call(..) | Piece::TextCall(..) => None,
+        AnswerPiece::Text(text) => Some(text.as_str()),
+        AnswerPiece::Thought(_) | AnswerPiece::Call(..) | AnswerPiece::TextCall(..) => None,
     });
     let all: String = texts.collect();
     let mut message = None;
     for (place, piece) in pieces.iter().enumerate() {
-        let Piece::Text(text) = piece else {
-            events.extend(other(place, piece));
+        let AnswerPiece::Text(text) = piece else {
+            events.extend(non_text_events(place, piece));
             continue;
         };
         let id = message.get_or_insert_with(|| {
-            let id = unique("message-");
-            events.push(named(&json!({
+            let id = unique_id("message-");
+            events.push(named_sse_event(&json!({
                 "type": "response.output_item.added", "output_index": place,
                 "item": {"type": "message", "id": id, "role": "assistant", "status": "in_progress", "content": []},
             })));
             id
         });
-        events.push(named(&json!({
+        events.push(named_sse_event(&json!({
             "type": "response.output_text.delta", "item_id": id, "output_index": place,
             "content_index": 0, "delta": text,
         })));
     }
     if let Some(id) = message {
-        let item = said(&id, &all);
-        events.push(named(&json!({
+        let item = message_item(&id, &all);
+        events.push(named_sse_event(&json!({
             "type": "response.output_item.done", "output_index": 0, "item": item,
         })));
     }
-    events.push(named(&json!({
+    events.push(named_sse_event(&json!({
         "type": "response.completed",
-        "response": completed(&response, &[]),
+        "response": completed_response(&response, &[]),
     })));
     events
 }
 
 /// An answer, at once.
-pub(super) fn whole(pieces: &[Piece]) -> Value {
-    let output: Vec<_> = pieces.iter().map(item).collect();
-    completed(&unique("response-"), &output)
+pub(super) fn full_response(pieces: &[AnswerPiece]) -> Value {
+    let output: Vec<_> = pieces.iter().map(output_item).collect();
+    completed_response(&unique_id("response-"), &output)
 }
 
 /// The events of a piece that is no text.
-fn other(place: usize, piece: &Piece) -> Vec<String> {
-    let item = item(piece);
-    let mut events = vec![named(&json!({
+fn non_text_events(place: usize, piece: &AnswerPiece) -> Vec<String> {
+    let item = output_item(piece);
+    let mut events = vec![named_sse_event(&json!({
         "type": "response.output_item.added", "output_index": place, "item": item,
     }))];
-    if let Piece::Thought(text) = piece {
-        let id = word(&item, "id");
-        events.push(named(&json!({
+    if let AnswerPiece::Thought(text) = piece {
+        let id = text_member(&item, "id");
+        events.push(named_sse_event(&json!({
             "type": "response.reasoning_summary_part.added", "item_id": id,
             "output_index": place, "summary_index": 0, "part": {"type": "summary_text", "text": ""},
         })));
-        events.push(named(&json!({
+        events.push(named_sse_event(&json!({
             "type": "response.reasoning_summary_text.delta", "item_id": id,
             "output_index": place, "summary_index": 0, "delta": text,
         })));
     }
-    events.push(named(&json!({
+    events.push(named_sse_event(&json!({
         "type": "response.output_item.done", "output_index": place, "item": item,
     })));
     events
 }
 
-fn item(piece: &Piece) -> Value {
+fn output_item(piece: &AnswerPiece) -> Value {
     match piece {
-        Piece::Text(text) => said(&unique("message-"), text),
-        Piece::Thought(text) => json!({
-            "type": "reasoning", "id": unique("reasoning-"), "encrypted_content": null,
+        AnswerPiece::Text(text) => message_item(&unique_id("message-"), text),
+        AnswerPiece::Thought(text) => json!({
+            "type": "reasoning", "id": unique_id("reasoning-"), "encrypted_content": null,
             "summary": [{"type": "summary_text", "text": text}],
         }),
-        Piece::Call(name, arguments) => {
-            let (space, name) = match name.split_once(INSIDE) {
+        AnswerPiece::Call(name, arguments) => {
+            let (space, name) = match name.split_once(NAMESPACE_SEPARATOR) {
                 Some((space, name)) => (Some(space), name),
                 None => (None, name.as_str()),
             };
             let mut call = json!({
-                "type": "function_call", "id": unique("item-"), "call_id": unique("call_"),
+                "type": "function_call", "id": unique_id("item-"), "call_id": unique_id("call_"),
                 "name": name, "arguments": arguments.to_string(), "status": "completed",
             });
             if let (Some(space), Some(call)) = (space, call.as_object_mut()) {
@@ -146,27 +149,27 @@ fn item(piece: &Piece) -> Value {
             }
             call
         }
-        Piece::TextCall(name, text) => json!({
-            "type": "custom_tool_call", "id": unique("item-"), "call_id": unique("call_"),
+        AnswerPiece::TextCall(name, text) => json!({
+            "type": "custom_tool_call", "id": unique_id("item-"), "call_id": unique_id("call_"),
             "name": name, "input": text, "status": "completed",
         }),
     }
 }
 
-fn said(id: &str, text: &str) -> Value {
+fn message_item(id: &str, text: &str) -> Value {
     json!({
         "type": "message", "id": id, "role": "assistant", "status": "completed",
         "content": [{"type": "output_text", "text": text, "annotations": []}],
     })
 }
 
-fn completed(id: &str, output: &[Value]) -> Value {
+fn completed_response(id: &str, output: &[Value]) -> Value {
     json!({
-        "id": id, "object": "response", "status": "completed", "model": NAME, "output": output,
+        "id": id, "object": "response", "status": "completed", "model": MODEL_NAME, "output": output,
         "usage": {
-            "input_tokens": READ, "input_tokens_details": {"cached_tokens": 0},
-            "output_tokens": WRITTEN, "output_tokens_details": {"reasoning_tokens": 0},
-            "total_tokens": READ + WRITTEN,
+            "input_tokens": INPUT_TOKENS, "input_tokens_details": {"cached_tokens": 0},
+            "output_tokens": OUTPUT_TOKENS, "output_tokens_details": {"reasoning_tokens": 0},
+            "total_tokens": INPUT_TOKENS + OUTPUT_TOKENS,
         },
     })
 }

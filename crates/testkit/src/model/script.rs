@@ -19,24 +19,24 @@
 use serde_json::{Map, Value, json};
 
 /// What is in a file that it writes.
-pub const WRITTEN: &str = "written by the model\n";
+pub const WRITTEN_FILE_TEXT: &str = "written by the model\n";
 
 /// What tools call the path of a file.
-const PATHS: &[&str] = &["path", "file_path", "filePath", "absolute_path"];
+const PATH_ARGUMENTS: &[&str] = &["path", "file_path", "filePath", "absolute_path"];
 
 /// What it says when it has thought.
-pub const THOUGHT: &str = "I have thought about it.";
+pub const THOUGHT_REPLY: &str = "I have thought about it.";
 
 /// What it is asked: all that was said, and the tools that it may call.
 #[derive(Debug, Default)]
-pub(super) struct Request {
-    pub(super) heard: Vec<Heard>,
-    pub(super) tools: Vec<Tool>,
+pub(super) struct ModelRequest {
+    pub(super) messages: Vec<PriorMessage>,
+    pub(super) tools: Vec<ModelTool>,
 }
 
 /// Something that was said before.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Heard {
+pub(super) enum PriorMessage {
     /// By the user, or by the agent in the user's name.
     User(String),
     /// By the model.
@@ -47,14 +47,14 @@ pub(super) enum Heard {
 
 /// A tool that it may call.
 #[derive(Debug)]
-pub(super) struct Tool {
+pub(super) struct ModelTool {
     pub(super) name: String,
-    pub(super) input: Input,
+    pub(super) parameters: ToolParameters,
 }
 
 /// What a tool takes.
 #[derive(Debug)]
-pub(super) enum Input {
+pub(super) enum ToolParameters {
     /// An object of this schema.
     Object(Value),
     /// Any text.
@@ -63,18 +63,18 @@ pub(super) enum Input {
 
 /// What it answers.
 #[derive(Debug, PartialEq)]
-pub(super) enum Answer {
+pub(super) enum ModelAnswer {
     /// These, at once.
-    Pieces(Vec<Piece>),
+    Pieces(Vec<AnswerPiece>),
     /// These, one by one.
-    Slow(Vec<Piece>),
+    Slow(Vec<AnswerPiece>),
     /// With this status.
     Fail(u16),
 }
 
 /// A piece of an answer.
 #[derive(Debug, PartialEq)]
-pub(super) enum Piece {
+pub(super) enum AnswerPiece {
     Thought(String),
     Text(String),
     /// A call of a tool, with its arguments.
@@ -84,57 +84,57 @@ pub(super) enum Piece {
 }
 
 /// Does what it was told.
-pub(super) fn answer(request: &Request) -> Answer {
+pub(super) fn answer_request(request: &ModelRequest) -> ModelAnswer {
     if request.tools.is_empty() {
-        return Answer::Pieces(vec![Piece::Text("A talk".to_owned())]);
+        return ModelAnswer::Pieces(vec![AnswerPiece::Text("A talk".to_owned())]);
     }
-    let told = request.heard.iter().enumerate().rev();
-    let mut told = told.filter_map(|(place, heard)| match heard {
-        Heard::User(text) => Some((place, order(text)?)),
-        Heard::Model(_) | Heard::Tool(_) => None,
+    let told = request.messages.iter().enumerate().rev();
+    let mut told = told.filter_map(|(position, heard)| match heard {
+        PriorMessage::User(text) => Some((position, find_order(text)?)),
+        PriorMessage::Model(_) | PriorMessage::Tool(_) => None,
     });
     let Some((place, (verb, rest))) = told.next() else {
-        return text("I was told nothing that I know.");
+        return text_answer("I was told nothing that I know.");
     };
-    let since = request.heard.iter().skip(place + 1);
+    let since = request.messages.iter().skip(place + 1);
     let mut results = since.filter_map(|heard| match heard {
-        Heard::Tool(result) => Some(result),
-        Heard::User(_) | Heard::Model(_) => None,
+        PriorMessage::Tool(result) => Some(result),
+        PriorMessage::User(_) | PriorMessage::Model(_) => None,
     });
     if let Some(result) = results.next_back() {
         let result: String = result.chars().take(200).collect();
-        return text(&format!("The tool said: {result}"));
+        return text_answer(&format!("The tool said: {result}"));
     }
     match verb {
-        "say" => text(rest),
-        "think" => Answer::Pieces(vec![
-            Piece::Thought(rest.to_owned()),
-            Piece::Text(THOUGHT.to_owned()),
+        "say" => text_answer(rest),
+        "think" => ModelAnswer::Pieces(vec![
+            AnswerPiece::Thought(rest.to_owned()),
+            AnswerPiece::Text(THOUGHT_REPLY.to_owned()),
         ]),
-        "run" | "ask" => match run(&request.tools, verb, rest) {
-            Some(call) => Answer::Pieces(vec![call]),
-            None => text("I have no tool that runs commands."),
+        "run" | "ask" => match shell_call(&request.tools, verb, rest) {
+            Some(call) => ModelAnswer::Pieces(vec![call]),
+            None => text_answer("I have no tool that runs commands."),
         },
-        "write" => match write(&request.tools, rest) {
-            Some(call) => Answer::Pieces(vec![call]),
-            None => text("I have no tool that writes files."),
+        "write" => match write_file_call(&request.tools, rest) {
+            Some(call) => ModelAnswer::Pieces(vec![call]),
+            None => text_answer("I have no tool that writes files."),
         },
-        "use" => match named(request, rest) {
-            Some(call) => Answer::Pieces(vec![call]),
-            None => text(&format!("I have no tool for this: {rest}")),
+        "use" => match named_tool_call(request, rest) {
+            Some(call) => ModelAnswer::Pieces(vec![call]),
+            None => text_answer(&format!("I have no tool for this: {rest}")),
         },
         "slow" => {
             let times: u32 = rest.parse().unwrap_or(10);
-            let ticks = (1..=times).map(|n| Piece::Text(format!("tick {n} ")));
-            Answer::Slow(ticks.collect())
+            let ticks = (1..=times).map(|n| AnswerPiece::Text(format!("tick {n} ")));
+            ModelAnswer::Slow(ticks.collect())
         }
-        "fail" => Answer::Fail(rest.parse().unwrap_or(500)),
-        _ => recall(&request.heard, rest),
+        "fail" => ModelAnswer::Fail(rest.parse().unwrap_or(500)),
+        _ => recall_word(&request.messages, rest),
     }
 }
 
 /// The last line that is an order.
-fn order(text: &str) -> Option<(&str, &str)> {
+fn find_order(text: &str) -> Option<(&str, &str)> {
     const VERBS: &[&str] = &[
         "say", "think", "run", "ask", "write", "use", "slow", "fail", "recall",
     ];
@@ -146,26 +146,30 @@ fn order(text: &str) -> Option<(&str, &str)> {
     orders.next()
 }
 
-fn text(text: &str) -> Answer {
+fn text_answer(text: &str) -> ModelAnswer {
     let words = text.split_inclusive(' ');
-    Answer::Pieces(words.map(|word| Piece::Text(word.to_owned())).collect())
+    ModelAnswer::Pieces(
+        words
+            .map(|word| AnswerPiece::Text(word.to_owned()))
+            .collect(),
+    )
 }
 
 /// The order itself does not count as having heard the word.
-fn recall(heard: &[Heard], word: &str) -> Answer {
-    let texts = heard.iter().map(|heard| match heard {
-        Heard::User(text) | Heard::Model(text) | Heard::Tool(text) => text,
+fn recall_word(messages: &[PriorMessage], word: &str) -> ModelAnswer {
+    let texts = messages.iter().map(|heard| match heard {
+        PriorMessage::User(text) | PriorMessage::Model(text) | PriorMessage::Tool(text) => text,
     });
     let mut lines = texts.flat_map(|text| text.lines());
     let known = lines.any(|line| !line.contains("recall:") && line.contains(word));
-    text(&if known {
+    text_answer(&if known {
         format!("I remember {word}.")
     } else {
         format!("I never heard of {word}.")
     })
 }
 
-fn run(tools: &[Tool], verb: &str, command: &str) -> Option<Piece> {
+fn shell_call(tools: &[ModelTool], verb: &str, command: &str) -> Option<AnswerPiece> {
     let names = [
         "exec_command",
         "run_shell_command",
@@ -174,7 +178,7 @@ fn run(tools: &[Tool], verb: &str, command: &str) -> Option<Piece> {
         "execute",
         "terminal",
     ];
-    let (name, schema) = find(tools.iter(), &names)?;
+    let (name, schema) = find_tool(tools.iter(), &names)?;
     let mut arguments = Map::new();
     for key in ["command", "cmd"] {
         let property = schema.pointer(&format!("/properties/{key}"));
@@ -189,43 +193,47 @@ fn run(tools: &[Tool], verb: &str, command: &str) -> Option<Piece> {
         arguments.insert("sandbox_permissions".to_owned(), json!("require_escalated"));
         arguments.insert("justification".to_owned(), json!("the user wants it"));
     }
-    Some(call(name, schema, arguments))
+    Some(build_call(name, schema, arguments))
 }
 
-fn write(tools: &[Tool], path: &str) -> Option<Piece> {
-    let patch = format!("*** Begin Patch\n*** Add File: {path}\n+{WRITTEN}*** End Patch\n");
-    let takes_text =
-        |tool: &&Tool| matches!(tool.input, Input::Text) && tool.name.contains("patch");
+fn write_file_call(tools: &[ModelTool], path: &str) -> Option<AnswerPiece> {
+    let patch =
+        format!("*** Begin Patch\n*** Add File: {path}\n+{WRITTEN_FILE_TEXT}*** End Patch\n");
+    let takes_text = |tool: &&ModelTool| {
+        matches!(tool.parameters, ToolParameters::Text) && tool.name.contains("patch")
+    };
     if let Some(tool) = tools.iter().find(takes_text) {
-        return Some(Piece::TextCall(tool.name.clone(), patch));
+        return Some(AnswerPiece::TextCall(tool.name.clone(), patch));
     }
     let names = ["write_file", "write", "create", "text_editor", "edit"];
-    let to_path = |tool: &&Tool| match &tool.input {
-        Input::Object(schema) => PATHS.iter().any(|key| has(schema, key)),
-        Input::Text => false,
+    let to_path = |tool: &&ModelTool| match &tool.parameters {
+        ToolParameters::Object(schema) => {
+            PATH_ARGUMENTS.iter().any(|key| has_property(schema, key))
+        }
+        ToolParameters::Text => false,
     };
-    let Some((name, schema)) = find(tools.iter().filter(to_path), &names) else {
+    let Some((name, schema)) = find_tool(tools.iter().filter(to_path), &names) else {
         // Codex knows this command without a tool of its own.
-        return run(tools, "run", &format!("apply_patch <<'END'\n{patch}END\n"));
+        return shell_call(tools, "run", &format!("apply_patch <<'END'\n{patch}END\n"));
     };
     let mut arguments = Map::new();
     let fill = [
-        (PATHS, path),
-        (&["content", "file_text", "text"][..], WRITTEN),
+        (PATH_ARGUMENTS, path),
+        (&["content", "file_text", "text"][..], WRITTEN_FILE_TEXT),
         (&["command"][..], "write"),
     ];
     for (keys, value) in fill {
-        if let Some(key) = keys.iter().find(|key| has(schema, key)) {
+        if let Some(key) = keys.iter().find(|key| has_property(schema, key)) {
             arguments.insert((*key).to_owned(), json!(value));
         }
     }
-    Some(call(name, schema, arguments))
+    Some(build_call(name, schema, arguments))
 }
 
 /// A call of the tool whose name ends so. Agents put the server of a tool before
 /// its name, and write other signs in it. Some only tell the names of most tools,
 /// and have one that calls them.
-fn named(request: &Request, wanted: &str) -> Option<Piece> {
+fn named_tool_call(request: &ModelRequest, wanted: &str) -> Option<AnswerPiece> {
     let (name, arguments) = wanted.split_once(' ').unwrap_or((wanted, "{}"));
     let arguments: Map<String, Value> = serde_json::from_str(arguments).ok()?;
     let plain = |name: &str| {
@@ -233,18 +241,21 @@ fn named(request: &Request, wanted: &str) -> Option<Piece> {
         name.chars().map(signs).collect::<String>()
     };
     let wanted = plain(name);
-    let objects = request.tools.iter().filter_map(|tool| match &tool.input {
-        Input::Object(schema) => Some((tool.name.as_str(), schema)),
-        Input::Text => None,
-    });
+    let objects = request
+        .tools
+        .iter()
+        .filter_map(|tool| match &tool.parameters {
+            ToolParameters::Object(schema) => Some((tool.name.as_str(), schema)),
+            ToolParameters::Text => None,
+        });
     let objects: Vec<_> = objects.collect();
     let fits = |name: &str| plain(name).ends_with(&wanted);
     if let Some((name, schema)) = objects.iter().find(|(name, _)| fits(name)) {
-        return Some(call(name, schema, arguments));
+        return Some(build_call(name, schema, arguments));
     }
-    let told = request.heard.iter().filter_map(|heard| match heard {
-        Heard::User(text) => Some(text),
-        Heard::Model(_) | Heard::Tool(_) => None,
+    let told = request.messages.iter().filter_map(|heard| match heard {
+        PriorMessage::User(text) => Some(text),
+        PriorMessage::Model(_) | PriorMessage::Tool(_) => None,
     });
     let in_name = |c: char| c.is_alphanumeric() || "_-.".contains(c);
     let mut words = told.flat_map(|text| text.split(|c| !in_name(c)));
@@ -254,16 +265,19 @@ fn named(request: &Request, wanted: &str) -> Option<Piece> {
         ("name".to_owned(), json!(deferred)),
         ("arguments".to_owned(), Value::Object(arguments)),
     ]);
-    Some(call(caller, schema, wrapped))
+    Some(build_call(caller, schema, wrapped))
 }
 
 /// The tool whose name is one of these, or else has one of them in it; those
 /// that come first are preferred.
-fn find<'a>(tools: impl Iterator<Item = &'a Tool>, names: &[&str]) -> Option<(&'a str, &'a Value)> {
+fn find_tool<'a>(
+    tools: impl Iterator<Item = &'a ModelTool>,
+    names: &[&str],
+) -> Option<(&'a str, &'a Value)> {
     let objects: Vec<_> = tools
-        .filter_map(|tool| match &tool.input {
-            Input::Object(schema) => Some((tool.name.as_str(), schema)),
-            Input::Text => None,
+        .filter_map(|tool| match &tool.parameters {
+            ToolParameters::Object(schema) => Some((tool.name.as_str(), schema)),
+            ToolParameters::Text => None,
         })
         .collect();
     let objects = || objects.iter().copied();
@@ -274,12 +288,12 @@ fn find<'a>(tools: impl Iterator<Item = &'a Tool>, names: &[&str]) -> Option<(&'
     exactly.or_else(|| names.iter().find_map(within))
 }
 
-fn has(schema: &Value, key: &str) -> bool {
+fn has_property(schema: &Value, key: &str) -> bool {
     schema.pointer(&format!("/properties/{key}")).is_some()
 }
 
 /// A call with something for every argument that has to be there.
-fn call(name: &str, schema: &Value, mut arguments: Map<String, Value>) -> Piece {
+fn build_call(name: &str, schema: &Value, mut arguments: Map<String, Value>) -> AnswerPiece {
     let required = schema.get("required").and_then(Value::as_array);
     for key in required.into_iter().flatten().filter_map(Value::as_str) {
         let property = schema.pointer(&format!("/properties/{key}"));
@@ -293,5 +307,5 @@ fn call(name: &str, schema: &Value, mut arguments: Map<String, Value>) -> Piece 
         };
         arguments.entry(key).or_insert(anything);
     }
-    Piece::Call(name.to_owned(), Value::Object(arguments))
+    AnswerPiece::Call(name.to_owned(), Value::Object(arguments))
 }

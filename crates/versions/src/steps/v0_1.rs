@@ -19,120 +19,145 @@ use agenthost_protocol::uri::Uri;
 use agenthost_protocol::version::Release;
 use agenthost_protocol::wire::{Json, Object};
 
-use crate::document::{Call, Dispatch, Envelope};
-use crate::edit::{remove, set, text};
-use crate::step::{self, Fate, Refused};
-use crate::world::Moment;
+use crate::document::{JsonCall, JsonDispatch, JsonEnvelope};
+use crate::edit::{remove_fields, set_field, text_field};
+use crate::step::{self, PartFate, UpgradeRefusal};
+use crate::world::TranslationContext;
 
-pub(crate) struct Step;
+pub(crate) struct StepV0_1;
 
 /// Actions on sessions that 0.1 has nothing like.
-const NEW: &[&str] = &["session/agentChanged", "session/changesetsChanged"];
+const ACTIONS_SINCE_V0_2: &[&str] = &["session/agentChanged", "session/changesetsChanged"];
 
-impl step::Step for Step {
-    fn older(&self) -> Release {
+impl step::VersionStep for StepV0_1 {
+    fn older_release(&self) -> Release {
         Release::V0_1
     }
 
-    fn knows(&self, kind: ChannelKind) -> bool {
+    fn has_snapshots(&self, kind: ChannelKind) -> bool {
         // Whatever is subscribed to has a snapshot: there is nothing to follow
         // without one.
         !matches!(kind, ChannelKind::Changeset | ChannelKind::ResourceWatch)
     }
 
-    fn part(&self, _at: &Moment<'_>, name: &'static str, part: &mut Object) -> Fate {
+    fn downgrade_part(
+        &self,
+        _at: &TranslationContext<'_>,
+        name: &'static str,
+        part: &mut Object,
+    ) -> PartFate {
         match name {
-            "Message" | "UsageInfo" | "ModelInfo" => remove(part, &["_meta"]),
-            "SessionSummary" | "PartialSessionSummary" => remove(part, &["agent", "changesets"]),
-            "Turn" | "ActiveTurn" => notices::in_turn(part),
-            "Attachment" => return attachments::down(part),
-            "Customization" => customizations::of_session(part),
-            "ClientPluginCustomization" => customizations::refer(part),
-            "AgentInfo" => customizations::of_agent(part),
+            "Message" | "UsageInfo" | "ModelInfo" => remove_fields(part, &["_meta"]),
+            "SessionSummary" | "PartialSessionSummary" => {
+                remove_fields(part, &["agent", "changesets"])
+            }
+            "Turn" | "ActiveTurn" => notices::downgrade_turn_notices(part),
+            "Attachment" => return attachments::downgrade_attachment(part),
+            "Customization" => customizations::to_session_entry(part),
+            "ClientPluginCustomization" => customizations::to_reference(part),
+            "AgentInfo" => customizations::unwrap_agent_references(part),
             "SessionState" | "ChatState" | "CustomizationsChanged" => {
-                customizations::tell_apart(part);
+                customizations::make_uris_unique(part);
             }
             _ => {}
         }
-        Fate::Keep
+        PartFate::Keep
     }
 
-    fn action(&self, at: &Moment<'_>, mut envelope: Envelope) -> Vec<Envelope> {
-        if NEW.contains(&envelope.kind()) {
+    fn downgrade_action(
+        &self,
+        context: &TranslationContext<'_>,
+        mut envelope: JsonEnvelope,
+    ) -> Vec<JsonEnvelope> {
+        if ACTIONS_SINCE_V0_2.contains(&envelope.action_type()) {
             return Vec::new();
         }
         let channel = envelope.channel.take().unwrap_or_default();
         let session = Uri::from(channel.as_str());
-        let told = match envelope.kind() {
+        let told = match envelope.action_type() {
             "session/customizationUpdated" | "session/customizationRemoved" => {
-                customizations::all_again(at, &session).map(|all| envelope.action = all)
+                customizations::customizations_changed(context, &session)
+                    .map(|all| envelope.action = all)
             }
             "session/customizationToggled" => {
-                customizations::name_by_uri(at, &session, &mut envelope.action)
+                customizations::replace_id_with_uri(context, &session, &mut envelope.action)
             }
             "session/responsePart" => {
-                notices::in_action(at, &session, &mut envelope.action);
+                notices::downgrade_added_notice(context, &session, &mut envelope.action);
                 Some(())
             }
             _ => Some(()),
         };
-        let addressed = told.and_then(|()| address::put_in(&mut envelope.action, channel));
+        let addressed =
+            told.and_then(|()| address::set_action_address(&mut envelope.action, channel));
         addressed.map(|()| envelope).into_iter().collect()
     }
 
-    fn snapshot(
+    fn downgrade_state(
         &self,
-        at: &Moment<'_>,
+        context: &TranslationContext<'_>,
         kind: ChannelKind,
         resource: &mut String,
         _state: &mut Object,
     ) {
         if kind == ChannelKind::Root {
-            at.viewer.root().clone_into(resource);
+            context.client.root_uri().clone_into(resource);
         }
     }
 
-    fn result(&self, _at: &Moment<'_>, method: &str, result: &mut Json) {
+    fn downgrade_result(&self, _at: &TranslationContext<'_>, method: &str, result: &mut Json) {
         let Json::Object(result) = result else {
             return;
         };
         match method {
-            "initialize" => remove(result, &["completionTriggerCharacters", "telemetry"]),
-            "reconnect" => remove(result, &["missing"]),
+            "initialize" => remove_fields(result, &["completionTriggerCharacters", "telemetry"]),
+            "reconnect" => remove_fields(result, &["missing"]),
             _ => {}
         }
     }
 
-    fn notification(&self, _at: &Moment<'_>, call: Call) -> Vec<Call> {
-        address::wrap(call).into_iter().collect()
+    fn downgrade_notification(
+        &self,
+        _at: &TranslationContext<'_>,
+        call: JsonCall,
+    ) -> Vec<JsonCall> {
+        address::wrap_notification(call).into_iter().collect()
     }
 
-    fn request(&self, _at: &Moment<'_>, call: &mut Call) {
-        remove(&mut call.params, &["channel"]);
+    fn downgrade_request(&self, _at: &TranslationContext<'_>, call: &mut JsonCall) {
+        remove_fields(&mut call.params, &["channel"]);
         if call.method == "resourceWrite" {
-            write_whole(&mut call.params);
+            to_whole_write(&mut call.params);
         }
     }
 
-    fn part_up(&self, name: &'static str, part: &mut Object) -> Fate {
+    fn upgrade_part(&self, name: &'static str, part: &mut Object) -> PartFate {
         match name {
-            "Attachment" => attachments::up(part),
-            "ClientPluginCustomization" => customizations::plugin(part),
+            "Attachment" => attachments::upgrade_attachment(part),
+            "ClientPluginCustomization" => customizations::to_plugin(part),
             _ => {}
         }
-        Fate::Keep
+        PartFate::Keep
     }
 
-    fn params(&self, _at: &Moment<'_>, call: &mut Call) -> Result<Vec<Dispatch>, Refused> {
-        address::params(call)?;
+    fn upgrade_params(
+        &self,
+        _at: &TranslationContext<'_>,
+        call: &mut JsonCall,
+    ) -> Result<Vec<JsonDispatch>, UpgradeRefusal> {
+        address::set_params_channel(call)?;
         Ok(Vec::new())
     }
 
-    fn dispatch(&self, at: &Moment<'_>, dispatch: &mut Dispatch) -> Result<(), Refused> {
-        dispatch.channel = address::take_out(&mut dispatch.action)?;
-        if dispatch.kind() == "session/customizationToggled" {
+    fn upgrade_dispatch(
+        &self,
+        context: &TranslationContext<'_>,
+        dispatch: &mut JsonDispatch,
+    ) -> Result<(), UpgradeRefusal> {
+        dispatch.channel = address::take_action_channel(&mut dispatch.action)?;
+        if dispatch.action_type() == "session/customizationToggled" {
             let session = Uri::from(dispatch.channel.as_str());
-            customizations::name_by_id(at, &session, &mut dispatch.action);
+            customizations::replace_uri_with_id(context, &session, &mut dispatch.action);
         }
         Ok(())
     }
@@ -140,10 +165,10 @@ impl step::Step for Step {
 
 /// 0.1 writes whole files. What would add to one, or depends on what is in
 /// it, may make a file but must not replace one.
-fn write_whole(params: &mut Object) {
-    let adds = text(params, "mode").is_some_and(|mode| mode != "truncate");
+fn to_whole_write(params: &mut Object) {
+    let adds = text_field(params, "mode").is_some_and(|mode| mode != "truncate");
     if adds || params.contains_key("ifMatch") {
-        set(params, "createOnly", true);
+        set_field(params, "createOnly", true);
     }
-    remove(params, &["mode", "position", "ifMatch"]);
+    remove_fields(params, &["mode", "position", "ifMatch"]);
 }

@@ -14,65 +14,76 @@ use agenthost_protocol::version::Release;
 use agenthost_protocol::wire::Object;
 use serde_json::json;
 
-use crate::document::Envelope;
-use crate::edit::{default, object_mut, remove, rename, set, take_object, text};
-use crate::step::{self, Fate};
-use crate::world::Moment;
+use crate::document::JsonEnvelope;
+use crate::edit::{
+    object_mut, remove_fields, rename_field, set_default, set_field, take_object, text_field,
+};
+use crate::step::{self, PartFate};
+use crate::world::TranslationContext;
 
-pub(crate) struct Step;
+pub(crate) struct StepV0_2;
 
 /// Actions that 0.2 has nothing like.
-const NEW: &[&str] = &[
+const ACTIONS_SINCE_V0_3: &[&str] = &[
     "session/mcpServerStateChanged",
     "changeset/operationStatusChanged",
 ];
 
-impl step::Step for Step {
-    fn older(&self) -> Release {
+impl step::VersionStep for StepV0_2 {
+    fn older_release(&self) -> Release {
         Release::V0_2
     }
 
-    fn reword(&self, at: &Moment<'_>, action: Action) -> Vec<Action> {
+    fn rewrite(&self, context: &TranslationContext<'_>, action: Action) -> Vec<Action> {
         if let Action::Session(happened) = &action
             && let SessionAction::CustomizationUpdated(update) = happened
             && let Customization::McpServer(server) = &*update.customization
-            && let Some(ChannelState::Session(before)) = at.before
+            && let Some(ChannelState::Session(before)) = context.state_before
         {
-            return all_if_seen(before, server, happened);
+            return replace_visible_list(before, server, happened);
         }
         vec![action]
     }
 
-    fn part(&self, _at: &Moment<'_>, name: &'static str, part: &mut Object) -> Fate {
+    fn downgrade_part(
+        &self,
+        _at: &TranslationContext<'_>,
+        name: &'static str,
+        part: &mut Object,
+    ) -> PartFate {
         match name {
             "Turn" | "ActiveTurn" | "PendingMessage" | "TurnStarted" | "PendingMessageSet" => {
-                rename(part, "message", "userMessage");
+                rename_field(part, "message", "userMessage");
             }
-            "Message" => remove(part, &["origin"]),
-            "ToolCall" | "ToolCallStart" => name_client(part),
-            "SessionSummary" | "PartialSessionSummary" => remove(part, &["changes"]),
-            "Changeset" => remove(part, &["changeKind"]),
-            "ChangesetOperation" => remove(part, &["status", "error"]),
-            "Customization" if is_server(part) => return Fate::Drop,
-            "ChildCustomization" => forget_state(part),
+            "Message" => remove_fields(part, &["origin"]),
+            "ToolCall" | "ToolCallStart" => set_tool_client(part),
+            "SessionSummary" | "PartialSessionSummary" => remove_fields(part, &["changes"]),
+            "Changeset" => remove_fields(part, &["changeKind"]),
+            "ChangesetOperation" => remove_fields(part, &["status", "error"]),
+            "Customization" if is_mcp_server(part) => return PartFate::Drop,
+            "ChildCustomization" => strip_child_state(part),
             _ => {}
         }
-        Fate::Keep
+        PartFate::Keep
     }
 
-    fn action(&self, _at: &Moment<'_>, envelope: Envelope) -> Vec<Envelope> {
-        let kind = envelope.kind();
+    fn downgrade_action(
+        &self,
+        _at: &TranslationContext<'_>,
+        envelope: JsonEnvelope,
+    ) -> Vec<JsonEnvelope> {
+        let kind = envelope.action_type();
         let is_empty = kind == "session/customizationUpdated"
             && !envelope.action.contains_key("customization");
-        if is_empty || NEW.contains(&kind) {
+        if is_empty || ACTIONS_SINCE_V0_3.contains(&kind) {
             return Vec::new();
         }
         vec![envelope]
     }
 
-    fn snapshot(
+    fn downgrade_state(
         &self,
-        _at: &Moment<'_>,
+        _at: &TranslationContext<'_>,
         kind: ChannelKind,
         _resource: &mut String,
         state: &mut Object,
@@ -84,27 +95,27 @@ impl step::Step for Step {
         if let Some(changesets) = state.shift_remove("changesets")
             && let Some(summary) = object_mut(state, "summary")
         {
-            set(summary, "changesets", changesets);
+            set_field(summary, "changesets", changesets);
         }
     }
 
-    fn part_up(&self, name: &'static str, part: &mut Object) -> Fate {
+    fn upgrade_part(&self, name: &'static str, part: &mut Object) -> PartFate {
         match name {
-            "TurnStarted" | "PendingMessageSet" => rename(part, "userMessage", "message"),
-            "Message" => default(part, "origin", json!({ "kind": "user" })),
-            "ChildCustomization" if is_server(part) => {
-                default(part, "enabled", true);
-                default(part, "state", json!({ "kind": "stopped" }));
+            "TurnStarted" | "PendingMessageSet" => rename_field(part, "userMessage", "message"),
+            "Message" => set_default(part, "origin", json!({ "kind": "user" })),
+            "ChildCustomization" if is_mcp_server(part) => {
+                set_default(part, "enabled", true);
+                set_default(part, "state", json!({ "kind": "stopped" }));
             }
             _ => {}
         }
-        Fate::Keep
+        PartFate::Keep
     }
 }
 
 /// A server is not shown. What is shown changes all the same if there was
 /// something else by its name, or nothing at all.
-fn all_if_seen(
+fn replace_visible_list(
     before: &SessionState,
     server: &McpServerCustomization,
     happened: &SessionAction,
@@ -126,26 +137,26 @@ fn all_if_seen(
 }
 
 /// Only a client can be said to have given a tool.
-fn name_client(call: &mut Object) {
+fn set_tool_client(call: &mut Object) {
     let Some(mut contributor) = take_object(call, "contributor") else {
         return;
     };
-    if text(&contributor, "kind") == Some("client")
+    if text_field(&contributor, "kind") == Some("client")
         && let Some(client) = contributor.shift_remove("clientId")
     {
-        set(call, "toolClientId", client);
+        set_field(call, "toolClientId", client);
     }
 }
 
-fn is_server(customization: &Object) -> bool {
-    text(customization, "type") == Some("mcpServer")
+fn is_mcp_server(customization: &Object) -> bool {
+    text_field(customization, "type") == Some("mcpServer")
 }
 
 /// Of what is in a plugin there is only what it is.
-fn forget_state(child: &mut Object) {
-    match text(child, "type") {
-        Some("mcpServer") => remove(child, &["enabled", "state", "channel", "mcpApp"]),
-        Some("agent") => remove(child, &["_meta"]),
+fn strip_child_state(child: &mut Object) {
+    match text_field(child, "type") {
+        Some("mcpServer") => remove_fields(child, &["enabled", "state", "channel", "mcpApp"]),
+        Some("agent") => remove_fields(child, &["_meta"]),
         _ => {}
     }
 }

@@ -23,15 +23,15 @@ use agenthost_protocol::uri::Uri;
 use agenthost_protocol::version::Release;
 use agenthost_protocol::wire::{Json, Object};
 
-use crate::document::{Call, Dispatch, Envelope};
-use crate::edit::{list_mut, object_mut, remove, replace_text, set, text};
-use crate::step::{self, Fate, Refused};
-use crate::world::Moment;
+use crate::document::{JsonCall, JsonDispatch, JsonEnvelope};
+use crate::edit::{list_mut, object_mut, remove_fields, replace_text, set_field, text_field};
+use crate::step::{self, PartFate, UpgradeRefusal};
+use crate::world::TranslationContext;
 
-pub(crate) struct Step;
+pub(crate) struct StepV0_3;
 
 /// What happens in a conversation: `chat/…` in 0.4, `session/…` before.
-const CONVERSATION: &[&str] = &[
+const CHAT_ACTIONS: &[&str] = &[
     "turnStarted",
     "delta",
     "responsePart",
@@ -57,60 +57,69 @@ const CONVERSATION: &[&str] = &[
 ];
 
 /// After these a client takes the session for unread, without being told.
-const NEWS: &[&str] = &["turnStarted", "inputRequested"];
+const UNREAD_ACTIONS: &[&str] = &["turnStarted", "inputRequested"];
 
 /// What happens to the list of a session's chats.
-const CATALOGUE: &[&str] = &[
+const CHAT_LIST_ACTIONS: &[&str] = &[
     "session/chatAdded",
     "session/chatRemoved",
     "session/chatUpdated",
     "session/defaultChatChanged",
 ];
 
-impl step::Step for Step {
-    fn older(&self) -> Release {
+impl step::VersionStep for StepV0_3 {
+    fn older_release(&self) -> Release {
         Release::V0_3
     }
 
-    fn knows(&self, kind: ChannelKind) -> bool {
+    fn has_snapshots(&self, kind: ChannelKind) -> bool {
         !matches!(kind, ChannelKind::Annotations | ChannelKind::ResourceWatch)
     }
 
-    fn follows(&self, kind: ChannelKind) -> bool {
+    fn can_subscribe(&self, kind: ChannelKind) -> bool {
         // 0.3 has watches; only what they watch is not in a snapshot.
         kind != ChannelKind::Annotations
     }
 
-    fn reword(&self, at: &Moment<'_>, action: Action) -> Vec<Action> {
-        changesets::reword(at, action)
+    fn rewrite(&self, context: &TranslationContext<'_>, action: Action) -> Vec<Action> {
+        changesets::rewrite_changeset(context, action)
     }
 
-    fn part(&self, _at: &Moment<'_>, name: &'static str, part: &mut Object) -> Fate {
+    fn downgrade_part(
+        &self,
+        _at: &TranslationContext<'_>,
+        name: &'static str,
+        part: &mut Object,
+    ) -> PartFate {
         match name {
-            "RootState" | "ErrorInfo" => remove(part, &["_meta"]),
-            "Turn" => forget_details(part),
-            "SessionSummary" | "PartialSessionSummary" => remove(part, &["annotations"]),
+            "RootState" | "ErrorInfo" => remove_fields(part, &["_meta"]),
+            "Turn" => strip_error_meta(part),
+            "SessionSummary" | "PartialSessionSummary" => remove_fields(part, &["annotations"]),
             "ConfigPropertySchema" | "SessionConfigPropertySchema" => {
-                remove(part, &["additionalProperties"]);
+                remove_fields(part, &["additionalProperties"]);
             }
             "ChangesetOperation" => {
-                if text(part, "status") == Some("disabled") {
-                    return Fate::Drop;
+                if text_field(part, "status") == Some("disabled") {
+                    return PartFate::Drop;
                 }
-                remove(part, &["group"]);
+                remove_fields(part, &["group"]);
             }
-            "Attachment" if text(part, "type") == Some("annotations") => {
+            "Attachment" if text_field(part, "type") == Some("annotations") => {
                 replace_text(part, "type", "annotations", "simple");
-                remove(part, &["resource", "annotationIds"]);
+                remove_fields(part, &["resource", "annotationIds"]);
             }
             _ => {}
         }
-        Fate::Keep
+        PartFate::Keep
     }
 
-    fn action(&self, at: &Moment<'_>, mut envelope: Envelope) -> Vec<Envelope> {
-        let kind = envelope.kind();
-        if CATALOGUE.contains(&kind) || kind.starts_with("annotations/") {
+    fn downgrade_action(
+        &self,
+        context: &TranslationContext<'_>,
+        mut envelope: JsonEnvelope,
+    ) -> Vec<JsonEnvelope> {
+        let kind = envelope.action_type();
+        if CHAT_LIST_ACTIONS.contains(&kind) || kind.starts_with("annotations/") {
             return Vec::new();
         }
         if kind == "changeset/operationStatusChanged" && is_disabled(&envelope.action) {
@@ -119,97 +128,108 @@ impl step::Step for Step {
         let Some(name) = kind.strip_prefix("chat/").map(str::to_owned) else {
             return vec![envelope];
         };
-        if !CONVERSATION.contains(&name.as_str()) {
+        if !CHAT_ACTIONS.contains(&name.as_str()) {
             return Vec::new();
         }
         // Only tool calls had room for more.
         if !name.starts_with("toolCall") {
-            remove(&mut envelope.action, &["_meta"]);
+            remove_fields(&mut envelope.action, &["_meta"]);
         }
-        forget_details(&mut envelope.action);
-        set(&mut envelope.action, "type", format!("session/{name}"));
+        strip_error_meta(&mut envelope.action);
+        set_field(&mut envelope.action, "type", format!("session/{name}"));
         if let Some(channel) = &mut envelope.channel
-            && let Some(session) = at.viewer.session_of(&Uri::from(channel.as_str()))
+            && let Some(session) = context.client.session_of(&Uri::from(channel.as_str()))
         {
             *channel = session.to_string();
         }
-        let read = if NEWS.contains(&name.as_str()) {
-            still_read(at, &envelope)
+        let read = if UNREAD_ACTIONS.contains(&name.as_str()) {
+            restored_read_flag(context, &envelope)
         } else {
             None
         };
         iter::once(envelope).chain(read).collect()
     }
 
-    fn snapshot(
+    fn downgrade_state(
         &self,
-        at: &Moment<'_>,
+        context: &TranslationContext<'_>,
         kind: ChannelKind,
         resource: &mut String,
         state: &mut Object,
     ) {
         let channel = Uri::from(resource.as_str());
         match kind {
-            ChannelKind::Session => merge::add_conversation(at, &channel, state),
-            ChannelKind::Chat => merge::make_session(at, &channel, state),
+            ChannelKind::Session => merge::add_chat_to_session(context, &channel, state),
+            ChannelKind::Chat => merge::chat_to_session(context, &channel, state),
             _ => {}
         }
     }
 
-    fn result(&self, at: &Moment<'_>, method: &str, result: &mut Json) {
+    fn downgrade_result(&self, context: &TranslationContext<'_>, method: &str, result: &mut Json) {
         if method == "reconnect"
             && let Json::Object(result) = result
         {
-            hide_pairs(at, result);
+            merge_chat_results(context, result);
         }
     }
 
-    fn part_up(&self, name: &'static str, part: &mut Object) -> Fate {
+    fn upgrade_part(&self, name: &'static str, part: &mut Object) -> PartFate {
         if name == "Message" {
-            up::give_origin(part);
+            up::set_message_origin(part);
         }
-        Fate::Keep
+        PartFate::Keep
     }
 
-    fn params(&self, at: &Moment<'_>, call: &mut Call) -> Result<Vec<Dispatch>, Refused> {
-        up::params(at, call)?;
+    fn upgrade_params(
+        &self,
+        context: &TranslationContext<'_>,
+        call: &mut JsonCall,
+    ) -> Result<Vec<JsonDispatch>, UpgradeRefusal> {
+        up::route_params(context, call)?;
         Ok(Vec::new())
     }
 
-    fn dispatch(&self, at: &Moment<'_>, dispatch: &mut Dispatch) -> Result<(), Refused> {
-        up::dispatch(at, dispatch)
+    fn upgrade_dispatch(
+        &self,
+        context: &TranslationContext<'_>,
+        dispatch: &mut JsonDispatch,
+    ) -> Result<(), UpgradeRefusal> {
+        up::route_dispatch(context, dispatch)
     }
 }
 
 /// Says that a session was read, if it still counts as that.
-fn still_read(at: &Moment<'_>, news: &Envelope) -> Option<Envelope> {
+fn restored_read_flag(
+    context: &TranslationContext<'_>,
+    news: &JsonEnvelope,
+) -> Option<JsonEnvelope> {
     let session = Uri::from(news.channel.as_deref()?);
-    let status = at.world.session(&session)?.metadata.status;
-    if news.rejection.is_some() || !status.contains(SessionStatus::IS_READ) {
+    let status = context.states.session(&session)?.metadata.status;
+    if news.rejection_reason.is_some() || !status.contains(SessionStatus::IS_READ) {
         return None;
     }
     let mut read = Object::new();
-    set(&mut read, "type", "session/isReadChanged");
-    set(&mut read, "isRead", true);
-    Some(news.with(read))
+    set_field(&mut read, "type", "session/isReadChanged");
+    set_field(&mut read, "isRead", true);
+    Some(news.with_action(read))
 }
 
 /// The error of a turn stands in a field that only older releases have.
-fn forget_details(part: &mut Object) {
+fn strip_error_meta(part: &mut Object) {
     if let Some(error) = object_mut(part, "error") {
-        remove(error, &["_meta"]);
+        remove_fields(error, &["_meta"]);
     }
 }
 
 fn is_disabled(action: &Object) -> bool {
-    text(action, "status") == Some("disabled")
+    text_field(action, "status") == Some("disabled")
 }
 
 /// A chat that the client sees as a session has no snapshot of its own, and
 /// is missing under the session's address.
-fn hide_pairs(at: &Moment<'_>, result: &mut Object) {
+fn merge_chat_results(context: &TranslationContext<'_>, result: &mut Object) {
     let session_of = |address: Option<&str>| {
-        let session = at.viewer.session_of(&Uri::from(address?))?;
+        let session = context.client.session_of(&Uri::from(address?))?;
         Some(session.to_string())
     };
     if let Some(snapshots) = list_mut(result, "snapshots") {

@@ -22,28 +22,28 @@ use agenthost_protocol::uri::Uri;
 use agenthost_protocol::version::Release;
 use agenthost_protocol::wire::Object;
 
-use crate::document::{Call, Dispatch, Envelope};
-use crate::edit::{remove, text};
-use crate::step::{self, Fate, Refused};
-use crate::world::Moment;
+use crate::document::{JsonCall, JsonDispatch, JsonEnvelope};
+use crate::edit::{remove_fields, text_field};
+use crate::step::{self, PartFate, UpgradeRefusal};
+use crate::world::TranslationContext;
 
-use selection::Selection;
+use selection::ModelChoice;
 
-pub(crate) struct Step;
+pub(crate) struct StepV0_4;
 
-impl step::Step for Step {
-    fn older(&self) -> Release {
+impl step::VersionStep for StepV0_4 {
+    fn older_release(&self) -> Release {
         Release::V0_4
     }
 
-    fn reword(&self, at: &Moment<'_>, action: Action) -> Vec<Action> {
-        match (&action, at.before) {
+    fn rewrite(&self, context: &TranslationContext<'_>, action: Action) -> Vec<Action> {
+        match (&action, context.state_before) {
             (
                 Action::Session(
                     SessionAction::ActiveClientSet(_) | SessionAction::ActiveClientRemoved(_),
                 ),
                 Some(ChannelState::Session(before)),
-            ) => clients::reword(at, before, &action),
+            ) => clients::rewrite_active_client(context, before, &action),
             // Older releases are not told of these turns, but of what they show to
             // be chosen.
             (Action::Chat(ChatAction::TurnsLoaded(_)), Some(ChannelState::Chat(_))) => {
@@ -54,95 +54,126 @@ impl step::Step for Step {
         }
     }
 
-    fn part(&self, at: &Moment<'_>, name: &'static str, part: &mut Object) -> Fate {
+    fn downgrade_part(
+        &self,
+        context: &TranslationContext<'_>,
+        name: &'static str,
+        part: &mut Object,
+    ) -> PartFate {
         match name {
-            "Message" => remove(part, &["model", "agent"]),
-            "ModelSelection" => values::write_model_options(part),
-            "ModelInfo" => remove(part, &["maxOutputTokens", "maxPromptTokens"]),
-            "ConfigPropertySchema" | "SessionConfigPropertySchema" => values::write_choices(part),
+            "Message" => remove_fields(part, &["model", "agent"]),
+            "ModelSelection" => values::stringify_model_options(part),
+            "ModelInfo" => remove_fields(part, &["maxOutputTokens", "maxPromptTokens"]),
+            "ConfigPropertySchema" | "SessionConfigPropertySchema" => {
+                values::stringify_choices(part)
+            }
             "SessionConfigState" | "RootConfigState" | "ResolveSessionConfigResult" => {
-                values::write_chosen(part);
+                values::stringify_values(part);
             }
             "ChatState" => {
-                remove(part, &["draft"]);
-                selection::put_into_chat(at, part);
+                remove_fields(part, &["draft"]);
+                selection::add_choice_to_chat(context, part);
             }
             "ChatSummary" => {
-                if let Some(chat) = text(part, "resource").map(Uri::from) {
-                    Selection::of_chat(at, &chat).put(part);
+                if let Some(chat) = text_field(part, "resource").map(Uri::from) {
+                    ModelChoice::of_chat(context, &chat).write_to(part);
                 }
             }
-            "SessionSummary" => summary::whole(at, part),
-            "PartialSessionSummary" => summary::partial(part),
+            "SessionSummary" => summary::downgrade_summary(context, part),
+            "PartialSessionSummary" => summary::downgrade_partial_summary(part),
             _ => {}
         }
-        Fate::Keep
+        PartFate::Keep
     }
 
-    fn action(&self, at: &Moment<'_>, mut envelope: Envelope) -> Vec<Envelope> {
-        match envelope.kind() {
+    fn downgrade_action(
+        &self,
+        context: &TranslationContext<'_>,
+        mut envelope: JsonEnvelope,
+    ) -> Vec<JsonEnvelope> {
+        match envelope.action_type() {
             "session/activeClientSet" | "session/activeClientRemoved" => {
-                clients::changed(at, &mut envelope);
+                clients::downgrade_active_client(context, &mut envelope);
             }
             "session/configChanged" | "root/configChanged" => {
                 let channel = envelope.channel.as_deref().unwrap_or_default();
-                values::write_changes(at, &Uri::from(channel), &mut envelope.action);
+                values::stringify_changes(context, &Uri::from(channel), &mut envelope.action);
             }
             "session/defaultChatChanged" => {
-                let moved = selection::moved_with_session(at, &envelope);
+                let moved = selection::choice_actions_for_session(context, &envelope);
                 return [vec![envelope], moved].concat();
             }
             "chat/turnStarted" | "chat/truncated" => {
-                let moved = selection::moved_with_chat(at, &envelope);
+                let moved = selection::choice_actions_for_chat(context, &envelope);
                 return [vec![envelope], moved].concat();
             }
-            "chat/draftChanged" => return selection::moved_with_chat(at, &envelope),
+            "chat/draftChanged" => return selection::choice_actions_for_chat(context, &envelope),
             "chat/activityChanged" => return Vec::new(),
             _ => {}
         }
         vec![envelope]
     }
 
-    fn snapshot(
+    fn downgrade_state(
         &self,
-        at: &Moment<'_>,
+        context: &TranslationContext<'_>,
         kind: ChannelKind,
         resource: &mut String,
         state: &mut Object,
     ) {
         if kind == ChannelKind::Session {
-            summary::fold(at, &Uri::from(resource.as_str()), state);
-            clients::fold(at, state);
+            summary::fold_summary(context, &Uri::from(resource.as_str()), state);
+            clients::fold_active_clients(context, state);
         }
     }
 
-    fn notification(&self, at: &Moment<'_>, mut call: Call) -> Vec<Call> {
+    fn downgrade_notification(
+        &self,
+        context: &TranslationContext<'_>,
+        mut call: JsonCall,
+    ) -> Vec<JsonCall> {
         match call.method.as_str() {
             "root/progress" => return Vec::new(),
-            "root/sessionSummaryChanged" => summary::choose_again(at, &mut call.params),
+            "root/sessionSummaryChanged" => {
+                summary::add_choice_to_changes(context, &mut call.params)
+            }
             _ => {}
         }
         vec![call]
     }
 
-    fn params(&self, at: &Moment<'_>, call: &mut Call) -> Result<Vec<Dispatch>, Refused> {
+    fn upgrade_params(
+        &self,
+        context: &TranslationContext<'_>,
+        call: &mut JsonCall,
+    ) -> Result<Vec<JsonDispatch>, UpgradeRefusal> {
         Ok(match call.method.as_str() {
-            "createSession" => up::create_session(at, &mut call.params),
-            "createChat" => up::create_chat(at, &mut call.params),
+            "createSession" => up::upgrade_create_session(context, &mut call.params),
+            "createChat" => up::upgrade_create_chat(context, &mut call.params),
             _ => Vec::new(),
         })
     }
 
-    fn dispatch(&self, at: &Moment<'_>, dispatch: &mut Dispatch) -> Result<(), Refused> {
-        match dispatch.kind() {
-            "session/activeClientChanged" => clients::set_or_remove(at, &mut dispatch.action),
-            "session/activeClientToolsChanged" => clients::set_tools(at, dispatch)?,
-            "session/modelChanged" | "session/agentChanged" => up::choose(at, dispatch)?,
+    fn upgrade_dispatch(
+        &self,
+        context: &TranslationContext<'_>,
+        dispatch: &mut JsonDispatch,
+    ) -> Result<(), UpgradeRefusal> {
+        match dispatch.action_type() {
+            "session/activeClientChanged" => {
+                clients::upgrade_active_client(context, &mut dispatch.action)
+            }
+            "session/activeClientToolsChanged" => clients::upgrade_client_tools(context, dispatch)?,
+            "session/modelChanged" | "session/agentChanged" => {
+                up::upgrade_choice(context, dispatch)?
+            }
             "session/configChanged" | "root/configChanged" => {
                 let channel = Uri::from(dispatch.channel.as_str());
-                values::read_changes(at, &channel, &mut dispatch.action);
+                values::parse_changes(context, &channel, &mut dispatch.action);
             }
-            "chat/turnStarted" | "chat/pendingMessageSet" => up::address(at, dispatch),
+            "chat/turnStarted" | "chat/pendingMessageSet" => {
+                up::set_message_choice(context, dispatch)
+            }
             _ => {}
         }
         Ok(())

@@ -10,71 +10,84 @@
 use agenthost_protocol::version::Release;
 use agenthost_protocol::wire::{Json, Object};
 
-use crate::document::{Call, Dispatch, Envelope};
-use crate::edit::{default, remove, stop_waiting, text};
-use crate::step::{self, Fate, Refused};
-use crate::world::Moment;
+use crate::document::{JsonCall, JsonDispatch, JsonEnvelope};
+use crate::edit::{clear_input_needed, remove_fields, set_default, text_field};
+use crate::step::{self, PartFate, UpgradeRefusal};
+use crate::world::TranslationContext;
 
-pub(crate) struct Step;
+pub(crate) struct StepV0_5_0;
 
 /// Actions that 0.5.0 has nothing like.
-const NEW: &[&str] = &[
+const ACTIONS_SINCE_V0_5_1: &[&str] = &[
     "session/inputNeededSet",
     "session/inputNeededRemoved",
     "chat/turnsLoaded",
 ];
 
-impl step::Step for Step {
-    fn older(&self) -> Release {
+impl step::VersionStep for StepV0_5_0 {
+    fn older_release(&self) -> Release {
         Release::V0_5_0
     }
 
-    fn part(&self, _at: &Moment<'_>, name: &'static str, part: &mut Object) -> Fate {
+    fn downgrade_part(
+        &self,
+        _at: &TranslationContext<'_>,
+        name: &'static str,
+        part: &mut Object,
+    ) -> PartFate {
         match name {
-            "ChatState" => remove(part, &["turnsNextCursor"]),
-            "SessionState" => forget_waiting(part),
-            "AgentInfo" => remove(part, &["capabilities"]),
-            "ToolCall" => remove(part, &["intention"]),
+            "ChatState" => remove_fields(part, &["turnsNextCursor"]),
+            "SessionState" => strip_input_needed(part),
+            "AgentInfo" => remove_fields(part, &["capabilities"]),
+            "ToolCall" => remove_fields(part, &["intention"]),
             // Content that is elsewhere, in all the places where it can be.
             "ContentRef" | "Attachment" | "ResponsePart" | "ToolResultContent" => {
-                remove(part, &["nonce"]);
+                remove_fields(part, &["nonce"]);
             }
-            "ChildCustomization" if text(part, "type") == Some("agent") => {
-                remove(part, &["model", "tools"]);
+            "ChildCustomization" if text_field(part, "type") == Some("agent") => {
+                remove_fields(part, &["model", "tools"]);
             }
             _ => {}
         }
-        Fate::Keep
+        PartFate::Keep
     }
 
-    fn action(&self, _at: &Moment<'_>, mut envelope: Envelope) -> Vec<Envelope> {
-        if NEW.contains(&envelope.kind()) {
+    fn downgrade_action(
+        &self,
+        _at: &TranslationContext<'_>,
+        mut envelope: JsonEnvelope,
+    ) -> Vec<JsonEnvelope> {
+        if ACTIONS_SINCE_V0_5_1.contains(&envelope.action_type()) {
             return Vec::new();
         }
-        if envelope.kind() == "chat/toolCallStart" {
-            remove(&mut envelope.action, &["intention"]);
+        if envelope.action_type() == "chat/toolCallStart" {
+            remove_fields(&mut envelope.action, &["intention"]);
         }
         vec![envelope]
     }
 
-    fn result(&self, _at: &Moment<'_>, method: &str, result: &mut Json) {
+    fn downgrade_result(&self, _at: &TranslationContext<'_>, method: &str, result: &mut Json) {
         let Json::Object(result) = result else {
             return;
         };
         match method {
-            "listSessions" => remove(result, &["nextCursor"]),
+            "listSessions" => remove_fields(result, &["nextCursor"]),
             "fetchTurns" => {
-                default(result, "turns", Vec::<Json>::new());
-                default(result, "hasMore", false);
+                set_default(result, "turns", Vec::<Json>::new());
+                set_default(result, "hasMore", false);
             }
             _ => {}
         }
     }
 
-    fn params(&self, _at: &Moment<'_>, call: &mut Call) -> Result<Vec<Dispatch>, Refused> {
+    fn upgrade_params(
+        &self,
+        _at: &TranslationContext<'_>,
+        call: &mut JsonCall,
+    ) -> Result<Vec<JsonDispatch>, UpgradeRefusal> {
         // Nobody ever said what a filter looks like.
         if call.method == "listSessions" {
-            remove(&mut call.params, &["filter"]);
+            remove_fields(&mut call.params, &["filter"]);
         }
         Ok(Vec::new())
     }
@@ -82,7 +95,7 @@ impl step::Step for Step {
 
 /// Nothing is collected. Newer clients take a tool that they are to run for a
 /// wait for the user, because it is in there; these do not.
-fn forget_waiting(session: &mut Object) {
+fn strip_input_needed(session: &mut Object) {
     let Some(Json::Array(waiting)) = session.shift_remove("inputNeeded") else {
         return;
     };
@@ -91,6 +104,6 @@ fn forget_waiting(session: &mut Object) {
         kind == Some("toolClientExecution")
     };
     if !waiting.is_empty() && waiting.iter().all(is_work) {
-        stop_waiting(session);
+        clear_input_needed(session);
     }
 }

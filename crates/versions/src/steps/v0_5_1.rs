@@ -16,104 +16,117 @@ use agenthost_protocol::version::Release;
 use agenthost_protocol::wire::{Json, Object};
 use serde_json::json;
 
-use crate::document::Envelope;
-use crate::edit::{remove, set, text};
-use crate::step::{self, Fate};
-use crate::world::Moment;
+use crate::document::JsonEnvelope;
+use crate::edit::{remove_fields, set_field, text_field};
+use crate::step::{self, PartFate};
+use crate::world::TranslationContext;
 
-pub(crate) struct Step;
+pub(crate) struct StepV0_5_1;
 
-impl step::Step for Step {
-    fn older(&self) -> Release {
+impl step::VersionStep for StepV0_5_1 {
+    fn older_release(&self) -> Release {
         Release::V0_5_1
     }
 
-    fn reword(&self, at: &Moment<'_>, action: Action) -> Vec<Action> {
+    fn rewrite(&self, context: &TranslationContext<'_>, action: Action) -> Vec<Action> {
         if let Action::Session(SessionAction::CustomizationToggled(toggled)) = &action
-            && let Some(after) = at.after(&action)
-            && let Some(place) = inside(&after, &toggled.id)
+            && let Some(after) = context.state_after(&action)
+            && let Some(place) = child_toggle_action(&after, &toggled.id)
         {
             return place.into_iter().collect();
         }
         vec![action]
     }
 
-    fn part(&self, _at: &Moment<'_>, name: &'static str, part: &mut Object) -> Fate {
+    fn downgrade_part(
+        &self,
+        _at: &TranslationContext<'_>,
+        name: &'static str,
+        part: &mut Object,
+    ) -> PartFate {
         match name {
-            "ResponsePart" if text(part, "kind") == Some("inputRequest") => return Fate::Drop,
-            "ToolResultContent" if text(part, "type") == Some("terminalComplete") => {
-                return Fate::Drop;
+            "ResponsePart" if text_field(part, "kind") == Some("inputRequest") => {
+                return PartFate::Drop;
             }
-            "ChangesetFile" => remove(part, &["reviewed"]),
-            "Customization" | "ClientPluginCustomization" => remove(part, &["version", "_meta"]),
-            "ChildCustomization" => without_flags(part),
+            "ToolResultContent" if text_field(part, "type") == Some("terminalComplete") => {
+                return PartFate::Drop;
+            }
+            "ChangesetFile" => remove_fields(part, &["reviewed"]),
+            "Customization" | "ClientPluginCustomization" => {
+                remove_fields(part, &["version", "_meta"])
+            }
+            "ChildCustomization" => strip_enabled_flags(part),
             _ => {}
         }
-        Fate::Keep
+        PartFate::Keep
     }
 
-    fn action(&self, _at: &Moment<'_>, mut envelope: Envelope) -> Vec<Envelope> {
-        match envelope.kind() {
+    fn downgrade_action(
+        &self,
+        _at: &TranslationContext<'_>,
+        mut envelope: JsonEnvelope,
+    ) -> Vec<JsonEnvelope> {
+        match envelope.action_type() {
             "changeset/filesReviewedChanged" => return Vec::new(),
             // Its part was an answered question.
             "chat/responsePart" if !envelope.action.contains_key("part") => return Vec::new(),
-            "session/mcpServerStartRequested" => become_state(&mut envelope.action, "starting"),
-            "session/mcpServerStopRequested" => become_state(&mut envelope.action, "stopped"),
+            "session/mcpServerStartRequested" => to_state_change(&mut envelope.action, "starting"),
+            "session/mcpServerStopRequested" => to_state_change(&mut envelope.action, "stopped"),
             _ => {}
         }
         vec![envelope]
     }
 
-    fn result(&self, _at: &Moment<'_>, method: &str, result: &mut Json) {
+    fn downgrade_result(&self, _at: &TranslationContext<'_>, method: &str, result: &mut Json) {
         if let ("initialize", Json::Object(result)) = (method, result) {
-            remove(result, &["serverInfo", "terminalCommandPrefix"]);
+            remove_fields(result, &["serverInfo", "terminalCommandPrefix"]);
         }
     }
 }
 
 /// What all of them but MCP servers have learned since: to be off.
-fn without_flags(child: &mut Object) {
-    let mcp_server = text(child, "type") == Some("mcpServer");
-    let agent = text(child, "type") == Some("agent");
+fn strip_enabled_flags(child: &mut Object) {
+    let mcp_server = text_field(child, "type") == Some("mcpServer");
+    let agent = text_field(child, "type") == Some("agent");
     if !mcp_server {
-        remove(child, &["enabled", "disableUserInvocation"]);
+        remove_fields(child, &["enabled", "disableUserInvocation"]);
     }
     if agent {
-        remove(child, &["disableModelInvocation"]);
+        remove_fields(child, &["disableModelInvocation"]);
     } else {
-        remove(child, &["_meta"]);
+        remove_fields(child, &["_meta"]);
     }
 }
 
 /// Whoever wants a server started or stopped says what state it is in.
-fn become_state(action: &mut Object, kind: &str) {
-    set(action, "type", "session/mcpServerStateChanged");
-    set(action, "state", json!({ "kind": kind }));
+fn to_state_change(action: &mut Object, kind: &str) {
+    set_field(action, "type", "session/mcpServerStateChanged");
+    set_field(action, "state", json!({ "kind": kind }));
 }
 
 /// What says that something inside a container was turned on or off: for an
 /// MCP server the container as it is now, for others nothing. `None` if it is
 /// not inside of anything.
-fn inside(after: &ChannelState, id: &CustomizationId) -> Option<Option<Action>> {
+fn child_toggle_action(after: &ChannelState, id: &CustomizationId) -> Option<Option<Action>> {
     let ChannelState::Session(session) = after else {
         return None;
     };
-    if tops(session).any(|top| top.id() == Some(id)) {
+    if top_level_customizations(session).any(|top| top.id() == Some(id)) {
         return None;
     }
-    tops(session).find_map(|top| {
+    top_level_customizations(session).find_map(|top| {
         let mut children = top.children()?.iter();
         let child = children.find(|child| child.id() == Some(id))?;
         let shown = matches!(child, ChildCustomization::McpServer(_));
-        Some(shown.then(|| updated(top)))
+        Some(shown.then(|| customization_updated(top)))
     })
 }
 
-fn tops(session: &SessionState) -> impl Iterator<Item = &Customization> {
+fn top_level_customizations(session: &SessionState) -> impl Iterator<Item = &Customization> {
     session.customizations.iter().flat_map(|list| list.items())
 }
 
-fn updated(container: &Customization) -> Action {
+fn customization_updated(container: &Customization) -> Action {
     Action::Session(SessionAction::CustomizationUpdated(CustomizationUpdated {
         customization: container.clone().into(),
     }))

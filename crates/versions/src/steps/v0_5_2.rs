@@ -18,141 +18,168 @@ use agenthost_protocol::uri::Uri;
 use agenthost_protocol::version::Release;
 use agenthost_protocol::wire::{Json, Object};
 
-use crate::document::{Call, Dispatch, Envelope};
-use crate::edit::{default, object_mut, remove, rename, set, stop_waiting, text};
-use crate::rows::Row;
-use crate::step::{self, Fate, Refused};
-use crate::world::Moment;
+use crate::document::{JsonCall, JsonDispatch, JsonEnvelope};
+use crate::edit::{
+    clear_input_needed, object_mut, remove_fields, rename_field, set_default, set_field, text_field,
+};
+use crate::rows::StoredRow;
+use crate::step::{self, PartFate, UpgradeRefusal};
+use crate::world::TranslationContext;
 
-pub(crate) struct Step;
+pub(crate) struct StepV0_5_2;
 
 /// A time that can't be meant: the host puts its own in its place.
-const NO_TIME: &str = "1970-01-01T00:00:00.000Z";
+const UNKNOWN_TIME: &str = "1970-01-01T00:00:00.000Z";
 
-impl step::Step for Step {
-    fn older(&self) -> Release {
+impl step::VersionStep for StepV0_5_2 {
+    fn older_release(&self) -> Release {
         Release::V0_5_2
     }
 
-    fn reword(&self, at: &Moment<'_>, action: Action) -> Vec<Action> {
-        let Some(ChannelState::Chat(before)) = at.before else {
+    fn rewrite(&self, context: &TranslationContext<'_>, action: Action) -> Vec<Action> {
+        let Some(ChannelState::Chat(before)) = context.state_before else {
             return vec![action];
         };
         match action {
-            Action::Chat(ChatAction::ToolCallReady(ready)) => calls::ready(before, ready),
-            Action::Chat(ChatAction::ToolCallComplete(done)) => calls::complete(before, done),
+            Action::Chat(ChatAction::ToolCallReady(ready)) => calls::rewrite_ready(before, ready),
+            Action::Chat(ChatAction::ToolCallComplete(done)) => {
+                calls::rewrite_complete(before, done)
+            }
             action => vec![action],
         }
     }
 
-    fn part(&self, at: &Moment<'_>, name: &'static str, part: &mut Object) -> Fate {
+    fn downgrade_part(
+        &self,
+        context: &TranslationContext<'_>,
+        name: &'static str,
+        part: &mut Object,
+    ) -> PartFate {
         match name {
             "Turn" => {
-                remove(part, &["startedAt", "duration"]);
+                remove_fields(part, &["startedAt", "duration"]);
                 waiting::take_open_requests(part);
             }
-            "ActiveTurn" => remove(part, &["startedAt"]),
-            "ChatState" => waiting::show_requests_in_chat(part),
-            "ToolCall" => calls::down(part),
-            "ToolCallConfirmation" => remove(part, &["riskAssessment"]),
-            "McpServerState" => remove(part, &["oauthClient"]),
-            "Changeset" => remove(part, &["capabilities"]),
-            "ResponsePart" if text(part, "kind") == Some("systemNotification") => {
-                remove(part, &["_meta"]);
+            "ActiveTurn" => remove_fields(part, &["startedAt"]),
+            "ChatState" => waiting::move_requests_to_chat(part),
+            "ToolCall" => calls::downgrade_call(part),
+            "ToolCallConfirmation" => remove_fields(part, &["riskAssessment"]),
+            "McpServerState" => remove_fields(part, &["oauthClient"]),
+            "Changeset" => remove_fields(part, &["capabilities"]),
+            "ResponsePart" if text_field(part, "kind") == Some("systemNotification") => {
+                remove_fields(part, &["_meta"]);
             }
-            "SessionState" => waiting::forget_authentication(part),
+            "SessionState" => waiting::strip_authentication(part),
             "SessionSummary" => {
-                let session = text(part, "resource").map(Uri::from);
-                if session.is_some_and(|session| waiting::only_for_token(at, &session, None)) {
-                    stop_waiting(part);
+                let session = text_field(part, "resource").map(Uri::from);
+                if session
+                    .is_some_and(|session| waiting::waits_only_for_token(context, &session, None))
+                {
+                    clear_input_needed(part);
                 }
             }
             _ => {}
         }
-        Fate::Keep
+        PartFate::Keep
     }
 
-    fn action(&self, at: &Moment<'_>, mut envelope: Envelope) -> Vec<Envelope> {
-        if envelope.kind() == "chat/responsePart" {
-            waiting::ask(&mut envelope.action);
+    fn downgrade_action(
+        &self,
+        context: &TranslationContext<'_>,
+        mut envelope: JsonEnvelope,
+    ) -> Vec<JsonEnvelope> {
+        if envelope.action_type() == "chat/responsePart" {
+            waiting::part_to_request(&mut envelope.action);
         }
-        match envelope.kind() {
-            "chat/turnStarted" => remove(&mut envelope.action, &["startedAt"]),
+        match envelope.action_type() {
+            "chat/turnStarted" => remove_fields(&mut envelope.action, &["startedAt"]),
             "chat/turnComplete" | "chat/turnCancelled" | "chat/error" => {
-                remove(&mut envelope.action, &["duration"]);
+                remove_fields(&mut envelope.action, &["duration"]);
             }
-            "chat/toolCallReady" => remove(&mut envelope.action, &["riskAssessment"]),
+            "chat/toolCallReady" => remove_fields(&mut envelope.action, &["riskAssessment"]),
             "chat/toolCallAuthRequired" | "chat/toolCallAuthResolved" => return Vec::new(),
-            "chat/inputRequested" if !has_turn(at, &envelope) => return Vec::new(),
+            "chat/inputRequested" if !has_active_turn(context, &envelope) => return Vec::new(),
             "session/inputNeededSet" | "session/inputNeededRemoved" => {
-                return waiting::change(at, envelope);
+                return waiting::downgrade_input_needed(context, envelope);
             }
             "session/chatAdded" => {
                 let chat = object_mut(&mut envelope.action, "summary")
-                    .and_then(|summary| text(summary, "resource"))
+                    .and_then(|summary| text_field(summary, "resource"))
                     .map(Uri::from);
-                waiting::fix_chat(at, &mut envelope, chat, "summary");
+                waiting::fix_chat_status(context, &mut envelope, chat, "summary");
             }
             "session/chatUpdated" => {
-                let chat = text(&envelope.action, "chat").map(Uri::from);
-                waiting::fix_chat(at, &mut envelope, chat, "changes");
+                let chat = text_field(&envelope.action, "chat").map(Uri::from);
+                waiting::fix_chat_status(context, &mut envelope, chat, "changes");
             }
             "changeset/filesReviewChanged" => {
-                set(
+                set_field(
                     &mut envelope.action,
                     "type",
                     "changeset/filesReviewedChanged",
                 );
-                rename(&mut envelope.action, "files", "fileIds");
+                rename_field(&mut envelope.action, "files", "fileIds");
             }
             _ => {}
         }
         vec![envelope]
     }
 
-    fn notification(&self, at: &Moment<'_>, mut call: Call) -> Vec<Call> {
+    fn downgrade_notification(
+        &self,
+        context: &TranslationContext<'_>,
+        mut call: JsonCall,
+    ) -> Vec<JsonCall> {
         if call.method == "root/sessionSummaryChanged" {
-            let session = text(&call.params, "session").map(Uri::from);
-            if session.is_some_and(|session| waiting::only_for_token(at, &session, None))
+            let session = text_field(&call.params, "session").map(Uri::from);
+            if session.is_some_and(|session| waiting::waits_only_for_token(context, &session, None))
                 && let Some(changes) = object_mut(&mut call.params, "changes")
             {
-                stop_waiting(changes);
+                clear_input_needed(changes);
             }
         }
         vec![call]
     }
 
-    fn dispatch(&self, _at: &Moment<'_>, dispatch: &mut Dispatch) -> Result<(), Refused> {
-        take_up(&mut dispatch.action, NO_TIME);
+    fn upgrade_dispatch(
+        &self,
+        _at: &TranslationContext<'_>,
+        dispatch: &mut JsonDispatch,
+    ) -> Result<(), UpgradeRefusal> {
+        upgrade_action(&mut dispatch.action, UNKNOWN_TIME);
         Ok(())
     }
 
-    fn lift(&self, row: &Row<'_>, name: &'static str, part: &mut Object) -> Fate {
+    fn migrate_part(&self, row: &StoredRow<'_>, name: &'static str, part: &mut Object) -> PartFate {
         match name {
             "ActiveTurn" => {
-                default(part, "startedAt", Timestamp::from_millis(row.at).as_str());
+                set_default(
+                    part,
+                    "startedAt",
+                    Timestamp::from_millis(row.written_at).as_str(),
+                );
             }
-            "ChatState" => waiting::ask_within_turn(part),
+            "ChatState" => waiting::move_requests_into_turn(part),
             _ => {}
         }
-        Fate::Keep
+        PartFate::Keep
     }
 
-    fn lift_action(&self, row: &Row<'_>, action: &mut Object) {
-        take_up(action, Timestamp::from_millis(row.at).as_str());
+    fn migrate_action(&self, row: &StoredRow<'_>, action: &mut Object) {
+        upgrade_action(action, Timestamp::from_millis(row.written_at).as_str());
     }
 }
 
 /// Takes an action up, whoever said it. When a turn began is given.
-fn take_up(action: &mut Object, began: &str) {
-    match text(action, "type") {
-        Some("chat/turnStarted") => default(action, "startedAt", began),
+fn upgrade_action(action: &mut Object, began: &str) {
+    match text_field(action, "type") {
+        Some("chat/turnStarted") => set_default(action, "startedAt", began),
         Some("chat/turnComplete" | "chat/turnCancelled" | "chat/error") => {
-            default(action, "duration", 0);
+            set_default(action, "duration", 0);
         }
         Some("changeset/filesReviewedChanged") => {
-            set(action, "type", "changeset/filesReviewChanged");
-            rename(action, "fileIds", "files");
+            set_field(action, "type", "changeset/filesReviewChanged");
+            rename_field(action, "fileIds", "files");
         }
         _ => {}
     }
@@ -161,10 +188,10 @@ fn take_up(action: &mut Object, began: &str) {
 /// Whether a turn is running. Newer clients do not take up a question without
 /// one; these would, and never be rid of it. What is asked when a turn goes on
 /// is asked of one that was not running before.
-fn has_turn(at: &Moment<'_>, envelope: &Envelope) -> bool {
+fn has_active_turn(context: &TranslationContext<'_>, envelope: &JsonEnvelope) -> bool {
     let channel = envelope.channel.as_deref().map(Uri::from);
-    let after = channel.and_then(|channel| at.world.state(&channel));
-    match after.as_ref().or(at.before) {
+    let after = channel.and_then(|channel| context.states.state(&channel));
+    match after.as_ref().or(context.state_before) {
         Some(ChannelState::Chat(chat)) => chat.active_turn.is_some(),
         _ => true,
     }
@@ -173,5 +200,5 @@ fn has_turn(at: &Moment<'_>, envelope: &Envelope) -> bool {
 /// Whether this is a question that nobody has answered.
 fn is_open_request(part: &Object) -> bool {
     let response = part.get("response").is_none_or(Json::is_null);
-    text(part, "kind") == Some("inputRequest") && response
+    text_field(part, "kind") == Some("inputRequest") && response
 }

@@ -18,17 +18,17 @@ use agenthost_protocol::uri::Uri;
 use agenthost_protocol::version::Release;
 use agenthost_protocol::wire::{Json, Object};
 
-use crate::document::{Call, Dispatch, Envelope};
-use crate::edit::{default, object_mut, remove, rename, set, text};
-use crate::rows::Row;
-use crate::step::{self, Fate, Refused};
-use crate::world::Moment;
+use crate::document::{JsonCall, JsonDispatch, JsonEnvelope};
+use crate::edit::{object_mut, remove_fields, rename_field, set_default, set_field, text_field};
+use crate::rows::StoredRow;
+use crate::step::{self, PartFate, UpgradeRefusal};
+use crate::world::TranslationContext;
 
-pub(crate) struct Step;
+pub(crate) struct StepV0_6;
 
 /// Actions that 0.6 has nothing like. What it shows of directories is in the
 /// lists of sessions and chats, which change along.
-const NEW: &[&str] = &[
+const ACTIONS_SINCE_V0_7: &[&str] = &[
     "session/workingDirectorySet",
     "session/workingDirectoryRemoved",
     "chat/workingDirectorySet",
@@ -36,7 +36,7 @@ const NEW: &[&str] = &[
 ];
 
 /// What has working directories.
-const HAVE_DIRECTORIES: &[&str] = &[
+const DIRECTORY_OWNERS: &[&str] = &[
     "SessionState",
     "SessionSummary",
     "PartialSessionSummary",
@@ -45,13 +45,13 @@ const HAVE_DIRECTORIES: &[&str] = &[
     "PartialChatSummary",
 ];
 
-impl step::Step for Step {
-    fn older(&self) -> Release {
+impl step::VersionStep for StepV0_6 {
+    fn older_release(&self) -> Release {
         Release::V0_6
     }
 
-    fn reword(&self, at: &Moment<'_>, action: Action) -> Vec<Action> {
-        match without_directory(at, &action) {
+    fn rewrite(&self, context: &TranslationContext<'_>, action: Action) -> Vec<Action> {
+        match chat_without_directory(context, &action) {
             Some(summary) => {
                 let added = SessionAction::ChatAdded(ChatAdded { summary });
                 vec![Action::Session(added)]
@@ -60,52 +60,65 @@ impl step::Step for Step {
         }
     }
 
-    fn part(&self, _at: &Moment<'_>, name: &'static str, part: &mut Object) -> Fate {
+    fn downgrade_part(
+        &self,
+        _at: &TranslationContext<'_>,
+        name: &'static str,
+        part: &mut Object,
+    ) -> PartFate {
         match name {
-            _ if HAVE_DIRECTORIES.contains(&name) => take_first_directory(part),
+            _ if DIRECTORY_OWNERS.contains(&name) => take_first_directory(part),
             "ToolCall" | "ToolCallConfirmation" | "ToolCallRunning" | "ToolCallAuthRequired" => {
-                write_input(part);
-                terminals::split(part);
+                flatten_input(part);
+                terminals::split_terminal_entries(part);
             }
-            "ToolCallResult" | "ToolCallContentChanged" => terminals::split(part),
+            "ToolCallResult" | "ToolCallContentChanged" => terminals::split_terminal_entries(part),
             "ToolCallReady" => {
-                write_input(part);
-                remove(part, &["contributor", "intention"]);
+                flatten_input(part);
+                remove_fields(part, &["contributor", "intention"]);
             }
-            "ToolCallDelta" => default(part, "content", ""),
-            "ChatOrigin" if text(part, "kind") == Some("sideChat") => {
-                remove(part, &["chat", "turnId", "selection"]);
-                set(part, "kind", "user");
+            "ToolCallDelta" => set_default(part, "content", ""),
+            "ChatOrigin" if text_field(part, "kind") == Some("sideChat") => {
+                remove_fields(part, &["chat", "turnId", "selection"]);
+                set_field(part, "kind", "user");
             }
-            "Attachment" if text(part, "type") == Some("chat") => {
-                set(part, "type", "resource");
-                rename(part, "resource", "uri");
-                remove(part, &["endTurn"]);
+            "Attachment" if text_field(part, "type") == Some("chat") => {
+                set_field(part, "type", "resource");
+                rename_field(part, "resource", "uri");
+                remove_fields(part, &["endTurn"]);
             }
-            "ToolResultContent" | "TerminalState" => remove(part, &["isPty"]),
-            "AgentCapabilities" => remove(part, &["multipleWorkingDirectories"]),
-            "MultipleChatsCapability" => remove(part, &["sideChat"]),
+            "ToolResultContent" | "TerminalState" => remove_fields(part, &["isPty"]),
+            "AgentCapabilities" => remove_fields(part, &["multipleWorkingDirectories"]),
+            "MultipleChatsCapability" => remove_fields(part, &["sideChat"]),
             _ => {}
         }
-        Fate::Keep
+        PartFate::Keep
     }
 
-    fn action(&self, at: &Moment<'_>, mut envelope: Envelope) -> Vec<Envelope> {
-        match envelope.kind() {
-            new if NEW.contains(&new) => return Vec::new(),
-            "chat/toolCallReady" => repeat_input(at, &mut envelope),
-            "chat/toolCallConfirmed" => check_edited_input(at, &mut envelope),
+    fn downgrade_action(
+        &self,
+        context: &TranslationContext<'_>,
+        mut envelope: JsonEnvelope,
+    ) -> Vec<JsonEnvelope> {
+        match envelope.action_type() {
+            new if ACTIONS_SINCE_V0_7.contains(&new) => return Vec::new(),
+            "chat/toolCallReady" => repeat_input(context, &mut envelope),
+            "chat/toolCallConfirmed" => drop_edited_input(context, &mut envelope),
             _ => {}
         }
         vec![envelope]
     }
 
-    fn params(&self, _at: &Moment<'_>, call: &mut Call) -> Result<Vec<Dispatch>, Refused> {
+    fn upgrade_params(
+        &self,
+        _at: &TranslationContext<'_>,
+        call: &mut JsonCall,
+    ) -> Result<Vec<JsonDispatch>, UpgradeRefusal> {
         match call.method.as_str() {
-            "createSession" => list_directory(&mut call.params),
+            "createSession" => wrap_directory(&mut call.params),
             "createChat" => {
                 if let Some(source) = object_mut(&mut call.params, "source") {
-                    default(source, "kind", "fork");
+                    set_default(source, "kind", "fork");
                 }
             }
             _ => {}
@@ -113,26 +126,36 @@ impl step::Step for Step {
         Ok(Vec::new())
     }
 
-    fn part_up(&self, name: &'static str, part: &mut Object) -> Fate {
+    fn upgrade_part(&self, name: &'static str, part: &mut Object) -> PartFate {
         if matches!(name, "ToolCallResult" | "ToolCallContentChanged") {
-            terminals::join(part);
+            terminals::join_terminal_entries(part);
         }
-        Fate::Keep
+        PartFate::Keep
     }
 
-    fn lift(&self, _row: &Row<'_>, name: &'static str, part: &mut Object) -> Fate {
+    fn migrate_part(
+        &self,
+        _row: &StoredRow<'_>,
+        name: &'static str,
+        part: &mut Object,
+    ) -> PartFate {
         match name {
-            _ if HAVE_DIRECTORIES.contains(&name) => list_directory(part),
-            "ToolCall" | "ToolCallResult" | "ToolCallContentChanged" => terminals::join(part),
+            _ if DIRECTORY_OWNERS.contains(&name) => wrap_directory(part),
+            "ToolCall" | "ToolCallResult" | "ToolCallContentChanged" => {
+                terminals::join_terminal_entries(part)
+            }
             _ => {}
         }
-        Fate::Keep
+        PartFate::Keep
     }
 }
 
 /// The entry of a chat whose last directory is taken away. A change can't take
 /// a field away, but the whole entry can be written anew.
-fn without_directory(at: &Moment<'_>, action: &Action) -> Option<Arc<ChatSummary>> {
+fn chat_without_directory(
+    context: &TranslationContext<'_>,
+    action: &Action,
+) -> Option<Arc<ChatSummary>> {
     let Action::Session(SessionAction::ChatUpdated(update)) = action else {
         return None;
     };
@@ -140,7 +163,7 @@ fn without_directory(at: &Moment<'_>, action: &Action) -> Option<Arc<ChatSummary
     if !directories.is_some_and(Vec::is_empty) {
         return None;
     }
-    let mut after = at.before?.clone();
+    let mut after = context.state_before?.clone();
     let (Outcome::Applied, ChannelState::Session(session)) = (after.reduce(action), after) else {
         return None;
     };
@@ -148,57 +171,59 @@ fn without_directory(at: &Moment<'_>, action: &Action) -> Option<Arc<ChatSummary
     chats.find(|chat| chat.resource == update.chat).cloned()
 }
 
-fn list_directory(part: &mut Object) {
+fn wrap_directory(part: &mut Object) {
     if let Some(directory) = part.shift_remove("workingDirectory") {
-        default(part, "workingDirectories", Json::Array(vec![directory]));
+        set_default(part, "workingDirectories", Json::Array(vec![directory]));
     }
 }
 
 fn take_first_directory(part: &mut Object) {
     let directories = part.shift_remove("workingDirectories");
     if let Some(first) = directories.as_ref().and_then(|list| list.get(0)) {
-        set(part, "workingDirectory", first.clone());
+        set_field(part, "workingDirectory", first.clone());
     }
 }
 
 /// Input is text. If it is kept elsewhere, the text says where.
-fn write_input(part: &mut Object) {
+fn flatten_input(part: &mut Object) {
     let address = object_mut(part, "toolInput").and_then(|input| input.shift_remove("uri"));
     if let Some(address) = address {
-        set(part, "toolInput", address);
+        set_field(part, "toolInput", address);
     }
 }
 
 /// In 0.6 a call that says it is ready has no input but what it says then; in
 /// 0.7 it keeps what it had.
-fn repeat_input(at: &Moment<'_>, envelope: &mut Envelope) {
+fn repeat_input(context: &TranslationContext<'_>, envelope: &mut JsonEnvelope) {
     if !envelope.action.contains_key("toolInput")
-        && let Some(input) = input_after(at, envelope)
+        && let Some(input) = input_after(context, envelope)
     {
         let text = match &input {
             ToolInput::Inline(text) => text.as_str(),
             ToolInput::Referenced(content) => content.uri.as_str(),
         };
-        set(&mut envelope.action, "toolInput", text);
+        set_field(&mut envelope.action, "toolInput", text);
     }
 }
 
 /// Input that is kept elsewhere can't be edited by saying so; in 0.6 it would
 /// be.
-fn check_edited_input(at: &Moment<'_>, envelope: &mut Envelope) {
-    let input = input_after(at, envelope);
+fn drop_edited_input(context: &TranslationContext<'_>, envelope: &mut JsonEnvelope) {
+    let input = input_after(context, envelope);
     if matches!(input, Some(ToolInput::Referenced(_))) {
-        remove(&mut envelope.action, &["editedToolInput"]);
+        remove_fields(&mut envelope.action, &["editedToolInput"]);
     }
 }
 
 /// The input of the call that an action is about, after it.
-fn input_after(at: &Moment<'_>, envelope: &Envelope) -> Option<ToolInput> {
-    let chat = at.world.chat(&Uri::from(envelope.channel.as_deref()?))?;
+fn input_after(context: &TranslationContext<'_>, envelope: &JsonEnvelope) -> Option<ToolInput> {
+    let chat = context
+        .states
+        .chat(&Uri::from(envelope.channel.as_deref()?))?;
     let active = chat.active_turn.as_deref()?;
     let call = active
         .response_parts
-        .call(text(&envelope.action, "toolCallId")?)?;
+        .call(text_field(&envelope.action, "toolCallId")?)?;
     let parameters = match call {
         ToolCall::PendingConfirmation(call) => &call.parameters,
         ToolCall::Running(call) => &call.parameters,

@@ -19,31 +19,32 @@ use agenthost_protocol::uri::Uri;
 use agenthost_protocol::version::Release;
 use agenthost_protocol::wire::{Json, Object};
 
-use crate::document::{Call, Dispatch, Envelope};
-use crate::edit::{carry, remove, set, take_object, text};
-use crate::rows::Row;
-use crate::step::{self, Fate, Refused};
-use crate::world::Moment;
+use crate::document::{JsonCall, JsonDispatch, JsonEnvelope};
+use crate::edit::{move_field, remove_fields, set_field, take_object, text_field};
+use crate::rows::StoredRow;
+use crate::step::{self, PartFate, UpgradeRefusal};
+use crate::world::TranslationContext;
 
-pub(crate) struct Step;
+pub(crate) struct StepV0_7;
 
-impl step::Step for Step {
-    fn older(&self) -> Release {
+impl step::VersionStep for StepV0_7 {
+    fn older_release(&self) -> Release {
         Release::V0_7
     }
 
-    fn reword(&self, at: &Moment<'_>, action: Action) -> Vec<Action> {
-        match (at.before, &action) {
+    fn rewrite(&self, context: &TranslationContext<'_>, action: Action) -> Vec<Action> {
+        match (context.state_before, &action) {
             (Some(before), Action::Session(SessionAction::WorkingDirectoryReplaced(_))) => {
-                list_anew(before, &action)
+                rewrite_directories(before, &action)
             }
             (before, Action::Session(SessionAction::InputNeededSet(set)))
-                if !is_shown(at, &set.request) =>
+                if !is_visible(context, &set.request) =>
             {
-                take_back(at, before, &set.request)
+                remove_replaced_request(context, before, &set.request)
             }
             (Some(before), Action::Session(SessionAction::InputNeededRemoved(removed)))
-                if waiting_for(before, removed.id.as_str()).is_some_and(|it| !is_shown(at, it)) =>
+                if find_request(before, removed.id.as_str())
+                    .is_some_and(|it| !is_visible(context, it)) =>
             {
                 Vec::new()
             }
@@ -51,88 +52,110 @@ impl step::Step for Step {
         }
     }
 
-    fn part(&self, at: &Moment<'_>, name: &'static str, part: &mut Object) -> Fate {
+    fn downgrade_part(
+        &self,
+        context: &TranslationContext<'_>,
+        name: &'static str,
+        part: &mut Object,
+    ) -> PartFate {
         match name {
-            "Customization" | "ChildCustomization" if can_be_off(part) => decide(part),
-            "CustomizationToggled" => decide(part),
+            "Customization" | "ChildCustomization" if has_enablement(part) => {
+                flatten_enablement(part)
+            }
+            "CustomizationToggled" => flatten_enablement(part),
             "ClientPluginCustomization" => {
-                decide(part);
-                remove(part, &["childEnablement"]);
+                flatten_enablement(part);
+                remove_fields(part, &["childEnablement"]);
             }
             "AuthRequiredParams" => {
                 if let Some(mut resource) = take_object(part, "resource") {
-                    carry(&mut resource, part, "resource");
+                    move_field(&mut resource, part, "resource");
                 }
             }
-            "MultipleWorkingDirectoriesCapability" => remove(part, &["primaryReplacement"]),
-            "SessionInputRequest" if is_for_another(at, part) => return Fate::Drop,
-            "SessionState" => wait_for_client(part),
+            "MultipleWorkingDirectoriesCapability" => remove_fields(part, &["primaryReplacement"]),
+            "SessionInputRequest" if is_for_other_client(context, part) => return PartFate::Drop,
+            "SessionState" => mark_client_tool_wait(part),
             _ => {}
         }
-        Fate::Keep
+        PartFate::Keep
     }
 
-    fn action(&self, _at: &Moment<'_>, envelope: Envelope) -> Vec<Envelope> {
-        if envelope.kind() == "session/workingDirectoryReplaced" {
+    fn downgrade_action(
+        &self,
+        _at: &TranslationContext<'_>,
+        envelope: JsonEnvelope,
+    ) -> Vec<JsonEnvelope> {
+        if envelope.action_type() == "session/workingDirectoryReplaced" {
             return Vec::new();
         }
         vec![envelope]
     }
 
-    fn request(&self, _at: &Moment<'_>, call: &mut Call) {
-        remove(&mut call.params, &["_meta"]);
+    fn downgrade_request(&self, _at: &TranslationContext<'_>, call: &mut JsonCall) {
+        remove_fields(&mut call.params, &["_meta"]);
     }
 
-    fn dispatch(&self, at: &Moment<'_>, dispatch: &mut Dispatch) -> Result<(), Refused> {
-        if dispatch.kind() == "session/customizationToggled" {
-            up::toggle(at, dispatch);
+    fn upgrade_dispatch(
+        &self,
+        context: &TranslationContext<'_>,
+        dispatch: &mut JsonDispatch,
+    ) -> Result<(), UpgradeRefusal> {
+        if dispatch.action_type() == "session/customizationToggled" {
+            up::upgrade_toggle(context, dispatch);
         }
         Ok(())
     }
 
-    fn part_up(&self, name: &'static str, part: &mut Object) -> Fate {
+    fn upgrade_part(&self, name: &'static str, part: &mut Object) -> PartFate {
         let decides = match name {
             "ClientPluginCustomization" => true,
-            "ChildCustomization" => text(part, "type") == Some("mcpServer"),
+            "ChildCustomization" => text_field(part, "type") == Some("mcpServer"),
             _ => false,
         };
         if decides {
-            up::decide_everywhere(part);
+            up::set_global_enablement(part);
         }
-        Fate::Keep
+        PartFate::Keep
     }
 
-    fn lift(&self, _row: &Row<'_>, name: &'static str, part: &mut Object) -> Fate {
+    fn migrate_part(
+        &self,
+        _row: &StoredRow<'_>,
+        name: &'static str,
+        part: &mut Object,
+    ) -> PartFate {
         match name {
-            "CustomizationToggled" => up::decide_for_session(name, part),
-            "Customization" | "ChildCustomization" if can_be_off(part) => {
-                up::decide_for_session(name, part);
+            "CustomizationToggled" => up::set_session_enablement(name, part),
+            "Customization" | "ChildCustomization" if has_enablement(part) => {
+                up::set_session_enablement(name, part);
             }
-            "ClientPluginCustomization" => up::decide_everywhere(part),
+            "ClientPluginCustomization" => up::set_global_enablement(part),
             _ => {}
         }
-        Fate::Keep
+        PartFate::Keep
     }
 }
 
 /// Whether it is something that decisions are made about.
-fn can_be_off(part: &Object) -> bool {
-    matches!(text(part, "type"), Some("plugin" | "mcpServer"))
+fn has_enablement(part: &Object) -> bool {
+    matches!(text_field(part, "type"), Some("plugin" | "mcpServer"))
 }
 
 /// The first decision is the one that counts; without any it is on.
-fn decide(part: &mut Object) {
+fn flatten_enablement(part: &mut Object) {
     let decisions = part.shift_remove("enablement");
     let first = decisions.as_ref().and_then(|list| list.get(0));
     let enabled = first.is_none_or(|first| first.get("enabled") == Some(&Json::Bool(true)));
-    set(part, "enabled", enabled);
+    set_field(part, "enabled", enabled);
 }
 
 /// Up to 0.7 whatever a session waits for is a question to whoever sees it. A
 /// tool that another client runs is none.
-fn is_shown(at: &Moment<'_>, request: &SessionInputRequest) -> bool {
+fn is_visible(context: &TranslationContext<'_>, request: &SessionInputRequest) -> bool {
     match request {
-        SessionInputRequest::ToolClientExecution(tool) => tool.client_id == *at.viewer.client(),
+        SessionInputRequest::ToolClientExecution(tool) => {
+            tool.client_id == *context.client.client_id()
+        }
         SessionInputRequest::ChatInput(_)
         | SessionInputRequest::ToolConfirmation(_)
         | SessionInputRequest::ToolAuthentication(_)
@@ -141,21 +164,21 @@ fn is_shown(at: &Moment<'_>, request: &SessionInputRequest) -> bool {
 }
 
 /// The same, of one that is on its way down.
-fn is_for_another(at: &Moment<'_>, request: &Object) -> bool {
-    text(request, "kind") == Some("toolClientExecution")
-        && text(request, "clientId") != Some(at.viewer.client().as_str())
+fn is_for_other_client(context: &TranslationContext<'_>, request: &Object) -> bool {
+    text_field(request, "kind") == Some("toolClientExecution")
+        && text_field(request, "clientId") != Some(context.client.client_id().as_str())
 }
 
 /// What is not shown may come in place of something that was.
-fn take_back(
-    at: &Moment<'_>,
+fn remove_replaced_request(
+    context: &TranslationContext<'_>,
     before: Option<&ChannelState>,
     request: &SessionInputRequest,
 ) -> Vec<Action> {
     let Some((before, key)) = before.zip(request.key()) else {
         return Vec::new();
     };
-    if !waiting_for(before, key).is_some_and(|old| is_shown(at, old)) {
+    if !find_request(before, key).is_some_and(|old| is_visible(context, old)) {
         return Vec::new();
     }
     let id = InputNeededId::from(key);
@@ -164,7 +187,7 @@ fn take_back(
 }
 
 /// What a session waits for by a name.
-fn waiting_for<'a>(session: &'a ChannelState, key: &str) -> Option<&'a SessionInputRequest> {
+fn find_request<'a>(session: &'a ChannelState, key: &str) -> Option<&'a SessionInputRequest> {
     let ChannelState::Session(session) = session else {
         return None;
     };
@@ -174,7 +197,7 @@ fn waiting_for<'a>(session: &'a ChannelState, key: &str) -> Option<&'a SessionIn
 
 /// A client of 0.7 takes a tool that it is to run for input that is needed:
 /// what it is told first says so as well.
-fn wait_for_client(session: &mut Object) {
+fn mark_client_tool_wait(session: &mut Object) {
     let waiting = session.get("inputNeeded").and_then(Json::as_array);
     if waiting.is_some_and(Vec::is_empty) {
         // What it waits for is not shown: it waits for nothing.
@@ -189,13 +212,13 @@ fn wait_for_client(session: &mut Object) {
     let bits = bits.and_then(|bits| u32::try_from(bits).ok());
     if let (true, Some(bits)) = (runs_tool, bits) {
         let status = SessionStatus::from_bits(bits).with_activity(SessionStatus::INPUT_NEEDED);
-        set(session, "status", status.bits());
+        set_field(session, "status", status.bits());
     }
 }
 
 /// Directories come and go only at the end of the list: from the first that
 /// is another on, all go, and come as they are now.
-fn list_anew(before: &ChannelState, action: &Action) -> Vec<Action> {
+fn rewrite_directories(before: &ChannelState, action: &Action) -> Vec<Action> {
     let mut after = before.clone();
     if !matches!(after.reduce(action), Outcome::Applied) {
         return Vec::new();

@@ -16,46 +16,63 @@ use agenthost_protocol::channel::ChannelKind;
 use agenthost_protocol::version::Release;
 use agenthost_protocol::wire::Object;
 
-use crate::document::{Call, Dispatch, Envelope};
-use crate::rows::Row;
-use crate::step::{self, Fate, Refused};
-use crate::world::Moment;
+use crate::document::{JsonCall, JsonDispatch, JsonEnvelope};
+use crate::rows::StoredRow;
+use crate::step::{self, PartFate, UpgradeRefusal};
+use crate::world::TranslationContext;
 
-pub(crate) struct Step;
+pub(crate) struct StepV0_8;
 
-impl step::Step for Step {
-    fn older(&self) -> Release {
+impl step::VersionStep for StepV0_8 {
+    fn older_release(&self) -> Release {
         Release::V0_8
     }
 
-    fn knows(&self, kind: ChannelKind) -> bool {
+    fn has_snapshots(&self, kind: ChannelKind) -> bool {
         !matches!(kind, ChannelKind::Automations | ChannelKind::AutomationRun)
     }
 
-    fn reword(&self, at: &Moment<'_>, action: Action) -> Vec<Action> {
-        down::reword(at, action)
+    fn rewrite(&self, context: &TranslationContext<'_>, action: Action) -> Vec<Action> {
+        down::rewrite_action(context, action)
     }
 
-    fn part(&self, _at: &Moment<'_>, name: &'static str, part: &mut Object) -> Fate {
-        down::part(name, part);
-        Fate::Keep
+    fn downgrade_part(
+        &self,
+        _at: &TranslationContext<'_>,
+        name: &'static str,
+        part: &mut Object,
+    ) -> PartFate {
+        down::downgrade_part(name, part);
+        PartFate::Keep
     }
 
-    fn action(&self, at: &Moment<'_>, envelope: Envelope) -> Vec<Envelope> {
-        down::action(at, envelope)
+    fn downgrade_action(
+        &self,
+        context: &TranslationContext<'_>,
+        envelope: JsonEnvelope,
+    ) -> Vec<JsonEnvelope> {
+        down::downgrade_action(context, envelope)
     }
 
-    fn params(&self, at: &Moment<'_>, call: &mut Call) -> Result<Vec<Dispatch>, Refused> {
-        up::params(at, call)?;
+    fn upgrade_params(
+        &self,
+        context: &TranslationContext<'_>,
+        call: &mut JsonCall,
+    ) -> Result<Vec<JsonDispatch>, UpgradeRefusal> {
+        up::upgrade_params(context, call)?;
         Ok(Vec::new())
     }
 
-    fn dispatch(&self, at: &Moment<'_>, dispatch: &mut Dispatch) -> Result<(), Refused> {
-        up::dispatch(at, dispatch)
+    fn upgrade_dispatch(
+        &self,
+        context: &TranslationContext<'_>,
+        dispatch: &mut JsonDispatch,
+    ) -> Result<(), UpgradeRefusal> {
+        up::upgrade_dispatch(context, dispatch)
     }
 
-    fn lift(&self, row: &Row<'_>, name: &'static str, part: &mut Object) -> Fate {
-        lift::part(row, name, part);
-        Fate::Keep
+    fn migrate_part(&self, row: &StoredRow<'_>, name: &'static str, part: &mut Object) -> PartFate {
+        lift::migrate_part(row, name, part);
+        PartFate::Keep
     }
 }

@@ -9,18 +9,18 @@ use agenthost_protocol::uri::Uri;
 use agenthost_protocol::version::Release;
 use agenthost_protocol::wire::{self, Json, Object};
 
-use crate::document::{Call, Dispatch, Envelope};
-use crate::edit::{default, object_mut, remove, replace_text, set, text};
-use crate::step::{self, Fate, Refused};
-use crate::world::Moment;
+use crate::document::{JsonCall, JsonDispatch, JsonEnvelope};
+use crate::edit::{object_mut, remove_fields, replace_text, set_default, set_field, text_field};
+use crate::step::{self, PartFate, UpgradeRefusal};
+use crate::world::TranslationContext;
 
-pub(crate) struct Step;
+pub(crate) struct StepV0_9;
 
 /// Where the host puts the `nonce` of a client's plugin, in `_meta`.
-const NONCE: &str = "agenthost.nonce";
+const NONCE_META_KEY: &str = "agenthost.nonce";
 
 /// Actions that 0.9 has nothing like.
-const NEW: &[&str] = &[
+const ACTIONS_SINCE_V1_0: &[&str] = &[
     "session/chatsReordered",
     "session/mcpServerBackgroundRequested",
     "chat/backgroundWorkSet",
@@ -33,18 +33,23 @@ const NEW: &[&str] = &[
     "canvas/stateChanged",
 ];
 
-impl step::Step for Step {
-    fn older(&self) -> Release {
+impl step::VersionStep for StepV0_9 {
+    fn older_release(&self) -> Release {
         Release::V0_9
     }
 
-    fn knows(&self, kind: ChannelKind) -> bool {
+    fn has_snapshots(&self, kind: ChannelKind) -> bool {
         kind != ChannelKind::Canvas
     }
 
-    fn part(&self, _at: &Moment<'_>, name: &'static str, part: &mut Object) -> Fate {
+    fn downgrade_part(
+        &self,
+        _at: &TranslationContext<'_>,
+        name: &'static str,
+        part: &mut Object,
+    ) -> PartFate {
         match name {
-            "ChatState" => remove(
+            "ChatState" => remove_fields(
                 part,
                 &[
                     "changes",
@@ -54,41 +59,51 @@ impl step::Step for Step {
                     "canvases",
                 ],
             ),
-            "ChatSummary" | "PartialChatSummary" => remove(part, &["changes", "movable"]),
-            "SessionSummary" | "PartialSessionSummary" => remove(part, &["chats", "defaultChat"]),
+            "ChatSummary" | "PartialChatSummary" => remove_fields(part, &["changes", "movable"]),
+            "SessionSummary" | "PartialSessionSummary" => {
+                remove_fields(part, &["chats", "defaultChat"])
+            }
             "ChangesetState" | "ChangesetStatusChanged" => {
                 replace_text(part, "status", "recomputing", "computing");
             }
-            "McpServerState" => remove(part, &["blocking"]),
+            "McpServerState" => remove_fields(part, &["blocking"]),
             "ConfigPropertySchema" | "SessionConfigPropertySchema" => {
-                remove(part, &["minItems", "maxItems"]);
+                remove_fields(part, &["minItems", "maxItems"]);
             }
             "AutomationDefinition" | "AutomationDefinitionPatch" => {
-                remove(part, &["disableConditions"]);
+                remove_fields(part, &["disableConditions"]);
             }
-            "Customization" => show_nonce(part),
-            "AutomationEntry" => remove(part, &["runCount", "customizations"]),
+            "Customization" => move_nonce_from_meta(part),
+            "AutomationEntry" => remove_fields(part, &["runCount", "customizations"]),
             "AutomationSessionTemplate" | "AutomationCapabilities" => {
-                remove(part, &["customizations"]);
+                remove_fields(part, &["customizations"]);
             }
             _ => {}
         }
-        Fate::Keep
+        PartFate::Keep
     }
 
-    fn action(&self, _at: &Moment<'_>, envelope: Envelope) -> Vec<Envelope> {
+    fn downgrade_action(
+        &self,
+        _at: &TranslationContext<'_>,
+        envelope: JsonEnvelope,
+    ) -> Vec<JsonEnvelope> {
         let changes = envelope.action.get("changes").and_then(Json::as_object);
         // A change of nothing but what 0.9 doesn't show is not told.
-        let nothing =
-            envelope.kind() == "session/chatUpdated" && changes.is_some_and(Object::is_empty);
-        if nothing || NEW.contains(&envelope.kind()) {
+        let nothing = envelope.action_type() == "session/chatUpdated"
+            && changes.is_some_and(Object::is_empty);
+        if nothing || ACTIONS_SINCE_V1_0.contains(&envelope.action_type()) {
             return Vec::new();
         }
         vec![envelope]
     }
 
     /// A change of nothing but what 0.9 doesn't show is not told.
-    fn notification(&self, _at: &Moment<'_>, call: Call) -> Vec<Call> {
+    fn downgrade_notification(
+        &self,
+        _at: &TranslationContext<'_>,
+        call: JsonCall,
+    ) -> Vec<JsonCall> {
         let changes = call.params.get("changes").and_then(Json::as_object);
         if call.method == "root/sessionSummaryChanged" && changes.is_some_and(Object::is_empty) {
             return Vec::new();
@@ -96,50 +111,56 @@ impl step::Step for Step {
         vec![call]
     }
 
-    fn dispatch(&self, at: &Moment<'_>, dispatch: &mut Dispatch) -> Result<(), Refused> {
-        if dispatch.kind() == "automation/updateRequested" {
-            keep_customizations(at, dispatch);
+    fn upgrade_dispatch(
+        &self,
+        context: &TranslationContext<'_>,
+        dispatch: &mut JsonDispatch,
+    ) -> Result<(), UpgradeRefusal> {
+        if dispatch.action_type() == "automation/updateRequested" {
+            keep_customizations(context, dispatch);
         }
         Ok(())
     }
 
-    fn part_up(&self, name: &'static str, part: &mut Object) -> Fate {
+    fn upgrade_part(&self, name: &'static str, part: &mut Object) -> PartFate {
         match name {
             // Clients of 0.2 to 0.9 need not say what it is; 1.0 wants to be
             // told. On the way down it stays: some of them do look at it.
-            "ClientPluginCustomization" => default(part, "type", "plugin"),
-            "ToolResultContent" if text(part, "type") == Some("fileEdit") => check_edit(part),
+            "ClientPluginCustomization" => set_default(part, "type", "plugin"),
+            "ToolResultContent" if text_field(part, "type") == Some("fileEdit") => {
+                drop_invalid_edit(part)
+            }
             _ => {}
         }
-        Fate::Keep
+        PartFate::Keep
     }
 }
 
 /// Puts the nonce of a client's plugin where hosts up to 0.9 showed it. VS Code
 /// keeps what it found in a plugin until that changes.
-fn show_nonce(customization: &mut Object) {
+fn move_nonce_from_meta(customization: &mut Object) {
     let Some(meta) = object_mut(customization, "_meta") else {
         return;
     };
-    let nonce = meta.shift_remove(NONCE);
+    let nonce = meta.shift_remove(NONCE_META_KEY);
     if meta.is_empty() && nonce.is_some() {
-        remove(customization, &["_meta"]);
+        remove_fields(customization, &["_meta"]);
     }
     if let Some(nonce) = nonce {
-        set(customization, "nonce", nonce);
+        set_field(customization, "nonce", nonce);
     }
 }
 
 /// Until 0.9 the sides of an edit and its numbers could be anything. What 1.0
 /// could not read is left out, so that the rest of the result arrives.
-fn check_edit(edit: &mut Object) {
+fn drop_invalid_edit(edit: &mut Object) {
     for side in ["before", "after"] {
         if edit.get(side).is_some_and(|side| !is_side(side)) {
-            remove(edit, &[side]);
+            remove_fields(edit, &[side]);
         }
     }
     if edit.get("diff").is_some_and(|diff| !is_diff(diff)) {
-        remove(edit, &["diff"]);
+        remove_fields(edit, &["diff"]);
     }
 }
 
@@ -155,13 +176,13 @@ fn is_diff(diff: &Json) -> bool {
 
 /// A client of 0.9 writes the whole template of an automation's sessions, but
 /// can't know the customizations in it: it leaves them as they are.
-fn keep_customizations(at: &Moment<'_>, dispatch: &mut Dispatch) {
+fn keep_customizations(context: &TranslationContext<'_>, dispatch: &mut JsonDispatch) {
     let Some(ChannelState::Automations(state)) =
-        at.world.state(&Uri::from(dispatch.channel.as_str()))
+        context.states.state(&Uri::from(dispatch.channel.as_str()))
     else {
         return;
     };
-    let resource = text(&dispatch.action, "resource").unwrap_or_default();
+    let resource = text_field(&dispatch.action, "resource").unwrap_or_default();
     let mut entries = state.entries.items();
     let known = entries
         .find(|entry| entry.resource.as_str() == resource)
@@ -169,6 +190,6 @@ fn keep_customizations(at: &Moment<'_>, dispatch: &mut Dispatch) {
     let template =
         object_mut(&mut dispatch.action, "changes").and_then(|it| object_mut(it, "session"));
     if let (Some(known), Some(template)) = (known, template) {
-        default(template, "customizations", wire::to_json(known));
+        set_default(template, "customizations", wire::to_json(known));
     }
 }

@@ -5,7 +5,7 @@ use agenthost_protocol::version::Release;
 use agenthost_protocol::wire::{self, Json};
 use serde_json::json;
 
-use crate::worlds::Client;
+use crate::worlds::TestClient;
 
 pub(crate) const SESSION: &str = "ahp-session:/s";
 /// The chat behind the session.
@@ -14,20 +14,22 @@ pub(crate) const CHAT: &str = "ahp-chat:/c";
 pub(crate) const WORKER: &str = "ahp-chat:/w";
 
 /// A client that can look up the session and both of its chats.
-pub(crate) fn client(release: Release) -> Client {
-    let mut client = Client::of(release)
+pub(crate) fn client(release: Release) -> TestClient {
+    let mut client = TestClient::of(release)
         .knows(SESSION, None, &session())
         .knows(CHAT, Some(SESSION), &chat())
         .knows(WORKER, Some(SESSION), &worker());
     let listed = wire::from_str(&listed().to_string()).unwrap();
-    client.scene.listed.push(std::sync::Arc::new(listed));
+    client.scene.summaries.push(std::sync::Arc::new(listed));
     client
 }
 
 /// One that follows the session.
-pub(crate) fn follower(release: Release) -> Client {
+pub(crate) fn follower(release: Release) -> TestClient {
     let mut client = client(release);
-    client.viewer.show(Uri::from(SESSION), Uri::from(CHAT));
+    client
+        .viewer
+        .map_session(Uri::from(SESSION), Uri::from(CHAT));
     client
 }
 

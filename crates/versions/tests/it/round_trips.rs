@@ -4,7 +4,7 @@ use agenthost_protocol::version::Release;
 use agenthost_protocol::wire::Json;
 use serde_json::json;
 
-use crate::worlds::{Client, chat_with};
+use crate::worlds::{TestClient, chat_with};
 
 const CHAT: &str = "ahp-chat:/c";
 const SESSION: &str = "ahp-session:/s";
@@ -78,7 +78,7 @@ fn what_is_said_comes_back() {
     let mut chat = chat_with(8, &[]);
     chat["activeTurn"]["message"]["model"] = json!({ "id": "m" });
     for release in RELEASES {
-        let mut client = Client::of(*release)
+        let mut client = TestClient::of(*release)
             .knows(CHAT, Some(SESSION), &chat)
             .knows(SESSION, None, &session);
         for (channel, actions) in [(CHAT, of_chats()), (SESSION, of_sessions())] {

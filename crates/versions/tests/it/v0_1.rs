@@ -3,21 +3,21 @@
 use agenthost_protocol::channel::ChannelKind;
 use agenthost_protocol::version::Release;
 use agenthost_protocol::wire::{self, Json};
-use agenthost_versions::{Call, Chain, Dispatch};
+use agenthost_versions::{JsonCall, JsonDispatch, VersionChain};
 use serde_json::json;
 
 use crate::older::{CHAT, SESSION, WORKER, follower, session};
-use crate::worlds::Client;
+use crate::worlds::TestClient;
 
 const TERMINAL: &str = "ahp-terminal:/t";
 
-fn notified(client: &Client, method: &str, params: Json) -> Vec<(String, Json)> {
-    let call = Call {
+fn notified(client: &TestClient, method: &str, params: Json) -> Vec<(String, Json)> {
+    let call = JsonCall {
         method: method.to_owned(),
         params: wire::from_str(&params.to_string()).unwrap(),
     };
-    let calls = client.chain.notification(&client.at(), call);
-    let pair = |call: Call| (call.method, Json::Object(call.params));
+    let calls = client.chain.downgrade_notification(&client.at(), call);
+    let pair = |call: JsonCall| (call.method, Json::Object(call.params));
     calls.into_iter().map(pair).collect()
 }
 
@@ -48,7 +48,7 @@ fn changes_and_watches_are_not_told_of() {
     assert_eq!(client.hears(SESSION, &changesets), []);
     let watched = json!({ "type": "resourceWatch/changed", "changes": { "items": [] } });
     assert_eq!(client.hears("ahp-resource-watch:/1", &watched), []);
-    let chain = Chain::to(Release::V0_1);
+    let chain = VersionChain::for_release(Release::V0_1);
     for kind in ChannelKind::ALL {
         let followed = matches!(
             kind,
@@ -56,7 +56,7 @@ fn changes_and_watches_are_not_told_of() {
         );
         // Canvases and automations are for others to leave out.
         if !matches!(kind, ChannelKind::AutomationRun | ChannelKind::Automations) {
-            assert_eq!(chain.follows(*kind), followed, "{kind:?}");
+            assert_eq!(chain.can_subscribe(*kind), followed, "{kind:?}");
         }
     }
 }
@@ -82,11 +82,11 @@ fn what_is_said_is_about_what_is_in_it() {
     let config = json!({ "type": "root/configChanged", "config": { "a": 1 } });
     assert_eq!(client.says("", config).0, "ahp-root://");
 
-    let mut nowhere = Dispatch {
+    let mut nowhere = JsonDispatch {
         channel: String::new(),
         action: wire::from_str(r#"{ "type": "session/truncated" }"#).unwrap(),
     };
-    let refused = client.chain.dispatch(&client.at(), &mut nowhere);
+    let refused = client.chain.upgrade_dispatch(&client.at(), &mut nowhere);
     assert_eq!(
         refused.unwrap_err().to_string(),
         "the action has no `session`"
@@ -171,13 +171,16 @@ fn the_handshake_is_a_number_and_addresses_are_the_client_s() {
         json!(["ahp-root://", "copilot:/1"])
     );
 
-    client.viewer.call_root("root:/");
+    client.viewer.set_root_uri("root:/");
     let snapshot = agenthost_protocol::channel::Snapshot {
         resource: "ahp-root://".into(),
         state: wire::from_str(r#"{ "agents": [] }"#).unwrap(),
         from_seq: agenthost_protocol::ids::ServerSeq(7),
     };
-    let seen = client.chain.snapshot(&client.at(), &snapshot).unwrap();
+    let seen = client
+        .chain
+        .downgrade_snapshot(&client.at(), &snapshot)
+        .unwrap();
     assert_eq!(seen.unwrap()["resource"], "root:/");
 }
 
@@ -214,11 +217,14 @@ fn parameters_are_about_a_resource_a_session_or_a_terminal() {
     let token = json!({ "resource": "https://api", "token": "t" });
     let (_, asked) = client.asks("authenticate", token);
     assert_eq!(asked["resource"], "https://api");
-    let mut call = Call {
+    let mut call = JsonCall {
         method: "subscribe".to_owned(),
         params: wire::from_str("{}").unwrap(),
     };
-    let refused = client.chain.params(&client.at(), &mut call).unwrap_err();
+    let refused = client
+        .chain
+        .upgrade_params(&client.at(), &mut call)
+        .unwrap_err();
     assert_eq!(refused.to_string(), "`subscribe` has no `resource`");
 }
 
@@ -302,7 +308,7 @@ fn customizations_of_one_address_are_told_apart() {
     let one = |id: &str| json!({ "type": "directory", "id": id, "uri": "file:///w", "name": id, "contents": "rule", "writable": false, "enabled": true });
     let mut session = session();
     session["customizations"] = json!([one("a b"), one("c"), session["customizations"][0]]);
-    let client = Client::of(Release::V0_1).knows(SESSION, None, &session);
+    let client = TestClient::of(Release::V0_1).knows(SESSION, None, &session);
     let addresses = |customizations: &Json| -> Vec<String> {
         let customizations = customizations.as_array().unwrap().iter();
         let uri = |one: &Json| one["customization"]["uri"].as_str().unwrap().to_owned();
@@ -385,13 +391,15 @@ fn what_0_1_has_no_word_for_is_left_out() {
         "protocolVersion": "0.1.0", "serverSeq": 1, "snapshots": [],
         "completionTriggerCharacters": ["@"], "telemetry": {},
     });
-    let result = client.chain.result(&client.at(), "initialize", result);
+    let result = client
+        .chain
+        .downgrade_result(&client.at(), "initialize", result);
     assert_eq!(result.get("completionTriggerCharacters"), None);
-    let mut read = Call {
+    let mut read = JsonCall {
         method: "resourceRead".to_owned(),
         params: wire::from_str(r#"{ "channel": "ahp-root://", "uri": "file:///a" }"#).unwrap(),
     };
-    client.chain.request(&client.at(), &mut read);
+    client.chain.downgrade_request(&client.at(), &mut read);
     assert_eq!(Json::Object(read.params), json!({ "uri": "file:///a" }));
 }
 
@@ -404,11 +412,11 @@ fn a_file_is_not_replaced_where_it_should_be_added_to() {
         });
         let how = how.as_object().unwrap().clone();
         params.as_object_mut().unwrap().extend(how);
-        let mut write = Call {
+        let mut write = JsonCall {
             method: "resourceWrite".to_owned(),
             params: wire::from_str(&params.to_string()).unwrap(),
         };
-        client.chain.request(&client.at(), &mut write);
+        client.chain.downgrade_request(&client.at(), &mut write);
         Json::Object(write.params)
     };
     let whole = json!({ "uri": "file:///a", "data": "x", "encoding": "utf-8" });

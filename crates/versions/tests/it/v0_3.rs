@@ -4,7 +4,7 @@ use agenthost_protocol::channel::ChannelKind;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::version::Release;
 use agenthost_protocol::wire::{self, Json};
-use agenthost_versions::{Chain, Dispatch};
+use agenthost_versions::{JsonDispatch, VersionChain};
 use serde_json::json;
 
 use crate::older::{CHAT, SESSION, WORKER, client, follower, session};
@@ -22,7 +22,9 @@ fn the_conversation_is_in_the_session() {
 #[test]
 fn the_chat_stays_the_one_that_the_client_subscribed_to() {
     let mut client = client(Release::V0_3);
-    client.viewer.show(Uri::from(SESSION), Uri::from(WORKER));
+    client
+        .viewer
+        .map_session(Uri::from(SESSION), Uri::from(WORKER));
     let state = client.sees(SESSION, &session()).unwrap();
     assert_eq!(state["turns"][0]["id"], "w1");
     assert_eq!(state.get("activeTurn"), None);
@@ -37,7 +39,7 @@ fn the_chat_stays_the_one_that_the_client_subscribed_to() {
 fn a_session_without_a_chat_has_no_turns() {
     let mut alone = session();
     alone.as_object_mut().unwrap().remove("defaultChat");
-    let client = crate::worlds::Client::of(Release::V0_3).knows(SESSION, None, &alone);
+    let client = crate::worlds::TestClient::of(Release::V0_3).knows(SESSION, None, &alone);
     let state = client.sees(SESSION, &alone).unwrap();
     assert_eq!(state["turns"], json!([]));
 }
@@ -87,9 +89,9 @@ fn other_chats_and_annotations_are_not_told_of() {
 
 #[test]
 fn watches_are_followed_without_a_snapshot_and_annotations_not_at_all() {
-    let chain = Chain::to(Release::V0_3);
-    assert!(chain.follows(ChannelKind::ResourceWatch));
-    assert!(!chain.follows(ChannelKind::Annotations));
+    let chain = VersionChain::for_release(Release::V0_3);
+    assert!(chain.can_subscribe(ChannelKind::ResourceWatch));
+    assert!(!chain.can_subscribe(ChannelKind::Annotations));
     let watch = json!({ "root": "file:///w", "recursive": true });
     let client = follower(Release::V0_3);
     assert_eq!(client.sees("ahp-resource-watch:/1", &watch), None);
@@ -170,11 +172,11 @@ fn a_chat_that_is_taken_for_a_session_can_be_talked_to_but_not_renamed() {
         (channel.as_str(), &said["type"]),
         (WORKER, &json!("chat/truncated"))
     );
-    let mut rename = Dispatch {
+    let mut rename = JsonDispatch {
         channel: WORKER.to_owned(),
         action: wire::from_str(r#"{ "type": "session/titleChanged", "title": "x" }"#).unwrap(),
     };
-    let refused = client.chain.dispatch(&client.at(), &mut rename);
+    let refused = client.chain.upgrade_dispatch(&client.at(), &mut rename);
     assert_eq!(
         refused.unwrap_err().to_string(),
         "this belongs to the session, and this channel is one of its chats"
@@ -208,12 +210,16 @@ fn who_comes_back_to_a_session_comes_back_to_its_chat() {
 
     let snapshots = json!([{ "resource": SESSION }, { "resource": CHAT }]);
     let result = json!({ "type": "snapshot", "snapshots": snapshots });
-    let result = client.chain.result(&client.at(), "reconnect", result);
+    let result = client
+        .chain
+        .downgrade_result(&client.at(), "reconnect", result);
     assert_eq!(result["snapshots"], json!([{ "resource": SESSION }]));
 
     let missing = json!([CHAT, SESSION, WORKER]);
     let result = json!({ "type": "replay", "actions": [], "missing": missing });
-    let result = client.chain.result(&client.at(), "reconnect", result);
+    let result = client
+        .chain
+        .downgrade_result(&client.at(), "reconnect", result);
     assert_eq!(result["missing"], json!([SESSION, WORKER]));
 }
 

@@ -6,13 +6,13 @@ use agenthost_protocol::version::Release;
 use agenthost_protocol::wire::{self, Json};
 use serde_json::json;
 
-use crate::worlds::{Client, chat_with};
+use crate::worlds::{TestClient, chat_with};
 
 const CHAT: &str = "ahp-chat:/c";
 const SESSION: &str = "ahp-session:/s";
 
-fn client() -> Client {
-    Client::of(Release::V0_4)
+fn client() -> TestClient {
+    TestClient::of(Release::V0_4)
 }
 
 fn active(id: &str, tools: &[&str]) -> Json {
@@ -56,7 +56,7 @@ fn a_session_has_its_summary_inside() {
     let mut client = client().knows(CHAT, Some(SESSION), &chosen());
     client = client.knows(SESSION, None, &session(&[]));
     let listed = wire::from_str(&summary().to_string()).unwrap();
-    client.scene.listed.push(Arc::new(listed));
+    client.scene.summaries.push(Arc::new(listed));
     let seen = client.sees(SESSION, &session(&[active("x", &[])])).unwrap();
     let expected = json!({
         "resource": SESSION, "provider": "p", "title": "T", "status": 1, "activity": "idle",
@@ -104,7 +104,7 @@ fn a_client_sees_itself_among_the_active_ones_or_else_the_first() {
     let client = client();
     let seen = client.sees(SESSION, &both).unwrap();
     assert_eq!(seen["activeClient"], active("c", &["t"]));
-    assert!(client.viewer.is_personal());
+    assert!(client.viewer.take_client_specific());
     let others = session(&[active("x", &[]), active("y", &[])]);
     let seen = client.sees(SESSION, &others).unwrap();
     assert_eq!(seen["activeClient"], active("x", &[]));
@@ -114,7 +114,7 @@ fn a_client_sees_itself_among_the_active_ones_or_else_the_first() {
 fn what_is_the_same_for_everybody_is_not_made_for_each() {
     let client = client();
     client.sees(SESSION, &session(&[active("x", &[])])).unwrap();
-    assert!(!client.viewer.is_personal());
+    assert!(!client.viewer.take_client_specific());
 }
 
 /// A client that hears of a session's active clients, before and after.
@@ -194,11 +194,16 @@ fn tools_of_a_client_that_is_not_active_are_refused() {
     let Json::Object(action) = tools else {
         unreachable!()
     };
-    let mut dispatch = agenthost_versions::Dispatch {
+    let mut dispatch = agenthost_versions::JsonDispatch {
         channel: SESSION.to_owned(),
         action,
     };
-    assert!(client.chain.dispatch(&client.at(), &mut dispatch).is_err());
+    assert!(
+        client
+            .chain
+            .upgrade_dispatch(&client.at(), &mut dispatch)
+            .is_err()
+    );
 }
 
 #[test]

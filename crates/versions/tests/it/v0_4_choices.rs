@@ -1,12 +1,12 @@
 //! 0.5.0 ↔ 0.4: the model and the custom agent that are chosen.
 
-use agenthost_protocol::uri::{Uri, default_chat};
+use agenthost_protocol::uri::{Uri, default_chat_uri};
 use agenthost_protocol::version::Release;
 use agenthost_protocol::wire::{self, Json};
-use agenthost_versions::{Call, Dispatch};
+use agenthost_versions::{JsonCall, JsonDispatch};
 use serde_json::json;
 
-use crate::worlds::{Client, chat_with};
+use crate::worlds::{TestClient, chat_with};
 
 const CHAT: &str = "ahp-chat:/c";
 const OTHER: &str = "ahp-chat:/other";
@@ -56,9 +56,9 @@ fn chat(resource: &str, draft: Option<Json>) -> Json {
 }
 
 /// A client in a world with a chat, as it is now and was before.
-fn after(before: &Json, now: &Json) -> Client {
+fn after(before: &Json, now: &Json) -> TestClient {
     let resource = now["resource"].as_str().unwrap().to_owned();
-    let mut client = Client::of(Release::V0_4)
+    let mut client = TestClient::of(Release::V0_4)
         .knows(SESSION, None, &session())
         .knows(&resource, Some(SESSION), now);
     client.before = Some(wire::from_str(&before.to_string()).unwrap());
@@ -258,8 +258,8 @@ fn something_is_chosen_for_a_session_and_nothing_else() {
             unreachable!()
         };
         let channel = elsewhere.to_owned();
-        let mut dispatch = Dispatch { channel, action };
-        let refused = client.chain.dispatch(&client.at(), &mut dispatch);
+        let mut dispatch = JsonDispatch { channel, action };
+        let refused = client.chain.upgrade_dispatch(&client.at(), &mut dispatch);
         assert_eq!(
             refused.unwrap_err().to_string(),
             "`session/modelChanged` does not belong on this channel"
@@ -280,13 +280,16 @@ fn a_message_that_has_waited_goes_to_what_it_waited_for() {
 }
 
 /// The parameters of a call of 0.4 in 1.0, and what is dispatched after it.
-fn asks(client: &Client, method: &str, params: Json) -> (Json, Vec<(String, Json)>) {
+fn asks(client: &TestClient, method: &str, params: Json) -> (Json, Vec<(String, Json)>) {
     let Json::Object(params) = params else {
         unreachable!()
     };
     let method = method.to_owned();
-    let mut call = Call { method, params };
-    let after = client.chain.params(&client.at(), &mut call).unwrap();
+    let mut call = JsonCall { method, params };
+    let after = client
+        .chain
+        .upgrade_params(&client.at(), &mut call)
+        .unwrap();
     let after = after.into_iter();
     let after = after.map(|one| (one.channel, Json::Object(one.action)));
     (Json::Object(call.params), after.collect())
@@ -294,7 +297,7 @@ fn asks(client: &Client, method: &str, params: Json) -> (Json, Vec<(String, Json
 
 #[test]
 fn what_a_new_session_is_to_have_waits_in_its_chat() {
-    let client = Client::of(Release::V0_4);
+    let client = TestClient::of(Release::V0_4);
     let wanted = json!({
         "channel": SESSION, "model": { "id": "m" }, "agent": { "uri": "file:///a" },
     });
@@ -309,7 +312,7 @@ fn what_a_new_session_is_to_have_waits_in_its_chat() {
 
 #[test]
 fn the_default_chat_of_a_session_has_the_address_that_the_host_gives_it() {
-    let chat = default_chat(&Uri::from("copilot:/a?b=ü"));
+    let chat = default_chat_uri(&Uri::from("copilot:/a?b=ü"));
     assert_eq!(chat.as_str(), "ahp-chat://default/Y29waWxvdDovYT9iPcO8");
 }
 

@@ -2,16 +2,16 @@
 
 use agenthost_protocol::version::Release;
 use agenthost_protocol::wire::Json;
-use agenthost_versions::{Refused, turns};
+use agenthost_versions::{UpgradeRefusal, answer_fetch_turns};
 use serde_json::json;
 
-use crate::worlds::{Client, call, chat_with};
+use crate::worlds::{TestClient, call, chat_with};
 
 const CHAT: &str = "ahp-chat:/c";
 const SESSION: &str = "ahp-session:/s";
 
-fn client() -> Client {
-    Client::of(Release::V0_5_0)
+fn client() -> TestClient {
+    TestClient::of(Release::V0_5_0)
 }
 
 fn turn(id: &str) -> Json {
@@ -28,15 +28,15 @@ fn long_chat() -> Json {
 }
 
 /// The turns that a client gets, and whether there are more.
-fn fetched(client: &Client, params: &Json) -> Result<(Vec<String>, bool), Refused> {
+fn fetched(client: &TestClient, params: &Json) -> Result<(Vec<String>, bool), UpgradeRefusal> {
     let params = params.as_object().unwrap();
-    let result = turns(client.chain, &client.at(), params)?;
+    let result = answer_fetch_turns(client.chain, &client.at(), params)?;
     let found = result["turns"].as_array().unwrap().iter();
     let ids = found.map(|turn| turn["id"].as_str().unwrap().to_owned());
     Ok((ids.collect(), result["hasMore"].as_bool().unwrap()))
 }
 
-fn page(ids: &[&str], more: bool) -> Result<(Vec<String>, bool), Refused> {
+fn page(ids: &[&str], more: bool) -> Result<(Vec<String>, bool), UpgradeRefusal> {
     Ok((ids.iter().map(|id| (*id).to_owned()).collect(), more))
 }
 
@@ -63,7 +63,7 @@ fn older_turns_are_told_in_the_words_of_the_client() {
     let client = client().knows(CHAT, Some(SESSION), &long_chat());
     let params = json!({ "channel": CHAT, "limit": 1 });
     let params = params.as_object().unwrap();
-    let result = turns(client.chain, &client.at(), params).unwrap();
+    let result = answer_fetch_turns(client.chain, &client.at(), params).unwrap();
     let expected = json!({
         "id": "t4", "state": "complete", "responseParts": [],
         "message": { "text": "t4", "origin": { "kind": "user" } },
@@ -75,11 +75,11 @@ fn older_turns_are_told_in_the_words_of_the_client() {
 fn turns_behind_one_that_is_not_there_are_refused() {
     let client = client().knows(CHAT, Some(SESSION), &long_chat());
     let unknown = fetched(&client, &json!({ "channel": CHAT, "before": "t9" }));
-    assert!(matches!(unknown, Err(Refused::Invalid(_))));
+    assert!(matches!(unknown, Err(UpgradeRefusal::Invalid(_))));
     let nowhere = fetched(&client, &json!({ "channel": "ahp-chat:/none" }));
-    assert!(matches!(nowhere, Err(Refused::Unknown(_))));
+    assert!(matches!(nowhere, Err(UpgradeRefusal::Unknown(_))));
     let nameless = fetched(&client, &json!({}));
-    assert!(matches!(nameless, Err(Refused::Invalid(_))));
+    assert!(matches!(nameless, Err(UpgradeRefusal::Invalid(_))));
 }
 
 /// Else who asks wrongly would get the same turns for ever.
@@ -96,7 +96,7 @@ fn what_makes_no_sense_is_no_way_to_ask_for_turns() {
     for mut params in strange {
         params["channel"] = json!(CHAT);
         let asked = fetched(&client, &params);
-        assert!(matches!(asked, Err(Refused::Invalid(_))), "{params}");
+        assert!(matches!(asked, Err(UpgradeRefusal::Invalid(_))), "{params}");
     }
     let nothing = json!({ "channel": CHAT, "before": null, "limit": null });
     assert_eq!(
@@ -112,13 +112,13 @@ fn the_turns_of_a_session_are_those_of_its_chat() {
         "chats": [], "defaultChat": CHAT,
     });
     let other = "ahp-chat:/other";
-    let mut client = Client::of(Release::V0_3)
+    let mut client = TestClient::of(Release::V0_3)
         .knows(CHAT, Some(SESSION), &long_chat())
         .knows(other, Some(SESSION), &chat_with(8, &[]))
         .knows(SESSION, None, &session);
     let params = json!({ "channel": SESSION, "limit": 1 });
     assert_eq!(fetched(&client, &params), page(&["t4"], true));
-    client.viewer.show(SESSION.into(), other.into());
+    client.viewer.map_session(SESSION.into(), other.into());
     assert_eq!(fetched(&client, &params), page(&[], false));
 }
 

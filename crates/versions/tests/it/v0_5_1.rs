@@ -4,13 +4,13 @@ use agenthost_protocol::version::Release;
 use agenthost_protocol::wire;
 use serde_json::json;
 
-use crate::worlds::{Client, call, chat_with, question};
+use crate::worlds::{TestClient, call, chat_with, question};
 
 const CHAT: &str = "ahp-chat:/c";
 const SESSION: &str = "ahp-session:/s";
 
-fn client() -> Client {
-    Client::of(Release::V0_5_1)
+fn client() -> TestClient {
+    TestClient::of(Release::V0_5_1)
 }
 
 #[test]

@@ -4,17 +4,17 @@ use agenthost_protocol::version::Release;
 use agenthost_protocol::wire::{self, Json};
 use serde_json::json;
 
-use crate::worlds::{Client, call, chat_with, question};
+use crate::worlds::{TestClient, call, chat_with, question};
 
 const CHAT: &str = "ahp-chat:/c";
 const SESSION: &str = "ahp-session:/s";
 
-fn client() -> Client {
-    Client::of(Release::V0_5_2)
+fn client() -> TestClient {
+    TestClient::of(Release::V0_5_2)
 }
 
 /// A client that hears what happens to a chat.
-fn after(chat: &Json) -> Client {
+fn after(chat: &Json) -> TestClient {
     let mut client = client().knows(CHAT, Some(SESSION), chat);
     client.before = Some(wire::from_str(&chat.to_string()).unwrap());
     client

@@ -2,16 +2,16 @@
 
 use agenthost_protocol::version::Release;
 use agenthost_protocol::wire::{self, Json};
-use agenthost_versions::Call;
+use agenthost_versions::JsonCall;
 use serde_json::json;
 
-use crate::worlds::Client;
+use crate::worlds::TestClient;
 
 const CHAT: &str = "ahp-chat:/c";
 const TIME: &str = "2026-01-01T00:00:00.000Z";
 
-fn client() -> Client {
-    Client::of(Release::V0_6)
+fn client() -> TestClient {
+    TestClient::of(Release::V0_6)
 }
 
 fn summary(directories: &[&str]) -> Json {
@@ -68,11 +68,11 @@ fn the_first_directory_is_the_directory() {
         "channel": "ahp-root://", "session": "ahp-session:/s",
         "changes": { "workingDirectories": ["file:///c", "file:///d"] },
     });
-    let call = Call {
+    let call = JsonCall {
         method: "root/sessionSummaryChanged".to_owned(),
         params: params.as_object().unwrap().clone(),
     };
-    let told = client.chain.notification(&client.at(), call);
+    let told = client.chain.downgrade_notification(&client.at(), call);
     assert_eq!(
         told[0].params["changes"],
         json!({ "workingDirectory": "file:///c" })

@@ -2,10 +2,10 @@
 
 use agenthost_protocol::version::Release;
 use agenthost_protocol::wire::{self, Json};
-use agenthost_versions::Call;
+use agenthost_versions::JsonCall;
 use serde_json::json;
 
-use crate::worlds::Client;
+use crate::worlds::TestClient;
 
 const SESSION: &str = "ahp-session:/s";
 
@@ -29,8 +29,8 @@ fn session() -> Json {
     })
 }
 
-fn client() -> Client {
-    Client::of(Release::V0_7).knows(SESSION, None, &session())
+fn client() -> TestClient {
+    TestClient::of(Release::V0_7).knows(SESSION, None, &session())
 }
 
 /// A tool that a client is to run.
@@ -125,11 +125,11 @@ fn who_has_to_sign_in_hears_where() {
         "channel": "ahp-root://", "reason": "required",
         "resource": { "resource": "https://api.example", "resource_name": "API" },
     });
-    let call = Call {
+    let call = JsonCall {
         method: "auth/required".to_owned(),
         params: params.as_object().unwrap().clone(),
     };
-    let told = client.chain.notification(&client.at(), call);
+    let told = client.chain.downgrade_notification(&client.at(), call);
     assert_eq!(told[0].params["resource"], "https://api.example");
 }
 
@@ -166,7 +166,7 @@ fn a_tool_that_another_client_runs_is_no_input_that_is_needed() {
     let set = |request: Json| json!({ "type": "session/inputNeededSet", "request": request });
     assert_eq!(client.hears(SESSION, &set(tool_of("another"))), []);
     assert_eq!(client.hears(SESSION, &set(tool_of("c"))).len(), 1);
-    assert!(client.viewer.is_personal());
+    assert!(client.viewer.take_client_specific());
 
     let mut state = session();
     state["inputNeeded"] = json!([tool_of("another")]);
@@ -205,7 +205,7 @@ fn a_question_that_became_another_client_s_work_is_taken_back() {
 fn a_session_that_waits_for_no_tool_is_made_for_all_clients_at_once() {
     let client = client();
     client.sees(SESSION, &session()).unwrap();
-    assert!(!client.viewer.is_personal());
+    assert!(!client.viewer.take_client_specific());
 }
 
 #[test]

@@ -3,10 +3,10 @@
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::version::Release;
 use agenthost_protocol::wire::{self, Json};
-use agenthost_versions::{Call, Dispatch, Refused};
+use agenthost_versions::{JsonCall, JsonDispatch, UpgradeRefusal};
 use serde_json::json;
 
-use crate::worlds::Client;
+use crate::worlds::TestClient;
 
 const CHAT: &str = "ahp-chat:/c";
 const SESSION: &str = "ahp-session:/s";
@@ -48,8 +48,8 @@ fn session() -> Json {
 }
 
 /// A client of 0.8 that follows a session with one chat and its annotations.
-fn client() -> Client {
-    Client::of(Release::V0_8)
+fn client() -> TestClient {
+    TestClient::of(Release::V0_8)
         .knows(SESSION, None, &session())
         .knows(CHAT, Some(SESSION), &chat(&[turn("t", "complete", &[])]))
         .knows(NOTES, Some(SESSION), &json!({ "annotations": [] }))
@@ -274,12 +274,12 @@ fn a_claim_of_a_session_without_chats_is_refused() {
     let client = client();
     let claim = json!({ "kind": "session", "session": "ahp-session:/gone" });
     let action = json!({ "type": "terminal/claimed", "claim": claim });
-    let mut dispatch = Dispatch {
+    let mut dispatch = JsonDispatch {
         channel: "ahp-terminal:/t".to_owned(),
         action: action.as_object().unwrap().clone(),
     };
-    let refused = client.chain.dispatch(&client.at(), &mut dispatch);
-    assert!(matches!(refused, Err(Refused::Invalid(_))));
+    let refused = client.chain.upgrade_dispatch(&client.at(), &mut dispatch);
+    assert!(matches!(refused, Err(UpgradeRefusal::Invalid(_))));
 }
 
 #[test]
@@ -294,16 +294,18 @@ fn nothing_is_said_about_automations() {
     let result = json!({
         "protocolVersion": "0.8.0", "serverSeq": 1, "snapshots": [], "automations": {},
     });
-    let result = client.chain.result(&client.at(), "initialize", result);
+    let result = client
+        .chain
+        .downgrade_result(&client.at(), "initialize", result);
     assert_eq!(result.get("automations"), None);
-    let mut call = Call {
+    let mut call = JsonCall {
         method: "runAutomation".to_owned(),
         params: json!({}).as_object().unwrap().clone(),
     };
-    let refused = client.chain.params(&client.at(), &mut call);
+    let refused = client.chain.upgrade_params(&client.at(), &mut call);
     assert_eq!(
         refused,
-        Err(Refused::Unknown(
+        Err(UpgradeRefusal::Unknown(
             "AHP 0.8 has no `runAutomation`".to_owned()
         ))
     );

@@ -1,14 +1,14 @@
 //! 1.0 ↔ 0.9.
 
 use agenthost_protocol::version::Release;
-use agenthost_versions::Call;
+use agenthost_versions::JsonCall;
 use serde_json::json;
 
-use crate::worlds::Client;
+use crate::worlds::TestClient;
 
 #[test]
 fn what_is_new_in_1_0_is_not_said() {
-    let client = Client::of(Release::V0_9);
+    let client = TestClient::of(Release::V0_9);
     let moved = json!({ "type": "chat/movableChanged", "movable": true });
     assert_eq!(client.hears("ahp-chat:/c", &moved), []);
     // VS Code, finding 16: a change that has nothing in it for 0.9.
@@ -23,7 +23,7 @@ fn what_is_new_in_1_0_is_not_said() {
 
 #[test]
 fn a_client_s_plugin_is_called_one() {
-    let client = Client::of(Release::V0_9);
+    let client = TestClient::of(Release::V0_9);
     let plugin = json!({ "id": "p", "uri": "virtual://p", "name": "P" });
     let (_, said) = client.says(
         "ahp-session:/s",
@@ -38,7 +38,7 @@ fn a_client_s_plugin_is_called_one() {
 /// VS Code 1.139.1 reads `nonce` of the plugins in a session's state.
 #[test]
 fn the_nonce_of_a_client_s_plugin_is_shown_in_its_field() {
-    let client = Client::of(Release::V0_9);
+    let client = TestClient::of(Release::V0_9);
     let hears = |meta: serde_json::Value| {
         let plugin = json!({
             "type": "plugin", "id": "vscode-synced-customization:/agent-host-shell-1",
@@ -59,7 +59,7 @@ fn the_nonce_of_a_client_s_plugin_is_shown_in_its_field() {
 
 #[test]
 fn parts_are_found_wherever_they_are() {
-    let client = Client::of(Release::V0_9);
+    let client = TestClient::of(Release::V0_9);
     let chat = json!({
         "resource": "ahp-chat:/c", "title": "", "status": 1, "modifiedAt": "2026-01-01T00:00:00Z",
         "movable": true,
@@ -71,14 +71,17 @@ fn parts_are_found_wherever_they_are() {
 
 #[test]
 fn a_summary_that_changed_in_nothing_known_is_not_told() {
-    let client = Client::of(Release::V0_9);
+    let client = TestClient::of(Release::V0_9);
     let told = |changes: serde_json::Value| {
         let params = json!({ "channel": "ahp-root://", "session": "s:/1", "changes": changes });
-        let call = Call {
+        let call = JsonCall {
             method: "root/sessionSummaryChanged".to_owned(),
             params: params.as_object().unwrap().clone(),
         };
-        client.chain.notification(&client.at(), call).len()
+        client
+            .chain
+            .downgrade_notification(&client.at(), call)
+            .len()
     };
     assert_eq!(told(json!({ "defaultChat": "c:/1" })), 0);
     assert_eq!(told(json!({ "defaultChat": "c:/1", "title": "T" })), 1);
@@ -86,7 +89,7 @@ fn a_summary_that_changed_in_nothing_known_is_not_told() {
 
 #[test]
 fn an_edit_that_1_0_could_not_read_loses_what_is_wrong_with_it() {
-    let client = Client::of(Release::V0_9);
+    let client = TestClient::of(Release::V0_9);
     let side = json!({ "uri": "file:///a", "content": { "uri": "file:///b" } });
     let complete = |content: serde_json::Value| {
         let result = json!({ "success": true, "pastTenseMessage": "done", "content": [content] });
@@ -120,7 +123,7 @@ fn an_automation_keeps_the_customizations_that_its_editor_does_not_see() {
         },
     });
     let state = json!({ "entries": [entry] });
-    let client = Client::of(Release::V0_9).knows("ahp-automations://", None, &state);
+    let client = TestClient::of(Release::V0_9).knows("ahp-automations://", None, &state);
 
     let seen = client.sees("ahp-automations://", &state).unwrap();
     assert_eq!(seen["entries"][0].get("runCount"), None);
@@ -142,7 +145,7 @@ fn an_automation_keeps_the_customizations_that_its_editor_does_not_see() {
 
 #[test]
 fn how_many_items_a_setting_has_is_not_said() {
-    let client = Client::of(Release::V0_9);
+    let client = TestClient::of(Release::V0_9);
     let list = json!({ "type": "array", "title": "L", "minItems": 1, "maxItems": 2 });
     let state = json!({
         "agents": [],

@@ -6,24 +6,26 @@ use agenthost_protocol::ids::{ClientId, ServerSeq};
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::version::Release;
 use agenthost_protocol::wire::{self, Json};
-use agenthost_versions::{Call, Chain, Dispatch, Moment, Scene, Viewer};
+use agenthost_versions::{
+    JsonCall, JsonDispatch, StateCapture, TargetClient, TranslationContext, VersionChain,
+};
 use serde_json::json;
 
 /// A client of a release, and what it could look up.
-pub(crate) struct Client {
-    pub(crate) chain: Chain,
-    pub(crate) viewer: Viewer,
-    pub(crate) scene: Scene,
+pub(crate) struct TestClient {
+    pub(crate) chain: VersionChain,
+    pub(crate) viewer: TargetClient,
+    pub(crate) scene: StateCapture,
     pub(crate) before: Option<ChannelState>,
 }
 
-impl Client {
+impl TestClient {
     /// A client called `c`, in an empty world.
     pub(crate) fn of(release: Release) -> Self {
-        Client {
-            chain: Chain::to(release),
-            viewer: Viewer::new(release, ClientId::from("c")),
-            scene: Scene::default(),
+        TestClient {
+            chain: VersionChain::for_release(release),
+            viewer: TargetClient::new(release, ClientId::from("c")),
+            scene: StateCapture::default(),
             before: None,
         }
     }
@@ -38,11 +40,11 @@ impl Client {
         self
     }
 
-    pub(crate) fn at(&self) -> Moment<'_> {
-        Moment {
-            viewer: &self.viewer,
-            world: &self.scene,
-            before: self.before.as_ref(),
+    pub(crate) fn at(&self) -> TranslationContext<'_> {
+        TranslationContext {
+            client: &self.viewer,
+            states: &self.scene,
+            state_before: self.before.as_ref(),
         }
     }
 
@@ -55,8 +57,8 @@ impl Client {
             server_seq: ServerSeq(7),
             origin: None,
         };
-        let envelopes = self.chain.action(&self.at(), &envelope).unwrap();
-        let pair = |one: agenthost_versions::Envelope| (one.channel, Json::Object(one.action));
+        let envelopes = self.chain.downgrade_action(&self.at(), &envelope).unwrap();
+        let pair = |one: agenthost_versions::JsonEnvelope| (one.channel, Json::Object(one.action));
         envelopes.into_iter().map(pair).collect()
     }
 
@@ -67,7 +69,10 @@ impl Client {
             state: wire::from_str(&state.to_string()).unwrap(),
             from_seq: ServerSeq(7),
         };
-        let snapshot = self.chain.snapshot(&self.at(), &snapshot).unwrap()?;
+        let snapshot = self
+            .chain
+            .downgrade_snapshot(&self.at(), &snapshot)
+            .unwrap()?;
         snapshot.get("state").cloned()
     }
 
@@ -76,11 +81,13 @@ impl Client {
         let Json::Object(action) = action else {
             panic!("an action is an object");
         };
-        let mut dispatch = Dispatch {
+        let mut dispatch = JsonDispatch {
             channel: channel.to_owned(),
             action,
         };
-        self.chain.dispatch(&self.at(), &mut dispatch).unwrap();
+        self.chain
+            .upgrade_dispatch(&self.at(), &mut dispatch)
+            .unwrap();
         (dispatch.channel, Json::Object(dispatch.action))
     }
 
@@ -89,17 +96,17 @@ impl Client {
         let Json::Object(params) = params else {
             panic!("parameters are an object");
         };
-        let mut call = Call {
+        let mut call = JsonCall {
             method: method.to_owned(),
             params,
         };
-        self.chain.params(&self.at(), &mut call).unwrap();
+        self.chain.upgrade_params(&self.at(), &mut call).unwrap();
         (call.method, Json::Object(call.params))
     }
 
     /// What the client gets of a result of 1.0.
     pub(crate) fn gets(&self, method: &str, result: Json) -> Json {
-        self.chain.result(&self.at(), method, result)
+        self.chain.downgrade_result(&self.at(), method, result)
     }
 
     /// What the client is told by a notification of 1.0.
@@ -108,8 +115,10 @@ impl Client {
             panic!("parameters are an object");
         };
         let method = method.to_owned();
-        let calls = self.chain.notification(&self.at(), Call { method, params });
-        let pair = |call: Call| (call.method, Json::Object(call.params));
+        let calls = self
+            .chain
+            .downgrade_notification(&self.at(), JsonCall { method, params });
+        let pair = |call: JsonCall| (call.method, Json::Object(call.params));
         calls.into_iter().map(pair).collect()
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use agenthost_core::{Answer, Failure, FileRequest, SessionKey};
+use agenthost_core::{FileRequest, RequestFailure, ResponseBody, SessionKey};
 use agenthost_protocol::changeset::ChangesetFile;
 use agenthost_protocol::common::{ContentRef, FileEdit, FileEditDiffStats, FileEditSide};
 use agenthost_protocol::ids::ChangesetFileId;
@@ -10,29 +10,39 @@ use agenthost_protocol::resource::{ResourceResolveResult, ResourceType};
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::Json;
 
-use super::compare::{Difference, Side};
-use super::object_address::{ObjectAddress, ObjectKind};
-use super::repository::Repository;
-use super::{Changes, ChangesError, LOOKING};
+use super::compare::{FileDiff, TreeEntry};
+use super::object_address::{GitContentUri, GitObjectKind};
+use super::repository::ShadowRepository;
+use super::{ChangeTracker, ChangesError, DIFF_TIMEOUT};
 use crate::address::uri_of_raw;
-use crate::files::{FileError, LARGEST, encode};
-use crate::git::{Git, GitError};
+use crate::files::{FileError, MAX_FILE_BYTES, encode_content};
+use crate::git::{GitCommand, GitError};
 
 /// Differences as clients see them.
-pub(super) fn describe(
+pub(super) fn describe_files(
     key: &SessionKey,
-    repositories: &[Repository],
-    differences: Vec<Difference>,
+    repositories: &[ShadowRepository],
+    differences: Vec<FileDiff>,
 ) -> Result<Vec<ChangesetFile>, ChangesError> {
     let mut files = Vec::new();
     for repository in repositories {
-        let here = || differences.iter().filter(|one| one.key == repository.key);
-        let sizes = sizes(repository, here())?;
+        let here = || {
+            differences
+                .iter()
+                .filter(|one| one.folder_key == repository.key)
+        };
+        let sizes = object_sizes(repository, here())?;
         for difference in here() {
-            let side = |side: &Option<Side>| {
+            let side = |side: &Option<TreeEntry>| {
                 side.as_ref().map(|side| FileEditSide {
-                    uri: uri_of_raw(&repository.path(&side.name)),
-                    content: reference(key, repository, side, &sizes, difference.lines.is_some()),
+                    uri: uri_of_raw(&repository.absolute_path(&side.name)),
+                    content: content_reference(
+                        key,
+                        repository,
+                        side,
+                        &sizes,
+                        difference.line_counts.is_some(),
+                    ),
                 })
             };
             let (before, after) = (side(&difference.before), side(&difference.after));
@@ -42,14 +52,16 @@ pub(super) fn describe(
             files.push(ChangesetFile {
                 id: ChangesetFileId::from(named.uri.as_str()),
                 reviewed: None,
-                meta: modes(difference),
+                meta: mode_change_meta(difference),
                 edit: FileEdit {
                     before,
                     after,
-                    diff: difference.lines.map(|(added, removed)| FileEditDiffStats {
-                        added: Some(added),
-                        removed: Some(removed),
-                    }),
+                    diff: difference
+                        .line_counts
+                        .map(|(added, removed)| FileEditDiffStats {
+                            added: Some(added),
+                            removed: Some(removed),
+                        }),
                 },
             });
         }
@@ -59,9 +71,12 @@ pub(super) fn describe(
 
 /// Files that changed and are too large to be kept: that they are there, and
 /// where, is all that is shown.
-pub(super) fn large(repository: &Repository, names: &BTreeSet<Vec<u8>>) -> Vec<ChangesetFile> {
+pub(super) fn describe_large_files(
+    repository: &ShadowRepository,
+    names: &BTreeSet<Vec<u8>>,
+) -> Vec<ChangesetFile> {
     let file = |name: &Vec<u8>| {
-        let path = repository.path(name);
+        let path = repository.absolute_path(name);
         let uri = uri_of_raw(&path);
         let metadata = std::fs::metadata(&path).ok();
         let content = ContentRef {
@@ -86,7 +101,7 @@ pub(super) fn large(repository: &Repository, names: &BTreeSet<Vec<u8>>) -> Vec<C
 }
 
 /// Says so if it is another kind of file than before.
-fn modes(difference: &Difference) -> Option<Box<agenthost_protocol::wire::Object>> {
+fn mode_change_meta(difference: &FileDiff) -> Option<Box<agenthost_protocol::wire::Object>> {
     let (before, after) = (difference.before.as_ref()?, difference.after.as_ref()?);
     if before.mode == after.mode {
         return None;
@@ -96,25 +111,25 @@ fn modes(difference: &Difference) -> Option<Box<agenthost_protocol::wire::Object
     Some(Box::new(meta.into_iter().collect()))
 }
 
-fn reference(
+fn content_reference(
     key: &SessionKey,
-    repository: &Repository,
-    side: &Side,
+    repository: &ShadowRepository,
+    side: &TreeEntry,
     sizes: &BTreeMap<String, u64>,
     has_lines: bool,
 ) -> ContentRef {
-    let address = ObjectAddress {
+    let address = GitContentUri {
         session: key.clone(),
         object: side.object.clone(),
         kind: match side.is_submodule() {
-            true => ObjectKind::Commit,
-            false => ObjectKind::Blob,
+            true => GitObjectKind::Commit,
+            false => GitObjectKind::Blob,
         },
     };
-    let path = repository.path(&side.name);
+    let path = repository.absolute_path(&side.name);
     let binary = !has_lines;
     ContentRef {
-        uri: address.uri(path.as_os_str().as_encoded_bytes()),
+        uri: address.to_uri(path.as_os_str().as_encoded_bytes()),
         size_hint: sizes.get(&side.object).copied(),
         content_type: binary.then(|| "application/octet-stream".to_owned()),
         nonce: Some(side.object.clone()),
@@ -122,9 +137,9 @@ fn reference(
 }
 
 /// How large the contents are.
-pub(super) fn sizes<'a>(
-    repository: &Repository,
-    differences: impl Iterator<Item = &'a Difference>,
+pub(super) fn object_sizes<'a>(
+    repository: &ShadowRepository,
+    differences: impl Iterator<Item = &'a FileDiff>,
 ) -> Result<BTreeMap<String, u64>, ChangesError> {
     let sides = differences.flat_map(|one| one.before.iter().chain(&one.after));
     let sides = sides.filter(|side| !side.is_submodule());
@@ -134,7 +149,10 @@ pub(super) fn sizes<'a>(
     }
     let list: String = objects.iter().map(|object| format!("{object}\n")).collect();
     let check = ["cat-file", "--batch-check=%(objectname) %(objectsize)"];
-    let answer = repository.shadow.run(check, list.as_bytes())?.succeeded()?;
+    let answer = repository
+        .shadow
+        .run(check, list.as_bytes())?
+        .into_stdout()?;
     let answer = String::from_utf8_lossy(&answer);
     let lines = answer.lines().filter_map(|line| line.split_once(' '));
     let sizes = lines.filter_map(|(object, size)| Some((object.to_owned(), size.parse().ok()?)));
@@ -142,8 +160,8 @@ pub(super) fn sizes<'a>(
 }
 
 /// Reads contents, by the names of their objects.
-pub(super) fn blobs<'a>(
-    repository: &Repository,
+pub(super) fn read_blobs<'a>(
+    repository: &ShadowRepository,
     objects: impl Iterator<Item = &'a str>,
 ) -> Result<BTreeMap<String, Vec<u8>>, ChangesError> {
     let objects: BTreeSet<_> = objects.collect();
@@ -154,7 +172,7 @@ pub(super) fn blobs<'a>(
     let answer = repository
         .shadow
         .run(["cat-file", "--batch"], list.as_bytes())?;
-    parse_batch(&answer.succeeded()?).ok_or_else(|| {
+    parse_batch(&answer.into_stdout()?).ok_or_else(|| {
         let words = "it answered in a way that is not understood".to_owned();
         ChangesError::Git(words)
     })
@@ -183,23 +201,30 @@ pub(super) fn parse_batch(mut output: &[u8]) -> Option<BTreeMap<String, Vec<u8>>
     Some(blobs)
 }
 
-impl Changes {
+impl ChangeTracker {
     /// Answers a request about something that was in a file; none if it is
     /// about something else. It can be read, and nothing else.
-    pub fn answer(&self, request: &FileRequest) -> Option<Result<Answer, Failure>> {
-        let ours = |uri: &Uri| ObjectAddress::is_one(uri);
+    pub fn read_git_content(
+        &self,
+        request: &FileRequest,
+    ) -> Option<Result<ResponseBody, RequestFailure>> {
+        let ours = |uri: &Uri| GitContentUri::has_scheme(uri);
         let answer = match request {
             FileRequest::Read(params) if ours(&params.uri) => {
-                let read = self.read(&params.uri);
-                read.map(|bytes| Answer::Read(Box::new(encode(bytes, params.encoding))))
+                let read = self.read_object(&params.uri);
+                read.map(|bytes| {
+                    ResponseBody::ResourceRead(Box::new(encode_content(bytes, params.encoding)))
+                })
             }
             FileRequest::Resolve(params) if ours(&params.uri) => {
-                let read = self.read(&params.uri);
-                read.map(|bytes| Answer::Resolve(Box::new(resolve(&params.uri, &bytes))))
+                let read = self.read_object(&params.uri);
+                read.map(|bytes| {
+                    ResponseBody::ResourceResolve(Box::new(resolve_result(&params.uri, &bytes)))
+                })
             }
             _ => return None,
         };
-        Some(answer.map_err(Failure::from))
+        Some(answer.map_err(RequestFailure::from))
     }
 
     /// What was in a file.
@@ -207,10 +232,10 @@ impl Changes {
     /// # Errors
     ///
     /// If it is not known, or too large.
-    pub fn read(&self, uri: &Uri) -> Result<Vec<u8>, FileError> {
+    pub fn read_object(&self, uri: &Uri) -> Result<Vec<u8>, FileError> {
         let unknown = || FileError::NotFound(uri.clone());
-        let address = ObjectAddress::read(uri).ok_or_else(unknown)?;
-        if address.kind == ObjectKind::Commit {
+        let address = GitContentUri::parse(uri).ok_or_else(unknown)?;
+        if address.kind == GitObjectKind::Commit {
             return Ok(format!("Subproject commit {}\n", address.object).into_bytes());
         }
         let format = if address.object.len() == 40 {
@@ -218,33 +243,33 @@ impl Changes {
         } else {
             "sha256"
         };
-        let kept = self.directory.join(address.session.as_str());
-        let ours = kept.join(format!("git-{format}"));
+        let session_dir = self.directory.join(address.session.as_str());
+        let ours = session_dir.join(format!("git-{format}"));
         if !ours.is_dir() {
             return Err(unknown());
         }
-        let git = Git::of_host(&ours, LOOKING);
+        let git = GitCommand::for_host_repository(&ours, DIFF_TIMEOUT);
         let failed = |error: GitError| FileError::Failed {
             uri: uri.clone(),
             problem: error.to_string(),
         };
         let size = git
-            .maybe(["cat-file", "-s", &address.object])
+            .try_read_line(["cat-file", "-s", &address.object])
             .map_err(failed)?;
         let size: u64 = size
             .and_then(|size| size.parse().ok())
             .ok_or_else(unknown)?;
-        if size > LARGEST {
+        if size > MAX_FILE_BYTES {
             let uri = uri.clone();
             return Err(FileError::TooLarge { uri, size });
         }
-        git.ask(["cat-file", "blob", &address.object])
+        git.read_output(["cat-file", "blob", &address.object])
             .map_err(failed)
     }
 }
 
 /// What it is: a file that never changes.
-fn resolve(uri: &Uri, bytes: &[u8]) -> ResourceResolveResult {
+fn resolve_result(uri: &Uri, bytes: &[u8]) -> ResourceResolveResult {
     ResourceResolveResult {
         uri: uri.clone(),
         r#type: ResourceType::File,

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use agenthost_core::Failure;
+use agenthost_core::RequestFailure;
 use agenthost_protocol::uri::Uri;
 
 use crate::git::GitError;
@@ -18,25 +18,25 @@ pub enum ChangesError {
     NoFolder,
     /// A repository without files.
     #[error("the folder is inside of a git repository that has no files checked out")]
-    Bare,
+    BareRepository,
     /// It took too long.
     #[error("it took too long: there are too many files, or the disk is too slow")]
-    TooSlow,
+    TimedOut,
     /// There is too much of something.
     #[error("there is too much to track: {0}")]
-    TooMuch(String),
+    LimitExceeded(String),
     /// It was not tracked from the start, and why.
     #[error("{0}")]
     Untracked(String),
     /// Nothing was remembered.
     #[error("it is not known how the files were then")]
-    Unmarked,
+    NoCheckpoint,
     /// It is not where it could be done.
     #[error("{0}")]
     Refused(String),
     /// Somebody changed a file since.
     #[error("`{0}` has changed since; nothing was done")]
-    Changed(Uri),
+    FileChanged(Uri),
     /// Git says no.
     #[error("git: {0}")]
     Git(String),
@@ -56,8 +56,8 @@ impl From<GitError> for ChangesError {
         match error {
             GitError::NotInstalled => ChangesError::NoGit,
             GitError::NoDirectory => ChangesError::NoFolder,
-            GitError::TimedOut => ChangesError::TooSlow,
-            GitError::TooMuchOutput => ChangesError::TooMuch("output of git".to_owned()),
+            GitError::TimedOut => ChangesError::TimedOut,
+            GitError::TooMuchOutput => ChangesError::LimitExceeded("output of git".to_owned()),
             error @ (GitError::NotAllowed(_) | GitError::UnusableConfig(_)) => {
                 ChangesError::Refused(error.to_string())
             }
@@ -67,11 +67,11 @@ impl From<GitError> for ChangesError {
     }
 }
 
-impl From<ChangesError> for Failure {
+impl From<ChangesError> for RequestFailure {
     fn from(error: ChangesError) -> Self {
         match error {
-            ChangesError::Changed(uri) => Failure::FileChanged(uri),
-            error => Failure::Failed(error.to_string()),
+            ChangesError::FileChanged(uri) => RequestFailure::FileChanged(uri),
+            error => RequestFailure::Internal(error.to_string()),
         }
     }
 }

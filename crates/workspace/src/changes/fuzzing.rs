@@ -5,10 +5,10 @@ use super::{attributes, compare, content, names, tree};
 /// Parses lists of names, of conflicts and of differences, and contents. Names survive a
 /// round trip; a difference has at least one side, and both are named.
 pub fn git_output(data: &[u8]) {
-    let listed: Vec<_> = names::split(data).collect();
-    let joined = names::join(&listed);
-    assert!(names::split(&joined).eq(listed.iter().copied()));
-    for name in tree::unmerged(data) {
+    let listed: Vec<_> = names::split_paths(data).collect();
+    let joined = names::join_paths(&listed);
+    assert!(names::split_paths(&joined).eq(listed.iter().copied()));
+    for name in tree::parse_unmerged(data) {
         let end = [b"\t", name.as_slice()].concat();
         assert!(listed.iter().any(|entry| entry.ends_with(&end)));
     }
@@ -16,11 +16,11 @@ pub fn git_output(data: &[u8]) {
         let bytes: usize = blobs.values().map(Vec::len).sum();
         assert!(bytes <= data.len());
     }
-    if let Some(converted) = attributes::parse(data) {
+    if let Some(converted) = attributes::parse_attributes(data) {
         let named = |name: &Vec<u8>| listed.iter().any(|entry| entry == name);
         assert!(converted.iter().all(named));
     }
-    let Some(differences) = compare::parse(data, "key") else {
+    let Some(differences) = compare::parse_diff(data, "key") else {
         return;
     };
     for difference in &differences {

@@ -4,45 +4,45 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::Path;
 
-use agenthost_core::{Mark, TurnOf, short_hash};
+use agenthost_core::{CheckpointId, TurnRef, short_hash};
 
-use super::repository::Repository;
-use super::{ChangesError, Kept, LOOKING};
-use crate::git::Git;
+use super::repository::ShadowRepository;
+use super::{ChangesError, DIFF_TIMEOUT, SessionRepositories};
+use crate::git::GitCommand;
 
 /// So many bytes of loose objects are a lot.
-const MUCH: u64 = 128 * 1024 * 1024;
+const GC_THRESHOLD_BYTES: u64 = 128 * 1024 * 1024;
 
 /// How the names of files begin that have the last survey of a turn.
-const SURVEYED: &str = "surveyed";
+const SURVEY_FILE_PREFIX: &str = "surveyed";
 
 /// The trees of all folders at one moment.
 #[derive(Debug, Default)]
-pub(super) struct Marks {
+pub(super) struct CheckpointTrees {
     trees: BTreeMap<String, String>,
 }
 
-impl Marks {
-    pub(super) fn insert(&mut self, repository: &Repository, tree: String) {
+impl CheckpointTrees {
+    pub(super) fn insert(&mut self, repository: &ShadowRepository, tree: String) {
         self.trees.insert(repository.key.clone(), tree);
     }
 
-    pub(super) fn get(&self, repository: &Repository) -> Option<&str> {
+    pub(super) fn get(&self, repository: &ShadowRepository) -> Option<&str> {
         self.trees.get(&repository.key).map(String::as_str)
     }
 
     /// Writes them, whole or not at all.
-    pub(super) fn write(&self, directory: &Path, mark: &Mark) -> Result<(), ChangesError> {
-        self.write_as(directory, &name(mark))
+    pub(super) fn write(&self, directory: &Path, mark: &CheckpointId) -> Result<(), ChangesError> {
+        self.write_as(directory, &checkpoint_file_name(mark))
     }
 
     /// Writes the trees of the last survey of a turn.
-    pub(super) fn write_surveyed(
+    pub(super) fn write_survey(
         &self,
         directory: &Path,
-        turn: &TurnOf,
+        turn: &TurnRef,
     ) -> Result<(), ChangesError> {
-        self.write_as(directory, &name_of_turn(SURVEYED, turn))
+        self.write_as(directory, &turn_file_name(SURVEY_FILE_PREFIX, turn))
     }
 
     fn write_as(&self, directory: &Path, name: &str) -> Result<(), ChangesError> {
@@ -57,26 +57,29 @@ impl Marks {
     }
 
     /// All trees that are remembered in a directory.
-    fn all(directory: &Path) -> Result<BTreeSet<String>, ChangesError> {
+    fn all_trees(directory: &Path) -> Result<BTreeSet<String>, ChangesError> {
         let mut trees = BTreeSet::new();
         for entry in std::fs::read_dir(directory)? {
-            let marks = Marks::parse(&std::fs::read_to_string(entry?.path())?);
+            let marks = CheckpointTrees::parse(&std::fs::read_to_string(entry?.path())?);
             trees.extend(marks.trees.into_values());
         }
         Ok(trees)
     }
 
     /// Reads them; none if the moment was not marked.
-    pub(super) fn read(directory: &Path, mark: &Mark) -> Result<Option<Self>, ChangesError> {
-        Self::read_from(&directory.join(name(mark)))
+    pub(super) fn read(
+        directory: &Path,
+        mark: &CheckpointId,
+    ) -> Result<Option<Self>, ChangesError> {
+        Self::read_from(&directory.join(checkpoint_file_name(mark)))
     }
 
     /// Reads the trees of the last survey of a turn; none if there was none.
-    pub(super) fn read_surveyed(
+    pub(super) fn read_survey(
         directory: &Path,
-        turn: &TurnOf,
+        turn: &TurnRef,
     ) -> Result<Option<Self>, ChangesError> {
-        Self::read_from(&directory.join(name_of_turn(SURVEYED, turn)))
+        Self::read_from(&directory.join(turn_file_name(SURVEY_FILE_PREFIX, turn)))
     }
 
     fn read_from(path: &Path) -> Result<Option<Self>, ChangesError> {
@@ -84,38 +87,38 @@ impl Marks {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             text => text?,
         };
-        Ok(Some(Marks::parse(&text)))
+        Ok(Some(CheckpointTrees::parse(&text)))
     }
 
     fn parse(text: &str) -> Self {
         let lines = text.lines().filter_map(|line| line.split_once(' '));
         let trees = lines.map(|(key, tree)| (key.to_owned(), tree.to_owned()));
-        Marks {
+        CheckpointTrees {
             trees: trees.collect(),
         }
     }
 }
 
-impl Kept {
+impl SessionRepositories {
     /// Forgets what was in files at moments that nobody marked, when there is a
     /// lot of it. What somebody looked at a while ago stays for a while.
-    pub(super) fn tidy(&self) -> Result<(), ChangesError> {
+    pub(super) fn prune_objects(&self) -> Result<(), ChangesError> {
         for format in ["sha1", "sha256"] {
             let ours = self.directory.join(format!("git-{format}"));
-            if !ours.is_dir() || size(&ours.join("objects"))? < MUCH {
+            if !ours.is_dir() || loose_object_bytes(&ours.join("objects"))? < GC_THRESHOLD_BYTES {
                 continue;
             }
-            let git = Git::of_host(&ours, LOOKING);
+            let git = GitCommand::for_host_repository(&ours, DIFF_TIMEOUT);
             let mut arguments = vec!["prune".to_owned(), "--expire=10.minutes.ago".to_owned()];
-            arguments.extend(Marks::all(&self.directory.join("marks"))?);
-            git.ask(arguments)?;
+            arguments.extend(CheckpointTrees::all_trees(&self.directory.join("marks"))?);
+            git.read_output(arguments)?;
         }
         Ok(())
     }
 }
 
 /// How much loose objects take up.
-fn size(objects: &Path) -> io::Result<u64> {
+fn loose_object_bytes(objects: &Path) -> io::Result<u64> {
     let mut bytes = 0;
     for folder in std::fs::read_dir(objects)? {
         let folder = folder?;
@@ -129,17 +132,17 @@ fn size(objects: &Path) -> io::Result<u64> {
 }
 
 /// A name of a file.
-fn name(mark: &Mark) -> String {
+fn checkpoint_file_name(mark: &CheckpointId) -> String {
     match mark {
-        Mark::Start => "start".to_owned(),
-        Mark::Before(turn) => name_of_turn("before", turn),
-        Mark::After(turn) => name_of_turn("after", turn),
+        CheckpointId::SessionStart => "start".to_owned(),
+        CheckpointId::BeforeTurn(turn) => turn_file_name("before", turn),
+        CheckpointId::AfterTurn(turn) => turn_file_name("after", turn),
     }
 }
 
 /// A name of a file about a turn. What clients choose does not become part of
 /// it.
-fn name_of_turn(when: &str, of: &TurnOf) -> String {
+fn turn_file_name(when: &str, of: &TurnRef) -> String {
     let turn = format!("{}\n{}", of.chat, of.turn);
     format!("{when}-{}", short_hash(turn.as_bytes()))
 }

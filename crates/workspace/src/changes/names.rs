@@ -1,13 +1,13 @@
 //! Names of files as git writes and reads them: each with a zero after it.
 
 /// The names in what git wrote.
-pub(super) fn split(output: &[u8]) -> impl Iterator<Item = &[u8]> {
+pub(super) fn split_paths(output: &[u8]) -> impl Iterator<Item = &[u8]> {
     let names = output.split(|byte| *byte == 0);
     names.filter(|name| !name.is_empty())
 }
 
 /// Names for git to read.
-pub(super) fn join<N: AsRef<[u8]>>(names: impl IntoIterator<Item = N>) -> Vec<u8> {
+pub(super) fn join_paths<N: AsRef<[u8]>>(names: impl IntoIterator<Item = N>) -> Vec<u8> {
     let mut list = Vec::new();
     for name in names {
         list.extend_from_slice(name.as_ref());

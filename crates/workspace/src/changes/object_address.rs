@@ -11,48 +11,48 @@ use agenthost_core::{SessionKey, uris};
 use agenthost_protocol::uri::Uri;
 use percent_encoding::percent_decode_str;
 
-use crate::address::escape;
+use crate::address::escape_path;
 
 /// Before the object of a submodule in an address.
 const COMMIT_PREFIX: &str = "link-";
 
 /// An object, and the session that it is kept for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct ObjectAddress {
+pub(super) struct GitContentUri {
     pub(super) session: SessionKey,
     /// Its name, in hex digits.
     pub(super) object: String,
-    pub(super) kind: ObjectKind,
+    pub(super) kind: GitObjectKind,
 }
 
 /// The kind of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ObjectKind {
+pub(super) enum GitObjectKind {
     /// The content of a file.
     Blob,
     /// The commit that a submodule is at. The host does not have it.
     Commit,
 }
 
-impl ObjectAddress {
+impl GitContentUri {
     /// Returns `true` for addresses of this scheme, also if they are malformed.
-    pub(super) fn is_one(uri: &Uri) -> bool {
-        rest(uri).is_some()
+    pub(super) fn has_scheme(uri: &Uri) -> bool {
+        after_scheme(uri).is_some()
     }
 
     /// The address as the wire has it, with the absolute path of a file.
-    pub(super) fn uri(&self, path: &[u8]) -> Uri {
+    pub(super) fn to_uri(&self, path: &[u8]) -> Uri {
         let kind = match self.kind {
-            ObjectKind::Blob => "",
-            ObjectKind::Commit => COMMIT_PREFIX,
+            GitObjectKind::Blob => "",
+            GitObjectKind::Commit => COMMIT_PREFIX,
         };
-        let (scheme, path, session) = (uris::GIT, escape(path), self.session.as_str());
+        let (scheme, path, session) = (uris::GIT_SCHEME, escape_path(path), self.session.as_str());
         Uri::from(format!("{scheme}:{path}?{session}.{kind}{}", self.object))
     }
 
     /// Takes an address apart; `None` if the host has not made it.
-    pub(super) fn read(uri: &Uri) -> Option<Self> {
-        let rest = rest(uri)?;
+    pub(super) fn parse(uri: &Uri) -> Option<Self> {
+        let rest = after_scheme(uri)?;
         let (session, object) = match rest.split_once('?') {
             Some((_, query)) => {
                 let (query, _) = query.split_once('#').unwrap_or((query, ""));
@@ -68,13 +68,13 @@ impl ObjectAddress {
             }
         };
         let (object, kind) = match object.strip_prefix(COMMIT_PREFIX) {
-            Some(object) => (object, ObjectKind::Commit),
-            None => (object.as_str(), ObjectKind::Blob),
+            Some(object) => (object, GitObjectKind::Commit),
+            None => (object.as_str(), GitObjectKind::Blob),
         };
         let is_hex = |text: &str| text.bytes().all(|byte| b"0123456789abcdef".contains(&byte));
         let whole = object.len() == 40 || object.len() == 64;
-        (whole && is_hex(object)).then_some(ObjectAddress {
-            session: SessionKey::read(&session)?,
+        (whole && is_hex(object)).then_some(GitContentUri {
+            session: SessionKey::parse(&session)?,
             object: object.to_owned(),
             kind,
         })
@@ -82,9 +82,9 @@ impl ObjectAddress {
 }
 
 /// What follows the scheme.
-fn rest(uri: &Uri) -> Option<&str> {
+fn after_scheme(uri: &Uri) -> Option<&str> {
     let (scheme, rest) = uri.as_str().split_once(':')?;
-    let ours = scheme.eq_ignore_ascii_case(uris::GIT) && rest.starts_with('/');
+    let ours = scheme.eq_ignore_ascii_case(uris::GIT_SCHEME) && rest.starts_with('/');
     ours.then_some(rest)
 }
 
@@ -92,8 +92,8 @@ fn rest(uri: &Uri) -> Option<&str> {
 mod tests {
     use super::*;
 
-    fn address(kind: ObjectKind) -> ObjectAddress {
-        ObjectAddress {
+    fn address(kind: GitObjectKind) -> GitContentUri {
+        GitContentUri {
             session: SessionKey::of(&Uri::from("shell:/1")),
             object: "0123456789".repeat(4),
             kind,
@@ -102,11 +102,11 @@ mod tests {
 
     #[test]
     fn there_and_back() {
-        for kind in [ObjectKind::Blob, ObjectKind::Commit] {
+        for kind in [GitObjectKind::Blob, GitObjectKind::Commit] {
             for path in ["/w/a.rs", "/w/ä b+(1)@'#?%.rs", "/"] {
                 let address = address(kind);
-                let uri = address.uri(path.as_bytes());
-                assert_eq!(ObjectAddress::read(&uri), Some(address), "{uri}");
+                let uri = address.to_uri(path.as_bytes());
+                assert_eq!(GitContentUri::parse(&uri), Some(address), "{uri}");
             }
         }
     }
@@ -114,11 +114,11 @@ mod tests {
     /// What VS Code makes of an address when it parses and prints it.
     #[test]
     fn an_address_is_the_same_however_it_is_encoded() {
-        let address = address(ObjectKind::Blob);
+        let address = address(GitObjectKind::Blob);
         let (key, object) = (address.session.as_str(), &address.object);
         let path = "/w/%C3%A4%20b%2B%281%29.rs";
         assert_eq!(
-            address.uri("/w/ä b+(1).rs".as_bytes()).as_str(),
+            address.to_uri("/w/ä b+(1).rs".as_bytes()).as_str(),
             format!("agenthost-git:{path}?{key}.{object}")
         );
         for printed in [
@@ -128,14 +128,14 @@ mod tests {
             format!("agenthost-git:/{key}/{object}/src/a%20b.rs"),
             format!("agenthost-git:/{key}/{object}/a.rs"),
         ] {
-            let read = ObjectAddress::read(&Uri::from(printed.clone()));
+            let read = GitContentUri::parse(&Uri::from(printed.clone()));
             assert_eq!(read.as_ref(), Some(&address), "{printed}");
         }
     }
 
     #[test]
     fn what_the_host_has_not_made_is_nothing() {
-        let address = address(ObjectKind::Blob);
+        let address = address(GitObjectKind::Blob);
         let (key, object) = (address.session.as_str(), &address.object);
         for uri in [
             "agenthost-git:".to_owned(),
@@ -149,7 +149,7 @@ mod tests {
             format!("agenthost-git:/a?{key}.--{}", object.get(2..).unwrap()),
             format!("agenthost-content:/a?{key}.{object}"),
         ] {
-            assert_eq!(ObjectAddress::read(&Uri::from(uri.clone())), None, "{uri}");
+            assert_eq!(GitContentUri::parse(&Uri::from(uri.clone())), None, "{uri}");
         }
     }
 }

@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use agenthost_core::GitStanding;
+use agenthost_core::GitStatus;
 
 use super::ChangesError;
-use super::repository::Repository;
+use super::repository::ShadowRepository;
 use super::{compare, worktrees};
 
 /// What is under way in a repository, by the file that says so.
-const UNDER_WAY: &[(&str, &str)] = &[
+const PENDING_OPERATION_FILES: &[(&str, &str)] = &[
     ("MERGE_HEAD", "a merge"),
     ("rebase-merge", "a rebase"),
     ("rebase-apply", "a rebase"),
@@ -19,57 +19,60 @@ const UNDER_WAY: &[(&str, &str)] = &[
 ];
 
 /// What git says; none if the folder is in no repository of the user.
-pub(super) fn of(repository: &Repository) -> Result<Option<GitStanding>, ChangesError> {
-    let (Some(_), Some(git_dir)) = (&repository.real, &repository.git_dir) else {
+pub(super) fn git_status(repository: &ShadowRepository) -> Result<Option<GitStatus>, ChangesError> {
+    let (Some(_), Some(git_dir)) = (&repository.user_git, &repository.git_dir) else {
         return Ok(None);
     };
     let git = &repository.shadow;
-    let branch = git.maybe(["symbolic-ref", "--quiet", "--short", "HEAD"])?;
+    let branch = git.try_read_line(["symbolic-ref", "--quiet", "--short", "HEAD"])?;
     let follows = [
         "rev-parse",
         "--abbrev-ref",
         "--symbolic-full-name",
         "@{upstream}",
     ];
-    let upstream = git.maybe(follows)?;
+    let upstream = git.try_read_line(follows)?;
     let counts = match &upstream {
         Some(_) => {
             let count = ["rev-list", "--left-right", "--count", "@{upstream}...HEAD"];
-            git.maybe(count)?
+            git.try_read_line(count)?
         }
         None => None,
     };
     let mut counts = counts.iter().flat_map(|line| line.split_whitespace());
     let mut count = || counts.next().and_then(|count| count.parse().ok());
     let (incoming, outgoing) = (count(), count());
-    let committed = repository.committed()?;
-    let now = &repository.now()?.tree;
-    let uncommitted = compare::since_commit(repository, &committed, now)?.len() as u64;
-    Ok(Some(GitStanding {
-        base: base(repository, branch.as_deref())?,
+    let committed = repository.head_tree()?;
+    let now = &repository.snapshot()?.tree;
+    let uncommitted = compare::compare_with_commit(repository, &committed, now)?.len() as u64;
+    Ok(Some(GitStatus {
+        base: base_branch(repository, branch.as_deref())?,
         branch,
         upstream,
         incoming,
         outgoing,
         uncommitted,
-        under_way: under_way(git_dir),
-        worktree_of: repository.note_dir().and_then(worktrees::made_from),
+        operation_in_progress: pending_operation(git_dir),
+        worktree_of: repository.record_dir().and_then(worktrees::recorded_folder),
     }))
 }
 
 /// What has to be finished first, by what git keeps of it.
-pub(super) fn under_way(git_dir: &Path) -> Option<String> {
-    let mut all = UNDER_WAY.iter();
+pub(super) fn pending_operation(git_dir: &Path) -> Option<String> {
+    let mut all = PENDING_OPERATION_FILES.iter();
     let found = all.find(|(file, _)| git_dir.join(file).exists());
     found.map(|(_, what)| (*what).to_owned())
 }
 
 /// The branch that the current one is based on: what the host noted when it
 /// made the branch, else what the repository calls its default.
-fn base(repository: &Repository, branch: Option<&str>) -> Result<Option<String>, ChangesError> {
+fn base_branch(
+    repository: &ShadowRepository,
+    branch: Option<&str>,
+) -> Result<Option<String>, ChangesError> {
     let git = &repository.shadow;
-    if let Some(git_dir) = repository.note_dir()
-        && let Some(base) = worktrees::based_on(git_dir)
+    if let Some(git_dir) = repository.record_dir()
+        && let Some(base) = worktrees::recorded_base(git_dir)
     {
         return Ok(Some(base));
     }
@@ -79,12 +82,12 @@ fn base(repository: &Repository, branch: Option<&str>) -> Result<Option<String>,
         "--short",
         "refs/remotes/origin/HEAD",
     ];
-    if let Some(base) = git.maybe(remote)? {
+    if let Some(base) = git.try_read_line(remote)? {
         return Ok(Some(base));
     }
     for name in ["main", "master"] {
         let full = format!("refs/heads/{name}");
-        let known = git.maybe(["rev-parse", "--quiet", "--verify", full.as_str()])?;
+        let known = git.try_read_line(["rev-parse", "--quiet", "--verify", full.as_str()])?;
         if known.is_some() && branch != Some(name) {
             return Ok(Some(name.to_owned()));
         }
@@ -94,14 +97,16 @@ fn base(repository: &Repository, branch: Option<&str>) -> Result<Option<String>,
 
 /// The tree where the branch parted from the one it is based on. Without one,
 /// that is the last commit.
-pub(super) fn branch_point(repository: &Repository) -> Result<String, ChangesError> {
+pub(super) fn merge_base_tree(repository: &ShadowRepository) -> Result<String, ChangesError> {
     let git = &repository.shadow;
-    let branch = git.maybe(["symbolic-ref", "--quiet", "--short", "HEAD"])?;
-    let Some(base) = base(repository, branch.as_deref())? else {
-        return repository.committed();
+    let branch = git.try_read_line(["symbolic-ref", "--quiet", "--short", "HEAD"])?;
+    let Some(base) = base_branch(repository, branch.as_deref())? else {
+        return repository.head_tree();
     };
-    let Some(commit) = git.maybe(["merge-base", "--end-of-options", "HEAD", base.as_str()])? else {
-        return repository.committed();
+    let Some(commit) =
+        git.try_read_line(["merge-base", "--end-of-options", "HEAD", base.as_str()])?
+    else {
+        return repository.head_tree();
     };
-    Ok(git.line(["rev-parse", "--verify", &format!("{commit}^{{tree}}")])?)
+    Ok(git.read_line(["rev-parse", "--verify", &format!("{commit}^{{tree}}")])?)
 }

@@ -7,16 +7,18 @@
 
 use std::path::Path;
 
-use agenthost_core::{ContentAddress, EditSurvey, Mark, SessionKey, SurveyScope};
+use agenthost_core::{CheckpointId, ContentAddress, EditSurvey, SessionKey, SurveyScope};
 use agenthost_protocol::common::{FileEdit, FileEditDiffStats, FileEditSide};
 use agenthost_protocol::uri::Uri;
 
-use super::compare::{self, Difference, Side};
-use super::marks::Marks;
-use super::repository::Repository;
-use super::{Changes, ChangesError, Kept, MARKING, attributes, content};
+use super::compare::{self, FileDiff, TreeEntry};
+use super::marks::CheckpointTrees;
+use super::repository::ShadowRepository;
+use super::{
+    CHECKPOINT_TIMEOUT, ChangeTracker, ChangesError, SessionRepositories, attributes, content,
+};
 use crate::address::{path_of, uri_of};
-use crate::contents::Contents;
+use crate::contents::ContentStore;
 
 /// Most edits of one survey. More are not reported.
 const MAX_EDITS: usize = 500;
@@ -27,7 +29,7 @@ const MAX_CONTENT_BYTES: u64 = 2 * 1024 * 1024;
 /// Most bytes of the contents of all edits of a survey.
 const MAX_SURVEY_BYTES: u64 = 32 * 1024 * 1024;
 
-impl Changes {
+impl ChangeTracker {
     /// Returns the edits of files that a running turn has made since its last
     /// survey, and stores what is in the files.
     ///
@@ -35,15 +37,15 @@ impl Changes {
     ///
     /// Why they are not known. The next survey compares with the one before,
     /// then.
-    pub fn survey(
+    pub fn survey_edits(
         &self,
         session: &Uri,
         directories: &[Uri],
         survey: &EditSurvey,
-        contents: &Contents,
+        contents: &ContentStore,
     ) -> Result<Vec<FileEdit>, ChangesError> {
-        let kept = self.of(session)?;
-        kept.survey(directories, survey, contents)
+        let tracked = self.open_session(session)?;
+        tracked.survey_edits(directories, survey, contents)
     }
 }
 
@@ -54,7 +56,7 @@ pub fn is_whole_edit(claimed: &FileEdit) -> bool {
     let (Some(before), Some(after)) = (&claimed.before, &claimed.after) else {
         return false;
     };
-    let Some(Ok(address)) = ContentAddress::read(&after.content.uri) else {
+    let Some(Ok(address)) = ContentAddress::parse(&after.content.uri) else {
         return false;
     };
     let path = path_of(&after.uri).filter(|_| before.uri == after.uri);
@@ -69,32 +71,32 @@ pub fn is_whole_edit(claimed: &FileEdit) -> bool {
     })
 }
 
-impl Kept {
-    fn survey(
+impl SessionRepositories {
+    fn survey_edits(
         &self,
         directories: &[Uri],
         survey: &EditSurvey,
-        contents: &Contents,
+        contents: &ContentStore,
     ) -> Result<Vec<FileEdit>, ChangesError> {
-        if let Some(reason) = self.untracked() {
+        if let Some(reason) = self.untracked_reason() {
             return Err(ChangesError::Untracked(reason));
         }
         let marks = self.directory.join("marks");
-        let before = match Marks::read_surveyed(&marks, &survey.base)? {
+        let before = match CheckpointTrees::read_survey(&marks, &survey.base)? {
             Some(surveyed) => Some(surveyed),
-            None => self.read(&Mark::Before(survey.base.clone()))?,
+            None => self.read_checkpoint(&CheckpointId::BeforeTurn(survey.base.clone()))?,
         };
-        let before = before.ok_or(ChangesError::Unmarked)?;
-        let mut after = Marks::default();
+        let before = before.ok_or(ChangesError::NoCheckpoint)?;
+        let mut after = CheckpointTrees::default();
         let mut edits = Vec::new();
-        for repository in &self.repositories(directories, MARKING)? {
-            let to = &repository.now()?.tree;
+        for repository in &self.open_repositories(directories, CHECKPOINT_TIMEOUT)? {
+            let to = &repository.snapshot()?.tree;
             after.insert(repository, to.clone());
             // A folder that the session was given since has no edits yet.
             let Some(from) = before.get(repository) else {
                 continue;
             };
-            let mut differences = compare::without_renames(repository, from, to)?;
+            let mut differences = compare::compare_without_renames(repository, from, to)?;
             differences.retain(is_restorable);
             if survey.scope == SurveyScope::Claimed {
                 differences.retain(|difference| is_claimed(repository, difference, survey));
@@ -102,33 +104,33 @@ impl Kept {
             let sides = differences.iter();
             let sides = sides.flat_map(|one| one.before.iter().chain(&one.after));
             let names = sides.map(|side| side.name.as_slice());
-            let converted = attributes::converted(repository, names)?;
+            let converted = attributes::find_converted(repository, names)?;
             differences.retain(|one| {
                 let mut sides = one.before.iter().chain(&one.after);
                 !sides.any(|side| converted.contains(&side.name))
             });
-            edits.extend(self.edits(repository, differences, contents)?);
+            edits.extend(self.store_edits(repository, differences, contents)?);
         }
         if survey.scope == SurveyScope::All {
-            after.write_surveyed(&marks, &survey.base)?;
+            after.write_survey(&marks, &survey.base)?;
         }
         Ok(edits)
     }
 
     /// Stores what is in files, and describes how they differ.
-    fn edits(
+    fn store_edits(
         &self,
-        repository: &Repository,
-        differences: Vec<Difference>,
-        contents: &Contents,
+        repository: &ShadowRepository,
+        differences: Vec<FileDiff>,
+        contents: &ContentStore,
     ) -> Result<Vec<FileEdit>, ChangesError> {
         if differences.len() > MAX_EDITS {
             return Ok(Vec::new());
         }
-        let sizes = content::sizes(repository, differences.iter())?;
+        let sizes = content::object_sizes(repository, differences.iter())?;
         let mut left = MAX_SURVEY_BYTES;
-        let fits = |difference: &Difference| {
-            let size = |side: &Side| sizes.get(&side.object).copied().unwrap_or(u64::MAX);
+        let fits = |difference: &FileDiff| {
+            let size = |side: &TreeEntry| sizes.get(&side.object).copied().unwrap_or(u64::MAX);
             let sides = difference.before.iter().chain(&difference.after);
             let sides: Vec<_> = sides.map(size).collect();
             let total = sides
@@ -141,18 +143,19 @@ impl Kept {
         let differences: Vec<_> = differences.into_iter().filter(fits).collect();
         let objects = differences.iter();
         let objects = objects.flat_map(|one| one.before.iter().chain(&one.after));
-        let blobs = content::blobs(repository, objects.map(|side| side.object.as_str()))?;
+        let blobs = content::read_blobs(repository, objects.map(|side| side.object.as_str()))?;
         let mut edits = Vec::new();
         for difference in &differences {
-            let bytes = |side: &Side| blobs.get(&side.object).map(Vec::as_slice);
-            let is_text = |side: &Side| bytes(side).is_some_and(|b| std::str::from_utf8(b).is_ok());
+            let bytes = |side: &TreeEntry| blobs.get(&side.object).map(Vec::as_slice);
+            let is_text =
+                |side: &TreeEntry| bytes(side).is_some_and(|b| std::str::from_utf8(b).is_ok());
             if !difference.before.iter().all(is_text) {
                 continue;
             }
-            let store = |side: &Option<Side>| match side {
+            let store = |side: &Option<TreeEntry>| match side {
                 Some(side) => {
-                    let path = repository.path(&side.name);
-                    store(&self.key, &path, bytes(side).unwrap_or_default(), contents)
+                    let path = repository.absolute_path(&side.name);
+                    store_side(&self.key, &path, bytes(side).unwrap_or_default(), contents)
                 }
                 None => Ok(None),
             };
@@ -165,10 +168,12 @@ impl Kept {
             edits.push(FileEdit {
                 before,
                 after,
-                diff: difference.lines.map(|(added, removed)| FileEditDiffStats {
-                    added: Some(added),
-                    removed: Some(removed),
-                }),
+                diff: difference
+                    .line_counts
+                    .map(|(added, removed)| FileEditDiffStats {
+                        added: Some(added),
+                        removed: Some(removed),
+                    }),
             });
         }
         Ok(edits)
@@ -176,15 +181,17 @@ impl Kept {
 }
 
 /// Whether a client can undo an edit: it is one of the content of plain files.
-fn is_restorable(difference: &Difference) -> bool {
+fn is_restorable(difference: &FileDiff) -> bool {
     let mut sides = difference.before.iter().chain(&difference.after);
-    let object = |side: &Option<Side>| side.as_ref().map(|side| side.object.clone());
-    sides.all(Side::is_plain_file) && object(&difference.before) != object(&difference.after)
+    let object = |side: &Option<TreeEntry>| side.as_ref().map(|side| side.object.clone());
+    sides.all(TreeEntry::is_regular_file) && object(&difference.before) != object(&difference.after)
 }
 
-fn is_claimed(repository: &Repository, difference: &Difference, survey: &EditSurvey) -> bool {
+fn is_claimed(repository: &ShadowRepository, difference: &FileDiff, survey: &EditSurvey) -> bool {
     let sides = difference.before.iter().chain(&difference.after);
-    let paths: Vec<_> = sides.map(|side| repository.path(&side.name)).collect();
+    let paths: Vec<_> = sides
+        .map(|side| repository.absolute_path(&side.name))
+        .collect();
     let claimed = survey.claimed.iter();
     let claimed = claimed.flat_map(|edit| [&edit.before, &edit.after].into_iter().flatten());
     let mut claimed = claimed.filter_map(|side| path_of(&side.uri));
@@ -192,17 +199,17 @@ fn is_claimed(repository: &Repository, difference: &Difference, survey: &EditSur
 }
 
 /// Stores what is in a file.
-fn store(
+fn store_side(
     session: &SessionKey,
     path: &Path,
     bytes: &[u8],
-    contents: &Contents,
+    contents: &ContentStore,
 ) -> Result<Option<FileEditSide>, ChangesError> {
     // A name that is no text can't be in an address.
     let Some(uri) = uri_of(path) else {
         return Ok(None);
     };
-    let stored = contents.put(session, bytes, &path.to_string_lossy());
+    let stored = contents.insert(session, bytes, &path.to_string_lossy());
     let content = stored.map_err(|error| ChangesError::Io(error.to_string()))?;
     Ok(Some(FileEditSide { uri, content }))
 }

@@ -14,15 +14,15 @@ pub(super) const MAX_SESSION_BYTES: u64 = 1024 * 1024 * 1024;
 /// The bytes that the folders of sessions hold, as far as that was needed since
 /// the start.
 #[derive(Debug)]
-pub(super) struct Quota {
+pub(super) struct ContentQuota {
     limit: u64,
     used: Mutex<BTreeMap<String, u64>>,
 }
 
-impl Quota {
+impl ContentQuota {
     /// Creates a quota of so many bytes for each session.
     pub(super) fn new(limit: u64) -> Self {
-        Quota {
+        ContentQuota {
             limit,
             used: Mutex::default(),
         }
@@ -39,7 +39,7 @@ impl Quota {
         let mut used = self.used();
         let before = match used.get(folder) {
             Some(bytes) => *bytes,
-            None => measure(root, folder)?,
+            None => measure_folder(root, folder)?,
         };
         let after = before.saturating_add(bytes);
         let fits = after <= self.limit;
@@ -55,7 +55,7 @@ impl Quota {
     }
 
     /// Forgets a folder that is gone.
-    pub(super) fn forget(&self, folder: &str) {
+    pub(super) fn remove(&self, folder: &str) {
         self.used().remove(folder);
     }
 
@@ -66,7 +66,7 @@ impl Quota {
 }
 
 /// Returns how many bytes the files of a folder have; zero if there is none.
-fn measure(root: &Dir, folder: &str) -> io::Result<u64> {
+fn measure_folder(root: &Dir, folder: &str) -> io::Result<u64> {
     let entries = match root.read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
         entries => entries?,

@@ -5,18 +5,18 @@ use std::path::Path;
 use cap_std::fs::MetadataExt;
 use std::sync::PoisonError;
 
-use agenthost_core::{Access, Root, uris};
+use agenthost_core::{FileAccess, GrantedRoot, uris};
 use agenthost_protocol::resource::{
     ResourceCopyParams, ResourceDeleteParams, ResourceMkdirParams, ResourceMoveParams,
 };
 
-use super::place::{Place, kind};
-use super::{FileError, Files};
+use super::place::{GrantedPath, describe_kind};
+use super::{FileError, FileService};
 
 /// Deepest directory, and most files, that are copied.
-const COPIED: usize = 100_000;
+const MAX_COPIED_FILES: usize = 100_000;
 
-impl Files {
+impl FileService {
     /// Makes a directory and those above it (RES-11).
     ///
     /// # Errors
@@ -24,15 +24,18 @@ impl Files {
     /// If it may not be made, or something else is there.
     pub fn make_directory(
         &self,
-        roots: &[Root],
+        roots: &[GrantedRoot],
         params: &ResourceMkdirParams,
     ) -> Result<(), FileError> {
-        let place = self.place(roots, &params.uri, Access::Write)?;
-        let failed = |error: std::io::Error| place.failed(Access::Write, &error);
-        match place.dir.metadata(place.target()) {
+        let granted_path = self.granted_path(roots, &params.uri, FileAccess::Write)?;
+        let failed = |error: std::io::Error| granted_path.to_file_error(FileAccess::Write, &error);
+        match granted_path.dir.metadata(granted_path.target()) {
             Ok(metadata) if metadata.is_dir() => Ok(()),
             Ok(_) => Err(FileError::Exists(params.uri.clone())),
-            Err(_) => place.dir.create_dir_all(place.target()).map_err(failed),
+            Err(_) => granted_path
+                .dir
+                .create_dir_all(granted_path.target())
+                .map_err(failed),
         }
     }
 
@@ -42,18 +45,35 @@ impl Files {
     /// # Errors
     ///
     /// If it may not be deleted, is not there, or has something in it.
-    pub fn delete(&self, roots: &[Root], params: &ResourceDeleteParams) -> Result<(), FileError> {
-        let place = inside(self.place(roots, &params.uri, Access::Write)?)?;
-        place.check_movable()?;
-        let failed = |error: std::io::Error| place.failed(Access::Write, &error);
-        let metadata = place.dir.symlink_metadata(&place.path).map_err(failed)?;
+    pub fn delete(
+        &self,
+        roots: &[GrantedRoot],
+        params: &ResourceDeleteParams,
+    ) -> Result<(), FileError> {
+        let granted_path =
+            check_not_root(self.granted_path(roots, &params.uri, FileAccess::Write)?)?;
+        granted_path.check_movable()?;
+        let failed = |error: std::io::Error| granted_path.to_file_error(FileAccess::Write, &error);
+        let metadata = granted_path
+            .dir
+            .symlink_metadata(&granted_path.path)
+            .map_err(failed)?;
         if !metadata.is_dir() {
-            return place.dir.remove_file(&place.path).map_err(failed);
+            return granted_path
+                .dir
+                .remove_file(&granted_path.path)
+                .map_err(failed);
         }
         if params.recursive == Some(true) {
-            place.dir.remove_dir_all(&place.path).map_err(failed)
+            granted_path
+                .dir
+                .remove_dir_all(&granted_path.path)
+                .map_err(failed)
         } else {
-            place.dir.remove_dir(&place.path).map_err(failed)
+            granted_path
+                .dir
+                .remove_dir(&granted_path.path)
+                .map_err(failed)
         }
     }
 
@@ -62,16 +82,24 @@ impl Files {
     /// # Errors
     ///
     /// If it may not be moved, is not there, or something is in the way.
-    pub fn r#move(&self, roots: &[Root], params: &ResourceMoveParams) -> Result<(), FileError> {
-        let from = inside(self.place(roots, &params.source, Access::Write)?)?;
-        let to = inside(self.place(roots, &params.destination, Access::Write)?)?;
-        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+    pub fn r#move(
+        &self,
+        roots: &[GrantedRoot],
+        params: &ResourceMoveParams,
+    ) -> Result<(), FileError> {
+        let from = check_not_root(self.granted_path(roots, &params.source, FileAccess::Write)?)?;
+        let to =
+            check_not_root(self.granted_path(roots, &params.destination, FileAccess::Write)?)?;
+        let _writing = self
+            .write_lock
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         from.check_movable()?;
         let found = from.dir.symlink_metadata(&from.path);
-        found.map_err(|error| from.failed(Access::Write, &error))?;
-        self.make_room(&to, params.fail_if_exists)?;
+        found.map_err(|error| from.to_file_error(FileAccess::Write, &error))?;
+        self.check_replaceable(&to, params.fail_if_exists)?;
         let moved = from.dir.rename(&from.path, &to.dir, &to.path);
-        moved.map_err(|error| to.failed(Access::Write, &error))
+        moved.map_err(|error| to.to_file_error(FileAccess::Write, &error))
     }
 
     /// Copies a file, or a directory with all that is in it (RES-7). Links are
@@ -82,23 +110,35 @@ impl Files {
     ///
     /// If it may not be read or written, is not there, or something is in the
     /// way.
-    pub fn copy(&self, roots: &[Root], params: &ResourceCopyParams) -> Result<(), FileError> {
-        let from = self.place(roots, &params.source, Access::Read)?;
-        let to = inside(self.place(roots, &params.destination, Access::Write)?)?;
-        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+    pub fn copy(
+        &self,
+        roots: &[GrantedRoot],
+        params: &ResourceCopyParams,
+    ) -> Result<(), FileError> {
+        let from = self.granted_path(roots, &params.source, FileAccess::Read)?;
+        let to =
+            check_not_root(self.granted_path(roots, &params.destination, FileAccess::Write)?)?;
+        let _writing = self
+            .write_lock
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         let metadata = from.dir.metadata(from.target());
-        let metadata = metadata.map_err(|error| from.failed(Access::Read, &error))?;
+        let metadata = metadata.map_err(|error| from.to_file_error(FileAccess::Read, &error))?;
         if metadata.is_dir() && uris::is_within(&params.source, &params.destination) {
             let reason = "a directory can't be copied into itself".to_owned();
             return Err(FileError::Invalid(reason));
         }
-        self.make_room(&to, params.fail_if_exists)?;
-        let mut left = COPIED;
-        copy(&from, from.target(), &to, &to.path, &mut left)
+        self.check_replaceable(&to, params.fail_if_exists)?;
+        let mut left = MAX_COPIED_FILES;
+        copy_recursively(&from, from.target(), &to, &to.path, &mut left)
     }
 
     /// Sees to it that something can be put in a place.
-    fn make_room(&self, to: &Place, fail_if_exists: Option<bool>) -> Result<(), FileError> {
+    fn check_replaceable(
+        &self,
+        to: &GrantedPath,
+        fail_if_exists: Option<bool>,
+    ) -> Result<(), FileError> {
         let Ok(metadata) = to.dir.symlink_metadata(&to.path) else {
             return Ok(());
         };
@@ -107,7 +147,7 @@ impl Files {
         }
         // Whole directories are not overwritten by accident.
         if metadata.is_dir() {
-            return Err(FileError::Kind {
+            return Err(FileError::WrongKind {
                 uri: to.uri.clone(),
                 found: "a directory",
                 expected: "something that can be replaced",
@@ -117,32 +157,35 @@ impl Files {
     }
 }
 
-fn copy(
-    from: &Place,
+fn copy_recursively(
+    from: &GrantedPath,
     source: &Path,
-    to: &Place,
+    to: &GrantedPath,
     target: &Path,
     left: &mut usize,
 ) -> Result<(), FileError> {
-    let unread = |error: std::io::Error| from.failed(Access::Read, &error);
-    let unwritten = |error: std::io::Error| to.failed(Access::Write, &error);
+    let unread = |error: std::io::Error| from.to_file_error(FileAccess::Read, &error);
+    let unwritten = |error: std::io::Error| to.to_file_error(FileAccess::Write, &error);
     *left = left.checked_sub(1).ok_or_else(|| {
-        FileError::Invalid(format!("`{}` has more than {COPIED} files", from.uri))
+        FileError::Invalid(format!(
+            "`{}` has more than {MAX_COPIED_FILES} files",
+            from.uri
+        ))
     })?;
     let metadata = from.dir.metadata(source).map_err(unread)?;
     if metadata.is_file() {
         // Opening what is to be written would empty what is to be read.
         let there = to.dir.metadata(target);
-        if there.is_ok_and(|there| is_same(&there, &metadata)) {
+        if there.is_ok_and(|there| is_same_file(&there, &metadata)) {
             return Ok(());
         }
         from.dir.copy(source, &to.dir, target).map_err(unwritten)?;
         return Ok(());
     }
     if !metadata.is_dir() {
-        return Err(FileError::Kind {
+        return Err(FileError::WrongKind {
             uri: from.uri.clone(),
-            found: kind(&metadata),
+            found: describe_kind(&metadata),
             expected: "a file or a directory",
         });
     }
@@ -156,22 +199,22 @@ fn copy(
         if from.protects(&source.join(&name)) {
             continue;
         }
-        copy(from, &source.join(&name), to, &target.join(&name), left)?;
+        copy_recursively(from, &source.join(&name), to, &target.join(&name), left)?;
     }
     Ok(())
 }
 
 /// Whether two names are of one file.
-fn is_same(one: &cap_std::fs::Metadata, other: &cap_std::fs::Metadata) -> bool {
+fn is_same_file(one: &cap_std::fs::Metadata, other: &cap_std::fs::Metadata) -> bool {
     (one.dev(), one.ino()) == (other.dev(), other.ino())
 }
 
 /// A granted directory itself can't be moved, deleted or written over.
-fn inside(place: Place) -> Result<Place, FileError> {
-    if place.path.as_os_str().is_empty() {
-        let uri = place.uri;
-        let access = Access::Write;
-        return Err(FileError::Denied { uri, access });
+fn check_not_root(granted_path: GrantedPath) -> Result<GrantedPath, FileError> {
+    if granted_path.path.as_os_str().is_empty() {
+        let uri = granted_path.uri;
+        let access = FileAccess::Write;
+        return Err(FileError::NotGranted { uri, access });
     }
-    Ok(place)
+    Ok(granted_path)
 }

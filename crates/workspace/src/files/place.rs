@@ -3,7 +3,7 @@
 use std::os::fd::AsRawFd;
 use std::path::{Component, Path, PathBuf};
 
-use agenthost_core::{Access, Root};
+use agenthost_core::{FileAccess, GrantedRoot};
 use agenthost_protocol::uri::Uri;
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, File, Metadata, MetadataExt, OpenOptions, OpenOptionsExt};
@@ -16,7 +16,7 @@ use crate::protected::ProtectedPaths;
 const NONBLOCK: i32 = 0o4000;
 
 /// A file in a directory that was granted.
-pub(super) struct Place {
+pub(super) struct GrantedPath {
     pub(super) uri: Uri,
     pub(super) dir: Dir,
     /// From the directory; empty for the directory itself.
@@ -26,16 +26,16 @@ pub(super) struct Place {
     protected: ProtectedPaths,
 }
 
-impl Place {
+impl GrantedPath {
     /// Finds the granted directory that a URI is in.
-    pub(super) fn find(
-        roots: &[Root],
+    pub(super) fn resolve(
+        roots: &[GrantedRoot],
         protected: &ProtectedPaths,
         uri: &Uri,
-        access: Access,
+        access: FileAccess,
     ) -> Result<Self, FileError> {
-        let path = path_of(uri).ok_or_else(|| FileError::Elsewhere(uri.clone()))?;
-        let denied = || FileError::Denied {
+        let path = path_of(uri).ok_or_else(|| FileError::NotLocal(uri.clone()))?;
+        let denied = || FileError::NotGranted {
             uri: uri.clone(),
             access,
         };
@@ -54,13 +54,13 @@ impl Place {
             return Err(denied());
         };
         let inside = path.strip_prefix(&root).unwrap_or(&path);
-        let place = Place {
+        let granted_path = GrantedPath {
             protected: protected.clone(),
             ..Self::open(uri, &root, inside)?
         };
-        match place.is_protected() {
+        match granted_path.is_protected() {
             true => Err(denied()),
-            false => Ok(place),
+            false => Ok(granted_path),
         }
     }
 
@@ -70,13 +70,13 @@ impl Place {
         if self.protected.is_empty() {
             return false;
         }
-        let named = self.real(&self.path);
+        let named = self.real_path(&self.path);
         let named = named.is_ok_and(|path| self.protected.contains(&path));
         // A path that leads out of the directory is refused when it is used.
         let known = self.target().ancestors().find_map(|known| {
             let real = self.dir.canonicalize(known).ok()?;
             let rest = self.target().strip_prefix(known).unwrap_or(Path::new(""));
-            self.real(&real.join(rest)).ok()
+            self.real_path(&real.join(rest)).ok()
         });
         named || known.is_some_and(|path| self.protected.contains(&path))
     }
@@ -84,7 +84,7 @@ impl Place {
     /// Returns `true` if a path from the directory is protected.
     pub(super) fn protects(&self, path: &Path) -> bool {
         let real = self.dir.canonicalize(path);
-        let real = real.and_then(|real| self.real(&real));
+        let real = real.and_then(|real| self.real_path(&real));
         real.is_ok_and(|path| self.protected.contains(&path))
     }
 
@@ -93,9 +93,9 @@ impl Place {
         if self.protected.is_empty() {
             return Ok(());
         }
-        let denied = || FileError::Denied {
+        let denied = || FileError::NotGranted {
             uri: self.uri.clone(),
-            access: Access::Write,
+            access: FileAccess::Write,
         };
         // A link is moved or deleted itself, so only its folder is resolved.
         let (folder, name) = (self.path.parent(), self.path.file_name());
@@ -106,9 +106,9 @@ impl Place {
             true => Path::new("."),
             false => folder,
         };
-        let failed = |error: std::io::Error| self.failed(Access::Write, &error);
+        let failed = |error: std::io::Error| self.to_file_error(FileAccess::Write, &error);
         let folder = self.dir.canonicalize(folder).map_err(failed)?;
-        let path = self.real(&folder).map_err(failed)?.join(name);
+        let path = self.real_path(&folder).map_err(failed)?.join(name);
         match self.protected.touches(&path) {
             true => Err(denied()),
             false => Ok(()),
@@ -125,7 +125,7 @@ impl Place {
             _ => (root.to_owned(), inside.to_owned()),
         };
         let dir = Dir::open_ambient_dir(&root, ambient_authority()).map_err(failed)?;
-        Ok(Place {
+        Ok(GrantedPath {
             uri: uri.clone(),
             dir,
             path,
@@ -136,14 +136,14 @@ impl Place {
 
     /// What the system said about it. A path that leads out of the directory
     /// is one that was not granted.
-    pub(super) fn failed(&self, access: Access, error: &std::io::Error) -> FileError {
+    pub(super) fn to_file_error(&self, access: FileAccess, error: &std::io::Error) -> FileError {
         let left =
             error.kind() == std::io::ErrorKind::PermissionDenied && error.raw_os_error().is_none();
         // The system's word for a path that leaves a directory.
         let crossed = error.raw_os_error() == Some(18);
         if left || crossed {
             let uri = self.uri.clone();
-            return FileError::Denied { uri, access };
+            return FileError::NotGranted { uri, access };
         }
         FileError::from_io(&self.uri, error)
     }
@@ -162,10 +162,10 @@ impl Place {
         let mut options = OpenOptions::new();
         options.read(true).custom_flags(NONBLOCK);
         let file = self.dir.open_with(self.target(), &options);
-        let file = file.map_err(|error| self.failed(Access::Read, &error))?;
+        let file = file.map_err(|error| self.to_file_error(FileAccess::Read, &error))?;
         let metadata = file.metadata();
-        let metadata = metadata.map_err(|error| self.failed(Access::Read, &error))?;
-        self.expect_file(&metadata)?;
+        let metadata = metadata.map_err(|error| self.to_file_error(FileAccess::Read, &error))?;
+        self.check_is_file(&metadata)?;
         self.check_opened(&file)?;
         Ok((file, metadata))
     }
@@ -178,27 +178,27 @@ impl Place {
         }
         let opened = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()));
         match opened.is_ok_and(|path| self.protected.contains(&path)) {
-            true => Err(FileError::Denied {
+            true => Err(FileError::NotGranted {
                 uri: self.uri.clone(),
-                access: Access::Read,
+                access: FileAccess::Read,
             }),
             false => Ok(()),
         }
     }
 
-    pub(super) fn expect_file(&self, metadata: &Metadata) -> Result<(), FileError> {
+    pub(super) fn check_is_file(&self, metadata: &Metadata) -> Result<(), FileError> {
         if metadata.is_file() {
             return Ok(());
         }
-        Err(FileError::Kind {
+        Err(FileError::WrongKind {
             uri: self.uri.clone(),
-            found: kind(metadata),
+            found: describe_kind(metadata),
             expected: "a file",
         })
     }
 
     /// Where a path from the directory really is.
-    pub(super) fn real(&self, path: &Path) -> std::io::Result<PathBuf> {
+    pub(super) fn real_path(&self, path: &Path) -> std::io::Result<PathBuf> {
         let root = std::fs::canonicalize(&self.root)?;
         let path = path.strip_prefix(".").unwrap_or(path);
         Ok(match path.as_os_str().is_empty() {
@@ -214,7 +214,7 @@ impl Place {
 }
 
 /// What something is, in words.
-pub(super) fn kind(metadata: &Metadata) -> &'static str {
+pub(super) fn describe_kind(metadata: &Metadata) -> &'static str {
     if metadata.is_dir() {
         "a directory"
     } else if metadata.is_symlink() {

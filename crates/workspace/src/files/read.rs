@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::path::PathBuf;
 
-use agenthost_core::{Access, Root};
+use agenthost_core::{FileAccess, GrantedRoot};
 use agenthost_protocol::number::Millis;
 use agenthost_protocol::resource::{
     ContentEncoding, DirectoryEntry, ResourceListParams, ResourceListResult, ResourceReadParams,
@@ -15,13 +15,13 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use cap_std::fs::{Metadata, MetadataExt};
 
-use super::place::{Place, etag, kind};
-use super::{FileError, Files, LARGEST, find_place};
+use super::place::{GrantedPath, describe_kind, etag};
+use super::{FileError, FileService, MAX_FILE_BYTES, resolve_granted_path};
 
 /// Most entries of a directory in one answer.
-const ENTRIES: usize = 50_000;
+const MAX_DIRECTORY_ENTRIES: usize = 50_000;
 
-impl Files {
+impl FileService {
     /// What is in a file (RES-2).
     ///
     /// # Errors
@@ -29,12 +29,12 @@ impl Files {
     /// If it may not be read, is no file, or is too large for one message.
     pub fn read(
         &self,
-        roots: &[Root],
+        roots: &[GrantedRoot],
         params: &ResourceReadParams,
     ) -> Result<ResourceReadResult, FileError> {
-        let place = self.place(roots, &params.uri, Access::Read)?;
-        let bytes = contents(&place)?;
-        Ok(encode(bytes, params.encoding))
+        let granted_path = self.granted_path(roots, &params.uri, FileAccess::Read)?;
+        let bytes = read_bytes(&granted_path)?;
+        Ok(encode_content(bytes, params.encoding))
     }
 
     /// The text of a file, for who can do nothing with other bytes.
@@ -42,9 +42,9 @@ impl Files {
     /// # Errors
     ///
     /// If it may not be read, is no text, or is too large for one message.
-    pub fn read_text(&self, roots: &[Root], uri: &Uri) -> Result<String, FileError> {
-        let place = self.place(roots, uri, Access::Read)?;
-        String::from_utf8(contents(&place)?).map_err(|_| FileError::Kind {
+    pub fn read_text(&self, roots: &[GrantedRoot], uri: &Uri) -> Result<String, FileError> {
+        let granted_path = self.granted_path(roots, uri, FileAccess::Read)?;
+        String::from_utf8(read_bytes(&granted_path)?).map_err(|_| FileError::WrongKind {
             uri: uri.clone(),
             found: "binary",
             expected: "text",
@@ -56,14 +56,14 @@ impl Files {
     /// # Errors
     ///
     /// If it may not be used, is no directory, or is not there.
-    pub fn directory(&self, roots: &[Root], uri: &Uri) -> Result<PathBuf, FileError> {
-        let (path, metadata) = find_place(roots, &self.protected, uri, Access::Read)?;
+    pub fn real_directory(&self, roots: &[GrantedRoot], uri: &Uri) -> Result<PathBuf, FileError> {
+        let (path, metadata) = resolve_granted_path(roots, &self.protected, uri, FileAccess::Read)?;
         if metadata.is_dir() {
             return Ok(path);
         }
-        Err(FileError::Kind {
+        Err(FileError::WrongKind {
             uri: uri.clone(),
-            found: kind(&metadata),
+            found: describe_kind(&metadata),
             expected: "a directory",
         })
     }
@@ -75,36 +75,46 @@ impl Files {
     /// If it may not be read, is no directory, or has too much in it.
     pub fn list(
         &self,
-        roots: &[Root],
+        roots: &[GrantedRoot],
         params: &ResourceListParams,
     ) -> Result<ResourceListResult, FileError> {
-        let place = self.place(roots, &params.uri, Access::Read)?;
-        let failed = |error: std::io::Error| place.failed(Access::Read, &error);
-        let metadata = place.dir.metadata(place.target()).map_err(failed)?;
+        let granted_path = self.granted_path(roots, &params.uri, FileAccess::Read)?;
+        let failed = |error: std::io::Error| granted_path.to_file_error(FileAccess::Read, &error);
+        let metadata = granted_path
+            .dir
+            .metadata(granted_path.target())
+            .map_err(failed)?;
         if !metadata.is_dir() {
-            return Err(FileError::Kind {
+            return Err(FileError::WrongKind {
                 uri: params.uri.clone(),
-                found: kind(&metadata),
+                found: describe_kind(&metadata),
                 expected: "a directory",
             });
         }
         let mut entries = Vec::new();
-        for entry in place.dir.read_dir(place.target()).map_err(failed)? {
+        for entry in granted_path
+            .dir
+            .read_dir(granted_path.target())
+            .map_err(failed)?
+        {
             let entry = entry.map_err(failed)?;
             // A name that is no text can't be said.
             let Ok(name) = entry.file_name().into_string() else {
                 continue;
             };
             // A link is what it points to, if that can be seen from here.
-            let inside = place.path.join(&name);
-            let is_dir = place
+            let inside = granted_path.path.join(&name);
+            let is_dir = granted_path
                 .dir
                 .metadata(&inside)
                 .is_ok_and(|found| found.is_dir());
             let r#type = if is_dir { "directory" } else { "file" }.to_owned();
             entries.push(DirectoryEntry { name, r#type });
-            if entries.len() > ENTRIES {
-                let reason = format!("`{}` has more than {ENTRIES} entries", params.uri);
+            if entries.len() > MAX_DIRECTORY_ENTRIES {
+                let reason = format!(
+                    "`{}` has more than {MAX_DIRECTORY_ENTRIES} entries",
+                    params.uri
+                );
                 return Err(FileError::Invalid(reason));
             }
         }
@@ -119,23 +129,34 @@ impl Files {
     /// If it may not be seen, or is not there.
     pub fn resolve(
         &self,
-        roots: &[Root],
+        roots: &[GrantedRoot],
         params: &ResourceResolveParams,
     ) -> Result<ResourceResolveResult, FileError> {
-        let place = self.place(roots, &params.uri, Access::Read)?;
-        let failed = |error: std::io::Error| place.failed(Access::Read, &error);
+        let granted_path = self.granted_path(roots, &params.uri, FileAccess::Read)?;
+        let failed = |error: std::io::Error| granted_path.to_file_error(FileAccess::Read, &error);
         let (metadata, uri) = if params.follow_symlinks == Some(false) {
-            let metadata = place.dir.symlink_metadata(place.target()).map_err(failed)?;
+            let metadata = granted_path
+                .dir
+                .symlink_metadata(granted_path.target())
+                .map_err(failed)?;
             (metadata, params.uri.clone())
         } else {
-            let metadata = place.dir.metadata(place.target()).map_err(failed)?;
-            let real = place.dir.canonicalize(place.target()).map_err(failed)?;
-            let uri = place.uri_of(&real).unwrap_or_else(|| params.uri.clone());
+            let metadata = granted_path
+                .dir
+                .metadata(granted_path.target())
+                .map_err(failed)?;
+            let real = granted_path
+                .dir
+                .canonicalize(granted_path.target())
+                .map_err(failed)?;
+            let uri = granted_path
+                .uri_of(&real)
+                .unwrap_or_else(|| params.uri.clone());
             (metadata, uri)
         };
         Ok(ResourceResolveResult {
             uri,
-            r#type: type_of(&metadata),
+            r#type: resource_type(&metadata),
             size: metadata.is_file().then(|| metadata.len()),
             mtime: timestamp(metadata.mtime(), metadata.mtime_nsec()),
             ctime: None,
@@ -147,27 +168,30 @@ impl Files {
 
 /// The bytes of a file, if it has not too many. Never more than that are read,
 /// however it grows meanwhile.
-pub(super) fn contents(place: &Place) -> Result<Vec<u8>, FileError> {
-    let (file, metadata) = place.open_file()?;
+pub(super) fn read_bytes(granted_path: &GrantedPath) -> Result<Vec<u8>, FileError> {
+    let (file, metadata) = granted_path.open_file()?;
     let too_large = |size| FileError::TooLarge {
-        uri: place.uri.clone(),
+        uri: granted_path.uri.clone(),
         size,
     };
-    if metadata.len() > LARGEST {
+    if metadata.len() > MAX_FILE_BYTES {
         return Err(too_large(metadata.len()));
     }
     let mut bytes = Vec::new();
-    let read = file.take(LARGEST + 1).read_to_end(&mut bytes);
-    read.map_err(|error| place.failed(Access::Read, &error))?;
-    if bytes.len() as u64 > LARGEST {
+    let read = file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes);
+    read.map_err(|error| granted_path.to_file_error(FileAccess::Read, &error))?;
+    if bytes.len() as u64 > MAX_FILE_BYTES {
         return Err(too_large(bytes.len() as u64));
     }
     Ok(bytes)
 }
 
 /// As it was asked for, if that can be; text as text if nothing was said.
-pub(crate) fn encode(bytes: Vec<u8>, wanted: Option<ContentEncoding>) -> ResourceReadResult {
-    let text = match wanted {
+pub(crate) fn encode_content(
+    bytes: Vec<u8>,
+    requested: Option<ContentEncoding>,
+) -> ResourceReadResult {
+    let text = match requested {
         Some(ContentEncoding::Base64) => Err(bytes),
         Some(ContentEncoding::Utf8) | None => {
             String::from_utf8(bytes).map_err(|error| error.into_bytes())
@@ -184,7 +208,7 @@ pub(crate) fn encode(bytes: Vec<u8>, wanted: Option<ContentEncoding>) -> Resourc
     }
 }
 
-fn type_of(metadata: &Metadata) -> ResourceType {
+fn resource_type(metadata: &Metadata) -> ResourceType {
     if metadata.is_symlink() {
         ResourceType::Symlink
     } else if metadata.is_dir() {

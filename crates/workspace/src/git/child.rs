@@ -28,34 +28,34 @@ pub(crate) struct GitOutput {
     pub(crate) success: bool,
     /// Whether it exited with 1, by which many commands say "no" rather than
     /// "failed".
-    pub(crate) said_no: bool,
-    pub(crate) output: Vec<u8>,
-    errors: String,
+    pub(crate) exited_with_one: bool,
+    pub(crate) stdout: Vec<u8>,
+    stderr: String,
 }
 
 impl GitOutput {
     fn new(status: ExitStatus, output: Vec<u8>, errors: String) -> Self {
         GitOutput {
             success: status.success(),
-            said_no: status.code() == Some(1),
-            output,
-            errors,
+            exited_with_one: status.code() == Some(1),
+            stdout: output,
+            stderr: errors,
         }
     }
 
     /// Returns standard output if git succeeded.
-    pub(crate) fn succeeded(self) -> Result<Vec<u8>, GitError> {
+    pub(crate) fn into_stdout(self) -> Result<Vec<u8>, GitError> {
         if self.success {
-            return Ok(self.output);
+            return Ok(self.stdout);
         }
-        Err(self.failure())
+        Err(self.into_error())
     }
 
     /// Returns the most telling line that git printed, without its prefix, and
     /// the file names that follow it.
-    pub(crate) fn failure(self) -> GitError {
-        let said = String::from_utf8_lossy(&self.output);
-        let lines: Vec<_> = self.errors.lines().chain(said.lines()).collect();
+    pub(crate) fn into_error(self) -> GitError {
+        let said = String::from_utf8_lossy(&self.stdout);
+        let lines: Vec<_> = self.stderr.lines().chain(said.lines()).collect();
         let weighty = ["fatal: ", "error: ", "CONFLICT "];
         let is_weighty = |line: &&str| weighty.iter().any(|start| line.starts_with(start));
         let is_said = |line: &&str| !line.starts_with("hint:") && !line.trim().is_empty();
@@ -91,7 +91,7 @@ pub(super) fn exchange(
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     let mut child = spawn(command, directory)?;
-    let (said, late) = kill_at_deadline(child.id(), deadline, || converse(&mut child, input));
+    let (said, late) = kill_at_deadline(child.id(), deadline, || pump_pipes(&mut child, input));
     let status = child.wait()?;
     if late {
         return Err(GitError::TimedOut);
@@ -165,7 +165,7 @@ fn kill_at_deadline<R>(child: u32, deadline: Instant, wait: impl FnOnce() -> R) 
 }
 
 /// Writes to a child while reading everything that it prints.
-fn converse(child: &mut Child, input: &[u8]) -> std::io::Result<(Vec<u8>, String)> {
+fn pump_pipes(child: &mut Child, input: &[u8]) -> std::io::Result<(Vec<u8>, String)> {
     let stdin = child.stdin.take();
     let stdout = child.stdout.take();
     let stderr = child.stderr.take();

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use super::{ALWAYS, GitError, NO_HOOKS, child};
-use crate::environment::shared_environment;
+use super::{COMMON_CONFIG, GitError, NO_HOOKS_CONFIG, child};
+use crate::environment::inherited_environment;
 
 /// How long git may take to print its version.
 const VERSION_TIMEOUT: Duration = Duration::from_secs(10);
@@ -27,10 +27,10 @@ pub fn clone_shallow(
 ) -> Result<(), GitError> {
     let deadline = Instant::now() + timeout;
     let run = |directory: &Path, arguments: &[&OsStr]| -> Result<(), GitError> {
-        let mut git = isolated();
+        let mut git = isolated_command();
         git.current_dir(directory).args(arguments);
         let done = child::exchange(git, directory, &[], deadline)?;
-        done.succeeded().map(drop)
+        done.into_stdout().map(drop)
     };
     let words = |words: &'static [&'static str]| words.iter().map(OsStr::new);
     let init: Vec<_> = words(&["init", "--quiet", "--template=", "--"])
@@ -52,19 +52,19 @@ pub fn clone_shallow(
 ///
 /// If git can't be run.
 pub fn version() -> Result<String, GitError> {
-    let mut git = isolated();
+    let mut git = isolated_command();
     git.arg("--version");
     let deadline = Instant::now() + VERSION_TIMEOUT;
-    let output = child::exchange(git, Path::new("/"), &[], deadline)?.succeeded()?;
+    let output = child::exchange(git, Path::new("/"), &[], deadline)?.into_stdout()?;
     Ok(String::from_utf8_lossy(&output).trim().to_owned())
 }
 
 /// Git without anybody's configuration.
-fn isolated() -> Command {
+fn isolated_command() -> Command {
     let mut git = Command::new("git");
-    git.env_clear().envs(shared_environment());
+    git.env_clear().envs(inherited_environment());
     git.envs(std::env::var_os("SSH_AUTH_SOCK").map(|socket| ("SSH_AUTH_SOCK", socket)));
-    for setting in ALWAYS.iter().chain(&[NO_HOOKS]) {
+    for setting in COMMON_CONFIG.iter().chain(&[NO_HOOKS_CONFIG]) {
         git.args(["-c", setting]);
     }
     git.args(["-c", "core.symlinks=true"])

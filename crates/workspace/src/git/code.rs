@@ -14,14 +14,14 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 use super::config::RepositoryConfig;
-use super::{Git, GitError};
+use super::{GitCommand, GitError};
 
 /// Most bytes of one hook. A larger one can't be allowed.
 const MAX_HOOK_BYTES: u64 = 16 * 1024 * 1024;
 
 /// Hooks that the operations of the host make git run. Others, such as those of
 /// a push, never run here.
-const HOOKS: &[&str] = &[
+const OPERATION_HOOKS: &[&str] = &[
     "commit-msg",
     "post-checkout",
     "post-commit",
@@ -72,11 +72,11 @@ impl RepositoryCode {
     ///
     /// If git can't be run, or the code can't be read.
     pub fn inspect(directory: &Path) -> Result<Option<Self>, GitError> {
-        let git = Git::new(directory, super::INSPECT_TIMEOUT);
+        let git = GitCommand::new(directory, super::INSPECT_TIMEOUT);
         Ok(git.inspection()?.code()?.cloned())
     }
 
-    /// Whether a key is of the version that [`RepositoryCode::key`] has. Keys of
+    /// Returns `true` if a key has the version of [`RepositoryCode::key`]. Keys of
     /// others never match.
     pub fn is_current_key(key: &str) -> bool {
         key.strip_prefix(KEY_VERSION)
@@ -88,7 +88,7 @@ impl RepositoryCode {
         common_dir: &Path,
         top: Option<&Path>,
     ) -> Result<Option<Self>, GitError> {
-        let hooks = hooks(config, common_dir, top)?;
+        let hooks = find_hooks(config, common_dir, top)?;
         let settings = config
             .code()
             .map(|(key, value)| (key.to_owned(), value.to_owned()));
@@ -97,7 +97,7 @@ impl RepositoryCode {
             return Ok(None);
         }
         Ok(Some(RepositoryCode {
-            key: key(common_dir, &hooks, &settings),
+            key: code_key(common_dir, &hooks, &settings),
             repository: common_dir.to_owned(),
             hooks,
             settings,
@@ -130,7 +130,7 @@ impl RepositoryCode {
 
 /// A digest of the code. Every text is preceded by its length and every list
 /// by its number of items, so different code never hashes the same bytes.
-fn key(common_dir: &Path, hooks: &[RepositoryHook], settings: &[(String, String)]) -> String {
+fn code_key(common_dir: &Path, hooks: &[RepositoryHook], settings: &[(String, String)]) -> String {
     let mut hash = Sha256::new();
     let mut add = |bytes: &[u8]| {
         hash.update((bytes.len() as u64).to_be_bytes());
@@ -158,14 +158,16 @@ fn key(common_dir: &Path, hooks: &[RepositoryHook], settings: &[(String, String)
 
 /// The hooks that git would run, unless they are in a directory of the user's
 /// own.
-fn hooks(
+fn find_hooks(
     config: &RepositoryConfig,
     common_dir: &Path,
     top: Option<&Path>,
 ) -> Result<Vec<RepositoryHook>, GitError> {
     let directory = match config.hooks_path() {
         None => common_dir.join("hooks"),
-        Some(path) if path.is_users && path.value.starts_with(['/', '~']) => return Ok(Vec::new()),
+        Some(path) if path.is_from_user && path.value.starts_with(['/', '~']) => {
+            return Ok(Vec::new());
+        }
         // A relative path is relative to the working tree, whoever set it.
         Some(path) => match path.value.strip_prefix("~/") {
             Some(rest) => PathBuf::from(std::env::var_os("HOME").unwrap_or_default()).join(rest),
@@ -188,7 +190,7 @@ fn hooks(
         let runs = metadata
             .as_ref()
             .is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0);
-        if !runs || !HOOKS.contains(&name.as_str()) {
+        if !runs || !OPERATION_HOOKS.contains(&name.as_str()) {
             continue;
         }
         let digest = digest_file(&path)?;

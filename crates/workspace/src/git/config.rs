@@ -15,7 +15,7 @@ pub(super) struct RepositoryConfig {
     /// Settings of the repository that name programs, the last value of each.
     programs: BTreeMap<String, String>,
     /// All values of the same settings in the user's own configuration.
-    own: BTreeMap<String, Vec<String>>,
+    user_values: BTreeMap<String, Vec<String>>,
     /// Where hooks are, by the last setting that says so.
     hooks_path: Option<HooksPath>,
 }
@@ -25,7 +25,7 @@ pub(super) struct RepositoryConfig {
 pub(super) struct HooksPath {
     pub(super) value: String,
     /// Whether the user's own configuration says so.
-    pub(super) is_users: bool,
+    pub(super) is_from_user: bool,
 }
 
 impl RepositoryConfig {
@@ -69,12 +69,12 @@ impl RepositoryConfig {
         if key == "core.hookspath" {
             self.hooks_path = Some(HooksPath {
                 value: value.to_owned(),
-                is_users,
+                is_from_user: is_users,
             });
         }
-        if names_program(key) {
+        if is_program_setting(key) {
             if is_users {
-                let values = self.own.entry(key.to_owned()).or_default();
+                let values = self.user_values.entry(key.to_owned()).or_default();
                 values.push(value.to_owned());
             } else {
                 self.programs.insert(key.to_owned(), value.to_owned());
@@ -103,25 +103,31 @@ impl RepositoryConfig {
             if code_is_allowed && (runs_in_operations(key) || key == "core.hookspath") {
                 continue;
             }
-            let own = self.own.get(key).map(Vec::as_slice).unwrap_or_default();
+            let own = self
+                .user_values
+                .get(key)
+                .map(Vec::as_slice)
+                .unwrap_or_default();
             if key.ends_with(".helper") {
                 // An empty value clears the list of helpers.
                 overrides.push((key.clone(), String::new()));
                 overrides.extend(own.iter().map(|value| (key.clone(), value.clone())));
                 continue;
             }
-            let value = own.last().map_or_else(|| harmless(key), String::as_str);
+            let value = own
+                .last()
+                .map_or_else(|| harmless_value(key), String::as_str);
             overrides.push((key.clone(), value.to_owned()));
             // Without a program a filter that is required would fail, and a
             // hook that is on would be an error.
-            let (section, variable) = parts(key);
+            let (section, variable) = split_key(key);
             let name = key.strip_suffix(variable).unwrap_or(key);
             let switch = match section {
                 "filter" => format!("{name}required"),
                 "hook" => format!("{name}enabled"),
                 _ => continue,
             };
-            if !self.programs.contains_key(&switch) && !self.own.contains_key(&switch) {
+            if !self.programs.contains_key(&switch) && !self.user_values.contains_key(&switch) {
                 overrides.push((switch, "false".to_owned()));
             }
         }
@@ -130,7 +136,7 @@ impl RepositoryConfig {
 }
 
 /// The section and the variable of a key, without the name between them.
-fn parts(key: &str) -> (&str, &str) {
+fn split_key(key: &str) -> (&str, &str) {
     let section = key.split('.').next().unwrap_or_default();
     let variable = key.rsplit('.').next().unwrap_or_default();
     (section, variable)
@@ -142,8 +148,8 @@ fn parts(key: &str) -> (&str, &str) {
 ///
 /// Endings count more than names, so that settings of other releases of git
 /// are found as well.
-pub(super) fn names_program(key: &str) -> bool {
-    const ENDINGS: &[&str] = &[
+pub(super) fn is_program_setting(key: &str) -> bool {
+    const PROGRAM_SUFFIXES: &[&str] = &[
         "askpass",
         "browser",
         "cmd",
@@ -162,7 +168,7 @@ pub(super) fn names_program(key: &str) -> bool {
         "tool",
         "tunnel",
     ];
-    const VARIABLES: &[(&str, &[&str])] = &[
+    const PROGRAM_VARIABLES: &[(&str, &[&str])] = &[
         ("alias", &[]),
         ("browser", &[]),
         ("diff", &["external"]),
@@ -182,8 +188,8 @@ pub(super) fn names_program(key: &str) -> bool {
         ("tar", &[]),
         ("trailer", &[]),
     ];
-    let (section, variable) = parts(key);
-    let named = VARIABLES
+    let (section, variable) = split_key(key);
+    let named = PROGRAM_VARIABLES
         .iter()
         .any(|(name, all)| *name == section && (all.is_empty() || all.contains(&variable)));
     // Where a request goes is no program.
@@ -193,13 +199,18 @@ pub(super) fn names_program(key: &str) -> bool {
         && (key.starts_with("lfs.extension.")
             || key.starts_with("lfs.customtransfer.")
             || variable.contains("transferagent"));
-    named || is_lfs || (!is_address && ENDINGS.iter().any(|ending| variable.ends_with(ending)))
+    named
+        || is_lfs
+        || (!is_address
+            && PROGRAM_SUFFIXES
+                .iter()
+                .any(|ending| variable.ends_with(ending)))
 }
 
 /// Whether operations that a user asks for would run the program of a setting.
 /// Other programs of a repository are never run.
 fn runs_in_operations(key: &str) -> bool {
-    let (section, variable) = parts(key);
+    let (section, variable) = split_key(key);
     match section {
         "filter" | "hook" | "lfs" => true,
         "gpg" => variable.ends_with("program") || variable.ends_with("command"),
@@ -209,8 +220,8 @@ fn runs_in_operations(key: &str) -> bool {
 }
 
 /// A value for a setting that makes git run nothing, or only its own programs.
-fn harmless(key: &str) -> &'static str {
-    match parts(key) {
+fn harmless_value(key: &str) -> &'static str {
+    match split_key(key) {
         ("filter", "required") | ("hook", "enabled") => "false",
         ("core", "fsmonitor") => "false",
         ("core", "hookspath") => "/dev/null",

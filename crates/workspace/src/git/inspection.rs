@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use super::config::RepositoryConfig;
-use super::{Git, GitError, RepositoryCode, child};
+use super::{GitCommand, GitError, RepositoryCode, child};
 
 /// Most repositories inside of one that operations look into.
 const MAX_NESTED_REPOSITORIES: usize = 200;
 
 /// What the repository would run.
 #[derive(Debug, Default)]
-pub(crate) struct Inspection {
+pub(crate) struct RepositoryInspection {
     pub(super) config: RepositoryConfig,
     /// Where it is; none outside of a repository.
     location: Option<RepositoryLocation>,
@@ -28,7 +28,7 @@ struct RepositoryLocation {
     top: Option<PathBuf>,
 }
 
-impl Inspection {
+impl RepositoryInspection {
     /// Returns the code that operations on the repository would run.
     pub(super) fn code(&self) -> Result<Option<&RepositoryCode>, GitError> {
         if let Some(known) = self.code.get() {
@@ -45,9 +45,9 @@ impl Inspection {
     }
 }
 
-impl Git {
+impl GitCommand {
     /// What the repository would run.
-    pub(super) fn inspection(&self) -> Result<&Inspection, GitError> {
+    pub(super) fn inspection(&self) -> Result<&RepositoryInspection, GitError> {
         if let Some(known) = self.inspection.get() {
             return Ok(known);
         }
@@ -55,14 +55,14 @@ impl Git {
         Ok(self.inspection.get_or_init(|| found))
     }
 
-    fn inspect(&self) -> Result<Inspection, GitError> {
-        let places = self.discover([
+    fn inspect(&self) -> Result<RepositoryInspection, GitError> {
+        let places = self.rev_parse([
             "--path-format=absolute",
             "--absolute-git-dir",
             "--git-common-dir",
             "--show-toplevel",
         ])?;
-        let lines = places.output.split(|byte| *byte == b'\n');
+        let lines = places.stdout.split(|byte| *byte == b'\n');
         let lines = lines.filter(|line| !line.is_empty());
         let paths = lines.map(|line| PathBuf::from(OsString::from_vec(line.to_vec())));
         let paths: Vec<_> = paths.collect();
@@ -71,8 +71,8 @@ impl Git {
         // A repository without a working tree has no top: the command fails,
         // but not before it has printed the rest.
         let (Some(git_dir), Some(common_dir)) = (paths.next(), paths.next()) else {
-            return match places.failure() {
-                error if is_no_repository(&error) => Ok(Inspection::default()),
+            return match places.into_error() {
+                error if is_no_repository(&error) => Ok(RepositoryInspection::default()),
                 error => Err(error),
             };
         };
@@ -84,9 +84,9 @@ impl Git {
         git_dir: &Path,
         common_dir: &Path,
         top: Option<&Path>,
-    ) -> Result<Inspection, GitError> {
+    ) -> Result<RepositoryInspection, GitError> {
         let config = self.read_config(git_dir)?;
-        Ok(Inspection {
+        Ok(RepositoryInspection {
             config,
             location: Some(RepositoryLocation {
                 common_dir: common_dir.to_owned(),
@@ -97,23 +97,23 @@ impl Git {
     }
 
     /// Inspects the repository, which the caller has found already.
-    pub(crate) fn in_repository(
+    pub(crate) fn with_repository(
         &self,
         git_dir: &Path,
         common_dir: &Path,
         top: &Path,
     ) -> Result<Self, GitError> {
         let inspection = self.inspect_at(git_dir, common_dir, Some(top))?;
-        Ok(self.knowing(inspection))
+        Ok(self.with_inspection(inspection))
     }
 
     /// Notes that the directory is in no repository.
-    pub(crate) fn in_no_repository(&self) -> Self {
-        self.knowing(Inspection::default())
+    pub(crate) fn without_repository(&self) -> Self {
+        self.with_inspection(RepositoryInspection::default())
     }
 
-    pub(super) fn knowing(&self, inspection: Inspection) -> Self {
-        Git {
+    pub(super) fn with_inspection(&self, inspection: RepositoryInspection) -> Self {
+        GitCommand {
             inspection: Arc::new(OnceLock::from(inspection)),
             ..self.clone()
         }
@@ -121,21 +121,22 @@ impl Git {
 
     /// Lists the configuration. Git reads it and runs nothing.
     fn read_config(&self, git_dir: &Path) -> Result<RepositoryConfig, GitError> {
-        let git = self.clone().with("GIT_DIR", git_dir);
-        let mut command = git.plain();
+        let git = self.clone().with_env("GIT_DIR", git_dir);
+        let mut command = git.base_command();
         command.args(["config", "--list", "-z", "--show-scope"]);
         let all = child::exchange(command, &self.directory, &[], self.deadline)?;
-        RepositoryConfig::parse(&all.succeeded()?)
+        RepositoryConfig::parse(&all.into_stdout()?)
     }
 
     /// Fails if a repository inside of this one names programs that were not
     /// allowed. Git looks into those that are registered when it stages or
     /// commits, with their configuration.
     pub(crate) fn check_nested_allowed(&self, top: &Path) -> Result<(), GitError> {
-        let mut pending = vec![(self.within(top), top.to_owned())];
+        let mut pending = vec![(self.in_directory(top), top.to_owned())];
         let mut seen = 0;
         while let Some((git, top)) = pending.pop() {
-            let listed = git.ask(["ls-files", "--stage", "-z", "--full-name", "--", "."])?;
+            let listed =
+                git.read_output(["ls-files", "--stage", "-z", "--full-name", "--", "."])?;
             for entry in listed.split(|byte| *byte == 0) {
                 let Some(entry) = entry.strip_prefix(b"160000 ") else {
                     continue;
@@ -150,7 +151,7 @@ impl Git {
                     let reason = "it has too many repositories inside of it".to_owned();
                     return Err(GitError::UnusableConfig(reason));
                 }
-                let inner = self.at(&nested);
+                let inner = self.in_other_repository(&nested);
                 inner.check_settings_allowed()?;
                 pending.push((inner, nested));
             }

@@ -10,132 +10,138 @@ use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use portable_pty::ExitStatus;
 
-use super::program::Program;
+use super::program::PtyProgram;
 
 /// Whether the program of a terminal runs, for all who have to know.
 #[derive(Debug, Default)]
-pub(super) struct Life {
-    end: Mutex<Option<End>>,
-    ended: Condvar,
+pub(super) struct ExitState {
+    exit: Mutex<Option<ProcessExit>>,
+    exited: Condvar,
 }
 
 /// How a program ended.
 #[derive(Debug, Clone, Default)]
-pub(super) struct End {
+pub(super) struct ProcessExit {
     /// None if it was killed.
     pub(super) exit_code: Option<i64>,
     /// What killed it.
     pub(super) signal: Option<String>,
 }
 
-impl Life {
+impl ExitState {
     /// The program has ended, and its number may be somebody else's from now
     /// on.
-    pub(super) fn end(&self, status: Option<ExitStatus>) {
-        let signal = status.as_ref().and_then(ExitStatus::signal).map(name);
+    pub(super) fn set_exited(&self, status: Option<ExitStatus>) {
+        let signal = status
+            .as_ref()
+            .and_then(ExitStatus::signal)
+            .map(signal_name);
         let by_itself = status.filter(|_| signal.is_none());
         let exit_code = by_itself.map(|status| i64::from(status.exit_code()));
-        *self.lock() = Some(End { exit_code, signal });
-        self.ended.notify_all();
+        *self.lock() = Some(ProcessExit { exit_code, signal });
+        self.exited.notify_all();
     }
 
-    pub(super) fn is_over(&self) -> bool {
+    pub(super) fn has_exited(&self) -> bool {
         self.lock().is_some()
     }
 
     /// Waits for the end, however long it takes.
-    pub(super) fn wait_for_end(&self) -> End {
-        let running = |end: &mut Option<End>| end.is_none();
-        let end = self.ended.wait_while(self.lock(), running);
+    pub(super) fn wait_for_exit(&self) -> ProcessExit {
+        let running = |end: &mut Option<ProcessExit>| end.is_none();
+        let end = self.exited.wait_while(self.lock(), running);
         let end = end.unwrap_or_else(PoisonError::into_inner);
         end.clone().unwrap_or_default()
     }
 
     /// Waits for the end, but not for longer than this.
-    pub(super) fn wait(&self, deadline: Instant) {
-        let patience = deadline.saturating_duration_since(Instant::now());
-        let running = |end: &mut Option<End>| end.is_none();
+    pub(super) fn wait_until(&self, deadline: Instant) {
+        let timeout = deadline.saturating_duration_since(Instant::now());
+        let running = |end: &mut Option<ProcessExit>| end.is_none();
         // Whether it came in time is not what the caller asks.
         drop(
-            self.ended
-                .wait_timeout_while(self.lock(), patience, running),
+            self.exited
+                .wait_timeout_while(self.lock(), timeout, running),
         );
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<End>> {
-        self.end.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Option<ProcessExit>> {
+        self.exit.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// All processes of a terminal: those of the session that its program leads.
 #[derive(Debug)]
-pub(super) struct Session {
+pub(super) struct ProcessSession {
     leader: Pid,
     /// How it is asked to end. Shells do not listen to the usual request, and
     /// many programs take the end of their terminal for something else.
-    polite: Signal,
+    terminate_signal: Signal,
     /// Whether what the leader leaves behind may stay.
     keeps_leftovers: bool,
     /// Whether it was asked to end.
-    asked: AtomicBool,
+    terminate_requested: AtomicBool,
 }
 
-impl Session {
-    pub(super) fn new(leader: Pid, program: &Program) -> Self {
+impl ProcessSession {
+    pub(super) fn new(leader: Pid, program: &PtyProgram) -> Self {
         let (polite, keeps_leftovers) = match program {
-            Program::Shell(_) => (Signal::SIGHUP, true),
-            Program::Command(_) | Program::Run(_) => (Signal::SIGTERM, false),
+            PtyProgram::Shell(_) => (Signal::SIGHUP, true),
+            PtyProgram::Command(_) | PtyProgram::Exec(_) => (Signal::SIGTERM, false),
         };
-        Session {
+        ProcessSession {
             leader,
-            polite,
+            terminate_signal: polite,
             keeps_leftovers,
-            asked: AtomicBool::new(false),
+            terminate_requested: AtomicBool::new(false),
         }
     }
 
     /// Asks all of it to end. What is stopped goes on, or it would not hear.
-    pub(super) fn hang_up(&self) {
-        self.asked.store(true, Ordering::Release);
-        signal(&groups(self.leader), &[self.polite, Signal::SIGCONT]);
+    pub(super) fn terminate(&self) {
+        self.terminate_requested.store(true, Ordering::Release);
+        signal_groups(
+            &session_groups(self.leader),
+            &[self.terminate_signal, Signal::SIGCONT],
+        );
     }
 
     /// Ends all of it, whether it wants to or not.
-    pub(super) fn kill(&self, life: &Life) {
-        if !life.is_over() {
+    pub(super) fn kill(&self, exit_state: &ExitState) {
+        if !exit_state.has_exited() {
             kill_session(self.leader);
-        } else if self.asked.load(Ordering::Acquire) || !self.keeps_leftovers {
-            signal(&left_behind(self.leader), &[Signal::SIGKILL]);
+        } else if self.terminate_requested.load(Ordering::Acquire) || !self.keeps_leftovers {
+            signal_groups(&orphaned_groups(self.leader), &[Signal::SIGKILL]);
         }
     }
 }
 
 /// Ends a session whose leader has not been waited for.
 pub(super) fn kill_session(leader: Pid) {
-    signal(&groups(leader), &[Signal::SIGKILL]);
+    signal_groups(&session_groups(leader), &[Signal::SIGKILL]);
 }
 
 /// Ends a process group whose first process is gone, if anything of it is left:
 /// as long as it is, its number is nobody else's. Says whether there was.
-pub(super) fn kill_group_left_behind(group: Pid) -> bool {
+pub(super) fn kill_orphaned_group(group: Pid) -> bool {
     let Ok(entries) = std::fs::read_dir("/proc") else {
         return false;
     };
-    let mut processes = entries.filter_map(|entry| group_and_session(&entry.ok()?.path()));
+    let mut processes = entries.filter_map(|entry| read_group_and_session(&entry.ok()?.path()));
     let left = processes.any(|(of, _)| of == group);
     if left {
-        signal(&BTreeSet::from([group]), &[Signal::SIGKILL]);
+        signal_groups(&BTreeSet::from([group]), &[Signal::SIGKILL]);
     }
     left
 }
 
-fn groups(leader: Pid) -> BTreeSet<Pid> {
-    let (mut groups, _) = members(leader);
+fn session_groups(leader: Pid) -> BTreeSet<Pid> {
+    let (mut groups, _) = read_session_groups(leader);
     groups.insert(leader);
     groups
 }
 
-fn signal(groups: &BTreeSet<Pid>, signals: &[Signal]) {
+fn signal_groups(groups: &BTreeSet<Pid>, signals: &[Signal]) {
     for group in groups {
         for signal in signals {
             // It may have ended by itself meanwhile.
@@ -147,42 +153,42 @@ fn signal(groups: &BTreeSet<Pid>, signals: &[Signal]) {
 /// The process groups of a session whose leader is gone. A number is not given
 /// out again while it names a session, so if there is a process of the
 /// leader's number, nothing of the session is left.
-fn left_behind(leader: Pid) -> BTreeSet<Pid> {
-    let (groups, leads) = members(leader);
+fn orphaned_groups(leader: Pid) -> BTreeSet<Pid> {
+    let (groups, leads) = read_session_groups(leader);
     match leads {
-        Leader::Gone => groups,
-        Leader::There => BTreeSet::new(),
+        LeaderState::Gone => groups,
+        LeaderState::Present => BTreeSet::new(),
     }
 }
 
-enum Leader {
-    There,
+enum LeaderState {
+    Present,
     Gone,
 }
 
 /// The process groups of a session, from `/proc`; none where there is no such
 /// thing.
-fn members(session: Pid) -> (BTreeSet<Pid>, Leader) {
+fn read_session_groups(session: Pid) -> (BTreeSet<Pid>, LeaderState) {
     let mut groups = BTreeSet::new();
-    let mut leader = Leader::Gone;
+    let mut leader = LeaderState::Gone;
     let Ok(entries) = std::fs::read_dir("/proc") else {
         return (groups, leader);
     };
     for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
-        let Some((group, of)) = group_and_session(&path) else {
+        let Some((group, of)) = read_group_and_session(&path) else {
             continue;
         };
         if of == session {
             groups.insert(group);
             if path.ends_with(session.to_string()) {
-                leader = Leader::There;
+                leader = LeaderState::Present;
             }
         }
     }
     (groups, leader)
 }
 
-fn group_and_session(process: &Path) -> Option<(Pid, Pid)> {
+fn read_group_and_session(process: &Path) -> Option<(Pid, Pid)> {
     let name = process.file_name()?.to_str()?;
     if !name.starts_with(|first: char| first.is_ascii_digit()) {
         return None;
@@ -197,7 +203,7 @@ fn group_and_session(process: &Path) -> Option<(Pid, Pid)> {
 }
 
 /// What programs call a signal that is told in the words of the system.
-fn name(words: &str) -> String {
+fn signal_name(words: &str) -> String {
     let name = match words {
         "Hangup" => "SIGHUP",
         "Interrupt" => "SIGINT",

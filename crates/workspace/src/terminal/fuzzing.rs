@@ -3,13 +3,13 @@
 use agenthost_core::TerminalEvent;
 use agenthost_protocol::terminal::{OutputTail, PlainOutput};
 
-use super::sequences::Sequences;
+use super::sequences::OscParser;
 
 /// What shells are given to mark their commands with.
-const NONCE: &str = "n";
+const MARK_NONCE: &str = "n";
 
 /// Most bytes that `OutputTail` keeps here.
-const TAIL: usize = 64;
+const MAX_TAIL_BYTES: usize = 64;
 
 /// Feeds output whole, in two pieces and in small pieces: the events must be
 /// the same, nothing may be lost, and no piece may end in the middle of a
@@ -32,14 +32,14 @@ pub fn terminal_output(data: &[u8]) {
 
 /// All events of output in pieces, with output that stands together joined.
 fn read(pieces: &[&[u8]]) -> Vec<TerminalEvent> {
-    let mut sequences = Sequences::new(Some(NONCE.to_owned()));
+    let mut sequences = OscParser::new(Some(MARK_NONCE.to_owned()));
     let mut written = Vec::new();
     let mut all = Vec::new();
     for piece in pieces {
         written.extend_from_slice(piece);
-        let events = sequences.read(piece);
+        let events = sequences.push(piece);
         // What is held back begins with an escape, which ends what came before.
-        if let Some(last) = events.last().filter(|_| sequences.open.is_empty()) {
+        if let Some(last) = events.last().filter(|_| sequences.pending.is_empty()) {
             check_is_whole(text_of(last), &written);
         }
         all.extend(events);
@@ -84,7 +84,7 @@ fn check_plain(text: &str, size: usize) {
     let mut expected = whole.push(text);
     let mut pieces = PlainOutput::default();
     let mut found = String::new();
-    let mut tail = OutputTail::new(TAIL);
+    let mut tail = OutputTail::new(MAX_TAIL_BYTES);
     let mut rest = text;
     while !rest.is_empty() {
         let end = rest.ceil_char_boundary(size.min(rest.len()));
@@ -98,7 +98,7 @@ fn check_plain(text: &str, size: usize) {
     assert_eq!(found, expected, "plain text in pieces of {size}");
     assert!(!found.contains('\u{1b}'), "an escape is no plain text");
     let (kept, truncated) = tail.finish();
-    assert!(kept.len() <= TAIL, "the tail is bounded");
+    assert!(kept.len() <= MAX_TAIL_BYTES, "the tail is bounded");
     if !truncated {
         assert_eq!(kept, expected, "a tail that is not cut is everything");
     }

@@ -11,33 +11,33 @@ use std::path::{Path, PathBuf};
 use agenthost_stdx::private_file;
 use nix::unistd::Pid;
 
-use super::ending::{kill_group_left_behind, kill_session};
-use super::run_mark::RunMark;
+use super::ending::{kill_orphaned_group, kill_session};
+use super::run_mark::EnvMarker;
 
 /// The file of a program that runs. Gone when dropped.
 #[derive(Debug)]
-pub struct RunningNote(PathBuf);
+pub struct PidFile(PathBuf);
 
-impl RunningNote {
+impl PidFile {
     /// Notes that a process runs, as the first of its group; and what marks all
     /// that comes of it, if something does.
     ///
     /// # Errors
     ///
     /// If it does not run any more, or the system says no.
-    pub fn write(directory: &Path, process: u32, mark: Option<&RunMark>) -> io::Result<Self> {
+    pub fn create(directory: &Path, process: u32, marker: Option<&EnvMarker>) -> io::Result<Self> {
         let number = i32::try_from(process).map_err(io::Error::other)?;
-        let began = began(Pid::from_raw(number)).ok_or(io::ErrorKind::NotFound)?;
+        let began = start_time(Pid::from_raw(number)).ok_or(io::ErrorKind::NotFound)?;
         private_file::create_directory(directory)?;
         let path = directory.join(process.to_string());
-        let mark = mark.map_or("", RunMark::as_str);
-        let note = format!("{began} {} {mark}", boot());
-        private_file::replace_unsynced(&path, note.as_bytes())?;
-        Ok(RunningNote(path))
+        let marker = marker.map_or("", EnvMarker::as_str);
+        let record = format!("{began} {} {marker}", boot_id());
+        private_file::replace_unsynced(&path, record.as_bytes())?;
+        Ok(PidFile(path))
     }
 }
 
-impl Drop for RunningNote {
+impl Drop for PidFile {
     fn drop(&mut self) {
         // Whoever removed it first wanted the same.
         std::fs::remove_file(&self.0).unwrap_or_default();
@@ -46,7 +46,7 @@ impl Drop for RunningNote {
 
 /// Ends what a process that was killed left running, by the notes in a folder.
 /// Returns how many programs there were.
-pub fn sweep(directory: &Path) -> usize {
+pub fn kill_leftovers(directory: &Path) -> usize {
     let Ok(entries) = std::fs::read_dir(directory) else {
         return 0;
     };
@@ -57,9 +57,9 @@ pub fn sweep(directory: &Path) -> usize {
         let noted = std::fs::read_to_string(&path).unwrap_or_default();
         let mut words = noted.split(' ');
         let mut word = || words.next().unwrap_or_default();
-        let (noted, of, mark) = (word(), word(), word());
+        let (noted, of, marker) = (word(), word(), word());
         if let Some(group) = group {
-            match began(group) {
+            match start_time(group) {
                 Some(began) if began == noted => {
                     kill_session(group);
                     ended += 1;
@@ -67,20 +67,20 @@ pub fn sweep(directory: &Path) -> usize {
                 // The number is somebody else's now.
                 Some(_) => {}
                 // What it started may have stayed.
-                None if of == boot() => ended += usize::from(kill_group_left_behind(group)),
+                None if of == boot_id() => ended += usize::from(kill_orphaned_group(group)),
                 None => {}
             }
         }
-        if let Some(mark) = RunMark::noted(mark).filter(|_| of == boot()) {
+        if let Some(mark) = EnvMarker::from_record(marker).filter(|_| of == boot_id()) {
             mark.kill_all();
         }
-        drop(RunningNote(path));
+        drop(PidFile(path));
     }
     ended
 }
 
 /// When a process began, in ticks since the machine did; from `/proc`.
-fn began(process: Pid) -> Option<String> {
+fn start_time(process: Pid) -> Option<String> {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     // The name of the program may have anything in it, but ends with the last
     // bracket.
@@ -89,7 +89,7 @@ fn began(process: Pid) -> Option<String> {
 }
 
 /// Which run of the machine this is; from `/proc`.
-fn boot() -> String {
+fn boot_id() -> String {
     let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id");
     id.unwrap_or_default().trim().to_owned()
 }

@@ -8,30 +8,30 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use agenthost_core::CommandLine;
-use agenthost_stdx::scratch::{Scratch, ScratchDirectory};
+use agenthost_stdx::scratch::{ScratchDirectory, ScratchSpace};
 use portable_pty::CommandBuilder;
 
-const BASH: &str = include_str!("integration/bash.sh");
-const ZSH_ENVIRONMENT: &str = include_str!("integration/zshenv.zsh");
-const ZSH_HOOKS: &str = include_str!("integration/hooks.zsh");
-const FISH: &str = include_str!("integration/fish.fish");
+const BASH_SCRIPT: &str = include_str!("integration/bash.sh");
+const ZSH_ENV_SCRIPT: &str = include_str!("integration/zshenv.zsh");
+const ZSH_HOOKS_SCRIPT: &str = include_str!("integration/hooks.zsh");
+const FISH_SCRIPT: &str = include_str!("integration/fish.fish");
 
 /// What runs in a terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Program {
+pub enum PtyProgram {
     /// A shell to type into.
-    Shell(Shell),
+    Shell(ShellSpec),
     /// One command line, by `sh -c`, with nothing that waits for a reader
     /// between it and its output.
     Command(CommandLine),
     /// One program, that an agent chose.
-    Run(Run),
+    Exec(ExecSpec),
 }
 
 /// A program with its arguments and all of its environment. It gets nothing
 /// of what the host has in its own: agents are not to see that.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct Run {
+pub struct ExecSpec {
     /// The program.
     pub program: OsString,
     /// Its arguments.
@@ -41,9 +41,9 @@ pub struct Run {
 }
 
 /// Shows how much, not what: both may have secrets in them.
-impl std::fmt::Debug for Run {
+impl std::fmt::Debug for ExecSpec {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Run")
+        f.debug_struct("ExecSpec")
             .field("arguments", &self.arguments.len())
             .field("environment", &self.environment.len())
             .finish_non_exhaustive()
@@ -52,103 +52,103 @@ impl std::fmt::Debug for Run {
 
 /// Which shell, and how it starts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Shell {
+pub struct ShellSpec {
     /// The program; the user's own if nobody says.
     pub path: Option<PathBuf>,
     /// Which of the user's files it reads.
-    pub startup: Startup,
+    pub startup: ShellStartup,
     /// What to change in its environment.
     pub environment: Vec<(OsString, OsString)>,
     /// Where the files are made that it is pointed to.
-    pub scratch: Scratch,
+    pub scratch: ScratchSpace,
 }
 
 /// Which files of the user a shell reads when it starts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Startup {
+pub enum ShellStartup {
     /// As the first of a person who logs in: the host may not have been
     /// started by one.
     #[default]
     Login,
     /// As one more.
-    Plain,
+    NonLogin,
 }
 
 /// A program that can be started.
-pub(super) struct Prepared {
+pub(super) struct PreparedProgram {
     pub(super) command: CommandBuilder,
-    pub(super) integration: Option<Integration>,
+    pub(super) integration: Option<ShellIntegration>,
 }
 
 /// What a shell was given to tell of its commands. Its files are gone when
 /// dropped.
 #[derive(Debug)]
-pub(super) struct Integration {
+pub(super) struct ShellIntegration {
     /// What marks have to carry, so that nobody else can make them.
     pub(super) nonce: String,
     folder: ScratchDirectory,
 }
 
-impl Prepared {
-    pub(super) fn new(program: &Program) -> Self {
+impl PreparedProgram {
+    pub(super) fn new(program: &PtyProgram) -> Self {
         let mut prepared = match program {
-            Program::Shell(shell) => Self::shell(shell),
-            Program::Command(line) => Self::command(&line.0),
-            Program::Run(run) => Self::run(run),
+            PtyProgram::Shell(shell) => Self::for_shell(shell),
+            PtyProgram::Command(line) => Self::for_command(&line.0),
+            PtyProgram::Exec(run) => Self::for_exec(run),
         };
         prepared.command.env("TERM", "xterm-256color");
         prepared.command.env("COLORTERM", "truecolor");
         prepared
     }
 
-    fn command(line: &str) -> Self {
+    fn for_command(line: &str) -> Self {
         let mut command = CommandBuilder::new("sh");
         command.args(["-c", line]);
-        Self::without_reader(command)
+        Self::without_pager(command)
     }
 
-    fn run(run: &Run) -> Self {
+    fn for_exec(run: &ExecSpec) -> Self {
         let mut command = CommandBuilder::new(&run.program);
         command.args(&run.arguments);
         command.env_clear();
         for (name, value) in &run.environment {
             command.env(name, value);
         }
-        Self::without_reader(command)
+        Self::without_pager(command)
     }
 
     /// Nothing is to wait for somebody who reads page by page.
-    fn without_reader(mut command: CommandBuilder) -> Self {
+    fn without_pager(mut command: CommandBuilder) -> Self {
         command.env("PAGER", "cat");
         command.env("GIT_PAGER", "cat");
-        Prepared {
+        PreparedProgram {
             command,
             integration: None,
         }
     }
 
-    fn shell(shell: &Shell) -> Self {
+    fn for_shell(shell: &ShellSpec) -> Self {
         let path = match &shell.path {
             Some(path) => path.clone(),
             None => CommandBuilder::new_default_prog().get_shell().into(),
         };
         let name = path.file_name().and_then(|name| name.to_str());
-        let known = name.and_then(Known::named);
+        let known = name.and_then(KnownShell::from_name);
         // Without a place for our files it is a shell like any other.
-        let integration = known.and_then(|known| Integration::write(known, shell).ok());
+        let integration = known.and_then(|known| ShellIntegration::write(known, shell).ok());
         let mut command = match (&integration, shell.startup) {
             // By a dash before its name, which any shell understands.
-            (None, Startup::Login) => CommandBuilder::new_default_prog(),
-            (None, Startup::Plain) | (Some(_), _) => CommandBuilder::new(&path),
+            (None, ShellStartup::Login) => CommandBuilder::new_default_prog(),
+            (None, ShellStartup::NonLogin) | (Some(_), _) => CommandBuilder::new(&path),
         };
         for (name, value) in &shell.environment {
             command.env(name, value);
         }
         command.env("SHELL", &path);
         if let (Some(known), Some(integration)) = (known, &integration) {
-            known.point_to(integration.folder.path(), shell.startup, &mut command);
+            known.inject_scripts(integration.folder.path(), shell.startup, &mut command);
         }
-        Prepared {
+        PreparedProgram {
             command,
             integration,
         }
@@ -157,40 +157,40 @@ impl Prepared {
 
 /// Shells that can be made to tell of their commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Known {
+enum KnownShell {
     Bash,
     Zsh,
     Fish,
 }
 
-impl Known {
-    fn named(name: &str) -> Option<Self> {
+impl KnownShell {
+    fn from_name(name: &str) -> Option<Self> {
         match name {
-            "bash" => Some(Known::Bash),
-            "zsh" => Some(Known::Zsh),
-            "fish" => Some(Known::Fish),
+            "bash" => Some(KnownShell::Bash),
+            "zsh" => Some(KnownShell::Zsh),
+            "fish" => Some(KnownShell::Fish),
             _ => None,
         }
     }
 
     /// Makes it read our files.
-    fn point_to(self, folder: &Path, startup: Startup, command: &mut CommandBuilder) {
+    fn inject_scripts(self, folder: &Path, startup: ShellStartup, command: &mut CommandBuilder) {
         match self {
             // One that logs in would not read this, so ours reads what such a
             // one would have read.
-            Known::Bash => {
+            KnownShell::Bash => {
                 command.arg("--init-file");
                 command.arg(folder.join("bash.sh"));
             }
-            Known::Zsh => {
+            KnownShell::Zsh => {
                 if let Some(own) = command.get_env("ZDOTDIR").map(ToOwned::to_owned) {
                     command.env("AGENTHOST_ZDOTDIR", own);
                 }
                 command.env("ZDOTDIR", folder);
-                login(startup, command);
+                add_login_flag(startup, command);
             }
-            Known::Fish => {
-                login(startup, command);
+            KnownShell::Fish => {
+                add_login_flag(startup, command);
                 command.arg("--init-command");
                 let file = folder.join("fish.fish").to_string_lossy().into_owned();
                 let file = file.replace('\\', "\\\\").replace('\'', "\\'");
@@ -200,38 +200,38 @@ impl Known {
     }
 }
 
-fn login(startup: Startup, command: &mut CommandBuilder) {
+fn add_login_flag(startup: ShellStartup, command: &mut CommandBuilder) {
     match startup {
-        Startup::Login => command.arg("-l"),
-        Startup::Plain => {}
+        ShellStartup::Login => command.arg("-l"),
+        ShellStartup::NonLogin => {}
     }
 }
 
-impl Integration {
+impl ShellIntegration {
     /// Writes what a shell has to read, into a folder that nobody else can.
-    fn write(known: Known, shell: &Shell) -> io::Result<Self> {
-        let nonce = nonce()?;
-        let folder = shell.scratch.directory()?;
+    fn write(known: KnownShell, shell: &ShellSpec) -> io::Result<Self> {
+        let nonce = random_nonce()?;
+        let folder = shell.scratch.create_directory()?;
         let startup = match shell.startup {
-            Startup::Login => "login",
-            Startup::Plain => "plain",
+            ShellStartup::Login => "login",
+            ShellStartup::NonLogin => "plain",
         };
         let files: &[(&str, &str)] = match known {
-            Known::Bash => &[("bash.sh", BASH)],
-            Known::Zsh => &[(".zshenv", ZSH_ENVIRONMENT), ("hooks.zsh", ZSH_HOOKS)],
-            Known::Fish => &[("fish.fish", FISH)],
+            KnownShell::Bash => &[("bash.sh", BASH_SCRIPT)],
+            KnownShell::Zsh => &[(".zshenv", ZSH_ENV_SCRIPT), ("hooks.zsh", ZSH_HOOKS_SCRIPT)],
+            KnownShell::Fish => &[("fish.fish", FISH_SCRIPT)],
         };
         for (name, text) in files {
             let text = text.replace("@NONCE@", &nonce);
             let text = text.replace("@STARTUP@", startup);
             std::fs::write(folder.path().join(name), text)?;
         }
-        Ok(Integration { nonce, folder })
+        Ok(ShellIntegration { nonce, folder })
     }
 }
 
 /// Something that cannot be guessed.
-fn nonce() -> io::Result<String> {
+fn random_nonce() -> io::Result<String> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes).map_err(io::Error::other)?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())

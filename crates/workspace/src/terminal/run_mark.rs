@@ -13,29 +13,29 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 /// The variable.
-pub const RUN_VARIABLE: &str = "AGENTHOST_RUN";
+pub const MARKER_VARIABLE: &str = "AGENTHOST_RUN";
 
 /// How often to look for more: what is being killed may start something.
-const ROUNDS: usize = 5;
+const MAX_KILL_ROUNDS: usize = 5;
 
 /// Marks the processes of one run of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RunMark(String);
+pub struct EnvMarker(String);
 
-impl RunMark {
+impl EnvMarker {
     /// One that nothing else has.
     #[must_use]
     pub fn unique() -> Self {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
+        static NEXT_MARKER: AtomicU64 = AtomicU64::new(0);
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let now = now.map_or(0, |now| now.as_nanos());
-        let next = NEXT.fetch_add(1, Ordering::Relaxed);
-        RunMark(format!("{}-{now:x}-{next}", std::process::id()))
+        let next = NEXT_MARKER.fetch_add(1, Ordering::Relaxed);
+        EnvMarker(format!("{}-{now:x}-{next}", std::process::id()))
     }
 
     /// One that was noted.
-    pub(super) fn noted(text: &str) -> Option<Self> {
-        (!text.is_empty()).then(|| RunMark(text.to_owned()))
+    pub(super) fn from_record(text: &str) -> Option<Self> {
+        (!text.is_empty()).then(|| EnvMarker(text.to_owned()))
     }
 
     /// What the variable holds.
@@ -47,7 +47,7 @@ impl RunMark {
     /// Kills all that have it. Says whether there were any.
     pub fn kill_all(&self) -> bool {
         let mut any = false;
-        for _ in 0..ROUNDS {
+        for _ in 0..MAX_KILL_ROUNDS {
             let marked = self.processes();
             if marked.is_empty() {
                 break;
@@ -72,15 +72,15 @@ impl RunMark {
             let path = entry.ok()?.path();
             let number = path.file_name()?.to_str()?.parse().ok()?;
             let process = Pid::from_raw(number);
-            (process != own && self.is_on(&path)).then_some(process)
+            (process != own && self.is_set_in(&path)).then_some(process)
         });
         found.collect()
     }
 
-    fn is_on(&self, process: &Path) -> bool {
+    fn is_set_in(&self, process: &Path) -> bool {
         // Those of other users can't be read, and are not ours.
         let environment = std::fs::read(process.join("environ")).unwrap_or_default();
-        let line = format!("{RUN_VARIABLE}={}", self.0);
+        let line = format!("{MARKER_VARIABLE}={}", self.0);
         let line = std::ffi::OsStr::new(&line).as_bytes();
         environment
             .split(|byte| *byte == 0)

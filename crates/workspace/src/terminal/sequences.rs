@@ -5,11 +5,11 @@ use agenthost_core::TerminalEvent;
 use agenthost_protocol::terminal::TerminalData;
 use agenthost_protocol::uri::Uri;
 
-use super::marks::Marks;
-use crate::text::take_whole;
+use super::marks::ShellMarkParser;
+use crate::text::drain_valid_utf8;
 
 /// Longest sequence that is looked at; a longer one is text like any other.
-const LONGEST: usize = 64 * 1024;
+const MAX_OSC_BYTES: usize = 64 * 1024;
 
 const ESCAPE: u8 = 0x1b;
 const BELL: u8 = 0x07;
@@ -17,72 +17,76 @@ const BELL: u8 = 0x07;
 /// Reads the output of a terminal. What belongs together, a character or a
 /// sequence, is never told in two pieces, however it comes.
 #[derive(Debug, Default)]
-pub(super) struct Sequences {
+pub(super) struct OscParser {
     /// Text that can't be told yet.
     text: Vec<u8>,
     /// What may be the beginning of a sequence.
-    pub(super) open: Vec<u8>,
+    pub(super) pending: Vec<u8>,
     /// How much of it need not be looked at again.
-    seen: usize,
-    marks: Marks,
+    scanned: usize,
+    mark_parser: ShellMarkParser,
 }
 
-impl Sequences {
+impl OscParser {
     /// For a terminal whose shell marks its commands with a nonce, or not.
     pub(super) fn new(nonce: Option<String>) -> Self {
-        Sequences {
-            marks: Marks::new(nonce),
-            ..Sequences::default()
+        OscParser {
+            mark_parser: ShellMarkParser::new(nonce),
+            ..OscParser::default()
         }
     }
 
     /// Reads the next bytes.
-    pub(super) fn read(&mut self, bytes: &[u8]) -> Vec<TerminalEvent> {
-        self.open.extend_from_slice(bytes);
-        let bytes = std::mem::take(&mut self.open);
-        let mut seen = std::mem::take(&mut self.seen);
+    pub(super) fn push(&mut self, bytes: &[u8]) -> Vec<TerminalEvent> {
+        self.pending.extend_from_slice(bytes);
+        let bytes = std::mem::take(&mut self.pending);
+        let mut seen = std::mem::take(&mut self.scanned);
         let mut events = Vec::new();
         let mut rest = bytes.as_slice();
         while !rest.is_empty() {
             let start = rest.iter().position(|byte| *byte == ESCAPE);
             let (text, sequence) = rest.split_at(start.unwrap_or(rest.len()));
             self.text.extend_from_slice(text);
-            match end_of(sequence, std::mem::take(&mut seen)) {
-                Found::Whole(length) => {
+            match find_osc_end(sequence, std::mem::take(&mut seen)) {
+                OscEnd::Complete(length) => {
                     let (whole, after) = sequence.split_at(length);
-                    self.sequence(whole, &mut events);
+                    self.handle_sequence(whole, &mut events);
                     rest = after;
                 }
-                Found::Open if sequence.len() < LONGEST => {
-                    self.open = sequence.to_vec();
+                OscEnd::Incomplete if sequence.len() < MAX_OSC_BYTES => {
+                    self.pending = sequence.to_vec();
                     // The last byte may be half of an end.
-                    self.seen = sequence.len().saturating_sub(1);
+                    self.scanned = sequence.len().saturating_sub(1);
                     break;
                 }
-                Found::Open | Found::Other => {
+                OscEnd::Incomplete | OscEnd::NotOsc => {
                     let (escape, after) = sequence.split_at(sequence.len().min(1));
                     self.text.extend_from_slice(escape);
                     rest = after;
                 }
             }
         }
-        if self.is_waiting() && self.text.len() < LONGEST {
+        if self.is_command_pending() && self.text.len() < MAX_OSC_BYTES {
             return events;
         }
-        events.extend(self.give_up());
+        events.extend(self.release_held());
         events
     }
 
     /// Whether something that was written is held back, because what it
     /// belongs to should be known in a moment.
-    pub(super) fn is_waiting(&self) -> bool {
-        self.marks.are_waiting()
+    pub(super) fn is_command_pending(&self) -> bool {
+        self.mark_parser.is_command_pending()
     }
 
     /// What was waited for does not come: what was held back goes its way.
-    pub(super) fn give_up(&mut self) -> Vec<TerminalEvent> {
-        let mut events: Vec<_> = self.marks.begun().into_iter().collect();
-        let data = take_whole(&mut self.text);
+    pub(super) fn release_held(&mut self) -> Vec<TerminalEvent> {
+        let mut events: Vec<_> = self
+            .mark_parser
+            .take_pending_command()
+            .into_iter()
+            .collect();
+        let data = drain_valid_utf8(&mut self.text);
         if !data.is_empty() {
             events.push(TerminalEvent::Output(TerminalData { data }));
         }
@@ -91,16 +95,20 @@ impl Sequences {
 
     /// There is no more: what was held back is all there is.
     pub(super) fn finish(&mut self) -> Vec<TerminalEvent> {
-        let mut events: Vec<_> = self.marks.begun().into_iter().collect();
-        self.text.append(&mut self.open);
-        self.seen = 0;
-        self.settle(&mut events);
+        let mut events: Vec<_> = self
+            .mark_parser
+            .take_pending_command()
+            .into_iter()
+            .collect();
+        self.text.append(&mut self.pending);
+        self.scanned = 0;
+        self.flush_text(&mut events);
         events
     }
 
     /// Titles and places are part of the output as well. Marks of shells are
     /// not (TER-6).
-    fn sequence(&mut self, sequence: &[u8], events: &mut Vec<TerminalEvent>) {
+    fn handle_sequence(&mut self, sequence: &[u8], events: &mut Vec<TerminalEvent>) {
         let inner = String::from_utf8_lossy(sequence);
         let inner = inner.trim_start_matches("\u{1b}]");
         let inner = inner.trim_end_matches('\u{7}').trim_end_matches("\u{1b}\\");
@@ -109,73 +117,75 @@ impl Sequences {
             "633" | "133" => {}
             _ => self.text.extend_from_slice(sequence),
         }
-        let waited = self.is_waiting();
+        let waited = self.is_command_pending();
         let told = match kind {
-            "0" | "2" => vec![TerminalEvent::Title(value.chars().take(200).collect())],
-            "7" => place(value)
-                .map(TerminalEvent::Directory)
+            "0" | "2" => vec![TerminalEvent::TitleChanged(
+                value.chars().take(200).collect(),
+            )],
+            "7" => directory_uri(value)
+                .map(TerminalEvent::DirectoryChanged)
                 .into_iter()
                 .collect(),
-            "633" => self.marks.read(value),
+            "633" => self.mark_parser.parse(value),
             _ => Vec::new(),
         };
         let mut told = told.into_iter();
         // What was held back belongs to the command that has its line now.
-        if waited && !self.is_waiting() {
+        if waited && !self.is_command_pending() {
             events.extend(told.next());
         }
-        if told.len() > 0 || self.is_waiting() != waited {
-            self.settle(events);
+        if told.len() > 0 || self.is_command_pending() != waited {
+            self.flush_text(events);
         }
         events.extend(told);
     }
 
     /// Makes output of the text so far.
-    fn settle(&mut self, events: &mut Vec<TerminalEvent>) {
+    fn flush_text(&mut self, events: &mut Vec<TerminalEvent>) {
         if !self.text.is_empty() {
-            events.push(output(&std::mem::take(&mut self.text)));
+            events.push(output_event(&std::mem::take(&mut self.text)));
         }
     }
 }
 
-enum Found {
+enum OscEnd {
     /// A sequence of this length.
-    Whole(usize),
+    Complete(usize),
     /// The beginning of one.
-    Open,
+    Incomplete,
     /// Something that is not looked at.
-    Other,
+    NotOsc,
 }
 
 /// Where a sequence of the kind that carries titles (OSC) ends; not in what
 /// was seen of it before.
-fn end_of(bytes: &[u8], seen: usize) -> Found {
+fn find_osc_end(bytes: &[u8], seen: usize) -> OscEnd {
     match bytes {
-        [] | [_] => Found::Open,
+        [] | [_] => OscEnd::Incomplete,
         [_, b']', rest @ ..] => {
             let from = seen.saturating_sub(2);
             for (index, byte) in rest.iter().enumerate().skip(from) {
                 match (byte, rest.get(index + 1)) {
-                    (&BELL, _) => return Found::Whole(index + 3),
-                    (&ESCAPE, Some(b'\\')) => return Found::Whole(index + 4),
-                    (&ESCAPE, Some(_)) => return Found::Other,
+                    (&BELL, _) => return OscEnd::Complete(index + 3),
+                    (&ESCAPE, Some(b'\\')) => return OscEnd::Complete(index + 4),
+                    (&ESCAPE, Some(_)) => return OscEnd::NotOsc,
                     _ => {}
                 }
             }
-            Found::Open
+            OscEnd::Incomplete
         }
-        _ => Found::Other,
+        _ => OscEnd::NotOsc,
     }
 }
 
 /// Bytes as output. What is not UTF-8 is replaced.
-fn output(bytes: &[u8]) -> TerminalEvent {
+fn output_event(bytes: &[u8]) -> TerminalEvent {
     let data = String::from_utf8_lossy(bytes).into_owned();
     TerminalEvent::Output(TerminalData { data })
 }
 
 /// The folder of a `file:` URI, whatever machine it names: it is this one.
-fn place(value: &str) -> Option<Uri> {
+fn directory_uri(value: &str) -> Option<Uri> {
     let rest = value.strip_prefix("file://")?;
     let path = rest.find('/').and_then(|slash| rest.get(slash..))?;
     Some(Uri::from(format!("file://{path}")))
@@ -188,10 +198,10 @@ mod tests {
     use super::*;
 
     fn read(pieces: &[&[u8]]) -> (String, Vec<TerminalEvent>) {
-        let mut sequences = Sequences::default();
+        let mut sequences = OscParser::default();
         let mut events: Vec<_> = pieces
             .iter()
-            .flat_map(|piece| sequences.read(piece))
+            .flat_map(|piece| sequences.push(piece))
             .collect();
         events.extend(sequences.finish());
         let mut text = String::new();
@@ -215,7 +225,10 @@ mod tests {
         );
         let place = Uri::from("file:///tmp/x");
         let title = "my title".to_owned();
-        let expected = vec![TerminalEvent::Title(title), TerminalEvent::Directory(place)];
+        let expected = vec![
+            TerminalEvent::TitleChanged(title),
+            TerminalEvent::DirectoryChanged(place),
+        ];
         assert_eq!(events, expected);
     }
 
@@ -247,10 +260,10 @@ mod tests {
         ];
         let output = output.concat();
         for size in [1, 2, 7, 1_000] {
-            let mut sequences = Sequences::new(Some("n".to_owned()));
+            let mut sequences = OscParser::new(Some("n".to_owned()));
             let pieces = output.as_bytes().chunks(size);
             let mut events = pieces
-                .flat_map(|piece| sequences.read(piece))
+                .flat_map(|piece| sequences.push(piece))
                 .collect::<Vec<_>>();
             // However it comes, what was written between two marks is one.
             events.dedup_by(|next, before| match (next, before) {
@@ -266,7 +279,7 @@ mod tests {
                 TerminalEvent::CommandExecuted(CommandLine("make\n".to_owned())),
                 text("output"),
                 TerminalEvent::CommandFinished(Some(2)),
-                TerminalEvent::Directory(Uri::from("file:///a%20b")),
+                TerminalEvent::DirectoryChanged(Uri::from("file:///a%20b")),
                 text("$ "),
             ];
             assert_eq!(events, expected, "in pieces of {size}");
@@ -278,12 +291,12 @@ mod tests {
     fn output_waits_for_the_line_of_its_command() {
         let mark = |mark: &str| format!("\u{1b}]633;{mark}\u{7}");
         let line = |text: &str| TerminalEvent::CommandExecuted(CommandLine(text.to_owned()));
-        let mut sequences = Sequences::new(Some("n".to_owned()));
+        let mut sequences = OscParser::new(Some("n".to_owned()));
         let began = format!("$ x{}early", mark("U;n"));
-        assert_eq!(sequences.read(began.as_bytes()), [output_of("$ x")]);
-        assert!(sequences.is_waiting());
+        assert_eq!(sequences.push(began.as_bytes()), [output_of("$ x")]);
+        assert!(sequences.is_command_pending());
         let named = format!("{}late", mark("E;n;x"));
-        let events = sequences.read(named.as_bytes());
+        let events = sequences.push(named.as_bytes());
         let text = |event: &TerminalEvent| match event {
             TerminalEvent::Output(output) => Some(output.data.clone()),
             _ => None,
@@ -294,13 +307,13 @@ mod tests {
             "earlylate"
         );
         // It never comes.
-        sequences.read(format!("{}early", mark("U;n")).as_bytes());
-        assert_eq!(sequences.give_up(), [line(""), output_of("early")]);
-        assert!(!sequences.is_waiting());
+        sequences.push(format!("{}early", mark("U;n")).as_bytes());
+        assert_eq!(sequences.release_held(), [line(""), output_of("early")]);
+        assert!(!sequences.is_command_pending());
     }
 
     fn output_of(text: &str) -> TerminalEvent {
-        super::output(text.as_bytes())
+        super::output_event(text.as_bytes())
     }
 
     #[test]

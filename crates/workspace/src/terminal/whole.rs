@@ -8,30 +8,30 @@ use agenthost_core::SessionKey;
 use agenthost_protocol::common::ContentRef;
 use agenthost_protocol::terminal::PlainOutput;
 
-use crate::contents::Contents;
-use crate::files::LARGEST;
+use crate::contents::ContentStore;
+use crate::files::MAX_FILE_BYTES;
 
 /// What the output is called.
-const NAME: &str = "output.txt";
+const OUTPUT_FILE_NAME: &str = "output.txt";
 
 /// Room for a word about what is missing.
-const REMARK: u64 = 100;
+const TRUNCATION_NOTE_BYTES: u64 = 100;
 
 /// A line that is longer than this is not written over any more.
-const LINE: usize = 64 * 1024;
+const MAX_OPEN_LINE_BYTES: usize = 64 * 1024;
 
 /// Where the output of a command is kept when it is too long to be shown.
 #[derive(Debug, Clone)]
-pub struct KeepOutput {
+pub struct OutputSink {
     /// The content of all sessions.
-    pub contents: Arc<Contents>,
+    pub content_store: Arc<ContentStore>,
     /// The session.
     pub session: SessionKey,
 }
 
 /// The output of a command, as plain text, while it is written.
-pub(super) struct Whole {
-    keep: KeepOutput,
+pub(super) struct FullOutput {
+    sink: OutputSink,
     plain: PlainOutput,
     /// Has no name, so nothing of it is left whatever happens.
     file: File,
@@ -39,10 +39,10 @@ pub(super) struct Whole {
     left_out: u64,
 }
 
-impl Whole {
-    pub(super) fn begin(keep: KeepOutput) -> io::Result<Self> {
-        Ok(Whole {
-            keep,
+impl FullOutput {
+    pub(super) fn create(sink: OutputSink) -> io::Result<Self> {
+        Ok(FullOutput {
+            sink,
             plain: PlainOutput::default(),
             file: tempfile::tempfile()?,
             written: 0,
@@ -53,16 +53,16 @@ impl Whole {
     /// More was written.
     pub(super) fn push(&mut self, text: &str) -> io::Result<()> {
         let mut text = self.plain.push(text);
-        if self.plain.open_line() > LINE {
-            text.push_str(&self.plain.give_up_line());
+        if self.plain.open_line_bytes() > MAX_OPEN_LINE_BYTES {
+            text.push_str(&self.plain.take_open_line());
         }
         self.write(&text)
     }
 
     fn write(&mut self, text: &str) -> io::Result<()> {
-        let room = (LARGEST - REMARK).saturating_sub(self.written);
-        let room = usize::try_from(room).unwrap_or(usize::MAX);
-        let (kept, rest) = text.split_at(text.floor_char_boundary(room.min(text.len())));
+        let capacity = (MAX_FILE_BYTES - TRUNCATION_NOTE_BYTES).saturating_sub(self.written);
+        let capacity = usize::try_from(capacity).unwrap_or(usize::MAX);
+        let (kept, rest) = text.split_at(text.floor_char_boundary(capacity.min(text.len())));
         self.file.write_all(kept.as_bytes())?;
         self.written += kept.len() as u64;
         self.left_out += rest.len() as u64;
@@ -80,8 +80,11 @@ impl Whole {
             let remark = format!("\n({} more bytes were not kept)\n", self.left_out);
             text.extend_from_slice(remark.as_bytes());
         }
-        let KeepOutput { contents, session } = &self.keep;
-        let kept = contents.put(session, &text, NAME);
+        let OutputSink {
+            content_store: contents,
+            session,
+        } = &self.sink;
+        let kept = contents.insert(session, &text, OUTPUT_FILE_NAME);
         kept.map_err(io::Error::other)
     }
 }

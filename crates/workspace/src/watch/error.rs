@@ -12,13 +12,13 @@ pub enum WatchError {
         "there are no inotify instances or file descriptors left\nhint: raise \
          fs.inotify.max_user_instances with sysctl, or the limit of open files"
     )]
-    Instances,
+    InstanceLimit,
     /// No more folders can be watched.
     #[error(
         "there are no inotify watches left\nhint: raise fs.inotify.max_user_watches with sysctl, \
          or watch fewer folders"
     )]
-    Watches,
+    WatchLimit,
     /// There is nothing at the path.
     #[error("there is no such folder")]
     NotFound,
@@ -30,7 +30,7 @@ pub enum WatchError {
 impl From<notify::Error> for WatchError {
     fn from(error: notify::Error) -> Self {
         match &error.kind {
-            notify::ErrorKind::MaxFilesWatch => WatchError::Watches,
+            notify::ErrorKind::MaxFilesWatch => WatchError::WatchLimit,
             notify::ErrorKind::PathNotFound => WatchError::NotFound,
             notify::ErrorKind::Io(error) => WatchError::from_io(error),
             _ => WatchError::System("it cannot be watched".to_owned()),
@@ -41,8 +41,8 @@ impl From<notify::Error> for WatchError {
 impl WatchError {
     fn from_io(error: &io::Error) -> Self {
         match error.raw_os_error().map(Errno::from_raw) {
-            Some(Errno::EMFILE | Errno::ENFILE) => WatchError::Instances,
-            Some(Errno::ENOSPC) => WatchError::Watches,
+            Some(Errno::EMFILE | Errno::ENFILE) => WatchError::InstanceLimit,
+            Some(Errno::ENOSPC) => WatchError::WatchLimit,
             Some(Errno::ENOENT) => WatchError::NotFound,
             _ => WatchError::System(error.kind().to_string()),
         }
@@ -65,6 +65,6 @@ mod tests {
             assert!(error.contains(&hint), "{error}");
         }
         let full = notify::Error::new(notify::ErrorKind::MaxFilesWatch);
-        assert!(matches!(WatchError::from(full), WatchError::Watches));
+        assert!(matches!(WatchError::from(full), WatchError::WatchLimit));
     }
 }

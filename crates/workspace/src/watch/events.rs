@@ -21,33 +21,33 @@ pub enum WatchEvent {
 
 /// The receiving end of a queue of events.
 #[derive(Debug)]
-pub struct WatchEvents {
+pub struct WatchEventReceiver {
     events: Receiver<WatchEvent>,
     lost: Arc<AtomicBool>,
 }
 
 /// The sending end of a queue of events.
 #[derive(Debug)]
-pub(super) struct EventSender {
+pub(super) struct WatchEventSender {
     events: SyncSender<WatchEvent>,
     lost: Arc<AtomicBool>,
 }
 
-pub(super) fn queue() -> (EventSender, WatchEvents) {
+pub(super) fn event_queue() -> (WatchEventSender, WatchEventReceiver) {
     let (sender, receiver) = sync_channel(MAX_QUEUED_EVENTS);
     let lost = Arc::new(AtomicBool::new(false));
-    let sender = EventSender {
+    let sender = WatchEventSender {
         events: sender,
         lost: Arc::clone(&lost),
     };
-    let events = WatchEvents {
+    let events = WatchEventReceiver {
         events: receiver,
         lost,
     };
     (sender, events)
 }
 
-impl EventSender {
+impl WatchEventSender {
     /// Sends an event without waiting.
     pub(super) fn send(&self, event: WatchEvent) {
         match self.events.try_send(event) {
@@ -63,7 +63,7 @@ impl EventSender {
     }
 }
 
-impl WatchEvents {
+impl WatchEventReceiver {
     /// Waits for the next event; `None` once the subscription is dropped.
     pub fn next(&self) -> Option<WatchEvent> {
         if self.lost.swap(false, Ordering::Acquire) {
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn a_full_queue_reports_the_loss_and_does_not_block() {
-        let (sender, events) = queue();
+        let (sender, events) = event_queue();
         for _ in 0..MAX_QUEUED_EVENTS + 1 {
             let event = notify::Event::new(notify::EventKind::Any);
             sender.send(WatchEvent::Changed(event));

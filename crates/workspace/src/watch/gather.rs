@@ -9,25 +9,29 @@ use agenthost_protocol::resource::{ResourceChange, ResourceChangeType};
 use notify::EventKind;
 use notify::event::{ModifyKind, RenameMode};
 
-use super::Scope;
-use super::events::{WatchEvent, WatchEvents};
+use super::WatchScope;
+use super::events::{WatchEvent, WatchEventReceiver};
 use crate::address::uri_of;
 
 /// How long nothing has to happen before changes are told.
-const QUIET: Duration = Duration::from_millis(50);
+const WATCH_DEBOUNCE: Duration = Duration::from_millis(50);
 
 /// How long they are held back at most.
-const LONGEST: Duration = Duration::from_millis(250);
+const MAX_WATCH_DEBOUNCE: Duration = Duration::from_millis(250);
 
 /// Gathers events until there are no more, and tells what they come to.
-pub(super) fn run(events: &WatchEvents, scope: &Scope, mut tell: impl FnMut(Vec<ResourceChange>)) {
+pub(super) fn debounce_events(
+    events: &WatchEventReceiver,
+    scope: &WatchScope,
+    mut on_changes: impl FnMut(Vec<ResourceChange>),
+) {
     while let Some(first) = events.next() {
-        let mut changes = Changes::default();
+        let mut changes = PendingChanges::default();
         changes.add(scope, first);
-        let deadline = Instant::now() + LONGEST;
+        let deadline = Instant::now() + MAX_WATCH_DEBOUNCE;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
-            match events.next_timeout(QUIET.min(left)) {
+            match events.next_timeout(WATCH_DEBOUNCE.min(left)) {
                 Ok(event) => changes.add(scope, event),
                 Err(RecvTimeoutError::Timeout) => break,
                 Err(RecvTimeoutError::Disconnected) => return,
@@ -36,24 +40,24 @@ pub(super) fn run(events: &WatchEvents, scope: &Scope, mut tell: impl FnMut(Vec<
                 break;
             }
         }
-        let told = changes.told();
+        let told = changes.into_changes();
         if !told.is_empty() {
-            tell(told);
+            on_changes(told);
         }
     }
 }
 
 /// What happened to each file, taken together.
 #[derive(Debug, Default)]
-struct Changes(BTreeMap<PathBuf, Option<ResourceChangeType>>);
+struct PendingChanges(BTreeMap<PathBuf, Option<ResourceChangeType>>);
 
-impl Changes {
-    fn add(&mut self, scope: &Scope, event: WatchEvent) {
+impl PendingChanges {
+    fn add(&mut self, scope: &WatchScope, event: WatchEvent) {
         let event = match event {
             WatchEvent::Changed(event) => event,
             // All that can be said is that it has changed.
             WatchEvent::Lost => {
-                self.note(scope.named.clone(), ResourceChangeType::Updated);
+                self.record(scope.named.clone(), ResourceChangeType::Updated);
                 return;
             }
         };
@@ -71,14 +75,14 @@ impl Changes {
             EventKind::Access(_) | EventKind::Any | EventKind::Other => &[],
         };
         for kind in kinds {
-            if let Some(name) = paths.next().and_then(|path| scope.name(&path)) {
-                self.note(name, *kind);
+            if let Some(name) = paths.next().and_then(|path| scope.reported_path(&path)) {
+                self.record(name, *kind);
             }
         }
     }
 
     /// Adds to what happened to a file before.
-    fn note(&mut self, path: PathBuf, kind: ResourceChangeType) {
+    fn record(&mut self, path: PathBuf, kind: ResourceChangeType) {
         use ResourceChangeType::{Added, Deleted, Updated};
         let before = self.0.get(&path).copied();
         let after = match (before, kind) {
@@ -94,7 +98,7 @@ impl Changes {
         self.0.insert(path, after);
     }
 
-    fn told(self) -> Vec<ResourceChange> {
+    fn into_changes(self) -> Vec<ResourceChange> {
         let changes = self.0.into_iter();
         changes
             .filter_map(|(path, kind)| {
@@ -126,11 +130,11 @@ mod tests {
             (&[Updated, Updated], Some(Updated)),
         ];
         for (kinds, expected) in cases {
-            let mut changes = Changes::default();
+            let mut changes = PendingChanges::default();
             for kind in *kinds {
-                changes.note(Path::new("/x").to_owned(), *kind);
+                changes.record(Path::new("/x").to_owned(), *kind);
             }
-            let told = changes.told();
+            let told = changes.into_changes();
             assert_eq!(
                 told.first().map(|change| change.r#type),
                 *expected,

@@ -21,10 +21,10 @@ use notify::event::{CreateKind, ModifyKind, RenameMode};
 use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 
 use super::error::WatchError;
-use super::events::{EventSender, WatchEvent, WatchEvents, queue};
+use super::events::{WatchEvent, WatchEventReceiver, WatchEventSender, event_queue};
 
 /// The watcher of the process, while there are subscriptions.
-static SHARED: Mutex<Weak<SharedWatcher>> = Mutex::new(Weak::new());
+static SHARED_WATCHER: Mutex<Weak<SharedWatcher>> = Mutex::new(Weak::new());
 
 /// How much of a folder is watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,22 +48,22 @@ struct SubscriptionId(u64);
 
 #[derive(Debug)]
 struct SharedWatcher {
-    state: Mutex<State>,
+    state: Mutex<WatcherState>,
 }
 
 #[derive(Debug)]
-struct State {
+struct WatcherState {
     watcher: RecommendedWatcher,
     /// Every watched folder, by its real path, with the subscriptions that
     /// need it.
     folders: BTreeMap<PathBuf, BTreeMap<SubscriptionId, WatchDepth>>,
-    subscriptions: BTreeMap<SubscriptionId, Subscriber>,
+    subscriptions: BTreeMap<SubscriptionId, FolderSubscriber>,
     next: u64,
 }
 
 #[derive(Debug)]
-struct Subscriber {
-    events: EventSender,
+struct FolderSubscriber {
+    events: WatchEventSender,
     /// The folders that were asked for, without those found below them.
     roots: BTreeMap<PathBuf, WatchDepth>,
 }
@@ -74,14 +74,16 @@ impl FolderSubscription {
     /// # Errors
     ///
     /// If it is the first of the process and the system has no watcher left.
-    pub fn new() -> Result<(Self, WatchEvents), WatchError> {
-        let shared = SharedWatcher::get()?;
-        let (events, receiver) = queue();
+    pub fn new() -> Result<(Self, WatchEventReceiver), WatchError> {
+        let shared = SharedWatcher::get_or_create()?;
+        let (events, receiver) = event_queue();
         let mut state = shared.lock();
         let id = SubscriptionId(state.next);
         state.next += 1;
         let roots = BTreeMap::new();
-        state.subscriptions.insert(id, Subscriber { events, roots });
+        state
+            .subscriptions
+            .insert(id, FolderSubscriber { events, roots });
         drop(state);
         Ok((FolderSubscription { id, shared }, receiver))
     }
@@ -98,7 +100,11 @@ impl FolderSubscription {
         }
         let ids = BTreeSet::from([self.id]);
         let added = match depth {
-            WatchDepth::Folder => self.shared.lock().watch(folder, &ids, depth).map(drop),
+            WatchDepth::Folder => self
+                .shared
+                .lock()
+                .watch_folder(folder, &ids, depth)
+                .map(drop),
             WatchDepth::Tree => self.shared.watch_tree(folder, &ids, |_| {}),
         };
         added.inspect_err(|_| self.remove(folder))
@@ -127,16 +133,18 @@ impl Drop for FolderSubscription {
 
 impl SharedWatcher {
     /// Returns the watcher of the process, or makes it.
-    fn get() -> Result<Arc<Self>, WatchError> {
-        let mut known = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+    fn get_or_create() -> Result<Arc<Self>, WatchError> {
+        let mut known = SHARED_WATCHER
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         if let Some(shared) = known.upgrade() {
             return Ok(shared);
         }
-        let (sender, events) = queue();
+        let (sender, events) = event_queue();
         let config = notify::Config::default().with_follow_symlinks(false);
-        let watcher = RecommendedWatcher::new(forward(sender), config)?;
+        let watcher = RecommendedWatcher::new(forward_events(sender), config)?;
         let shared = Arc::new(SharedWatcher {
-            state: Mutex::new(State {
+            state: Mutex::new(WatcherState {
                 watcher,
                 folders: BTreeMap::new(),
                 subscriptions: BTreeMap::new(),
@@ -147,13 +155,13 @@ impl SharedWatcher {
         let weak = Arc::downgrade(&shared);
         std::thread::Builder::new()
             .name("watch-dispatch".to_owned())
-            .spawn(move || dispatch(&weak, &events))
+            .spawn(move || dispatch_events(&weak, &events))
             .map_err(|error| WatchError::System(error.to_string()))?;
         *known = Arc::downgrade(&shared);
         Ok(shared)
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, WatcherState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -166,13 +174,13 @@ impl SharedWatcher {
         };
         match event.kind {
             EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(RenameMode::From)) => {
-                state.watch_again(path);
+                state.renew_watches(path);
             }
             EventKind::Create(CreateKind::Folder | CreateKind::Any)
             | EventKind::Modify(ModifyKind::Name(RenameMode::To)) => {
                 let ids = state.tree_subscriptions(path);
                 drop(state);
-                self.follow(path, &ids);
+                self.follow_new_folder(path, &ids);
             }
             _ => {}
         }
@@ -180,7 +188,7 @@ impl SharedWatcher {
 
     /// Watches a folder that is new in trees. What is in it by now came before
     /// it was watched, so it is reported here.
-    fn follow(&self, path: &Path, ids: &BTreeSet<SubscriptionId>) {
+    fn follow_new_folder(&self, path: &Path, ids: &BTreeSet<SubscriptionId>) {
         let is_folder = std::fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
         if ids.is_empty() || !is_folder {
             return;
@@ -205,10 +213,10 @@ impl SharedWatcher {
         let mut pending = vec![root.to_owned()];
         while let Some(folder) = pending.pop() {
             // Watched before it is read: nothing comes in between.
-            let watched = self.lock().watch(&folder, ids, WatchDepth::Tree);
+            let watched = self.lock().watch_folder(&folder, ids, WatchDepth::Tree);
             match watched {
-                Ok(Wanted::Yes) => {}
-                Ok(Wanted::No) => return Ok(()),
+                Ok(FolderDemand::Needed) => {}
+                Ok(FolderDemand::Unneeded) => return Ok(()),
                 // It went away, or may not be read: the rest is watched.
                 Err(WatchError::NotFound | WatchError::System(_)) if folder != root => continue,
                 Err(error) => return Err(error),
@@ -226,30 +234,30 @@ impl SharedWatcher {
 }
 
 /// Whether a subscription is left that wants a folder.
-enum Wanted {
-    Yes,
-    No,
+enum FolderDemand {
+    Needed,
+    Unneeded,
 }
 
-impl State {
-    fn watch(
+impl WatcherState {
+    fn watch_folder(
         &mut self,
         folder: &Path,
         ids: &BTreeSet<SubscriptionId>,
         depth: WatchDepth,
-    ) -> Result<Wanted, WatchError> {
+    ) -> Result<FolderDemand, WatchError> {
         // Some may have ended while a tree was walked.
         let ids = ids.iter().filter(|id| self.subscriptions.contains_key(id));
         let ids: Vec<_> = ids.copied().collect();
         if ids.is_empty() {
-            return Ok(Wanted::No);
+            return Ok(FolderDemand::Unneeded);
         }
         if !self.folders.contains_key(folder) {
             self.watcher.watch(folder, RecursiveMode::NonRecursive)?;
         }
         let known = self.folders.entry(folder.to_owned()).or_default();
         known.extend(ids.into_iter().map(|id| (id, depth)));
-        Ok(Wanted::Yes)
+        Ok(FolderDemand::Needed)
     }
 
     fn remove_root(&mut self, id: SubscriptionId, root: &Path) {
@@ -258,7 +266,7 @@ impl State {
         let folders = match depth {
             None => return,
             Some(WatchDepth::Folder) => vec![root.to_owned()],
-            Some(WatchDepth::Tree) => self.below(root),
+            Some(WatchDepth::Tree) => self.folders_below(root),
         };
         for folder in folders {
             let Some(known) = self.folders.get_mut(&folder) else {
@@ -276,8 +284,8 @@ impl State {
     /// Watches anew what is at a path, and all below it, after something there
     /// was removed or moved. `notify` may have dropped watches for it, or have
     /// one left for a folder that is elsewhere now.
-    fn watch_again(&mut self, path: &Path) {
-        for folder in self.below(path) {
+    fn renew_watches(&mut self, path: &Path) {
+        for folder in self.folders_below(path) {
             // A folder that is gone is not watched any more.
             self.watcher.unwatch(&folder).unwrap_or_default();
             let there = folder.canonicalize().is_ok_and(|real| real == folder);
@@ -292,7 +300,7 @@ impl State {
     }
 
     /// The watched folders at a path and below it.
-    fn below(&self, path: &Path) -> Vec<PathBuf> {
+    fn folders_below(&self, path: &Path) -> Vec<PathBuf> {
         let folders = self.folders.range(path.to_owned()..);
         let folders = folders.map(|(folder, _)| folder);
         let inside = folders.take_while(|folder| folder.starts_with(path));
@@ -333,7 +341,9 @@ impl State {
 }
 
 /// Puts events into a queue, on the thread of the system's watcher.
-fn forward(sender: EventSender) -> impl FnMut(notify::Result<notify::Event>) + Send + 'static {
+fn forward_events(
+    sender: WatchEventSender,
+) -> impl FnMut(notify::Result<notify::Event>) + Send + 'static {
     move |event| match event {
         // Opening and closing files changes nothing, and happens all the time.
         Ok(event) if matches!(event.kind, EventKind::Access(_)) => {}
@@ -342,7 +352,7 @@ fn forward(sender: EventSender) -> impl FnMut(notify::Result<notify::Event>) + S
     }
 }
 
-fn dispatch(shared: &Weak<SharedWatcher>, events: &WatchEvents) {
+fn dispatch_events(shared: &Weak<SharedWatcher>, events: &WatchEventReceiver) {
     while let Some(event) = events.next() {
         let Some(shared) = shared.upgrade() else {
             return;

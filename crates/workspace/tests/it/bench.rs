@@ -5,9 +5,9 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use agenthost_core::{TerminalEnd, TerminalEvent};
-use agenthost_workspace::{Program, Shell, Startup, Terminal, TerminalStart, uri_of};
+use agenthost_workspace::{PtyProgram, ShellSpec, ShellStartup, Terminal, TerminalOptions, uri_of};
 
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const TERMINAL_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A terminal, and what it told.
 pub(crate) struct Bench {
@@ -23,19 +23,19 @@ pub(crate) struct Told {
     pub(crate) exit_code: Option<i64>,
 }
 
-pub(crate) fn start(program: Program, directory: &Path) -> TerminalStart {
-    TerminalStart {
+pub(crate) fn start(program: PtyProgram, directory: &Path) -> TerminalOptions {
+    TerminalOptions {
         program,
         directory: uri_of(directory),
         cols: 100,
         rows: 40,
-        notes: None,
-        keep: None,
+        pid_dir: None,
+        output_sink: None,
     }
 }
 
 impl Bench {
-    pub(crate) fn open(program: Program, directory: &Path) -> Self {
+    pub(crate) fn open(program: PtyProgram, directory: &Path) -> Self {
         let (tell, told) = channel();
         let start = start(program, directory);
         let terminal = Terminal::open(&start, move |event| drop(tell.send(event))).unwrap();
@@ -44,23 +44,23 @@ impl Bench {
 
     /// One of the shells, at home in a folder. None, and a word about it, if
     /// this machine has no such shell.
-    pub(crate) fn shell(name: &str, startup: Startup, home: &Path) -> Option<Self> {
+    pub(crate) fn shell(name: &str, startup: ShellStartup, home: &Path) -> Option<Self> {
         let path = find(name)?;
         let environment = [("HOME", home.as_os_str()), ("PS1", "$ ".as_ref())];
-        let mut shell = Shell {
+        let mut shell = ShellSpec {
             path: Some(path),
             startup,
             environment: Vec::new(),
-            ..Shell::default()
+            ..ShellSpec::default()
         };
         for (name, value) in environment {
             shell.environment.push((name.into(), value.into()));
         }
-        Some(Self::open(Program::Shell(shell), home))
+        Some(Self::open(PtyProgram::Shell(shell), home))
     }
 
     pub(crate) fn next(&self) -> TerminalEvent {
-        self.told.recv_timeout(PATIENCE).unwrap()
+        self.told.recv_timeout(TERMINAL_TIMEOUT).unwrap()
     }
 
     pub(crate) fn type_line(&self, line: &str) {
@@ -70,7 +70,7 @@ impl Bench {
     /// All output until a text is in it.
     pub(crate) fn until(&self, text: &str) -> String {
         let mut output = String::new();
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TERMINAL_TIMEOUT;
         while !output.contains(text) {
             let left = deadline.saturating_duration_since(Instant::now());
             match self.told.recv_timeout(left) {
@@ -86,7 +86,7 @@ impl Bench {
     /// it while they are busy with what was typed before.
     pub(crate) fn interrupt(&self, seen: &str) {
         let mut output = String::new();
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TERMINAL_TIMEOUT;
         while Instant::now() < deadline {
             self.terminal.write("\u{3}".to_owned()).unwrap();
             let again = Instant::now() + Duration::from_secs(1);
@@ -117,7 +117,7 @@ impl Bench {
 
     /// Waits until the shell says that it tells of its commands.
     pub(crate) fn detected(&self) {
-        while self.next() != TerminalEvent::CommandDetection {}
+        while self.next() != TerminalEvent::CommandDetectionEnabled {}
     }
 
     /// The next command that begins and ends.

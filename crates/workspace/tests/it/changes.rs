@@ -12,18 +12,18 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use agenthost_core::{Comparison, Mark, Moment, Span, TurnOf};
+use agenthost_core::{ChangesetDiff, CheckpointId, DiffEndpoint, DiffRange, TurnRef};
 use agenthost_protocol::changeset::ChangesetFile;
 use agenthost_protocol::ids::TurnId;
 use agenthost_protocol::uri::Uri;
-use agenthost_workspace::{Changes, ChangesError, uri_of};
+use agenthost_workspace::{ChangeTracker, ChangesError, uri_of};
 use tempfile::TempDir;
 
 /// A folder, and what is kept of it.
 pub(crate) struct Scene {
     _temporary: TempDir,
     pub(crate) folder: PathBuf,
-    pub(crate) changes: Changes,
+    pub(crate) changes: ChangeTracker,
     pub(crate) session: Uri,
 }
 
@@ -34,7 +34,7 @@ impl Scene {
         let folder = temporary.path().canonicalize().unwrap().join("project");
         fs::create_dir(&folder).unwrap();
         Scene {
-            changes: Changes::new(temporary.path().join("kept")),
+            changes: ChangeTracker::new(temporary.path().join("kept")),
             folder,
             session: Uri::from("ahp-session:/s1"),
             _temporary: temporary,
@@ -96,47 +96,59 @@ impl Scene {
         vec![uri_of(&self.folder).unwrap()]
     }
 
-    pub(crate) fn mark(&self, mark: &Mark) {
+    pub(crate) fn mark(&self, mark: &CheckpointId) {
         let directories = self.directories();
-        if *mark != Mark::Start {
-            self.mark(&Mark::Start);
+        if *mark != CheckpointId::SessionStart {
+            self.mark(&CheckpointId::SessionStart);
         }
-        let marked = self.changes.mark(&self.session, &directories, mark, None);
+        let marked = self
+            .changes
+            .take_checkpoint(&self.session, &directories, mark, None);
         marked.unwrap();
     }
 
-    pub(crate) fn compare(&self, from: Moment, to: Moment) -> Result<Comparison, ChangesError> {
-        let span = Span { from, to };
-        self.changes
-            .compare(&self.session, &self.directories(), &span)
+    pub(crate) fn compare(
+        &self,
+        from: DiffEndpoint,
+        to: DiffEndpoint,
+    ) -> Result<ChangesetDiff, ChangesError> {
+        let span = DiffRange { from, to };
+        self.changes.diff(&self.session, &self.directories(), &span)
     }
 
     /// Marks the start of a session in some folders.
     pub(crate) fn start_in(&self, directories: &[Uri]) {
-        let mark = &Mark::Start;
-        let marked = self.changes.mark(&self.session, directories, mark, None);
+        let mark = &CheckpointId::SessionStart;
+        let marked = self
+            .changes
+            .take_checkpoint(&self.session, directories, mark, None);
         marked.unwrap();
     }
 
     /// What changed since then.
     pub(crate) fn since_start_in(&self, directories: &[Uri]) -> Vec<ChangesetFile> {
-        let span = Span {
-            from: Moment::Marked(Mark::Start),
-            to: Moment::Now,
+        let span = DiffRange {
+            from: DiffEndpoint::Checkpoint(CheckpointId::SessionStart),
+            to: DiffEndpoint::WorkingTree,
         };
-        let compared = self.changes.compare(&self.session, directories, &span);
+        let compared = self.changes.diff(&self.session, directories, &span);
         compared.unwrap().files
     }
 
     /// What is not committed, a line for each file.
     pub(crate) fn uncommitted(&self) -> Vec<String> {
-        let compared = self.compare(Moment::Committed, Moment::Now).unwrap();
+        let compared = self
+            .compare(DiffEndpoint::Head, DiffEndpoint::WorkingTree)
+            .unwrap();
         self.lines(&compared.files)
     }
 
     /// What changed since the session began.
     pub(crate) fn since_start(&self) -> Vec<String> {
-        let compared = self.compare(Moment::Marked(Mark::Start), Moment::Now);
+        let compared = self.compare(
+            DiffEndpoint::Checkpoint(CheckpointId::SessionStart),
+            DiffEndpoint::WorkingTree,
+        );
         self.lines(&compared.unwrap().files)
     }
 
@@ -175,8 +187,8 @@ pub(crate) fn git(folder: &Path, arguments: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-pub(crate) fn turn(name: &str) -> TurnOf {
-    TurnOf {
+pub(crate) fn turn(name: &str) -> TurnRef {
+    TurnRef {
         chat: Uri::from("ahp-chat:/c1"),
         turn: TurnId::from(name),
     }
@@ -209,20 +221,22 @@ fn all_views_of_a_session() {
     scene.write("c.txt", "committed on the branch\n");
     scene.commit("second");
     scene.write("a.txt", "1\n2\n3\n");
-    scene.mark(&Mark::Start);
-    scene.mark(&Mark::Before(turn("t1")));
+    scene.mark(&CheckpointId::SessionStart);
+    scene.mark(&CheckpointId::BeforeTurn(turn("t1")));
     scene.write("b.txt", "B\n");
-    scene.mark(&Mark::After(turn("t1")));
+    scene.mark(&CheckpointId::AfterTurn(turn("t1")));
     scene.write("d.txt", "by hand\n");
-    scene.mark(&Mark::Before(turn("t2")));
+    scene.mark(&CheckpointId::BeforeTurn(turn("t2")));
     fs::remove_file(scene.folder.join("a.txt")).unwrap();
-    scene.mark(&Mark::After(turn("t2")));
+    scene.mark(&CheckpointId::AfterTurn(turn("t2")));
 
     assert_eq!(
         scene.uncommitted(),
         ["gone a.txt +0 -2", "b.txt +1 -1", "new d.txt +1 -0"]
     );
-    let branch = scene.compare(Moment::BranchPoint, Moment::Now).unwrap();
+    let branch = scene
+        .compare(DiffEndpoint::MergeBase, DiffEndpoint::WorkingTree)
+        .unwrap();
     assert_eq!(
         scene.lines(&branch.files),
         [
@@ -232,30 +246,39 @@ fn all_views_of_a_session() {
             "new d.txt +1 -0"
         ]
     );
-    let git = branch.standing.git.unwrap();
+    let git = branch.status.git.unwrap();
     assert_eq!(
         (git.branch.as_deref(), git.base.as_deref()),
         (Some("work"), Some("main"))
     );
-    assert_eq!((git.uncommitted, git.under_way), (3, None));
+    assert_eq!((git.uncommitted, git.operation_in_progress), (3, None));
     assert_eq!(
         scene.since_start(),
         ["gone a.txt +0 -3", "b.txt +1 -1", "new d.txt +1 -0"]
     );
-    let of = |from: Mark, to: Mark| {
-        let compared = scene.compare(Moment::Marked(from), Moment::Marked(to));
+    let of = |from: CheckpointId, to: CheckpointId| {
+        let compared = scene.compare(DiffEndpoint::Checkpoint(from), DiffEndpoint::Checkpoint(to));
         scene.lines(&compared.unwrap().files)
     };
-    let first = of(Mark::Before(turn("t1")), Mark::After(turn("t1")));
+    let first = of(
+        CheckpointId::BeforeTurn(turn("t1")),
+        CheckpointId::AfterTurn(turn("t1")),
+    );
     assert_eq!(first, ["b.txt +1 -1"]);
-    let second = of(Mark::Before(turn("t2")), Mark::After(turn("t2")));
+    let second = of(
+        CheckpointId::BeforeTurn(turn("t2")),
+        CheckpointId::AfterTurn(turn("t2")),
+    );
     assert_eq!(second, ["gone a.txt +0 -3"]);
-    let between = of(Mark::After(turn("t1")), Mark::After(turn("t2")));
+    let between = of(
+        CheckpointId::AfterTurn(turn("t1")),
+        CheckpointId::AfterTurn(turn("t2")),
+    );
     assert_eq!(between, ["gone a.txt +0 -3", "new d.txt +1 -0"]);
-    let unknown = Moment::Marked(Mark::After(turn("t9")));
+    let unknown = DiffEndpoint::Checkpoint(CheckpointId::AfterTurn(turn("t9")));
     assert_eq!(
-        scene.compare(unknown, Moment::Now),
-        Err(ChangesError::Unmarked)
+        scene.compare(unknown, DiffEndpoint::WorkingTree),
+        Err(ChangesError::NoCheckpoint)
     );
 }
 
@@ -263,14 +286,17 @@ fn all_views_of_a_session() {
 #[test]
 fn both_sides_can_be_read() {
     let scene = Scene::with(&[("a.txt", "before\n")]);
-    scene.mark(&Mark::Start);
+    scene.mark(&CheckpointId::SessionStart);
     scene.write("a.txt", "after\n");
-    let compared = scene.compare(Moment::Marked(Mark::Start), Moment::Now);
+    let compared = scene.compare(
+        DiffEndpoint::Checkpoint(CheckpointId::SessionStart),
+        DiffEndpoint::WorkingTree,
+    );
     scene.write("a.txt", "later\n");
     let edit = compared.unwrap().files.remove(0).edit;
     let (before, after) = (edit.before.unwrap().content, edit.after.unwrap().content);
-    assert_eq!(scene.changes.read(&before.uri).unwrap(), b"before\n");
-    assert_eq!(scene.changes.read(&after.uri).unwrap(), b"after\n");
+    assert_eq!(scene.changes.read_object(&before.uri).unwrap(), b"before\n");
+    assert_eq!(scene.changes.read_object(&after.uri).unwrap(), b"after\n");
     assert_eq!((before.size_hint, after.size_hint), (Some(7), Some(6)));
     assert_ne!(before.nonce, after.nonce);
     // Clients take two versions with different paths for a renamed file.
@@ -284,7 +310,10 @@ fn both_sides_can_be_read() {
     let (key, object) = query.split_once('.').unwrap();
     // The form that older hosts have stored.
     let old = format!("agenthost-git:/{key}/{object}/a.txt");
-    assert_eq!(scene.changes.read(&Uri::from(old)).unwrap(), b"after\n");
+    assert_eq!(
+        scene.changes.read_object(&Uri::from(old)).unwrap(),
+        b"after\n"
+    );
     let wrong = [
         text.replace(object, &"0".repeat(40)),
         text.replace(object, "HEAD"),
@@ -296,13 +325,13 @@ fn both_sides_can_be_read() {
     ];
     for uri in wrong {
         assert!(
-            scene.changes.read(&Uri::from(uri.as_str())).is_err(),
+            scene.changes.read_object(&Uri::from(uri.as_str())).is_err(),
             "{uri}"
         );
     }
-    scene.changes.forget(&scene.session).unwrap();
-    assert!(scene.changes.read(&before.uri).is_err());
-    scene.changes.forget(&scene.session).unwrap();
+    scene.changes.remove_session(&scene.session).unwrap();
+    assert!(scene.changes.read_object(&before.uri).is_err());
+    scene.changes.remove_session(&scene.session).unwrap();
 }
 
 #[test]
@@ -319,11 +348,13 @@ fn nobody_notices_that_somebody_looked() {
     fs::set_permissions(&hook, executable).unwrap();
     scene.git(&["config", "core.fsmonitor", "touch ran; false"]);
     let before = all_files(&scene.folder);
-    scene.mark(&Mark::Start);
-    scene.mark(&Mark::Before(turn("t1")));
-    scene.mark(&Mark::After(turn("t1")));
+    scene.mark(&CheckpointId::SessionStart);
+    scene.mark(&CheckpointId::BeforeTurn(turn("t1")));
+    scene.mark(&CheckpointId::AfterTurn(turn("t1")));
     scene.uncommitted();
     scene.since_start();
-    scene.compare(Moment::BranchPoint, Moment::Now).unwrap();
+    scene
+        .compare(DiffEndpoint::MergeBase, DiffEndpoint::WorkingTree)
+        .unwrap();
     assert!(all_files(&scene.folder) == before);
 }

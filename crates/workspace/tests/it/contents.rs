@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::sync::Arc;
 
-use agenthost_core::{Answer, ContentAddress, Failure, FileRequest, SessionKey};
+use agenthost_core::{ContentAddress, FileRequest, RequestFailure, ResponseBody, SessionKey};
 use agenthost_protocol::resource::ContentEncoding;
 use agenthost_protocol::rpc::RpcError;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire;
-use agenthost_workspace::{ContentError, Contents, FileError, Files, LARGEST};
+use agenthost_workspace::{ContentError, ContentStore, FileError, FileService, MAX_FILE_BYTES};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -28,8 +28,8 @@ fn request<T: wire::Wire>(mut params: Value) -> T {
 fn content_is_kept_once_and_stays() {
     let folder = TempDir::new().unwrap();
     let place = folder.path().join("content");
-    let contents = Contents::open(&place).unwrap();
-    let kept = contents.put(&key("s:/1"), b"hello", "a.txt").unwrap();
+    let contents = ContentStore::open(&place).unwrap();
+    let kept = contents.insert(&key("s:/1"), b"hello", "a.txt").unwrap();
     assert_eq!(kept.size_hint, Some(5));
     assert_eq!(kept.content_type.as_deref(), Some("text/plain"));
     let hash = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824";
@@ -39,7 +39,7 @@ fn content_is_kept_once_and_stays() {
     assert_eq!(first.permissions().mode() & 0o777, 0o600);
     let folder_mode = std::fs::metadata(path.parent().unwrap()).unwrap();
     assert_eq!(folder_mode.permissions().mode() & 0o777, 0o700);
-    let again = contents.put(&key("s:/1"), b"hello", "a.txt").unwrap();
+    let again = contents.insert(&key("s:/1"), b"hello", "a.txt").unwrap();
     assert_eq!(again, kept);
     assert_eq!(std::fs::metadata(&path).unwrap().ino(), first.ino());
     assert_eq!(
@@ -48,10 +48,10 @@ fn content_is_kept_once_and_stays() {
     );
     // What a loss of power left of it is written again.
     std::fs::write(&path, "").unwrap();
-    contents.put(&key("s:/1"), b"hello", "a.txt").unwrap();
+    contents.insert(&key("s:/1"), b"hello", "a.txt").unwrap();
     drop(contents);
 
-    let contents = Contents::open(&place).unwrap();
+    let contents = ContentStore::open(&place).unwrap();
     let read = contents.read(&kept.uri, None).unwrap();
     assert_eq!(read.data, "hello");
     assert_eq!(read.content_type.as_deref(), Some("text/plain"));
@@ -61,8 +61,8 @@ fn content_is_kept_once_and_stays() {
     assert_eq!(read.data, "aGVsbG8=");
     let found = contents.resolve(&kept.uri).unwrap();
     assert_eq!((found.size, found.etag.as_deref()), (Some(5), Some(hash)));
-    let large = vec![0; usize::try_from(LARGEST).unwrap() + 1];
-    let refused = contents.put(&key("s:/1"), &large, "a.txt");
+    let large = vec![0; usize::try_from(MAX_FILE_BYTES).unwrap() + 1];
+    let refused = contents.insert(&key("s:/1"), &large, "a.txt");
     assert!(matches!(refused, Err(ContentError::TooLarge(_))));
 }
 
@@ -71,8 +71,8 @@ fn content_is_kept_once_and_stays() {
 fn addresses_lead_nowhere_else() {
     let folder = TempDir::new().unwrap();
     std::fs::write(folder.path().join("token"), "secret").unwrap();
-    let contents = Contents::open(&folder.path().join("content")).unwrap();
-    let kept = contents.put(&key("s:/1"), b"hello", "a.txt").unwrap();
+    let contents = ContentStore::open(&folder.path().join("content")).unwrap();
+    let kept = contents.insert(&key("s:/1"), b"hello", "a.txt").unwrap();
     let (key_1, hash) = (key("s:/1").as_str().to_owned(), "0".repeat(64));
     for address in [
         format!("/../token/{hash}/a"),
@@ -103,13 +103,18 @@ fn addresses_lead_nowhere_else() {
 #[test]
 fn content_goes_with_its_session() {
     let folder = TempDir::new().unwrap();
-    let contents = Contents::open(folder.path()).unwrap();
+    let contents = ContentStore::open(folder.path()).unwrap();
     let mut kept = Vec::new();
     for session in ["s:/1", "s:/2", "s:/3"] {
-        kept.push(contents.put(&key(session), b"hello", "a.txt").unwrap().uri);
+        kept.push(
+            contents
+                .insert(&key(session), b"hello", "a.txt")
+                .unwrap()
+                .uri,
+        );
     }
-    contents.forget(&key("s:/1")).unwrap();
-    contents.forget(&key("s:/1")).unwrap();
+    contents.remove_session(&key("s:/1")).unwrap();
+    contents.remove_session(&key("s:/1")).unwrap();
     let read = |uri: &Uri| contents.read(uri, None).is_ok();
     assert_eq!(
         kept.iter().map(read).collect::<Vec<_>>(),
@@ -118,7 +123,7 @@ fn content_goes_with_its_session() {
     // What does not belong there is nobody's to tidy up.
     std::fs::write(folder.path().join("note"), "mine").unwrap();
     contents
-        .forget_others(&BTreeSet::from([key("s:/2")]))
+        .retain_sessions(&BTreeSet::from([key("s:/2")]))
         .unwrap();
     assert_eq!(
         kept.iter().map(read).collect::<Vec<_>>(),
@@ -132,24 +137,27 @@ fn content_goes_with_its_session() {
 #[test]
 fn content_goes_along_with_a_chat() {
     let folder = TempDir::new().unwrap();
-    let contents = Contents::open(folder.path()).unwrap();
-    let uri = contents.put(&key("s:/1"), b"hello", "a.txt").unwrap().uri;
-    let there = |contents: &Contents| contents.read(&uri, None).is_ok();
+    let contents = ContentStore::open(folder.path()).unwrap();
+    let uri = contents
+        .insert(&key("s:/1"), b"hello", "a.txt")
+        .unwrap()
+        .uri;
+    let there = |contents: &ContentStore| contents.read(&uri, None).is_ok();
     contents.share(&key("s:/1"), &key("s:/2")).unwrap();
     contents.share(&key("s:/2"), &key("s:/3")).unwrap();
-    contents.forget(&key("s:/2")).unwrap();
-    contents.forget(&key("s:/1")).unwrap();
+    contents.remove_session(&key("s:/2")).unwrap();
+    contents.remove_session(&key("s:/1")).unwrap();
     assert!(there(&contents));
     // A session of the same name comes and goes.
-    contents.put(&key("s:/1"), b"new", "a.txt").unwrap();
-    contents.forget(&key("s:/1")).unwrap();
+    contents.insert(&key("s:/1"), b"new", "a.txt").unwrap();
+    contents.remove_session(&key("s:/1")).unwrap();
     let known = BTreeSet::from([key("s:/3")]);
-    contents.forget_others(&known).unwrap();
+    contents.retain_sessions(&known).unwrap();
     assert!(there(&contents));
-    contents.put(&key("s:/1"), b"new", "a.txt").unwrap();
-    contents.forget(&key("s:/3")).unwrap();
+    contents.insert(&key("s:/1"), b"new", "a.txt").unwrap();
+    contents.remove_session(&key("s:/3")).unwrap();
     assert!(there(&contents), "the new one is still there");
-    contents.forget(&key("s:/1")).unwrap();
+    contents.remove_session(&key("s:/1")).unwrap();
     assert!(!there(&contents));
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }
@@ -158,15 +166,21 @@ fn content_goes_along_with_a_chat() {
 #[test]
 fn content_is_only_for_reading() {
     let folder = TempDir::new().unwrap();
-    let contents = Arc::new(Contents::open(folder.path()).unwrap());
-    let uri = contents.put(&key("s:/1"), b"hello", "a.txt").unwrap().uri;
-    let files = Files::with_contents(contents);
+    let contents = Arc::new(ContentStore::open(folder.path()).unwrap());
+    let uri = contents
+        .insert(&key("s:/1"), b"hello", "a.txt")
+        .unwrap()
+        .uri;
+    let files = FileService::with_content_store(contents);
     let read = FileRequest::Read(request(json!({"uri": uri})));
-    assert!(matches!(files.carry_out(&[], &read), Ok(Answer::Read(_))));
+    assert!(matches!(
+        files.execute(&[], &read),
+        Ok(ResponseBody::ResourceRead(_))
+    ));
     let resolve = FileRequest::Resolve(request(json!({"uri": uri})));
     assert!(matches!(
-        files.carry_out(&[], &resolve),
-        Ok(Answer::Resolve(_))
+        files.execute(&[], &resolve),
+        Ok(ResponseBody::ResourceResolve(_))
     ));
     let file = "file:///tmp/x";
     let refused = [
@@ -182,13 +196,17 @@ fn content_is_only_for_reading() {
         FileRequest::Move(request(json!({"source": file, "destination": uri}))),
     ];
     for request in refused {
-        let failure = files.carry_out(&[], &request).unwrap_err();
-        assert_eq!(failure, Failure::Fixed(uri.clone()), "{request:?}");
+        let failure = files.execute(&[], &request).unwrap_err();
+        assert_eq!(
+            failure,
+            RequestFailure::ImmutableContent(uri.clone()),
+            "{request:?}"
+        );
         assert_eq!(RpcError::from(failure).code.number(), -32009);
     }
     let gone = ContentAddress::of(&key("s:/1"), b"gone", "a.txt").uri();
     let read = FileRequest::Read(request(json!({"uri": gone})));
-    let failure = files.carry_out(&[], &read).unwrap_err();
+    let failure = files.execute(&[], &read).unwrap_err();
     assert_eq!(RpcError::from(failure).code.number(), -32008);
 }
 
@@ -197,9 +215,9 @@ fn content_is_only_for_reading() {
 #[test]
 fn a_session_stores_no_more_than_its_limit() {
     let folder = TempDir::new().unwrap();
-    let contents = Contents::open_with_limit(folder.path(), 10).unwrap();
-    let put = |contents: &Contents, session: &str, bytes: &[u8]| {
-        let put = contents.put(&key(session), bytes, "a.txt");
+    let contents = ContentStore::open_with_limit(folder.path(), 10).unwrap();
+    let put = |contents: &ContentStore, session: &str, bytes: &[u8]| {
+        let put = contents.insert(&key(session), bytes, "a.txt");
         put.map(drop).map_err(|error| error.to_string())
     };
     let full = "the stored content of a session may have at most 10 bytes".to_owned();
@@ -210,8 +228,8 @@ fn a_session_stores_no_more_than_its_limit() {
     assert_eq!(put(&contents, "s:/1", b"1"), Err(full.clone()));
     assert_eq!(put(&contents, "s:/2", b"1"), Ok(()));
     // What is there counts after a restart, too.
-    let again = Contents::open_with_limit(folder.path(), 10).unwrap();
+    let again = ContentStore::open_with_limit(folder.path(), 10).unwrap();
     assert_eq!(put(&again, "s:/1", b"1"), Err(full));
-    again.forget(&key("s:/1")).unwrap();
+    again.remove_session(&key("s:/1")).unwrap();
     assert_eq!(put(&again, "s:/1", b"1234567890"), Ok(()));
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use agenthost_core::{Access, Root};
+use agenthost_core::{FileAccess, GrantedRoot};
 use agenthost_protocol::resource::{
     ResourceCopyParams, ResourceDeleteParams, ResourceListParams, ResourceMkdirParams,
     ResourceMoveParams, ResourceResolveParams,
@@ -17,7 +17,7 @@ use crate::files::{Disk, params};
 
 fn denied<T: std::fmt::Debug>(result: Result<T, FileError>) {
     assert!(
-        matches!(result, Err(FileError::Denied { .. })),
+        matches!(result, Err(FileError::NotGranted { .. })),
         "{result:?}"
     );
 }
@@ -85,9 +85,9 @@ fn a_grant_is_what_it_says() {
     let mut disk = Disk::new();
     fs::write(disk.path("one"), "1").unwrap();
     fs::write(disk.path("two"), "2").unwrap();
-    disk.roots = vec![Root {
+    disk.roots = vec![GrantedRoot {
         uri: disk.uri("one"),
-        access: Access::Read,
+        access: FileAccess::Read,
     }];
     assert_eq!(disk.read(&disk.uri("one")), Ok("1".to_owned()));
     denied(disk.write(&disk.uri("one"), json!({})));
@@ -95,9 +95,9 @@ fn a_grant_is_what_it_says() {
     denied(
         disk.read(&disk.uri("one/below"))
             .map_err(|error| match error {
-                FileError::NotFound(uri) => FileError::Denied {
+                FileError::NotFound(uri) => FileError::NotGranted {
                     uri,
-                    access: Access::Read,
+                    access: FileAccess::Read,
                 },
                 other => other,
             }),
@@ -142,7 +142,7 @@ fn no_race_leads_out() {
                     assert_ne!(content, "secret", "in round {round}");
                     read += 1;
                 }
-                Err(FileError::Denied { .. }) => denied += 1,
+                Err(FileError::NotGranted { .. }) => denied += 1,
                 Err(_) => {}
             }
             let written = disk.write(&uri, json!({"data": "own"}));

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::PathBuf;
 
-use agenthost_core::{Access, Root};
+use agenthost_core::{FileAccess, GrantedRoot};
 use agenthost_protocol::resource::{
     ContentEncoding, ResourceCopyParams, ResourceDeleteParams, ResourceListParams,
     ResourceMkdirParams, ResourceMoveParams, ResourceReadParams, ResourceResolveParams,
@@ -12,7 +12,7 @@ use agenthost_protocol::resource::{
 };
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::{self, Json, Wire};
-use agenthost_workspace::{FileError, Files, LARGEST, ProtectedPaths, uri_of};
+use agenthost_workspace::{FileError, FileService, MAX_FILE_BYTES, ProtectedPaths, uri_of};
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -20,22 +20,22 @@ use tempfile::TempDir;
 pub(crate) struct Disk {
     pub(crate) inside: TempDir,
     pub(crate) outside: TempDir,
-    pub(crate) files: Files,
-    pub(crate) roots: Vec<Root>,
+    pub(crate) files: FileService,
+    pub(crate) roots: Vec<GrantedRoot>,
     pub(crate) protected: ProtectedPaths,
 }
 
 impl Disk {
     pub(crate) fn new() -> Self {
         let inside = TempDir::new().unwrap();
-        let roots = vec![Root {
+        let roots = vec![GrantedRoot {
             uri: uri_of(inside.path()).unwrap(),
-            access: Access::Write,
+            access: FileAccess::Write,
         }];
         Disk {
             inside,
             outside: TempDir::new().unwrap(),
-            files: Files::default(),
+            files: FileService::default(),
             roots,
             protected: ProtectedPaths::default(),
         }
@@ -116,16 +116,16 @@ fn what_is_no_file_is_not_read() {
     let disk = Disk::new();
     let kind = |found| {
         let uri = Uri::from("x");
-        FileError::Kind {
+        FileError::WrongKind {
             uri,
             found,
             expected: "a file",
         }
     };
     let without_uri = |error: FileError| match error {
-        FileError::Kind {
+        FileError::WrongKind {
             found, expected, ..
-        } => FileError::Kind {
+        } => FileError::WrongKind {
             uri: Uri::from("x"),
             found,
             expected,
@@ -161,7 +161,7 @@ fn what_is_no_file_is_not_read() {
     assert_eq!(disk.read(&below), Err(FileError::NotFound(below.clone())));
     for elsewhere in ["https://example/x", "virtual:/x", "file:relative"] {
         let uri = Uri::from(elsewhere);
-        assert_eq!(disk.read(&uri), Err(FileError::Elsewhere(uri.clone())));
+        assert_eq!(disk.read(&uri), Err(FileError::NotLocal(uri.clone())));
     }
 }
 
@@ -258,7 +258,7 @@ fn a_write_is_clean() {
             .is_symlink()
     );
     let large = fs::File::create(disk.path("large")).unwrap();
-    large.set_len(LARGEST).unwrap();
+    large.set_len(MAX_FILE_BYTES).unwrap();
     let refused = disk.write(&disk.uri("large"), json!({"mode": "insert"}));
     assert!(
         matches!(refused, Err(FileError::TooLarge { .. })),
@@ -321,7 +321,7 @@ fn files_come_and_go() {
     let not: ResourceListParams = params(json!({"uri": disk.uri("a/other")}));
     assert!(matches!(
         disk.files.list(&disk.roots, &not),
-        Err(FileError::Kind { .. })
+        Err(FileError::WrongKind { .. })
     ));
 
     let real = disk.resolve("a/link/file", true).unwrap();
@@ -371,7 +371,7 @@ fn files_come_and_go() {
     ));
     assert!(matches!(
         copy("a/other", "copy", false),
-        Err(FileError::Kind { .. })
+        Err(FileError::WrongKind { .. })
     ));
 
     let rename = |from: &str, to: &str, strict: bool| {
@@ -413,7 +413,7 @@ fn files_come_and_go() {
     let root = disk.roots[0].uri.clone();
     let refused: ResourceDeleteParams = params(json!({"uri": root, "recursive": true}));
     let refused = disk.files.delete(&disk.roots, &refused);
-    assert!(matches!(refused, Err(FileError::Denied { .. })));
+    assert!(matches!(refused, Err(FileError::NotGranted { .. })));
 }
 
 /// A copy of a file onto itself, by whatever name, leaves it as it is.
@@ -472,9 +472,9 @@ fn names_are_encoded_in_many_ways() {
     fs::create_dir(disk.path("a+b")).unwrap();
     fs::write(disk.path("a+b/x"), "there").unwrap();
     for granted in ["a+b", "a%2Bb"] {
-        let roots = vec![Root {
+        let roots = vec![GrantedRoot {
             uri: Uri::from(format!("{folder}/{granted}")),
-            access: Access::Read,
+            access: FileAccess::Read,
         }];
         for asked in ["a+b/x", "a%2Bb/x", "a%2bb%2Fx"] {
             let uri = format!("{folder}/{asked}");

@@ -4,13 +4,13 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use agenthost_workspace::{Bounds, ProtectedPaths, find_files, path_of, uri_of};
+use agenthost_workspace::{ProtectedPaths, SearchLimits, path_of, search_files, uri_of};
 use tempfile::TempDir;
 
-const BOUNDS: Bounds = Bounds {
-    items: 10,
-    files: 10_000,
-    time: Duration::from_secs(30),
+const BOUNDS: SearchLimits = SearchLimits {
+    max_results: 10,
+    max_files: 10_000,
+    timeout: Duration::from_secs(30),
 };
 
 fn place(files: &[(&str, &str)]) -> TempDir {
@@ -24,7 +24,7 @@ fn place(files: &[(&str, &str)]) -> TempDir {
 }
 
 fn find(place: &Path, query: &str) -> Vec<String> {
-    let found = find_files(
+    let found = search_files(
         &[uri_of(place).unwrap()],
         &ProtectedPaths::default(),
         query,
@@ -99,9 +99,12 @@ fn bounds_are_kept() {
     let place = place(&files);
     let uri = uri_of(place.path()).unwrap();
     assert_eq!(find(place.path(), "file").len(), 10);
-    let few = Bounds { files: 3, ..BOUNDS };
+    let few = SearchLimits {
+        max_files: 3,
+        ..BOUNDS
+    };
     assert_eq!(
-        find_files(
+        search_files(
             std::slice::from_ref(&uri),
             &ProtectedPaths::default(),
             "file",
@@ -110,13 +113,13 @@ fn bounds_are_kept() {
         .len(),
         3
     );
-    let no_time = Bounds {
-        time: Duration::ZERO,
+    let no_time = SearchLimits {
+        timeout: Duration::ZERO,
         ..BOUNDS
     };
-    assert!(find_files(&[uri], &ProtectedPaths::default(), "file", no_time).is_empty());
+    assert!(search_files(&[uri], &ProtectedPaths::default(), "file", no_time).is_empty());
     // What is not there, or not a place, has no files.
     let nowhere = ["file:///does/not/exist", "https://example/", "nonsense"];
     let nowhere = nowhere.map(agenthost_protocol::uri::Uri::from);
-    assert!(find_files(&nowhere, &ProtectedPaths::default(), "", BOUNDS).is_empty());
+    assert!(search_files(&nowhere, &ProtectedPaths::default(), "", BOUNDS).is_empty());
 }

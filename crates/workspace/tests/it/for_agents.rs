@@ -4,7 +4,7 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
-use agenthost_workspace::{FileError, Files, Program, Run};
+use agenthost_workspace::{ExecSpec, FileError, FileService, PtyProgram};
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -31,13 +31,19 @@ fn a_folder_to_work_in_is_inside() {
     fs::write(disk.path("file"), "").unwrap();
     symlink("sub", disk.path("link")).unwrap();
     symlink(disk.outside.path(), disk.path("out")).unwrap();
-    let directory = |name: &str| disk.files.directory(&disk.roots, &disk.uri(name));
+    let directory = |name: &str| disk.files.real_directory(&disk.roots, &disk.uri(name));
     let real = fs::canonicalize(disk.path("sub")).unwrap();
     assert_eq!(directory("sub").unwrap(), real);
     assert_eq!(directory("link").unwrap(), real);
     assert!(directory("").is_ok());
-    assert!(matches!(directory("out"), Err(FileError::Denied { .. })));
-    assert!(matches!(directory("file"), Err(FileError::Kind { .. })));
+    assert!(matches!(
+        directory("out"),
+        Err(FileError::NotGranted { .. })
+    ));
+    assert!(matches!(
+        directory("file"),
+        Err(FileError::WrongKind { .. })
+    ));
     assert!(matches!(directory("none"), Err(FileError::NotFound(_))));
 }
 
@@ -65,7 +71,7 @@ fn many_write_the_same_file() {
     std::thread::scope(|scope| {
         for _ in 0..8 {
             scope.spawn(|| {
-                let files = Files::default();
+                let files = FileService::default();
                 let wanted = json!({"uri": uri, "data": "new", "encoding": "utf-8"});
                 for _ in 0..20 {
                     let params = crate::files::params(wanted.clone());
@@ -82,7 +88,7 @@ fn a_program_has_the_environment_that_it_was_given() {
     let directory = TempDir::new().unwrap();
     let run = |script: &str| {
         let words = ["-c", script, "sh", "a  b"];
-        Program::Run(Run {
+        PtyProgram::Exec(ExecSpec {
             program: "/bin/sh".into(),
             arguments: words.into_iter().map(Into::into).collect(),
             environment: vec![("MINE".into(), "secret".into())],

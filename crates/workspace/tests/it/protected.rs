@@ -5,11 +5,15 @@ use std::os::unix::fs::symlink;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use agenthost_core::{Access, Failure, FileRequest, Mark, Moment, Span};
+use agenthost_core::{
+    CheckpointId, DiffEndpoint, DiffRange, FileAccess, FileRequest, RequestFailure,
+};
 use agenthost_protocol::resource::ResourceWatchState;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::{self, Json};
-use agenthost_workspace::{Bounds, Changes, Files, ProtectedPaths, Watch, find_files, uri_of};
+use agenthost_workspace::{
+    ChangeTracker, DirectoryWatch, FileService, ProtectedPaths, SearchLimits, search_files, uri_of,
+};
 use serde_json::json;
 
 use crate::files::Disk;
@@ -30,11 +34,11 @@ fn disk() -> Disk {
     symlink("../data/token", disk.path("src/relative-token")).unwrap();
     let data = disk.path("data");
     disk.protected = ProtectedPaths::new([data.clone()], [data.join("changes/worktrees")]);
-    disk.files = Files::default().protecting(disk.protected.clone());
+    disk.files = FileService::default().with_protected_paths(disk.protected.clone());
     disk
 }
 
-fn ask(disk: &Disk, method: &str, mut params: Json) -> Result<(), Failure> {
+fn ask(disk: &Disk, method: &str, mut params: Json) -> Result<(), RequestFailure> {
     params["channel"] = json!("ahp-root://");
     let text = params.to_string();
     let request = match method {
@@ -48,11 +52,11 @@ fn ask(disk: &Disk, method: &str, mut params: Json) -> Result<(), Failure> {
         "move" => FileRequest::Move(wire::from_str(&text).unwrap()),
         other => panic!("{other}"),
     };
-    disk.files.carry_out(&disk.roots, &request).map(drop)
+    disk.files.execute(&disk.roots, &request).map(drop)
 }
 
-fn is_refused(done: &Result<(), Failure>) -> bool {
-    matches!(done, Err(Failure::NotGranted { .. }))
+fn is_refused(done: &Result<(), RequestFailure>) -> bool {
+    matches!(done, Err(RequestFailure::NotGranted { .. }))
 }
 
 #[test]
@@ -125,13 +129,13 @@ fn worktrees_in_the_data_directory_are_used() {
 #[test]
 fn files_of_the_host_are_not_found() {
     let disk = disk();
-    let bounds = Bounds {
-        items: 100,
-        files: 10_000,
-        time: Duration::from_secs(20),
+    let bounds = SearchLimits {
+        max_results: 100,
+        max_files: 10_000,
+        timeout: Duration::from_secs(20),
     };
     for name in ["", "link", "data"] {
-        let found = find_files(&[disk.uri(name)], &disk.protected, "token", bounds);
+        let found = search_files(&[disk.uri(name)], &disk.protected, "token", bounds);
         let found: Vec<_> = found.into_iter().map(|file| file.path).collect();
         assert!(found.is_empty(), "{name}: {found:?}");
     }
@@ -145,11 +149,11 @@ fn files_of_the_host_are_not_watched() {
         let state: ResourceWatchState = wire::from_str(&state.to_string()).unwrap();
         let (tell, told) = channel();
         let tell = move |changes| drop(tell.send(changes));
-        Watch::begin(&disk.roots, &disk.protected, &state, tell).map(|watch| (watch, told))
+        DirectoryWatch::start(&disk.roots, &disk.protected, &state, tell).map(|watch| (watch, told))
     };
     for name in ["data", "data/token", "link", "src/relative"] {
         let refused = begin(name);
-        let refused = matches!(refused, Err(Failure::NotGranted { .. }));
+        let refused = matches!(refused, Err(RequestFailure::NotGranted { .. }));
         assert!(refused, "{name}");
     }
     let (_watch, told) = begin("").unwrap();
@@ -169,28 +173,36 @@ fn files_of_the_host_are_not_watched() {
 fn files_of_the_host_are_in_no_changeset() {
     let disk = disk();
     let kept = tempfile::tempdir().unwrap();
-    let changes = Changes::new(kept.path().to_owned()).protecting(disk.protected.clone());
+    let changes =
+        ChangeTracker::new(kept.path().to_owned()).with_protected_paths(disk.protected.clone());
     let session = Uri::from("ahp-session:/1");
     let folder = [disk.uri("")];
-    changes.mark(&session, &folder, &Mark::Start, None).unwrap();
+    changes
+        .take_checkpoint(&session, &folder, &CheckpointId::SessionStart, None)
+        .unwrap();
     fs::write(disk.path("data/token"), "new secret").unwrap();
     fs::write(disk.path("data/new"), "").unwrap();
     fs::write(disk.path("src/file"), "changed").unwrap();
-    let span = Span {
-        from: Moment::Marked(Mark::Start),
-        to: Moment::Now,
+    let span = DiffRange {
+        from: DiffEndpoint::Checkpoint(CheckpointId::SessionStart),
+        to: DiffEndpoint::WorkingTree,
     };
-    let compared = changes.compare(&session, &folder, &span).unwrap();
+    let compared = changes.diff(&session, &folder, &span).unwrap();
     let files: Vec<_> = compared.files.iter().map(|file| file.id.as_str()).collect();
     assert_eq!(files, [disk.uri("src/file").as_str()]);
-    let own = changes.mark(&session, &[disk.uri("data")], &Mark::Start, None);
+    let own = changes.take_checkpoint(
+        &session,
+        &[disk.uri("data")],
+        &CheckpointId::SessionStart,
+        None,
+    );
     assert!(own.is_err(), "{own:?}");
 }
 
 #[test]
 fn access_to_other_files_is_as_before() {
     let disk = disk();
-    assert_eq!(disk.roots[0].access, Access::Write);
+    assert_eq!(disk.roots[0].access, FileAccess::Write);
     let written = json!({"uri": disk.uri("src/new"), "data": "1", "encoding": "utf-8"});
     ask(&disk, "write", written).unwrap();
     assert_eq!(disk.read(&disk.uri("src/new")).unwrap(), "1");

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use agenthost_core::TerminalEvent;
-use agenthost_workspace::Startup;
+use agenthost_workspace::ShellStartup;
 use tempfile::TempDir;
 
 use crate::bench::{Bench, Told};
@@ -15,7 +15,7 @@ const PROMPT: &str = "\u{1b}[?2004h";
 const SHELLS: [&str; 3] = ["bash", "zsh", "fish"];
 
 /// The shell under test, at home in a fresh folder with these files.
-fn open(name: &str, startup: Startup, files: &[(&str, &str)]) -> Option<(Bench, TempDir)> {
+fn open(name: &str, startup: ShellStartup, files: &[(&str, &str)]) -> Option<(Bench, TempDir)> {
     let home = TempDir::new().unwrap();
     for (file, text) in files {
         let path = home.path().join(file);
@@ -50,7 +50,7 @@ fn check(bench: &Bench, line: &str, output: &str, exit_code: i64) {
 #[test]
 fn commands_have_a_line_an_output_and_an_exit_code() {
     for name in SHELLS {
-        let Some((bench, home)) = open(name, Startup::Login, &[]) else {
+        let Some((bench, home)) = open(name, ShellStartup::Login, &[]) else {
             continue;
         };
         check(&bench, "echo hello; echo 50%", "hello\n50%", 0);
@@ -71,7 +71,7 @@ fn commands_have_a_line_an_output_and_an_exit_code() {
         bench.type_line("cd 'a b'");
         while !matches!(
             bench.next(),
-            TerminalEvent::Directory(place) if place.as_str().ends_with("/a%20b")
+            TerminalEvent::DirectoryChanged(place) if place.as_str().ends_with("/a%20b")
         ) {}
         bench.type_line("exit 5");
         assert_eq!(bench.end().1.exit_code, Some(5), "{name}");
@@ -81,7 +81,7 @@ fn commands_have_a_line_an_output_and_an_exit_code() {
 #[test]
 fn a_command_may_have_several_lines() {
     for name in SHELLS {
-        let Some((bench, _home)) = open(name, Startup::Plain, &[]) else {
+        let Some((bench, _home)) = open(name, ShellStartup::NonLogin, &[]) else {
             continue;
         };
         let (typed, expected) = match name {
@@ -108,7 +108,7 @@ fn a_command_may_have_several_lines() {
 #[test]
 fn only_commands_are_commands() {
     for name in SHELLS {
-        let Some((bench, _home)) = open(name, Startup::Plain, &[]) else {
+        let Some((bench, _home)) = open(name, ShellStartup::NonLogin, &[]) else {
             continue;
         };
         bench
@@ -131,7 +131,7 @@ fn only_commands_are_commands() {
 #[test]
 fn a_very_long_line_is_cut() {
     for name in SHELLS {
-        let Some((bench, home)) = open(name, Startup::Plain, &[]) else {
+        let Some((bench, home)) = open(name, ShellStartup::NonLogin, &[]) else {
             continue;
         };
         let script = home.path().join("long");
@@ -155,7 +155,7 @@ fn a_very_long_line_is_cut() {
 #[test]
 fn marks_can_not_be_forged() {
     for name in SHELLS {
-        let Some((bench, _home)) = open(name, Startup::Plain, &[]) else {
+        let Some((bench, _home)) = open(name, ShellStartup::NonLogin, &[]) else {
             continue;
         };
         let forged =
@@ -170,7 +170,7 @@ fn marks_can_not_be_forged() {
 /// A shell in the shell, and one instead of it, are commands like any other.
 #[test]
 fn a_shell_inside_is_one_command() {
-    let Some((bench, _home)) = open("bash", Startup::Plain, &[]) else {
+    let Some((bench, _home)) = open("bash", ShellStartup::NonLogin, &[]) else {
         return;
     };
     bench.type_line("bash --norc");
@@ -192,7 +192,7 @@ fn a_shell_inside_is_one_command() {
 fn another_shell_tells_nothing() {
     let home = TempDir::new().unwrap();
     fs::write(home.path().join(".profile"), "MINE=read\n").unwrap();
-    let Some(bench) = Bench::shell("sh", Startup::Login, home.path()) else {
+    let Some(bench) = Bench::shell("sh", ShellStartup::Login, home.path()) else {
         return;
     };
     bench.type_line("echo \"$MINE:$0\"; exit 2");
@@ -224,16 +224,16 @@ fn contents(folder: &Path) -> Vec<(String, String)> {
 #[test]
 fn the_users_files_are_read_and_left_alone() {
     let cases = [
-        ("bash", Startup::Plain, ".bashrc", "MINE=rc"),
-        ("bash", Startup::Login, ".bash_profile", "MINE=profile"),
-        ("bash", Startup::Login, ".profile", "MINE=old"),
-        ("zsh", Startup::Plain, ".zshenv", "MINE=env"),
-        ("zsh", Startup::Plain, ".zshrc", "MINE=rc"),
-        ("zsh", Startup::Login, ".zprofile", "MINE=profile"),
-        ("zsh", Startup::Login, ".zlogin", "MINE=login"),
+        ("bash", ShellStartup::NonLogin, ".bashrc", "MINE=rc"),
+        ("bash", ShellStartup::Login, ".bash_profile", "MINE=profile"),
+        ("bash", ShellStartup::Login, ".profile", "MINE=old"),
+        ("zsh", ShellStartup::NonLogin, ".zshenv", "MINE=env"),
+        ("zsh", ShellStartup::NonLogin, ".zshrc", "MINE=rc"),
+        ("zsh", ShellStartup::Login, ".zprofile", "MINE=profile"),
+        ("zsh", ShellStartup::Login, ".zlogin", "MINE=login"),
         (
             "fish",
-            Startup::Plain,
+            ShellStartup::NonLogin,
             ".config/fish/config.fish",
             "set -g MINE rc",
         ),
@@ -262,7 +262,7 @@ fn zsh_keeps_a_folder_of_the_users_choice() {
         (".zshenv", "ZDOTDIR=$HOME/elsewhere\n"),
         ("elsewhere/.zshrc", "MINE=there\n"),
     ];
-    let Some((bench, _home)) = open("zsh", Startup::Plain, &files) else {
+    let Some((bench, _home)) = open("zsh", ShellStartup::NonLogin, &files) else {
         return;
     };
     let told = bench.run("echo \"[$MINE] ${ZDOTDIR:t}\"");
@@ -279,7 +279,7 @@ PROMPT_COMMAND='SEEN=$?'
 PS0='before '
 trap 'LAST=$BASH_COMMAND' DEBUG
 "#;
-    if let Some((bench, _home)) = open("bash", Startup::Plain, &[(".bashrc", bash)]) {
+    if let Some((bench, _home)) = open("bash", ShellStartup::NonLogin, &[(".bashrc", bash)]) {
         check(&bench, "sh -c 'exit 6'", "before", 6);
         check(&bench, "echo $SEEN", "before 6", 0);
         // The trap of the user sees what it would have seen.
@@ -293,7 +293,7 @@ trap 'LAST=$BASH_COMMAND' DEBUG
         check(&bench, "(exit 2)", "before", 2);
     }
     let array = "PROMPT_COMMAND=('A=$?' 'B=$?')\nset -o nounset\n";
-    if let Some((bench, _home)) = open("bash", Startup::Plain, &[(".bashrc", array)]) {
+    if let Some((bench, _home)) = open("bash", ShellStartup::NonLogin, &[(".bashrc", array)]) {
         check(&bench, "sh -c 'exit 6'", "", 6);
         check(&bench, "echo $A $B", "6 6", 0);
         check(&bench, "echo ${#PROMPT_COMMAND[@]}", "4", 0);
@@ -306,7 +306,7 @@ before() { LAST=$1 }
 precmd_functions=($precmd_functions mine)
 preexec_functions=(before)
 "#;
-    if let Some((bench, _home)) = open("zsh", Startup::Plain, &[(".zshrc", zsh)]) {
+    if let Some((bench, _home)) = open("zsh", ShellStartup::NonLogin, &[(".zshrc", zsh)]) {
         check(&bench, "sh -c 'exit 6'", "", 6);
         check(&bench, "echo $SEEN $LAST", "6 echo $SEEN $LAST", 0);
         let told = bench.run(" echo secret");
@@ -314,7 +314,7 @@ preexec_functions=(before)
     }
     let fish = "function mine --on-event fish_postexec; set -g SEEN $status; end\n";
     let file = ".config/fish/config.fish";
-    if let Some((bench, _home)) = open("fish", Startup::Plain, &[(file, fish)]) {
+    if let Some((bench, _home)) = open("fish", ShellStartup::NonLogin, &[(file, fish)]) {
         check(&bench, "sh -c 'exit 6'", "", 6);
         check(&bench, "echo $SEEN", "6", 0);
     }

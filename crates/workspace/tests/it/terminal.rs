@@ -5,23 +5,25 @@ use std::time::{Duration, Instant};
 
 use agenthost_core::{CommandLine, SessionKey, TerminalEnd, TerminalEvent};
 use agenthost_protocol::uri::Uri;
-use agenthost_workspace::{Contents, GRACE, KeepOutput, Program, Shell, Terminal, TerminalStart};
+use agenthost_workspace::{
+    ContentStore, EXIT_GRACE, OutputSink, PtyProgram, ShellSpec, Terminal, TerminalOptions,
+};
 use nix::sys::signal::kill;
 use nix::unistd::Pid;
 use tempfile::TempDir;
 
-use crate::bench::{Bench, PATIENCE, start};
+use crate::bench::{Bench, TERMINAL_TIMEOUT, start};
 
 /// A shell whose user has no files of his own.
-fn shell() -> Program {
-    Program::Shell(Shell {
+fn shell() -> PtyProgram {
+    PtyProgram::Shell(ShellSpec {
         environment: vec![("HOME".into(), "/nonexistent".into())],
-        ..Shell::default()
+        ..ShellSpec::default()
     })
 }
 
-fn command(line: &str) -> Program {
-    Program::Command(CommandLine(line.to_owned()))
+fn command(line: &str) -> PtyProgram {
+    PtyProgram::Command(CommandLine(line.to_owned()))
 }
 
 #[test]
@@ -54,7 +56,7 @@ fn a_folder_has_to_be_there() {
 impl Bench {
     /// Nothing is told after the end.
     fn end_of_nothing(self) -> Option<TerminalEvent> {
-        self.told.recv_timeout(PATIENCE).ok()
+        self.told.recv_timeout(TERMINAL_TIMEOUT).ok()
     }
 }
 
@@ -77,7 +79,7 @@ fn a_command_runs_and_is_typed_into() {
 
 /// Waits until a process is gone: the system takes a moment.
 fn gone(process: i32) {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TERMINAL_TIMEOUT;
     while kill(Pid::from_raw(process), None).is_ok() {
         assert!(Instant::now() < deadline, "{process} is still there");
         std::thread::yield_now();
@@ -106,7 +108,7 @@ fn nothing_is_left_running() {
     assert!(begun.elapsed() < Duration::from_secs(20));
     gone(behind);
     while !matches!(
-        bench.told.recv_timeout(PATIENCE).unwrap(),
+        bench.told.recv_timeout(TERMINAL_TIMEOUT).unwrap(),
         TerminalEvent::Exited(_)
     ) {}
 
@@ -126,7 +128,7 @@ fn a_job_in_the_background_does_not_keep_a_terminal_alive() {
     let begun = Instant::now();
     let (output, end) = bench.end();
     assert_eq!(end.exit_code, Some(4));
-    assert!(begun.elapsed() < PATIENCE, "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < TERMINAL_TIMEOUT, "{:?}", begun.elapsed());
     // Whoever leaves a job behind and goes wants it to go on.
     let behind = Pid::from_raw(number_in(&output));
     assert!(kill(behind, None).is_ok());
@@ -159,7 +161,7 @@ fn many_terminals_end_as_fast_as_one() {
         .map(|bench| (bench.terminal, bench.told))
         .unzip();
     Terminal::close_all(terminals);
-    assert!(begun.elapsed() < GRACE * 10, "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < EXIT_GRACE * 10, "{:?}", begun.elapsed());
     drop(told);
 }
 
@@ -173,7 +175,7 @@ fn a_flood_waits() {
     let terminal = Terminal::open(&start, move |event| drop(tell.send(event))).unwrap();
     let (mut bytes, mut last) = (0, String::new());
     let end = loop {
-        match told.recv_timeout(PATIENCE).unwrap() {
+        match told.recv_timeout(TERMINAL_TIMEOUT).unwrap() {
             TerminalEvent::Output(output) => {
                 bytes += output.data.len();
                 last.push_str(&output.data);
@@ -194,25 +196,25 @@ fn a_flood_waits() {
 #[test]
 fn all_output_of_a_command_can_be_read() {
     let directory = TempDir::new().unwrap();
-    let contents = Arc::new(Contents::open(&directory.path().join("content")).unwrap());
+    let contents = Arc::new(ContentStore::open(&directory.path().join("content")).unwrap());
     let run = |line: &str| {
         let (tell, told) = std::sync::mpsc::channel();
-        let start = TerminalStart {
-            keep: Some(KeepOutput {
-                contents: Arc::clone(&contents),
+        let start = TerminalOptions {
+            output_sink: Some(OutputSink {
+                content_store: Arc::clone(&contents),
                 session: SessionKey::of(&Uri::from("ahp-session:/s1")),
             }),
             ..start(command(line), directory.path())
         };
         let _terminal = Terminal::open(&start, move |event| drop(tell.send(event))).unwrap();
         loop {
-            if let TerminalEvent::Exited(end) = told.recv_timeout(PATIENCE).unwrap() {
+            if let TerminalEvent::Exited(end) = told.recv_timeout(TERMINAL_TIMEOUT).unwrap() {
                 return end;
             }
         }
     };
     let read = |end: &TerminalEnd| {
-        let whole = end.whole.as_ref().unwrap();
+        let whole = end.full_output.as_ref().unwrap();
         contents.read(&whole.uri, None).unwrap().data
     };
     let end = run("for i in $(seq 20000); do printf '\\033[1mline %s\\033[0m\\n' $i; done");
@@ -223,7 +225,7 @@ fn all_output_of_a_command_can_be_read() {
     let text = read(&end);
     assert_eq!(end.exit_code, Some(2));
     assert!(text.len() <= 16 * 1024 * 1024 && text.ends_with("more bytes were not kept)\n"));
-    assert_eq!(run("echo short").whole, None);
+    assert_eq!(run("echo short").full_output, None);
     let long = "x".repeat(200_000);
     let refused = Terminal::open(&start(command(&long), directory.path()), drop);
     assert_eq!(refused.unwrap_err().to_string(), "the command is too long");

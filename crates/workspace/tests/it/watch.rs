@@ -6,17 +6,17 @@ use std::os::unix::fs::symlink;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-use agenthost_core::Failure;
+use agenthost_core::RequestFailure;
 use agenthost_protocol::resource::{ResourceChange, ResourceChangeType, ResourceWatchState};
 use agenthost_protocol::wire::{self, Json};
-use agenthost_workspace::Watch;
+use agenthost_workspace::DirectoryWatch;
 use serde_json::json;
 
 use crate::files::Disk;
 
 type Told = Receiver<Vec<ResourceChange>>;
 
-fn begin(disk: &Disk, name: &str, more: Json) -> Result<(Watch, Told), Failure> {
+fn begin(disk: &Disk, name: &str, more: Json) -> Result<(DirectoryWatch, Told), RequestFailure> {
     let mut watch = json!({"root": disk.uri(name), "recursive": false});
     watch
         .as_object_mut()
@@ -24,7 +24,7 @@ fn begin(disk: &Disk, name: &str, more: Json) -> Result<(Watch, Told), Failure> 
         .extend(more.as_object().unwrap().clone());
     let watch: ResourceWatchState = wire::from_str(&watch.to_string()).unwrap();
     let (tell, told) = channel();
-    let watch = Watch::begin(&disk.roots, &disk.protected, &watch, move |changes| {
+    let watch = DirectoryWatch::start(&disk.roots, &disk.protected, &watch, move |changes| {
         drop(tell.send(changes))
     })?;
     Ok((watch, told))
@@ -126,16 +126,19 @@ fn a_watch_stays_inside() {
     symlink(disk.outside.path(), disk.path("out")).unwrap();
     let refused = begin(&disk, "out", json!({"recursive": true}));
     assert!(
-        matches!(refused, Err(Failure::NotGranted { .. })),
+        matches!(refused, Err(RequestFailure::NotGranted { .. })),
         "{refused:?}"
     );
     let missing = begin(&disk, "none", json!({}));
     assert!(
-        matches!(missing, Err(Failure::UnknownChannel(_))),
+        matches!(missing, Err(RequestFailure::UnknownChannel(_))),
         "{missing:?}"
     );
     let bad = begin(&disk, "", json!({"excludes": {"items": ["[a"]}}));
-    assert!(matches!(bad, Err(Failure::InvalidParams(_))), "{bad:?}");
+    assert!(
+        matches!(bad, Err(RequestFailure::InvalidParams(_))),
+        "{bad:?}"
+    );
     let (watch, told) = begin(&disk, "", json!({"recursive": true})).unwrap();
     fs::write(disk.outside.path().join("secret"), "").unwrap();
     fs::write(disk.path("last"), "").unwrap();

@@ -5,167 +5,172 @@ use agenthost_protocol::uri::Uri;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::heard::{Owner, is_sign_in};
-use super::{AgentSession, Bridge, Link, Stage, set};
-use crate::acp::chat::Knows;
+use super::heard::{SessionOwner, is_auth_required};
+use super::{AgentSession, AgentSessionState, BridgeStage, SessionBridge, set_option};
+use crate::acp::chat::HistoryKnowledge;
 use crate::acp::mapper::ChatMapper;
-use crate::acp::options::Options;
-use crate::acp::wire::CallError;
+use crate::acp::options::SessionOptions;
+use crate::acp::wire::AgentCallError;
 
-impl Bridge {
-    pub(super) async fn initialized(
+impl SessionBridge {
+    pub(super) async fn handle_initialized(
         &mut self,
-        answer: Result<Value, CallError>,
+        response: Result<Value, AgentCallError>,
     ) -> Result<(), String> {
-        let Some(live) = &mut self.live else {
+        let Some(live) = &mut self.connection else {
             return Ok(());
         };
-        let started = match answer {
-            Ok(answer) => live.initialized(&answer),
-            Err(error) => Err(live.explain(&error)),
+        let started = match response {
+            Ok(response) => live.handle_initialized(&response),
+            Err(error) => Err(live.describe_error(&error)),
         };
         if let Err(reason) = started {
-            self.live = None;
-            return self.lose(&format!("start the agent: {reason}")).await;
+            self.connection = None;
+            return self.fail_agent(&format!("start the agent: {reason}")).await;
         }
-        if self.stage == Stage::Opening {
+        if self.stage == BridgeStage::Opening {
             // What is there to be taken up is, when it is needed.
-            if self.chats.values().any(|chat| chat.noted.is_some()) {
-                return self.ready().await;
+            if self.chats.values().any(|chat| chat.resumable_id.is_some()) {
+                return self.mark_ready().await;
             }
-            if let Some(id) = self.wish() {
-                return self.begin_adopting(id);
+            if let Some(id) = self.import_request() {
+                return self.import_session(id);
             }
-            if let Some(live) = &self.live {
-                self.spare = Link::Opening(live.open_session(None, &self.folders));
+            if let Some(live) = &self.connection {
+                self.spare_session =
+                    AgentSessionState::Opening(live.open_session(None, &self.folders));
             }
             return Ok(());
         }
-        self.advance_all().await
+        self.advance_turns().await
     }
 
     /// A session of the agent's own is there, or can't be.
-    pub(super) async fn opened(
+    pub(super) async fn handle_session_opened(
         &mut self,
         chat: Option<Uri>,
-        by: Instant,
-        answer: Result<Value, CallError>,
+        deadline: Instant,
+        response: Result<Value, AgentCallError>,
     ) -> Result<(), String> {
-        if chat.as_ref().is_some_and(|chat| !self.awaits(chat, by)) {
-            self.close_unwanted(&answer);
+        if chat
+            .as_ref()
+            .is_some_and(|chat| !self.awaits_session(chat, deadline))
+        {
+            self.close_unclaimed_session(&response);
             return Ok(());
         }
-        let Some(live) = &mut self.live else {
+        let Some(live) = &mut self.connection else {
             return Ok(());
         };
-        let id = |answer: &Value| Some(answer.get("sessionId")?.as_str()?.to_owned());
-        let reason = match &answer {
-            Ok(answer) if id(answer).is_some() => None,
+        let id = |response: &Value| Some(response.get("sessionId")?.as_str()?.to_owned());
+        let reason = match &response {
+            Ok(response) if id(response).is_some() => None,
             Ok(_) => Some("it began a session without a name".to_owned()),
-            Err(error) => Some(live.explain(error)),
+            Err(error) => Some(live.describe_error(error)),
         };
         if let Some(reason) = reason {
             let reason = format!("begin a session: {reason}");
-            if is_sign_in(&answer) {
-                self.events.send(AgentEvent::SignInNeeded).await?;
+            if is_auth_required(&response) {
+                self.events.send(AgentEvent::AuthRequired).await?;
             }
             return match chat {
                 None => Err(reason),
                 Some(chat) => {
                     if let Some(place) = self.chats.get_mut(&chat) {
-                        place.agent_session = Link::None;
+                        place.agent_session = AgentSessionState::None;
                     }
                     self.fail_turn(&chat, "agentSession", &reason).await
                 }
             };
         }
-        let answer = answer.unwrap_or_default();
-        let id = id(&answer).unwrap_or_default();
-        self.session_began(chat, id, &answer, Knows::Nothing).await
+        let response = response.unwrap_or_default();
+        let id = id(&response).unwrap_or_default();
+        self.install_session(chat, id, &response, HistoryKnowledge::None)
+            .await
     }
 
     /// Whether a chat still waits for the agent session that was asked for.
-    pub(super) fn awaits(&self, chat: &Uri, by: Instant) -> bool {
+    pub(super) fn awaits_session(&self, chat: &Uri, deadline: Instant) -> bool {
         let chat = self.chats.get(chat);
-        chat.is_some_and(|chat| chat.agent_session.deadline() == Some(by))
+        chat.is_some_and(|chat| chat.agent_session.deadline() == Some(deadline))
     }
 
     /// A session came that nobody waits for any more.
-    pub(super) fn close_unwanted(&self, answer: &Result<Value, CallError>) {
-        let id = answer
+    pub(super) fn close_unclaimed_session(&self, response: &Result<Value, AgentCallError>) {
+        let id = response
             .as_ref()
             .ok()
-            .and_then(|answer| answer.get("sessionId")?.as_str());
-        if let (Some(id), Some(live)) = (id, &self.live) {
+            .and_then(|response| response.get("sessionId")?.as_str());
+        if let (Some(id), Some(live)) = (id, &self.connection) {
             live.close_session(id);
         }
     }
 
     /// A session of the agent's own is there, for a chat or as a spare one.
-    pub(super) async fn session_began(
+    pub(super) async fn install_session(
         &mut self,
         chat: Option<Uri>,
         id: String,
-        answer: &Value,
-        knows: Knows,
+        response: &Value,
+        history: HistoryKnowledge,
     ) -> Result<(), String> {
-        let Some(live) = &mut self.live else {
+        let Some(live) = &mut self.connection else {
             return Ok(());
         };
-        let early = live.take_early(&id);
+        let early_updates = live.take_early_updates(&id);
         let folder = self.folders.first().cloned().unwrap_or_default();
         let mut session = AgentSession {
-            mapper: ChatMapper::new(self.key(), folder),
-            options: Options::read(answer),
+            mapper: ChatMapper::new(self.session_key(), folder),
+            options: SessionOptions::parse(response),
             id: id.clone(),
-            unsettled: 0,
-            settle_by: None,
-            knows,
+            pending_options: 0,
+            option_deadline: None,
+            history,
             instructions: None,
-            own_model: None,
+            chosen_model: None,
         };
-        session.mapper.offer(&self.offered);
-        let rule = self.agent.profile.rule();
-        let mut values = self.values.clone();
-        let withheld = rule.withhold(&session.options.schema(), &mut values);
-        self.remarks.refused(&withheld);
-        if let Some(live) = &self.live {
+        session.mapper.set_host_tools(&self.host_tools);
+        let rule = self.agent.profile.auto_approve_rules();
+        let mut values = self.config_values.clone();
+        let removed = rule.remove_forbidden(&session.options.schema(), &mut values);
+        self.notices.add_forbidden(&removed);
+        if let Some(live) = &self.connection {
             for (key, value) in &values {
-                set(live, &mut session, key, value);
+                set_option(live, &mut session, key, value);
             }
         }
-        let link = Link::Open(Box::new(session));
+        let state = AgentSessionState::Open(Box::new(session));
         let owner = match chat {
             None => {
-                self.spare = link;
-                Owner::Spare
+                self.spare_session = state;
+                SessionOwner::Spare
             }
             Some(chat) => match self.chats.get_mut(&chat) {
                 Some(place) => {
-                    place.agent_session = link;
-                    Owner::Chat(chat)
+                    place.agent_session = state;
+                    SessionOwner::Chat(chat)
                 }
                 // It was closed meanwhile.
                 None => {
-                    if let Some(live) = &self.live {
+                    if let Some(live) = &self.connection {
                         live.close_session(&id);
                     }
                     return Ok(());
                 }
             },
         };
-        for update in early {
-            self.apply(&owner, &update).await?;
+        for update in early_updates {
+            self.apply_update(&owner, &update).await?;
         }
         match owner {
-            Owner::Spare => {
-                self.tell_options(None).await?;
-                self.ready().await
+            SessionOwner::Spare => {
+                self.sync_options(None).await?;
+                self.mark_ready().await
             }
-            Owner::Chat(chat) => {
-                self.note(&chat, &id).await?;
-                self.tell_options(Some(&chat)).await?;
-                self.advance(&chat).await
+            SessionOwner::Chat(chat) => {
+                self.record_session_id(&chat, &id).await?;
+                self.sync_options(Some(&chat)).await?;
+                self.advance_turn(&chat).await
             }
         }
     }

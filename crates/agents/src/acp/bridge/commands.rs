@@ -9,93 +9,97 @@ use agenthost_protocol::wire::Object;
 use agenthost_workspace::path_of;
 use tokio::time::Instant;
 
-use super::{Abandoned, AgentSession, Bridge, Chat, Link, Running, set};
-use crate::acp::chat::Verdict;
-use crate::acp::mapper::failure;
-use crate::acp::offered::Offered;
-use crate::acp::options::MODEL;
+use super::{
+    AbandonedPrompt, AgentSession, AgentSessionState, ChatEntry, SessionBridge, TurnInProgress,
+    set_option,
+};
+use crate::acp::chat::PermissionOutcome;
+use crate::acp::mapper::error_part;
+use crate::acp::offered::HostToolSet;
+use crate::acp::options::MODEL_KEY;
 
 /// Whether there was something to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stopped {
-    Something,
-    Nothing,
+enum CancelOutcome {
+    Cancelled,
+    NothingToCancel,
 }
 
-impl Bridge {
-    pub(super) async fn command(&mut self, command: AgentCommand) -> Result<(), String> {
+impl SessionBridge {
+    pub(super) async fn handle_command(&mut self, command: AgentCommand) -> Result<(), String> {
         match command {
             AgentCommand::Open {
                 directories,
                 config,
                 notes,
             } => {
-                self.use_folders(&directories)?;
-                self.values = config.unwrap_or_default();
+                self.set_directories(&directories)?;
+                self.config_values = config.unwrap_or_default();
                 for (chat, note) in notes {
-                    self.chats.entry(chat).or_default().noted = Some(note);
+                    self.chats.entry(chat).or_default().resumable_id = Some(note);
                 }
-                self.start().await
+                self.start_agent().await
             }
-            AgentCommand::Attached {
+            AgentCommand::AddAttachment {
                 chat,
                 turn,
                 resource,
                 content,
             } => {
                 let chat = self.chats.entry(chat).or_default();
-                chat.resources.for_turn(&turn).push((resource, content));
+                chat.attachments.for_turn(&turn).push((resource, content));
                 Ok(())
             }
             AgentCommand::Prompt {
                 chat,
                 turn,
                 message,
-                before,
+                history: before,
                 prepared,
             } => {
-                let place = self.chats.entry(chat.clone()).or_default();
-                place.resources.for_turn(&turn);
-                let running = Running::new(turn, message, before, prepared);
-                if let Some(last) = place.turn.replace(running) {
-                    last.give_up();
+                let entry = self.chats.entry(chat.clone()).or_default();
+                entry.attachments.for_turn(&turn);
+                let running = TurnInProgress::new(turn, message, before, prepared);
+                if let Some(last) = entry.turn.replace(running) {
+                    last.cancel_requests();
                 }
-                self.advance(&chat).await
+                self.advance_turn(&chat).await
             }
-            AgentCommand::Cancel { chat, turn } => match self.cancel(&chat, Some(&turn)) {
-                Stopped::Something => self.settle(&chat).await,
-                Stopped::Nothing => Ok(()),
+            AgentCommand::Cancel { chat, turn } => match self.cancel_turn(&chat, Some(&turn)) {
+                CancelOutcome::Cancelled => self.close_turn_terminals(&chat).await,
+                CancelOutcome::NothingToCancel => Ok(()),
             },
-            AgentCommand::Decide {
+            AgentCommand::DecideToolCall {
                 chat,
                 turn,
                 call,
                 decision,
             } => {
-                let Some(place) = self.chats.get_mut(&chat) else {
+                let Some(entry) = self.chats.get_mut(&chat) else {
                     return Ok(());
                 };
-                let (Some(session), Some(running)) = (place.agent_session.open(), &mut place.turn)
+                let (Some(session), Some(running)) =
+                    (entry.agent_session.open_session(), &mut entry.turn)
                 else {
                     return Ok(());
                 };
                 if running.id != turn {
                     return Ok(());
                 }
-                match running.decide(&call, &decision) {
-                    Some(Verdict::Allowed) => {
-                        let told = session.mapper.approved(&call);
-                        self.tell(Some(&chat), told).await
+                match running.resolve_permission(&call, &decision) {
+                    Some(PermissionOutcome::Allowed) => {
+                        let told = session.mapper.handle_approved(&call);
+                        self.emit(Some(&chat), told).await
                     }
-                    Some(Verdict::Denied) => {
-                        session.mapper.refused(&call);
-                        running.mapper.refused(&call);
+                    Some(PermissionOutcome::Denied) => {
+                        session.mapper.handle_denied(&call);
+                        running.mapper.mark_denied(&call);
                         Ok(())
                     }
                     None => Ok(()),
                 }
             }
-            AgentCommand::Answer {
+            AgentCommand::AnswerInput {
                 chat,
                 turn,
                 request,
@@ -107,82 +111,90 @@ impl Bridge {
                     .get_mut(&chat)
                     .and_then(|chat| chat.turn.as_mut());
                 if let Some(running) = running.filter(|running| running.id == turn) {
-                    running.answer(&request, response, &answers);
+                    running.answer_elicitation(&request, response, &answers);
                 }
                 Ok(())
             }
-            AgentCommand::Configure { values } => self.configure(values).await,
-            AgentCommand::Directories { directories } => self.use_folders(&directories),
+            AgentCommand::SetConfig { values } => self.set_config(values).await,
+            AgentCommand::SetDirectories { directories } => self.set_directories(&directories),
             AgentCommand::OpenChat { chat, context } => {
                 self.open_chat(chat, context);
                 Ok(())
             }
             AgentCommand::CloseChat { chat } => {
-                self.cancel(&chat, None);
-                self.services.terminals.end(|claim| claim.chat == chat);
-                self.settle(&chat).await?;
-                if let Some(mut place) = self.chats.remove(&chat) {
-                    self.abandon(&chat, &mut place);
-                    self.let_go(&mut place);
+                self.cancel_turn(&chat, None);
+                self.services
+                    .terminals
+                    .terminate_matching(|claim| claim.chat == chat);
+                self.close_turn_terminals(&chat).await?;
+                if let Some(mut entry) = self.chats.remove(&chat) {
+                    self.abandon_prompt(&chat, &mut entry);
+                    self.release_session(&mut entry);
                 }
                 Ok(())
             }
             // Agents can't forget a part of what was said, only all of it.
             AgentCommand::Rewind { chat, .. } => {
-                self.cancel(&chat, None);
-                self.settle(&chat).await?;
-                if let Some(mut place) = self.chats.remove(&chat) {
-                    self.abandon(&chat, &mut place);
-                    self.let_go(&mut place);
-                    place.noted = None;
-                    self.chats.insert(chat, place);
+                self.cancel_turn(&chat, None);
+                self.close_turn_terminals(&chat).await?;
+                if let Some(mut entry) = self.chats.remove(&chat) {
+                    self.abandon_prompt(&chat, &mut entry);
+                    self.release_session(&mut entry);
+                    entry.resumable_id = None;
+                    self.chats.insert(chat, entry);
                 }
                 Ok(())
             }
             AgentCommand::Resume { chat, turn } => {
                 let reason = "this agent can't take up a turn again";
-                let error = Some(failure("notResumable", reason));
-                Ok(self.events.end(&chat, &turn, error).await?)
+                let error = Some(error_part("notResumable", reason));
+                Ok(self.events.end_turn(&chat, &turn, error).await?)
             }
             AgentCommand::UseTerminal {
                 terminal, command, ..
             } => {
-                self.services.terminals.apply(&terminal, command);
+                self.services.terminals.execute(&terminal, command);
                 Ok(())
             }
-            AgentCommand::ClientTools { tools } => {
-                self.offer(Offered {
-                    clients: tools,
-                    servers: self.offered.servers.clone(),
+            AgentCommand::ContinueInBackground { terminal, .. } => {
+                self.services.terminals.continue_in_background(&terminal);
+                Ok(())
+            }
+            AgentCommand::SetClientTools { tools } => {
+                self.set_host_tools(HostToolSet {
+                    client_tools: tools,
+                    server_tools: self.host_tools.server_tools.clone(),
                 });
                 Ok(())
             }
-            AgentCommand::ServerTools { tools } => {
-                self.offer(Offered {
-                    clients: self.offered.clients.clone(),
-                    servers: tools,
+            AgentCommand::SetMcpTools { tools } => {
+                self.set_host_tools(HostToolSet {
+                    client_tools: self.host_tools.client_tools.clone(),
+                    server_tools: tools,
                 });
                 Ok(())
             }
-            AgentCommand::ClientToolCalled {
+            AgentCommand::HandOverToolCall {
                 chat,
                 turn,
                 call,
                 tool,
                 input,
             } => {
-                let told = match self.take_over(&chat, &turn, &call) {
-                    Some(session) => session.mapper.called(&call, &tool, &input),
+                let told = match self.hand_over_call(&chat, &turn, &call) {
+                    Some(session) => session
+                        .mapper
+                        .handle_client_tool_called(&call, &tool, &input),
                     None => Vec::new(),
                 };
-                self.tell(Some(&chat), told).await
+                self.emit(Some(&chat), told).await
             }
             // The agent gets the result by the way that it called the tool.
-            AgentCommand::ToolCompleted {
+            AgentCommand::CompleteToolCall {
                 chat, turn, call, ..
             } => {
-                if let Some(session) = self.take_over(&chat, &turn, &call) {
-                    session.mapper.completed(&call);
+                if let Some(session) = self.hand_over_call(&chat, &turn, &call) {
+                    session.mapper.handle_client_tool_completed(&call);
                 }
                 Ok(())
             }
@@ -192,17 +204,20 @@ impl Bridge {
     }
 
     /// The host offers these tools from now on.
-    fn offer(&mut self, offered: Offered) {
-        self.offered = Arc::new(offered);
+    fn set_host_tools(&mut self, host_tools: HostToolSet) {
+        self.host_tools = Arc::new(host_tools);
         let links = self.chats.values_mut().map(|chat| &mut chat.agent_session);
-        for session in links.chain([&mut self.spare]).filter_map(Link::open) {
-            session.mapper.offer(&self.offered);
+        for session in links
+            .chain([&mut self.spare_session])
+            .filter_map(AgentSessionState::open_session)
+        {
+            session.mapper.set_host_tools(&self.host_tools);
         }
     }
 
     /// A call of a running turn is not the agent's business any more. Says which
     /// agent session it is of.
-    fn take_over(
+    fn hand_over_call(
         &mut self,
         chat: &Uri,
         turn: &TurnId,
@@ -210,12 +225,12 @@ impl Bridge {
     ) -> Option<&mut AgentSession> {
         let chat = self.chats.get_mut(chat)?;
         let running = chat.turn.as_mut().filter(|running| running.id == *turn)?;
-        running.mapper.taken_over(call);
-        chat.agent_session.open()
+        running.mapper.mark_handed_over(call);
+        chat.agent_session.open_session()
     }
 
-    fn use_folders(&mut self, directories: &[Uri]) -> Result<(), String> {
-        self.services.grant(directories);
+    fn set_directories(&mut self, directories: &[Uri]) -> Result<(), String> {
+        self.services.set_directories(directories);
         let folders: Option<Vec<_>> = directories.iter().map(path_of).collect();
         self.folders = folders.ok_or("the folder of this session is not on this machine")?;
         if self.folders.is_empty() {
@@ -226,94 +241,103 @@ impl Bridge {
     }
 
     /// Stops the turn of a chat: the one that is named, or any.
-    fn cancel(&mut self, address: &Uri, turn: Option<&TurnId>) -> Stopped {
+    fn cancel_turn(&mut self, address: &Uri, turn: Option<&TurnId>) -> CancelOutcome {
         let Some(chat) = self.chats.get_mut(address) else {
-            return Stopped::Nothing;
+            return CancelOutcome::NothingToCancel;
         };
-        let meant = |running: &mut Running| turn.is_none_or(|turn| running.id == *turn);
-        let Some(running) = chat.turn.take_if(meant) else {
-            return Stopped::Nothing;
+        let is_cancelled =
+            |running: &mut TurnInProgress| turn.is_none_or(|turn| running.id == *turn);
+        let Some(running) = chat.turn.take_if(is_cancelled) else {
+            return CancelOutcome::NothingToCancel;
         };
-        if let (Some(live), Link::Open(session), Some(flight)) =
-            (&self.live, &mut chat.agent_session, &mut chat.in_flight)
-            && flight.turn == running.id
+        if let (Some(live), AgentSessionState::Open(session), Some(flight)) = (
+            &self.connection,
+            &mut chat.agent_session,
+            &mut chat.in_flight,
+        ) && flight.turn == running.id
         {
-            live.cancel(&session.id);
-            session.mapper.end();
-            flight.stop_by = Some(Instant::now() + self.agent.patience);
+            live.cancel_prompt(&session.id);
+            session.mapper.end_turn();
+            flight.cancel_deadline = Some(Instant::now() + self.agent.cancel_timeout);
         }
         let turn = Some(&running.id);
         let terminals = &mut self.services.terminals;
-        terminals.end(|claim| claim.turn_id.as_ref() == turn && claim.chat == *address);
-        running.give_up();
-        Stopped::Something
+        terminals
+            .terminate_matching(|claim| claim.turn_id.as_ref() == turn && claim.chat == *address);
+        running.cancel_requests();
+        CancelOutcome::Cancelled
     }
 
     /// An answer of the session that a chat had is nobody's any more. It has
     /// to come all the same.
-    fn abandon(&mut self, address: &Uri, chat: &mut Chat) {
+    fn abandon_prompt(&mut self, address: &Uri, chat: &mut ChatEntry) {
         let flight = chat.in_flight.take();
         if let Some((turn, stop_by)) =
-            flight.and_then(|flight| Some((flight.turn, flight.stop_by?)))
+            flight.and_then(|flight| Some((flight.turn, flight.cancel_deadline?)))
         {
             let chat = address.clone();
-            self.abandoned.push(Abandoned {
+            self.abandoned_prompts.push(AbandonedPrompt {
                 chat,
                 turn,
-                stop_by,
+                cancel_deadline: stop_by,
             });
         }
     }
 
     /// Lets go of the agent session of a chat.
-    fn let_go(&mut self, chat: &mut Chat) {
-        if let (Link::Open(session), Some(live)) =
-            (std::mem::take(&mut chat.agent_session), &self.live)
+    fn release_session(&mut self, chat: &mut ChatEntry) {
+        if let (AgentSessionState::Open(session), Some(live)) =
+            (std::mem::take(&mut chat.agent_session), &self.connection)
         {
             live.close_session(&session.id);
         }
     }
 
-    async fn configure(&mut self, values: Object) -> Result<(), String> {
-        self.values = values;
-        let Some(live) = &self.live else {
+    async fn set_config(&mut self, values: Object) -> Result<(), String> {
+        self.config_values = values;
+        let Some(live) = &self.connection else {
             return Ok(());
         };
         let mut refused = None;
         let chats = self.chats.iter_mut();
         let chats = chats.map(|(address, chat)| (Some(address.clone()), &mut chat.agent_session));
-        for (address, link) in chats.chain([(None, &mut self.spare)]) {
-            let Some(session) = link.open() else {
+        for (address, link) in chats.chain([(None, &mut self.spare_session)]) {
+            let Some(session) = link.open_session() else {
                 continue;
             };
             // What is so already, the agent may have chosen by itself.
             let chosen = session.options.values();
-            let mut values = self.values.clone();
+            let mut values = self.config_values.clone();
             values.retain(|key, value| chosen.get(key) != Some(value));
-            match (&session.own_model, self.values.get(MODEL)) {
+            match (&session.chosen_model, self.config_values.get(MODEL_KEY)) {
                 // It gets it back when the turn is over.
-                (Some(own), Some(model)) if own == model => drop(values.remove(MODEL)),
-                (Some(_), Some(_)) => session.own_model = None,
+                (Some(own), Some(model)) if own == model => drop(values.remove(MODEL_KEY)),
+                (Some(_), Some(_)) => session.chosen_model = None,
                 (Some(_), None) | (None, _) => {}
             }
             let schema = session.options.schema();
-            let withheld = self.agent.profile.rule().withhold(&schema, &mut values);
-            self.remarks.refused(&withheld);
+            let removed = self
+                .agent
+                .profile
+                .auto_approve_rules()
+                .remove_forbidden(&schema, &mut values);
+            self.notices.add_forbidden(&removed);
             let mut keys = values.keys();
-            let strange = keys.find(|key| !schema.properties.contains_key(*key));
-            if let Some(strange) = strange {
-                self.remarks.not_taken(strange, "there is no such choice");
+            let unknown_key = keys.find(|key| !schema.properties.contains_key(*key));
+            if let Some(unknown_key) = unknown_key {
+                self.notices
+                    .add_rejected(unknown_key, "there is no such choice");
             }
-            if strange.is_some() || !withheld.is_empty() {
+            if unknown_key.is_some() || !removed.is_empty() {
                 refused = Some(address);
             }
             for (key, value) in &values {
-                set(live, session, key, value);
+                set_option(live, session, key, value);
             }
         }
         // What is not to be is put back.
         match refused {
-            Some(address) => self.tell_options(address.as_ref()).await,
+            Some(address) => self.sync_options(address.as_ref()).await,
             None => Ok(()),
         }
     }

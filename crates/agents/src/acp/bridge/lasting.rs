@@ -1,6 +1,6 @@
 //! Agent sessions that last: noted, taken up again, copied, adopted.
 
-use agenthost_core::agent::{AdoptedTurn, AgentEvent, ChatContext};
+use agenthost_core::agent::{AgentEvent, ChatContext, ImportedTurn};
 use agenthost_core::uris;
 use agenthost_protocol::chat::Message;
 use agenthost_protocol::uri::Uri;
@@ -8,235 +8,247 @@ use agenthost_protocol::wire::{Json, Object};
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::heard::is_sign_in;
-use super::{Bridge, Link, Stage, Told};
-use crate::acp::chat::Knows;
+use super::heard::is_auth_required;
+use super::{AgentSessionState, BridgeStage, MappedEvent, SessionBridge};
+use crate::acp::chat::HistoryKnowledge;
 use crate::acp::mapper::ChatMapper;
 use crate::acp::options;
-use crate::acp::replay::{Purpose, Replay, Replayed};
-use crate::acp::wire::CallError;
+use crate::acp::replay::{ReplayPurpose, ReplayedTurn, SessionReplay};
+use crate::acp::wire::AgentCallError;
 use crate::mapper::TurnMapper;
 
-impl Bridge {
+impl SessionBridge {
     /// There is a new chat that knows something already. What was said in it
     /// comes with each message, what was said beside it only now.
     pub(super) fn open_chat(&mut self, address: Uri, context: ChatContext) {
         let source = match &context {
-            ChatContext::Own { copy_of, .. } => copy_of.as_ref(),
-            ChatContext::Beside { .. } => None,
+            ChatContext::History { copy_of, .. } => copy_of.as_ref(),
+            ChatContext::SideChat { .. } => None,
         };
         let source = source.and_then(|source| self.chats.get_mut(source));
         let idle = source.filter(|source| source.in_flight.is_none());
-        let id = idle.and_then(|source| Some(source.agent_session.open()?.id.clone()));
-        let live = self.live.as_ref();
-        let by = live
+        let id = idle.and_then(|source| Some(source.agent_session.open_session()?.id.clone()));
+        let live = self.connection.as_ref();
+        let deadline = live
             .zip(id)
-            .and_then(|(live, id)| live.copy(&address, &id, &self.folders));
+            .and_then(|(live, id)| live.fork_session(&address, &id, &self.folders));
         let chat = self.chats.entry(address).or_default();
-        if let Some(by) = by {
-            chat.agent_session = Link::Opening(by);
+        if let Some(deadline) = deadline {
+            chat.agent_session = AgentSessionState::Opening(deadline);
         }
-        if let ChatContext::Beside { .. } = context {
+        if let ChatContext::SideChat { .. } = context {
             chat.context = Some(context);
         }
     }
 
     /// A session that knows what another knows is there, or can't be: then a
     /// new one has to do.
-    pub(super) async fn copied(
+    pub(super) async fn handle_forked(
         &mut self,
         address: Uri,
-        by: Instant,
-        answer: Result<Value, CallError>,
+        deadline: Instant,
+        response: Result<Value, AgentCallError>,
     ) -> Result<(), String> {
-        if !self.awaits(&address, by) {
-            self.close_unwanted(&answer);
+        if !self.awaits_session(&address, deadline) {
+            self.close_unclaimed_session(&response);
             return Ok(());
         }
-        let answer = answer.unwrap_or_default();
-        let id = answer.get("sessionId").and_then(Value::as_str);
+        let response = response.unwrap_or_default();
+        let id = response.get("sessionId").and_then(Value::as_str);
         if let Some(id) = id {
             let id = id.to_owned();
             return self
-                .session_began(Some(address), id, &answer, Knows::All)
+                .install_session(Some(address), id, &response, HistoryKnowledge::Complete)
                 .await;
         }
         if let Some(chat) = self.chats.get_mut(&address) {
-            chat.agent_session = Link::None;
+            chat.agent_session = AgentSessionState::None;
         }
-        self.advance(&address).await
+        self.advance_turn(&address).await
     }
 
     /// Asks the agent to take up its session of a chat, if it has one and can;
     /// says whether it was asked.
-    pub(super) fn take_up(&mut self, address: &Uri, purpose: Purpose) -> bool {
-        let key = self.key();
+    pub(super) fn resume_session(&mut self, address: &Uri, purpose: ReplayPurpose) -> bool {
+        let key = self.session_key();
         let folder = self.folders.first().cloned().unwrap_or_default();
-        let (Some(live), Some(chat)) = (&self.live, self.chats.get_mut(address)) else {
+        let (Some(live), Some(chat)) = (&self.connection, self.chats.get_mut(address)) else {
             return false;
         };
-        let Some(id) = chat.noted.take() else {
+        let Some(id) = chat.resumable_id.take() else {
             return false;
         };
-        let Some(by) = live.take_up(address, &id, purpose, &self.folders) else {
+        let Some(deadline) = live.resume_session(address, &id, purpose, &self.folders) else {
             return false;
         };
-        let replay = Replay::new(id, purpose, address.clone(), ChatMapper::new(key, folder));
-        chat.agent_session = Link::TakingUp(by, Box::new(replay));
+        let replay = SessionReplay::new(id, purpose, address.clone(), ChatMapper::new(key, folder));
+        chat.agent_session = AgentSessionState::Resuming(deadline, Box::new(replay));
         true
     }
 
     /// The agent took up a session, or could not.
-    pub(super) async fn taken_up(
+    pub(super) async fn handle_resumed(
         &mut self,
         address: Uri,
         id: &str,
-        by: Instant,
-        answer: Result<Value, CallError>,
+        deadline: Instant,
+        answer: Result<Value, AgentCallError>,
     ) -> Result<(), String> {
-        let Some(live) = &self.live else {
+        let Some(live) = &self.connection else {
             return Ok(());
         };
         let chat = self.chats.get_mut(&address);
-        let link = chat.map(|chat| &mut chat.agent_session);
-        let Some(link) = link.filter(|link| link.deadline() == Some(by)) else {
+        let state = chat.map(|chat| &mut chat.agent_session);
+        let Some(state) = state.filter(|state| state.deadline() == Some(deadline)) else {
             // Nobody wants it any more.
             live.close_session(id);
             return Ok(());
         };
-        let Link::TakingUp(_, replay) = std::mem::take(link) else {
+        let AgentSessionState::Resuming(_, replay) = std::mem::take(state) else {
             return Ok(());
         };
         let replay = *replay;
         if answer.is_err() {
-            live.forget(id);
+            live.release_session(id);
         }
         let purpose = replay.purpose;
         let answer = match (answer, purpose) {
             (Ok(answer), _) => answer,
-            (Err(error), Purpose::Adopt) => {
+            (Err(error), ReplayPurpose::Import) => {
                 let id = &replay.id;
                 return Err(format!(
                     "take up its session `{id}`: {}",
-                    live.explain(&error)
+                    live.describe_error(&error)
                 ));
             }
-            (Err(error), Purpose::GoOn) if is_sign_in(&Err(error.clone())) => {
-                let reason = live.explain(&error);
+            (Err(error), ReplayPurpose::Resume) if is_auth_required(&Err(error.clone())) => {
+                let reason = live.describe_error(&error);
                 if let Some(chat) = self.chats.get_mut(&address) {
-                    chat.noted = Some(replay.id);
+                    chat.resumable_id = Some(replay.id);
                 }
-                self.events.send(AgentEvent::SignInNeeded).await?;
+                self.events.send(AgentEvent::AuthRequired).await?;
                 return self.fail_turn(&address, "authRequired", &reason).await;
             }
             // It has forgotten it: a new one is told what was said.
-            (Err(_), Purpose::GoOn) => return self.advance(&address).await,
+            (Err(_), ReplayPurpose::Resume) => return self.advance_turn(&address).await,
         };
         let chat = self.chats.get(&address);
         let turn = chat.and_then(|chat| chat.turn.as_ref());
-        let before = turn.map(|turn| &turn.before);
-        if purpose == Purpose::GoOn && before.is_some_and(|before| !replay.fits(before)) {
+        let before = turn.map(|turn| &turn.previous_turns);
+        if purpose == ReplayPurpose::Resume
+            && before.is_some_and(|before| !replay.matches_history(before))
+        {
             live.close_session(&replay.id);
-            return self.advance(&address).await;
+            return self.advance_turn(&address).await;
         }
         let id = replay.id.clone();
-        let (turns, about) = replay.finish();
-        let knows = match purpose {
-            Purpose::GoOn => Knows::TakenUp,
-            Purpose::Adopt => {
-                self.adopt(&address, turns).await?;
-                Knows::All
+        let (turns, session_events) = replay.finish();
+        let history = match purpose {
+            ReplayPurpose::Resume => HistoryKnowledge::Resumed,
+            ReplayPurpose::Import => {
+                self.import_turns(&address, turns).await?;
+                HistoryKnowledge::Complete
             }
         };
-        self.session_began(Some(address.clone()), id, &answer, knows)
+        self.install_session(Some(address.clone()), id, &answer, history)
             .await?;
-        self.tell(Some(&address), about).await?;
-        if purpose == Purpose::Adopt {
-            self.forget_wish().await?;
-            self.ready().await?;
+        self.emit(Some(&address), session_events).await?;
+        if purpose == ReplayPurpose::Import {
+            self.clear_import_request().await?;
+            self.mark_ready().await?;
         }
         Ok(())
     }
 
     /// The session of the agent that a new session of the host is to take up.
-    pub(super) fn wish(&self) -> Option<String> {
-        let wish = self.values.get(options::AGENT_SESSION)?.as_str()?;
-        (!wish.is_empty()).then(|| wish.to_owned())
+    pub(super) fn import_request(&self) -> Option<String> {
+        let session_id = self
+            .config_values
+            .get(options::AGENT_SESSION_KEY)?
+            .as_str()?;
+        (!session_id.is_empty()).then(|| session_id.to_owned())
     }
 
     /// Takes up a session that the host does not know.
-    pub(super) fn begin_adopting(&mut self, id: String) -> Result<(), String> {
-        let chat = uris::default_chat(&self.session);
-        self.chats.entry(chat.clone()).or_default().noted = Some(id);
-        if self.take_up(&chat, Purpose::Adopt) {
+    pub(super) fn import_session(&mut self, id: String) -> Result<(), String> {
+        let chat = uris::default_chat_uri(&self.session);
+        self.chats.entry(chat.clone()).or_default().resumable_id = Some(id);
+        if self.resume_session(&chat, ReplayPurpose::Import) {
             return Ok(());
         }
         Err("this agent can't take up a session again, or another session here has it".to_owned())
     }
 
-    async fn adopt(&mut self, chat: &Uri, turns: Vec<Replayed>) -> Result<(), String> {
-        let mut adopted = Vec::new();
+    async fn import_turns(&mut self, chat: &Uri, turns: Vec<ReplayedTurn>) -> Result<(), String> {
+        let mut imported = Vec::new();
         for turn in turns {
             let id = turn.id;
             let mut mapper = TurnMapper::new(id.clone());
             let mut actions = Vec::new();
-            for told in turn.told {
+            for told in turn.events {
                 match told {
-                    Told::Turn(event) => actions.extend(mapper.map(event)),
-                    Told::Keep(kept) => {
-                        let kept = self.events.keep(kept.name, kept.bytes).await;
+                    MappedEvent::Turn(event) => actions.extend(mapper.map(event)),
+                    MappedEvent::StoreContent(kept) => {
+                        let kept = self.events.store_content(kept.name, kept.bytes).await;
                         kept.map_err(|error| error.to_string())?;
                     }
-                    Told::Terminal(terminal, told) => {
-                        self.tell_terminal(chat, terminal, told).await?;
+                    MappedEvent::Terminal(terminal, told) => {
+                        self.emit_terminal_update(chat, terminal, told).await?;
                     }
-                    Told::Title(_) | Told::Commands(_) | Told::Options(_) | Told::Mode(_) => {}
+                    MappedEvent::TitleChanged(_)
+                    | MappedEvent::SlashCommandsChanged(_)
+                    | MappedEvent::OptionsChanged(_)
+                    | MappedEvent::ModeChanged(_) => {}
                 }
             }
-            adopted.push(AdoptedTurn {
+            imported.push(ImportedTurn {
                 id,
-                message: Message::of_user(turn.said).into(),
+                message: Message::of_user(turn.user_text).into(),
                 actions,
             });
         }
         let chat = chat.clone();
-        let turns = adopted;
+        let turns = imported;
         Ok(self
             .events
-            .send(AgentEvent::Adopted { chat, turns })
+            .send(AgentEvent::HistoryImported { chat, turns })
             .await?)
     }
 
     /// The wish was granted: from now on the session is noted as all are.
-    async fn forget_wish(&mut self) -> Result<(), String> {
-        let granted = (options::AGENT_SESSION.to_owned(), Json::from(""));
-        let configurable = AgentEvent::Configurable {
-            schema: Box::new(options::unknown()),
+    async fn clear_import_request(&mut self) -> Result<(), String> {
+        let granted = (options::AGENT_SESSION_KEY.to_owned(), Json::from(""));
+        let configurable = AgentEvent::ConfigSchemaChanged {
+            schema: Box::new(options::placeholder_schema()),
             values: Object::from_iter([granted]),
         };
         self.events.send(configurable).await?;
-        let chat = uris::default_chat(&self.session);
-        self.tell_options(Some(&chat)).await
+        let chat = uris::default_chat_uri(&self.session);
+        self.sync_options(Some(&chat)).await
     }
 
     /// The host can send messages from now on.
-    pub(super) async fn ready(&mut self) -> Result<(), String> {
-        self.stage = Stage::Open;
+    pub(super) async fn mark_ready(&mut self) -> Result<(), String> {
+        self.stage = BridgeStage::Open;
         let tools = Vec::new();
         self.events.send(AgentEvent::Opened { tools }).await?;
-        self.advance_all().await
+        self.advance_turns().await
     }
 
     /// Has the host remember which session of the agent a chat has, if that is
     /// of any use.
-    pub(super) async fn note(&mut self, chat: &Uri, id: &str) -> Result<(), String> {
-        if !self.live.as_ref().is_some_and(|live| live.can_take_up()) {
+    pub(super) async fn record_session_id(&mut self, chat: &Uri, id: &str) -> Result<(), String> {
+        if !self
+            .connection
+            .as_ref()
+            .is_some_and(|live| live.can_resume())
+        {
             return Ok(());
         }
-        let noted = AgentEvent::Noted {
+        let note_changed = AgentEvent::NoteChanged {
             chat: chat.clone(),
             note: Some(id.to_owned()),
         };
-        Ok(self.events.send(noted).await?)
+        Ok(self.events.send(note_changed).await?)
     }
 }

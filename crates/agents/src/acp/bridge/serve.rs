@@ -9,61 +9,71 @@ use agenthost_protocol::terminal::{
     TerminalAction, TerminalClaim, TerminalClaimed, TerminalSessionClaim, TerminalState,
 };
 use agenthost_protocol::uri::Uri;
-use agenthost_workspace::{Program, TerminalStart};
+use agenthost_workspace::{PtyProgram, TerminalOptions};
 use serde_json::{Value, json};
 
-use super::Bridge;
-use super::heard::{Owner, session_of};
-use crate::acp::process::environment;
-use crate::acp::services::{AccessWay, Happened, Origin, ServiceError, ServiceRequest, text};
-use crate::acp::told::TerminalTold;
-use crate::acp::wire::{Object, Reply};
+use super::SessionBridge;
+use super::heard::{SessionOwner, session_id};
+use crate::acp::process::agent_environment;
+use crate::acp::services::{
+    FileOperation, ServiceError, ServiceRequest, TerminalNotice, TerminalRequester, text_param,
+};
+use crate::acp::told::TerminalUpdate;
+use crate::acp::wire::{JsonParams, RequestResponder};
 
 /// How long to wait for the ends of what runs, when all ends.
-const ENDS: Duration = Duration::from_secs(2);
+const TERMINAL_EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 
-impl Bridge {
+impl SessionBridge {
     /// Does what the agent asks for, or says why not. It is always answered.
-    pub(super) async fn serve(
+    pub(super) async fn handle_service_request(
         &mut self,
         request: ServiceRequest,
-        params: Object,
-        reply: Reply,
+        params: JsonParams,
+        responder: RequestResponder,
     ) -> Result<(), String> {
-        let session = session_of(&params).unwrap_or_default().to_owned();
-        if let Err(error) = self.check(request, &session) {
-            reply.settle(Err(error));
+        let session = session_id(&params).unwrap_or_default().to_owned();
+        if let Err(error) = self.check_service(request, &session) {
+            responder.respond_result(Err(error));
             return Ok(());
         }
         let terminals = &mut self.services.terminals;
         match request {
             ServiceRequest::ReadFile => {
-                self.services.use_file(AccessWay::Read, params, reply).await;
+                self.services
+                    .submit_file_job(FileOperation::Read, params, responder)
+                    .await;
             }
             ServiceRequest::WriteFile => {
                 self.services
-                    .use_file(AccessWay::Write, params, reply)
+                    .submit_file_job(FileOperation::Write, params, responder)
                     .await;
             }
             ServiceRequest::CreateTerminal => {
-                return self.open_terminal(session, &params, reply).await;
+                return self.open_terminal(session, &params, responder).await;
             }
-            ServiceRequest::TerminalOutput => reply.settle(terminals.output(&session, &params)),
-            ServiceRequest::WaitForExit => terminals.wait(&session, &params, reply),
-            ServiceRequest::KillTerminal => reply.settle(terminals.kill(&session, &params)),
-            ServiceRequest::ReleaseTerminal => reply.settle(terminals.release(&session, &params)),
+            ServiceRequest::TerminalOutput => {
+                responder.respond_result(terminals.output(&session, &params))
+            }
+            ServiceRequest::WaitForExit => terminals.wait_for_exit(&session, &params, responder),
+            ServiceRequest::KillTerminal => {
+                responder.respond_result(terminals.kill(&session, &params))
+            }
+            ServiceRequest::ReleaseTerminal => {
+                responder.respond_result(terminals.release(&session, &params))
+            }
         }
         Ok(())
     }
 
     /// Whether the agent was offered this, and the session is there. One that
     /// is about to be may be used: agents do before they say that it is there.
-    fn check(&self, request: ServiceRequest, session: &str) -> Result<(), ServiceError> {
+    fn check_service(&self, request: ServiceRequest, session: &str) -> Result<(), ServiceError> {
         if !self.agent.services.contains(&request.service()) {
             return Err(ServiceError::NotOffered);
         }
         let links = self.chats.values().map(|chat| &chat.agent_session);
-        let mut links = links.chain([&self.spare]);
+        let mut links = links.chain([&self.spare_session]);
         let opening = links.any(|link| link.deadline().is_some());
         if opening {
             return Ok(());
@@ -72,7 +82,7 @@ impl Bridge {
     }
 
     fn check_session(&self, session: &str) -> Result<(), ServiceError> {
-        if self.owner(session).is_some() {
+        if self.owner_of(session).is_some() {
             return Ok(());
         }
         Err(ServiceError::UnknownSession(
@@ -82,59 +92,64 @@ impl Bridge {
 
     /// Nobody can be asked: the agent gets the answer that says so, or is told
     /// that there is no such session.
-    pub(super) fn refuse(&self, params: &Object, reply: Reply, answer: &Value) {
+    pub(super) fn respond_unavailable(
+        &self,
+        params: &JsonParams,
+        responder: RequestResponder,
+        response: &Value,
+    ) {
         // Some questions are about no session at all.
-        let known = session_of(params).map_or(Ok(()), |session| self.check_session(session));
-        reply.settle(known.map(|()| answer.clone()));
+        let known = session_id(params).map_or(Ok(()), |session| self.check_session(session));
+        responder.respond_result(known.map(|()| response.clone()));
     }
 
     /// Runs a command for the agent. Everybody can watch before it hears of it.
     async fn open_terminal(
         &mut self,
         session: String,
-        params: &Object,
-        reply: Reply,
+        params: &JsonParams,
+        responder: RequestResponder,
     ) -> Result<(), String> {
-        let Some(Owner::Chat(chat)) = self.owner(&session) else {
+        let Some(SessionOwner::Chat(chat)) = self.owner_of(&session) else {
             let reason = "nothing was said in this session yet".to_owned();
-            reply.settle(Err(ServiceError::Refused(reason)));
+            responder.respond_result(Err(ServiceError::Refused(reason)));
             return Ok(());
         };
         let flight = self
             .chats
             .get(&chat)
             .and_then(|chat| chat.in_flight.as_ref());
-        if flight.is_some_and(|flight| flight.stop_by.is_some()) {
+        if flight.is_some_and(|flight| flight.cancel_deadline.is_some()) {
             let reason = "the turn was cancelled".to_owned();
-            reply.settle(Err(ServiceError::Refused(reason)));
+            responder.respond_result(Err(ServiceError::Refused(reason)));
             return Ok(());
         }
-        let directory = match self.services.directory(text(params, "cwd")) {
+        let directory = match self.services.resolve_directory(text_param(params, "cwd")) {
             Ok(directory) => directory,
             Err(error) => {
-                reply.settle(Err(error));
+                responder.respond_result(Err(error));
                 return Ok(());
             }
         };
-        let start = TerminalStart {
-            program: Program::Command(CommandLine(String::new())),
+        let start = TerminalOptions {
+            program: PtyProgram::Command(CommandLine(String::new())),
             directory: Some(directory.clone()),
             cols: COMMAND_COLS,
             rows: COMMAND_ROWS,
-            notes: self.agent.notes.clone(),
-            keep: self.events.keep_output(),
+            pid_dir: self.agent.pid_dir.clone(),
+            output_sink: self.events.output_sink(),
         };
-        let claim = self.claim(&chat, None);
-        let origin = Origin {
+        let claim = self.terminal_claim(&chat, None);
+        let origin = TerminalRequester {
             agent_session: session,
             claim: claim.clone(),
         };
-        let environment = environment(&self.agent.launch);
+        let environment = agent_environment(&self.agent.launch);
         let terminals = &mut self.services.terminals;
         let opened = match terminals.create(origin, start, environment, params) {
             Ok(opened) => opened,
             Err(error) => {
-                reply.settle(Err(error));
+                responder.respond_result(Err(error));
                 return Ok(());
             }
         };
@@ -152,42 +167,49 @@ impl Bridge {
         };
         self.events.send(told).await?;
         let place = self.chats.get_mut(&chat);
-        if let Some(session) = place.and_then(|chat| chat.agent_session.open()) {
-            let scene = &mut session.mapper.scene;
-            scene.add(opened.id.clone(), opened.address, opened.line.title());
+        if let Some(session) = place.and_then(|chat| chat.agent_session.open_session()) {
+            let call_terminals = &mut session.mapper.terminals;
+            call_terminals.add_host_terminal(
+                opened.id.clone(),
+                opened.address,
+                opened.line.title(),
+            );
         }
-        reply.send(&json!({ "terminalId": opened.id }));
+        responder.respond(&json!({ "terminalId": opened.id }));
         Ok(())
     }
 
     /// Something happened in a terminal that the host runs for the agent.
-    pub(super) async fn happened(&mut self, happened: Happened) -> Result<(), String> {
-        let Some(news) = self.services.terminals.take_in(happened) else {
+    pub(super) async fn handle_terminal_event(
+        &mut self,
+        notice: TerminalNotice,
+    ) -> Result<(), String> {
+        let Some(report) = self.services.terminals.handle_notice(notice) else {
             return Ok(());
         };
-        let chat = self.chat_of(&news.agent_session);
+        let chat = self.chat_of(&report.agent_session);
         let place = chat.and_then(|chat| self.chats.get_mut(&chat));
-        let session = place.and_then(|chat| chat.agent_session.open());
-        if let (Some(end), Some(session)) = (news.end, session) {
-            session.mapper.scene.ended(&news.address, end);
+        let session = place.and_then(|chat| chat.agent_session.open_session());
+        if let (Some(end), Some(session)) = (report.end, session) {
+            session.mapper.terminals.handle_exited(&report.address, end);
         }
         let told = AgentEvent::Terminal {
-            terminal: news.address,
-            action: Box::new(news.action),
+            terminal: report.address,
+            action: Box::new(report.action),
         };
         Ok(self.events.send(told).await?)
     }
 
     /// Tells the host about a terminal that a call of a chat shows.
-    pub(super) async fn tell_terminal(
+    pub(super) async fn emit_terminal_update(
         &mut self,
         chat: &Uri,
         terminal: Uri,
-        told: TerminalTold,
+        update: TerminalUpdate,
     ) -> Result<(), String> {
-        let event = match told {
-            TerminalTold::Opened { title, cwd, call } => {
-                let claim = TerminalClaim::Session(self.claim(chat, Some(call)));
+        let event = match update {
+            TerminalUpdate::Opened { title, cwd, call } => {
+                let claim = TerminalClaim::Session(self.terminal_claim(chat, Some(call)));
                 let state = TerminalState {
                     cwd,
                     is_pty: Some(false),
@@ -200,47 +222,47 @@ impl Bridge {
                     command: None,
                 }
             }
-            TerminalTold::Claimed(call) => {
-                let claim = TerminalClaim::Session(self.claim(chat, Some(call)));
+            TerminalUpdate::Claimed(call) => {
+                let claim = TerminalClaim::Session(self.terminal_claim(chat, Some(call)));
                 let claimed = TerminalAction::Claimed(TerminalClaimed { claim });
                 AgentEvent::Terminal {
                     terminal,
                     action: Box::new(claimed),
                 }
             }
-            TerminalTold::Action(action) => AgentEvent::Terminal { terminal, action },
+            TerminalUpdate::Action(action) => AgentEvent::Terminal { terminal, action },
         };
         Ok(self.events.send(event).await?)
     }
 
     /// A turn of a chat was ended from outside: nothing that the agent showed
     /// in it goes on.
-    pub(super) async fn settle(&mut self, chat: &Uri) -> Result<(), String> {
+    pub(super) async fn close_turn_terminals(&mut self, chat: &Uri) -> Result<(), String> {
         let place = self.chats.get_mut(chat);
-        let Some(session) = place.and_then(|chat| chat.agent_session.open()) else {
+        let Some(session) = place.and_then(|chat| chat.agent_session.open_session()) else {
             return Ok(());
         };
-        let told = session.mapper.scene.close();
-        self.tell(Some(chat), told).await
+        let told = session.mapper.terminals.close_agent_terminals();
+        self.emit(Some(chat), told).await
     }
 
     /// Ends all that runs for the agent, and says how it ended.
     pub(super) async fn close_terminals(&mut self) {
-        self.services.terminals.forget();
-        let ends = async {
-            while self.services.terminals.is_busy() {
-                let happened = self.services.terminals.next().await;
-                self.happened(happened).await?;
+        self.services.terminals.release_all();
+        let wait_for_exits = async {
+            while self.services.terminals.has_running() {
+                let happened = self.services.terminals.next_notice().await;
+                self.handle_terminal_event(happened).await?;
             }
             Ok::<(), String>(())
         };
         // If the host is gone, or something does not end even when it is
         // killed: what is left goes when it is dropped.
-        drop(tokio::time::timeout(ENDS, ends).await);
+        drop(tokio::time::timeout(TERMINAL_EXIT_TIMEOUT, wait_for_exits).await);
     }
 
     /// What a terminal of a chat is for.
-    fn claim(&self, chat: &Uri, call: Option<ToolCallId>) -> TerminalSessionClaim {
+    fn terminal_claim(&self, chat: &Uri, call: Option<ToolCallId>) -> TerminalSessionClaim {
         let turn = self.chats.get(chat).and_then(|chat| chat.turn.as_ref());
         TerminalSessionClaim {
             session: self.session.clone(),

@@ -6,22 +6,22 @@ use agenthost_protocol::label::clean_label;
 use agenthost_protocol::text::MaybeMarkdown;
 use serde_json::Value;
 
-use super::{ChatMapper, Teller, read};
+use super::{ChatMapper, EventCollector, parse};
 use crate::acp::wire::schema::{Plan, PlanEntryStatus};
 use crate::mapper::{ToolContent, ToolStart, TurnEvent};
 
 /// What a plan is called as a call of a tool: the host has nothing else to
 /// show one.
-const PLAN: &str = "plan";
+const PLAN_CALL_ID: &str = "plan";
 
 /// What VS Code shows for a running call instead of what it was called with. It
 /// shows no content of such a call.
-const PROGRESS: &str = "progressMessage";
+const PROGRESS_META_KEY: &str = "progressMessage";
 
 impl ChatMapper {
     /// It told its plan, all of it.
-    pub(super) fn plan(&mut self, update: &Value, teller: &mut Teller<'_>) {
-        let (Some(turn), Some(plan)) = (&mut self.turn, read::<Plan>(update)) else {
+    pub(super) fn map_plan(&mut self, update: &Value, collector: &mut EventCollector<'_>) {
+        let (Some(turn), Some(plan)) = (&mut self.turn, parse::<Plan>(update)) else {
             return;
         };
         let lines = plan.entries.iter().map(|entry| {
@@ -37,12 +37,15 @@ impl ChatMapper {
         });
         let text = lines.collect::<Vec<_>>().join("\n");
         let mut progress = Meta::default();
-        progress.insert(PROGRESS.to_owned(), Value::from(shown(&text)));
+        progress.insert(
+            PROGRESS_META_KEY.to_owned(),
+            Value::from(with_heading(&text)),
+        );
         let content = vec![ToolResultContent::Text(ToolResultText { text })];
         if turn.plan.replace(content.clone()).is_none() {
-            turn.said = None;
-            teller.turn(TurnEvent::Tool(Box::new(ToolStart {
-                id: PLAN.into(),
+            turn.last_speech = None;
+            collector.push_turn_event(TurnEvent::ToolStarted(Box::new(ToolStart {
+                id: PLAN_CALL_ID.into(),
                 name: "update_plan".to_owned(),
                 display_name: "Plan".to_owned(),
                 message: "Plan".into(),
@@ -51,15 +54,15 @@ impl ChatMapper {
                 meta: None,
             })));
         }
-        teller.turn(TurnEvent::ToolContent(ToolContent {
-            id: PLAN.into(),
+        collector.push_turn_event(TurnEvent::ToolContent(ToolContent {
+            id: PLAN_CALL_ID.into(),
             content,
             meta: Some(progress),
         }));
     }
 
     /// The turn is over, and so is its plan.
-    pub(super) fn finish_plan(&mut self, teller: &mut Teller<'_>) {
+    pub(super) fn finish_plan(&mut self, collector: &mut EventCollector<'_>) {
         let plan = self.turn.as_mut().and_then(|turn| turn.plan.take());
         if let Some(plan) = plan {
             let text = plan.iter().find_map(|content| match content {
@@ -68,17 +71,20 @@ impl ChatMapper {
             });
             let result = ToolCallResult {
                 success: true,
-                past_tense_message: MaybeMarkdown::Markdown(shown(text.unwrap_or_default())),
+                past_tense_message: MaybeMarkdown::Markdown(with_heading(text.unwrap_or_default())),
                 content: Some(plan),
                 structured_content: None,
                 error: None,
             };
-            teller.turn(TurnEvent::ToolDone(PLAN.into(), Box::new(result)));
+            collector.push_turn_event(TurnEvent::ToolCompleted(
+                PLAN_CALL_ID.into(),
+                Box::new(result),
+            ));
         }
     }
 }
 
 /// A plan with its heading.
-fn shown(entries: &str) -> String {
+fn with_heading(entries: &str) -> String {
     format!("Plan\n\n{entries}")
 }

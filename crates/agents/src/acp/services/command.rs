@@ -3,30 +3,31 @@
 use std::ffi::OsString;
 
 use agenthost_core::CommandLine;
-use agenthost_workspace::Run;
+use agenthost_workspace::ExecSpec;
 use serde_json::Value;
 
-use super::{ServiceError, text};
-use crate::acp::wire::Object;
+use super::{ServiceError, text_param};
+use crate::acp::wire::JsonParams;
 
 /// What to run, and the line that says so. Without arguments a command may be
 /// a whole line for a shell: some agents send it that way.
-pub(super) fn program(
-    params: &Object,
+pub(super) fn parse_command(
+    params: &JsonParams,
     mut environment: Vec<(OsString, OsString)>,
-) -> Result<(Run, CommandLine), ServiceError> {
-    let command = text(params, "command").filter(|command| !command.is_empty());
-    let command = command.ok_or_else(|| ServiceError::parameter("command", "text"))?;
+) -> Result<(ExecSpec, CommandLine), ServiceError> {
+    let command = text_param(params, "command").filter(|command| !command.is_empty());
+    let command = command.ok_or_else(|| ServiceError::invalid_parameter("command", "text"))?;
     let list = |name: &str| {
         let list = params.get(name).and_then(Value::as_array);
         list.into_iter().flatten()
     };
     let arguments: Option<Vec<_>> = list("args").map(Value::as_str).collect();
-    let arguments = arguments.ok_or_else(|| ServiceError::parameter("args", "a list of texts"))?;
+    let arguments =
+        arguments.ok_or_else(|| ServiceError::invalid_parameter("args", "a list of texts"))?;
     for variable in list("env") {
         let part = |name: &str| variable.get(name).and_then(Value::as_str);
         let (Some(name), Some(value)) = (part("name"), part("value")) else {
-            return Err(ServiceError::parameter("env", "names with values"));
+            return Err(ServiceError::invalid_parameter("env", "names with values"));
         };
         environment.retain(|(other, _)| other != name);
         environment.push((name.into(), value.into()));
@@ -38,7 +39,7 @@ pub(super) fn program(
     } else {
         (command, arguments)
     };
-    let run = Run {
+    let run = ExecSpec {
         program: program.into(),
         arguments: arguments.into_iter().map(OsString::from).collect(),
         environment,
@@ -54,8 +55,8 @@ mod tests {
 
     fn run(params: Value) -> Result<Vec<String>, String> {
         let environment = vec![("A".into(), "1".into()), ("B".into(), "2".into())];
-        let (run, line) =
-            program(params.as_object().unwrap(), environment).map_err(|error| error.to_string())?;
+        let (run, line) = parse_command(params.as_object().unwrap(), environment)
+            .map_err(|error| error.to_string())?;
         let words = std::iter::once(run.program).chain(run.arguments);
         let variables = run
             .environment

@@ -2,30 +2,38 @@
 
 use std::path::Path;
 
-use agenthost_core::Root;
+use agenthost_core::GrantedRoot;
 use agenthost_protocol::resource::{ContentEncoding, ResourceMkdirParams, ResourceWriteParams};
 use agenthost_protocol::uri::{RootChannel, Uri};
-use agenthost_workspace::{FileError, Files, path_of, uri_of};
+use agenthost_workspace::{FileError, FileService, path_of, uri_of};
 use serde_json::{Value, json};
 
-use super::{ServiceError, text};
-use crate::acp::wire::Object;
+use super::{ServiceError, text_param};
+use crate::acp::wire::JsonParams;
 
 /// The text of a file, or some lines of it.
-pub(super) fn read(files: &Files, roots: &[Root], params: &Object) -> Result<Value, ServiceError> {
-    let uri = file(params)?;
+pub(super) fn read_file(
+    files: &FileService,
+    roots: &[GrantedRoot],
+    params: &JsonParams,
+) -> Result<Value, ServiceError> {
+    let uri = path_param(params)?;
     let number = |name: &str| params.get(name).and_then(Value::as_u64);
-    let content = files.read_text(roots, &uri).map_err(found)?;
-    let content = lines(content, number("line"), number("limit"));
+    let content = files.read_text(roots, &uri).map_err(to_service_error)?;
+    let content = select_lines(content, number("line"), number("limit"));
     Ok(json!({ "content": content }))
 }
 
 /// Replaces the text of a file, or makes one. Folders that it needs are made,
 /// too: agents that write by themselves do the same.
-pub(super) fn write(files: &Files, roots: &[Root], params: &Object) -> Result<Value, ServiceError> {
-    let uri = file(params)?;
-    let content = text(params, "content");
-    let content = content.ok_or_else(|| ServiceError::parameter("content", "text"))?;
+pub(super) fn write_file(
+    files: &FileService,
+    roots: &[GrantedRoot],
+    params: &JsonParams,
+) -> Result<Value, ServiceError> {
+    let uri = path_param(params)?;
+    let content = text_param(params, "content");
+    let content = content.ok_or_else(|| ServiceError::invalid_parameter("content", "text"))?;
     let wanted = ResourceWriteParams {
         channel: RootChannel,
         uri: uri.clone(),
@@ -40,27 +48,31 @@ pub(super) fn write(files: &Files, roots: &[Root], params: &Object) -> Result<Va
     };
     let written = match files.write(roots, &wanted) {
         Err(FileError::NotFound(_)) => {
-            make_parent(files, roots, &uri)?;
+            create_parent(files, roots, &uri)?;
             files.write(roots, &wanted)
         }
         written => written,
     };
-    written.map_err(found)?;
+    written.map_err(to_service_error)?;
     Ok(json!({}))
 }
 
 /// The address of a file by its path.
-pub(super) fn uri(parameter: &str, path: &str) -> Result<Uri, ServiceError> {
+pub(super) fn file_uri(parameter: &str, path: &str) -> Result<Uri, ServiceError> {
     let uri = uri_of(Path::new(path));
-    uri.ok_or_else(|| ServiceError::parameter(parameter, "an absolute path"))
+    uri.ok_or_else(|| ServiceError::invalid_parameter(parameter, "an absolute path"))
 }
 
-fn file(params: &Object) -> Result<Uri, ServiceError> {
-    let path = text(params, "path").unwrap_or_default();
-    uri("path", path)
+fn path_param(params: &JsonParams) -> Result<Uri, ServiceError> {
+    let path = text_param(params, "path").unwrap_or_default();
+    file_uri("path", path)
 }
 
-fn make_parent(files: &Files, roots: &[Root], uri: &Uri) -> Result<(), ServiceError> {
+fn create_parent(
+    files: &FileService,
+    roots: &[GrantedRoot],
+    uri: &Uri,
+) -> Result<(), ServiceError> {
     let path = path_of(uri);
     let parent = path.as_deref().and_then(Path::parent).and_then(uri_of);
     let Some(uri) = parent else {
@@ -75,7 +87,7 @@ fn make_parent(files: &Files, roots: &[Root], uri: &Uri) -> Result<(), ServiceEr
 }
 
 /// Agents know files by their paths.
-fn found(error: FileError) -> ServiceError {
+fn to_service_error(error: FileError) -> ServiceError {
     match error {
         FileError::NotFound(uri) => {
             let path = path_of(&uri).unwrap_or_default();
@@ -86,7 +98,7 @@ fn found(error: FileError) -> ServiceError {
 }
 
 /// Some lines of a text: from one, counted from 1, and so many.
-fn lines(text: String, from: Option<u64>, limit: Option<u64>) -> String {
+fn select_lines(text: String, from: Option<u64>, limit: Option<u64>) -> String {
     if from.is_none() && limit.is_none() {
         return text;
     }
@@ -116,7 +128,11 @@ mod tests {
             (Some(4), None, ""),
             (Some(u64::MAX), Some(u64::MAX), ""),
         ] {
-            assert_eq!(lines(text(), from, limit), expected, "{from:?} {limit:?}");
+            assert_eq!(
+                select_lines(text(), from, limit),
+                expected,
+                "{from:?} {limit:?}"
+            );
         }
     }
 }

@@ -10,51 +10,51 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use agenthost_core::{CommandLine, TerminalCommand, TerminalEnd, TerminalEvent};
+use agenthost_core::{BACKGROUND_NOTE, CommandLine, PtyCommand, TerminalEnd, TerminalEvent};
 use agenthost_protocol::terminal::{
     OutputTail, TerminalAction, TerminalCwdChanged, TerminalExited, TerminalSessionClaim,
     TerminalTitleChanged,
 };
-use agenthost_protocol::uri::{Uri, path_segment};
-use agenthost_workspace::{Program, Terminal, TerminalStart};
+use agenthost_protocol::uri::{Uri, encode_path_segment};
+use agenthost_workspace::{PtyProgram, Terminal, TerminalOptions};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use super::command::program;
-use super::{ServiceError, text};
-use crate::acp::wire::{Object, Reply};
+use super::command::parse_command;
+use super::{ServiceError, text_param};
+use crate::acp::wire::{JsonParams, RequestResponder};
 
 /// Most terminals of a session that the agent has not let go of.
-const MOST: usize = 32;
+const MAX_AGENT_TERMINALS: usize = 32;
 
 /// Most output of a terminal that is kept for the agent, in bytes.
-const OUTPUT: usize = 1024 * 1024;
+const MAX_AGENT_OUTPUT_BYTES: usize = 1024 * 1024;
 
 /// Most questions about the end of one terminal that wait.
-const WAITING: usize = 32;
+const MAX_EXIT_WAITERS: usize = 32;
 
 /// Events that wait for the session. When there are more, the terminals wait,
 /// and with them whatever writes to them.
-const EVENTS: usize = 8;
+const TERMINAL_EVENT_QUEUE: usize = 8;
 
 /// How long a command may take to end when it is asked to.
-const GRACE: Duration = Duration::from_secs(1);
+const KILL_GRACE: Duration = Duration::from_secs(1);
 
 /// The terminals of a session. Dropped, all that runs in them is killed.
 #[derive(Debug)]
-pub(crate) struct Terminals {
+pub(crate) struct AgentTerminals {
     /// When the session began: addresses must not be those of an earlier one.
-    born: u128,
-    made: u64,
-    held: BTreeMap<String, Held>,
-    sender: mpsc::Sender<Happened>,
-    events: mpsc::Receiver<Happened>,
+    started_at: u128,
+    created: u64,
+    terminals: BTreeMap<String, TerminalEntry>,
+    sender: mpsc::Sender<TerminalNotice>,
+    events: mpsc::Receiver<TerminalNotice>,
 }
 
 /// Something happened in a terminal.
 #[derive(Debug)]
-pub(crate) struct Happened {
+pub(crate) struct TerminalNotice {
     /// The name that the agent knows it by.
     pub(crate) id: String,
     pub(crate) event: TerminalEvent,
@@ -62,7 +62,7 @@ pub(crate) struct Happened {
 
 /// Who wants a terminal, and what for.
 #[derive(Debug)]
-pub(crate) struct Origin {
+pub(crate) struct TerminalRequester {
     /// The agent's own session.
     pub(crate) agent_session: String,
     /// What it is for, as far as that is known.
@@ -71,7 +71,7 @@ pub(crate) struct Origin {
 
 /// A terminal that was opened.
 #[derive(Debug)]
-pub(crate) struct Opened {
+pub(crate) struct OpenedTerminal {
     /// The name that the agent knows it by.
     pub(crate) id: String,
     pub(crate) address: Uri,
@@ -80,7 +80,7 @@ pub(crate) struct Opened {
 
 /// What there is to say about something that happened.
 #[derive(Debug)]
-pub(crate) struct News {
+pub(crate) struct TerminalReport {
     pub(crate) agent_session: String,
     pub(crate) address: Uri,
     pub(crate) action: TerminalAction,
@@ -89,41 +89,43 @@ pub(crate) struct News {
 }
 
 #[derive(Debug)]
-struct Held {
-    origin: Origin,
+struct TerminalEntry {
+    requester: TerminalRequester,
     address: Uri,
     output: OutputTail,
-    state: State,
+    phase: TerminalPhase,
     /// Until when it has to end; it was asked to.
-    kill_by: Option<Instant>,
+    kill_deadline: Option<Instant>,
     /// Who wants to know when it ends.
-    waiting: Vec<Reply>,
-    grip: Grip,
+    exit_waiters: Vec<RequestResponder>,
+    lease: TerminalLease,
+    /// A client let it continue in the background: for the agent it is over.
+    in_background: bool,
 }
 
 #[derive(Debug)]
-enum State {
-    Runs(Terminal),
+enum TerminalPhase {
+    Running(Terminal),
     /// It was killed; its end is not known yet.
     Ending,
-    Ended(TerminalEnd),
+    Exited(TerminalEnd),
 }
 
 /// Whether the agent still knows a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Grip {
+enum TerminalLease {
     Held,
-    LetGo,
+    Released,
 }
 
-impl Terminals {
+impl AgentTerminals {
     pub(super) fn new() -> Self {
-        let (sender, events) = mpsc::channel(EVENTS);
+        let (sender, events) = mpsc::channel(TERMINAL_EVENT_QUEUE);
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
-        Terminals {
-            born: now.unwrap_or_default().as_millis(),
-            made: 0,
-            held: BTreeMap::new(),
+        AgentTerminals {
+            started_at: now.unwrap_or_default().as_millis(),
+            created: 0,
+            terminals: BTreeMap::new(),
             sender,
             events,
         }
@@ -132,137 +134,196 @@ impl Terminals {
     /// Runs what an agent asks for, in an environment that was chosen for it.
     pub(crate) fn create(
         &mut self,
-        origin: Origin,
-        mut start: TerminalStart,
+        requester: TerminalRequester,
+        mut options: TerminalOptions,
         environment: Vec<(OsString, OsString)>,
-        params: &Object,
-    ) -> Result<Opened, ServiceError> {
-        let held = self.held.values().filter(|held| held.grip == Grip::Held);
-        if held.count() >= MOST {
-            let reason = format!("there are {MOST} terminals already: release one first");
+        params: &JsonParams,
+    ) -> Result<OpenedTerminal, ServiceError> {
+        let held = self
+            .terminals
+            .values()
+            .filter(|held| held.counts_against_limit());
+        if held.count() >= MAX_AGENT_TERMINALS {
+            let reason =
+                format!("there are {MAX_AGENT_TERMINALS} terminals already: release one first");
             return Err(ServiceError::Refused(reason));
         }
-        let (run, line) = program(params, environment)?;
-        start.program = Program::Run(run);
-        self.made += 1;
-        let id = format!("terminal-{}", self.made);
-        let chat = path_segment(origin.claim.chat.as_str());
-        let address = Uri::from(format!("ahp-terminal:/{chat}/{}-{}", self.born, self.made));
+        let (run, line) = parse_command(params, environment)?;
+        options.program = PtyProgram::Exec(run);
+        self.created += 1;
+        let id = format!("terminal-{}", self.created);
+        let chat = encode_path_segment(requester.claim.chat.as_str());
+        let address = Uri::from(format!(
+            "ahp-terminal:/{chat}/{}-{}",
+            self.started_at, self.created
+        ));
         let (sender, name) = (self.sender.clone(), id.clone());
-        let tell = move |event| {
+        let send_notice = move |event| {
             let id = name.clone();
             // When the session is over, nobody wants to know.
-            let sent = sender.blocking_send(Happened { id, event });
+            let sent = sender.blocking_send(TerminalNotice { id, event });
             sent.unwrap_or_default();
         };
-        let terminal = Terminal::open(&start, tell);
+        let terminal = Terminal::open(&options, send_notice);
         let terminal = terminal
             .map_err(|error| ServiceError::Failed(format!("run `{}`: {error}", line.title())))?;
         let limit = params.get("outputByteLimit").and_then(Value::as_u64);
         let limit = limit.and_then(|limit| usize::try_from(limit).ok());
-        let held = Held {
-            origin,
+        let held = TerminalEntry {
+            requester,
             address: address.clone(),
-            output: OutputTail::new(limit.unwrap_or(OUTPUT).min(OUTPUT)),
-            state: State::Runs(terminal),
-            kill_by: None,
-            waiting: Vec::new(),
-            grip: Grip::Held,
+            output: OutputTail::new(
+                limit
+                    .unwrap_or(MAX_AGENT_OUTPUT_BYTES)
+                    .min(MAX_AGENT_OUTPUT_BYTES),
+            ),
+            phase: TerminalPhase::Running(terminal),
+            kill_deadline: None,
+            exit_waiters: Vec::new(),
+            lease: TerminalLease::Held,
+            in_background: false,
         };
-        self.held.insert(id.clone(), held);
-        Ok(Opened { id, address, line })
+        self.terminals.insert(id.clone(), held);
+        Ok(OpenedTerminal { id, address, line })
     }
 
     /// What a terminal has to show.
-    pub(crate) fn output(&self, session: &str, params: &Object) -> Result<Value, ServiceError> {
-        let id = name(params);
-        let held = self.held.get(id);
-        let held = held.filter(|held| held.is_of(session));
-        let held = held.ok_or_else(|| unknown(id))?;
-        let (output, truncated) = held.output.so_far();
-        let status = match &held.state {
-            State::Runs(_) | State::Ending => None,
-            State::Ended(end) => Some(status(end)),
+    pub(crate) fn output(&self, session: &str, params: &JsonParams) -> Result<Value, ServiceError> {
+        let id = terminal_id(params);
+        let held = self.terminals.get(id);
+        let held = held.filter(|held| held.belongs_to(session));
+        let held = held.ok_or_else(|| unknown_terminal(id))?;
+        let (mut output, truncated) = held.output.current();
+        let status = match &held.phase {
+            TerminalPhase::Exited(end) => Some(exit_status(end)),
+            TerminalPhase::Running(_) | TerminalPhase::Ending if held.in_background => {
+                output.push('\n');
+                output.push_str(BACKGROUND_NOTE);
+                Some(exit_status(&TerminalEnd::default()))
+            }
+            TerminalPhase::Running(_) | TerminalPhase::Ending => None,
         };
         Ok(json!({ "output": output, "truncated": truncated, "exitStatus": status }))
     }
 
     /// Answers when a terminal has ended.
-    pub(crate) fn wait(&mut self, session: &str, params: &Object, reply: Reply) {
-        match self.find(session, params) {
-            Err(error) => reply.settle(Err(error)),
-            Ok(held) => match &held.state {
-                State::Ended(end) => reply.send(&status(end)),
-                State::Runs(_) | State::Ending if held.waiting.len() < WAITING => {
-                    held.waiting.push(reply);
+    pub(crate) fn wait_for_exit(
+        &mut self,
+        session: &str,
+        params: &JsonParams,
+        responder: RequestResponder,
+    ) {
+        match self.find_terminal(session, params) {
+            Err(error) => responder.respond_result(Err(error)),
+            Ok(held) => match &held.phase {
+                TerminalPhase::Exited(end) => responder.respond(&exit_status(end)),
+                TerminalPhase::Running(_) | TerminalPhase::Ending if held.in_background => {
+                    responder.respond(&exit_status(&TerminalEnd::default()));
                 }
-                State::Runs(_) | State::Ending => {
+                TerminalPhase::Running(_) | TerminalPhase::Ending
+                    if held.exit_waiters.len() < MAX_EXIT_WAITERS =>
+                {
+                    held.exit_waiters.push(responder);
+                }
+                TerminalPhase::Running(_) | TerminalPhase::Ending => {
                     let reason = "too many wait for this terminal already".to_owned();
-                    reply.settle(Err(ServiceError::Refused(reason)));
+                    responder.respond_result(Err(ServiceError::Refused(reason)));
                 }
             },
         }
     }
 
     /// Ends what runs in a terminal. What it wrote stays.
-    pub(crate) fn kill(&mut self, session: &str, params: &Object) -> Result<Value, ServiceError> {
-        self.find(session, params)?.hang_up();
+    pub(crate) fn kill(
+        &mut self,
+        session: &str,
+        params: &JsonParams,
+    ) -> Result<Value, ServiceError> {
+        self.find_terminal(session, params)?.terminate();
         Ok(json!({}))
     }
 
-    /// Ends a terminal, which the agent wants to know nothing of any more.
-    /// People can still read it.
+    /// Ends a terminal, which the agent wants to know nothing of any more,
+    /// unless it continues in the background. People can still read it.
     pub(crate) fn release(
         &mut self,
         session: &str,
-        params: &Object,
+        params: &JsonParams,
     ) -> Result<Value, ServiceError> {
-        let held = self.find(session, params)?;
-        held.grip = Grip::LetGo;
-        held.hang_up();
-        if matches!(held.state, State::Ended(_)) {
-            self.held.remove(name(params));
+        let held = self.find_terminal(session, params)?;
+        held.lease = TerminalLease::Released;
+        if !held.in_background {
+            held.terminate();
+        }
+        if matches!(held.phase, TerminalPhase::Exited(_)) {
+            self.terminals.remove(terminal_id(params));
         }
         Ok(json!({}))
     }
 
+    /// Lets the command of a terminal continue in the background. The agent is
+    /// told that it is over, without an exit code: there is no other answer that
+    /// agents understand. No end of a turn ends it.
+    pub(crate) fn continue_in_background(&mut self, address: &Uri) {
+        let mut all = self.terminals.values_mut();
+        if let Some(held) = all.find(|held| held.address == *address)
+            && let TerminalPhase::Running(_) = held.phase
+        {
+            held.in_background = true;
+            held.requester.claim.turn_id = None;
+            held.requester.claim.tool_call_id = None;
+            for reply in std::mem::take(&mut held.exit_waiters) {
+                reply.respond(&exit_status(&TerminalEnd::default()));
+            }
+        }
+    }
+
     /// Ends those terminals that are for this.
-    pub(crate) fn end(&mut self, meant: impl Fn(&TerminalSessionClaim) -> bool) {
-        let all = self.held.values_mut();
-        for held in all.filter(|held| meant(&held.origin.claim)) {
-            held.hang_up();
+    pub(crate) fn terminate_matching(&mut self, is_meant: impl Fn(&TerminalSessionClaim) -> bool) {
+        let all = self.terminals.values_mut();
+        for held in all.filter(|held| is_meant(&held.requester.claim)) {
+            held.terminate();
         }
     }
 
     /// The agent is gone: it knows no terminal any more.
-    pub(crate) fn forget(&mut self) {
-        for held in self.held.values_mut() {
-            held.grip = Grip::LetGo;
-            held.hang_up();
+    pub(crate) fn release_all(&mut self) {
+        for held in self.terminals.values_mut() {
+            held.lease = TerminalLease::Released;
+            held.terminate();
         }
-        self.held
-            .retain(|_, held| !matches!(held.state, State::Ended(_)));
+        self.terminals
+            .retain(|_, held| !matches!(held.phase, TerminalPhase::Exited(_)));
     }
 
     /// Whether anything runs.
-    pub(crate) fn is_busy(&self) -> bool {
-        let mut all = self.held.values();
-        all.any(|held| !matches!(held.state, State::Ended(_)))
+    pub(crate) fn has_running(&self) -> bool {
+        let mut all = self.terminals.values();
+        all.any(|held| !matches!(held.phase, TerminalPhase::Exited(_)))
     }
 
     /// Does with a terminal what somebody wants of it.
-    pub(crate) fn apply(&self, address: &Uri, command: TerminalCommand) {
-        let held = self.held.values().find(|held| held.address == *address);
-        if let Some(State::Runs(terminal)) = held.map(|held| &held.state) {
-            terminal.apply(command);
+    pub(crate) fn execute(&mut self, address: &Uri, command: PtyCommand) {
+        let mut all = self.terminals.values_mut();
+        let Some(held) = all.find(|held| held.address == *address) else {
+            return;
+        };
+        match (&held.phase, command) {
+            (_, PtyCommand::Close) => held.terminate(),
+            (TerminalPhase::Running(terminal), command) => terminal.execute(command),
+            (TerminalPhase::Ending | TerminalPhase::Exited(_), _) => {}
         }
     }
 
     /// Waits for something to happen. What does not end in time is killed
     /// meanwhile.
-    pub(crate) async fn next(&mut self) -> Happened {
+    pub(crate) async fn next_notice(&mut self) -> TerminalNotice {
         loop {
-            let deadline = self.held.values().filter_map(|held| held.kill_by).min();
+            let deadline = self
+                .terminals
+                .values()
+                .filter_map(|held| held.kill_deadline)
+                .min();
             let late = async {
                 match deadline {
                     Some(deadline) => tokio::time::sleep_until(deadline).await,
@@ -272,100 +333,112 @@ impl Terminals {
             tokio::select! {
                 // There is always one that sends: this.
                 Some(happened) = self.events.recv() => return happened,
-                () = late => self.kill_late(),
+                () = late => self.kill_overdue(),
             }
         }
     }
 
     /// Takes in what happened, and says what there is to tell of it.
-    pub(crate) fn take_in(&mut self, happened: Happened) -> Option<News> {
-        let Happened { id, event } = happened;
-        let held = self.held.get_mut(&id)?;
+    pub(crate) fn handle_notice(&mut self, notice: TerminalNotice) -> Option<TerminalReport> {
+        let TerminalNotice { id, event } = notice;
+        let held = self.terminals.get_mut(&id)?;
         let mut end = None;
         let action = match event {
             TerminalEvent::Output(data) => {
                 held.output.push(&data.data);
                 TerminalAction::Data(data)
             }
-            TerminalEvent::Title(title) => {
+            TerminalEvent::TitleChanged(title) => {
                 TerminalAction::TitleChanged(TerminalTitleChanged { title })
             }
-            TerminalEvent::Directory(cwd) => TerminalAction::CwdChanged(TerminalCwdChanged { cwd }),
+            TerminalEvent::DirectoryChanged(cwd) => {
+                TerminalAction::CwdChanged(TerminalCwdChanged { cwd })
+            }
             TerminalEvent::Exited(ended) => {
-                held.end(&ended);
+                held.mark_exited(&ended);
                 let exit_code = ended.exit_code;
                 end = Some(ended);
                 TerminalAction::Exited(TerminalExited { exit_code })
             }
             // It has no shell, and one that never began was not opened.
-            TerminalEvent::CommandDetection
+            TerminalEvent::CommandDetectionEnabled
             | TerminalEvent::CommandExecuted(_)
             | TerminalEvent::CommandFinished(_)
             | TerminalEvent::Failed(_) => return None,
         };
-        let news = News {
-            agent_session: held.origin.agent_session.clone(),
+        let report = TerminalReport {
+            agent_session: held.requester.agent_session.clone(),
             address: held.address.clone(),
             action,
             end,
         };
-        if held.grip == Grip::LetGo && news.end.is_some() {
-            self.held.remove(&id);
+        if held.lease == TerminalLease::Released && report.end.is_some() {
+            self.terminals.remove(&id);
         }
-        Some(news)
+        Some(report)
     }
 
-    fn kill_late(&mut self) {
+    fn kill_overdue(&mut self) {
         let now = Instant::now();
-        for held in self.held.values_mut() {
-            if held.kill_by.is_some_and(|by| by <= now) {
-                held.kill_by = None;
+        for held in self.terminals.values_mut() {
+            if held.kill_deadline.is_some_and(|by| by <= now) {
+                held.kill_deadline = None;
                 // Dropped, all that runs in it is killed; its end is told.
-                held.state = State::Ending;
+                held.phase = TerminalPhase::Ending;
             }
         }
     }
 
-    fn find(&mut self, session: &str, params: &Object) -> Result<&mut Held, ServiceError> {
-        let id = name(params);
-        let held = self.held.get_mut(id);
-        let held = held.filter(|held| held.is_of(session));
-        held.ok_or_else(|| unknown(id))
+    fn find_terminal(
+        &mut self,
+        session: &str,
+        params: &JsonParams,
+    ) -> Result<&mut TerminalEntry, ServiceError> {
+        let id = terminal_id(params);
+        let held = self.terminals.get_mut(id);
+        let held = held.filter(|held| held.belongs_to(session));
+        held.ok_or_else(|| unknown_terminal(id))
     }
 }
 
-impl Held {
+impl TerminalEntry {
+    /// Returns `true` if it counts towards the most that a session can have.
+    fn counts_against_limit(&self) -> bool {
+        let is_over = matches!(self.phase, TerminalPhase::Exited(_));
+        self.lease == TerminalLease::Held || (self.in_background && !is_over)
+    }
+
     /// Whether an agent session has it.
-    fn is_of(&self, agent_session: &str) -> bool {
-        self.grip == Grip::Held && self.origin.agent_session == agent_session
+    fn belongs_to(&self, agent_session: &str) -> bool {
+        self.lease == TerminalLease::Held && self.requester.agent_session == agent_session
     }
 
     /// Asks what runs to end.
-    fn hang_up(&mut self) {
-        if let (State::Runs(terminal), None) = (&self.state, self.kill_by) {
-            terminal.hang_up();
-            self.kill_by = Some(Instant::now() + GRACE);
+    fn terminate(&mut self) {
+        if let (TerminalPhase::Running(terminal), None) = (&self.phase, self.kill_deadline) {
+            terminal.terminate();
+            self.kill_deadline = Some(Instant::now() + KILL_GRACE);
         }
     }
 
     /// It ended. What it left in the background ends with it.
-    fn end(&mut self, end: &TerminalEnd) {
-        self.kill_by = None;
-        for reply in std::mem::take(&mut self.waiting) {
-            reply.send(&status(end));
+    fn mark_exited(&mut self, end: &TerminalEnd) {
+        self.kill_deadline = None;
+        for reply in std::mem::take(&mut self.exit_waiters) {
+            reply.respond(&exit_status(end));
         }
-        self.state = State::Ended(end.clone());
+        self.phase = TerminalPhase::Exited(end.clone());
     }
 }
 
-fn name(params: &Object) -> &str {
-    text(params, "terminalId").unwrap_or_default()
+fn terminal_id(params: &JsonParams) -> &str {
+    text_param(params, "terminalId").unwrap_or_default()
 }
 
-fn unknown(id: &str) -> ServiceError {
+fn unknown_terminal(id: &str) -> ServiceError {
     ServiceError::UnknownTerminal(id.chars().take(60).collect())
 }
 
-fn status(end: &TerminalEnd) -> Value {
+fn exit_status(end: &TerminalEnd) -> Value {
     json!({ "exitCode": end.exit_code, "signal": end.signal })
 }

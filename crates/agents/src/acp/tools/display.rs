@@ -4,29 +4,29 @@
 //! with its `toolInput` as the command line, so that is no JSON there; the
 //! arguments as the agent gave them are in `_meta.rawInput`.
 
-use agenthost_core::{CommandLine, RAW_INPUT, terminal_call_meta};
+use agenthost_core::{CommandLine, RAW_INPUT_META_KEY, terminal_call_meta};
 use agenthost_protocol::text::MaybeMarkdown;
 use agenthost_protocol::wire::Object;
 use serde_json::{Value, json};
 
-use super::Call;
+use super::TrackedCall;
 use crate::acp::content;
-use crate::acp::screens::Scene;
+use crate::acp::screens::CallTerminals;
 use crate::acp::wire::schema::{ToolCallContent, ToolKind};
 
 /// How far a call is, for those who show it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stage {
+pub(super) enum DisplayStage {
     /// Its arguments may not be complete.
-    Seen,
+    Announced,
     /// It waits for an answer. The kind `terminal` would take away the agent's
     /// own options.
-    Asks,
+    AwaitingApproval,
     /// It runs.
-    Runs,
+    Running,
 }
 
-impl Call {
+impl TrackedCall {
     /// Whether it is shown as a command: it executes something, or has a
     /// terminal.
     pub(super) fn is_command(&self) -> bool {
@@ -37,7 +37,7 @@ impl Call {
     }
 
     /// Its command line, if that is known.
-    fn command(&self) -> Option<CommandLine> {
+    fn command_line(&self) -> Option<CommandLine> {
         if !self.is_command() {
             return None;
         }
@@ -45,7 +45,7 @@ impl Call {
             Value::String(line) => line.clone(),
             Value::Object(fields) => match fields.get("command")? {
                 Value::String(line) => line.clone(),
-                Value::Array(words) => joined(words)?,
+                Value::Array(words) => join_shell_words(words)?,
                 _ => return None,
             },
             _ => return None,
@@ -56,7 +56,7 @@ impl Call {
 
     /// What the command is for, in the agent's own words.
     pub(super) fn intention(&self) -> Option<String> {
-        self.command()?;
+        self.command_line()?;
         let description = self.input.as_ref()?.get("description")?.as_str()?;
         let description = description.trim();
         (!description.is_empty()).then(|| description.to_owned())
@@ -64,50 +64,50 @@ impl Call {
 
     /// What is asked: the title, the whole command or the changes of files, and
     /// the words that the question came with.
-    pub(super) fn asked_message(&self, scene: &Scene) -> MaybeMarkdown {
-        let mut parts = vec![match self.command() {
+    pub(super) fn permission_message(&self, terminals: &CallTerminals) -> MaybeMarkdown {
+        let mut parts = vec![match self.command_line() {
             Some(line) => line.invocation().as_str().to_owned(),
-            None => title_markdown(&self.title()),
+            None => escape_title(&self.title()),
         }];
-        parts.extend(content::diffs(&self.content, &scene.folder));
-        parts.extend(self.asked.words().map(str::to_owned));
+        parts.extend(content::diff_blocks(&self.content, &terminals.folder));
+        parts.extend(self.permission_prompt.text().map(str::to_owned));
         MaybeMarkdown::Markdown(parts.join("\n\n"))
     }
 
     /// The arguments as text. Clients show the result of a call only beside its
     /// arguments, so there are always some, unless a client carries it out.
     pub(super) fn input_text(&self) -> Option<String> {
-        if let Some(line) = self.command() {
+        if let Some(line) = self.command_line() {
             return Some(line.0);
         }
         match self.arguments() {
             Some(Value::String(text)) => Some(text.clone()),
             Some(input) => Some(input.to_string()),
-            None if self.is_clients() => None,
+            None if self.is_client_tool() => None,
             None if self.is_command() => Some(self.title()),
             None => Some("{}".to_owned()),
         }
     }
 
     /// The free data of the call.
-    pub(super) fn meta(&self, stage: Stage) -> Object {
+    pub(super) fn display_meta(&self, stage: DisplayStage) -> Object {
         let mut meta = self.meta.clone().unwrap_or_default();
         // What the host says by these is not the agent's to say.
         meta.remove("toolKind");
-        meta.remove(RAW_INPUT);
+        meta.remove(RAW_INPUT_META_KEY);
         if let Some(kind) = self.kind {
             meta.insert("kind".to_owned(), json!(kind));
         }
         if !self.locations.is_empty() {
             meta.insert("locations".to_owned(), json!(self.locations));
         }
-        if stage != Stage::Seen && self.is_command() {
+        if stage != DisplayStage::Announced && self.is_command() {
             let input = self.input.clone().unwrap_or_else(|| json!({}));
-            meta.insert(RAW_INPUT.to_owned(), input);
+            meta.insert(RAW_INPUT_META_KEY.to_owned(), input);
         }
         match self.kind {
             _ if self.is_command() => {
-                if stage == Stage::Runs {
+                if stage == DisplayStage::Running {
                     meta.extend(*terminal_call_meta());
                 }
             }
@@ -116,19 +116,19 @@ impl Call {
             // Clients have no other kinds.
             Some(_) | None => {}
         }
-        meta.extend(self.app());
+        meta.extend(self.app_meta());
         meta
     }
 }
 
 /// Words as a line for a shell.
-fn joined(words: &[Value]) -> Option<String> {
+fn join_shell_words(words: &[Value]) -> Option<String> {
     let words: Option<Vec<_>> = words.iter().map(Value::as_str).collect();
-    let quoted: Vec<_> = words?.into_iter().map(quoted).collect();
+    let quoted: Vec<_> = words?.into_iter().map(quote_shell_word).collect();
     (!quoted.is_empty()).then(|| quoted.join(" "))
 }
 
-fn quoted(word: &str) -> String {
+fn quote_shell_word(word: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./=:,@%+".contains(&byte);
     match !word.is_empty() && word.bytes().all(is_plain) {
         true => word.to_owned(),
@@ -138,7 +138,7 @@ fn quoted(word: &str) -> String {
 
 /// A title in Markdown. Agents that quote code in a title write Markdown; in
 /// all others a name like `__init__.py` has to stay what it is.
-fn title_markdown(title: &str) -> String {
+fn escape_title(title: &str) -> String {
     if title.contains('`') {
         return title.to_owned();
     }

@@ -13,96 +13,106 @@ use agenthost_protocol::common::Meta;
 use agenthost_protocol::ids::ToolCallId;
 use serde_json::{Value, json};
 
-use super::display::Stage;
-use super::{Call, Ended, HostTool, Offered, Scene, Step, Teller, Tools, named_in, offered};
-use crate::acp::offered::Clues;
+use super::display::DisplayStage;
+use super::{
+    CallEnding, CallStage, CallTerminals, EventCollector, HostTool, HostToolSet, TrackedCall,
+    TurnToolCalls, find_tool_name, offered,
+};
+use crate::acp::offered::CallHints;
 use crate::acp::wire::schema::ToolCallStatus;
 use crate::mapper::{ToolReady, TurnEvent};
 
 /// Most calls that may be told of later. When there are more, the oldest is
 /// forgotten, and shown a second time if it is told of.
-const UNTOLD: usize = 64;
+const MAX_UNANNOUNCED_CALLS: usize = 64;
 
 /// What is said of a call that the agent told of and never made.
-const NEVER_CALLED: &str = "The agent did not call it.";
+const NEVER_CALLED_MESSAGE: &str = "The agent did not call it.";
 
 /// What is said of a call that the host had begun itself meanwhile.
-const SHOWN_ALREADY: &str = "The same call is shown already.";
+const DUPLICATE_CALL_MESSAGE: &str = "The same call is shown already.";
 
 /// A call of a client's tool that the agent has not told of.
 #[derive(Debug)]
-pub(super) struct Untold {
+pub(super) struct UnannouncedCall {
     tool: String,
     input: Value,
 }
 
-impl Tools {
+impl TurnToolCalls {
     /// The host offers these tools from now on.
-    pub(crate) fn offer(&mut self, offered: Arc<Offered>) {
-        self.offered = offered;
+    pub(crate) fn set_host_tools(&mut self, host_tools: Arc<HostToolSet>) {
+        self.host_tools = host_tools;
     }
 
     /// The agent really calls a tool of a client, with some JSON. The call may
     /// be one that it told of, or one that the host has begun.
-    pub(crate) fn called(
+    pub(crate) fn handle_client_tool_called(
         &mut self,
         id: &ToolCallId,
         tool: &str,
         input: &str,
-        scene: &mut Scene,
-        teller: &mut Teller<'_>,
+        terminals: &mut CallTerminals,
+        collector: &mut EventCollector<'_>,
     ) {
         if let Some(call) = self.calls.get_mut(id) {
-            call.step = Step::Over;
+            call.stage = CallStage::Ended;
             return;
         }
-        let called = Untold {
+        let called = UnannouncedCall {
             tool: tool.to_owned(),
             // What is no JSON is nothing that would be told of so.
             input: serde_json::from_str(input).unwrap_or_default(),
         };
         // It told of it while the host began one of its own.
         let mut calls = self.calls.iter_mut();
-        let told = calls.find(|(_, call)| call.step == Step::Coming && call.is_of(&called));
+        let told = calls.find(|(_, call)| {
+            call.stage == CallStage::InputStreaming && call.matches_unannounced(&called)
+        });
         if let Some((id, call)) = told {
-            call.output = Some(json!(SHOWN_ALREADY));
-            return call.end_uncalled(id, Ended::Well, scene, teller);
+            call.output = Some(json!(DUPLICATE_CALL_MESSAGE));
+            return call.end_uncalled(id, CallEnding::Succeeded, terminals, collector);
         }
-        if self.untold.len() >= UNTOLD {
-            self.untold.remove(0);
+        if self.unannounced.len() >= MAX_UNANNOUNCED_CALLS {
+            self.unannounced.remove(0);
         }
-        self.untold.push(called);
+        self.unannounced.push(called);
     }
 
     /// A client has completed a call.
-    pub(crate) fn completed(&mut self, id: &ToolCallId) {
+    pub(crate) fn handle_client_tool_completed(&mut self, id: &ToolCallId) {
         if let Some(call) = self.calls.get_mut(id) {
-            call.step = Step::Over;
+            call.stage = CallStage::Ended;
         }
     }
 
     /// The turn is over: what was told of and not called never will be
     /// (TOO-27).
-    pub(crate) fn end_uncalled(&mut self, scene: &mut Scene, teller: &mut Teller<'_>) {
+    pub(crate) fn end_uncalled_calls(
+        &mut self,
+        terminals: &mut CallTerminals,
+        collector: &mut EventCollector<'_>,
+    ) {
         for (id, call) in &mut self.calls {
-            let open = matches!(call.step, Step::Coming | Step::Running);
-            if open && call.is_clients() {
-                call.output = Some(json!(NEVER_CALLED));
-                call.end_uncalled(id, Ended::Badly, scene, teller);
+            let open = matches!(call.stage, CallStage::InputStreaming | CallStage::Running);
+            if open && call.is_client_tool() {
+                call.output = Some(json!(NEVER_CALLED_MESSAGE));
+                call.end_uncalled(id, CallEnding::Failed, terminals, collector);
             }
         }
     }
 }
 
-impl Call {
+impl TrackedCall {
     /// Finds out whether it is of a tool of the host, until it is known. That it
     /// is a client's has to be known at once (TOO-5).
-    pub(super) fn recognize(&mut self, offered: &Offered) {
-        if self.tool.is_some() || !matches!(self.step, Step::New | Step::Coming) {
+    pub(super) fn recognize_tool(&mut self, host_tools: &HostToolSet) {
+        if self.tool.is_some() || !matches!(self.stage, CallStage::New | CallStage::InputStreaming)
+        {
             return;
         }
-        let own_name = self.meta.as_ref().and_then(|meta| named_in(meta, 3));
-        let found = offered.recognize(&Clues {
+        let own_name = self.meta.as_ref().and_then(|meta| find_tool_name(meta, 3));
+        let found = host_tools.recognize_tool(&CallHints {
             title: self.title.as_deref(),
             name: self.name.as_deref(),
             own_name: own_name.as_deref(),
@@ -110,51 +120,58 @@ impl Call {
             meta: self.meta.as_ref(),
         });
         self.tool = found.filter(|tool| match tool {
-            HostTool::Client(_) => self.step == Step::New,
+            HostTool::Client(_) => self.stage == CallStage::New,
             HostTool::Server(_) => true,
         });
     }
 
     /// Whether a client carries it out.
-    pub(super) fn is_clients(&self) -> bool {
+    pub(super) fn is_client_tool(&self) -> bool {
         matches!(self.tool, Some(HostTool::Client(_)))
     }
 
     /// Whether the host knows of it already. Then it is not told again.
-    pub(super) fn was_called(&mut self, untold: &mut Vec<Untold>) -> bool {
-        let Some(place) = untold.iter().position(|untold| self.is_of(untold)) else {
+    pub(super) fn match_unannounced(&mut self, unannounced: &mut Vec<UnannouncedCall>) -> bool {
+        let Some(place) = unannounced
+            .iter()
+            .position(|unannounced| self.matches_unannounced(unannounced))
+        else {
             return false;
         };
-        untold.remove(place);
-        self.step = Step::Over;
+        unannounced.remove(place);
+        self.stage = CallStage::Ended;
         true
     }
 
     /// Whether it can be that call. Agents that tell of a call before they know
     /// its arguments tell of each one once, so any will do.
-    fn is_of(&self, untold: &Untold) -> bool {
-        let tool = self.tool.as_ref().filter(|_| self.is_clients());
-        let same = tool.is_some_and(|tool| tool.name() == untold.tool);
+    fn matches_unannounced(&self, unannounced: &UnannouncedCall) -> bool {
+        let tool = self.tool.as_ref().filter(|_| self.is_client_tool());
+        let same = tool.is_some_and(|tool| tool.name() == unannounced.tool);
         let unknown = |input: &Value| input.as_object().is_some_and(|fields| fields.is_empty());
         let input = self.arguments().filter(|input| !unknown(input));
-        same && input.is_none_or(|input| *input == untold.input)
+        same && input.is_none_or(|input| *input == unannounced.input)
     }
 
     /// Something about a call of a client's tool. That it runs, and what comes of
     /// it, is not the agent's to say; that it will not run, is.
-    pub(super) fn follow(
+    pub(super) fn update_client_call(
         &mut self,
         id: &ToolCallId,
         status: Option<ToolCallStatus>,
-        scene: &mut Scene,
-        teller: &mut Teller<'_>,
+        terminals: &mut CallTerminals,
+        collector: &mut EventCollector<'_>,
     ) {
-        if self.step == Step::Coming {
-            self.tell_input(id, teller);
+        if self.stage == CallStage::InputStreaming {
+            self.emit_input(id, collector);
         }
         match status {
-            Some(ToolCallStatus::Completed) => self.end_uncalled(id, Ended::Well, scene, teller),
-            Some(ToolCallStatus::Failed) => self.end_uncalled(id, Ended::Badly, scene, teller),
+            Some(ToolCallStatus::Completed) => {
+                self.end_uncalled(id, CallEnding::Succeeded, terminals, collector)
+            }
+            Some(ToolCallStatus::Failed) => {
+                self.end_uncalled(id, CallEnding::Failed, terminals, collector)
+            }
             _ => {}
         }
     }
@@ -163,26 +180,26 @@ impl Call {
     fn end_uncalled(
         &mut self,
         id: &ToolCallId,
-        ended: Ended,
-        scene: &mut Scene,
-        teller: &mut Teller<'_>,
+        ending: CallEnding,
+        terminals: &mut CallTerminals,
+        collector: &mut EventCollector<'_>,
     ) {
-        if self.step == Step::Coming {
+        if self.stage == CallStage::InputStreaming {
             // It has to be ready before it can end (CLT-9), and must not run: its
             // client would begin with it.
-            teller.turn(TurnEvent::ToolReady(Box::new(ToolReady {
+            collector.push_turn_event(TurnEvent::ToolReady(Box::new(ToolReady {
                 id: id.clone(),
                 message: self.title().into(),
                 intention: None,
                 input: self.input_text(),
                 question: Some(ToolCallQuestion::default()),
                 contributor: None,
-                meta: Some(self.meta(Stage::Runs))
+                meta: Some(self.display_meta(DisplayStage::Running))
                     .filter(|meta| !meta.is_empty())
                     .map(Meta::new),
             })));
         }
-        self.end(id, ended, scene, teller);
+        self.emit_result(id, ending, terminals, collector);
     }
 
     /// Whose tool it is (TOO-2).
@@ -198,7 +215,7 @@ impl Call {
     }
 
     /// The app that shows what it does (MCP-18).
-    pub(super) fn app(&self) -> Option<(String, Value)> {
+    pub(super) fn app_meta(&self) -> Option<(String, Value)> {
         match self.tool.as_ref()? {
             HostTool::Server(tool) => Some(("ui".to_owned(), tool.ui.clone()?)),
             HostTool::Client(_) => None,
@@ -209,7 +226,7 @@ impl Call {
     pub(super) fn arguments(&self) -> Option<&Value> {
         let input = self.input.as_ref()?;
         Some(match self.tool {
-            Some(_) => offered::arguments(input),
+            Some(_) => offered::unwrap_arguments(input),
             None => input,
         })
     }

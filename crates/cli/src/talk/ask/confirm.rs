@@ -7,17 +7,17 @@ use agenthost_protocol::chat::{
 };
 use agenthost_protocol::text::MaybeMarkdown;
 
-use super::form::yes_or_no;
+use super::form::parse_yes_no;
 
 /// Asks whether a tool call may run.
 #[derive(PartialEq)]
-pub(super) struct Confirmation {
+pub(super) struct ToolConfirmation {
     target: ToolCallTarget,
     text: String,
     options: Vec<ConfirmationOption>,
 }
 
-impl Confirmation {
+impl ToolConfirmation {
     pub(super) fn new(target: ToolCallTarget, call: &ToolCallPendingConfirmation) -> Self {
         let title = call.question.confirmation_title.as_ref();
         let title = title.map_or(call.head.display_name.as_str(), |title| title.as_str());
@@ -28,7 +28,7 @@ impl Confirmation {
         });
         // Agents that say nothing of arguments have an empty object there.
         let input = input.filter(|input| *input != "{}");
-        let message = plain_text(&call.parameters.invocation_message);
+        let message = to_plain_text(&call.parameters.invocation_message);
         let edits = call.question.edits.as_ref();
         let text = match input {
             // The message has the difference.
@@ -37,7 +37,7 @@ impl Confirmation {
             None if message.starts_with(title) => message,
             None => format!("{title}: {message}"),
         };
-        Confirmation {
+        ToolConfirmation {
             target,
             text,
             options: call.question.options.clone().unwrap_or_default(),
@@ -57,31 +57,31 @@ impl Confirmation {
         (self.text.clone(), choices)
     }
 
-    pub(super) fn understand(&self, line: &str) -> Option<ChatAction> {
-        match yes_or_no(line) {
-            Some(true) => return Some(self.agree()),
+    pub(super) fn parse_answer(&self, line: &str) -> Option<ChatAction> {
+        match parse_yes_no(line) {
+            Some(true) => return Some(self.approve()),
             Some(false) => return Some(self.deny()),
             None => {}
         }
         let index: usize = line.parse().ok()?;
         let chosen = self.options.get(index.checked_sub(1)?)?;
         let approved = chosen.kind == ConfirmationOptionKind::Approve;
-        Some(self.confirm(Some(chosen), approved))
+        Some(self.to_action(Some(chosen), approved))
     }
 
-    pub(super) fn agree(&self) -> ChatAction {
-        self.confirm(self.option(ConfirmationOptionKind::Approve), true)
+    pub(super) fn approve(&self) -> ChatAction {
+        self.to_action(self.find_option(ConfirmationOptionKind::Approve), true)
     }
 
     pub(super) fn deny(&self) -> ChatAction {
-        self.confirm(self.option(ConfirmationOptionKind::Deny), false)
+        self.to_action(self.find_option(ConfirmationOptionKind::Deny), false)
     }
 
-    fn option(&self, kind: ConfirmationOptionKind) -> Option<&ConfirmationOption> {
+    fn find_option(&self, kind: ConfirmationOptionKind) -> Option<&ConfirmationOption> {
         self.options.iter().find(|option| option.kind == kind)
     }
 
-    fn confirm(&self, chosen: Option<&ConfirmationOption>, approved: bool) -> ChatAction {
+    fn to_action(&self, chosen: Option<&ConfirmationOption>, approved: bool) -> ChatAction {
         ChatAction::ToolCallConfirmed(Box::new(ToolCallConfirmed {
             target: self.target.clone(),
             approved,
@@ -96,7 +96,7 @@ impl Confirmation {
 }
 
 /// A message without what only matters to a program that renders Markdown.
-fn plain_text(message: &MaybeMarkdown) -> String {
+fn to_plain_text(message: &MaybeMarkdown) -> String {
     let MaybeMarkdown::Markdown(markdown) = message else {
         return message.as_str().to_owned();
     };
@@ -108,13 +108,13 @@ fn plain_text(message: &MaybeMarkdown) -> String {
         } else if in_code {
             lines.push(line.to_owned());
         } else {
-            lines.push(unescaped(line));
+            lines.push(unescape_markdown(line));
         }
     }
     lines.join("\n")
 }
 
-fn unescaped(line: &str) -> String {
+fn unescape_markdown(line: &str) -> String {
     let mut letters = line.chars().peekable();
     let mut plain = String::with_capacity(line.len());
     while let Some(letter) = letters.next() {
@@ -150,11 +150,11 @@ impl ResultConfirmation {
         (self.text.clone(), "y) Yes   n) No".to_owned())
     }
 
-    pub(super) fn understand(&self, line: &str) -> Option<ChatAction> {
-        yes_or_no(line).map(|approved| self.decide(approved))
+    pub(super) fn parse_answer(&self, line: &str) -> Option<ChatAction> {
+        parse_yes_no(line).map(|approved| self.to_action(approved))
     }
 
-    pub(super) fn decide(&self, approved: bool) -> ChatAction {
+    pub(super) fn to_action(&self, approved: bool) -> ChatAction {
         ChatAction::ToolCallResultConfirmed(ToolCallResultConfirmed {
             target: self.target.clone(),
             approved,
@@ -170,8 +170,8 @@ mod tests {
     fn markdown_is_shown_as_text() {
         let message = "Edit \\_\\_init\\_\\_.py\n\n```diff\n-a\\_\n+b\n```";
         let message = MaybeMarkdown::Markdown(message.to_owned());
-        assert_eq!(plain_text(&message), "Edit __init__.py\n\n-a\\_\n+b");
+        assert_eq!(to_plain_text(&message), "Edit __init__.py\n\n-a\\_\n+b");
         let message = MaybeMarkdown::Plain("a\\_b".to_owned());
-        assert_eq!(plain_text(&message), "a\\_b");
+        assert_eq!(to_plain_text(&message), "a\\_b");
     }
 }

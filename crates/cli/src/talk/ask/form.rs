@@ -9,26 +9,26 @@ use agenthost_protocol::ids::{ChoiceId, QuestionId};
 use agenthost_protocol::number::Number;
 
 /// Declines all questions of a form.
-pub(crate) const DECLINE: &str = "/decline";
+pub(crate) const DECLINE_COMMAND: &str = "/decline";
 
 /// A form, at the first question that nobody has answered.
-pub(super) struct Form {
+pub(super) struct InputForm {
     request: InputRequest,
     question: Option<Question>,
     /// How many questions are left after this one.
-    left: usize,
+    remaining: usize,
 }
 
 /// The same if the same is asked, whatever others are typing.
-impl PartialEq for Form {
+impl PartialEq for InputForm {
     fn eq(&self, other: &Self) -> bool {
         self.request.id == other.request.id
             && self.question == other.question
-            && self.left == other.left
+            && self.remaining == other.remaining
     }
 }
 
-impl Form {
+impl InputForm {
     pub(super) fn new(request: &InputRequest) -> Self {
         let answers = request.answers.as_ref();
         let is_open = |question: &&Question| {
@@ -38,10 +38,10 @@ impl Form {
         };
         let questions = request.questions.iter().flatten();
         let open: Vec<_> = questions.filter(is_open).collect();
-        Form {
+        InputForm {
             request: request.clone(),
             question: open.first().map(|question| (*question).clone()),
-            left: open.len().saturating_sub(1),
+            remaining: open.len().saturating_sub(1),
         }
     }
 
@@ -63,39 +63,39 @@ impl Form {
             Some(about) => format!("{about}\n{message}"),
             None => message.to_owned(),
         };
-        let hint = hint(question);
-        let skip = match (default(question), is_required(question)) {
+        let hint = answer_hint(question);
+        let skip = match (default_value(question), is_required(question)) {
             (Some(_), _) => "; Enter takes the default",
             (None, false) => "; Enter skips it",
             (None, true) => "",
         };
-        (text, format!("{hint}{skip}; {DECLINE} declines"))
+        (text, format!("{hint}{skip}; {DECLINE_COMMAND} declines"))
     }
 
-    pub(super) fn understand(&self, line: &str) -> Option<ChatAction> {
-        if line == DECLINE {
+    pub(super) fn parse_answer(&self, line: &str) -> Option<ChatAction> {
+        if line == DECLINE_COMMAND {
             return Some(self.decline());
         }
         let Some(question) = &self.question else {
-            return yes_or_no(line).map(|done| match done {
-                true => self.complete(InputResponseKind::Accept, None),
+            return parse_yes_no(line).map(|done| match done {
+                true => self.complete_with_answer(InputResponseKind::Accept, None),
                 false => self.decline(),
             });
         };
         let id = question.base()?.id.clone();
         let answer = if line.is_empty() {
-            match default(question) {
-                Some(value) => submitted(value),
+            match default_value(question) {
+                Some(value) => to_submitted(value),
                 None if is_required(question) => return None,
                 None => Answer::Skipped(Skipped {
                     freeform_values: None,
                 }),
             }
         } else {
-            submitted(read(question, line)?)
+            to_submitted(parse_value(question, line)?)
         };
-        if self.left == 0 {
-            return Some(self.complete(InputResponseKind::Accept, Some((id, answer))));
+        if self.remaining == 0 {
+            return Some(self.complete_with_answer(InputResponseKind::Accept, Some((id, answer))));
         }
         Some(ChatAction::InputAnswerChanged(InputAnswerChanged {
             request_id: self.request.id.clone(),
@@ -105,34 +105,42 @@ impl Form {
     }
 
     /// Accepts what needs no answer of a person; declines the rest.
-    pub(super) fn agree(&self) -> ChatAction {
+    pub(super) fn accept_defaults(&self) -> ChatAction {
         let questions = self.request.questions.iter().flatten();
         let mut answers = Answers::default();
         for question in questions {
             let given = self.request.answers.as_ref();
             let given = question.base().and_then(|base| given?.get(&base.id));
-            match (question.base(), default(question)) {
+            match (question.base(), default_value(question)) {
                 _ if given.is_some() => {}
                 (Some(base), Some(value)) => {
-                    answers.insert(base.id.clone(), submitted(value));
+                    answers.insert(base.id.clone(), to_submitted(value));
                 }
                 _ if is_required(question) => return self.decline(),
                 _ => {}
             }
         }
-        self.completed(InputResponseKind::Accept, Some(answers))
+        self.complete_with_answers(InputResponseKind::Accept, Some(answers))
     }
 
     pub(super) fn decline(&self) -> ChatAction {
-        self.complete(InputResponseKind::Decline, None)
+        self.complete_with_answer(InputResponseKind::Decline, None)
     }
 
-    fn complete(&self, how: InputResponseKind, last: Option<(QuestionId, Answer)>) -> ChatAction {
+    fn complete_with_answer(
+        &self,
+        how: InputResponseKind,
+        last: Option<(QuestionId, Answer)>,
+    ) -> ChatAction {
         let answers = last.map(|(id, answer)| Answers::from_iter([(id, answer)]));
-        self.completed(how, answers)
+        self.complete_with_answers(how, answers)
     }
 
-    fn completed(&self, response: InputResponseKind, answers: Option<Answers>) -> ChatAction {
+    fn complete_with_answers(
+        &self,
+        response: InputResponseKind,
+        answers: Option<Answers>,
+    ) -> ChatAction {
         ChatAction::InputCompleted(InputCompleted {
             request_id: self.request.id.clone(),
             response,
@@ -141,7 +149,7 @@ impl Form {
     }
 }
 
-fn submitted(value: AnswerValue) -> Answer {
+fn to_submitted(value: AnswerValue) -> Answer {
     Answer::Submitted(Answered { value })
 }
 
@@ -151,10 +159,10 @@ fn is_required(question: &Question) -> bool {
         .is_none_or(|base| base.required == Some(true))
 }
 
-fn default(question: &Question) -> Option<AnswerValue> {
+fn default_value(question: &Question) -> Option<AnswerValue> {
     let boolean = |value| AnswerValue::Boolean(BooleanValue { value });
     match question {
-        Question::Text(question) => question.default_value.clone().map(text),
+        Question::Text(question) => question.default_value.clone().map(text_value),
         Question::Number(question) | Question::Integer(question) => {
             let value = question.default_value?;
             Some(AnswerValue::Number(NumberValue { value }))
@@ -163,14 +171,14 @@ fn default(question: &Question) -> Option<AnswerValue> {
         Question::SingleSelect(question) => {
             let mut options = question.options.iter();
             let choice = options.find(|choice| choice.recommended == Some(true))?;
-            Some(selected(choice.id.clone()))
+            Some(selected_value(choice.id.clone()))
         }
         Question::MultiSelect(_) | Question::Unknown(_) => None,
     }
 }
 
 /// What kind of answer is expected.
-fn hint(question: &Question) -> String {
+fn answer_hint(question: &Question) -> String {
     let numbered = |options: &[Choice]| {
         let numbered = options.iter().enumerate();
         let choices = numbered.map(|(index, choice)| format!("{}) {}", index + 1, choice.label));
@@ -203,21 +211,21 @@ fn hint(question: &Question) -> String {
 }
 
 /// What a line says to a question; `None` if nothing that fits.
-fn read(question: &Question, line: &str) -> Option<AnswerValue> {
+fn parse_value(question: &Question, line: &str) -> Option<AnswerValue> {
     match question {
-        Question::Text(_) => Some(text(line.to_owned())),
+        Question::Text(_) => Some(text_value(line.to_owned())),
         Question::Number(_) | Question::Integer(_) => {
             let value: f64 = line.parse().ok()?;
             let value = Number(value.is_finite().then_some(value)?);
             Some(AnswerValue::Number(NumberValue { value }))
         }
         Question::Boolean(_) => {
-            let value = yes_or_no(line)?;
+            let value = parse_yes_no(line)?;
             Some(AnswerValue::Boolean(BooleanValue { value }))
         }
         Question::SingleSelect(question) => {
-            if let Some(choice) = choice(&question.options, line) {
-                return Some(selected(choice));
+            if let Some(choice) = find_choice(&question.options, line) {
+                return Some(selected_value(choice));
             }
             let free = question.allow_freeform_input == Some(true);
             free.then(|| {
@@ -234,7 +242,7 @@ fn read(question: &Question, line: &str) -> Option<AnswerValue> {
                 .map(str::trim)
                 .filter(|word| !word.is_empty())
             {
-                match choice(&question.options, word) {
+                match find_choice(&question.options, word) {
                     Some(choice) => value.push(choice),
                     None if question.allow_freeform_input == Some(true) => {
                         other.push(word.to_owned());
@@ -252,7 +260,7 @@ fn read(question: &Question, line: &str) -> Option<AnswerValue> {
 }
 
 /// A choice by its number, its name, or what people see of it.
-fn choice(options: &[Choice], word: &str) -> Option<ChoiceId> {
+fn find_choice(options: &[Choice], word: &str) -> Option<ChoiceId> {
     let number = word.parse::<usize>().ok();
     let by_number = number.and_then(|number| options.get(number.checked_sub(1)?));
     let named =
@@ -261,11 +269,11 @@ fn choice(options: &[Choice], word: &str) -> Option<ChoiceId> {
     found.map(|choice| choice.id.clone())
 }
 
-fn text(value: String) -> AnswerValue {
+fn text_value(value: String) -> AnswerValue {
     AnswerValue::Text(TextValue { value })
 }
 
-fn selected(value: ChoiceId) -> AnswerValue {
+fn selected_value(value: ChoiceId) -> AnswerValue {
     AnswerValue::Selected(SelectedValue {
         value,
         freeform_values: None,
@@ -273,7 +281,7 @@ fn selected(value: ChoiceId) -> AnswerValue {
 }
 
 /// Yes or no, if it is one of them.
-pub(super) fn yes_or_no(line: &str) -> Option<bool> {
+pub(super) fn parse_yes_no(line: &str) -> Option<bool> {
     match line.to_lowercase().as_str() {
         "y" | "yes" => Some(true),
         "n" | "no" => Some(false),

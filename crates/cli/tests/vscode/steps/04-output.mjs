@@ -1,5 +1,5 @@
 // Output of commands: while they run, when they failed, after they were cut off.
-import { eventually } from '../lib/expect.mjs';
+import { check, eventually } from '../lib/expect.mjs';
 
 /** Approves a command, and waits for its first output. */
 async function runs(chat, agent, message, output) {
@@ -46,6 +46,15 @@ for (const [name, agent, prefix] of agents) {
     await eventually('the failure is marked', async () => (await chat.responses.last().locator('.terminal-command-decoration.error, .codicon-error, .codicon-error-compact').count()) > 0);
   };
 }
+
+steps['a command continues in the background'] = async ({ window: { chat }, project }) => {
+  await runs(chat, 'Shell', 'printf begun-$((6+6)); while [ ! -e go ]; do sleep 0.1; done; touch background-done', 'begun-12');
+  await chat.responses.last().locator('[aria-label="Continue in Background"]').click();
+  await chat.isIdle();
+  check(!project.has('background-done'), 'the command still runs');
+  project.write('go', '');
+  await eventually('the command ends by itself', () => project.has('background-done'));
+};
 
 steps['output of a command stays after the host is killed'] = async ({ window: { chat }, host }) => {
   await runs(chat, 'Shell', 'printf survived-$((5+5)); sleep 600', 'survived-10');

@@ -1,7 +1,7 @@
 //! Agents that stream, ask, spawn, fail and come too late.
 
 use agenthost_core::CommandLine;
-use agenthost_core::agent::{AdoptedTurn, SlashCommand, Worker};
+use agenthost_core::agent::{ImportedTurn, SlashCommand, WorkerChat};
 use agenthost_protocol::chat::{ChatInteractivity, ErrorPart, Message};
 use agenthost_protocol::common::{ErrorInfo, SessionConfigSchema};
 use agenthost_protocol::ids::ToolCallId;
@@ -57,11 +57,11 @@ impl Simulation {
         match self.chance.rng.u32(0..100) {
             0..16 => AgentEvent::Opened { tools: Vec::new() },
             16 => AgentEvent::Stopped { error },
-            17..20 => AgentEvent::Steered {
+            17..20 => AgentEvent::SteeringAccepted {
                 chat,
                 id: "PendingMessageId-1".into(),
             },
-            20..23 => AgentEvent::TurnBegun {
+            20..23 => AgentEvent::TurnStarted {
                 chat,
                 turn: format!("begun-{}", self.chance.rng.u32(..)).as_str().into(),
                 message: self
@@ -83,16 +83,16 @@ impl Simulation {
             },
             26..31 => self.worker(chat),
             31 => AgentEvent::WorkerClosed { chat },
-            37 => AgentEvent::Titled {
+            37 => AgentEvent::TitleSuggested {
                 chat,
                 title: format!("about {}", self.chance.rng.u32(0..3)),
             },
-            39 => AgentEvent::Noted {
+            39 => AgentEvent::NoteChanged {
                 chat,
                 note: self.chance.chance(0.8).then(|| "a session".to_owned()),
             },
-            40 => AgentEvent::Adopted {
-                turns: vec![AdoptedTurn {
+            40 => AgentEvent::HistoryImported {
+                turns: vec![ImportedTurn {
                     id: format!("adopted-{}", self.chance.rng.u32(..))
                         .as_str()
                         .into(),
@@ -106,7 +106,7 @@ impl Simulation {
                 }],
                 chat,
             },
-            38 => AgentEvent::Configurable {
+            38 => AgentEvent::ConfigSchemaChanged {
                 schema: self
                     .read::<SessionConfigSchema>(json!({"type": "object", "properties": {
                         "mode": {"type": "string", "title": "Mode", "sessionMutable": true},
@@ -114,7 +114,7 @@ impl Simulation {
                     .into(),
                 values: [("mode".to_owned(), json!("do"))].into_iter().collect(),
             },
-            32 => AgentEvent::Commands {
+            32 => AgentEvent::SlashCommandsChanged {
                 commands: vec![SlashCommand {
                     name: "fix".to_owned(),
                     description: String::new(),
@@ -238,7 +238,7 @@ impl Simulation {
             ChatInteractivity::Hidden,
             ChatInteractivity::Full,
         ];
-        AgentEvent::WorkerOpened(Box::new(Worker {
+        AgentEvent::WorkerOpened(Box::new(WorkerChat {
             chat: uri(chat),
             parent,
             call: ToolCallId::from(call.unwrap_or_default()),

@@ -2,10 +2,10 @@
 //! call tools of clients.
 
 use agenthost_core::customizing::{
-    CustomizationErrand, CustomizationEvent, Prepared, Ticket, Wanted,
+    CustomizationCommand, CustomizationEvent, PreparedTurn, QueryId, ResourceQuery,
 };
-use agenthost_core::tool_servers::{ToolErrand, ToolEvent, ToolTicket};
-use agenthost_core::tool_use::ToolMoment;
+use agenthost_core::tool_servers::{GatewayCallId, McpCommand, McpEvent};
+use agenthost_core::tool_use::ToolHookPhase;
 use agenthost_protocol::ids::CustomizationId;
 use agenthost_protocol::session::Customization;
 use agenthost_protocol::wire;
@@ -30,7 +30,7 @@ impl Simulation {
         if self.chance.chance(0.15) {
             let session = uri(self.chance.pick(&["s1", "s2", "s3"]).unwrap());
             let event = self.customization_event();
-            self.world.step(Input::Customized { session, event });
+            self.world.step(Input::Customization { session, event });
         }
         if self.chance.chance(0.1) {
             self.tool_event();
@@ -47,20 +47,24 @@ impl Simulation {
                     .map(|_| self.customization())
                     .collect();
                 all.dedup_by(|one, other| one.id() == other.id());
-                CustomizationEvent::Found { all }
+                CustomizationEvent::CustomizationsFound { all }
             }
-            3..7 => CustomizationEvent::Updated(Box::new(self.customization())),
-            7..9 => CustomizationEvent::Gone(self.customization_id()),
-            9..11 => CustomizationEvent::ToolHooks {
-                moments: [ToolMoment::Before, ToolMoment::After, ToolMoment::Failed]
-                    .into_iter()
-                    .filter(|_| self.chance.chance(0.6))
-                    .collect(),
+            3..7 => CustomizationEvent::CustomizationUpdated(Box::new(self.customization())),
+            7..9 => CustomizationEvent::CustomizationRemoved(self.customization_id()),
+            9..11 => CustomizationEvent::ToolHooksChanged {
+                phases: [
+                    ToolHookPhase::Before,
+                    ToolHookPhase::After,
+                    ToolHookPhase::Failed,
+                ]
+                .into_iter()
+                .filter(|_| self.chance.chance(0.6))
+                .collect(),
             },
-            _ => CustomizationEvent::Wanted {
-                ticket: Ticket(1),
+            _ => CustomizationEvent::ResourceRequested {
+                id: QueryId(1),
                 client: (*self.chance.pick(&["a", "b"]).unwrap()).into(),
-                wanted: Wanted::List(Uri::from("virtual:/x")),
+                query: ResourceQuery::List(Uri::from("virtual:/x")),
             },
         }
     }
@@ -84,26 +88,29 @@ impl Simulation {
         wire::from_str(&any.to_string()).unwrap()
     }
 
-    fn answer_errand(&mut self, errand: &CustomizationErrand) {
+    fn answer_errand(&mut self, errand: &CustomizationCommand) {
         let (session, event) = match errand {
-            CustomizationErrand::Follow { session, .. } => (session, self.customization_event()),
-            CustomizationErrand::Prepare(preparation) => {
+            CustomizationCommand::Track { session, .. } => (session, self.customization_event()),
+            CustomizationCommand::Prepare(preparation) => {
                 let refused = self.chance.chance(0.1);
                 let outcome = if refused {
                     Err("no".to_owned())
                 } else {
-                    Ok(Prepared::default())
+                    Ok(PreparedTurn::default())
                 };
-                let prepared = CustomizationEvent::Prepared {
+                let prepared = CustomizationEvent::TurnPrepared {
                     chat: preparation.chat.clone(),
                     turn: preparation.turn.clone(),
                     outcome: Box::new(outcome),
                 };
                 (&preparation.session, prepared)
             }
-            CustomizationErrand::CheckTool { ticket, tool } => {
+            CustomizationCommand::CheckTool {
+                id: ticket,
+                tool_use: tool,
+            } => {
                 let checked = CustomizationEvent::ToolChecked {
-                    ticket: *ticket,
+                    id: *ticket,
                     verdict: match self.chance.chance(0.3) {
                         true => Err("no".to_owned()),
                         false => Ok(()),
@@ -114,11 +121,11 @@ impl Simulation {
             _ => return,
         };
         let session = session.clone();
-        self.world.step(Input::Customized { session, event });
+        self.world.step(Input::Customization { session, event });
     }
 
-    fn answer_tools(&mut self, errand: &ToolErrand) {
-        let ToolErrand::Start {
+    fn answer_tools(&mut self, errand: &McpCommand) {
+        let McpCommand::Start {
             session, server, ..
         } = errand
         else {
@@ -126,17 +133,17 @@ impl Simulation {
         };
         let (session, server) = (session.clone(), server.clone());
         let event = match self.chance.rng.u32(0..3) {
-            0 => ToolEvent::Stopped { server },
-            1 => ToolEvent::Failed {
+            0 => McpEvent::ServerStopped { server },
+            1 => McpEvent::ServerFailed {
                 server,
                 error: agenthost_protocol::common::ErrorInfo::new("test", "it broke"),
             },
-            _ => ToolEvent::Ready {
+            _ => McpEvent::ServerReady {
                 server,
                 apps: wire::from_str(r#"{"capabilities": {}}"#).unwrap(),
             },
         };
-        self.world.step(Input::Tools { session, event });
+        self.world.step(Input::Mcp { session, event });
     }
 
     fn tool_event(&mut self) {
@@ -147,7 +154,7 @@ impl Simulation {
         let event = match abandoned {
             Some(call) if self.chance.chance(0.2) => {
                 self.world.called.remove(&call);
-                ToolEvent::Abandoned { call }
+                McpEvent::CallAbandoned { call }
             }
             _ => {
                 let Some(ChannelState::Session(state)) = self.world.log.channels.get(&session)
@@ -160,17 +167,17 @@ impl Simulation {
                     return;
                 };
                 self.requests += 1;
-                let call = ToolTicket(self.requests);
+                let call = GatewayCallId(self.requests);
                 self.world.called.insert(call);
                 let (chat, input) = (uri(&format!("{name}.chat")), "{}".to_owned());
                 match self.chance.chance(0.4) {
-                    true => ToolEvent::Calling {
+                    true => McpEvent::ApprovalRequested {
                         chat,
                         call,
                         tool,
                         input,
                     },
-                    false => ToolEvent::Called {
+                    false => McpEvent::ClientToolCalled {
                         chat,
                         call,
                         tool,
@@ -179,12 +186,12 @@ impl Simulation {
                 }
             }
         };
-        self.world.step(Input::Tools { session, event });
+        self.world.step(Input::Mcp { session, event });
     }
 
     fn end_untold(&mut self) {
         if let Some(call) = self.world.untold.pop_front() {
-            self.world.step(Input::StillUntold { call });
+            self.world.step(Input::CallAnnouncementTimedOut { call });
         }
     }
 

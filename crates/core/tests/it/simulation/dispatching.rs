@@ -107,7 +107,7 @@ impl Simulation {
         if active.is_none() && name.starts_with("chat/") && self.chance.chance(0.3) {
             name = "chat/turnStarted";
         }
-        let mut action = self.chance.action(name);
+        let mut action = self.chance.generate_action(name);
         if action.get("turnId").is_some() {
             action["turnId"] = match active {
                 Some(active) if self.chance.chance(0.9) => json!(active),

@@ -70,11 +70,9 @@ impl Simulation {
     /// Somebody has looked at files, sooner or later; what was to be done with
     /// them is done at once.
     pub(super) fn look_at_files(&mut self) {
-        while let Some(index) =
-            self.world.changes.iter().position(|errand| {
-                matches!(errand.task, agenthost_core::ChangeTask::Operate { .. })
-            })
-        {
+        while let Some(index) = self.world.changes.iter().position(|errand| {
+            matches!(errand.task, agenthost_core::ChangeTask::RunOperation { .. })
+        }) {
             let errand = self.world.changes.remove(index).unwrap();
             let words = *self.chance.pick(&["done", "failed it broke"]).unwrap();
             self.world.step(changes::operated(*errand, words));
@@ -82,7 +80,8 @@ impl Simulation {
         if self.chance.chance(0.3)
             && let Some((channel, round)) = self.world.looks.pop_front()
         {
-            self.world.step(Input::LookAgain { channel, round });
+            self.world
+                .step(Input::ChangesetRefreshDue { channel, round });
         }
         if !self.chance.chance(0.5) {
             return;
@@ -94,16 +93,18 @@ impl Simulation {
         let fails = self.chance.chance(0.1);
         let git = r#"{"branch": "main"}"#;
         let input = match &errand.task {
-            ChangeTask::Mark { .. } if fails => changes::marked(*errand, "failed no git"),
-            ChangeTask::Mark { .. } => {
+            ChangeTask::TakeCheckpoint { .. } if fails => changes::marked(*errand, "failed no git"),
+            ChangeTask::TakeCheckpoint { .. } => {
                 let lines = self.chance.rng.u32(0..3);
                 let text = format!(
                     r#"{{"git": {git}, "session": [{lines}, 0, 1], "chat": [{lines}, 0, 1]}}"#
                 );
                 changes::marked(*errand, &text)
             }
-            ChangeTask::Compare { .. } if fails => changes::compared(*errand, "failed it broke"),
-            ChangeTask::Compare { .. } => {
+            ChangeTask::ComputeDiff { .. } if fails => {
+                changes::compared(*errand, "failed it broke")
+            }
+            ChangeTask::ComputeDiff { .. } => {
                 let lines = self.chance.rng.u32(0..3);
                 let many: String = (0..10).map(|name| format!("{name}+1-{lines} ")).collect();
                 let texts = [
@@ -114,13 +115,13 @@ impl Simulation {
                 ];
                 changes::compared(*errand, self.chance.pick(&texts).unwrap())
             }
-            ChangeTask::Survey(_) => {
+            ChangeTask::SurveyEdits(_) => {
                 let texts = ["", "a.txt", "+a.txt -b.txt", "a.txt confirmed"];
                 changes::surveyed(*errand, self.chance.pick(&texts).unwrap())
             }
-            ChangeTask::MakeWorktree(_) if fails => changes::worktree(*errand, "failed no git"),
-            ChangeTask::MakeWorktree(_) => changes::worktree(*errand, "file:///kept"),
-            ChangeTask::Operate { .. } | ChangeTask::Forget => return,
+            ChangeTask::CreateWorktree(_) if fails => changes::worktree(*errand, "failed no git"),
+            ChangeTask::CreateWorktree(_) => changes::worktree(*errand, "file:///kept"),
+            ChangeTask::RunOperation { .. } | ChangeTask::ForgetSession => return,
         };
         self.world.step(input);
     }

@@ -74,7 +74,8 @@ impl Simulation {
 
     fn end_question(&mut self) {
         if let Some((connection, id)) = self.world.unanswered.pop_front() {
-            self.world.step(Input::StillUnanswered { connection, id });
+            self.world
+                .step(Input::HostRequestTimedOut { connection, id });
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Clients that come back, in either form of `reconnect`.
 
-use agenthost_core::{Answer, ConnectionId, Effect};
+use agenthost_core::{ConnectionId, Effect, ResponseBody};
 use agenthost_protocol::ids::ServerSeq;
 use serde_json::json;
 
@@ -49,8 +49,8 @@ impl Simulation {
         let params = json!({"clientId": client, "subscriptions": cursors});
         let effects = self.ask(connection, "reconnect", params);
         let outcomes = effects.effects.iter().find_map(|effect| match effect {
-            Effect::Reply {
-                answer: Ok(Answer::Recoveries { channels, .. }),
+            Effect::Respond {
+                result: Ok(ResponseBody::Recoveries { channels, .. }),
                 ..
             } => Some(channels),
             _ => None,

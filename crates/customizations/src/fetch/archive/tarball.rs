@@ -9,46 +9,48 @@ use flate2::read::GzDecoder;
 use tar::{EntryType, PaxExtensions};
 
 use super::bounded::{BoundedReader, ByteBudget};
-use super::{Entries, Gathered, MAX_ENTRIES, MAX_NAME_BYTES, broken};
+use super::{ArchiveEntries, MAX_ENTRIES, MAX_NAME_BYTES, UnpackedArchive, archive_error};
 use crate::fetch::FetchError;
-use crate::package::LARGEST_PACKAGE;
+use crate::package::MAX_PACKAGE_BYTES;
 
 /// Most bytes of a decompressed archive: its files, and for each entry a header
 /// and padding of a block each.
-pub(super) const MAX_STREAM_BYTES: u64 = LARGEST_PACKAGE + MAX_ENTRIES as u64 * 2 * 512;
+pub(super) const MAX_STREAM_BYTES: u64 = MAX_PACKAGE_BYTES + MAX_ENTRIES as u64 * 2 * 512;
 
 /// Most bytes of a pax header. It holds a path, times and a few attributes.
 const MAX_PAX_BYTES: u64 = 64 * 1024;
 
 /// Reads all files of an archive.
-pub(super) fn read(source: impl Read) -> Result<Entries, FetchError> {
+pub(super) fn read(source: impl Read) -> Result<ArchiveEntries, FetchError> {
     let budget = ByteBudget::new(MAX_STREAM_BYTES);
     let stream = BoundedReader::new(GzDecoder::new(source), budget.clone());
     read_stream(stream).map_err(|error| match budget.is_exceeded() {
-        true => broken("what is in it is too large"),
+        true => archive_error("what is in it is too large"),
         false => error,
     })
 }
 
 /// Reads all files of a decompressed archive.
-pub(super) fn read_stream(stream: impl Read) -> Result<Entries, FetchError> {
-    let unreadable = |_| broken("it is neither a zip file nor a tar file with gzip");
+pub(super) fn read_stream(stream: impl Read) -> Result<ArchiveEntries, FetchError> {
+    let unreadable = |_| archive_error("it is neither a zip file nor a tar file with gzip");
     let mut archive = tar::Archive::new(stream);
-    let mut gathered = Gathered::default();
+    let mut gathered = UnpackedArchive::default();
     let mut name = EntryName::default();
     let entries = archive.entries().map_err(unreadable)?.raw(true);
     for (number, entry) in entries.enumerate() {
         if number >= MAX_ENTRIES {
-            return Err(broken(&format!("it has more than {MAX_ENTRIES} entries")));
+            return Err(archive_error(&format!(
+                "it has more than {MAX_ENTRIES} entries"
+            )));
         }
         let mut entry = entry.map_err(unreadable)?;
         match entry.header().entry_type() {
             EntryType::GNULongName => {
-                name.long = Some(bounded(&mut entry, MAX_NAME_BYTES as u64, "a name")?);
+                name.long = Some(read_bounded(&mut entry, MAX_NAME_BYTES as u64, "a name")?);
             }
             EntryType::XHeader => {
                 let size = MAX_PAX_BYTES;
-                let pax = bounded(&mut entry, size, "a pax header")?;
+                let pax = read_bounded(&mut entry, size, "a pax header")?;
                 name.read_pax(&pax)?;
             }
             EntryType::XGlobalHeader => {}
@@ -56,13 +58,17 @@ pub(super) fn read_stream(stream: impl Read) -> Result<Entries, FetchError> {
             EntryType::Regular => {
                 let size = entry.header().entry_size().map_err(unreadable)?;
                 if name.size.is_some_and(|declared| declared != size) {
-                    return Err(broken("it has two sizes for a file"));
+                    return Err(archive_error("it has two sizes for a file"));
                 }
                 let header = entry.header().path_bytes().into_owned();
-                let name = std::mem::take(&mut name).or(header);
-                gathered.add(&String::from_utf8_lossy(&name), &mut entry)?;
+                let name = std::mem::take(&mut name).resolve(header);
+                gathered.add_entry(&String::from_utf8_lossy(&name), &mut entry)?;
             }
-            _ => return Err(broken("it has a link, or something that is no file, in it")),
+            _ => {
+                return Err(archive_error(
+                    "it has a link, or something that is no file, in it",
+                ));
+            }
         }
     }
     Ok(gathered.entries)
@@ -81,7 +87,7 @@ struct EntryName {
 
 impl EntryName {
     fn read_pax(&mut self, header: &[u8]) -> Result<(), FetchError> {
-        let damaged = || broken("it has a pax header that can't be read");
+        let damaged = || archive_error("it has a pax header that can't be read");
         for extension in PaxExtensions::new(header) {
             let extension = extension.map_err(|_| damaged())?;
             match extension.key_bytes() {
@@ -91,7 +97,7 @@ impl EntryName {
                     self.size = Some(size.ok_or_else(damaged)?);
                 }
                 key if key.starts_with(b"GNU.sparse.") => {
-                    return Err(broken("it has a sparse file in it"));
+                    return Err(archive_error("it has a sparse file in it"));
                 }
                 _ => {}
             }
@@ -100,7 +106,7 @@ impl EntryName {
     }
 
     /// The name of a file whose own header has another.
-    fn or(self, header: Vec<u8>) -> Vec<u8> {
+    fn resolve(self, header: Vec<u8>) -> Vec<u8> {
         match (self.long, self.pax) {
             (Some(mut long), _) => {
                 if long.last() == Some(&0) {
@@ -115,14 +121,16 @@ impl EntryName {
 }
 
 /// Reads an entry that must not be longer than a limit.
-fn bounded(entry: &mut impl Read, most: u64, what: &str) -> Result<Vec<u8>, FetchError> {
+fn read_bounded(entry: &mut impl Read, most: u64, what: &str) -> Result<Vec<u8>, FetchError> {
     let mut bytes = Vec::new();
     entry
         .take(most + 1)
         .read_to_end(&mut bytes)
-        .map_err(|_| broken("it is damaged"))?;
+        .map_err(|_| archive_error("it is damaged"))?;
     match bytes.len() as u64 > most {
-        true => Err(broken(&format!("{what} in it is longer than {most} bytes"))),
+        true => Err(archive_error(&format!(
+            "{what} in it is longer than {most} bytes"
+        ))),
         false => Ok(bytes),
     }
 }

@@ -66,11 +66,11 @@ fn zip(entries: &[(&str, &[u8])]) -> Vec<u8> {
     archive.finish().unwrap().into_inner()
 }
 
-fn read_zip(archive: &[u8]) -> Result<Entries, FetchError> {
+fn read_zip(archive: &[u8]) -> Result<ArchiveEntries, FetchError> {
     zipped::read(Cursor::new(archive), archive.len() as u64)
 }
 
-fn problem(result: Result<Entries, FetchError>) -> String {
+fn problem(result: Result<ArchiveEntries, FetchError>) -> String {
     let error = result.unwrap_err().to_string();
     error
         .strip_prefix("unpack the archive: ")
@@ -124,7 +124,7 @@ fn a_file_of_a_gibibyte_is_refused() {
     let gzip = gzip_with_zeros(start.as_bytes(), 1024);
     let (problem, bytes) = problem_and_bytes(&gzip);
     assert_eq!(problem, "what is in it is too large");
-    assert!(bytes <= LARGEST_PACKAGE + 64 * 1024, "{bytes}");
+    assert!(bytes <= MAX_PACKAGE_BYTES + 64 * 1024, "{bytes}");
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn archives_with_many_entries_are_refused() {
     let archive = tar(&vec![folder; MAX_ENTRIES + 1]);
     let told = problem(tarball::read_stream(&archive[..]));
     assert_eq!(told, "it has more than 10000 entries");
-    let names: Vec<String> = (0..=MOST_FILES)
+    let names: Vec<String> = (0..=MAX_PACKAGE_FILES)
         .map(|number| format!("{number}.md"))
         .collect();
     let files: Vec<(EntryType, &str, &[u8])> = names

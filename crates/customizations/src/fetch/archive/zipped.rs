@@ -7,7 +7,7 @@
 use std::io::{Read, Seek, SeekFrom};
 
 use super::bounded::{BoundedReader, ByteBudget};
-use super::{Entries, Gathered, MAX_ENTRIES, broken};
+use super::{ArchiveEntries, MAX_ENTRIES, UnpackedArchive, archive_error};
 use crate::fetch::FetchError;
 
 /// Most bytes that are read before the entries are known: the end of the
@@ -32,13 +32,13 @@ const ZIP64_LOCATOR: &[u8] = b"PK\x06\x07";
 const ENTRY_COUNT: std::ops::Range<usize> = 10..12;
 
 /// Reads all files of an archive of a known size.
-pub(super) fn read(mut source: impl Read + Seek, size: u64) -> Result<Entries, FetchError> {
-    check_end(&mut source, size)?;
+pub(super) fn read(mut source: impl Read + Seek, size: u64) -> Result<ArchiveEntries, FetchError> {
+    check_entry_count(&mut source, size)?;
     let budget = ByteBudget::new(MAX_DIRECTORY_BYTES);
     let source = BoundedReader::new(source, budget.clone());
     let result = read_entries(source, &budget, size);
     result.map_err(|error| match budget.is_exceeded() {
-        true => broken("what is in it is too large"),
+        true => archive_error("what is in it is too large"),
         false => error,
     })
 }
@@ -47,33 +47,33 @@ pub(super) fn read_entries(
     source: BoundedReader<impl Read + Seek>,
     budget: &ByteBudget,
     size: u64,
-) -> Result<Entries, FetchError> {
-    let unreadable = |_| broken("it is not a zip file that can be read");
+) -> Result<ArchiveEntries, FetchError> {
+    let unreadable = |_| archive_error("it is not a zip file that can be read");
     let mut archive = zip::ZipArchive::new(source).map_err(unreadable)?;
     if archive.len() > MAX_ENTRIES {
-        return Err(too_many());
+        return Err(too_many_entries());
     }
     // Entries that share their content would have it read again for each.
     budget.reset(size + LOCAL_HEADERS_BYTES);
-    let mut gathered = Gathered::default();
+    let mut gathered = UnpackedArchive::default();
     for number in 0..archive.len() {
         let mut entry = archive.by_index(number).map_err(unreadable)?;
         if entry.is_dir() {
             continue;
         }
         if entry.is_symlink() {
-            return Err(broken("it has a link in it"));
+            return Err(archive_error("it has a link in it"));
         }
         let name = entry.name().map_err(unreadable)?.into_owned();
-        gathered.add(&name, &mut entry)?;
+        gathered.add_entry(&name, &mut entry)?;
     }
     Ok(gathered.entries)
 }
 
 /// Refuses archives that declare more entries than are read. Which of several
 /// end records counts is up to the zip reader, so all of them are checked.
-fn check_end(source: &mut (impl Read + Seek), size: u64) -> Result<(), FetchError> {
-    let unreadable = |_| broken("it is damaged");
+fn check_entry_count(source: &mut (impl Read + Seek), size: u64) -> Result<(), FetchError> {
+    let unreadable = |_| archive_error("it is damaged");
     let start = size.saturating_sub(TAIL_BYTES);
     source.seek(SeekFrom::Start(start)).map_err(unreadable)?;
     let mut tail = Vec::new();
@@ -85,17 +85,17 @@ fn check_end(source: &mut (impl Read + Seek), size: u64) -> Result<(), FetchErro
     for start in 0..tail.len() {
         let rest = tail.get(start..).unwrap_or_default();
         if rest.starts_with(ZIP64_LOCATOR) {
-            return Err(broken("it is a zip64 file, which is not supported"));
+            return Err(archive_error("it is a zip64 file, which is not supported"));
         }
         if let (true, Some(&[low, high])) = (rest.starts_with(END_RECORD), rest.get(ENTRY_COUNT))
             && usize::from(u16::from_le_bytes([low, high])) > MAX_ENTRIES
         {
-            return Err(too_many());
+            return Err(too_many_entries());
         }
     }
     Ok(())
 }
 
-fn too_many() -> FetchError {
-    broken(&format!("it has more than {MAX_ENTRIES} entries"))
+fn too_many_entries() -> FetchError {
+    archive_error(&format!("it has more than {MAX_ENTRIES} entries"))
 }

@@ -2,57 +2,59 @@
 
 use std::sync::Arc;
 
-use agenthost_core::tool_servers::{ToolEvent, ToolGuard, ToolTicket};
+use agenthost_core::tool_servers::{CallGateMode, GatewayCallId, McpEvent};
 use agenthost_protocol::wire::{Json, Object};
 
-use super::super::guard::Verdict;
-use super::super::room::Room;
-use super::super::servers::Shared;
-use super::service::Counter;
+use super::super::guard::CallVerdict;
+use super::super::room::SessionTools;
+use super::super::servers::McpContext;
+use super::service::GatewayServer;
 
 /// A call that waits for a word. Dropped before that, the host hears that
 /// nobody waits any more.
-struct Asking {
-    shared: Arc<Shared>,
-    room: Arc<Room>,
-    call: ToolTicket,
+struct PendingApproval {
+    shared: Arc<McpContext>,
+    session_tools: Arc<SessionTools>,
+    call: GatewayCallId,
 }
 
-impl Drop for Asking {
+impl Drop for PendingApproval {
     fn drop(&mut self) {
-        if !self.room.guard.forget(self.call) {
+        if !self.session_tools.call_gate.remove(self.call) {
             return;
         }
-        let (shared, session) = (Arc::clone(&self.shared), self.room.session.clone());
-        let abandoned = ToolEvent::Abandoned { call: self.call };
+        let (shared, session) = (Arc::clone(&self.shared), self.session_tools.session.clone());
+        let abandoned = McpEvent::CallAbandoned { call: self.call };
         self.shared.tasks.spawn(async move {
-            shared.tell(&session, abandoned).await;
+            shared.send_event(&session, abandoned).await;
         });
     }
 }
 
-impl Counter {
+impl GatewayServer {
     /// Waits until somebody agrees to a call, if somebody has to. Costs nothing
     /// if nobody has.
-    pub(super) async fn ask_leave(&self, tool: &str, arguments: &Object) -> Verdict {
-        match self.room.guard.who() {
-            ToolGuard::Nobody => return Ok(()),
-            ToolGuard::Hooks => {}
+    pub(super) async fn await_approval(&self, tool: &str, arguments: &Object) -> CallVerdict {
+        match self.session_tools.call_gate.mode() {
+            CallGateMode::Open => return Ok(()),
+            CallGateMode::Hooks => {}
         }
-        let call = self.shared.next_call();
-        let answered = self.room.guard.wait_for(call);
-        let _asking = Asking {
+        let call = self.shared.next_call_id();
+        let answered = self.session_tools.call_gate.register(call);
+        let _pending = PendingApproval {
             shared: Arc::clone(&self.shared),
-            room: Arc::clone(&self.room),
+            session_tools: Arc::clone(&self.session_tools),
             call,
         };
-        let calling = ToolEvent::Calling {
+        let calling = McpEvent::ApprovalRequested {
             chat: self.chat.clone(),
             call,
             tool: tool.to_owned(),
             input: Json::Object(arguments.clone()).to_string(),
         };
-        self.shared.tell(&self.room.session, calling).await;
+        self.shared
+            .send_event(&self.session_tools.session, calling)
+            .await;
         let gone = |_| Err("the call was not answered".to_owned());
         answered.await.unwrap_or_else(gone)
     }

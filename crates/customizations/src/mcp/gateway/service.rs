@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use agenthost_core::tool_servers::{ServerTool, ToolEvent, ToolTicket};
+use agenthost_core::tool_servers::{GatewayCallId, McpEvent, McpTool};
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::{Json, Object};
 use rmcp::model::{
@@ -17,262 +17,278 @@ use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::super::answers::{answer, failure};
-use super::super::challenge::Challenge;
-use super::super::link::{LinkError, Listener};
-use super::super::metadata::{Shown, requirement};
-use super::super::room::{By, Door, Room, Standing};
-use super::super::servers::Shared;
+use super::super::answers::{error_result, to_mcp_result};
+use super::super::challenge::AuthChallenge;
+use super::super::link::{ProgressListener, ServerCallError};
+use super::super::metadata::{PresentedToken, fetch_requirement};
+use super::super::room::{AuthEndpoint, RunningServer, SessionTools, ToolProvider};
+use super::super::servers::McpContext;
 
 /// How long a tool of a server may take. Agents give up long before.
-const PATIENCE: Duration = Duration::from_secs(24 * 60 * 60);
+const TOOL_CALL_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Most calls of an agent at once. More are refused.
-const CALLS: usize = 256;
+const MAX_AGENT_CALLS: usize = 256;
 
 /// When an agent came.
-pub(super) struct Came {
+pub(super) struct AgentArrival {
     /// How often the host had told what clients offer.
-    pub(super) told: u64,
+    pub(super) publish_count: u64,
     /// How long it waits for servers that start.
-    pub(super) until: Instant,
+    pub(super) deadline: Instant,
 }
 
 /// Serves the agent of one chat.
-pub(super) struct Counter {
-    pub(super) shared: Arc<Shared>,
-    pub(super) room: Arc<Room>,
+pub(super) struct GatewayServer {
+    pub(super) shared: Arc<McpContext>,
+    pub(super) session_tools: Arc<SessionTools>,
     pub(super) chat: Uri,
-    came: Came,
+    arrival: AgentArrival,
     /// Cancelled when the agent is gone, or its session is over.
     gone: CancellationToken,
     /// How many calls the agent can still make.
-    room_for_calls: Semaphore,
+    call_permits: Semaphore,
 }
 
 /// A call of a client's tool that somebody waits for. Dropped before it is
 /// answered, the host hears that nobody does any more.
-struct Waiting {
-    shared: Arc<Shared>,
-    room: Arc<Room>,
-    call: ToolTicket,
+struct PendingClientCall {
+    shared: Arc<McpContext>,
+    session_tools: Arc<SessionTools>,
+    call: GatewayCallId,
 }
 
-impl Drop for Waiting {
+impl Drop for PendingClientCall {
     fn drop(&mut self) {
-        if !self.room.forget(self.call) {
+        if !self.session_tools.remove_call(self.call) {
             return;
         }
-        let (shared, session) = (Arc::clone(&self.shared), self.room.session.clone());
-        let abandoned = ToolEvent::Abandoned { call: self.call };
+        let (shared, session) = (Arc::clone(&self.shared), self.session_tools.session.clone());
+        let abandoned = McpEvent::CallAbandoned { call: self.call };
         self.shared.tasks.spawn(async move {
-            shared.tell(&session, abandoned).await;
+            shared.send_event(&session, abandoned).await;
         });
     }
 }
 
-impl Counter {
+impl GatewayServer {
     /// Serves the agent of a chat.
     pub(super) fn new(
-        shared: Arc<Shared>,
-        room: Arc<Room>,
+        shared: Arc<McpContext>,
+        session_tools: Arc<SessionTools>,
         chat: Uri,
-        came: Came,
+        arrival: AgentArrival,
         gone: CancellationToken,
     ) -> Self {
-        Counter {
+        GatewayServer {
             shared,
-            room,
+            session_tools,
             chat,
-            came,
+            arrival,
             gone,
-            room_for_calls: Semaphore::new(CALLS),
+            call_permits: Semaphore::new(MAX_AGENT_CALLS),
         }
     }
 
     /// The tools. Whoever has just come waits a little for servers that start;
     /// what comes later is told, but not all agents listen.
-    async fn list(&self) -> Json {
-        let settled = self.room.settled(self.came.told);
+    async fn list_tools(&self) -> Json {
+        let settled = self.session_tools.wait_started(self.arrival.publish_count);
         // What is there by then is what there is.
-        drop(tokio::time::timeout_at(self.came.until, settled).await);
-        let (offer, allowed) = (self.room.offer(), self.room.allowed(&self.chat));
-        let tools = offer.iter().filter(|tool| allowed.includes(tool));
+        drop(tokio::time::timeout_at(self.arrival.deadline, settled).await);
+        let (offer, allowed) = (
+            self.session_tools.offered_tools(),
+            self.session_tools.tool_filter(&self.chat),
+        );
+        let tools = offer.iter().filter(|tool| allowed.allows(tool));
         let tools: Vec<_> = tools.map(|tool| &tool.definition).collect();
         json!({ "tools": tools })
     }
 
-    async fn call(
+    async fn call_tool(
         &self,
         params: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<Json, ErrorData> {
-        let offer = self.room.offer();
+        let offer = self.session_tools.offered_tools();
         let name = params.name.as_ref();
         let Some(tool) = offer.iter().find(|tool| tool.name == name) else {
             let reason = "there is no tool of this name";
             return Err(ErrorData::new(ErrorCode::INVALID_PARAMS, reason, None));
         };
-        if !self.room.allowed(&self.chat).includes(tool) {
-            return Ok(failure(
+        if !self.session_tools.tool_filter(&self.chat).allows(tool) {
+            return Ok(error_result(
                 "the custom agent that answers here may not use this tool",
             ));
         }
-        let Ok(_call) = self.room_for_calls.try_acquire() else {
-            return Ok(failure("too many calls at once"));
+        let Ok(_call) = self.call_permits.try_acquire() else {
+            return Ok(error_result("too many calls at once"));
         };
         let arguments = params.arguments.unwrap_or_default();
         let cancel = context.ct.clone();
         let calling = async {
-            if let Err(reason) = self.ask_leave(&tool.name, &arguments).await {
-                return Ok(failure(&reason));
+            if let Err(reason) = self.await_approval(&tool.name, &arguments).await {
+                return Ok(error_result(&reason));
             }
-            match &tool.by {
-                By::Client => self.call_client(&tool.name, arguments).await,
-                By::Server(tool) => self.call_server(tool, arguments, context).await,
+            match &tool.provider {
+                ToolProvider::Client => self.call_client_tool(&tool.name, arguments).await,
+                ToolProvider::Server(tool) => self.call_server_tool(tool, arguments, context).await,
             }
         };
         let called = async {
             tokio::select! {
                 answer = calling => answer,
                 // A cancelled call is not answered; who is gone hears nothing.
-                () = cancel.cancelled() => Ok(failure("cancelled")),
+                () = cancel.cancelled() => Ok(error_result("cancelled")),
             }
         };
         match self.gone.run_until_cancelled(called).await {
             Some(answer) => answer,
-            None => Ok(failure("the session is over")),
+            None => Ok(error_result("the session is over")),
         }
     }
 
-    async fn call_client(&self, tool: &str, arguments: Object) -> Result<Json, ErrorData> {
-        let call = self.shared.next_call();
-        let answered = self.room.wait_for(call);
-        let _waiting = Waiting {
+    async fn call_client_tool(&self, tool: &str, arguments: Object) -> Result<Json, ErrorData> {
+        let call = self.shared.next_call_id();
+        let answered = self.session_tools.register_call(call);
+        let _waiting = PendingClientCall {
             shared: Arc::clone(&self.shared),
-            room: Arc::clone(&self.room),
+            session_tools: Arc::clone(&self.session_tools),
             call,
         };
-        let called = ToolEvent::Called {
+        let called = McpEvent::ClientToolCalled {
             chat: self.chat.clone(),
             call,
             tool: tool.to_owned(),
             input: Json::Object(arguments).to_string(),
         };
-        self.shared.tell(&self.room.session, called).await;
+        self.shared
+            .send_event(&self.session_tools.session, called)
+            .await;
         Ok(match answered.await {
-            Ok(result) => answer(&result),
-            Err(_) => failure("the call was not answered"),
+            Ok(result) => to_mcp_result(&result),
+            Err(_) => error_result("the call was not answered"),
         })
     }
 
-    async fn call_server(
+    async fn call_server_tool(
         &self,
-        tool: &ServerTool,
+        tool: &McpTool,
         arguments: Object,
         context: RequestContext<RoleServer>,
     ) -> Result<Json, ErrorData> {
-        let Some(standing) = self.room.standing(&tool.server) else {
-            return Ok(failure("the server of this tool does not run"));
+        let Some(server) = self.session_tools.running_server(&tool.server) else {
+            return Ok(error_result("the server of this tool does not run"));
         };
         // It may be another one when the server has answered.
-        let door = standing.door.as_ref();
-        let shown = door.and_then(|door| door.bearer.shown());
+        let auth = server.auth.as_ref();
+        let shown = auth.and_then(|auth| auth.bearer.current());
         let refused = shown.map_or(0, |given| given.number);
-        let (challenge, door) = match self.ask(&standing, tool, arguments.clone(), &context).await {
-            Err(LinkError::Challenged(challenge)) => match standing.door {
-                Some(door) => (challenge, door),
-                None => return Ok(failure("the tool needs a token")),
+        let (challenge, auth) = match self
+            .send_tool_call(&server, tool, arguments.clone(), &context)
+            .await
+        {
+            Err(ServerCallError::AuthRequired(challenge)) => match server.auth {
+                Some(auth) => (challenge, auth),
+                None => return Ok(error_result("the tool needs a token")),
             },
-            other => return told(other),
+            other => return to_agent_result(other),
         };
-        let waiting = self.wait_for_token(tool, &challenge, &door, refused);
-        let within = self.shared.config.token_within;
-        let Ok(standing) = tokio::time::timeout(within, waiting).await else {
-            return Ok(failure("the tool needs a token, and nobody gave one"));
+        let waiting = self.await_token(tool, &challenge, &auth, refused);
+        let within = self.shared.config.token_timeout;
+        let Ok(server) = tokio::time::timeout(within, waiting).await else {
+            return Ok(error_result("the tool needs a token, and nobody gave one"));
         };
-        let goes_on = ToolEvent::CallHasToken {
+        let goes_on = McpEvent::CallAuthorized {
             chat: self.chat.clone(),
             tool: tool.name.clone(),
         };
-        self.shared.tell(&self.room.session, goes_on).await;
-        told(self.ask(&standing, tool, arguments, &context).await)
+        self.shared
+            .send_event(&self.session_tools.session, goes_on)
+            .await;
+        to_agent_result(
+            self.send_tool_call(&server, tool, arguments, &context)
+                .await,
+        )
     }
 
     /// Asks a server to do something.
-    async fn ask(
+    async fn send_tool_call(
         &self,
-        standing: &Standing,
-        tool: &ServerTool,
+        server: &RunningServer,
+        tool: &McpTool,
         arguments: Object,
         context: &RequestContext<RoleServer>,
-    ) -> Result<Json, LinkError> {
+    ) -> Result<Json, ServerCallError> {
         let mut params = Object::new();
-        params.insert("name".to_owned(), Json::from(tool.own_name.as_str()));
+        params.insert("name".to_owned(), Json::from(tool.original_name.as_str()));
         params.insert("arguments".to_owned(), Json::Object(arguments));
         if !context.meta.is_empty() {
             let meta = serde_json::to_value(&context.meta).unwrap_or_default();
             params.insert("_meta".to_owned(), meta);
         }
         let listener = match context.meta.get_progress_token() {
-            Some(token) => Listener::Agent(context.peer.clone(), token),
-            None => Listener::Nobody,
+            Some(token) => ProgressListener::Agent(context.peer.clone(), token),
+            None => ProgressListener::Ignored,
         };
         // A call ends with its request, and that with the agent. This future is
         // dropped then, so the server has to hear of it from somebody else.
         let ended = CancellationToken::new();
         let end = ended.clone().drop_guard();
-        let link = standing.link.clone();
+        let handle = server.handle.clone();
         let asking = self.shared.tasks.spawn(async move {
-            link.request("tools/call", params, listener, PATIENCE, &ended)
+            handle
+                .request("tools/call", params, listener, TOOL_CALL_TIMEOUT, &ended)
                 .await
         });
         let answer = asking.await;
         drop(end);
-        answer.unwrap_or(Err(LinkError::Gone))
+        answer.unwrap_or(Err(ServerCallError::Disconnected))
     }
 
     /// Tells that a call needs a token, and waits until there is one, and the
     /// server runs with it.
-    async fn wait_for_token(
+    async fn await_token(
         &self,
-        tool: &ServerTool,
-        challenge: &Challenge,
-        door: &Door,
+        tool: &McpTool,
+        challenge: &AuthChallenge,
+        auth: &AuthEndpoint,
         refused: u64,
-    ) -> Standing {
-        let shown = match door.bearer.shown() {
-            Some(_) => Shown::Token,
-            None => Shown::Nothing,
+    ) -> RunningServer {
+        let shown = match auth.bearer.current() {
+            Some(_) => PresentedToken::Rejected,
+            None => PresentedToken::Absent,
         };
-        let needed = requirement(&self.shared.client, &door.url, challenge, shown).await;
+        let needed = fetch_requirement(&self.shared.client, &auth.url, challenge, shown).await;
         let resource = needed.resource.resource.clone();
-        let needs = ToolEvent::CallNeedsToken {
+        let needs = McpEvent::CallAuthRequired {
             chat: self.chat.clone(),
             tool: tool.name.clone(),
             requirement: Box::new(needed),
         };
-        self.shared.tell(&self.room.session, needs).await;
-        let (tokens, session) = (&self.shared.tokens, &self.room.session);
-        let given = tokens.other_than(session, &resource, refused).await;
-        let standing = self.room.stands(&tool.server).await;
-        if let Some(door) = &standing.door {
-            door.bearer.show(Some(given));
+        self.shared
+            .send_event(&self.session_tools.session, needs)
+            .await;
+        let (tokens, session) = (&self.shared.tokens, &self.session_tools.session);
+        let given = tokens.wait_for_new_token(session, &resource, refused).await;
+        let server = self.session_tools.wait_for_server(&tool.server).await;
+        if let Some(auth) = &server.auth {
+            auth.bearer.set(Some(given));
         }
-        standing
+        server
     }
 }
 
 /// What an agent hears of what a server answered.
-fn told(answer: Result<Json, LinkError>) -> Result<Json, ErrorData> {
+fn to_agent_result(answer: Result<Json, ServerCallError>) -> Result<Json, ErrorData> {
     match answer {
         Ok(result) => Ok(result),
-        Err(LinkError::Refused(error)) => Err(error),
-        Err(error) => Ok(failure(&error.to_string())),
+        Err(ServerCallError::Rejected(error)) => Err(error),
+        Err(error) => Ok(error_result(&error.to_string())),
     }
 }
 
-impl Service<RoleServer> for Counter {
+impl Service<RoleServer> for GatewayServer {
     async fn handle_request(
         &self,
         request: ClientRequest,
@@ -283,8 +299,8 @@ impl Service<RoleServer> for Counter {
                 return Ok(ServerResult::InitializeResult(self.get_info()));
             }
             ClientRequest::PingRequest(_) => json!({}),
-            ClientRequest::ListToolsRequest(_) => self.list().await,
-            ClientRequest::CallToolRequest(call) => self.call(call.params, context).await?,
+            ClientRequest::ListToolsRequest(_) => self.list_tools().await,
+            ClientRequest::CallToolRequest(call) => self.call_tool(call.params, context).await?,
             other => {
                 let method = other.method();
                 // One that is served, but with something else than it takes.

@@ -10,50 +10,50 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHal
 use tokio::sync::{Mutex as AsyncMutex, mpsc};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::super::servers::Shared;
-use super::serve;
+use super::super::servers::McpContext;
+use super::serve_agent;
 
 /// How much may be on its way.
-const PIPE: usize = 64 * 1024;
+const PIPE_BYTES: usize = 64 * 1024;
 
 /// Most of what an agent hears beside answers that waits to be taken. More is
 /// left out: it says again and again that there are other tools.
-const NOTICES: usize = 16;
+const NOTIFICATION_QUEUE: usize = 16;
 
 /// An agent that came. Dropped, it has left.
-pub(super) struct Visit {
-    to_counter: AsyncMutex<WriteHalf<DuplexStream>>,
-    ears: Arc<Ears>,
+pub(super) struct HttpSession {
+    to_server: AsyncMutex<WriteHalf<DuplexStream>>,
+    router: Arc<ResponseRouter>,
     /// Cancelled when it is over, from either side.
     over: CancellationToken,
-    _left: DropGuard,
+    _close_guard: DropGuard,
 }
 
 /// Who waits for what is said to the agent.
 #[derive(Default)]
-struct Ears {
+struct ResponseRouter {
     /// By what was asked.
-    answers: Mutex<BTreeMap<String, mpsc::Sender<String>>>,
+    pending_responses: Mutex<BTreeMap<String, mpsc::Sender<String>>>,
     /// All that is no answer.
-    notices: Mutex<Option<mpsc::Sender<String>>>,
+    notifications: Mutex<Option<mpsc::Sender<String>>>,
 }
 
 /// What a message wants.
-pub(super) enum Wants {
+pub(super) enum ReplyExpectation {
     /// An answer, to this.
-    Answer(String),
+    Response(String),
     /// Nothing.
-    Nothing,
+    NoResponse,
 }
 
-impl Visit {
+impl HttpSession {
     /// Lets the agent of a chat in.
-    pub(super) fn begin(shared: &Arc<Shared>, session: &Uri, chat: &Uri) -> Self {
-        let (here, there) = tokio::io::duplex(PIPE);
-        let (from_counter, to_counter) = tokio::io::split(here);
+    pub(super) fn start(shared: &Arc<McpContext>, session: &Uri, chat: &Uri) -> Self {
+        let (here, there) = tokio::io::duplex(PIPE_BYTES);
+        let (from_server, to_server) = tokio::io::split(here);
         let (reader, writer) = tokio::io::split(there);
         let over = shared.stopping.child_token();
-        let ears = Arc::<Ears>::default();
+        let router = Arc::<ResponseRouter>::default();
         let (own, session, chat, ended) = (
             Arc::clone(shared),
             session.clone(),
@@ -61,21 +61,21 @@ impl Visit {
             over.clone(),
         );
         shared.tasks.spawn(async move {
-            let serving = serve(&own, session, chat, BufReader::new(reader), writer);
+            let serving = serve_agent(&own, session, chat, BufReader::new(reader), writer);
             ended.run_until_cancelled(serving).await;
             ended.cancel();
         });
-        let (listening, ended) = (Arc::clone(&ears), over.clone());
+        let (task_router, ended) = (Arc::clone(&router), over.clone());
         shared.tasks.spawn(async move {
-            let hearing = hear(from_counter, &listening);
+            let hearing = route_responses(from_server, &task_router);
             ended.run_until_cancelled(hearing).await;
             ended.cancel();
-            listening.close();
+            task_router.close();
         });
-        Visit {
-            to_counter: AsyncMutex::new(to_counter),
-            ears,
-            _left: over.clone().drop_guard(),
+        HttpSession {
+            to_server: AsyncMutex::new(to_server),
+            router,
+            _close_guard: over.clone().drop_guard(),
             over,
         }
     }
@@ -88,48 +88,52 @@ impl Visit {
     /// Says something to the tools. What is answered comes by the receiver,
     /// which ends without if nothing ever will; none if something of the same
     /// name is asked already.
-    pub(super) async fn say(&self, message: &Json, wants: Wants) -> Option<mpsc::Receiver<String>> {
+    pub(super) async fn send(
+        &self,
+        message: &Json,
+        expectation: ReplyExpectation,
+    ) -> Option<mpsc::Receiver<String>> {
         let (sender, answer) = mpsc::channel(1);
-        if let Wants::Answer(id) = wants {
-            let mut answers = lock(&self.ears.answers);
+        if let ReplyExpectation::Response(id) = expectation {
+            let mut answers = lock(&self.router.pending_responses);
             if answers.contains_key(&id) {
                 return None;
             }
             answers.insert(id, sender);
         }
         let line = format!("{message}\n");
-        let mut to_counter = self.to_counter.lock().await;
-        if to_counter.write_all(line.as_bytes()).await.is_err() {
+        let mut to_server = self.to_server.lock().await;
+        if to_server.write_all(line.as_bytes()).await.is_err() {
             self.over.cancel();
         }
         if self.is_over() {
-            self.ears.close();
+            self.router.close();
         }
         Some(answer)
     }
 
     /// All that is said beside answers, from now on. Who heard it before does
     /// not any more.
-    pub(super) fn notices(&self) -> mpsc::Receiver<String> {
-        let (sender, notices) = mpsc::channel(NOTICES);
+    pub(super) fn subscribe_notifications(&self) -> mpsc::Receiver<String> {
+        let (sender, notices) = mpsc::channel(NOTIFICATION_QUEUE);
         if !self.is_over() {
-            *lock(&self.ears.notices) = Some(sender);
+            *lock(&self.router.notifications) = Some(sender);
         }
         notices
     }
 }
 
-impl Ears {
-    fn tell(&self, line: String) {
+impl ResponseRouter {
+    fn route_line(&self, line: String) {
         let Ok(message) = serde_json::from_str::<Json>(&line) else {
             return;
         };
         let is_answer = message.get("method").is_none();
         let waiting = message.get("id").filter(|_| is_answer);
-        let waiting = waiting.and_then(|id| lock(&self.answers).remove(&id.to_string()));
+        let waiting = waiting.and_then(|id| lock(&self.pending_responses).remove(&id.to_string()));
         let told = match waiting {
             Some(waiting) => waiting.try_send(line),
-            None => match &*lock(&self.notices) {
+            None => match &*lock(&self.notifications) {
                 Some(notices) => notices.try_send(line),
                 None => Ok(()),
             },
@@ -141,15 +145,15 @@ impl Ears {
 
     /// Nothing more will be said.
     fn close(&self) {
-        lock(&self.answers).clear();
-        lock(&self.notices).take();
+        lock(&self.pending_responses).clear();
+        lock(&self.notifications).take();
     }
 }
 
-async fn hear(from_counter: ReadHalf<DuplexStream>, ears: &Ears) {
-    let mut lines = BufReader::new(from_counter).lines();
+async fn route_responses(from_server: ReadHalf<DuplexStream>, router: &ResponseRouter) {
+    let mut lines = BufReader::new(from_server).lines();
     while let Ok(Some(line)) = lines.next_line().await {
-        ears.tell(line);
+        router.route_line(line);
     }
 }
 

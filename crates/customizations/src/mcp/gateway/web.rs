@@ -24,22 +24,22 @@ use sha2::{Digest, Sha256};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::super::origin::web_address;
-use super::super::servers::Shared;
+use super::super::origin::parse_web_url;
+use super::super::servers::McpContext;
 use super::GatewayAddress;
-use super::seat::{Answer, Seat, refused};
+use super::seat::{HttpEndpoint, HttpResponse, status_response};
 
 /// The only place that there is.
-const PATH: &str = "/mcp";
+const MCP_PATH: &str = "/mcp";
 
 /// Names that this machine has for itself.
-const OWN_NAMES: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
+const LOOPBACK_NAMES: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
 
 /// Connections at a time that have shown a secret. Others are refused.
 const MAX_AGENT_CONNECTIONS: usize = 256;
 
 /// Limits on connections that have not shown a secret. All of them come from this machine.
-const PENDING: PendingLimits = PendingLimits {
+const PENDING_LIMITS: PendingLimits = PendingLimits {
     connections: 64,
     per_address: 64,
     timeout: Duration::from_secs(10),
@@ -58,15 +58,15 @@ const MAX_REQUEST_HEADERS: usize = 64;
 /// Where agents that want HTTP find the tools of their session. The port is
 /// opened when the first of them is told of it.
 #[derive(Clone)]
-pub struct WebGateway {
-    shared: Arc<Shared>,
+pub struct HttpGateway {
+    shared: Arc<McpContext>,
     address: GatewayAddress,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<HttpGatewayState>>,
     log: Arc<LogLimiter>,
 }
 
 /// A connection of an agent, or of a peer that has not shown a secret yet.
-struct AgentConnection {
+struct HttpAgentConnection {
     slot: PendingSlot,
     permits: Arc<Semaphore>,
     /// Held from the first request with a valid secret on.
@@ -75,7 +75,7 @@ struct AgentConnection {
 
 /// What an agent is told.
 #[derive(Clone, PartialEq, Eq)]
-pub struct WebPlace {
+pub struct HttpGatewayTarget {
     /// Where the tools are.
     pub url: String,
     /// What has to be sent with each request.
@@ -83,33 +83,33 @@ pub struct WebPlace {
 }
 
 /// Leaves out the headers: they are how the host knows who comes.
-impl std::fmt::Debug for WebPlace {
+impl std::fmt::Debug for HttpGatewayTarget {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("WebPlace")
+        f.debug_struct("HttpGatewayTarget")
             .field("url", &self.url)
             .finish_non_exhaustive()
     }
 }
 
 /// Leaves out the secrets.
-impl std::fmt::Debug for WebGateway {
+impl std::fmt::Debug for HttpGateway {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("WebGateway").finish_non_exhaustive()
+        f.debug_struct("HttpGateway").finish_non_exhaustive()
     }
 }
 
 #[derive(Default)]
-struct State {
+struct HttpGatewayState {
     port: Option<u16>,
     /// Chats that somebody was told of, by a digest of their secret: how long it
     /// takes to find one says nothing about another.
-    seats: BTreeMap<[u8; 32], Arc<Seat>>,
+    endpoints: BTreeMap<[u8; 32], Arc<HttpEndpoint>>,
 }
 
-impl WebGateway {
+impl HttpGateway {
     /// One that is not open yet.
-    pub(in super::super) fn new(shared: Arc<Shared>, address: GatewayAddress) -> Self {
-        WebGateway {
+    pub(in super::super) fn new(shared: Arc<McpContext>, address: GatewayAddress) -> Self {
+        HttpGateway {
             shared,
             address,
             state: Arc::default(),
@@ -124,31 +124,33 @@ impl WebGateway {
     /// # Errors
     ///
     /// If no port can be opened.
-    pub fn place(&self, session: &Uri, chat: &Uri) -> io::Result<WebPlace> {
+    pub fn target_for(&self, session: &Uri, chat: &Uri) -> io::Result<HttpGatewayTarget> {
         let mut state = self.lock();
         let port = match state.port {
             Some(port) => port,
-            None => self.open()?,
+            None => self.open_port()?,
         };
         state.port = Some(port);
-        let secret = self.address.secret_of(session.as_str(), chat.as_str());
+        let secret = self.address.chat_secret(session.as_str(), chat.as_str());
         state
-            .seats
-            .entry(digest(&secret))
-            .or_insert_with(|| Arc::new(Seat::new(&self.shared, session, chat)));
-        Ok(WebPlace {
-            url: format!("http://127.0.0.1:{port}{PATH}"),
+            .endpoints
+            .entry(secret_digest(&secret))
+            .or_insert_with(|| Arc::new(HttpEndpoint::new(&self.shared, session, chat)));
+        Ok(HttpGatewayTarget {
+            url: format!("http://127.0.0.1:{port}{MCP_PATH}"),
             headers: vec![("Authorization".to_owned(), format!("Bearer {secret}"))],
         })
     }
 
     /// A session is over: nobody comes for its tools any more.
-    pub(in super::super) fn forget(&self, session: &Uri) {
-        self.lock().seats.retain(|_, seat| !seat.is_of(session));
+    pub(in super::super) fn remove_session(&self, session: &Uri) {
+        self.lock()
+            .endpoints
+            .retain(|_, endpoint| !endpoint.belongs_to(session));
     }
 
     /// Opens a port that only this machine can reach.
-    fn open(&self) -> io::Result<u16> {
+    fn open_port(&self) -> io::Result<u16> {
         let listener = StdListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;
         listener.set_nonblocking(true)?;
         let port = listener.local_addr()?.port();
@@ -159,7 +161,7 @@ impl WebGateway {
 
     /// Accepts connections until all ends.
     async fn serve(self, listener: TcpListener, port: u16) {
-        let pending = PendingConnections::new(PENDING);
+        let pending = PendingConnections::new(PENDING_LIMITS);
         let permits = Arc::new(Semaphore::new(MAX_AGENT_CONNECTIONS));
         let stopping = self.shared.stopping.clone();
         let serving = async {
@@ -175,14 +177,14 @@ impl WebGateway {
                         continue;
                     }
                 };
-                let connection = AgentConnection {
+                let connection = HttpAgentConnection {
                     slot: pending.admit(peer.ip()),
                     permits: Arc::clone(&permits),
                     permit: OnceLock::new(),
                 };
                 let gateway = self.clone();
                 self.shared.tasks.spawn(async move {
-                    gateway.attend(stream, port, connection).await;
+                    gateway.serve_connection(stream, port, connection).await;
                 });
                 // A burst of connections must not evict one whose task has not run yet.
                 tokio::task::yield_now().await;
@@ -191,10 +193,10 @@ impl WebGateway {
         stopping.run_until_cancelled(serving).await;
     }
 
-    async fn attend(&self, stream: TcpStream, port: u16, agent: AgentConnection) {
+    async fn serve_connection(&self, stream: TcpStream, port: u16, agent: HttpAgentConnection) {
         let agent = &agent;
         let answering = service_fn(|request| async move {
-            Ok::<_, Infallible>(self.answer(request, port, agent).await)
+            Ok::<_, Infallible>(self.handle_request(request, port, agent).await)
         });
         let connection = hyper::server::conn::http1::Builder::new()
             .timer(TokioTimer::new())
@@ -204,7 +206,7 @@ impl WebGateway {
             .serve_connection(TokioIo::new(stream), answering);
         let ended = tokio::select! {
             biased;
-            () = agent.slot.evicted() => return,
+            () = agent.slot.wait_evicted() => return,
             () = agent.authentication_timed_out() => return,
             ended = self.shared.stopping.run_until_cancelled(connection) => ended,
         };
@@ -215,55 +217,58 @@ impl WebGateway {
         }
     }
 
-    async fn answer(
+    async fn handle_request(
         &self,
         request: Request<Incoming>,
         port: u16,
-        agent: &AgentConnection,
-    ) -> Answer {
+        agent: &HttpAgentConnection,
+    ) -> HttpResponse {
         let headers = request.headers();
-        if !is_meant(headers, port) || !is_from_here(headers) {
-            self.warn_refused("it is from elsewhere");
-            return refused_for_good(StatusCode::FORBIDDEN);
+        if !is_own_host(headers, port) || !is_own_origin(headers) {
+            self.warn_rejected("it is from elsewhere");
+            return closing_response(StatusCode::FORBIDDEN);
         }
-        let Some(seat) = self.seat(headers) else {
-            self.warn_refused("it shows no valid secret");
-            let mut answer = refused_for_good(StatusCode::UNAUTHORIZED);
+        let Some(endpoint) = self.find_endpoint(headers) else {
+            self.warn_rejected("it shows no valid secret");
+            let mut answer = closing_response(StatusCode::UNAUTHORIZED);
             let challenge = HeaderValue::from_static("Bearer");
             answer.headers_mut().insert(WWW_AUTHENTICATE, challenge);
             return answer;
         };
         if !agent.authenticate() {
-            return refused_for_good(StatusCode::SERVICE_UNAVAILABLE);
+            return closing_response(StatusCode::SERVICE_UNAVAILABLE);
         }
-        if request.uri().path() != PATH {
-            return refused(StatusCode::NOT_FOUND);
+        if request.uri().path() != MCP_PATH {
+            return status_response(StatusCode::NOT_FOUND);
         }
-        seat.answer(request).await
+        endpoint.handle_request(request).await
     }
 
-    fn warn_refused(&self, reason: &str) {
+    fn warn_rejected(&self, reason: &str) {
         if let Some(suppressed) = self.log.permit() {
             tracing::warn!(reason, suppressed, "refused a request for tools");
         }
     }
 
     /// The chat whose secret was shown.
-    fn seat(&self, headers: &HeaderMap) -> Option<Arc<Seat>> {
+    fn find_endpoint(&self, headers: &HeaderMap) -> Option<Arc<HttpEndpoint>> {
         let shown = headers.get(AUTHORIZATION)?.to_str().ok()?;
         let (scheme, secret) = shown.split_once(' ')?;
         if !scheme.eq_ignore_ascii_case("bearer") {
             return None;
         }
-        self.lock().seats.get(&digest(secret.trim())).cloned()
+        self.lock()
+            .endpoints
+            .get(&secret_digest(secret.trim()))
+            .cloned()
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, HttpGatewayState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl AgentConnection {
+impl HttpAgentConnection {
     /// Keeps the connection from being evicted, because it has shown a secret. Returns `false`
     /// if there are too many such connections.
     fn authenticate(&self) -> bool {
@@ -286,34 +291,34 @@ impl AgentConnection {
 }
 
 /// An answer after which the connection is closed.
-fn refused_for_good(status: StatusCode) -> Answer {
-    let mut answer = refused(status);
+fn closing_response(status: StatusCode) -> HttpResponse {
+    let mut answer = status_response(status);
     let close = HeaderValue::from_static("close");
     answer.headers_mut().insert(CONNECTION, close);
     answer
 }
 
-fn digest(secret: &str) -> [u8; 32] {
+fn secret_digest(secret: &str) -> [u8; 32] {
     Sha256::digest(secret).into()
 }
 
 /// Whether a request was meant for this port of this machine, by a name of its
 /// own.
-fn is_meant(headers: &HeaderMap, port: u16) -> bool {
+fn is_own_host(headers: &HeaderMap, port: u16) -> bool {
     let mut hosts = headers.get_all(HOST).iter();
     let (Some(host), None) = (hosts.next(), hosts.next()) else {
         return false;
     };
     let own = |name: &str| format!("{name}:{port}");
-    OWN_NAMES.iter().any(|name| *host == own(name))
+    LOOPBACK_NAMES.iter().any(|name| *host == own(name))
 }
 
 /// Whether a request is of no page, or of one of this machine.
-fn is_from_here(headers: &HeaderMap) -> bool {
+fn is_own_origin(headers: &HeaderMap) -> bool {
     headers.get_all(ORIGIN).iter().all(|origin| {
-        let origin = origin.to_str().ok().and_then(web_address);
+        let origin = origin.to_str().ok().and_then(parse_web_url);
         let host = origin.as_ref().and_then(|origin| origin.host_str());
-        host.is_some_and(|host| OWN_NAMES.contains(&host))
+        host.is_some_and(|host| LOOPBACK_NAMES.contains(&host))
     })
 }
 
@@ -332,7 +337,7 @@ mod tests {
     #[test]
     fn only_this_machine_by_its_own_names_is_meant() {
         for good in ["127.0.0.1:80", "localhost:80", "[::1]:80"] {
-            assert!(is_meant(&headers(HOST, &[good]), 80), "{good}");
+            assert!(is_own_host(&headers(HOST, &[good]), 80), "{good}");
         }
         for bad in [
             "127.0.0.1",
@@ -341,16 +346,19 @@ mod tests {
             "localhost.evil:80",
             "",
         ] {
-            assert!(!is_meant(&headers(HOST, &[bad]), 80), "{bad}");
+            assert!(!is_own_host(&headers(HOST, &[bad]), 80), "{bad}");
         }
-        assert!(!is_meant(&headers(HOST, &["localhost:80", "evil:80"]), 80));
-        assert!(!is_meant(&HeaderMap::new(), 80));
+        assert!(!is_own_host(
+            &headers(HOST, &["localhost:80", "evil:80"]),
+            80
+        ));
+        assert!(!is_own_host(&HeaderMap::new(), 80));
     }
 
     #[test]
     fn only_pages_of_this_machine_may_come() {
         for good in [&[][..], &["http://localhost:5173"], &["http://127.0.0.1"]] {
-            assert!(is_from_here(&headers(ORIGIN, good)), "{good:?}");
+            assert!(is_own_origin(&headers(ORIGIN, good)), "{good:?}");
         }
         for bad in [
             "null",
@@ -358,7 +366,7 @@ mod tests {
             "http://localhost.evil",
             "file:///x",
         ] {
-            assert!(!is_from_here(&headers(ORIGIN, &[bad])), "{bad}");
+            assert!(!is_own_origin(&headers(ORIGIN, &[bad])), "{bad}");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Custom agents that may not use all tools.
 
-use agenthost_core::tool_servers::{ToolErrand, ToolEvent};
+use agenthost_core::tool_servers::{McpCommand, McpEvent};
 use agenthost_protocol::uri::Uri;
 use serde_json::json;
 
@@ -9,7 +9,7 @@ use super::stage::{Stage, chat, client_tool, program, session};
 
 fn allow(stage: &Stage, tools: Option<&[&str]>) {
     let tools = tools.map(|tools| tools.iter().map(|tool| (*tool).to_owned()).collect());
-    stage.errand(ToolErrand::Allow {
+    stage.errand(McpCommand::SetToolFilter {
         session: session(),
         chat: chat(),
         tools,
@@ -24,7 +24,7 @@ async fn a_list_of_tools_is_all_that_there_is() {
     let mut stage = Stage::new();
     stage.start("a", program("plain"));
     stage.ready().await;
-    stage.errand(ToolErrand::ClientTools {
+    stage.errand(McpCommand::SetClientTools {
         session: session(),
         tools: vec![client_tool("open"), client_tool("close")],
     });
@@ -45,7 +45,7 @@ async fn a_list_of_tools_is_all_that_there_is() {
         let expected = "the custom agent that answers here may not use this tool";
         assert_eq!(why, expected);
     }
-    let heard = |event: &ToolEvent| matches!(event, ToolEvent::Called { .. });
+    let heard = |event: &McpEvent| matches!(event, McpEvent::ClientToolCalled { .. });
     assert!(!stage.other.iter().any(|(_, event)| heard(event)));
     assert_eq!(other.tools().await, all);
 

@@ -1,6 +1,6 @@
 //! Tools that clients carry out, called by agents.
 
-use agenthost_core::tool_servers::{ToolErrand, ToolEvent, ToolTicket};
+use agenthost_core::tool_servers::{GatewayCallId, McpCommand, McpEvent};
 use agenthost_protocol::chat::ToolCallResult;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire;
@@ -10,16 +10,16 @@ use super::agent::Agent;
 use super::stage::{Stage, chat, client_tool, session};
 
 fn offer(stage: &Stage, names: &[&str]) {
-    stage.errand(ToolErrand::ClientTools {
+    stage.errand(McpCommand::SetClientTools {
         session: session(),
         tools: names.iter().map(|name| client_tool(name)).collect(),
     });
 }
 
-async fn called(stage: &mut Stage) -> (Uri, ToolTicket, String, Value) {
+async fn called(stage: &mut Stage) -> (Uri, GatewayCallId, String, Value) {
     stage
         .until(|event| match event {
-            ToolEvent::Called {
+            McpEvent::ClientToolCalled {
                 chat,
                 call,
                 tool,
@@ -33,10 +33,10 @@ async fn called(stage: &mut Stage) -> (Uri, ToolTicket, String, Value) {
         .await
 }
 
-async fn abandoned(stage: &mut Stage) -> ToolTicket {
+async fn abandoned(stage: &mut Stage) -> GatewayCallId {
     stage
         .until(|event| match event {
-            ToolEvent::Abandoned { call } => Some(*call),
+            McpEvent::CallAbandoned { call } => Some(*call),
             _ => None,
         })
         .await
@@ -64,7 +64,7 @@ async fn a_call_goes_to_the_client_and_its_answer_back() {
     let (of, call, tool, input) = called(&mut stage).await;
     assert_eq!((of, tool), (chat(), "runTests".to_owned()));
     assert_eq!(input, json!({"pattern": "*"}));
-    stage.errand(ToolErrand::Answer {
+    stage.errand(McpCommand::CompleteCall {
         call,
         result: result(&json!({
             "success": true, "pastTenseMessage": "Ran tests",
@@ -88,7 +88,7 @@ async fn a_failure_of_a_client_is_one_for_the_agent() {
     let (_, call, _, input) = called(&mut stage).await;
     assert_eq!(input, json!({}));
     // CLT-8: the client is gone.
-    stage.errand(ToolErrand::Answer {
+    stage.errand(McpCommand::CompleteCall {
         call,
         result: result(&json!({
             "success": false, "pastTenseMessage": "Failed", "error": {"message": "client left"},
@@ -117,7 +117,7 @@ async fn chats_are_told_apart() {
     assert_eq!(of, other);
     for (call, text) in [(second_call, "second"), (first_call, "first")] {
         let result = result(&json!({"success": true, "pastTenseMessage": text}));
-        stage.errand(ToolErrand::Answer { call, result });
+        stage.errand(McpCommand::CompleteCall { call, result });
     }
     let said = |answer: Value| answer["result"]["content"][0]["text"].clone();
     assert_eq!(said(first.answer(one).await), "first");
@@ -139,7 +139,7 @@ async fn a_call_that_nobody_waits_for_is_abandoned() {
     assert_eq!(abandoned(&mut stage).await, call);
     // An answer that comes too late is nobody's.
     let late = result(&json!({"success": true, "pastTenseMessage": "late"}));
-    stage.errand(ToolErrand::Answer { call, result: late });
+    stage.errand(McpCommand::CompleteCall { call, result: late });
     // The agent is gone.
     agent.start("tools/call", json!({"name": "ask"})).await;
     let (_, call, ..) = called(&mut stage).await;

@@ -2,11 +2,11 @@
 
 use std::process::Stdio;
 
-use agenthost_core::tool_servers::{ToolErrand, ToolEvent};
-use agenthost_customizations::mcp::{RelayError, RelayTarget, ToolServersConfig, relay};
+use agenthost_core::tool_servers::{McpCommand, McpEvent};
+use agenthost_customizations::mcp::{McpConfig, RelayError, RelayTarget, relay};
 use agenthost_protocol::uri::Uri;
-use agenthost_testkit::acp_agent::command;
-use agenthost_testkit::mcp_server::{HttpServer, Protection};
+use agenthost_testkit::acp_agent::agent_command;
+use agenthost_testkit::mcp_server::{HttpServer, TestAuth};
 use serde_json::json;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
@@ -30,7 +30,7 @@ pub(crate) fn play_relay() {
 
 #[tokio::test]
 async fn tools_of_all_servers_are_there_and_answer_as_they_do() {
-    let server = HttpServer::start(Protection::default()).await;
+    let server = HttpServer::start(TestAuth::default()).await;
     let mut stage = Stage::new();
     stage.start("a", program("plain"));
     stage.ready().await;
@@ -97,24 +97,24 @@ async fn an_unknown_tool_or_method_is_an_error() {
 /// and nobody waits for one that asks for a token or fails.
 #[tokio::test]
 async fn who_comes_waits_for_servers_that_start() {
-    let locked = HttpServer::start(Protection {
+    let locked = HttpServer::start(TestAuth {
         token: Some("secret".to_owned()),
-        ..Protection::default()
+        ..TestAuth::default()
     })
     .await;
-    let mut stage = Stage::with(ToolServersConfig {
-        settle_within: DEADLINE,
-        ..ToolServersConfig::default()
+    let mut stage = Stage::with(McpConfig {
+        startup_wait: DEADLINE,
+        ..McpConfig::default()
     });
     let mut agent = Agent::come(&stage, &chat()).await;
     let asked = agent.start("tools/list", json!({})).await;
     stage
-        .until(|event| matches!(event, ToolEvent::Sought).then_some(()))
+        .until(|event| matches!(event, McpEvent::ToolsRequested).then_some(()))
         .await;
     stage.start("a", program("plain"));
     stage.start("w", web(&locked.url()));
     stage.start("x", program("die"));
-    stage.errand(ToolErrand::ClientTools {
+    stage.errand(McpCommand::SetClientTools {
         session: session(),
         tools: vec![client_tool("open")],
     });
@@ -133,7 +133,7 @@ async fn agents_hear_when_tools_change() {
     agent.told("notifications/tools/list_changed").await;
     assert_eq!(agent.tools().await.len(), 12);
     agent.call("test_change_tools", json!({})).await;
-    let changed = |tools: &[agenthost_core::tool_servers::ServerTool]| tools.len() == 13;
+    let changed = |tools: &[agenthost_core::tool_servers::McpTool]| tools.len() == 13;
     stage.tools(changed).await;
     agent.told("notifications/tools/list_changed").await;
     assert!(agent.tools().await.contains(&"test_extra".to_owned()));
@@ -152,7 +152,7 @@ async fn servers_and_clients_with_the_same_names_are_told_apart() {
         stage.start(name, program("plain"));
         stage.ready().await;
     }
-    stage.errand(ToolErrand::ClientTools {
+    stage.errand(McpCommand::SetClientTools {
         session: session(),
         tools: vec![client_tool("test_echo")],
     });
@@ -168,7 +168,7 @@ async fn servers_and_clients_with_the_same_names_are_told_apart() {
 
 #[tokio::test]
 async fn progress_and_cancellation_go_through() {
-    let server = HttpServer::start(Protection::default()).await;
+    let server = HttpServer::start(TestAuth::default()).await;
     let mut stage = Stage::new();
     stage.start("a", program("plain"));
     stage.ready().await;
@@ -235,7 +235,7 @@ async fn only_agents_of_the_host_are_let_in() {
         let mut agent = Agent::connect(&forged);
         assert!(agent.is_cut_off().await);
         let refused = agent.relay.await.unwrap();
-        assert!(matches!(refused, Err(RelayError::Refused)));
+        assert!(matches!(refused, Err(RelayError::Rejected)));
     }
     for nonsense in [b"\xff\n".to_vec(), b"{}\n".to_vec(), vec![b'x'; 100_000]] {
         let mut stream = UnixStream::connect(&own[0].1).await.unwrap();
@@ -256,7 +256,7 @@ async fn a_relay_is_a_program_that_agents_start() {
     let mut stage = Stage::new();
     stage.start("a", program("plain"));
     stage.ready().await;
-    let (program, arguments) = command("mcp::as_relay");
+    let (program, arguments) = agent_command("mcp::as_relay");
     let mut relay = tokio::process::Command::new(program)
         .args(arguments)
         .env(AS_RELAY, "1")
@@ -304,7 +304,7 @@ async fn a_relay_is_a_program_that_agents_start() {
 async fn a_relay_ends_with_its_session() {
     let stage = Stage::new();
     let mut agent = Agent::come(&stage, &chat()).await;
-    stage.errand(ToolErrand::End { session: session() });
+    stage.errand(McpCommand::EndSession { session: session() });
     assert!(agent.is_cut_off().await);
     agent.relay.await.unwrap().unwrap();
     stage.end().await;
@@ -313,8 +313,8 @@ async fn a_relay_ends_with_its_session() {
 #[tokio::test]
 async fn an_answer_by_http_that_is_too_long_is_a_failure() {
     for server in [
-        HttpServer::start(Protection::default()).await,
-        HttpServer::start_stateless(Protection::default()).await,
+        HttpServer::start(TestAuth::default()).await,
+        HttpServer::start_stateless(TestAuth::default()).await,
     ] {
         let mut stage = Stage::new();
         stage.start("w", web(&server.url()));

@@ -2,20 +2,20 @@
 
 use std::time::Duration;
 
-use agenthost_core::tool_servers::ToolEvent;
-use agenthost_customizations::mcp::ToolServersConfig;
+use agenthost_core::tool_servers::McpEvent;
+use agenthost_customizations::mcp::McpConfig;
 use agenthost_protocol::common::{McpAuthReason, McpAuthRequirement};
-use agenthost_testkit::mcp_server::{HttpServer, Protection};
+use agenthost_testkit::mcp_server::{HttpServer, TestAuth};
 use serde_json::json;
 
 use super::agent::Agent;
 use super::stage::{Stage, chat, session, web, who};
 
 async fn protected() -> HttpServer {
-    HttpServer::start(Protection {
+    HttpServer::start(TestAuth {
         token: Some("good".to_owned()),
         wide_token: Some("wide".to_owned()),
-        ..Protection::default()
+        ..TestAuth::default()
     })
     .await
 }
@@ -23,7 +23,7 @@ async fn protected() -> HttpServer {
 async fn call_needs_token(stage: &mut Stage) -> (String, McpAuthRequirement) {
     stage
         .until(|event| match event {
-            ToolEvent::CallNeedsToken {
+            McpEvent::CallAuthRequired {
                 tool, requirement, ..
             } => Some((tool.clone(), (**requirement).clone())),
             _ => None,
@@ -33,7 +33,7 @@ async fn call_needs_token(stage: &mut Stage) -> (String, McpAuthRequirement) {
 
 async fn call_has_token(stage: &mut Stage) {
     stage
-        .until(|event| matches!(event, ToolEvent::CallHasToken { .. }).then_some(()))
+        .until(|event| matches!(event, McpEvent::CallAuthorized { .. }).then_some(()))
         .await;
 }
 
@@ -81,14 +81,16 @@ async fn a_session_shows_the_tokens_of_its_own() {
     assert_eq!(needed.reason, McpAuthReason::Expired);
     // It is Bob's turn.
     let both = vec![who("bob"), who("ann")];
-    stage.servers.tokens_of(&session(), both);
+    stage.servers.set_token_principals(&session(), both);
     stage.ready().await;
     let mut agent = Agent::come(&stage, &chat()).await;
     let called = agent.call("web_needs_scope", json!({})).await;
     assert_eq!(called["result"]["isError"], false, "{called}");
     // He has nothing to do with it any more.
     stage.token(&server.url(), None);
-    stage.servers.tokens_of(&session(), vec![who("ann")]);
+    stage
+        .servers
+        .set_token_principals(&session(), vec![who("ann")]);
     stage.auth_required().await;
     stage.token(&server.url(), Some("good"));
     stage.ready().await;
@@ -126,7 +128,7 @@ async fn a_token_that_expires_is_seen_at_the_next_call_which_goes_on_after() {
     stage.start("w", web(&server.url()));
     stage.ready().await;
     let mut agent = Agent::come(&stage, &chat()).await;
-    server.protect(|protection| protection.token = Some("newer".to_owned()));
+    server.update_auth(|protection| protection.token = Some("newer".to_owned()));
     let call = json!({"name": "web_echo", "arguments": {"text": "hi"}});
     let id = agent.start("tools/call", call).await;
     let (tool, needed) = call_needs_token(&mut stage).await;
@@ -167,7 +169,7 @@ async fn a_call_that_needs_more_waits_while_the_server_goes_on() {
         answer["result"]["content"][0]["text"],
         "needs_scope was called"
     );
-    let asked = |(_, event): &(_, ToolEvent)| matches!(event, ToolEvent::AuthRequired { .. });
+    let asked = |(_, event): &(_, McpEvent)| matches!(event, McpEvent::ServerAuthRequired { .. });
     assert!(!stage.other.iter().any(asked));
     stage.end().await;
 }
@@ -175,9 +177,9 @@ async fn a_call_that_needs_more_waits_while_the_server_goes_on() {
 #[tokio::test]
 async fn a_call_does_not_wait_for_a_token_forever() {
     let server = protected().await;
-    let mut stage = Stage::with(ToolServersConfig {
-        token_within: Duration::from_millis(300),
-        ..ToolServersConfig::default()
+    let mut stage = Stage::with(McpConfig {
+        token_timeout: Duration::from_millis(300),
+        ..McpConfig::default()
     });
     stage.token(&server.url(), Some("good"));
     stage.start("w", web(&server.url()));
@@ -203,7 +205,7 @@ async fn a_call_does_not_wait_for_a_token_forever() {
 #[tokio::test]
 async fn a_server_that_says_nothing_of_itself_is_its_own_resource() {
     let server = protected().await;
-    server.protect(|protection| protection.silent = true);
+    server.update_auth(|protection| protection.hides_metadata = true);
     let mut stage = Stage::new();
     stage.start("w", web(&server.url()));
     let needed = stage.auth_required().await;
@@ -217,7 +219,7 @@ async fn a_server_that_says_nothing_of_itself_is_its_own_resource() {
 async fn a_server_can_not_ask_for_the_token_of_another() {
     let server = protected().await;
     let other = "https://bank.example/mcp";
-    server.protect(|protection| protection.claims = Some(other.to_owned()));
+    server.update_auth(|protection| protection.claimed_resource = Some(other.to_owned()));
     let mut stage = Stage::new();
     stage.token(other, Some("good"));
     stage.start("w", web(&server.url()));
@@ -228,7 +230,7 @@ async fn a_server_can_not_ask_for_the_token_of_another() {
 
 #[tokio::test]
 async fn a_server_that_goes_away_is_seen_at_the_next_call() {
-    let server = HttpServer::start(Protection::default()).await;
+    let server = HttpServer::start(TestAuth::default()).await;
     let mut stage = Stage::new();
     stage.start("w", web(&server.url()));
     stage.ready().await;
@@ -242,7 +244,7 @@ async fn a_server_that_goes_away_is_seen_at_the_next_call() {
 
 #[tokio::test]
 async fn a_server_that_goes_away_in_mid_call_fails_the_call() {
-    let server = HttpServer::start(Protection::default()).await;
+    let server = HttpServer::start(TestAuth::default()).await;
     let mut stage = Stage::new();
     stage.start("w", web(&server.url()));
     stage.ready().await;

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use agenthost_core::tool_servers::ToolErrand;
+use agenthost_core::tool_servers::McpCommand;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
@@ -58,7 +58,7 @@ async fn servers_go_with_their_session() {
     stage.start("a", program("plain"));
     stage.ready().await;
     let mark = mark_of(stage.notes.path(), noted(stage.notes.path())[0]);
-    stage.errand(ToolErrand::End { session: session() });
+    stage.errand(McpCommand::EndSession { session: session() });
     until_gone(&mark).await;
     stage.end().await;
 }
@@ -86,7 +86,7 @@ async fn the_next_host_ends_what_a_killed_one_left() {
     stage.ready().await;
     let mark = mark_of(stage.notes.path(), noted(stage.notes.path())[0]);
     // As another host would, that finds the notes of one that is gone.
-    assert_eq!(agenthost_workspace::sweep(stage.notes.path()), 1);
+    assert_eq!(agenthost_workspace::kill_leftovers(stage.notes.path()), 1);
     until_gone(&mark).await;
     stage.failed().await;
     stage.end().await;

@@ -1,15 +1,15 @@
 //! What clients say to servers by the `mcp:` channel.
 
 use agenthost_core::ConnectionId;
-use agenthost_core::tool_servers::{Forwarded, ToolErrand, ToolEvent};
+use agenthost_core::tool_servers::{McpCommand, McpEvent, McpForward};
 use agenthost_protocol::rpc::{ErrorCode, RequestId, RpcError};
-use agenthost_testkit::mcp_server::{HttpServer, Protection};
+use agenthost_testkit::mcp_server::{HttpServer, TestAuth};
 use serde_json::{Value, json};
 
 use super::stage::{Stage, id, program, session, web};
 
 fn forward(stage: &Stage, number: &str, method: &str, params: &Value) {
-    stage.errand(ToolErrand::Forward(Box::new(Forwarded {
+    stage.errand(McpCommand::ForwardRequest(Box::new(McpForward {
         connection: ConnectionId(7),
         id: RequestId::Number(number.into()),
         session: session(),
@@ -23,10 +23,10 @@ async fn answered(stage: &mut Stage, number: &str) -> Result<Value, RpcError> {
     let wanted = RequestId::Number(number.into());
     stage
         .until(|event| match event {
-            ToolEvent::Answered {
+            McpEvent::ForwardAnswered {
                 connection,
                 id,
-                answer,
+                result: answer,
             } if *id == wanted => {
                 assert_eq!(*connection, ConnectionId(7));
                 Some((**answer).clone())
@@ -44,7 +44,7 @@ async fn asked(stage: &mut Stage, method: &str, params: &Value) -> Result<Value,
 async fn said(stage: &mut Stage, wanted: &str) -> Value {
     stage
         .until(|event| match event {
-            ToolEvent::Said { method, params, .. } if method == wanted => {
+            McpEvent::ServerNotified { method, params, .. } if method == wanted => {
                 Some(Value::Object(params.clone()))
             }
             _ => None,
@@ -54,8 +54,8 @@ async fn said(stage: &mut Stage, wanted: &str) -> Value {
 
 #[tokio::test]
 async fn what_is_advertised_is_served_as_it_is() {
-    let server = HttpServer::start(Protection::default()).await;
-    let stateless = HttpServer::start_stateless(Protection::default()).await;
+    let server = HttpServer::start(TestAuth::default()).await;
+    let stateless = HttpServer::start_stateless(TestAuth::default()).await;
     for spec in [program("plain"), web(&server.url()), web(&stateless.url())] {
         let mut stage = Stage::new();
         stage.start("a", spec);
@@ -152,7 +152,7 @@ async fn a_client_can_stop_waiting() {
     let slow = json!({"name": "slow", "arguments": {"steps": 1}, "_meta": {"progressToken": 1}});
     forward(&stage, "5", "tools/call", &slow);
     said(&mut stage, "notifications/progress").await;
-    stage.errand(ToolErrand::Tell {
+    stage.errand(McpCommand::ForwardNotification {
         session: session(),
         server: id("a"),
         method: "notifications/cancelled".to_owned(),
@@ -165,10 +165,10 @@ async fn a_client_can_stop_waiting() {
 
 #[tokio::test]
 async fn a_request_that_needs_a_token_says_so() {
-    let server = HttpServer::start(Protection {
+    let server = HttpServer::start(TestAuth {
         token: Some("good".to_owned()),
         wide_token: Some("wide".to_owned()),
-        ..Protection::default()
+        ..TestAuth::default()
     })
     .await;
     let mut stage = Stage::new();

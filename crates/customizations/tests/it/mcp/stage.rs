@@ -4,15 +4,15 @@ use std::path::Path;
 use std::time::Duration;
 
 use agenthost_core::agent::ClientTool;
-use agenthost_core::tool_servers::{ServerTool, ToolErrand, ToolEvent};
-use agenthost_core::{Principal, Token, TokenPlace};
-use agenthost_customizations::mcp::{McpSpec, McpWay, ToolServers, ToolServersConfig};
+use agenthost_core::tool_servers::{McpCommand, McpEvent, McpTool};
+use agenthost_core::{AccessToken, Principal, TokenKey};
+use agenthost_customizations::mcp::{McpConfig, McpManager, McpServerSpec, McpTransport};
 use agenthost_protocol::common::{McpAuthRequirement, ToolDefinition};
 use agenthost_protocol::ids::{ClientId, CustomizationId};
 use agenthost_protocol::session::McpServerApps;
 use agenthost_protocol::uri::Uri;
-use agenthost_testkit::acp_agent::command;
-use agenthost_testkit::mcp_server::AS_SERVER;
+use agenthost_testkit::acp_agent::agent_command;
+use agenthost_testkit::mcp_server::SERVER_MODE_VARIABLE;
 use tempfile::TempDir;
 use tokio::sync::mpsc;
 
@@ -21,10 +21,10 @@ pub(crate) const DEADLINE: Duration = Duration::from_secs(30);
 
 /// Servers, and what is heard of them.
 pub(crate) struct Stage {
-    pub(crate) servers: ToolServers,
-    pub(crate) events: mpsc::Receiver<(Uri, ToolEvent)>,
+    pub(crate) servers: McpManager,
+    pub(crate) events: mpsc::Receiver<(Uri, McpEvent)>,
     /// Heard, but not what was waited for.
-    pub(crate) other: Vec<(Uri, ToolEvent)>,
+    pub(crate) other: Vec<(Uri, McpEvent)>,
     pub(crate) notes: TempDir,
 }
 
@@ -45,15 +45,15 @@ pub(crate) fn id(text: &str) -> CustomizationId {
 }
 
 /// A server that a test is, when it runs itself again.
-pub(crate) fn program(how: &str) -> McpSpec {
-    let (command, arguments) = command("mcp::as_server");
+pub(crate) fn program(how: &str) -> McpServerSpec {
+    let (command, arguments) = agent_command("mcp::as_server");
     let environment = vec![
-        (AS_SERVER.to_owned(), how.to_owned()),
+        (SERVER_MODE_VARIABLE.to_owned(), how.to_owned()),
         ("TEST_SECRET".to_owned(), "hunter22".to_owned()),
     ];
-    McpSpec {
+    McpServerSpec {
         name: "test".to_owned(),
-        way: McpWay::Program {
+        transport: McpTransport::Stdio {
             command,
             arguments,
             environment,
@@ -62,10 +62,10 @@ pub(crate) fn program(how: &str) -> McpSpec {
     }
 }
 
-pub(crate) fn web(url: &str) -> McpSpec {
-    McpSpec {
+pub(crate) fn web(url: &str) -> McpServerSpec {
+    McpServerSpec {
         name: "web".to_owned(),
-        way: McpWay::Http {
+        transport: McpTransport::Http {
             url: url.to_owned(),
             headers: Vec::new(),
         },
@@ -91,21 +91,21 @@ pub(crate) fn client_tool(name: &str) -> ClientTool {
 impl Stage {
     pub(crate) fn new() -> Self {
         // There is no host here that has servers started for agents that come.
-        Self::with(ToolServersConfig {
-            settle_within: Duration::ZERO,
-            ..ToolServersConfig::default()
+        Self::with(McpConfig {
+            startup_wait: Duration::ZERO,
+            ..McpConfig::default()
         })
     }
 
-    pub(crate) fn with(config: ToolServersConfig) -> Self {
+    pub(crate) fn with(config: McpConfig) -> Self {
         let notes = TempDir::new().unwrap();
-        let config = ToolServersConfig {
-            notes: Some(notes.path().to_owned()),
+        let config = McpConfig {
+            pid_dir: Some(notes.path().to_owned()),
             ..config
         };
         let (sender, events) = mpsc::channel(64);
-        let servers = ToolServers::new(config, sender).unwrap();
-        servers.tokens_of(&session(), vec![who("ann")]);
+        let servers = McpManager::new(config, sender).unwrap();
+        servers.set_token_principals(&session(), vec![who("ann")]);
         Stage {
             servers,
             events,
@@ -114,16 +114,16 @@ impl Stage {
         }
     }
 
-    pub(crate) fn start(&self, server: &str, spec: McpSpec) {
-        self.servers.start(&session(), &id(server), spec);
+    pub(crate) fn start(&self, server: &str, spec: McpServerSpec) {
+        self.servers.start_server(&session(), &id(server), spec);
     }
 
-    pub(crate) fn errand(&self, errand: ToolErrand) {
-        self.servers.errand(errand, |_, _| None);
+    pub(crate) fn errand(&self, errand: McpCommand) {
+        self.servers.execute(errand, |_, _| None);
     }
 
     pub(crate) fn stop_server(&self, server: &str) {
-        self.errand(ToolErrand::Stop {
+        self.errand(McpCommand::Stop {
             session: session(),
             server: id(server),
         });
@@ -134,16 +134,16 @@ impl Stage {
     }
 
     pub(crate) fn token_of(&self, name: &str, resource: &str, token: Option<&str>) {
-        let place = TokenPlace {
+        let place = TokenKey {
             principal: who(name),
             resource: resource.to_owned(),
         };
-        let token = token.map(|token| Token::from(token.to_owned()));
-        self.servers.token(place, token);
+        let token = token.map(|token| AccessToken::from(token.to_owned()));
+        self.servers.set_token(place, token);
     }
 
     /// Waits for an event that is wanted.
-    pub(crate) async fn until<T>(&mut self, wanted: impl Fn(&ToolEvent) -> Option<T>) -> T {
+    pub(crate) async fn until<T>(&mut self, wanted: impl Fn(&McpEvent) -> Option<T>) -> T {
         let at = self
             .other
             .iter()
@@ -167,8 +167,8 @@ impl Stage {
 
     pub(crate) async fn ready(&mut self) -> McpServerApps {
         self.until(|event| match event {
-            ToolEvent::Ready { apps, .. } => Some(Ok(apps.clone())),
-            ToolEvent::Failed { error, .. } => Some(Err(error.message.clone())),
+            McpEvent::ServerReady { apps, .. } => Some(Ok(apps.clone())),
+            McpEvent::ServerFailed { error, .. } => Some(Err(error.message.clone())),
             _ => None,
         })
         .await
@@ -177,7 +177,7 @@ impl Stage {
 
     pub(crate) async fn failed(&mut self) -> String {
         self.until(|event| match event {
-            ToolEvent::Failed { error, .. } => Some(error.message.clone()),
+            McpEvent::ServerFailed { error, .. } => Some(error.message.clone()),
             _ => None,
         })
         .await
@@ -185,32 +185,29 @@ impl Stage {
 
     pub(crate) async fn complaint(&mut self) -> Option<String> {
         self.until(|event| match event {
-            ToolEvent::Complaint { about, .. } => Some(about.clone()),
+            McpEvent::ToolListProblem { problem: about, .. } => Some(about.clone()),
             _ => None,
         })
         .await
     }
 
     pub(crate) async fn stopped(&mut self) {
-        self.until(|event| matches!(event, ToolEvent::Stopped { .. }).then_some(()))
+        self.until(|event| matches!(event, McpEvent::ServerStopped { .. }).then_some(()))
             .await;
     }
 
     pub(crate) async fn auth_required(&mut self) -> McpAuthRequirement {
         self.until(|event| match event {
-            ToolEvent::AuthRequired { requirement, .. } => Some((**requirement).clone()),
+            McpEvent::ServerAuthRequired { requirement, .. } => Some((**requirement).clone()),
             _ => None,
         })
         .await
     }
 
     /// Waits until there are such tools.
-    pub(crate) async fn tools(
-        &mut self,
-        wanted: impl Fn(&[ServerTool]) -> bool,
-    ) -> Vec<ServerTool> {
+    pub(crate) async fn tools(&mut self, wanted: impl Fn(&[McpTool]) -> bool) -> Vec<McpTool> {
         self.until(|event| match event {
-            ToolEvent::Tools { tools } if wanted(tools) => Some(tools.clone()),
+            McpEvent::ToolsChanged { tools } if wanted(tools) => Some(tools.clone()),
             _ => None,
         })
         .await

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use agenthost_core::tool_servers::{StartedBy, ToolErrand, ToolEvent};
-use agenthost_customizations::mcp::{McpSpec, McpWay, ToolServersConfig};
-use agenthost_testkit::mcp_server::{HttpServer, Protection};
+use agenthost_core::tool_servers::{McpCommand, McpEvent, StartReason};
+use agenthost_customizations::mcp::{McpConfig, McpServerSpec, McpTransport};
+use agenthost_testkit::mcp_server::{HttpServer, TestAuth};
 use serde_json::json;
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
@@ -32,11 +32,14 @@ async fn a_program_starts_lists_its_tools_and_stops() {
     assert_eq!(capabilities.sampling, None);
     // The host knows the tools before it hears that the server is ready.
     let (_, event) = stage.other.remove(0);
-    let ToolEvent::Tools { tools } = event else {
+    let McpEvent::ToolsChanged { tools } = event else {
         panic!("{event:?}");
     };
     assert_eq!(tools.len(), 12);
-    let image = tools.iter().find(|tool| tool.own_name == "image").unwrap();
+    let image = tools
+        .iter()
+        .find(|tool| tool.original_name == "image")
+        .unwrap();
     assert_eq!(image.name, "test_image");
     assert_eq!(image.title.as_deref(), Some("Show an image"));
     assert_eq!(image.ui, Some(json!({"resourceUri": "ui://image"})));
@@ -52,7 +55,7 @@ async fn a_program_starts_lists_its_tools_and_stops() {
 
 #[tokio::test]
 async fn a_server_by_http_starts_and_stops() {
-    let server = HttpServer::start(Protection::default()).await;
+    let server = HttpServer::start(TestAuth::default()).await;
     let mut stage = Stage::new();
     stage.start("w", web(&server.url()));
     stage.ready().await;
@@ -70,7 +73,7 @@ async fn a_server_that_starts_again_says_nothing_of_its_end() {
     stage.ready().await;
     stage.start("a", program("plain"));
     stage.ready().await;
-    let stopped = |(_, event): &(_, ToolEvent)| matches!(event, ToolEvent::Stopped { .. });
+    let stopped = |(_, event): &(_, McpEvent)| matches!(event, McpEvent::ServerStopped { .. });
     assert!(!stage.other.iter().any(stopped));
     stage.end().await;
 }
@@ -80,9 +83,9 @@ async fn what_can_not_start_says_why() {
     let mut stage = Stage::new();
     stage.start(
         "a",
-        McpSpec {
+        McpServerSpec {
             name: "none".to_owned(),
-            way: McpWay::Program {
+            transport: McpTransport::Stdio {
                 command: "/there/is/no/such/program".to_owned(),
                 arguments: Vec::new(),
                 environment: Vec::new(),
@@ -101,8 +104,8 @@ async fn what_can_not_start_says_why() {
         };
         assert_eq!(why, expected);
     }
-    stage.errand(ToolErrand::Start {
-        by: StartedBy::Person,
+    stage.errand(McpCommand::Start {
+        reason: StartReason::User,
         session: session(),
         server: id("nobody"),
     });
@@ -126,9 +129,9 @@ async fn a_server_that_dies_says_what_it_said_last_without_secrets() {
 
 #[tokio::test]
 async fn a_server_that_never_answers_fails_in_time() {
-    let mut stage = Stage::with(ToolServersConfig {
-        start_within: Duration::from_secs(1),
-        ..ToolServersConfig::default()
+    let mut stage = Stage::with(McpConfig {
+        start_timeout: Duration::from_secs(1),
+        ..McpConfig::default()
     });
     stage.start("a", program("hang"));
     assert_eq!(stage.failed().await, "it was not ready within 1 s");
@@ -175,7 +178,7 @@ async fn tools_that_make_no_sense_are_left_out_and_said() {
     stage.ready().await;
     let tools = stage.tools(|tools| !tools.is_empty()).await;
     assert_eq!(tools.len(), 1);
-    assert_eq!(tools[0].own_name, "good");
+    assert_eq!(tools[0].original_name, "good");
     assert_eq!(
         stage.complaint().await.unwrap(),
         "4 of the tools that it lists can't be used: they have no name or arguments, are too \

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use agenthost_core::tool_servers::{ToolErrand, ToolEvent};
-use agenthost_customizations::mcp::WebPlace;
+use agenthost_core::tool_servers::{McpCommand, McpEvent};
+use agenthost_customizations::mcp::HttpGatewayTarget;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire;
 use reqwest::{Client, RequestBuilder, Response, StatusCode};
@@ -18,7 +18,7 @@ use super::stage::{DEADLINE, Stage, chat, client_tool, program, session};
 
 /// An agent that speaks HTTP.
 struct Agent {
-    place: WebPlace,
+    place: HttpGatewayTarget,
     client: Client,
     visit: Option<String>,
     asked: u64,
@@ -41,7 +41,11 @@ fn client() -> Client {
 
 impl Agent {
     async fn come(stage: &Stage, chat: &Uri) -> Self {
-        let place = stage.servers.web_gateway().place(&session(), chat).unwrap();
+        let place = stage
+            .servers
+            .http_gateway()
+            .target_for(&session(), chat)
+            .unwrap();
         let mut agent = Agent {
             place,
             client: client(),
@@ -151,7 +155,7 @@ async fn tools_are_listed_called_and_change() {
 #[tokio::test]
 async fn each_chat_calls_for_itself() {
     let mut stage = Stage::new();
-    stage.errand(ToolErrand::ClientTools {
+    stage.errand(McpCommand::SetClientTools {
         session: session(),
         tools: vec![client_tool("open")],
     });
@@ -164,7 +168,7 @@ async fn each_chat_calls_for_itself() {
         let mut answer = agent.call("open", json!({"file": "x"})).await;
         let (chat, call) = stage
             .until(|event| match event {
-                ToolEvent::Called { chat, call, .. } => Some((chat.clone(), *call)),
+                McpEvent::ClientToolCalled { chat, call, .. } => Some((chat.clone(), *call)),
                 _ => None,
             })
             .await;
@@ -172,7 +176,7 @@ async fn each_chat_calls_for_itself() {
         let result = json!({"success": true, "pastTenseMessage": "Opened",
             "content": [{"type": "text", "text": "it is open"}]});
         let result = Box::new(wire::from_str(&result.to_string()).unwrap());
-        stage.errand(ToolErrand::Answer { call, result });
+        stage.errand(McpCommand::CompleteCall { call, result });
         let answer = heard(&mut answer).await;
         assert_eq!(answer["result"]["content"][0]["text"], "it is open");
     }
@@ -230,10 +234,10 @@ async fn only_agents_of_the_host_on_this_machine_are_let_in() {
     assert_eq!(status(bare).await, StatusCode::METHOD_NOT_ALLOWED);
     let put = agent.with(agent.client.put(url));
     assert_eq!(status(put).await, StatusCode::METHOD_NOT_ALLOWED);
-    let shown = format!("{:?} {:?}", agent.place, stage.servers.web_gateway());
+    let shown = format!("{:?} {:?}", agent.place, stage.servers.http_gateway());
     assert!(!shown.contains("Bearer"), "{shown}");
     // When its session is over nobody comes in by its secret.
-    stage.errand(ToolErrand::End { session: session() });
+    stage.errand(McpCommand::EndSession { session: session() });
     assert_eq!(status(agent.post(&ping)).await, StatusCode::UNAUTHORIZED);
     let (client, url) = (agent.client.clone(), url.clone());
     stage.end().await;

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use agenthost_oracles::{Act, Live, Oracle, Reading};
+use agenthost_oracles::{ClientAct, OfficialClient, Oracle, OracleReading};
 use agenthost_protocol::version::Release;
 use agenthost_testkit::json::{diff, normalise};
 use serde_json::{Value, json};
@@ -25,7 +25,7 @@ const ACTIVITY: u64 = 31;
 pub(super) struct Actor {
     pub(super) release: Release,
     pub(super) name: String,
-    client: Box<dyn Live>,
+    client: Box<dyn OfficialClient>,
     oracle: Box<dyn Oracle>,
     /// What it follows, in the order in which it subscribed.
     pub(super) followed: Vec<String>,
@@ -77,15 +77,18 @@ impl Actor {
     }
 
     /// Has the client do something; whatever it reads has to be understood.
-    pub(super) fn act(&mut self, act: Act) -> Result<Value, String> {
-        let Reading { back, unknown } = self.client.act(act)?;
+    pub(super) fn act(&mut self, act: ClientAct) -> Result<Value, String> {
+        let OracleReading {
+            encoded: back,
+            unknown_values: unknown,
+        } = self.client.perform(act)?;
         assert!(unknown.is_empty(), "{} heard {unknown:?}", self.release);
         Ok(back)
     }
 
     pub(super) fn join(&mut self, host: &Host) {
         let url = host.url();
-        self.act(Act::Connect { url }).unwrap();
+        self.act(ClientAct::Connect { url }).unwrap();
         let root = self.root().to_owned();
         let welcome = self.hello(&[&root]).unwrap();
         assert_eq!(welcome["snapshots"][0]["resource"], root);
@@ -94,7 +97,7 @@ impl Actor {
     /// Says hello, and follows what it is shown.
     pub(super) fn hello(&mut self, channels: &[&str]) -> Result<Value, String> {
         let (name, channels) = (self.name.clone(), owned(channels));
-        let welcome = self.act(Act::Initialize { name, channels })?;
+        let welcome = self.act(ClientAct::Initialize { name, channels })?;
         for snapshot in welcome["snapshots"].as_array().unwrap() {
             self.hold(snapshot);
         }
@@ -103,7 +106,7 @@ impl Actor {
 
     fn hold(&mut self, snapshot: &Value) {
         let channel = snapshot["resource"].as_str().unwrap();
-        self.oracle.hold(channel, snapshot).unwrap();
+        self.oracle.track_channel(channel, snapshot).unwrap();
         self.seen = self.seen.max(snapshot["fromSeq"].as_i64().unwrap());
         if !self.followed.iter().any(|followed| followed == channel) {
             self.followed.push(channel.to_owned());
@@ -120,7 +123,7 @@ impl Actor {
     pub(super) fn create(&mut self) {
         let mut params = self.about("session", SESSION);
         params["provider"] = json!("scripted");
-        self.act(Act::Create { params }).unwrap();
+        self.act(ClientAct::Create { params }).unwrap();
     }
 
     pub(super) fn list(&mut self) -> Value {
@@ -128,7 +131,7 @@ impl Actor {
             true => json!({"channel": self.root()}),
             false => json!({}),
         };
-        self.act(Act::List { params }).unwrap()["items"].take()
+        self.act(ClientAct::List { params }).unwrap()["items"].take()
     }
 
     /// Subscribes to the session and to its chat, if those are two.
@@ -156,15 +159,15 @@ impl Actor {
     /// A channel as the host shows it now.
     fn look(&mut self, channel: &str) -> Value {
         let channel = channel.to_owned();
-        self.act(Act::Subscribe { channel }).unwrap()["snapshot"].take()
+        self.act(ClientAct::Subscribe { channel }).unwrap()["snapshot"].take()
     }
 
     /// Comes back with what it follows: what kind of answer it got.
     pub(super) fn come_back(&mut self, host: &Host, seen: i64) -> String {
         let url = host.url();
-        self.act(Act::Connect { url }).unwrap();
+        self.act(ClientAct::Connect { url }).unwrap();
         let (name, channels) = (self.name.clone(), self.followed.clone());
-        let act = Act::Reconnect {
+        let act = ClientAct::Reconnect {
             name,
             seen,
             channels,
@@ -188,7 +191,7 @@ impl Actor {
     /// Goes away, having heard all that there was.
     pub(super) fn leave(&mut self) {
         while self.next(MOMENT).is_some() {}
-        self.act(Act::Leave).unwrap();
+        self.act(ClientAct::Leave).unwrap();
     }
 
     /// Where an action is about. In 0.1 that stands in the action.
@@ -206,7 +209,7 @@ impl Actor {
     /// The next thing that happens, kept.
     pub(super) fn next(&mut self, milliseconds: u64) -> Option<Value> {
         loop {
-            let mut next = self.act(Act::Next { milliseconds }).unwrap();
+            let mut next = self.act(ClientAct::Next { milliseconds }).unwrap();
             if next.is_null() {
                 return None;
             }
@@ -279,7 +282,7 @@ impl Actor {
     /// Dispatches an action; gives the number it goes by.
     pub(super) fn dispatch(&mut self, channel: &str, action: Value) -> i64 {
         let channel = channel.to_owned();
-        let number = self.act(Act::Dispatch { channel, action }).unwrap();
+        let number = self.act(ClientAct::Dispatch { channel, action }).unwrap();
         number.as_i64().unwrap()
     }
 
@@ -336,7 +339,7 @@ impl Actor {
                     true => while self.next(MOMENT).is_some() {},
                     false => self.catch_up(&channel),
                 }
-                let made = self.oracle.held(&channel).unwrap();
+                let made = self.oracle.tracked_state(&channel).unwrap();
                 let (made, told) = (self.plain(&channel, &made), self.plain(&channel, &told));
                 if made != told {
                     differences += &format!("\n{channel}: {}", diff(&made, &told));

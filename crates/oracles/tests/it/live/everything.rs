@@ -1,7 +1,7 @@
 //! Everything that a client does in its life, by the official client of each
 //! release.
 
-use agenthost_oracles::Act;
+use agenthost_oracles::ClientAct;
 use agenthost_protocol::version::Release;
 use serde_json::{Value, json};
 
@@ -59,7 +59,7 @@ impl Actor {
     /// How the turns ended, as the host shows them.
     fn ends(&mut self) -> Vec<Value> {
         let channel = self.conversation.clone();
-        let shown = self.act(Act::Subscribe { channel }).unwrap();
+        let shown = self.act(ClientAct::Subscribe { channel }).unwrap();
         let turns = shown["snapshot"]["state"]["turns"].as_array().unwrap();
         turns.iter().map(|turn| turn["state"].clone()).collect()
     }
@@ -108,12 +108,12 @@ fn leaves_and_comes_back(host: &mut Host, actor: &mut Actor) {
     other.enter();
     let channel = actor.conversation.clone();
     actor
-        .act(Act::Unsubscribe {
+        .act(ClientAct::Unsubscribe {
             channel: channel.clone(),
         })
         .unwrap();
     actor
-        .act(Act::Listen {
+        .act(ClientAct::Listen {
             channel: channel.clone(),
         })
         .unwrap();
@@ -128,7 +128,7 @@ fn leaves_and_comes_back(host: &mut Host, actor: &mut Actor) {
         let action = &envelope["action"];
         assert!(action["turnId"] != "t4", "{} heard {action}", actor.release);
     }
-    actor.act(Act::Leave).unwrap();
+    actor.act(ClientAct::Leave).unwrap();
 
     // What it missed, it hears when it is back: also of another run of the
     // host.

@@ -1,6 +1,6 @@
 //! What happens in a room.
 
-use agenthost_oracles::Act;
+use agenthost_oracles::ClientAct;
 use agenthost_protocol::version::Release;
 use serde_json::{Value, json};
 
@@ -305,7 +305,7 @@ fn is_elsewhere(room: &mut Room, turn: &str) {
     let params = json!({"channel": SESSION, "chat": chat, "initialMessage": message});
     let method = "createChat".to_owned();
     room.actors[opens]
-        .act(Act::Order { method, params })
+        .act(ClientAct::Order { method, params })
         .unwrap();
     for actor in &mut room.actors {
         if actor.release >= Release::V0_4 {

@@ -21,7 +21,7 @@ impl Host {
             directory: tempfile::tempdir().unwrap(),
             server: None,
             agent: ScriptedAgent::default(),
-            runtime: agenthost_oracles::runtime().unwrap(),
+            runtime: agenthost_oracles::build_runtime().unwrap(),
         };
         host.restart();
         host

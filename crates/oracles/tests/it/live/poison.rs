@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use agenthost_oracles::Act;
+use agenthost_oracles::ClientAct;
 use agenthost_protocol::version::Release;
 use serde_json::json;
 
@@ -31,7 +31,7 @@ fn is_greeted(release: Release) {
     for order in [0, 2, STRANGE.len()] {
         let mut actor = Actor::of(release, &format!("after-{order}")).unwrap();
         let url = host.url();
-        actor.act(Act::Connect { url }).unwrap();
+        actor.act(ClientAct::Connect { url }).unwrap();
         let mut channels = STRANGE.to_vec();
         channels.insert(order, SESSION);
         channels.insert(order, actor.root());
@@ -44,7 +44,7 @@ fn is_greeted(release: Release) {
         actor.agrees_with_the_host();
         for channel in STRANGE {
             let channel = channel.to_owned();
-            let refused = actor.act(Act::Subscribe { channel });
+            let refused = actor.act(ClientAct::Subscribe { channel });
             assert!(refused.is_err(), "{release}");
         }
     }
@@ -92,8 +92,8 @@ fn goes_on_without_an_answer(release: Release) {
     actor.converse("turnStarted", action);
     actor.until_turn("turnComplete", "t1");
     assert!(start.elapsed() < Duration::from_secs(15));
-    let heard = host.agent.heard();
-    let attached = heard.iter().find(|line| line.starts_with("Attached"));
+    let heard = host.agent.received_commands();
+    let attached = heard.iter().find(|line| line.starts_with("AddAttachment"));
     assert!(attached.unwrap().contains("did not answer"), "{attached:?}");
     actor.agrees_with_the_host();
 }

@@ -3,7 +3,7 @@
 //! has words for it.
 
 use agenthost_protocol::version::Release;
-use agenthost_testkit::{Generator, Options};
+use agenthost_testkit::{Generator, GeneratorOptions};
 
 use super::happenings::is_chosen;
 use super::{Actor, Host};
@@ -36,7 +36,7 @@ pub(super) struct Room {
 
 impl Room {
     fn open(releases: &[Release], seed: u64) -> Self {
-        let mut generator = Generator::new(seed, Options::default());
+        let mut generator = Generator::new(seed, GeneratorOptions::default());
         let host = Host::start();
         let actors = releases.iter().map(|release| {
             let mut actor = Actor::of(*release, &format!("client-{release}"))?;

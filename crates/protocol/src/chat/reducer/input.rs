@@ -15,12 +15,13 @@ impl ChatState {
             return Outcome::NoOp;
         };
         let mut request = action.request.clone();
-        let replaced = change_open(&mut active.response_parts, &action.request.id, |part| {
-            if request.answers.is_none() {
-                request.answers = part.request.answers.take();
-            }
-            part.request = request;
-        });
+        let replaced =
+            change_open_request(&mut active.response_parts, &action.request.id, |part| {
+                if request.answers.is_none() {
+                    request.answers = part.request.answers.take();
+                }
+                part.request = request;
+            });
         if replaced.is_none() {
             active
                 .response_parts
@@ -38,7 +39,7 @@ impl ChatState {
         let Some(active) = self.active_turn.as_mut().map(Arc::make_mut) else {
             return Outcome::NoOp;
         };
-        let changed = change_open(&mut active.response_parts, &action.request_id, |part| {
+        let changed = change_open_request(&mut active.response_parts, &action.request_id, |part| {
             let answers = part.request.answers.get_or_insert_default();
             match &action.answer {
                 Some(answer) => answers.insert(action.question_id.clone(), answer.clone()),
@@ -53,14 +54,15 @@ impl ChatState {
         let Some(active) = self.active_turn.as_mut().map(Arc::make_mut) else {
             return Outcome::NoOp;
         };
-        let completed = change_open(&mut active.response_parts, &action.request_id, |part| {
-            let answers = part.request.answers.get_or_insert_default();
-            for (question, answer) in action.answers.iter().flatten() {
-                answers.insert(question.clone(), answer.clone());
-            }
-            part.request.answers.take_if(|answers| answers.is_empty());
-            part.response = Some(action.response);
-        });
+        let completed =
+            change_open_request(&mut active.response_parts, &action.request_id, |part| {
+                let answers = part.request.answers.get_or_insert_default();
+                for (question, answer) in action.answers.iter().flatten() {
+                    answers.insert(question.clone(), answer.clone());
+                }
+                part.request.answers.take_if(|answers| answers.is_empty());
+                part.response = Some(action.response);
+            });
         if completed.is_none() {
             return Outcome::NoOp;
         }
@@ -70,7 +72,7 @@ impl ChatState {
 }
 
 /// Changes the open request of a name; `None` if there is none.
-fn change_open<R>(
+fn change_open_request<R>(
     parts: &mut ResponseParts,
     id: &InputRequestId,
     change: impl FnOnce(&mut InputRequestPart) -> R,

@@ -20,9 +20,9 @@ use crate::outcome::Outcome;
 use crate::wire::Unknown;
 
 /// Whether a step was next.
-enum Step {
-    Next(ToolCall),
-    Stay(ToolCall),
+enum CallTransition {
+    Advanced(ToolCall),
+    Unchanged(ToolCall),
 }
 
 impl ChatState {
@@ -42,7 +42,7 @@ impl ChatState {
             partial_input: None,
             invocation_message: None,
         });
-        active.response_parts.push(part(call));
+        active.response_parts.push(call_part(call));
         Outcome::Applied
     }
 
@@ -85,7 +85,7 @@ impl ChatState {
     fn step(
         &mut self,
         target: &ToolCallTarget,
-        step: impl FnOnce(ToolCall) -> Step,
+        step: impl FnOnce(ToolCall) -> CallTransition,
     ) -> Option<bool> {
         let parts = &mut self.active(&target.turn_id)?.response_parts;
         let index = parts.position_of_call(target.tool_call_id.as_str())?;
@@ -96,8 +96,8 @@ impl ChatState {
             let call =
                 std::mem::replace(&mut part.tool_call, ToolCall::Unknown(Unknown::default()));
             let (mut call, stepped) = match step(call) {
-                Step::Next(call) => (call, true),
-                Step::Stay(call) => (call, false),
+                CallTransition::Advanced(call) => (call, true),
+                CallTransition::Unchanged(call) => (call, false),
             };
             if stepped && let (Some(head), Some(meta)) = (call.head_mut(), &target.meta) {
                 head.meta = Some(meta.clone());
@@ -113,7 +113,7 @@ impl ChatState {
     fn step_and_refresh(
         &mut self,
         target: &ToolCallTarget,
-        step: impl FnOnce(ToolCall) -> Step,
+        step: impl FnOnce(ToolCall) -> CallTransition,
     ) -> Outcome {
         let Some(stepped) = self.step(target, step) else {
             return Outcome::NoOp;
@@ -138,9 +138,9 @@ impl ToolCall {
         }
     }
 
-    fn extend(self, action: &ToolCallDelta) -> Step {
+    fn extend(self, action: &ToolCallDelta) -> CallTransition {
         let ToolCall::Streaming(mut call) = self else {
-            return Step::Stay(self);
+            return CallTransition::Unchanged(self);
         };
         if let Some(content) = &action.content {
             call.partial_input.get_or_insert_default().push_str(content);
@@ -148,21 +148,21 @@ impl ToolCall {
         if let Some(message) = &action.invocation_message {
             call.invocation_message = Some(message.clone());
         }
-        Step::Next(ToolCall::Streaming(call))
+        CallTransition::Advanced(ToolCall::Streaming(call))
     }
 
-    fn change_content(self, action: &ToolCallContentChanged) -> Step {
+    fn change_content(self, action: &ToolCallContentChanged) -> CallTransition {
         let ToolCall::Running(mut call) = self else {
-            return Step::Stay(self);
+            return CallTransition::Unchanged(self);
         };
         call.content = Some(action.content.clone());
-        Step::Next(ToolCall::Running(call))
+        CallTransition::Advanced(ToolCall::Running(call))
     }
 
     /// From streaming, running or pending: to running if it is confirmed,
     /// else to pending. What a pending call asked before stays, unless it is
     /// said again (TOO-6); what a running call had produced does not (TOO-8).
-    fn ready(self, action: &ToolCallReady) -> Step {
+    fn ready(self, action: &ToolCallReady) -> CallTransition {
         let (mut head, input, asked) = match self {
             ToolCall::Streaming(call) => (call.head, None, ToolCallQuestion::default()),
             ToolCall::Running(call) => {
@@ -172,18 +172,18 @@ impl ToolCall {
             ToolCall::PendingConfirmation(call) => {
                 (call.head, call.parameters.tool_input, call.question)
             }
-            other => return Step::Stay(other),
+            other => return CallTransition::Unchanged(other),
         };
         if let Some(intention) = &action.intention {
             head.intention = Some(intention.clone());
         }
-        head.contributor = refine(head.contributor, action.contributor.as_ref());
+        head.contributor = refine_contributor(head.contributor, action.contributor.as_ref());
         let parameters = ToolCallParameters {
             invocation_message: action.invocation_message.clone(),
             tool_input: action.tool_input.clone().or(input),
         };
         if let Some(confirmed) = &action.confirmed {
-            return Step::Next(ToolCall::Running(ToolCallRunning {
+            return CallTransition::Advanced(ToolCall::Running(ToolCallRunning {
                 head,
                 parameters,
                 approval: ToolCallApproval {
@@ -193,7 +193,7 @@ impl ToolCall {
                 content: None,
             }));
         }
-        Step::Next(ToolCall::PendingConfirmation(ToolCallPendingConfirmation {
+        CallTransition::Advanced(ToolCall::PendingConfirmation(ToolCallPendingConfirmation {
             head,
             parameters,
             question: action.question.clone().or(asked),
@@ -201,9 +201,9 @@ impl ToolCall {
     }
 
     /// From pending to running or cancelled.
-    fn confirm(self, action: &ToolCallConfirmed) -> Step {
+    fn confirm(self, action: &ToolCallConfirmed) -> CallTransition {
         let ToolCall::PendingConfirmation(call) = self else {
-            return Step::Stay(self);
+            return CallTransition::Unchanged(self);
         };
         let selected_option = action.selected_option_id.as_ref().and_then(|id| {
             let mut options = call.question.options.iter().flatten();
@@ -211,7 +211,7 @@ impl ToolCall {
         });
         let (head, mut parameters) = (call.head, call.parameters);
         if !action.approved {
-            return Step::Next(ToolCall::Cancelled(ToolCallCancelled {
+            return CallTransition::Advanced(ToolCall::Cancelled(ToolCallCancelled {
                 head,
                 parameters,
                 reason: action.reason.unwrap_or(CancellationReason::Denied),
@@ -227,7 +227,7 @@ impl ToolCall {
             input.clone_from(edited);
         }
         let confirmed = action.confirmed.clone();
-        Step::Next(ToolCall::Running(ToolCallRunning {
+        CallTransition::Advanced(ToolCall::Running(ToolCallRunning {
             head,
             parameters,
             approval: ToolCallApproval {
@@ -242,7 +242,7 @@ impl ToolCall {
     /// From running or pending to completed, or to pending for the result.
     /// A call that waits for a token can only fail, and keeps what it had
     /// produced (TOO-21, TOO-22).
-    fn complete(self, action: &ToolCallComplete) -> Step {
+    fn complete(self, action: &ToolCallComplete) -> CallTransition {
         let mut result = action.result.clone();
         let mut review = action.requires_result_confirmation == Some(true);
         let (head, parameters, approval) = match self {
@@ -259,9 +259,9 @@ impl ToolCall {
                 result.content = result.content.or(call.content);
                 (call.head, call.parameters, call.approval)
             }
-            other => return Step::Stay(other),
+            other => return CallTransition::Unchanged(other),
         };
-        Step::Next(if review {
+        CallTransition::Advanced(if review {
             ToolCall::PendingResultConfirmation(ToolCallPendingResultConfirmation {
                 head,
                 parameters,
@@ -279,11 +279,11 @@ impl ToolCall {
     }
 
     /// From pending for the result to completed or cancelled.
-    fn confirm_result(self, action: &ToolCallResultConfirmed) -> Step {
+    fn confirm_result(self, action: &ToolCallResultConfirmed) -> CallTransition {
         let ToolCall::PendingResultConfirmation(call) = self else {
-            return Step::Stay(self);
+            return CallTransition::Unchanged(self);
         };
-        Step::Next(if action.approved {
+        CallTransition::Advanced(if action.approved {
             ToolCall::Completed(ToolCallCompleted {
                 head: call.head,
                 parameters: call.parameters,
@@ -304,12 +304,12 @@ impl ToolCall {
 
     /// From running to waiting for a token; only for a call of an MCP server
     /// (TOO-18).
-    fn require_auth(self, action: &ToolCallAuthNeeded) -> Step {
+    fn require_auth(self, action: &ToolCallAuthNeeded) -> CallTransition {
         match self {
             ToolCall::Running(call)
                 if matches!(call.head.contributor, Some(ToolCallContributor::Mcp(_))) =>
             {
-                Step::Next(ToolCall::AuthRequired(ToolCallAuthRequired {
+                CallTransition::Advanced(ToolCall::AuthRequired(ToolCallAuthRequired {
                     head: call.head,
                     parameters: call.parameters,
                     approval: call.approval,
@@ -317,16 +317,16 @@ impl ToolCall {
                     content: call.content,
                 }))
             }
-            other => Step::Stay(other),
+            other => CallTransition::Unchanged(other),
         }
     }
 
     /// From waiting for a token back to running.
-    fn resolve_auth(self) -> Step {
+    fn resolve_auth(self) -> CallTransition {
         let ToolCall::AuthRequired(call) = self else {
-            return Step::Stay(self);
+            return CallTransition::Unchanged(self);
         };
-        Step::Next(ToolCall::Running(ToolCallRunning {
+        CallTransition::Advanced(ToolCall::Running(ToolCallRunning {
             head: call.head,
             parameters: call.parameters,
             approval: call.approval,
@@ -351,7 +351,7 @@ impl ToolCall {
             ToolCall::PendingResultConfirmation(call) => (&call.head, call.parameters.clone()),
             ToolCall::Completed(_) | ToolCall::Cancelled(_) | ToolCall::Unknown(_) => return None,
         };
-        Some(part(ToolCall::Cancelled(ToolCallCancelled {
+        Some(call_part(ToolCall::Cancelled(ToolCallCancelled {
             head: head.clone(),
             parameters,
             reason: CancellationReason::Skipped,
@@ -362,13 +362,13 @@ impl ToolCall {
     }
 }
 
-fn part(call: ToolCall) -> ResponsePart {
+fn call_part(call: ToolCall) -> ResponsePart {
     ResponsePart::ToolCall(Box::new(ToolCallPart { tool_call: call }))
 }
 
 /// A contributor may be told more precisely, but a call never passes to a
 /// client, or from one (TOO-5).
-fn refine(
+fn refine_contributor(
     current: Option<ToolCallContributor>,
     next: Option<&ToolCallContributor>,
 ) -> Option<ToolCallContributor> {

@@ -17,7 +17,7 @@ use crate::number::Millis;
 use crate::outcome::{Invalid, Outcome};
 
 /// How a turn ends.
-enum End<'a> {
+enum TurnOutcome<'a> {
     Complete,
     Cancelled,
     Failed(&'a ErrorPart),
@@ -60,18 +60,22 @@ impl ChatState {
     }
 
     pub(super) fn complete_turn(&mut self, action: &TurnComplete) -> Outcome {
-        self.end_turn(&action.turn_id, action.duration, End::Complete)
+        self.end_turn(&action.turn_id, action.duration, TurnOutcome::Complete)
     }
 
     pub(super) fn cancel_turn(&mut self, action: &TurnCancelled) -> Outcome {
-        self.end_turn(&action.turn_id, action.duration, End::Cancelled)
+        self.end_turn(&action.turn_id, action.duration, TurnOutcome::Cancelled)
     }
 
     pub(super) fn fail_turn(&mut self, action: &ChatError) -> Outcome {
-        self.end_turn(&action.turn_id, action.duration, End::Failed(&action.part))
+        self.end_turn(
+            &action.turn_id,
+            action.duration,
+            TurnOutcome::Failed(&action.part),
+        )
     }
 
-    fn end_turn(&mut self, turn: &TurnId, duration: Millis, end: End<'_>) -> Outcome {
+    fn end_turn(&mut self, turn: &TurnId, duration: Millis, end: TurnOutcome<'_>) -> Outcome {
         let Some(active) = self.active_turn.take_if(|active| active.id == *turn) else {
             return Outcome::NoOp;
         };
@@ -87,9 +91,9 @@ impl ChatState {
         let mut response_parts = active.response_parts.into_list();
         cancel_open_calls(&mut response_parts);
         let (state, activity) = match end {
-            End::Complete => (TurnState::Complete, SessionStatus::IDLE),
-            End::Cancelled => (TurnState::Cancelled, SessionStatus::IDLE),
-            End::Failed(part) => {
+            TurnOutcome::Complete => (TurnState::Complete, SessionStatus::IDLE),
+            TurnOutcome::Cancelled => (TurnState::Cancelled, SessionStatus::IDLE),
+            TurnOutcome::Failed(part) => {
                 response_parts.push(ResponsePart::Error(part.clone()));
                 (TurnState::Error, SessionStatus::ERROR)
             }

@@ -15,21 +15,21 @@ use crate::uri::Uri;
 
 /// Where a customization stands: at the top, or inside the container at a
 /// position. The top is looked through first.
-enum Place {
+enum CustomizationPosition {
     Top(usize),
     Inside(usize, usize),
 }
 
 impl SessionState {
-    fn place(&self, id: &CustomizationId) -> Option<Place> {
+    fn find_customization(&self, id: &CustomizationId) -> Option<CustomizationPosition> {
         let list = self.customizations.as_ref()?;
         if let Some(index) = list.find(|entry| entry.id() == Some(id)) {
-            return Some(Place::Top(index));
+            return Some(CustomizationPosition::Top(index));
         }
         list.items().enumerate().find_map(|(index, container)| {
             let mut children = container.children()?.iter();
             let child = children.position(|child| child.id() == Some(id))?;
-            Some(Place::Inside(index, child))
+            Some(CustomizationPosition::Inside(index, child))
         })
     }
 
@@ -43,9 +43,11 @@ impl SessionState {
 
     pub(super) fn toggle_customization(&mut self, action: &CustomizationToggled) -> Outcome {
         let decisions = &action.enablement;
-        let toggled = match self.place(&action.id) {
-            Some(Place::Top(index)) => self.top_mut(index).map(|top| top.toggle(decisions)),
-            Some(Place::Inside(index, child)) => self
+        let toggled = match self.find_customization(&action.id) {
+            Some(CustomizationPosition::Top(index)) => {
+                self.top_mut(index).map(|top| top.toggle(decisions))
+            }
+            Some(CustomizationPosition::Inside(index, child)) => self
                 .child_mut(index, child)
                 .map(|child| child.toggle(decisions)),
             None => None,
@@ -66,14 +68,14 @@ impl SessionState {
     }
 
     pub(super) fn remove_customization(&mut self, action: &CustomizationRemoved) -> Outcome {
-        match self.place(&action.id) {
-            Some(Place::Top(index)) => {
+        match self.find_customization(&action.id) {
+            Some(CustomizationPosition::Top(index)) => {
                 if let Some(list) = &mut self.customizations {
                     list.remove(index);
                 }
                 Outcome::Applied
             }
-            Some(Place::Inside(index, child)) => {
+            Some(CustomizationPosition::Inside(index, child)) => {
                 if let Some(children) = self.top_mut(index).and_then(Customization::children_mut) {
                     children.remove(child);
                 }
@@ -125,12 +127,12 @@ impl SessionState {
 
     /// The MCP server of a name; `None` if the name is something else's.
     fn mcp_server(&mut self, id: &CustomizationId) -> Option<&mut McpServerCustomization> {
-        match self.place(id)? {
-            Place::Top(index) => match self.top_mut(index)? {
+        match self.find_customization(id)? {
+            CustomizationPosition::Top(index) => match self.top_mut(index)? {
                 Customization::McpServer(server) => Some(server),
                 _ => None,
             },
-            Place::Inside(index, child) => match self.child_mut(index, child)? {
+            CustomizationPosition::Inside(index, child) => match self.child_mut(index, child)? {
                 ChildCustomization::McpServer(server) => Some(server),
                 _ => None,
             },
@@ -143,11 +145,11 @@ impl Customization {
     /// what they come down to (CUS-12).
     fn toggle(&mut self, decisions: &[CustomizationEnablement]) {
         match self {
-            Customization::Plugin(plugin) => plugin.enablement = kept(decisions),
+            Customization::Plugin(plugin) => plugin.enablement = none_if_empty(decisions),
             Customization::Directory(directory) => {
                 directory.enabled = CustomizationEnablement::effective(decisions);
             }
-            Customization::McpServer(server) => server.enablement = kept(decisions),
+            Customization::McpServer(server) => server.enablement = none_if_empty(decisions),
             Customization::Unknown(_) => {}
         }
     }
@@ -158,12 +160,12 @@ impl ChildCustomization {
         if let Some(leaf) = self.leaf_mut() {
             leaf.enabled = Some(CustomizationEnablement::effective(decisions));
         } else if let ChildCustomization::McpServer(server) = self {
-            server.enablement = kept(decisions);
+            server.enablement = none_if_empty(decisions);
         }
     }
 }
 
 /// No decisions are written as none, not as an empty list.
-fn kept(decisions: &[CustomizationEnablement]) -> Option<Vec<CustomizationEnablement>> {
+fn none_if_empty(decisions: &[CustomizationEnablement]) -> Option<Vec<CustomizationEnablement>> {
     (!decisions.is_empty()).then(|| decisions.to_vec())
 }

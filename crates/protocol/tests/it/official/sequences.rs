@@ -11,7 +11,7 @@ use agenthost_protocol::channel::{ChannelKind, ChannelState};
 use agenthost_protocol::outcome::Outcome;
 use agenthost_protocol::wire::{self, Json, NamedShape, Shape, Wire};
 use agenthost_testkit::json::{diff, normalise};
-use agenthost_testkit::{Generator, Options};
+use agenthost_testkit::{Generator, GeneratorOptions};
 use ahp::reducers::{self, ReduceOutcome};
 use ahp_types::actions::StateAction;
 use ahp_types::state;
@@ -128,19 +128,19 @@ fn run(kind: ChannelKind, sequences: u64, steps: u32) -> Tally {
 }
 
 fn sequence(kind: ChannelKind, seed: u64, steps: u32, tally: &mut Tally) {
-    let options = Options {
+    let options = GeneratorOptions {
         optional: 0.4,
         unknown: 0.0,
-        names: 3,
-        items: 3,
-        depth: 5,
+        name_count: 3,
+        max_items: 3,
+        max_depth: 5,
         // The official types can't read this state (CRT-16). Both get there
         // by actions.
-        without: &[("status", "auth-required")],
+        excluded_variants: &[("status", "auth-required")],
     };
     let mut generator = Generator::new(seed, options);
     let (state, actions) = shapes(kind);
-    let mut json = generator.json(&state);
+    let mut json = generator.generate(&state);
     make_unambiguous(kind, &mut json);
     let mut ours = decode_state(kind, &json);
     let mut theirs = Official::decode(kind, &json);
@@ -228,7 +228,7 @@ fn next_action(generator: &mut Generator, actions: &[NamedShape], state: &Json) 
         };
         (name, shape) = *generator.pick(&variants)?;
     }
-    let mut action = generator.json(&shape());
+    let mut action = generator.generate(&shape());
     action["type"] = json!(name);
     aim(generator, &mut action, state);
     avoid_differences(generator, &mut action, state)

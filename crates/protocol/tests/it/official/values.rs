@@ -5,7 +5,7 @@ use std::fmt::Debug;
 
 use agenthost_protocol::wire::{self, Json, Shape, Wire};
 use agenthost_testkit::json::{diff, normalise};
-use agenthost_testkit::{Generator, Options};
+use agenthost_testkit::{Generator, GeneratorOptions};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -105,11 +105,11 @@ fn every_type_goes_both_ways() {
     for pair in pairs::all() {
         for seed in 0..60 {
             // From no optional field at all to every one of them.
-            let options = Options {
+            let options = GeneratorOptions {
                 optional: f64::from(u32::try_from(seed % 4).unwrap()) / 3.0,
-                ..Options::default()
+                ..GeneratorOptions::default()
             };
-            let json = Generator::new(seed, options).json(&(pair.shape)());
+            let json = Generator::new(seed, options).generate(&(pair.shape)());
             if let Err(problem) = (pair.both_ways)(&json) {
                 failures.push(format!(
                     "{} and {}, seed {seed}: {problem}\n{json}",
@@ -154,12 +154,12 @@ fn the_same_fields_are_required() {
         let Shape::Object { fields, .. } = (pair.shape)() else {
             continue;
         };
-        let options = Options {
+        let options = GeneratorOptions {
             optional: 0.0,
             unknown: 0.0,
-            ..Options::default()
+            ..GeneratorOptions::default()
         };
-        let minimal = Generator::new(1, options).json(&(pair.shape)());
+        let minimal = Generator::new(1, options).generate(&(pair.shape)());
         assert_eq!((pair.accepted)(&minimal), [true, true], "{}", pair.official);
         for field in fields.iter().filter(|field| !field.optional) {
             let mut without = minimal.clone();

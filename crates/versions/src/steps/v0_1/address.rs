@@ -1,12 +1,12 @@
 //! Where 0.1 says what something is about.
 
-use agenthost_protocol::uri::{OLD_ROOTS, RootChannel};
+use agenthost_protocol::uri::{LEGACY_ROOT_URIS, RootChannel};
 use agenthost_protocol::wire::{Json, Object};
 use serde_json::json;
 
-use crate::document::Call;
-use crate::edit::{default, list_mut, remove, rename, set, text};
-use crate::step::Refused;
+use crate::document::JsonCall;
+use crate::edit::{list_mut, remove_fields, rename_field, set_default, set_field, text_field};
+use crate::step::UpgradeRefusal;
 
 /// Notifications, and what they were called inside of `notification`.
 const NOTIFICATIONS: &[(&str, &str)] = &[
@@ -18,28 +18,32 @@ const NOTIFICATIONS: &[(&str, &str)] = &[
 
 /// Puts the channel of an action into it. `None` if 0.1 has no such channels,
 /// and so no such action.
-pub(super) fn put_in(action: &mut Object, channel: String) -> Option<()> {
-    match area(action)? {
-        Area::Root => {}
-        Area::Named(field) => set(action, field, channel),
+pub(super) fn set_action_address(action: &mut Object, channel: String) -> Option<()> {
+    match action_area(action)? {
+        AddressArea::Root => {}
+        AddressArea::Named(field) => set_field(action, field, channel),
     }
     Some(())
 }
 
 /// Takes the channel of an action out of it.
-pub(super) fn take_out(action: &mut Object) -> Result<String, Refused> {
-    match area(action) {
-        Some(Area::Root) => Ok(RootChannel::URI.to_owned()),
-        Some(Area::Named(field)) => match action.shift_remove(field) {
-            Some(Json::String(address)) => Ok(channel(&address).to_owned()),
-            _ => Err(Refused::Invalid(format!("the action has no `{field}`"))),
+pub(super) fn take_action_channel(action: &mut Object) -> Result<String, UpgradeRefusal> {
+    match action_area(action) {
+        Some(AddressArea::Root) => Ok(RootChannel::URI.to_owned()),
+        Some(AddressArea::Named(field)) => match action.shift_remove(field) {
+            Some(Json::String(address)) => Ok(to_channel(&address).to_owned()),
+            _ => Err(UpgradeRefusal::Invalid(format!(
+                "the action has no `{field}`"
+            ))),
         },
-        None => Err(Refused::Unknown("there is no such action".to_owned())),
+        None => Err(UpgradeRefusal::Unknown(
+            "there is no such action".to_owned(),
+        )),
     }
 }
 
 /// Gives the parameters of a request their channel.
-pub(super) fn params(call: &mut Call) -> Result<(), Refused> {
+pub(super) fn set_params_channel(call: &mut JsonCall) -> Result<(), UpgradeRefusal> {
     let field = match call.method.as_str() {
         "subscribe" | "unsubscribe" => Some("resource"),
         "createSession" | "disposeSession" | "fetchTurns" => Some("session"),
@@ -48,23 +52,23 @@ pub(super) fn params(call: &mut Call) -> Result<(), Refused> {
     };
     let params = &mut call.params;
     if let Some(field) = field {
-        let Some(address) = text(params, field) else {
+        let Some(address) = text_field(params, field) else {
             let method = &call.method;
             let missing = format!("`{method}` has no `{field}`");
-            return Err(Refused::Invalid(missing));
+            return Err(UpgradeRefusal::Invalid(missing));
         };
-        let channel = channel(address).to_owned();
-        remove(params, &[field]);
-        set(params, "channel", channel);
+        let channel = to_channel(address).to_owned();
+        remove_fields(params, &[field]);
+        set_field(params, "channel", channel);
         return Ok(());
     }
-    default(params, "channel", RootChannel::URI);
+    set_default(params, "channel", RootChannel::URI);
     match call.method.as_str() {
         "initialize" => {
-            name_version(params);
-            name_channels(params, "initialSubscriptions");
+            upgrade_version(params);
+            upgrade_channels(params, "initialSubscriptions");
         }
-        "reconnect" => name_channels(params, "subscriptions"),
+        "reconnect" => upgrade_channels(params, "subscriptions"),
         _ => {}
     }
     Ok(())
@@ -72,56 +76,56 @@ pub(super) fn params(call: &mut Call) -> Result<(), Refused> {
 
 /// Puts a notification into the one that 0.1 has for all; `None` if it does
 /// not know this one.
-pub(super) fn wrap(call: Call) -> Option<Call> {
+pub(super) fn wrap_notification(call: JsonCall) -> Option<JsonCall> {
     let mut names = NOTIFICATIONS.iter();
     let (_, name) = names.find(|(method, _)| *method == call.method)?;
     let mut notification = Object::new();
-    set(&mut notification, "type", *name);
+    set_field(&mut notification, "type", *name);
     notification.extend(call.params);
-    remove(&mut notification, &["channel"]);
+    remove_fields(&mut notification, &["channel"]);
     let mut params = Object::new();
     params.insert("notification".to_owned(), Json::Object(notification));
-    Some(Call {
+    Some(JsonCall {
         method: "notification".to_owned(),
         params,
     })
 }
 
-enum Area {
+enum AddressArea {
     Root,
     Named(&'static str),
 }
 
-fn area(action: &Object) -> Option<Area> {
-    let (area, _) = text(action, "type")?.split_once('/')?;
+fn action_area(action: &Object) -> Option<AddressArea> {
+    let (area, _) = text_field(action, "type")?.split_once('/')?;
     match area {
-        "root" => Some(Area::Root),
-        "session" => Some(Area::Named("session")),
-        "terminal" => Some(Area::Named("terminal")),
+        "root" => Some(AddressArea::Root),
+        "session" => Some(AddressArea::Named("session")),
+        "terminal" => Some(AddressArea::Named("terminal")),
         _ => None,
     }
 }
 
 /// Addresses are opaque, but for the root's.
-fn channel(address: &str) -> &str {
-    if OLD_ROOTS.contains(&address) {
+fn to_channel(address: &str) -> &str {
+    if LEGACY_ROOT_URIS.contains(&address) {
         return RootChannel::URI;
     }
     address
 }
 
-fn name_channels(params: &mut Object, field: &str) {
+fn upgrade_channels(params: &mut Object, field: &str) {
     for address in list_mut(params, field).into_iter().flatten() {
         if let Some(known) = address.as_str() {
-            *address = Json::from(channel(known));
+            *address = Json::from(to_channel(known));
         }
     }
 }
 
 /// The version was a number, and there was only one.
-fn name_version(params: &mut Object) {
+fn upgrade_version(params: &mut Object) {
     if params.get("protocolVersion") == Some(&Json::from(1)) {
-        rename(params, "protocolVersion", "protocolVersions");
-        set(params, "protocolVersions", json!(["0.1.0"]));
+        rename_field(params, "protocolVersion", "protocolVersions");
+        set_field(params, "protocolVersions", json!(["0.1.0"]));
     }
 }

@@ -6,37 +6,40 @@ use agenthost_protocol::version::Release;
 use agenthost_protocol::wire::{Json, Object};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
-use crate::chain::Chain;
-use crate::edit::{carry, default, list_mut, object_mut, objects_in, remove, rename, set, text};
-use crate::world::Moment;
+use crate::chain::VersionChain;
+use crate::edit::{
+    list_mut, list_objects_mut, move_field, object_mut, remove_fields, rename_field, set_default,
+    set_field, text_field,
+};
+use crate::world::TranslationContext;
 
 /// What a reference to a plugin says.
-const REFERENCE: &[&str] = &["uri", "displayName", "icons", "nonce"];
+const REFERENCE_FIELDS: &[&str] = &["uri", "displayName", "icons", "nonce"];
 
 /// Makes a customization a reference, and nothing else.
-pub(super) fn refer(customization: &mut Object) {
-    rename(customization, "name", "displayName");
-    customization.retain(|field, _| REFERENCE.contains(&field.as_str()));
+pub(super) fn to_reference(customization: &mut Object) {
+    rename_field(customization, "name", "displayName");
+    customization.retain(|field, _| REFERENCE_FIELDS.contains(&field.as_str()));
 }
 
 /// Makes a customization what a session has of it. Its id stays until the list
 /// that it is in has told all of them apart.
-pub(super) fn of_session(customization: &mut Object) {
+pub(super) fn to_session_entry(customization: &mut Object) {
     let mut whole = std::mem::take(customization);
-    carry(&mut whole, customization, "id");
+    move_field(&mut whole, customization, "id");
     let load = whole.shift_remove("load");
     let enabled = whole.shift_remove("enabled").unwrap_or(Json::Bool(true));
     let client = whole.shift_remove("clientId");
-    refer(&mut whole);
-    set(customization, "customization", Json::Object(whole));
-    set(customization, "enabled", enabled);
+    to_reference(&mut whole);
+    set_field(customization, "customization", Json::Object(whole));
+    set_field(customization, "enabled", enabled);
     if let Some(client) = client {
-        set(customization, "clientId", client);
+        set_field(customization, "clientId", client);
     }
     if let Some(Json::Object(mut load)) = load {
         for (from, to) in [("kind", "status"), ("message", "statusMessage")] {
             if let Some(said) = load.shift_remove(from) {
-                set(customization, to, said);
+                set_field(customization, to, said);
             }
         }
     }
@@ -44,27 +47,27 @@ pub(super) fn of_session(customization: &mut Object) {
 
 /// Tells the customizations of a list apart, which are a session's by now. In 0.1
 /// they go by their address, which several of them may have.
-pub(super) fn tell_apart(owner: &mut Object) {
+pub(super) fn make_uris_unique(owner: &mut Object) {
     let name = |one: &Json| -> Option<(String, String)> {
         let uri = one.get("customization")?.get("uri")?.as_str()?;
         Some((one.get("id")?.as_str()?.to_owned(), uri.to_owned()))
     };
     let all = owner.get("customizations").and_then(Json::as_array);
     let names: Vec<_> = all.into_iter().flatten().filter_map(name).collect();
-    for one in objects_in(owner, "customizations") {
+    for one in list_objects_mut(owner, "customizations") {
         let id = one.shift_remove("id");
         let id = id.as_ref().and_then(Json::as_str);
         if let Some(reference) = object_mut(one, "customization")
-            && let Some(address) = id.and_then(|id| address(&names, id))
+            && let Some(address) = id.and_then(|id| unique_uri(&names, id))
         {
-            set(reference, "uri", address);
+            set_field(reference, "uri", address);
         }
     }
 }
 
 /// The address of a customization among others, by their ids and addresses: its
 /// own, if no other has it.
-fn address(names: &[(String, String)], id: &str) -> Option<String> {
+fn unique_uri(names: &[(String, String)], id: &str) -> Option<String> {
     let (_, uri) = names.iter().find(|(other, _)| other == id)?;
     let same = names.iter().filter(|(_, other)| other == uri).count();
     Some(match same {
@@ -74,7 +77,7 @@ fn address(names: &[(String, String)], id: &str) -> Option<String> {
 }
 
 /// An agent has the bare references. Those in it are a session's by now.
-pub(super) fn of_agent(agent: &mut Object) {
+pub(super) fn unwrap_agent_references(agent: &mut Object) {
     for customization in list_mut(agent, "customizations").into_iter().flatten() {
         let whole = customization.as_object_mut();
         let reference = whole.and_then(|whole| whole.shift_remove("customization"));
@@ -85,65 +88,84 @@ pub(super) fn of_agent(agent: &mut Object) {
 }
 
 /// Makes a client's reference a plugin, which goes by its address.
-pub(super) fn plugin(reference: &mut Object) {
-    rename(reference, "displayName", "name");
-    remove(reference, &["description"]);
-    if let Some(uri) = text(reference, "uri").map(str::to_owned) {
-        default(reference, "name", uri.as_str());
-        default(reference, "id", uri);
+pub(super) fn to_plugin(reference: &mut Object) {
+    rename_field(reference, "displayName", "name");
+    remove_fields(reference, &["description"]);
+    if let Some(uri) = text_field(reference, "uri").map(str::to_owned) {
+        set_default(reference, "name", uri.as_str());
+        set_default(reference, "id", uri);
     }
-    default(reference, "enabled", true);
+    set_default(reference, "enabled", true);
 }
 
 /// The action that says all customizations of a session. 0.1 can't say that
 /// one of them changed.
-pub(super) fn all_again(at: &Moment<'_>, session: &Uri) -> Option<Object> {
-    let session = at.world.session(session)?;
-    let chain = Chain::to(Release::V0_1);
-    let down = |one: &Customization| chain.part(at, "Customization", one).ok()?;
-    let all = top(&session).filter_map(down).map(Json::Object).collect();
+pub(super) fn customizations_changed(
+    context: &TranslationContext<'_>,
+    session: &Uri,
+) -> Option<Object> {
+    let session = context.states.session(session)?;
+    let chain = VersionChain::for_release(Release::V0_1);
+    let down = |one: &Customization| chain.downgrade_part(context, "Customization", one).ok()?;
+    let all = session_customizations(&session)
+        .filter_map(down)
+        .map(Json::Object)
+        .collect();
     let mut action = Object::new();
-    set(&mut action, "type", "session/customizationsChanged");
-    set(&mut action, "customizations", Json::Array(all));
-    tell_apart(&mut action);
+    set_field(&mut action, "type", "session/customizationsChanged");
+    set_field(&mut action, "customizations", Json::Array(all));
+    make_uris_unique(&mut action);
     Some(action)
 }
 
 /// Names a customization by its address instead of its id. `None` if it is
 /// none that 0.1 shows.
-pub(super) fn name_by_uri(at: &Moment<'_>, session: &Uri, action: &mut Object) -> Option<()> {
-    let id = text(action, "id")?;
-    let session = at.world.session(session)?;
-    let uri = address(&shown(&session), id)?;
-    remove(action, &["id"]);
-    set(action, "uri", uri);
+pub(super) fn replace_id_with_uri(
+    context: &TranslationContext<'_>,
+    session: &Uri,
+    action: &mut Object,
+) -> Option<()> {
+    let id = text_field(action, "id")?;
+    let session = context.states.session(session)?;
+    let uri = unique_uri(&visible_ids(&session), id)?;
+    remove_fields(action, &["id"]);
+    set_field(action, "uri", uri);
     Some(())
 }
 
 /// Names a customization by its id instead of its address. What a client of
 /// 0.1 gave goes by its address all along.
-pub(super) fn name_by_id(at: &Moment<'_>, session: &Uri, action: &mut Object) {
-    let Some(uri) = text(action, "uri") else {
+pub(super) fn replace_uri_with_id(
+    context: &TranslationContext<'_>,
+    session: &Uri,
+    action: &mut Object,
+) {
+    let Some(uri) = text_field(action, "uri") else {
         return;
     };
-    let shown = at.world.session(session).map(|session| shown(&session));
+    let shown = context
+        .states
+        .session(session)
+        .map(|session| visible_ids(&session));
     let shown = shown.unwrap_or_default();
     let mut ids = shown.iter().map(|(id, _)| id);
-    let known = ids.find(|id| address(&shown, id).as_deref() == Some(uri));
+    let known = ids.find(|id| unique_uri(&shown, id).as_deref() == Some(uri));
     let id = known.cloned().unwrap_or_else(|| uri.to_owned());
-    remove(action, &["uri"]);
-    set(action, "id", id);
+    remove_fields(action, &["uri"]);
+    set_field(action, "id", id);
 }
 
-fn top(session: &SessionState) -> impl Iterator<Item = &Customization> {
+fn session_customizations(session: &SessionState) -> impl Iterator<Item = &Customization> {
     let all = session.customizations.iter();
     all.flat_map(|customizations| customizations.items())
 }
 
 /// What a client of 0.1 sees, by id and address: no servers of tools.
-fn shown(session: &SessionState) -> Vec<(String, String)> {
+fn visible_ids(session: &SessionState) -> Vec<(String, String)> {
     let seen = |one: &&Customization| !matches!(one, Customization::McpServer(_));
-    let seen = top(session).filter(seen).filter_map(Customization::base);
+    let seen = session_customizations(session)
+        .filter(seen)
+        .filter_map(Customization::base);
     seen.map(|base| (base.id.to_string(), base.uri.to_string()))
         .collect()
 }

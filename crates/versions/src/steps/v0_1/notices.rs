@@ -10,44 +10,48 @@ use agenthost_protocol::chat::{ActiveTurn, ResponsePart};
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::{Json, Object};
 
-use crate::edit::{list_mut, object_mut, remove, set, text};
-use crate::world::Moment;
+use crate::edit::{list_mut, object_mut, remove_fields, set_field, text_field};
+use crate::world::TranslationContext;
 
 /// Makes the notifications of a turn text.
-pub(super) fn in_turn(turn: &mut Object) {
-    let id = text(turn, "id").unwrap_or_default().to_owned();
+pub(super) fn downgrade_turn_notices(turn: &mut Object) {
+    let id = text_field(turn, "id").unwrap_or_default().to_owned();
     let mut times: BTreeMap<String, usize> = BTreeMap::new();
     let parts = list_mut(turn, "responseParts").into_iter().flatten();
     for part in parts.filter_map(Json::as_object_mut) {
-        if let Some(said) = notice(part) {
+        if let Some(said) = notice_text(part) {
             let count = times.entry(said.clone()).or_default();
             *count += 1;
-            make_text(part, &id, said, *count);
+            to_text_part(part, &id, said, *count);
         }
     }
 }
 
 /// Makes the part that an action adds text, if it is a notification.
-pub(super) fn in_action(at: &Moment<'_>, channel: &Uri, action: &mut Object) {
-    let id = text(action, "turnId").unwrap_or_default().to_owned();
+pub(super) fn downgrade_added_notice(
+    context: &TranslationContext<'_>,
+    channel: &Uri,
+    action: &mut Object,
+) {
+    let id = text_field(action, "turnId").unwrap_or_default().to_owned();
     let Some(part) = object_mut(action, "part") else {
         return;
     };
-    let Some(said) = notice(part) else {
+    let Some(said) = notice_text(part) else {
         return;
     };
-    let chat = at.world.chat(channel).or_else(|| {
-        let behind = at.chat_behind(channel)?;
-        at.world.chat(&behind)
+    let chat = context.states.chat(channel).or_else(|| {
+        let behind = context.chat_for_session(channel)?;
+        context.states.chat(&behind)
     });
     let turn = chat.and_then(|chat| chat.active_turn.clone());
-    let times = turn.map_or(1, |turn| times_said(&turn, &said));
-    make_text(part, &id, said, times.max(1));
+    let times = turn.map_or(1, |turn| count_notice(&turn, &said));
+    to_text_part(part, &id, said, times.max(1));
 }
 
 /// What a part says, if it is a notification.
-fn notice(part: &Object) -> Option<String> {
-    if text(part, "kind") != Some("systemNotification") {
+fn notice_text(part: &Object) -> Option<String> {
+    if text_field(part, "kind") != Some("systemNotification") {
         return None;
     }
     let content = part.get("content")?;
@@ -55,7 +59,7 @@ fn notice(part: &Object) -> Option<String> {
     markdown.as_str().map(str::to_owned)
 }
 
-fn times_said(turn: &ActiveTurn, said: &str) -> usize {
+fn count_notice(turn: &ActiveTurn, said: &str) -> usize {
     let parts = turn.response_parts.items();
     let same = parts.filter(|part| match part {
         ResponsePart::SystemNotification(notice) => notice.content.as_str() == said,
@@ -66,15 +70,15 @@ fn times_said(turn: &ActiveTurn, said: &str) -> usize {
     same.count()
 }
 
-fn make_text(part: &mut Object, turn: &str, said: String, times: usize) {
+fn to_text_part(part: &mut Object, turn: &str, said: String, times: usize) {
     let mut id = format!("notification-{turn}-{:016x}", fingerprint(&said));
     if times > 1 {
         id = format!("{id}-{times}");
     }
-    remove(part, &["_meta"]);
-    set(part, "kind", "markdown");
-    set(part, "id", id);
-    set(part, "content", said);
+    remove_fields(part, &["_meta"]);
+    set_field(part, "kind", "markdown");
+    set_field(part, "id", id);
+    set_field(part, "content", said);
 }
 
 /// FNV-1a: a host that was started anew has to come to the same.

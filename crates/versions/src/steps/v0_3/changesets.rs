@@ -9,14 +9,14 @@ use agenthost_protocol::changeset::{
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::outcome::Outcome;
 
-use crate::world::Moment;
+use crate::world::TranslationContext;
 
 /// Says an action with those that 0.3 has.
-pub(super) fn reword(at: &Moment<'_>, action: Action) -> Vec<Action> {
+pub(super) fn rewrite_changeset(context: &TranslationContext<'_>, action: Action) -> Vec<Action> {
     match action {
-        Action::Changeset(ChangesetAction::ContentChanged(change)) => content(change),
+        Action::Changeset(ChangesetAction::ContentChanged(change)) => rewrite_content(change),
         Action::Changeset(ChangesetAction::OperationStatusChanged(change)) => {
-            let shown = operations_after(at, &change);
+            let shown = operations_after(context, &change);
             vec![
                 shown.unwrap_or(Action::Changeset(ChangesetAction::OperationStatusChanged(
                     change,
@@ -28,7 +28,7 @@ pub(super) fn reword(at: &Moment<'_>, action: Action) -> Vec<Action> {
 }
 
 /// All files are replaced: none, then each of the new ones.
-fn content(change: ChangesetContentChanged) -> Vec<Action> {
+fn rewrite_content(change: ChangesetContentChanged) -> Vec<Action> {
     let mut all = vec![ChangesetAction::Cleared(ChangesetCleared {})];
     all.extend(change.files.iter().map(|file| {
         let file = file.clone();
@@ -44,8 +44,11 @@ fn content(change: ChangesetContentChanged) -> Vec<Action> {
 
 /// An operation that can't be used is not shown: when that changes, the list
 /// of operations does.
-fn operations_after(at: &Moment<'_>, change: &ChangesetOperationStatusChanged) -> Option<Action> {
-    let Some(ChannelState::Changeset(before)) = at.before else {
+fn operations_after(
+    context: &TranslationContext<'_>,
+    change: &ChangesetOperationStatusChanged,
+) -> Option<Action> {
+    let Some(ChannelState::Changeset(before)) = context.state_before else {
         return None;
     };
     let hidden = |status: &ChangesetOperationStatus| *status == ChangesetOperationStatus::Disabled;

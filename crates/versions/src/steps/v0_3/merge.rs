@@ -5,14 +5,14 @@ use agenthost_protocol::uri::Uri;
 use agenthost_protocol::version::Release;
 use agenthost_protocol::wire::{Json, Object};
 
-use super::Step;
-use crate::chain::{Chain, parts};
-use crate::edit::{default, object_mut, remove, set, take_object, text};
-use crate::graph::GRAPH;
-use crate::world::Moment;
+use super::StepV0_3;
+use crate::chain::{VersionChain, downgrade_parts};
+use crate::edit::{object_mut, remove_fields, set_default, set_field, take_object, text_field};
+use crate::graph::PART_GRAPH;
+use crate::world::TranslationContext;
 
 /// What a chat has that was its session's.
-const CONVERSATION: &[&str] = &[
+const CHAT_FIELDS: &[&str] = &[
     "turns",
     "activeTurn",
     "steeringMessage",
@@ -21,48 +21,56 @@ const CONVERSATION: &[&str] = &[
 ];
 
 /// The bits of a status that say what is going on. The others are flags.
-const ACTIVITY: u64 = (1 << 5) - 1;
+const ACTIVITY_MASK: u64 = (1 << 5) - 1;
 const IDLE: u64 = 1;
 const ERROR: u64 = 1 << 1;
 const IN_PROGRESS: u64 = 1 << 3;
 const INPUT_NEEDED: u64 = 1 << 3 | 1 << 4;
 
 /// What tool calls are in when they wait for a person.
-const WAITING: &[&str] = &["pending-confirmation", "pending-result-confirmation"];
+const WAITING_STATES: &[&str] = &["pending-confirmation", "pending-result-confirmation"];
 
 /// Puts the conversation into a session that it is the chat of.
-pub(super) fn add_conversation(at: &Moment<'_>, session: &Uri, state: &mut Object) {
-    let chat = at.chat_behind(session);
-    let mut chat = chat.and_then(|chat| look(at, &chat)).unwrap_or_default();
-    let activity = activity(&chat);
-    remove(state, &["chats", "defaultChat"]);
-    move_conversation(&mut chat, state);
+pub(super) fn add_chat_to_session(
+    context: &TranslationContext<'_>,
+    session: &Uri,
+    state: &mut Object,
+) {
+    let chat = context.chat_for_session(session);
+    let mut chat = chat
+        .and_then(|chat| downgrade_channel(context, &chat))
+        .unwrap_or_default();
+    let activity = chat_activity(&chat);
+    remove_fields(state, &["chats", "defaultChat"]);
+    move_chat_fields(&mut chat, state);
     let Some(summary) = object_mut(state, "summary") else {
         return;
     };
-    if let (Some(flags), Some(activity)) = (status(summary), activity) {
-        set(summary, "status", flags & !ACTIVITY | activity);
+    if let (Some(flags), Some(activity)) = (status_bits(summary), activity) {
+        set_field(summary, "status", flags & !ACTIVITY_MASK | activity);
     }
     for field in ["model", "agent"] {
         if let Some(chosen) = chat.shift_remove(field) {
-            default(summary, field, chosen);
+            set_default(summary, field, chosen);
         }
     }
 }
 
 /// Makes a session of a chat: what it does not have itself is its session's.
-pub(super) fn make_session(at: &Moment<'_>, address: &Uri, state: &mut Object) {
+pub(super) fn chat_to_session(context: &TranslationContext<'_>, address: &Uri, state: &mut Object) {
     let mut chat = std::mem::take(state);
-    if let (Some(flags), Some(activity)) = (status(&chat), activity(&chat)) {
-        set(&mut chat, "status", flags & !ACTIVITY | activity);
+    if let (Some(flags), Some(activity)) = (status_bits(&chat), chat_activity(&chat)) {
+        set_field(&mut chat, "status", flags & !ACTIVITY_MASK | activity);
     }
-    let owner = at.world.session_of(address);
-    let mut session = owner.and_then(|owner| look(at, &owner)).unwrap_or_default();
+    let owner = context.states.session_of(address);
+    let mut session = owner
+        .and_then(|owner| downgrade_channel(context, &owner))
+        .unwrap_or_default();
     let mut summary = take_object(&mut session, "summary").unwrap_or_default();
     // These are about the session as a whole.
-    remove(&mut summary, &["activity", "changes", "model", "agent"]);
-    remove(&mut session, &["chats", "defaultChat", "changesets"]);
-    set(&mut summary, "resource", address.as_str());
+    remove_fields(&mut summary, &["activity", "changes", "model", "agent"]);
+    remove_fields(&mut session, &["chats", "defaultChat", "changesets"]);
+    set_field(&mut summary, "resource", address.as_str());
     for field in [
         "title",
         "status",
@@ -72,65 +80,73 @@ pub(super) fn make_session(at: &Moment<'_>, address: &Uri, state: &mut Object) {
         "workingDirectory",
     ] {
         if let Some(own) = chat.shift_remove(field) {
-            set(&mut summary, field, own);
+            set_field(&mut summary, field, own);
         }
     }
-    let modified = text(&chat, "modifiedAt").map(Timestamp::from);
+    let modified = text_field(&chat, "modifiedAt").map(Timestamp::from);
     let modified = modified.and_then(|time| time.to_millis().ok());
     let modified = modified.map_or(0, |millis| millis.0);
-    set(&mut summary, "modifiedAt", modified);
-    default(&mut summary, "createdAt", modified);
-    default(&mut summary, "provider", "");
+    set_field(&mut summary, "modifiedAt", modified);
+    set_default(&mut summary, "createdAt", modified);
+    set_default(&mut summary, "provider", "");
 
     state.insert("summary".to_owned(), Json::Object(summary));
     state.extend(session);
-    default(state, "lifecycle", "ready");
-    move_conversation(&mut chat, state);
+    set_default(state, "lifecycle", "ready");
+    move_chat_fields(&mut chat, state);
     if let Some(own) = chat.shift_remove("_meta") {
-        set(state, "_meta", own);
+        set_field(state, "_meta", own);
     }
 }
 
 /// The state of a channel as 0.4 has it, with its parts as 0.3 has them.
-fn look(at: &Moment<'_>, channel: &Uri) -> Option<Object> {
-    let state = at.world.state(channel)?;
+fn downgrade_channel(context: &TranslationContext<'_>, channel: &Uri) -> Option<Object> {
+    let state = context.states.state(channel)?;
     let mut resource = channel.to_string();
-    let newer = Chain::to(Release::V0_4).state(at, &mut resource, &state);
+    let newer =
+        VersionChain::for_release(Release::V0_4).downgrade_state(context, &mut resource, &state);
     let mut looked = newer.ok()??;
-    parts(&Step, at, GRAPH.state(state.kind()), &mut looked);
+    downgrade_parts(
+        &StepV0_3,
+        context,
+        PART_GRAPH.state_node(state.kind()),
+        &mut looked,
+    );
     Some(looked)
 }
 
-fn move_conversation(chat: &mut Object, state: &mut Object) {
-    for field in CONVERSATION {
+fn move_chat_fields(chat: &mut Object, state: &mut Object) {
+    for field in CHAT_FIELDS {
         if let Some(part) = chat.shift_remove(*field) {
-            set(state, field, part);
+            set_field(state, field, part);
         }
     }
-    default(state, "turns", Json::Array(Vec::new()));
+    set_default(state, "turns", Json::Array(Vec::new()));
 }
 
-fn status(summary: &Object) -> Option<u64> {
+fn status_bits(summary: &Object) -> Option<u64> {
     summary.get("status")?.as_u64()
 }
 
 /// What is going on in a chat, as a client of 0.3 works it out for itself: by
 /// what is in the state, whatever newer ones may wait for.
-fn activity(chat: &Object) -> Option<u64> {
-    let told = status(chat)?;
+fn chat_activity(chat: &Object) -> Option<u64> {
+    let told = status_bits(chat)?;
     let turn = chat.get("activeTurn");
     let parts = turn.and_then(|turn| turn.get("responseParts")?.as_array());
     let calls = parts.into_iter().flatten();
     let mut calls = calls.filter_map(|part| part.get("toolCall")?.get("status")?.as_str());
     let asks = chat.get("inputRequests").and_then(Json::as_array);
     let asks = asks.is_some_and(|requests| !requests.is_empty());
-    Some(if asks || calls.any(|status| WAITING.contains(&status)) {
-        INPUT_NEEDED
-    } else if turn.is_some() {
-        IN_PROGRESS
-    } else if told & ACTIVITY == ERROR {
-        ERROR
-    } else {
-        IDLE
-    })
+    Some(
+        if asks || calls.any(|status| WAITING_STATES.contains(&status)) {
+            INPUT_NEEDED
+        } else if turn.is_some() {
+            IN_PROGRESS
+        } else if told & ACTIVITY_MASK == ERROR {
+            ERROR
+        } else {
+            IDLE
+        },
+    )
 }

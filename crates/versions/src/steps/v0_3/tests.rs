@@ -7,9 +7,9 @@ use agenthost_protocol::version::Release;
 use agenthost_protocol::wire::{self, Object};
 use serde_json::{Value, json};
 
-use super::Step;
-use crate::step::Step as _;
-use crate::world::{Moment, Scene, Viewer};
+use super::StepV0_3;
+use crate::step::VersionStep as _;
+use crate::world::{StateCapture, TargetClient, TranslationContext};
 
 const SESSION: &str = "ahp-session:/s";
 const CHAT: &str = "ahp-chat:/c";
@@ -24,21 +24,21 @@ fn down(kind: ChannelKind, resource: &str, state: &Value) -> Value {
             "message": { "text": "", "origin": { "kind": "user" } },
         },
     });
-    let mut viewer = Viewer::new(Release::V0_3, ClientId::from("c"));
-    viewer.show(Uri::from(SESSION), Uri::from(CHAT));
+    let mut viewer = TargetClient::new(Release::V0_3, ClientId::from("c"));
+    viewer.map_session(Uri::from(SESSION), Uri::from(CHAT));
     let chat = wire::from_str(&chat.to_string()).unwrap();
     let channels = vec![(Uri::from(CHAT), Some(Uri::from(SESSION)), chat)];
-    let world = Scene {
+    let world = StateCapture {
         channels,
-        listed: Vec::new(),
+        summaries: Vec::new(),
     };
-    let at = Moment {
-        viewer: &viewer,
-        world: &world,
-        before: None,
+    let at = TranslationContext {
+        client: &viewer,
+        states: &world,
+        state_before: None,
     };
     let mut state: Object = wire::from_str(&state.to_string()).unwrap();
-    Step.snapshot(&at, kind, &mut resource.to_owned(), &mut state);
+    StepV0_3.downgrade_state(&at, kind, &mut resource.to_owned(), &mut state);
     Value::Object(state)
 }
 

@@ -4,31 +4,34 @@ use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::{Json, Object};
 use serde_json::json;
 
-use super::CONVERSATION;
-use crate::document::{Call, Dispatch};
-use crate::edit::{list_mut, object_mut, set, text};
-use crate::step::Refused;
-use crate::world::Moment;
+use super::CHAT_ACTIONS;
+use crate::document::{JsonCall, JsonDispatch};
+use crate::edit::{list_mut, object_mut, set_field, text_field};
+use crate::step::UpgradeRefusal;
+use crate::world::TranslationContext;
 
 /// Who can have written a message, in 0.4.
-const ORIGINS: &[&str] = &["user", "agent", "tool", "systemNotification"];
+const MESSAGE_ORIGINS: &[&str] = &["user", "agent", "tool", "systemNotification"];
 
 /// Sends what happens in a conversation to its chat.
-pub(super) fn dispatch(at: &Moment<'_>, dispatch: &mut Dispatch) -> Result<(), Refused> {
-    let Some(name) = dispatch.kind().strip_prefix("session/") else {
+pub(super) fn route_dispatch(
+    context: &TranslationContext<'_>,
+    dispatch: &mut JsonDispatch,
+) -> Result<(), UpgradeRefusal> {
+    let Some(name) = dispatch.action_type().strip_prefix("session/") else {
         return Ok(());
     };
     let channel = Uri::from(dispatch.channel.as_str());
-    if CONVERSATION.contains(&name) {
+    if CHAT_ACTIONS.contains(&name) {
         let name = format!("chat/{name}");
-        set(&mut dispatch.action, "type", name);
-        dispatch.channel = chat_of(at, &channel)?.to_string();
+        set_field(&mut dispatch.action, "type", name);
+        dispatch.channel = chat_of(context, &channel)?.to_string();
         return Ok(());
     }
-    if at.world.chat(&channel).is_some() {
+    if context.states.chat(&channel).is_some() {
         // The client takes a chat for a session. The session has other chats:
         // they are not meant.
-        return Err(Refused::Unknown(
+        return Err(UpgradeRefusal::Unknown(
             "this belongs to the session, and this channel is one of its chats".to_owned(),
         ));
     }
@@ -36,18 +39,21 @@ pub(super) fn dispatch(at: &Moment<'_>, dispatch: &mut Dispatch) -> Result<(), R
 }
 
 /// Sends what is asked of a conversation to its chat.
-pub(super) fn params(at: &Moment<'_>, call: &mut Call) -> Result<(), Refused> {
+pub(super) fn route_params(
+    context: &TranslationContext<'_>,
+    call: &mut JsonCall,
+) -> Result<(), UpgradeRefusal> {
     match call.method.as_str() {
         "fetchTurns" | "completions" => {
-            if let Some(channel) = text(&call.params, "channel") {
-                let chat = chat_of(at, &Uri::from(channel))?;
-                set(&mut call.params, "channel", chat.as_str());
+            if let Some(channel) = text_field(&call.params, "channel") {
+                let chat = chat_of(context, &Uri::from(channel))?;
+                set_field(&mut call.params, "channel", chat.as_str());
             }
         }
-        "reconnect" => add_chats(at, &mut call.params),
+        "reconnect" => add_chat_subscriptions(context, &mut call.params),
         "invokeChangesetOperation" => {
             if let Some(target) = object_mut(&mut call.params, "target") {
-                widen_range(target);
+                to_position_range(target);
             }
         }
         _ => {}
@@ -56,31 +62,31 @@ pub(super) fn params(at: &Moment<'_>, call: &mut Call) -> Result<(), Refused> {
 }
 
 /// A message of 0.3 can say anything of where it is from.
-pub(super) fn give_origin(message: &mut Object) {
+pub(super) fn set_message_origin(message: &mut Object) {
     let kind = message.get("origin").and_then(|origin| origin.get("kind"));
     let known = kind.and_then(Json::as_str);
-    if !known.is_some_and(|kind| ORIGINS.contains(&kind)) {
-        set(message, "origin", json!({ "kind": "user" }));
+    if !known.is_some_and(|kind| MESSAGE_ORIGINS.contains(&kind)) {
+        set_field(message, "origin", json!({ "kind": "user" }));
     }
 }
 
 /// The chat of a session; a chat that is taken for a session is its own.
-fn chat_of(at: &Moment<'_>, channel: &Uri) -> Result<Uri, Refused> {
-    if at.world.chat(channel).is_some() {
+fn chat_of(context: &TranslationContext<'_>, channel: &Uri) -> Result<Uri, UpgradeRefusal> {
+    if context.states.chat(channel).is_some() {
         return Ok(channel.clone());
     }
-    let none = || Refused::Unknown("the session has no chat".to_owned());
-    at.chat_behind(channel).ok_or_else(none)
+    let none = || UpgradeRefusal::Unknown("the session has no chat".to_owned());
+    context.chat_for_session(channel).ok_or_else(none)
 }
 
 /// Whoever followed a session followed its chat.
-fn add_chats(at: &Moment<'_>, params: &mut Object) {
+fn add_chat_subscriptions(context: &TranslationContext<'_>, params: &mut Object) {
     let Some(subscriptions) = list_mut(params, "subscriptions") else {
         return;
     };
     let chats: Vec<Json> = subscriptions
         .iter()
-        .filter_map(|channel| at.chat_behind(&Uri::from(channel.as_str()?)))
+        .filter_map(|channel| context.chat_for_session(&Uri::from(channel.as_str()?)))
         .map(|chat| Json::from(chat.as_str()))
         .collect();
     for chat in chats {
@@ -91,13 +97,13 @@ fn add_chats(at: &Moment<'_>, params: &mut Object) {
 }
 
 /// Where 0.3 counts lines, 0.4 has positions.
-fn widen_range(target: &mut Object) {
+fn to_position_range(target: &mut Object) {
     let Some(range) = object_mut(target, "range") else {
         return;
     };
     for end in ["start", "end"] {
         if let Some(line) = range.get(end).and_then(Json::as_u64) {
-            set(range, end, json!({ "line": line, "character": 0 }));
+            set_field(range, end, json!({ "line": line, "character": 0 }));
         }
     }
 }

@@ -9,20 +9,20 @@ use agenthost_protocol::uri::Uri;
 use agenthost_protocol::version::Release;
 use agenthost_protocol::wire::{Json, Object};
 
-use crate::chain::Chain;
-use crate::document::{Dispatch, Envelope};
-use crate::edit::{remove, set};
-use crate::step::Refused;
-use crate::world::Moment;
+use crate::chain::VersionChain;
+use crate::document::{JsonDispatch, JsonEnvelope};
+use crate::edit::{remove_fields, set_field};
+use crate::step::UpgradeRefusal;
+use crate::world::TranslationContext;
 
 /// Puts one active client where there was a list of them.
-pub(super) fn fold(at: &Moment<'_>, session: &mut Object) {
+pub(super) fn fold_active_clients(context: &TranslationContext<'_>, session: &mut Object) {
     let Some(Json::Array(mut clients)) = session.shift_remove("activeClients") else {
         return;
     };
     let is_own = |client: &Json| {
         let id = client.get("clientId").and_then(Json::as_str);
-        id == Some(at.viewer.client().as_str())
+        id == Some(context.client.client_id().as_str())
     };
     // Whoever is alone is the one for everybody: no need to ask who looks.
     let own = match clients.len() {
@@ -30,25 +30,32 @@ pub(super) fn fold(at: &Moment<'_>, session: &mut Object) {
         _ => clients.iter().position(is_own).unwrap_or(0),
     };
     if own < clients.len() {
-        set(session, "activeClient", clients.swap_remove(own));
+        set_field(session, "activeClient", clients.swap_remove(own));
     }
 }
 
 /// An active client that comes or goes, said as what this makes of the one
 /// that is shown.
-pub(super) fn reword(at: &Moment<'_>, before: &SessionState, action: &Action) -> Vec<Action> {
-    let after = at.after(action);
+pub(super) fn rewrite_active_client(
+    context: &TranslationContext<'_>,
+    before: &SessionState,
+    action: &Action,
+) -> Vec<Action> {
+    let after = context.state_after(action);
     let after = match &after {
         Some(ChannelState::Session(after)) => after,
         // Nothing came of it.
         _ => before,
     };
-    let (before, after) = (shown(at, before), shown(at, after));
+    let (before, after) = (
+        visible_client(context, before),
+        visible_client(context, after),
+    );
     // Who says of itself that it is gone, and was not there, has to hear who
     // is: it takes its word for what happened.
     let own = match action {
         Action::Session(SessionAction::ActiveClientRemoved(removed)) => {
-            removed.client_id == *at.viewer.client()
+            removed.client_id == *context.client.client_id()
         }
         _ => false,
     };
@@ -67,84 +74,103 @@ pub(super) fn reword(at: &Moment<'_>, before: &SessionState, action: &Action) ->
 
 /// Takes the action down: the shown one is another, has other tools, or is
 /// gone.
-pub(super) fn changed(at: &Moment<'_>, envelope: &mut Envelope) {
+pub(super) fn downgrade_active_client(
+    context: &TranslationContext<'_>,
+    envelope: &mut JsonEnvelope,
+) {
     let session = envelope.channel.as_deref().map(Uri::from);
-    let after = session.and_then(|session| at.world.session(&session));
-    let after = after.as_deref().and_then(|after| shown(at, after));
-    let before = match at.before {
-        Some(ChannelState::Session(before)) => shown(at, before),
+    let after = session.and_then(|session| context.states.session(&session));
+    let after = after
+        .as_deref()
+        .and_then(|after| visible_client(context, after));
+    let before = match context.state_before {
+        Some(ChannelState::Session(before)) => visible_client(context, before),
         _ => None,
     };
     let action = &mut envelope.action;
     if let (Some(before), Some(after)) = (before, after)
         && before != after
-        && differ_in_tools(before, after)
+        && differ_only_in_tools(before, after)
         && let Some(Json::Object(mut client)) = action.shift_remove("activeClient")
     {
-        set(action, "type", "session/activeClientToolsChanged");
+        set_field(action, "type", "session/activeClientToolsChanged");
         let tools = client.shift_remove("tools");
-        set(
+        set_field(
             action,
             "tools",
             tools.unwrap_or_else(|| Vec::<Json>::new().into()),
         );
         return;
     }
-    set(action, "type", "session/activeClientChanged");
-    remove(action, &["clientId"]);
+    set_field(action, "type", "session/activeClientChanged");
+    remove_fields(action, &["clientId"]);
     // Somebody left, and what was before is not known: whoever is here is
     // shown.
     if let (false, Some(client)) = (action.contains_key("activeClient"), after)
-        && let Ok(Some(client)) = Chain::to(Release::V0_5_0).part(at, "ActiveClient", client)
+        && let Ok(Some(client)) = VersionChain::for_release(Release::V0_5_0).downgrade_part(
+            context,
+            "ActiveClient",
+            client,
+        )
     {
-        set(action, "activeClient", client);
+        set_field(action, "activeClient", client);
     }
 }
 
 /// Takes up what a client says of itself: that it is active, or no more.
-pub(super) fn set_or_remove(at: &Moment<'_>, action: &mut Object) {
+pub(super) fn upgrade_active_client(context: &TranslationContext<'_>, action: &mut Object) {
     if action.get("activeClient").is_some_and(Json::is_object) {
-        set(action, "type", "session/activeClientSet");
+        set_field(action, "type", "session/activeClientSet");
         return;
     }
-    remove(action, &["activeClient"]);
-    set(action, "type", "session/activeClientRemoved");
-    set(action, "clientId", at.viewer.client().as_str());
+    remove_fields(action, &["activeClient"]);
+    set_field(action, "type", "session/activeClientRemoved");
+    set_field(action, "clientId", context.client.client_id().as_str());
 }
 
 /// Takes up that a client has other tools: all that it brings is said again.
-pub(super) fn set_tools(at: &Moment<'_>, dispatch: &mut Dispatch) -> Result<(), Refused> {
-    let session = at.world.session(&Uri::from(dispatch.channel.as_str()));
+pub(super) fn upgrade_client_tools(
+    context: &TranslationContext<'_>,
+    dispatch: &mut JsonDispatch,
+) -> Result<(), UpgradeRefusal> {
+    let session = context
+        .states
+        .session(&Uri::from(dispatch.channel.as_str()));
     let own = session.as_deref().and_then(|session| {
         let mut clients = session.active_clients.iter();
-        clients.find(|client| client.client_id == *at.viewer.client())
+        clients.find(|client| client.client_id == *context.client.client_id())
     });
-    let own = own.map(|own| Chain::to(Release::V0_5_0).part(at, "ActiveClient", own));
+    let own = own.map(|own| {
+        VersionChain::for_release(Release::V0_5_0).downgrade_part(context, "ActiveClient", own)
+    });
     let Some(Ok(Some(mut own))) = own else {
         let reason = "only an active client can change its tools".to_owned();
-        return Err(Refused::Invalid(reason));
+        return Err(UpgradeRefusal::Invalid(reason));
     };
     if let Some(tools) = dispatch.action.shift_remove("tools") {
-        set(&mut own, "tools", tools);
+        set_field(&mut own, "tools", tools);
     }
-    set(&mut dispatch.action, "type", "session/activeClientSet");
-    set(&mut dispatch.action, "activeClient", own);
+    set_field(&mut dispatch.action, "type", "session/activeClientSet");
+    set_field(&mut dispatch.action, "activeClient", own);
     Ok(())
 }
 
-fn shown<'a>(at: &Moment<'_>, session: &'a SessionState) -> Option<&'a ActiveClient> {
+fn visible_client<'a>(
+    context: &TranslationContext<'_>,
+    session: &'a SessionState,
+) -> Option<&'a ActiveClient> {
     let clients = &session.active_clients;
     let own = match clients.len() {
         0 | 1 => None,
         _ => {
-            let client = at.viewer.client();
+            let client = context.client.client_id();
             clients.iter().find(|other| other.client_id == *client)
         }
     };
     own.or(clients.first())
 }
 
-fn differ_in_tools(before: &ActiveClient, after: &ActiveClient) -> bool {
+fn differ_only_in_tools(before: &ActiveClient, after: &ActiveClient) -> bool {
     let before = ActiveClient {
         tools: after.tools.clone(),
         ..before.clone()

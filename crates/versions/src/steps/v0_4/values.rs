@@ -6,30 +6,30 @@ use agenthost_protocol::common::{ConfigPropertySchema, ModelSelection};
 use agenthost_protocol::uri::{RootChannel, Uri};
 use agenthost_protocol::wire::{Json, Object};
 
-use crate::edit::{object_mut, text};
-use crate::world::Moment;
+use crate::edit::{object_mut, text_field};
+use crate::world::TranslationContext;
 
 /// Writes the options of a chosen model as texts.
-pub(super) fn write_model_options(model: &mut Object) {
+pub(super) fn stringify_model_options(model: &mut Object) {
     for (_, value) in object_mut(model, "config").into_iter().flatten() {
-        write(value);
+        stringify_value(value);
     }
 }
 
 /// Writes what a property has to choose from as texts.
-pub(super) fn write_choices(property: &mut Object) {
+pub(super) fn stringify_choices(property: &mut Object) {
     let Some(Json::Array(choices)) = property.get_mut("enum") else {
         return;
     };
-    choices.iter_mut().for_each(write);
+    choices.iter_mut().for_each(stringify_value);
     if let Some(default) = property.get_mut("default") {
-        write(default);
+        stringify_value(default);
     }
 }
 
 /// Writes the values that were chosen the way that the choices, which are
 /// texts already, are written.
-pub(super) fn write_chosen(config: &mut Object) {
+pub(super) fn stringify_values(config: &mut Object) {
     let schema = config
         .get("schema")
         .and_then(|schema| schema.get("properties"));
@@ -40,25 +40,30 @@ pub(super) fn write_chosen(config: &mut Object) {
     for (key, value) in object_mut(config, "values").into_iter().flatten() {
         let property = properties.get(key.as_str());
         if property.is_some_and(|property| property.get("enum").is_some()) {
-            write(value);
+            stringify_value(value);
         }
     }
 }
 
 /// Writes changed values the way that their choices are written.
-pub(super) fn write_changes(at: &Moment<'_>, channel: &Uri, action: &mut Object) {
+pub(super) fn stringify_changes(
+    context: &TranslationContext<'_>,
+    channel: &Uri,
+    action: &mut Object,
+) {
     for (key, value) in object_mut(action, "config").into_iter().flatten() {
-        if property(at, channel, key).is_some_and(|property| property.r#enum.is_some()) {
-            write(value);
+        if config_property(context, channel, key).is_some_and(|property| property.r#enum.is_some())
+        {
+            stringify_value(value);
         }
     }
 }
 
 /// Reads changed values as the choices that they are.
-pub(super) fn read_changes(at: &Moment<'_>, channel: &Uri, action: &mut Object) {
+pub(super) fn parse_changes(context: &TranslationContext<'_>, channel: &Uri, action: &mut Object) {
     for (key, value) in object_mut(action, "config").into_iter().flatten() {
-        if let Some(property) = property(at, channel, key)
-            && let Some(choice) = choice(&property, value)
+        if let Some(property) = config_property(context, channel, key)
+            && let Some(choice) = match_choice(&property, value)
         {
             *value = choice;
         }
@@ -67,20 +72,24 @@ pub(super) fn read_changes(at: &Moment<'_>, channel: &Uri, action: &mut Object) 
 
 /// Reads the options of a model as what they are: as those that are in effect,
 /// or as the model says.
-pub(super) fn read_model_options(
-    at: &Moment<'_>,
+pub(super) fn parse_model_options(
+    context: &TranslationContext<'_>,
     current: Option<&ModelSelection>,
     model: &mut Object,
 ) {
-    let id = text(model, "id").unwrap_or_default().to_owned();
+    let id = text_field(model, "id").unwrap_or_default().to_owned();
     let current = current.filter(|current| current.id.as_str() == id);
     let current = current.and_then(|current| current.config.as_ref());
     for (key, value) in object_mut(model, "config").into_iter().flatten() {
         let known = current.and_then(|config| config.get(key.as_str()));
-        let same = known.filter(|known| value.as_str().is_some_and(|text| is_written(known, text)));
+        let same = known.filter(|known| {
+            value
+                .as_str()
+                .is_some_and(|text| stringifies_to(known, text))
+        });
         let read = same.cloned().or_else(|| {
-            let property = option(at, &id, key)?;
-            choice(&property, value).or_else(|| typed(&property, value))
+            let property = model_option(context, &id, key)?;
+            match_choice(&property, value).or_else(|| parse_typed(&property, value))
         });
         if let Some(read) = read {
             *value = read;
@@ -88,25 +97,25 @@ pub(super) fn read_model_options(
     }
 }
 
-fn write(value: &mut Json) {
+fn stringify_value(value: &mut Json) {
     if !value.is_string() {
         *value = Json::String(value.to_string());
     }
 }
 
-fn choice(property: &ConfigPropertySchema, value: &Json) -> Option<Json> {
+fn match_choice(property: &ConfigPropertySchema, value: &Json) -> Option<Json> {
     let text = value.as_str()?;
     let mut choices = property.r#enum.iter().flatten();
-    choices.find(|choice| is_written(choice, text)).cloned()
+    choices.find(|choice| stringifies_to(choice, text)).cloned()
 }
 
-fn is_written(value: &Json, text: &str) -> bool {
+fn stringifies_to(value: &Json, text: &str) -> bool {
     let mut value = value.clone();
-    write(&mut value);
+    stringify_value(&mut value);
     value.as_str() == Some(text)
 }
 
-fn typed(property: &ConfigPropertySchema, value: &Json) -> Option<Json> {
+fn parse_typed(property: &ConfigPropertySchema, value: &Json) -> Option<Json> {
     let text = value.as_str()?;
     match property.r#type.as_str() {
         "number" | "integer" | "boolean" => serde_json::from_str(text).ok(),
@@ -115,8 +124,12 @@ fn typed(property: &ConfigPropertySchema, value: &Json) -> Option<Json> {
 }
 
 /// A property of the configuration that a channel has.
-fn property(at: &Moment<'_>, channel: &Uri, key: &str) -> Option<ConfigPropertySchema> {
-    match at.world.state(channel)? {
+fn config_property(
+    context: &TranslationContext<'_>,
+    channel: &Uri,
+    key: &str,
+) -> Option<ConfigPropertySchema> {
+    match context.states.state(channel)? {
         ChannelState::Session(session) => {
             let schema = &session.config.as_ref()?.schema;
             let property = schema.properties.get(key)?;
@@ -131,8 +144,12 @@ fn property(at: &Moment<'_>, channel: &Uri, key: &str) -> Option<ConfigPropertyS
 }
 
 /// An option that a model has.
-fn option(at: &Moment<'_>, model: &str, key: &str) -> Option<ConfigPropertySchema> {
-    let Some(ChannelState::Root(root)) = at.world.state(&Uri::from(RootChannel)) else {
+fn model_option(
+    context: &TranslationContext<'_>,
+    model: &str,
+    key: &str,
+) -> Option<ConfigPropertySchema> {
+    let Some(ChannelState::Root(root)) = context.states.state(&Uri::from(RootChannel)) else {
         return None;
     };
     let mut models = root.agents.iter().flat_map(|agent| &agent.models);

@@ -8,21 +8,21 @@ use agenthost_protocol::chat::{
 };
 use agenthost_protocol::wire::Object;
 
-use crate::edit::{remove, replace_text};
+use crate::edit::{remove_fields, replace_text};
 
 /// Takes a call down.
-pub(super) fn down(call: &mut Object) {
+pub(super) fn downgrade_call(call: &mut Object) {
     replace_text(call, "status", "auth-required", "running");
-    remove(call, &["riskAssessment", "auth"]);
+    remove_fields(call, &["riskAssessment", "auth"]);
 }
 
 /// A call is ready while it is asking already. These clients take no notice of
 /// that: what has changed has to reach them by way of a call that runs.
-pub(super) fn ready(before: &ChatState, ready: Box<ToolCallReady>) -> Vec<Action> {
-    let Some(ToolCall::PendingConfirmation(asked)) = call(before, &ready.target) else {
+pub(super) fn rewrite_ready(before: &ChatState, ready: Box<ToolCallReady>) -> Vec<Action> {
+    let Some(ToolCall::PendingConfirmation(asked)) = find_call(before, &ready.target) else {
         return vec![Action::Chat(ChatAction::ToolCallReady(ready))];
     };
-    let changes = asks_something_else(&ready, asked);
+    let changes = changes_question(&ready, asked);
     let confirmed = match &ready.confirmed {
         Some(confirmed) => confirmed.clone(),
         None if !changes => return Vec::new(),
@@ -30,12 +30,12 @@ pub(super) fn ready(before: &ChatState, ready: Box<ToolCallReady>) -> Vec<Action
         None if asked.head.contributor.as_ref().is_some_and(is_client) => return Vec::new(),
         None => ConfirmationReason::NotNeeded,
     };
-    let mut actions = vec![agree(&ready.target, confirmed)];
+    let mut actions = vec![confirm_call(&ready.target, confirmed)];
     if changes {
         let input = asked.parameters.tool_input.clone();
         let again = ToolCallReady {
             tool_input: ready.tool_input.clone().or(input),
-            question: question(&ready, asked),
+            question: merge_question(&ready, asked),
             ..*ready
         };
         actions.push(Action::Chat(ChatAction::ToolCallReady(Box::new(again))));
@@ -45,8 +45,8 @@ pub(super) fn ready(before: &ChatState, ready: Box<ToolCallReady>) -> Vec<Action
 
 /// A call ends that waits for a token: it can only fail, nobody reviews that,
 /// and it keeps what it had produced. These clients think that it runs.
-pub(super) fn complete(before: &ChatState, mut done: Box<ToolCallComplete>) -> Vec<Action> {
-    if let Some(ToolCall::AuthRequired(waiting)) = call(before, &done.target) {
+pub(super) fn rewrite_complete(before: &ChatState, mut done: Box<ToolCallComplete>) -> Vec<Action> {
+    if let Some(ToolCall::AuthRequired(waiting)) = find_call(before, &done.target) {
         if done.result.success {
             return Vec::new();
         }
@@ -58,7 +58,7 @@ pub(super) fn complete(before: &ChatState, mut done: Box<ToolCallComplete>) -> V
     vec![Action::Chat(ChatAction::ToolCallComplete(done))]
 }
 
-fn call<'a>(chat: &'a ChatState, target: &ToolCallTarget) -> Option<&'a ToolCall> {
+fn find_call<'a>(chat: &'a ChatState, target: &ToolCallTarget) -> Option<&'a ToolCall> {
     let turn = chat.active_turn.as_ref()?;
     if turn.id != target.turn_id {
         return None;
@@ -70,7 +70,7 @@ fn is_client(contributor: &ToolCallContributor) -> bool {
     matches!(contributor, ToolCallContributor::Client(_))
 }
 
-fn agree(target: &ToolCallTarget, confirmed: ConfirmationReason) -> Action {
+fn confirm_call(target: &ToolCallTarget, confirmed: ConfirmationReason) -> Action {
     Action::Chat(ChatAction::ToolCallConfirmed(Box::new(ToolCallConfirmed {
         target: target.clone(),
         approved: true,
@@ -84,10 +84,10 @@ fn agree(target: &ToolCallTarget, confirmed: ConfirmationReason) -> Action {
 }
 
 /// Whether anything changes that these clients show.
-fn asks_something_else(ready: &ToolCallReady, asked: &ToolCallPendingConfirmation) -> bool {
+fn changes_question(ready: &ToolCallReady, asked: &ToolCallPendingConfirmation) -> bool {
     let question = ToolCallQuestion {
         risk_assessment: asked.question.risk_assessment.clone(),
-        ..question(ready, asked)
+        ..merge_question(ready, asked)
     };
     let input = &ready.tool_input;
     question != asked.question
@@ -96,7 +96,7 @@ fn asks_something_else(ready: &ToolCallReady, asked: &ToolCallPendingConfirmatio
 }
 
 /// The question, with what was asked before where it says nothing new.
-fn question(ready: &ToolCallReady, asked: &ToolCallPendingConfirmation) -> ToolCallQuestion {
+fn merge_question(ready: &ToolCallReady, asked: &ToolCallPendingConfirmation) -> ToolCallQuestion {
     let (new, old) = (&ready.question, &asked.question);
     ToolCallQuestion {
         confirmation_title: new

@@ -8,9 +8,12 @@ use agenthost_protocol::wire::{Json, Object};
 use serde_json::json;
 
 use super::is_open_request;
-use crate::document::Envelope;
-use crate::edit::{list_mut, object_mut, objects_in, remove, set, stop_waiting, text};
-use crate::world::Moment;
+use crate::document::JsonEnvelope;
+use crate::edit::{
+    clear_input_needed, list_mut, list_objects_mut, object_mut, remove_fields, set_field,
+    text_field,
+};
+use crate::world::TranslationContext;
 
 /// Takes the open questions out of the response of a turn.
 pub(super) fn take_open_requests(turn: &mut Object) -> Vec<Json> {
@@ -29,28 +32,28 @@ pub(super) fn take_open_requests(turn: &mut Object) -> Vec<Json> {
 
 /// Puts the open questions of the running turn beside it, and has the status
 /// say no more than what is left to wait for.
-pub(super) fn show_requests_in_chat(chat: &mut Object) {
+pub(super) fn move_requests_to_chat(chat: &mut Object) {
     let Some(turn) = object_mut(chat, "activeTurn") else {
         return;
     };
     let requests = take_open_requests(turn);
-    let asks = objects_in(turn, "responseParts").any(|part| {
+    let asks = list_objects_mut(turn, "responseParts").any(|part| {
         let call = part.get("toolCall").and_then(Json::as_object);
-        let status = call.and_then(|call| text(call, "status"));
+        let status = call.and_then(|call| text_field(call, "status"));
         matches!(
             status,
             Some("pending-confirmation" | "pending-result-confirmation")
         )
     });
     if !requests.is_empty() {
-        set(chat, "inputRequests", requests);
+        set_field(chat, "inputRequests", requests);
     } else if !asks {
-        stop_waiting(chat);
+        clear_input_needed(chat);
     }
 }
 
 /// Puts the open questions that stood beside the running turn into it.
-pub(super) fn ask_within_turn(chat: &mut Object) {
+pub(super) fn move_requests_into_turn(chat: &mut Object) {
     let Some(Json::Array(requests)) = chat.shift_remove("inputRequests") else {
         return;
     };
@@ -62,7 +65,7 @@ pub(super) fn ask_within_turn(chat: &mut Object) {
 }
 
 /// A question that came as a part is asked by its own action.
-pub(super) fn ask(action: &mut Object) {
+pub(super) fn part_to_request(action: &mut Object) {
     let Some(Json::Object(part)) = action.get_mut("part") else {
         return;
     };
@@ -70,46 +73,50 @@ pub(super) fn ask(action: &mut Object) {
         return;
     }
     let request = part.shift_remove("request");
-    remove(action, &["part", "turnId", "_meta"]);
-    set(action, "type", "chat/inputRequested");
+    remove_fields(action, &["part", "turnId", "_meta"]);
+    set_field(action, "type", "chat/inputRequested");
     action.extend(request.map(|request| ("request".to_owned(), request)));
 }
 
 /// Takes calls that wait for a token out of what a session waits for.
-pub(super) fn forget_authentication(session: &mut Object) {
+pub(super) fn strip_authentication(session: &mut Object) {
     let Some(Json::Array(entries)) = session.get_mut("inputNeeded") else {
         return;
     };
-    let (forgotten, kept): (Vec<_>, Vec<_>) =
-        std::mem::take(entries).into_iter().partition(is_for_token);
+    let (forgotten, kept): (Vec<_>, Vec<_>) = std::mem::take(entries)
+        .into_iter()
+        .partition(is_token_request);
     let nothing_left = kept.is_empty();
-    for chat in objects_in(session, "chats") {
-        let resource = text(chat, "resource").map(str::to_owned);
+    for chat in list_objects_mut(session, "chats") {
+        let resource = text_field(chat, "resource").map(str::to_owned);
         let about = |entry: &&Json| entry.get("chat").and_then(Json::as_str) == resource.as_deref();
         let forgets = forgotten.iter().any(|entry| about(&entry));
         if forgets && !kept.iter().filter(about).any(awaits_user) {
-            stop_waiting(chat);
+            clear_input_needed(chat);
         }
     }
     if nothing_left {
         session.shift_remove("inputNeeded");
         if !forgotten.is_empty() {
-            stop_waiting(session);
+            clear_input_needed(session);
         }
     } else {
-        set(session, "inputNeeded", kept);
+        set_field(session, "inputNeeded", kept);
     }
 }
 
 /// What a session waits for changed. What these clients are not told about can
 /// change what they see of a chat all the same.
-pub(super) fn change(at: &Moment<'_>, envelope: Envelope) -> Vec<Envelope> {
-    let chats = changed_chats(at, &envelope);
-    let chats = chats.into_iter().map(|chat| envelope.with(chat));
+pub(super) fn downgrade_input_needed(
+    context: &TranslationContext<'_>,
+    envelope: JsonEnvelope,
+) -> Vec<JsonEnvelope> {
+    let chats = chat_status_updates(context, &envelope);
+    let chats = chats.into_iter().map(|chat| envelope.with_action(chat));
     let chats: Vec<_> = chats.collect();
-    let mut said = match envelope.kind() {
-        "session/inputNeededSet" => needed(at, envelope),
-        _ if was_authentication(at, &envelope) => Vec::new(),
+    let mut said = match envelope.action_type() {
+        "session/inputNeededSet" => downgrade_input_needed_set(context, envelope),
+        _ if was_authentication(context, &envelope) => Vec::new(),
         _ => vec![envelope],
     };
     said.extend(chats);
@@ -118,38 +125,41 @@ pub(super) fn change(at: &Moment<'_>, envelope: Envelope) -> Vec<Envelope> {
 
 /// What a session newly waits for. If it took the place of something else,
 /// that is over.
-fn needed(at: &Moment<'_>, mut envelope: Envelope) -> Vec<Envelope> {
+fn downgrade_input_needed_set(
+    context: &TranslationContext<'_>,
+    mut envelope: JsonEnvelope,
+) -> Vec<JsonEnvelope> {
     let request = envelope.action.get("request");
-    if !request.is_some_and(is_for_token) {
+    if !request.is_some_and(is_token_request) {
         return vec![envelope];
     }
     let id = request.and_then(|request| request.get("id")).cloned();
     let Some(Json::String(id)) = id else {
         return Vec::new();
     };
-    let replaced = before(at, &id).is_some_and(|entry| !is_authentication(entry));
+    let replaced = entry_before(context, &id).is_some_and(|entry| !is_authentication(entry));
     if !replaced {
         return Vec::new();
     }
-    remove(&mut envelope.action, &["request"]);
-    set(&mut envelope.action, "type", "session/inputNeededRemoved");
-    set(&mut envelope.action, "id", id);
+    remove_fields(&mut envelope.action, &["request"]);
+    set_field(&mut envelope.action, "type", "session/inputNeededRemoved");
+    set_field(&mut envelope.action, "id", id);
     vec![envelope]
 }
 
 /// Whether what is no longer waited for is something that these clients were
 /// not told about.
-fn was_authentication(at: &Moment<'_>, envelope: &Envelope) -> bool {
-    let entry = text(&envelope.action, "id").and_then(|id| before(at, id));
+fn was_authentication(context: &TranslationContext<'_>, envelope: &JsonEnvelope) -> bool {
+    let entry = text_field(&envelope.action, "id").and_then(|id| entry_before(context, id));
     entry.is_some_and(is_authentication)
 }
 
 /// Updates for the chats whose status these clients see another way than
 /// before.
-fn changed_chats(at: &Moment<'_>, envelope: &Envelope) -> Vec<Object> {
+fn chat_status_updates(context: &TranslationContext<'_>, envelope: &JsonEnvelope) -> Vec<Object> {
     let session = envelope.channel.as_deref().map(Uri::from);
-    let after = session.and_then(|session| at.world.session(&session));
-    let (Some(ChannelState::Session(before)), Some(after)) = (at.before, after) else {
+    let after = session.and_then(|session| context.states.session(&session));
+    let (Some(ChannelState::Session(before)), Some(after)) = (context.state_before, after) else {
         return Vec::new();
     };
     let mut updates = Vec::new();
@@ -157,16 +167,16 @@ fn changed_chats(at: &Moment<'_>, envelope: &Envelope) -> Vec<Object> {
         let waited = waits_for_token(before, Some(&chat.resource));
         let waits = waits_for_token(&after, Some(&chat.resource));
         let mut changes = Object::new();
-        set(&mut changes, "status", chat.status.bits());
+        set_field(&mut changes, "status", chat.status.bits());
         if waits {
-            stop_waiting(&mut changes);
+            clear_input_needed(&mut changes);
         }
         // Only a wait for the user looks different.
         if waited != waits && chat.status.activity() == SessionStatus::INPUT_NEEDED {
             let mut action = Object::new();
-            set(&mut action, "type", "session/chatUpdated");
-            set(&mut action, "chat", chat.resource.as_str());
-            set(&mut action, "changes", changes);
+            set_field(&mut action, "type", "session/chatUpdated");
+            set_field(&mut action, "chat", chat.resource.as_str());
+            set_field(&mut action, "changes", changes);
             updates.push(action);
         }
     }
@@ -175,25 +185,36 @@ fn changed_chats(at: &Moment<'_>, envelope: &Envelope) -> Vec<Object> {
 
 /// Has the status of a chat, in an action of its session, say no more than
 /// what these clients know to be waited for.
-pub(super) fn fix_chat(at: &Moment<'_>, envelope: &mut Envelope, chat: Option<Uri>, field: &str) {
+pub(super) fn fix_chat_status(
+    context: &TranslationContext<'_>,
+    envelope: &mut JsonEnvelope,
+    chat: Option<Uri>,
+    field: &str,
+) {
     let session = envelope.channel.as_deref().map(Uri::from);
     if let (Some(session), Some(chat)) = (session, chat)
-        && only_for_token(at, &session, Some(&chat))
+        && waits_only_for_token(context, &session, Some(&chat))
         && let Some(summary) = object_mut(&mut envelope.action, field)
     {
-        stop_waiting(summary);
+        clear_input_needed(summary);
     }
 }
 
 /// Whether tokens are all that a session, or one of its chats, waits for.
-pub(super) fn only_for_token(at: &Moment<'_>, session: &Uri, chat: Option<&Uri>) -> bool {
-    let state = at.world.session(session);
+pub(super) fn waits_only_for_token(
+    context: &TranslationContext<'_>,
+    session: &Uri,
+    chat: Option<&Uri>,
+) -> bool {
+    let state = context.states.session(session);
     state.is_some_and(|state| waits_for_token(&state, chat))
 }
 
 fn waits_for_token(session: &SessionState, chat: Option<&Uri>) -> bool {
     let mut for_token = false;
-    for entry in entries(session).filter(|entry| chat.is_none() || entry.chat() == chat) {
+    for entry in
+        input_needed_entries(session).filter(|entry| chat.is_none() || entry.chat() == chat)
+    {
         if is_authentication(entry) {
             for_token = true;
         } else if entry.awaits_user() {
@@ -203,16 +224,16 @@ fn waits_for_token(session: &SessionState, chat: Option<&Uri>) -> bool {
     for_token
 }
 
-fn before<'a>(at: &Moment<'a>, id: &str) -> Option<&'a SessionInputRequest> {
-    match at.before {
+fn entry_before<'a>(context: &TranslationContext<'a>, id: &str) -> Option<&'a SessionInputRequest> {
+    match context.state_before {
         Some(ChannelState::Session(session)) => {
-            entries(session).find(|entry| entry.key() == Some(id))
+            input_needed_entries(session).find(|entry| entry.key() == Some(id))
         }
         _ => None,
     }
 }
 
-fn entries(session: &SessionState) -> impl Iterator<Item = &SessionInputRequest> {
+fn input_needed_entries(session: &SessionState) -> impl Iterator<Item = &SessionInputRequest> {
     session.input_needed.iter().flat_map(|list| list.items())
 }
 
@@ -220,7 +241,7 @@ fn is_authentication(entry: &SessionInputRequest) -> bool {
     matches!(entry, SessionInputRequest::ToolAuthentication(_))
 }
 
-fn is_for_token(entry: &Json) -> bool {
+fn is_token_request(entry: &Json) -> bool {
     entry.get("kind").and_then(Json::as_str) == Some("toolAuthentication")
 }
 

@@ -3,16 +3,16 @@
 
 use agenthost_protocol::wire::{Json, Object};
 
-use crate::edit::{carry, list_mut, set, take_object, text};
+use crate::edit::{list_mut, move_field, set_field, take_object, text_field};
 
 /// What the entry about the end is called.
-const COMPLETE: &str = "terminalComplete";
+const TERMINAL_COMPLETE_TYPE: &str = "terminalComplete";
 
 /// What is known about the end.
-const END: &[&str] = &["exitCode", "preview", "truncated"];
+const END_FIELDS: &[&str] = &["exitCode", "preview", "truncated"];
 
 /// Makes two entries of each terminal whose command has ended.
-pub(super) fn split(owner: &mut Object) {
+pub(super) fn split_terminal_entries(owner: &mut Object) {
     let Some(content) = list_mut(owner, "content") else {
         return;
     };
@@ -26,30 +26,30 @@ pub(super) fn split(owner: &mut Object) {
 }
 
 fn take_end(entry: &mut Object) -> Option<Json> {
-    if text(entry, "type") != Some("terminal") {
+    if text_field(entry, "type") != Some("terminal") {
         return None;
     }
     let mut result = take_object(entry, "result")?;
     let mut end = Object::new();
-    set(&mut end, "type", COMPLETE);
-    set(&mut end, "resource", text(entry, "resource")?);
-    for field in END {
-        carry(&mut result, &mut end, field);
+    set_field(&mut end, "type", TERMINAL_COMPLETE_TYPE);
+    set_field(&mut end, "resource", text_field(entry, "resource")?);
+    for field in END_FIELDS {
+        move_field(&mut result, &mut end, field);
     }
     Some(Json::Object(end))
 }
 
 /// Makes one entry of a terminal and its end. An end without its terminal is
 /// told as far as there is something to read.
-pub(super) fn join(owner: &mut Object) {
+pub(super) fn join_terminal_entries(owner: &mut Object) {
     let Some(content) = list_mut(owner, "content") else {
         return;
     };
     let mut entries: Vec<Json> = Vec::with_capacity(content.len());
     for entry in content.drain(..) {
         match entry {
-            Json::Object(end) if text(&end, "type") == Some(COMPLETE) => {
-                let alone = put_end(&mut entries, end);
+            Json::Object(end) if text_field(&end, "type") == Some(TERMINAL_COMPLETE_TYPE) => {
+                let alone = attach_end(&mut entries, end);
                 entries.extend(alone);
             }
             other => entries.push(other),
@@ -59,19 +59,20 @@ pub(super) fn join(owner: &mut Object) {
 }
 
 /// Puts an end to the terminal it belongs to; gives what to add otherwise.
-fn put_end(entries: &mut [Json], mut end: Object) -> Option<Json> {
+fn attach_end(entries: &mut [Json], mut end: Object) -> Option<Json> {
     let mut result = Object::new();
-    for field in END {
-        carry(&mut end, &mut result, field);
+    for field in END_FIELDS {
+        move_field(&mut end, &mut result, field);
     }
-    let resource = text(&end, "resource");
+    let resource = text_field(&end, "resource");
     let terminals = entries.iter_mut().rev().filter_map(Json::as_object_mut);
-    let mut open = terminals
-        .filter(|entry| text(entry, "type") == Some("terminal") && !entry.contains_key("result"));
-    let own = open.find(|entry| resource.is_none() || text(entry, "resource") == resource);
+    let mut open = terminals.filter(|entry| {
+        text_field(entry, "type") == Some("terminal") && !entry.contains_key("result")
+    });
+    let own = open.find(|entry| resource.is_none() || text_field(entry, "resource") == resource);
     match (own, resource) {
         (Some(terminal), _) => {
-            set(terminal, "result", Json::Object(result));
+            set_field(terminal, "result", Json::Object(result));
             None
         }
         (None, Some(resource)) => Some(serde_json::json!({

@@ -6,22 +6,24 @@ use agenthost_protocol::session::{
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::{self, Json, Object};
 
-use crate::document::Dispatch;
-use crate::edit::{default, set, text};
-use crate::world::Moment;
+use crate::document::JsonDispatch;
+use crate::edit::{set_default, set_field, text_field};
+use crate::world::TranslationContext;
 
 /// Whoever turns a customization on or off does so for this session; what was
 /// decided for more than it stays. The list is sorted, sessions first.
-pub(super) fn toggle(at: &Moment<'_>, dispatch: &mut Dispatch) {
+pub(super) fn upgrade_toggle(context: &TranslationContext<'_>, dispatch: &mut JsonDispatch) {
     let Some(enabled) = dispatch.action.get("enabled").and_then(Json::as_bool) else {
         return;
     };
     dispatch.action.shift_remove("enabled");
-    let session = at.world.session(&Uri::from(dispatch.channel.as_str()));
-    let id = text(&dispatch.action, "id").unwrap_or_default();
+    let session = context
+        .states
+        .session(&Uri::from(dispatch.channel.as_str()));
+    let id = text_field(&dispatch.action, "id").unwrap_or_default();
     let known = session
         .as_deref()
-        .and_then(|session| decisions(session, id));
+        .and_then(|session| known_enablement(session, id));
     let mut decided = vec![CustomizationEnablement::Session(Enablement { enabled })];
     decided.extend(
         known
@@ -30,31 +32,34 @@ pub(super) fn toggle(at: &Moment<'_>, dispatch: &mut Dispatch) {
             .filter(|decision| !matches!(decision, CustomizationEnablement::Session(_)))
             .cloned(),
     );
-    set(&mut dispatch.action, "enablement", wire::to_json(&decided));
+    set_field(&mut dispatch.action, "enablement", wire::to_json(&decided));
 }
 
 /// What a client says about its own holds for all sessions.
-pub(super) fn decide_everywhere(part: &mut Object) {
+pub(super) fn set_global_enablement(part: &mut Object) {
     if let Some(enabled) = part.shift_remove("enabled") {
         let decision = serde_json::json!({ "kind": "global", "enabled": enabled });
-        default(part, "enablement", Json::Array(vec![decision]));
+        set_default(part, "enablement", Json::Array(vec![decision]));
     }
 }
 
 /// What a host wrote down says for a session whether something is on. That it
 /// is takes no decision.
-pub(super) fn decide_for_session(name: &str, part: &mut Object) {
+pub(super) fn set_session_enablement(name: &str, part: &mut Object) {
     let Some(enabled) = part.shift_remove("enabled") else {
         return;
     };
     if name == "CustomizationToggled" || enabled == Json::Bool(false) {
         let decision = serde_json::json!({ "kind": "session", "enabled": enabled });
-        default(part, "enablement", Json::Array(vec![decision]));
+        set_default(part, "enablement", Json::Array(vec![decision]));
     }
 }
 
 /// What was decided about a customization so far, wherever it stands.
-fn decisions<'a>(session: &'a SessionState, id: &str) -> Option<&'a [CustomizationEnablement]> {
+fn known_enablement<'a>(
+    session: &'a SessionState,
+    id: &str,
+) -> Option<&'a [CustomizationEnablement]> {
     let all = || session.customizations.iter().flat_map(|list| list.items());
     let top = all().find(|one| one.id().is_some_and(|it| it.as_str() == id));
     match top {

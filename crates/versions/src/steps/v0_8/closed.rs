@@ -3,31 +3,31 @@
 
 use agenthost_protocol::wire::Object;
 
-use crate::edit::{list_mut, set, text};
+use crate::edit::{list_mut, set_field, text_field};
 
 /// A field whose words are all known: where it is, the words, and what is
 /// nearest to one that is not among them.
-struct Closed {
+struct ClosedEnum {
     parts: &'static [&'static str],
     field: &'static str,
-    known: &'static [&'static str],
-    instead: &'static str,
+    values: &'static [&'static str],
+    fallback: &'static str,
 }
 
-const CLOSED: &[Closed] = &[
-    Closed {
+const CLOSED_ENUMS: &[ClosedEnum] = &[
+    ClosedEnum {
         parts: &["SessionState"],
         field: "lifecycle",
-        known: &["creating", "ready", "creationFailed"],
-        instead: "ready",
+        values: &["creating", "ready", "creationFailed"],
+        fallback: "ready",
     },
-    Closed {
+    ClosedEnum {
         parts: &["MessageOrigin"],
         field: "kind",
-        known: &["user", "agent", "tool", "systemNotification"],
-        instead: "systemNotification",
+        values: &["user", "agent", "tool", "systemNotification"],
+        fallback: "systemNotification",
     },
-    Closed {
+    ClosedEnum {
         parts: &[
             "ToolCall",
             "ToolCallConfirmation",
@@ -37,25 +37,25 @@ const CLOSED: &[Closed] = &[
             "ToolCallConfirmed",
         ],
         field: "confirmed",
-        known: &["not-needed", "user-action", "setting"],
-        instead: "user-action",
+        values: &["not-needed", "user-action", "setting"],
+        fallback: "user-action",
     },
-    Closed {
+    ClosedEnum {
         parts: &["ConfirmationOption"],
         field: "kind",
-        known: &["approve", "deny"],
-        instead: "deny",
+        values: &["approve", "deny"],
+        fallback: "deny",
     },
-    Closed {
+    ClosedEnum {
         parts: &["RiskAssessment"],
         field: "kind",
-        known: &["judge"],
-        instead: "judge",
+        values: &["judge"],
+        fallback: "judge",
     },
-    Closed {
+    ClosedEnum {
         parts: &["Customization"],
         field: "contents",
-        known: &[
+        values: &[
             "plugin",
             "directory",
             "agent",
@@ -65,37 +65,37 @@ const CLOSED: &[Closed] = &[
             "hook",
             "mcpServer",
         ],
-        instead: "rule",
+        fallback: "rule",
     },
-    Closed {
+    ClosedEnum {
         parts: &["McpServerState", "McpAuthRequirement"],
         field: "reason",
-        known: &["required", "expired", "insufficientScope"],
-        instead: "required",
+        values: &["required", "expired", "insufficientScope"],
+        fallback: "required",
     },
-    Closed {
+    ClosedEnum {
         parts: &["AuthRequiredParams"],
         field: "reason",
-        known: &["required", "expired"],
-        instead: "required",
+        values: &["required", "expired"],
+        fallback: "required",
     },
-    Closed {
+    ClosedEnum {
         parts: &["ChangesetState", "ChangesetStatusChanged"],
         field: "status",
-        known: &["computing", "ready", "error"],
-        instead: "computing",
+        values: &["computing", "ready", "error"],
+        fallback: "computing",
     },
-    Closed {
+    ClosedEnum {
         parts: &["ChangesetOperation", "ChangesetOperationStatusChanged"],
         field: "status",
-        known: &["idle", "running", "error", "disabled"],
-        instead: "disabled",
+        values: &["idle", "running", "error", "disabled"],
+        fallback: "disabled",
     },
-    Closed {
+    ClosedEnum {
         parts: &["ResourceResolveResult"],
         field: "type",
-        known: &["file", "directory", "symlink"],
-        instead: "file",
+        values: &["file", "directory", "symlink"],
+        fallback: "file",
     },
 ];
 
@@ -106,10 +106,13 @@ const OPERATION_SCOPES: &[&str] = &["changeset", "resource", "range"];
 const ENABLEMENT_SCOPES: &[&str] = &["global", "workspace", "session"];
 
 /// Puts a known word for each that is not.
-pub(super) fn close(name: &str, part: &mut Object) {
-    for closed in CLOSED.iter().filter(|closed| closed.parts.contains(&name)) {
-        if text(part, closed.field).is_some_and(|word| !closed.known.contains(&word)) {
-            set(part, closed.field, closed.instead);
+pub(super) fn close_enums(name: &str, part: &mut Object) {
+    for closed in CLOSED_ENUMS
+        .iter()
+        .filter(|closed| closed.parts.contains(&name))
+    {
+        if text_field(part, closed.field).is_some_and(|word| !closed.values.contains(&word)) {
+            set_field(part, closed.field, closed.fallback);
         }
     }
     match name {
@@ -119,10 +122,10 @@ pub(super) fn close(name: &str, part: &mut Object) {
             }
         }
         // A scope that nobody understands turns things off, if it comes first.
-        "CustomizationEnablement" if !is_one_of(text(part, "kind"), ENABLEMENT_SCOPES) => {
+        "CustomizationEnablement" if !is_one_of(text_field(part, "kind"), ENABLEMENT_SCOPES) => {
             part.clear();
-            set(part, "kind", "global");
-            set(part, "enabled", false);
+            set_field(part, "kind", "global");
+            set_field(part, "enabled", false);
         }
         _ => {}
     }

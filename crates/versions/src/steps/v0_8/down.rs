@@ -13,43 +13,45 @@ use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::{self, Json, Object};
 
 use super::closed;
-use crate::document::Envelope;
-use crate::edit::{carry, list_mut, remove, replace_text, set, take_object, text};
-use crate::world::Moment;
+use crate::document::JsonEnvelope;
+use crate::edit::{
+    list_mut, move_field, remove_fields, replace_text, set_field, take_object, text_field,
+};
+use crate::world::TranslationContext;
 
-pub(super) fn part(name: &str, part: &mut Object) {
+pub(super) fn downgrade_part(name: &str, part: &mut Object) {
     match name {
         "SessionState" => {
             replace_text(part, "lifecycle", "failed", "creationFailed");
-            remove(part, &["origin"]);
+            remove_fields(part, &["origin"]);
         }
-        "SessionSummary" | "PartialSessionSummary" => remove(part, &["origin"]),
-        "InitializeResult" => remove(part, &["automations", "_meta"]),
+        "SessionSummary" | "PartialSessionSummary" => remove_fields(part, &["origin"]),
+        "InitializeResult" => remove_fields(part, &["automations", "_meta"]),
         "Turn" => {
-            take_error(part);
-            tell_errors(part);
+            move_error_to_field(part);
+            errors_to_notifications(part);
         }
-        "ActiveTurn" => tell_errors(part),
+        "ActiveTurn" => errors_to_notifications(part),
         "ChatError" => {
             if let Some(mut failed) = take_object(part, "part") {
-                carry(&mut failed, part, "error");
+                move_field(&mut failed, part, "error");
             }
         }
         "TerminalState" | "TerminalInfo" => {
             if let Some(mut lifecycle) = take_object(part, "lifecycle") {
-                carry(&mut lifecycle, part, "exitCode");
+                move_field(&mut lifecycle, part, "exitCode");
             }
         }
-        "TerminalClaim" => remove(part, &["chat"]),
-        "Annotation" | "AnnotationUpdated" => name_turn(part),
+        "TerminalClaim" => remove_fields(part, &["chat"]),
+        "Annotation" | "AnnotationUpdated" => flatten_origin(part),
         _ => {}
     }
-    closed::close(name, part);
+    closed::close_enums(name, part);
 }
 
 /// A failed turn says so in a field of its own, and not in its last part.
-fn take_error(turn: &mut Object) {
-    if text(turn, "state") != Some("error") {
+fn move_error_to_field(turn: &mut Object) {
+    if text_field(turn, "state") != Some("error") {
         return;
     }
     let Some(parts) = list_mut(turn, "responseParts") else {
@@ -59,16 +61,16 @@ fn take_error(turn: &mut Object) {
         return;
     };
     if let Some(error) = error.get("error") {
-        set(turn, "error", error.clone());
+        set_field(turn, "error", error.clone());
     }
 }
 
 /// An error that the turn has got over is something that the host says.
-fn tell_errors(turn: &mut Object) {
+fn errors_to_notifications(turn: &mut Object) {
     let parts = list_mut(turn, "responseParts").into_iter().flatten();
     for part in parts.filter(|part| is_error(part)) {
         let message = part.pointer("/error/message").cloned();
-        *part = notification(&message.unwrap_or_default());
+        *part = notification_part(&message.unwrap_or_default());
     }
 }
 
@@ -76,49 +78,52 @@ fn is_error(part: &Json) -> bool {
     part.get("kind").and_then(Json::as_str) == Some("error")
 }
 
-fn notification(content: &Json) -> Json {
+fn notification_part(content: &Json) -> Json {
     serde_json::json!({ "kind": "systemNotification", "content": content })
 }
 
 /// Annotations were made for a turn, whether there was one or not.
-fn name_turn(annotation: &mut Object) {
+fn flatten_origin(annotation: &mut Object) {
     if let Some(origin) = take_object(annotation, "origin") {
-        set(
+        set_field(
             annotation,
             "turnId",
-            text(&origin, "turnId").unwrap_or_default(),
+            text_field(&origin, "turnId").unwrap_or_default(),
         );
     }
 }
 
-pub(super) fn action(at: &Moment<'_>, mut envelope: Envelope) -> Vec<Envelope> {
-    let kind = envelope.kind();
+pub(super) fn downgrade_action(
+    context: &TranslationContext<'_>,
+    mut envelope: JsonEnvelope,
+) -> Vec<JsonEnvelope> {
+    let kind = envelope.action_type();
     let is_new = kind == "chat/turnResume" || kind.starts_with("automation");
     if is_new {
         return Vec::new();
     }
     if kind == "changeset/contentChanged" {
-        keep_error(at, &mut envelope);
+        repeat_error(context, &mut envelope);
     }
     vec![envelope]
 }
 
 /// In 0.8 new content takes the error of a changeset away, unless it says it
 /// again.
-fn keep_error(at: &Moment<'_>, envelope: &mut Envelope) {
+fn repeat_error(context: &TranslationContext<'_>, envelope: &mut JsonEnvelope) {
     let channel = envelope.channel.as_deref().map(Uri::from);
-    let state = channel.and_then(|channel| at.world.state(&channel));
+    let state = channel.and_then(|channel| context.states.state(&channel));
     if let Some(ChannelState::Changeset(state)) = state
         && let Some(error) = &state.error
     {
-        set(&mut envelope.action, "error", wire::to_json(error));
+        set_field(&mut envelope.action, "error", wire::to_json(error));
     }
 }
 
-pub(super) fn reword(at: &Moment<'_>, action: Action) -> Vec<Action> {
+pub(super) fn rewrite_action(context: &TranslationContext<'_>, action: Action) -> Vec<Action> {
     match action {
-        Action::Chat(ChatAction::TurnResume(resume)) => match at.before {
-            Some(ChannelState::Chat(chat)) => go_on(chat, &resume),
+        Action::Chat(ChatAction::TurnResume(resume)) => match context.state_before {
+            Some(ChannelState::Chat(chat)) => rewrite_resume(chat, &resume),
             _ => Vec::new(),
         },
         // It changes nothing in 0.9, and would in 0.8.
@@ -133,7 +138,7 @@ pub(super) fn reword(at: &Moment<'_>, action: Action) -> Vec<Action> {
 
 /// Says that a failed turn goes on: it is taken away, and begun once more with
 /// all it had.
-fn go_on(chat: &ChatState, resume: &TurnResume) -> Vec<Action> {
+fn rewrite_resume(chat: &ChatState, resume: &TurnResume) -> Vec<Action> {
     let mut latest = chat.turns.items().rev();
     let Some(turn) = latest.next().filter(|turn| turn.id == resume.turn_id) else {
         return Vec::new();
@@ -165,7 +170,7 @@ fn go_on(chat: &ChatState, resume: &TurnResume) -> Vec<Action> {
         }
         _ => ChatAction::ResponsePart(ResponsePartAdded {
             turn_id: turn.id.clone(),
-            part: told(part),
+            part: error_to_notification(part),
             meta: None,
         }),
     }));
@@ -179,8 +184,8 @@ fn go_on(chat: &ChatState, resume: &TurnResume) -> Vec<Action> {
     said.into_iter().map(Action::Chat).collect()
 }
 
-/// A part of a turn that has got over its errors, see [`tell_errors`].
-fn told(part: &Arc<ResponsePart>) -> Arc<ResponsePart> {
+/// A part of a turn that has got over its errors, see [`errors_to_notifications`].
+fn error_to_notification(part: &Arc<ResponsePart>) -> Arc<ResponsePart> {
     match &**part {
         ResponsePart::Error(failed) => {
             let content = failed.error.message.as_str().into();

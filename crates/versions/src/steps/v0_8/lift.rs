@@ -1,26 +1,26 @@
 //! What a host of 0.8 wrote down, as 0.9 does.
 
-use agenthost_protocol::uri::{Uri, default_chat};
+use agenthost_protocol::uri::{Uri, default_chat_uri};
 use agenthost_protocol::wire::{Json, Object};
 use serde_json::json;
 
 use super::up::set_origin;
-use crate::edit::{default, list_mut, set, text};
-use crate::rows::Row;
+use crate::edit::{list_mut, set_default, set_field, text_field};
+use crate::rows::StoredRow;
 
-pub(super) fn part(row: &Row<'_>, name: &str, part: &mut Object) {
+pub(super) fn migrate_part(row: &StoredRow<'_>, name: &str, part: &mut Object) {
     match name {
         // An error is the last part of the response.
         "Turn" => {
             if let Some(error) = part.shift_remove("error")
                 && let Some(parts) = list_mut(part, "responseParts")
             {
-                parts.push(failed(error));
+                parts.push(error_part(error));
             }
         }
         "ChatError" => {
             if let Some(error) = part.shift_remove("error") {
-                set(part, "part", failed(error));
+                set_field(part, "part", error_part(error));
             }
         }
         "TerminalState" | "TerminalInfo" => {
@@ -28,12 +28,12 @@ pub(super) fn part(row: &Row<'_>, name: &str, part: &mut Object) {
                 Some(code) => json!({ "status": "exited", "exitCode": code }),
                 None => json!({ "status": "running" }),
             };
-            set(part, "lifecycle", lifecycle);
+            set_field(part, "lifecycle", lifecycle);
         }
         // Which chat it was is not known: the one that every session has.
         "TerminalClaim" => {
-            if let Some(session) = text(part, "session").map(Uri::from) {
-                default(part, "chat", default_chat(&session).as_str());
+            if let Some(session) = text_field(part, "session").map(Uri::from) {
+                set_default(part, "chat", default_chat_uri(&session).as_str());
             }
         }
         "Annotation" | "AnnotationUpdated" => {
@@ -47,6 +47,6 @@ pub(super) fn part(row: &Row<'_>, name: &str, part: &mut Object) {
     }
 }
 
-fn failed(error: Json) -> Json {
+fn error_part(error: Json) -> Json {
     json!({ "kind": "error", "error": error })
 }

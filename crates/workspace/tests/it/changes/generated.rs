@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
-use agenthost_core::{Mark, Moment};
+use agenthost_core::{CheckpointId, DiffEndpoint};
 
 use super::{Scene, all_files, git, turn};
 
@@ -183,8 +183,10 @@ fn what_git_says() {
         let status = scene.git(&["status", "--porcelain=v2"]);
         let untouched = all_files(&git_dir);
         for step in 0..3 {
-            scene.mark(&Mark::Before(turn(&step.to_string())));
-            let compared = scene.compare(Moment::Committed, Moment::Now).unwrap();
+            scene.mark(&CheckpointId::BeforeTurn(turn(&step.to_string())));
+            let compared = scene
+                .compare(DiffEndpoint::Head, DiffEndpoint::WorkingTree)
+                .unwrap();
             let strip = |line: String| {
                 let line = line.trim_start_matches("new ").trim_start_matches("gone ");
                 percent_encoding::percent_decode_str(line)

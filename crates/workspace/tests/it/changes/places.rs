@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 
-use agenthost_core::{Mark, Moment};
+use agenthost_core::{CheckpointId, DiffEndpoint};
 use agenthost_protocol::uri::Uri;
 use agenthost_workspace::{ChangesError, uri_of};
 
@@ -13,7 +13,7 @@ use super::{Scene, all_files, git, turn};
 fn a_folder_in_no_repository() {
     let scene = Scene::plain();
     scene.write("a.txt", "a\n");
-    scene.mark(&Mark::Start);
+    scene.mark(&CheckpointId::SessionStart);
     scene.write("a.txt", "a\nb\n");
     scene.write("new.txt", "x\n");
     assert_eq!(scene.since_start(), ["a.txt +1 -0", "new new.txt +1 -0"]);
@@ -22,10 +22,13 @@ fn a_folder_in_no_repository() {
         names,
         [scene.folder.join("a.txt"), scene.folder.join("new.txt")]
     );
-    let none = scene.compare(Moment::Committed, Moment::Now);
+    let none = scene.compare(DiffEndpoint::Head, DiffEndpoint::WorkingTree);
     assert!(matches!(none, Err(ChangesError::Refused(_))), "{none:?}");
-    let compared = scene.compare(Moment::Marked(Mark::Start), Moment::Now);
-    assert_eq!(compared.unwrap().standing.git, None);
+    let compared = scene.compare(
+        DiffEndpoint::Checkpoint(CheckpointId::SessionStart),
+        DiffEndpoint::WorkingTree,
+    );
+    assert_eq!(compared.unwrap().status.git, None);
 }
 
 #[test]
@@ -34,13 +37,15 @@ fn a_repository_without_commits() {
     scene.write("a.txt", "a\n");
     scene.git(&["add", "a.txt"]);
     scene.write("b.txt", "b\n");
-    scene.mark(&Mark::Start);
+    scene.mark(&CheckpointId::SessionStart);
     assert_eq!(scene.uncommitted(), ["new a.txt +1 -0", "new b.txt +1 -0"]);
     scene.write("b.txt", "B\n");
     assert_eq!(scene.since_start(), ["b.txt +1 -1"]);
-    let branch = scene.compare(Moment::BranchPoint, Moment::Now).unwrap();
+    let branch = scene
+        .compare(DiffEndpoint::MergeBase, DiffEndpoint::WorkingTree)
+        .unwrap();
     assert_eq!(branch.files.len(), 2);
-    assert_eq!(branch.standing.git.unwrap().branch.as_deref(), Some("main"));
+    assert_eq!(branch.status.git.unwrap().branch.as_deref(), Some("main"));
 }
 
 #[test]
@@ -58,11 +63,13 @@ fn the_middle_of_a_merge() {
         .output();
     assert!(!merge.unwrap().status.success());
     let before = all_files(&scene.folder);
-    scene.mark(&Mark::Start);
-    let compared = scene.compare(Moment::Committed, Moment::Now).unwrap();
+    scene.mark(&CheckpointId::SessionStart);
+    let compared = scene
+        .compare(DiffEndpoint::Head, DiffEndpoint::WorkingTree)
+        .unwrap();
     assert_eq!(scene.lines(&compared.files), ["a.txt +4 -0"]);
-    let git = compared.standing.git.unwrap();
-    assert_eq!(git.under_way.as_deref(), Some("a merge"));
+    let git = compared.status.git.unwrap();
+    assert_eq!(git.operation_in_progress.as_deref(), Some("a merge"));
     assert!(all_files(&scene.folder) == before);
     scene.write("b.txt", "x\n");
     assert_eq!(scene.since_start(), ["b.txt +1 -1"]);
@@ -73,9 +80,11 @@ fn no_branch_is_checked_out() {
     let scene = Scene::with(&[("a.txt", "a\n")]);
     scene.git(&["checkout", "--quiet", "--detach"]);
     scene.write("a.txt", "x\n");
-    let compared = scene.compare(Moment::BranchPoint, Moment::Now).unwrap();
+    let compared = scene
+        .compare(DiffEndpoint::MergeBase, DiffEndpoint::WorkingTree)
+        .unwrap();
     assert_eq!(scene.lines(&compared.files), ["a.txt +1 -1"]);
-    assert_eq!(compared.standing.git.unwrap().branch, None);
+    assert_eq!(compared.status.git.unwrap().branch, None);
 }
 
 #[test]
@@ -83,15 +92,17 @@ fn a_repository_without_files() {
     let scene = Scene::plain();
     scene.git(&["init", "--quiet", "--bare"]);
     // It is a folder like any other: what lies in a tree may look the same.
-    let none = scene.compare(Moment::Committed, Moment::Now).unwrap_err();
+    let none = scene
+        .compare(DiffEndpoint::Head, DiffEndpoint::WorkingTree)
+        .unwrap_err();
     assert_eq!(none.to_string(), "the folder is in no git repository");
     let scene = Scene::with(&[("a.txt", "a\n")]);
     let inside = Scene {
         folder: scene.folder.join(".git"),
         ..Scene::beside(&scene)
     };
-    let none = inside.compare(Moment::Committed, Moment::Now);
-    assert_eq!(none, Err(ChangesError::Bare));
+    let none = inside.compare(DiffEndpoint::Head, DiffEndpoint::WorkingTree);
+    assert_eq!(none, Err(ChangesError::BareRepository));
 }
 
 #[test]
@@ -104,7 +115,7 @@ fn a_repository_in_a_repository() {
     // One that is not registered, and one without commits.
     git(&scene.folder, &["clone", "--quiet", &from, "loose"]);
     git(&scene.folder, &["init", "--quiet", "empty"]);
-    scene.mark(&Mark::Start);
+    scene.mark(&CheckpointId::SessionStart);
     let sub = scene.folder.join("sub");
     git(&sub, &["config", "user.name", "A"]);
     git(&sub, &["config", "user.email", "a@example.com"]);
@@ -112,11 +123,14 @@ fn a_repository_in_a_repository() {
     assert!(scene.since_start().is_empty());
     git(&sub, &["commit", "--quiet", "--all", "--message", "y"]);
     let compared = scene
-        .compare(Moment::Marked(Mark::Start), Moment::Now)
+        .compare(
+            DiffEndpoint::Checkpoint(CheckpointId::SessionStart),
+            DiffEndpoint::WorkingTree,
+        )
         .unwrap();
     assert_eq!(scene.lines(&compared.files), ["sub +1 -1"]);
     let after = compared.files[0].edit.after.as_ref().unwrap();
-    let text = scene.changes.read(&after.content.uri).unwrap();
+    let text = scene.changes.read_object(&after.content.uri).unwrap();
     assert!(text.starts_with(b"Subproject commit "), "{text:?}");
 }
 
@@ -125,7 +139,7 @@ fn only_the_folder_of_the_session() {
     let mut scene = Scene::with(&[("a.txt", "a\n"), ("sub/b.txt", "b\n")]);
     let top = scene.folder.clone();
     scene.folder = top.join("sub");
-    scene.mark(&Mark::Start);
+    scene.mark(&CheckpointId::SessionStart);
     fs::write(top.join("a.txt"), "x\n").unwrap();
     fs::write(top.join("new.txt"), "x\n").unwrap();
     scene.write("b.txt", "x\n");
@@ -153,10 +167,13 @@ fn several_folders() {
         ids,
         [scene.uri("a.txt").as_str(), other.uri("o.txt").as_str()]
     );
-    let again = scene
-        .changes
-        .mark(&scene.session, &directories, &Mark::After(turn("t")), None);
-    let total = again.unwrap().session.unwrap();
+    let again = scene.changes.take_checkpoint(
+        &scene.session,
+        &directories,
+        &CheckpointId::AfterTurn(turn("t")),
+        None,
+    );
+    let total = again.unwrap().session_total.unwrap();
     assert_eq!(
         (total.additions, total.deletions, total.files),
         (Some(2), Some(1), Some(2))
@@ -166,7 +183,7 @@ fn several_folders() {
 #[test]
 fn files_of_every_kind() {
     let scene = Scene::with(&[("a.txt", "a\n"), (".gitignore", "ignored\nbuild/\n")]);
-    scene.mark(&Mark::Start);
+    scene.mark(&CheckpointId::SessionStart);
     scene.write("ignored", "x\n");
     scene.write("build/x", "x\n");
     let huge = fs::File::create(scene.folder.join("huge")).unwrap();
@@ -196,14 +213,14 @@ fn files_of_every_kind() {
 fn places_that_are_none() {
     let scene = Scene::plain();
     let nowhere = [uri_of(&scene.folder.join("nowhere")).unwrap()];
-    let span = agenthost_core::Span {
-        from: Moment::Committed,
-        to: Moment::Now,
+    let span = agenthost_core::DiffRange {
+        from: DiffEndpoint::Head,
+        to: DiffEndpoint::WorkingTree,
     };
-    let missing = scene.changes.compare(&scene.session, &nowhere, &span);
+    let missing = scene.changes.diff(&scene.session, &nowhere, &span);
     assert_eq!(missing, Err(ChangesError::NoFolder));
     let elsewhere = [Uri::from("https://example.com/")];
-    let missing = scene.changes.compare(&scene.session, &elsewhere, &span);
+    let missing = scene.changes.diff(&scene.session, &elsewhere, &span);
     assert_eq!(missing, Err(ChangesError::NoFolder));
 }
 
@@ -216,20 +233,30 @@ fn a_large_folder_in_no_repository_is_not_tracked() {
         fs::File::create(folder.join(number.to_string())).unwrap();
     }
     let directories = scene.directories();
-    let mark = |mark: &Mark| scene.changes.mark(&scene.session, &directories, mark, None);
-    let refused = mark(&Mark::Start).unwrap_err();
-    assert!(matches!(refused, ChangesError::TooMuch(_)), "{refused}");
+    let mark = |mark: &CheckpointId| {
+        scene
+            .changes
+            .take_checkpoint(&scene.session, &directories, mark, None)
+    };
+    let refused = mark(&CheckpointId::SessionStart).unwrap_err();
+    assert!(
+        matches!(refused, ChangesError::LimitExceeded(_)),
+        "{refused}"
+    );
     // Turns are not kept waiting for it, and the reason is not forgotten.
-    let again = mark(&Mark::Before(turn("t1"))).unwrap_err();
+    let again = mark(&CheckpointId::BeforeTurn(turn("t1"))).unwrap_err();
     assert_eq!(again, ChangesError::Untracked(refused.to_string()));
-    let compared = scene.compare(Moment::Marked(Mark::Start), Moment::Marked(Mark::Start));
+    let compared = scene.compare(
+        DiffEndpoint::Checkpoint(CheckpointId::SessionStart),
+        DiffEndpoint::Checkpoint(CheckpointId::SessionStart),
+    );
     assert_eq!(compared, Err(again));
 }
 
 #[test]
 fn what_is_tracked_although_it_is_ignored() {
     let scene = Scene::with(&[("a.txt", "a\n"), (".gitignore", "dist/\n")]);
-    scene.mark(&Mark::Start);
+    scene.mark(&CheckpointId::SessionStart);
     scene.write("dist/x", "x\n");
     scene.git(&["add", "--force", "dist/x"]);
     scene.git(&["commit", "--quiet", "--message", "dist"]);
@@ -241,7 +268,7 @@ fn what_is_tracked_although_it_is_ignored() {
 #[test]
 fn a_lock_that_was_left_behind_is_in_nobodys_way() {
     let scene = Scene::with(&[("a.txt", "a\n")]);
-    scene.mark(&Mark::Start);
+    scene.mark(&CheckpointId::SessionStart);
     for path in all_files(&scene.folder.with_file_name("kept")).into_keys() {
         let name = path.file_name().unwrap().to_str().unwrap();
         if name.starts_with("index-") && !name.contains('.') {
@@ -258,7 +285,7 @@ fn a_folder_behind_a_link() {
     let link = scene.folder.with_file_name("link");
     std::os::unix::fs::symlink(scene.folder.join("sub"), &link).unwrap();
     scene.folder = link;
-    scene.mark(&Mark::Start);
+    scene.mark(&CheckpointId::SessionStart);
     scene.write("a.txt", "b\n");
     // Named as the session names it, and nowhere else.
     assert_eq!(scene.since_start(), ["a.txt +1 -1"]);

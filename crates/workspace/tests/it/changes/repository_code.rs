@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use agenthost_core::{Mark, Moment, Operation, Span, WorktreeWish};
+use agenthost_core::{CheckpointId, DiffEndpoint, DiffRange, OperationKind, WorktreeRequest};
 use agenthost_workspace::{ChangesError, RepositoryCode, uri_of};
 
 use super::operations::{allow_code, operate};
@@ -59,28 +59,28 @@ impl Trap {
     /// Everything that the host does by itself while a session goes on.
     fn hold_session(&self) {
         let scene = &self.scene;
-        scene.mark(&Mark::Start);
-        scene.mark(&Mark::Before(turn("t1")));
+        scene.mark(&CheckpointId::SessionStart);
+        scene.mark(&CheckpointId::BeforeTurn(turn("t1")));
         scene.write("a.txt", "changed\n");
         scene.write("new.txt", "new\n");
-        scene.mark(&Mark::After(turn("t1")));
+        scene.mark(&CheckpointId::AfterTurn(turn("t1")));
         let moments = [
-            Moment::Marked(Mark::Start),
-            Moment::Committed,
-            Moment::BranchPoint,
+            DiffEndpoint::Checkpoint(CheckpointId::SessionStart),
+            DiffEndpoint::Head,
+            DiffEndpoint::MergeBase,
         ];
         for from in moments {
             // A folder in no repository has no commits.
             scene
-                .compare(from, Moment::Now)
+                .compare(from, DiffEndpoint::WorkingTree)
                 .map(drop)
                 .unwrap_or_default();
         }
     }
 
-    fn operate(&self, operation: Operation, from: Moment) -> Result<(), ChangesError> {
-        let to = Moment::Now;
-        operate(&self.scene, operation, Span { from, to }, None).map(drop)
+    fn operate(&self, operation: OperationKind, from: DiffEndpoint) -> Result<(), ChangesError> {
+        let to = DiffEndpoint::WorkingTree;
+        operate(&self.scene, operation, DiffRange { from, to }, None).map(drop)
     }
 }
 
@@ -167,9 +167,12 @@ fn configurations_that_can_not_be_overridden_are_refused() {
     let refusal = |trap: &Trap| {
         trap.reset();
         let scene = &trap.scene;
-        let marked = scene
-            .changes
-            .mark(&scene.session, &scene.directories(), &Mark::Start, None);
+        let marked = scene.changes.take_checkpoint(
+            &scene.session,
+            &scene.directories(),
+            &CheckpointId::SessionStart,
+            None,
+        );
         assert_eq!(trap.ran(), None);
         marked.unwrap_err().to_string()
     };
@@ -214,7 +217,7 @@ fn a_worktree_is_checked_out_by_its_own_configuration() {
     let folder = uri_of(&scene.folder).unwrap();
     let made = scene
         .changes
-        .make_worktree(&scene.session, &folder, &WorktreeWish::default());
+        .create_worktree(&scene.session, &folder, &WorktreeRequest::default());
     let refusal = made.unwrap_err().to_string();
     assert!(refusal.contains("filter.x.smudge"), "{refusal}");
     assert_eq!(trap.ran(), None);
@@ -237,7 +240,10 @@ fn a_note_in_a_repository_names_no_folder_to_write_to() {
     let note = format!("main\nfile://{}\nmain\n", victim.display());
     fs::write(trap.scene.folder.join(".git/agenthost"), note).unwrap();
     trap.hold_session();
-    let applied = trap.operate(Operation::Apply, Moment::Marked(Mark::Start));
+    let applied = trap.operate(
+        OperationKind::Apply,
+        DiffEndpoint::Checkpoint(CheckpointId::SessionStart),
+    );
     let refusal = applied.unwrap_err().to_string();
     assert!(refusal.contains("no worktree of its own"), "{refusal}");
     assert_eq!(fs::read_dir(&victim).unwrap().count(), 0);
@@ -254,12 +260,14 @@ fn hooks_in_another_folder_run_when_they_are_allowed() {
     // Staging runs no hooks; a push is nothing that the host does.
     fs::copy(&trap.program, hook.with_file_name("pre-push")).unwrap();
     trap.hold_session();
-    trap.operate(Operation::Stage, Moment::Committed).unwrap();
-    trap.operate(Operation::Commit, Moment::Committed)
+    trap.operate(OperationKind::Stage, DiffEndpoint::Head)
+        .unwrap();
+    trap.operate(OperationKind::Commit, DiffEndpoint::Head)
         .unwrap_err();
     assert_eq!(trap.ran(), None);
     allow_code(scene);
-    trap.operate(Operation::Commit, Moment::Committed).unwrap();
+    trap.operate(OperationKind::Commit, DiffEndpoint::Head)
+        .unwrap();
     assert!(trap.ran().is_some_and(|ran| ran.contains("pre-commit")));
 }
 
@@ -281,9 +289,11 @@ fn a_submodule_runs_no_code_either() {
     git(&sub, &["config", "core.fsmonitor", trap.program()]);
     trap.reset();
     trap.hold_session();
-    trap.operate(Operation::Stage, Moment::Committed).unwrap();
+    trap.operate(OperationKind::Stage, DiffEndpoint::Head)
+        .unwrap();
     assert_eq!(trap.ran(), None, "staging");
-    trap.operate(Operation::Commit, Moment::Committed).unwrap();
+    trap.operate(OperationKind::Commit, DiffEndpoint::Head)
+        .unwrap();
     assert_eq!(trap.ran(), None, "committing");
 
     // Git asks the filter about a file of the same size that looks changed.
@@ -297,8 +307,8 @@ fn a_submodule_runs_no_code_either() {
     trap.scene.write("a.txt", "once more\n");
     trap.reset();
     trap.hold_session();
-    for operation in [Operation::Stage, Operation::Commit] {
-        let refusal = trap.operate(operation, Moment::Committed).unwrap_err();
+    for operation in [OperationKind::Stage, OperationKind::Commit] {
+        let refusal = trap.operate(operation, DiffEndpoint::Head).unwrap_err();
         assert!(refusal.to_string().contains("filter.x.clean"), "{refusal}");
     }
     assert_eq!(trap.ran(), None, "with a filter");
@@ -311,13 +321,14 @@ fn hooks_run_when_they_are_allowed_as_they_are() {
     fs::create_dir_all(hook.parent().unwrap()).unwrap();
     fs::copy(&trap.program, &hook).unwrap();
     trap.hold_session();
-    let refused = trap.operate(Operation::Commit, Moment::Committed);
+    let refused = trap.operate(OperationKind::Commit, DiffEndpoint::Head);
     let refusal = refused.unwrap_err().to_string();
     assert!(refusal.contains("hook pre-commit"), "{refusal}");
     assert_eq!(trap.ran(), None);
 
     allow_code(&trap.scene);
-    trap.operate(Operation::Commit, Moment::Committed).unwrap();
+    trap.operate(OperationKind::Commit, DiffEndpoint::Head)
+        .unwrap();
     assert!(trap.ran().is_some_and(|ran| ran.contains("pre-commit")));
 
     // Something else than what was allowed waits again.
@@ -325,7 +336,7 @@ fn hooks_run_when_they_are_allowed_as_they_are() {
     let text = fs::read_to_string(&hook).unwrap();
     fs::write(&hook, text.replace("#!/bin/sh", "#!/bin/sh\n")).unwrap();
     trap.append("a.txt", "more\n");
-    let refused = trap.operate(Operation::Commit, Moment::Committed);
+    let refused = trap.operate(OperationKind::Commit, DiffEndpoint::Head);
     assert!(refused.is_err());
     assert_eq!(trap.ran(), None);
 }
@@ -337,16 +348,27 @@ fn operations_need_the_filters_of_the_repository_to_be_allowed() {
         .git(&["config", "filter.x.clean", trap.program()]);
     trap.scene.write(".gitattributes", "* filter=x\n");
     trap.hold_session();
-    for operation in [Operation::Stage, Operation::Commit, Operation::Restore] {
-        let refused = trap.operate(operation, Moment::Marked(Mark::Start));
+    for operation in [
+        OperationKind::Stage,
+        OperationKind::Commit,
+        OperationKind::Restore,
+    ] {
+        let refused = trap.operate(
+            operation,
+            DiffEndpoint::Checkpoint(CheckpointId::SessionStart),
+        );
         let refusal = refused.unwrap_err().to_string();
         assert!(refusal.contains("filter.x.clean"), "{refusal}");
     }
-    let shown = trap.operate(Operation::ShowPatch, Moment::Marked(Mark::Start));
+    let shown = trap.operate(
+        OperationKind::ShowPatch,
+        DiffEndpoint::Checkpoint(CheckpointId::SessionStart),
+    );
     shown.unwrap();
     assert_eq!(trap.ran(), None);
     allow_code(&trap.scene);
-    trap.operate(Operation::Stage, Moment::Committed).unwrap();
+    trap.operate(OperationKind::Stage, DiffEndpoint::Head)
+        .unwrap();
     assert!(trap.ran().is_some());
 }
 
@@ -388,7 +410,7 @@ fn a_session_is_held_by_a_child() {
         ..Scene::plain()
     };
     scene.write("a.txt", "changed\n");
-    scene.mark(&Mark::Start);
+    scene.mark(&CheckpointId::SessionStart);
 }
 
 #[test]
@@ -519,23 +541,29 @@ fn no_setting_of_a_repository_makes_the_host_run_a_program() {
         };
         // A value that git can't use makes it fail, which is fine.
         let directories = scene.directories();
-        let mark = |mark: &Mark| {
-            let marked = scene.changes.mark(&scene.session, &directories, mark, None);
+        let mark = |mark: &CheckpointId| {
+            let marked = scene
+                .changes
+                .take_checkpoint(&scene.session, &directories, mark, None);
             marked.map(drop).unwrap_or_default();
         };
-        mark(&Mark::Start);
+        mark(&CheckpointId::SessionStart);
         if may_take_a_program(key) {
-            mark(&Mark::After(turn("t")));
-            for from in [Moment::Committed, Moment::BranchPoint] {
+            mark(&CheckpointId::AfterTurn(turn("t")));
+            for from in [DiffEndpoint::Head, DiffEndpoint::MergeBase] {
                 scene
-                    .compare(from, Moment::Now)
+                    .compare(from, DiffEndpoint::WorkingTree)
                     .map(drop)
                     .unwrap_or_default();
             }
-            for operation in [Operation::Stage, Operation::Commit, Operation::Restore] {
-                let to = Moment::Now;
-                let from = Moment::Marked(Mark::Start);
-                let done = operate(&scene, operation, Span { from, to }, None);
+            for operation in [
+                OperationKind::Stage,
+                OperationKind::Commit,
+                OperationKind::Restore,
+            ] {
+                let to = DiffEndpoint::WorkingTree;
+                let from = DiffEndpoint::Checkpoint(CheckpointId::SessionStart);
+                let done = operate(&scene, operation, DiffRange { from, to }, None);
                 done.map(drop).unwrap_or_default();
             }
             assert_eq!(trap.ran(), None, "{key} in an operation");

@@ -5,10 +5,10 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use agenthost_core::{ContentAddress, EditSurvey, Mark, SessionKey, SurveyScope, TurnOf};
+use agenthost_core::{CheckpointId, ContentAddress, EditSurvey, SessionKey, SurveyScope, TurnRef};
 use agenthost_protocol::common::{ContentRef, FileEdit, FileEditSide};
 use agenthost_protocol::uri::Uri;
-use agenthost_workspace::{Contents, is_whole_edit, path_of, uri_of};
+use agenthost_workspace::{ContentStore, is_whole_edit, path_of, uri_of};
 use tempfile::TempDir;
 
 use super::Scene;
@@ -16,12 +16,12 @@ use super::Scene;
 /// A turn that runs in a folder.
 struct Running {
     scene: Scene,
-    contents: Contents,
+    contents: ContentStore,
     _store: TempDir,
 }
 
-fn turn(name: &str) -> TurnOf {
-    TurnOf {
+fn turn(name: &str) -> TurnRef {
+    TurnRef {
         chat: Uri::from("ahp-chat:/1"),
         turn: name.into(),
     }
@@ -31,21 +31,21 @@ impl Running {
     fn begin(scene: Scene) -> Self {
         let store = TempDir::new().unwrap();
         let running = Running {
-            contents: Contents::open(store.path()).unwrap(),
+            contents: ContentStore::open(store.path()).unwrap(),
             scene,
             _store: store,
         };
-        running.mark(&Mark::Start);
-        running.mark(&Mark::Before(turn("t")));
+        running.mark(&CheckpointId::SessionStart);
+        running.mark(&CheckpointId::BeforeTurn(turn("t")));
         running
     }
 
-    fn mark(&self, mark: &Mark) {
+    fn mark(&self, mark: &CheckpointId) {
         let folders = [uri_of(&self.scene.folder).unwrap()];
         let marked = self
             .scene
             .changes
-            .mark(&self.scene.session, &folders, mark, None);
+            .take_checkpoint(&self.scene.session, &folders, mark, None);
         marked.unwrap();
     }
 
@@ -58,7 +58,7 @@ impl Running {
         };
         let folders = [uri_of(&self.scene.folder).unwrap()];
         let (changes, session) = (&self.scene.changes, &self.scene.session);
-        let edits = changes.survey(session, &folders, &survey, &self.contents);
+        let edits = changes.survey_edits(session, &folders, &survey, &self.contents);
         edits.unwrap()
     }
 

@@ -3,26 +3,28 @@
 use std::fs;
 use std::path::PathBuf;
 
-use agenthost_core::{CommandLine, Mark, Moment, Operation, Span, Worktree, WorktreeWish};
-use agenthost_workspace::{ChangesError, Leftover, path_of, uri_of};
+use agenthost_core::{
+    CheckpointId, CommandLine, DiffEndpoint, DiffRange, OperationKind, Worktree, WorktreeRequest,
+};
+use agenthost_workspace::{ChangesError, WorktreeRemoval, path_of, uri_of};
 
 use super::operations::operate;
 use super::{Scene, all_files, git};
 
-fn make(scene: &Scene, wish: &WorktreeWish) -> Result<Worktree, ChangesError> {
+fn make(scene: &Scene, wish: &WorktreeRequest) -> Result<Worktree, ChangesError> {
     let folder = uri_of(&scene.folder).unwrap();
-    scene.changes.make_worktree(&scene.session, &folder, wish)
+    scene.changes.create_worktree(&scene.session, &folder, wish)
 }
 
-fn branch() -> Span {
-    Span {
-        from: Moment::BranchPoint,
-        to: Moment::Now,
+fn branch() -> DiffRange {
+    DiffRange {
+        from: DiffEndpoint::MergeBase,
+        to: DiffEndpoint::WorkingTree,
     }
 }
 
 /// A scene, and the same session in a worktree of it.
-fn isolated(wish: &WorktreeWish) -> (Scene, PathBuf) {
+fn isolated(wish: &WorktreeRequest) -> (Scene, PathBuf) {
     let mut scene = Scene::with(&[("a.txt", "a\n"), ("sub/b.txt", "b\n")]);
     let origin = scene.folder.clone();
     let made = make(&scene, wish).unwrap();
@@ -32,66 +34,68 @@ fn isolated(wish: &WorktreeWish) -> (Scene, PathBuf) {
 
 #[test]
 fn a_session_works_beside_the_user() {
-    let (scene, origin) = isolated(&WorktreeWish::default());
+    let (scene, origin) = isolated(&WorktreeRequest::default());
     let before = all_files(&origin);
     assert_eq!(scene.text("a.txt").unwrap(), "a\n");
-    scene.mark(&Mark::Start);
+    scene.mark(&CheckpointId::SessionStart);
     scene.write("a.txt", "agent\n");
     assert_eq!(scene.since_start(), ["a.txt +1 -1"]);
-    let compared = scene.compare(Moment::BranchPoint, Moment::Now).unwrap();
-    let standing = compared.standing.git.unwrap();
+    let compared = scene
+        .compare(DiffEndpoint::MergeBase, DiffEndpoint::WorkingTree)
+        .unwrap();
+    let standing = compared.status.git.unwrap();
     assert!(standing.branch.unwrap().starts_with("agenthost/session-"));
     assert_eq!(standing.base.as_deref(), Some("main"));
     assert_eq!(standing.worktree_of, uri_of(&origin));
     assert!(all_files(&origin) == before);
 
     // It is not thrown away while there is something in it.
-    let kept = scene.changes.drop_worktree(&scene.session).unwrap();
+    let kept = scene.changes.remove_worktree(&scene.session).unwrap();
     assert!(
-        matches!(&kept, Leftover::Kept(what) if what.contains("not committed")),
+        matches!(&kept, WorktreeRemoval::Kept(what) if what.contains("not committed")),
         "{kept:?}"
     );
     assert!(scene.folder.join("a.txt").exists());
 
     // The changes without the commit.
-    operate(&scene, Operation::Apply, branch(), None).unwrap();
+    operate(&scene, OperationKind::Apply, branch(), None).unwrap();
     assert_eq!(fs::read_to_string(origin.join("a.txt")).unwrap(), "agent\n");
     assert_eq!(git(&origin, &["status", "--porcelain"]), " M a.txt\n");
     git(&origin, &["checkout", "--quiet", "--", "a.txt"]);
 
     // And with it.
-    let early = operate(&scene, Operation::Merge, branch(), None);
+    let early = operate(&scene, OperationKind::Merge, branch(), None);
     assert!(matches!(early, Err(ChangesError::Refused(_))), "{early:?}");
-    operate(&scene, Operation::Commit, branch(), None).unwrap();
-    operate(&scene, Operation::Merge, branch(), None).unwrap();
+    operate(&scene, OperationKind::Commit, branch(), None).unwrap();
+    operate(&scene, OperationKind::Merge, branch(), None).unwrap();
     assert_eq!(
         git(&origin, &["log", "--format=%s"]),
         "What was done\nfirst\n"
     );
     assert_eq!(git(&origin, &["status", "--porcelain"]), "");
-    let gone = scene.changes.drop_worktree(&scene.session).unwrap();
-    assert_eq!(gone, Leftover::Nothing);
+    let gone = scene.changes.remove_worktree(&scene.session).unwrap();
+    assert_eq!(gone, WorktreeRemoval::Removed);
     assert!(!scene.folder.exists());
     assert_eq!(
         git(&origin, &["branch", "--format=%(refname:short)"]),
         "main\n"
     );
     assert_eq!(git(&origin, &["worktree", "list"]).lines().count(), 1);
-    let again = scene.changes.drop_worktree(&scene.session).unwrap();
-    assert_eq!(again, Leftover::Nothing);
+    let again = scene.changes.remove_worktree(&scene.session).unwrap();
+    assert_eq!(again, WorktreeRemoval::Removed);
 }
 
 #[test]
 fn commits_that_are_nowhere_else_are_kept() {
-    let (scene, origin) = isolated(&WorktreeWish {
+    let (scene, origin) = isolated(&WorktreeRequest {
         name: Some("mine".to_owned()),
-        ..WorktreeWish::default()
+        ..WorktreeRequest::default()
     });
     scene.write("a.txt", "agent\n");
-    operate(&scene, Operation::Commit, branch(), None).unwrap();
-    let kept = scene.changes.drop_worktree(&scene.session).unwrap();
+    operate(&scene, OperationKind::Commit, branch(), None).unwrap();
+    let kept = scene.changes.remove_worktree(&scene.session).unwrap();
     assert!(
-        matches!(&kept, Leftover::Kept(what) if what.contains("agenthost/mine")),
+        matches!(&kept, WorktreeRemoval::Kept(what) if what.contains("agenthost/mine")),
         "{kept:?}"
     );
     assert!(!scene.folder.exists());
@@ -101,20 +105,20 @@ fn commits_that_are_nowhere_else_are_kept() {
 
 #[test]
 fn a_merge_that_conflicts_changes_nothing() {
-    let (scene, origin) = isolated(&WorktreeWish::default());
+    let (scene, origin) = isolated(&WorktreeRequest::default());
     scene.write("a.txt", "agent\n");
-    operate(&scene, Operation::Commit, branch(), None).unwrap();
+    operate(&scene, OperationKind::Commit, branch(), None).unwrap();
     fs::write(origin.join("a.txt"), "user\n").unwrap();
     git(
         &origin,
         &["commit", "--quiet", "--all", "--message", "user"],
     );
     let before = git(&origin, &["log", "--format=%H"]);
-    let refused = operate(&scene, Operation::Merge, branch(), None);
+    let refused = operate(&scene, OperationKind::Merge, branch(), None);
     assert!(refused.is_err(), "{refused:?}");
     assert_eq!(git(&origin, &["status", "--porcelain"]), "");
     assert_eq!(git(&origin, &["log", "--format=%H"]), before);
-    let refused = operate(&scene, Operation::Apply, branch(), None);
+    let refused = operate(&scene, OperationKind::Apply, branch(), None);
     assert!(refused.is_err(), "{refused:?}");
     assert_eq!(fs::read_to_string(origin.join("a.txt")).unwrap(), "user\n");
 }
@@ -126,7 +130,7 @@ fn a_worktree_is_set_up() {
     scene.folder.push("sub");
     let made = make(
         &scene,
-        &WorktreeWish {
+        &WorktreeRequest {
             name: Some("one".to_owned()),
             base: Some("main".to_owned()),
             files: vec![".env".to_owned(), "missing".to_owned()],
@@ -152,7 +156,7 @@ fn a_worktree_is_set_up() {
 fn a_worktree_that_can_not_be_made_leaves_nothing() {
     let plain = Scene::plain();
     assert!(matches!(
-        make(&plain, &WorktreeWish::default()),
+        make(&plain, &WorktreeRequest::default()),
         Err(ChangesError::Refused(_))
     ));
     let scene = Scene::with(&[("a.txt", "a\n")]);
@@ -168,7 +172,7 @@ fn a_worktree_that_can_not_be_made_leaves_nothing() {
     ];
     for (name, base, file, setup) in wishes {
         let text = |text: Option<&str>| text.map(ToOwned::to_owned);
-        let wish = WorktreeWish {
+        let wish = WorktreeRequest {
             name: text(name),
             base: text(base),
             files: file.into_iter().map(ToOwned::to_owned).collect(),
@@ -200,9 +204,9 @@ fn a_worktree_that_can_not_be_made_leaves_nothing() {
 
 #[test]
 fn an_unfinished_merge_of_the_user_stays() {
-    let (scene, origin) = isolated(&WorktreeWish::default());
+    let (scene, origin) = isolated(&WorktreeRequest::default());
     scene.write("agent.txt", "agent\n");
-    operate(&scene, Operation::Commit, branch(), None).unwrap();
+    operate(&scene, OperationKind::Commit, branch(), None).unwrap();
     git(&origin, &["checkout", "--quiet", "-b", "other"]);
     fs::write(origin.join("a.txt"), "other\n").unwrap();
     git(
@@ -221,7 +225,7 @@ fn an_unfinished_merge_of_the_user_stays() {
         .output();
     assert!(!merge.unwrap().status.success());
     fs::write(origin.join("a.txt"), "resolved by hand\n").unwrap();
-    let refused = operate(&scene, Operation::Merge, branch(), None).unwrap_err();
+    let refused = operate(&scene, OperationKind::Merge, branch(), None).unwrap_err();
     assert!(
         refused.to_string().contains("a merge is under way"),
         "{refused}"
@@ -235,12 +239,12 @@ fn an_unfinished_merge_of_the_user_stays() {
 
 #[test]
 fn only_our_own_branch_is_removed() {
-    let (scene, origin) = isolated(&WorktreeWish::default());
+    let (scene, origin) = isolated(&WorktreeRequest::default());
     git(&origin, &["branch", "release"]);
     git(&scene.folder, &["switch", "--quiet", "release"]);
-    let kept = scene.changes.drop_worktree(&scene.session).unwrap();
+    let kept = scene.changes.remove_worktree(&scene.session).unwrap();
     assert!(
-        matches!(&kept, Leftover::Kept(what) if what.contains("another branch")),
+        matches!(&kept, WorktreeRemoval::Kept(what) if what.contains("another branch")),
         "{kept:?}"
     );
     assert!(git(&origin, &["branch", "--list", "release"]).contains("release"));
@@ -249,9 +253,9 @@ fn only_our_own_branch_is_removed() {
 #[test]
 fn a_setup_that_nobody_wants_any_more_ends() {
     let scene = Scene::with(&[("a.txt", "a\n")]);
-    let wish = WorktreeWish {
+    let wish = WorktreeRequest {
         setup: Some(CommandLine("sleep 300".to_owned())),
-        ..WorktreeWish::default()
+        ..WorktreeRequest::default()
     };
     let begun = std::time::Instant::now();
     let refused = std::thread::scope(|scope| {
