@@ -1,0 +1,18 @@
+//! Text that is shortened for a person.
+
+/// Returns the first `max_chars` characters of a text.
+pub fn truncate_chars(text: &str, max_chars: usize) -> String {
+    text.chars().take(max_chars).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_cut_at_characters() {
+        assert_eq!(truncate_chars("äöü", 3), "äöü");
+        assert_eq!(truncate_chars("äöü", 2), "äö");
+        assert_eq!(truncate_chars("", 0), "");
+    }
+}
