@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use agenthost_core::uris;
+use agenthost_core::resource::uris;
 use agenthost_protocol::uri::Uri;
 use serde::Deserialize;
 use serde_json::{Value, json};

@@ -1,7 +1,12 @@
 //! The agent as the host sees it: data, commands, events. What kind of agent
 //! it is, nobody here knows.
 
+pub(crate) mod content;
 mod event;
+pub(crate) mod handler;
+pub(crate) mod models;
+pub(crate) mod notes;
+pub(crate) mod options;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,9 +26,9 @@ use agenthost_protocol::wire::Object;
 
 pub use event::{AgentEvent, ForbiddenValue, ImportedTurn, SlashCommand, WorkerChat};
 
-use crate::customizing::PreparedTurn;
-use crate::terminals::PtyCommand;
-use crate::tool_servers::McpTool;
+use crate::customization::driver::PreparedTurn;
+use crate::terminal::PtyCommand;
+use crate::tools::mcp::driver::McpTool;
 
 /// What the host asks of an agent.
 #[derive(Debug, Clone, PartialEq)]

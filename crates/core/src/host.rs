@@ -1,5 +1,18 @@
 //! The host: all state, and the one function that changes it.
 
+pub(crate) mod commit;
+pub(crate) mod config;
+pub(crate) mod effect;
+pub(crate) mod error;
+pub(crate) mod eviction;
+pub(crate) mod input;
+pub(crate) mod load_plan;
+pub(crate) mod react;
+pub(crate) mod recovery;
+pub(crate) mod settings;
+pub(crate) mod state_view;
+pub(crate) mod step;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -13,28 +26,31 @@ use agenthost_protocol::terminal::TerminalInfo;
 use agenthost_protocol::uri::{RootChannel, Uri};
 
 use crate::agent::SlashCommand;
-use crate::agent_content::{clean_agents, clean_schema};
-use crate::agent_options::{self, AgentOptions};
-use crate::changesets::ChangesetRefresh;
-use crate::clients::{ClientEntry, ClientPresence, ClientRecord, ClientRegistry, GracePeriodId};
-use crate::config::HostConfig;
-use crate::customizations::SessionCustomizations;
-use crate::effect::Effects;
-use crate::epochs::WriterEpochs;
-use crate::grants::AccessRequest;
-use crate::input::{ConnectionId, LoadedChannel};
-use crate::list_changes::{ListChanges, RemovedSession};
-use crate::models::offer_models;
-use crate::output_previews::OutputPreview;
-use crate::questions::HostRequests;
-use crate::readings::{MessageSenders, PendingPrompt};
-use crate::response_usage::ResponseUsages;
-use crate::servers::GatewayCalls;
-use crate::terminal_commands::SilentCommand;
-use crate::terminal_turns::CommandRun;
-use crate::tool_checks::HookChecks;
-use crate::turn_edits::EditSurveys;
-use crate::whose_tokens::TokenRegistry;
+use crate::agent::content::{clean_agents, clean_schema};
+use crate::agent::models::offer_models;
+use crate::agent::options;
+use crate::agent::options::AgentOptions;
+use crate::changeset::ChangesetRefresh;
+use crate::changeset::turn_edits::EditSurveys;
+use crate::chat::turn::command_turn::CommandRun;
+use crate::chat::turn::pending_prompt::{MessageSenders, PendingPrompt};
+use crate::chat::turn::response_size::ResponseUsages;
+use crate::connection::epochs::WriterEpochs;
+use crate::connection::host_requests::HostRequests;
+use crate::connection::registry::{
+    ClientEntry, ClientPresence, ClientRecord, ClientRegistry, GracePeriodId,
+};
+use crate::connection::token_registry::TokenRegistry;
+use crate::customization::SessionCustomizations;
+use crate::host::config::HostConfig;
+use crate::host::effect::Effects;
+use crate::host::input::{ConnectionId, LoadedChannel};
+use crate::resource::access_requests::AccessRequest;
+use crate::session::list::{ListChanges, RemovedSession};
+use crate::terminal::commands::SilentCommand;
+use crate::terminal::output_preview::OutputPreview;
+use crate::tools::hook_checks::HookChecks;
+use crate::tools::mcp::GatewayCalls;
 
 /// What the log remembers.
 #[derive(Debug, Clone, Default)]
@@ -170,7 +186,7 @@ impl Host {
     pub fn new(mut config: HostConfig, stored_host: StoredHost) -> Self {
         clean_agents(&mut config.agents);
         config.schemas.values_mut().for_each(clean_schema);
-        agent_options::restore_agent_options(&mut config, stored_host.agent_options);
+        options::restore_agent_options(&mut config, stored_host.agent_options);
         offer_models(&mut config.agents, stored_host.root.as_ref());
         let mut host = Host {
             config,

@@ -13,125 +13,55 @@
 //! client's action, `react` what follows from one.
 
 pub mod agent;
-mod agent_content;
-mod agent_events;
-mod agent_notes;
-mod agent_options;
-mod annotations;
-mod attachments;
-mod authentication;
-mod background_commands;
-mod changes;
-mod changesets;
-mod chats;
-mod client_tools;
-mod clients;
-mod command_report;
-mod commit;
-mod completions;
-mod config;
-mod configuration;
-mod contents;
-mod customizations;
-pub mod customizing;
-mod directories;
-mod dispatch;
-mod early_turns;
-mod effect;
-mod env;
-mod epochs;
-mod files;
-mod flags;
-mod forbidden;
-mod forks;
-mod grants;
-mod handshake;
-mod history;
+mod changeset;
+mod chat;
+mod connection;
+pub mod customization;
 mod host;
-mod input;
-mod isolation;
-mod leave;
-mod limits;
-pub mod links;
-mod list_changes;
-mod memory;
-mod models;
-mod moves;
-mod needs;
-mod output_previews;
-mod permissions;
 mod policy;
-mod provisional;
-mod questions;
-mod quirks;
-mod react;
-mod readings;
-mod receive;
-mod recovery;
-mod refusal;
-mod response_usage;
-mod restore;
-mod scenes;
-mod servers;
-mod sessions;
-mod settings;
-mod side_channel;
-mod sources;
-mod standing;
-mod step;
-mod subscribe;
-mod summary;
-mod terminal_commands;
-mod terminal_output;
-mod terminal_turns;
-mod terminals;
-mod tool_checks;
-pub mod tool_servers;
-pub mod tool_use;
-mod turn_edits;
-mod turns;
-mod unfinished_calls;
-pub mod uris;
-mod usage;
-mod waiting;
-mod watches;
-mod whose_tokens;
-mod workers;
+pub mod resource;
+mod session;
+mod terminal;
+pub mod tools;
 
-pub use agent_content::clean_action;
-pub use agent_options::AgentOptions;
-pub use authentication::{AccessToken, TokenKey};
-pub use changes::{
+pub use agent::content::clean_action;
+pub use agent::options::AgentOptions;
+pub use changeset::driver::{
     ChangeJob, ChangeTask, ChangesetDiff, CheckpointId, CheckpointReport, DiffEndpoint, DiffRange,
     EditSurvey, GitStatus, OperationKind, OperationRequest, OperationResult, SurveyScope,
     SurveyedEdits, TurnRef, WorkspaceStatus, Worktree, WorktreeRequest,
 };
-pub use clients::{ClientRecord, GracePeriodId, Principal};
-pub use command_report::{
+pub use chat::completions::{FileKind, FileMatch, FileSearch, MAX_COMPLETION_ITEMS};
+pub use connection::auth::{AccessToken, TokenKey};
+pub use connection::channel_recovery::RecoveryOutcome;
+pub use connection::epochs::{ClosedEpoch, WriterEpochs};
+pub use connection::host_requests::RawResponse;
+pub use connection::quirks::ClientQuirks;
+pub use connection::registry::{ClientRecord, GracePeriodId, Principal};
+pub use customization::apply_enablement_settings;
+pub use host::config::HostConfig;
+pub use host::effect::{
+    AppVisibility, ChatKey, Effect, Effects, Recipient, ResponseBody, StoreWrite,
+};
+pub use host::error::{Refusal, RequestFailure};
+pub use host::input::{
+    ChannelNeed, ClientMessage, ConnectionId, Input, LoadExtent, LoadedChannel, RejectedDispatch,
+};
+pub use host::state_view::StateView;
+pub use host::step::Env;
+pub use host::{Host, StoredChannel, StoredHost};
+pub use resource::content::{
+    ContentAddress, InvalidContentAddress, SessionKey, StoredText, short_hash,
+};
+pub use resource::watches::WatchRequest;
+pub use resource::{FileAccess, FileJob, FileRequest, GrantedRoot};
+pub use session::list::{MAX_REMOVED_SESSIONS, RemovedSession};
+pub use terminal::command_report::{
     BACKGROUND_NOTE, COMMAND_COLS, COMMAND_PREVIEW_BYTES, COMMAND_ROWS, CommandReport,
     RAW_INPUT_META_KEY, code_block, terminal_call_meta,
 };
-pub use completions::{FileKind, FileMatch, FileSearch, MAX_COMPLETION_ITEMS};
-pub use config::HostConfig;
-pub use contents::{ContentAddress, InvalidContentAddress, SessionKey, StoredText, short_hash};
-pub use customizations::apply_enablement_settings;
-pub use effect::{AppVisibility, ChatKey, Effect, Effects, Recipient, ResponseBody, StoreWrite};
-pub use env::Env;
-pub use epochs::{ClosedEpoch, WriterEpochs};
-pub use files::{FileAccess, FileJob, FileRequest, GrantedRoot};
-pub use host::{Host, StoredChannel, StoredHost};
-pub use input::{
-    ChannelNeed, ClientMessage, ConnectionId, Input, LoadExtent, LoadedChannel, RejectedDispatch,
-};
-pub use list_changes::{MAX_REMOVED_SESSIONS, RemovedSession};
-pub use questions::RawResponse;
-pub use quirks::ClientQuirks;
-pub use recovery::RecoveryOutcome;
-pub use refusal::{Refusal, RequestFailure};
-pub use scenes::StateView;
-pub use side_channel::{
+pub use terminal::output::{CommandLine, TerminalEnd, TerminalEvent};
+pub use terminal::{PtyCommand, TerminalProgram};
+pub use tools::mcp::app_channel::{
     McpClientMessage, is_server_channel, strip_apps_from_action, strip_apps_from_state,
 };
-pub use terminal_output::{CommandLine, TerminalEnd, TerminalEvent};
-pub use terminals::{PtyCommand, TerminalProgram};
-pub use watches::WatchRequest;

@@ -8,6 +8,7 @@ mod annotations;
 mod chat;
 mod formats;
 mod input;
+pub(crate) mod limits;
 mod root;
 pub(crate) mod session;
 mod terminal;
@@ -22,12 +23,12 @@ use agenthost_protocol::root::{AgentInfo, MultipleWorkingDirectoriesCapability};
 use agenthost_protocol::session::{SessionAction, SessionState};
 use agenthost_protocol::uri::Uri;
 
-use crate::completions;
-use crate::env::Env;
+use crate::agent::models;
+use crate::chat::completions;
 use crate::host::Host;
-use crate::limits::check_message_meta;
-use crate::models;
-use crate::refusal::{Refusal, RequestFailure};
+use crate::host::error::{Refusal, RequestFailure};
+use crate::host::step::Env;
+use crate::policy::limits::check_message_meta;
 
 impl Host {
     /// Judges an action that a client dispatched on a channel.

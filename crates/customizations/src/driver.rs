@@ -19,7 +19,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use agenthost_core::customizing::{CustomizationCommand, CustomizationEvent};
+use agenthost_core::customization::driver::{CustomizationCommand, CustomizationEvent};
 use agenthost_protocol::ids::CustomizationId;
 use agenthost_protocol::uri::Uri;
 use tokio::sync::mpsc;

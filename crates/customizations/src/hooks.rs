@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use agenthost_core::tool_use::{ToolHookPhase, ToolUse};
+use agenthost_core::tools::tool_use::{ToolHookPhase, ToolUse};
 use agenthost_workspace::{EnvMarker, MARKER_VARIABLE, PidFile};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;

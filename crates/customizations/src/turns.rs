@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use agenthost_core::agent::SlashCommand;
-use agenthost_core::customizing::{PreparedTurn, TurnPreparation};
+use agenthost_core::customization::driver::{PreparedTurn, TurnPreparation};
 use agenthost_protocol::common::ModelSelection;
 use agenthost_protocol::ids::{CustomizationId, ModelId};
 use agenthost_protocol::session::ChildCustomization;

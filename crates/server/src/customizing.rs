@@ -6,8 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use agenthost_agents::{AgentSupervisor, ToolRelay};
-use agenthost_core::customizing::{CustomizationCommand, CustomizationEvent, PreparedTurn};
-use agenthost_core::tool_servers::{McpCommand, McpEvent, StartReason};
+use agenthost_core::customization::driver::{
+    CustomizationCommand, CustomizationEvent, PreparedTurn,
+};
+use agenthost_core::tools::mcp::driver::{McpCommand, McpEvent, StartReason};
 use agenthost_core::{AccessToken, Input, Principal, TokenKey};
 use agenthost_customizations::mcp::{GatewayAddress, McpConfig, McpManager, McpStartError};
 use agenthost_customizations::{

@@ -18,8 +18,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use agenthost_core::SessionKey;
 use agenthost_core::agent::{AgentCommand, AgentEvent};
-use agenthost_core::{SessionKey, uris};
+use agenthost_core::resource::uris;
 use agenthost_protocol::ids::TurnId;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::Object;

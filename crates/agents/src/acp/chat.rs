@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use agenthost_core::agent::{ChatContext, ToolCallDecision};
-use agenthost_core::customizing::PreparedTurn;
+use agenthost_core::customization::driver::PreparedTurn;
 use agenthost_protocol::chat::{Answers, InputResponseKind, Message, Turn};
 use agenthost_protocol::ids::{ConfirmationOptionId, InputRequestId, ToolCallId, TurnId};
 use agenthost_protocol::list::List;

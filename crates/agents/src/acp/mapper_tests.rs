@@ -12,7 +12,7 @@ use std::path::Path;
 
 use agenthost_core::agent::ClientTool;
 use agenthost_core::clean_action;
-use agenthost_core::tool_servers::McpTool;
+use agenthost_core::tools::mcp::driver::McpTool;
 use agenthost_protocol::action::Action;
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::chat::ChatAction;

@@ -6,7 +6,7 @@
 //! alone may be the agent's own, so that is not enough.
 
 use agenthost_core::agent::ClientTool;
-use agenthost_core::tool_servers::McpTool;
+use agenthost_core::tools::mcp::driver::McpTool;
 use agenthost_protocol::wire::Object;
 use serde_json::Value;
 

@@ -4,7 +4,7 @@
 //! field `x_custom` next to a choice `x` is the agent's way to let people write
 //! an answer of their own: both are one question here.
 
-use agenthost_core::links::is_web_page;
+use agenthost_core::resource::links::is_web_page;
 use agenthost_protocol::chat::{
     Answer, AnswerValue, Answers, BooleanQuestion, Choice, InputRequest, InputResponseKind,
     MultiSelectQuestion, NumberQuestion, Question, QuestionBase, SingleSelectQuestion,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use agenthost_agents::AcpAgent;
 use agenthost_core::agent::{AgentCommand, AgentEvent, AgentNotes};
-use agenthost_core::customizing::PreparedTurn;
+use agenthost_core::customization::driver::PreparedTurn;
 use agenthost_protocol::chat::{Message, Turn};
 use agenthost_protocol::common::ModelSelection;
 use agenthost_protocol::ids::TurnId;

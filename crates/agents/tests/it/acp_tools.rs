@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use agenthost_agents::{AcpAgent, AcpProfile, HostToolAccess, ToolRelay};
 use agenthost_core::agent::{AgentCommand, AgentEvent, AgentNotes, ChatContext, ClientTool};
-use agenthost_core::tool_servers::McpTool;
-use agenthost_core::uris;
+use agenthost_core::resource::uris;
+use agenthost_core::tools::mcp::driver::McpTool;
 use agenthost_protocol::chat::{ChatAction, Message, ToolCallContributor, ToolCallResult};
 use agenthost_protocol::ids::{CustomizationId, ToolCallId, TurnId};
 use agenthost_protocol::list::List;

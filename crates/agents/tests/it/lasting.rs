@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use agenthost_agents::{AcpAgent, AgentLaunch};
 use agenthost_core::agent::{AgentCommand, AgentEvent, AgentNotes, ChatContext};
-use agenthost_core::uris;
+use agenthost_core::resource::uris;
 use agenthost_protocol::chat::{Message, Turn};
 use agenthost_protocol::ids::TurnId;
 use agenthost_protocol::list::List;

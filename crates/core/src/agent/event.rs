@@ -9,7 +9,7 @@ use agenthost_protocol::terminal::{TerminalAction, TerminalState};
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::{Json, Object};
 
-use crate::terminal_output::CommandLine;
+use crate::terminal::output::CommandLine;
 
 /// What an agent tells the host.
 #[derive(Debug, Clone, PartialEq)]

@@ -9,8 +9,8 @@ use agenthost_protocol::ids::AnnotationId;
 use agenthost_protocol::uri::Uri;
 
 use super::{check_name, unknown};
-use crate::limits::{check_annotations, check_meta};
-use crate::refusal::Refusal;
+use crate::host::error::Refusal;
+use crate::policy::limits::{check_annotations, check_meta};
 
 /// Most annotations of a session (SEC-5).
 const MAX_ANNOTATIONS: usize = 10_000;

@@ -14,15 +14,15 @@ use agenthost_protocol::session::{SessionLifecycle, SessionState};
 use super::{
     check_from_user, check_message, check_multiple_directories, check_name, input, unknown,
 };
-use crate::contents::ContentAddress;
-use crate::env::Env;
-use crate::limits::{
+use crate::chat::turn::elapsed;
+use crate::host::error::Refusal;
+use crate::host::step::Env;
+use crate::policy::limits::{
     MAX_DRAFT_BYTES, check_bytes, check_message_meta, check_meta, check_pending_messages,
     message_bytes,
 };
-use crate::refusal::Refusal;
-use crate::turns::elapsed;
-use crate::uris;
+use crate::resource::content::ContentAddress;
+use crate::resource::uris;
 
 /// How far ahead of the host a client's clock may be before its start of a
 /// turn is set to the host's time.

@@ -3,7 +3,7 @@
 use agenthost_protocol::timestamp::Timestamp;
 use agenthost_protocol::uri::Uri;
 
-use crate::uris;
+use crate::resource::uris;
 
 /// Whether a text has the form that a question asks for; if not, what that is.
 /// A form that is not known asks for nothing (FWD-2).

@@ -9,8 +9,8 @@ use agenthost_protocol::number::Number;
 use agenthost_protocol::wire::encoded_len;
 
 use super::{formats, unknown};
-use crate::limits::{MAX_ANSWERS_BYTES, check_bytes};
-use crate::refusal::Refusal;
+use crate::host::error::Refusal;
+use crate::policy::limits::{MAX_ANSWERS_BYTES, check_bytes};
 
 /// What the limit of answers is about, for refusals.
 const ANSWERS_LABEL: &str = "the answers to a request";

@@ -2,8 +2,8 @@
 
 use agenthost_protocol::root::{RootAction, RootConfigChanged, RootConfigState, RootState};
 
-use crate::refusal::Refusal;
-use crate::settings;
+use crate::host::error::Refusal;
+use crate::host::settings;
 
 pub(super) fn check_root_action(
     root: &RootState,

@@ -11,11 +11,11 @@ use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::encoded_len;
 
 use super::{check_multiple_directories, check_name, check_title, unknown};
-use crate::configuration::{check_value, with_defaults};
-use crate::customizations::{McpServerRef, check_decisions, find_server, sort_decisions};
-use crate::limits::{MAX_ACTIVE_CLIENT_BYTES, check_bytes};
-use crate::refusal::Refusal;
-use crate::uris;
+use crate::customization::{McpServerRef, check_decisions, find_server, sort_decisions};
+use crate::host::error::Refusal;
+use crate::policy::limits::{MAX_ACTIVE_CLIENT_BYTES, check_bytes};
+use crate::resource::uris;
+use crate::session::config::{check_value, with_defaults};
 
 pub(super) fn check_session_action(
     agent: Option<&AgentInfo>,

@@ -6,8 +6,8 @@ use agenthost_protocol::terminal::{
 };
 
 use super::check_title;
-use crate::refusal::Refusal;
-use crate::terminals::TERMINAL_SIZE_RANGE;
+use crate::host::error::Refusal;
+use crate::terminal::TERMINAL_SIZE_RANGE;
 
 pub(super) fn check_terminal_action(
     terminal: &TerminalState,

@@ -15,13 +15,13 @@
 //! ```
 
 use agenthost_core::agent::SlashCommand;
-use agenthost_core::customizing::{
+use agenthost_core::customization::driver::{
     CustomizationCommand, CustomizationEvent, PreparedTurn, QueryId, ResourceQuery, ResourceReply,
 };
-use agenthost_core::tool_servers::{
+use agenthost_core::tools::mcp::driver::{
     CallGateMode, GatewayCallId, McpCommand, McpEvent, McpTool, StartReason,
 };
-use agenthost_core::tool_use::{HookCheckId, ToolHookPhase};
+use agenthost_core::tools::tool_use::{HookCheckId, ToolHookPhase};
 use agenthost_core::{ConnectionId, Input};
 use agenthost_protocol::common::ErrorInfo;
 use agenthost_protocol::ids::{ClientId, CustomizationId, TurnId};

@@ -44,10 +44,11 @@
 //! chat, `root` for the host, `run` for the terminal of the latest command that
 //! the host was asked to run.
 
+use agenthost_core::resource::uris;
 use agenthost_core::{
     ChangeJob, ChangeTask, ClientMessage, CommandLine, ConnectionId, Effects, FileKind, FileMatch,
     GracePeriodId, Input, McpClientMessage, RawResponse, RequestFailure, ResponseBody, TerminalEnd,
-    TerminalEvent, uris,
+    TerminalEvent,
 };
 use agenthost_protocol::ids::ClientId;
 use agenthost_protocol::rpc::{ClientNotification, ClientRequest, Message, RpcError};

@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use agenthost_core::agent::AgentCommand;
-use agenthost_core::customizing::CustomizationCommand;
-use agenthost_core::tool_servers::{GatewayCallId, McpCommand};
+use agenthost_core::customization::driver::CustomizationCommand;
+use agenthost_core::tools::mcp::driver::{GatewayCallId, McpCommand};
 use agenthost_core::{
     AppVisibility, ChangeJob, ChannelNeed, ClientMessage, ConnectionId, Effect, Effects, Env,
     FileJob, FileSearch, GracePeriodId, Host, HostConfig, Input, LoadExtent, Principal, PtyCommand,

@@ -8,7 +8,9 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use agenthost_core::customizing::{ClientPlugin, CustomizationEvent, QueryId, ResourceReply};
+use agenthost_core::customization::driver::{
+    ClientPlugin, CustomizationEvent, QueryId, ResourceReply,
+};
 use agenthost_protocol::ids::CustomizationId;
 use agenthost_protocol::session::{ClientPluginCustomization, Customization, LoadState};
 use agenthost_protocol::uri::Uri;

@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use agenthost_core::customizing::CustomizationEvent;
+use agenthost_core::customization::driver::CustomizationEvent;
 use agenthost_protocol::ids::CustomizationId;
 use agenthost_protocol::uri::Uri;
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use agenthost_core::customizing::{CustomizationEvent, PreparedTurn, TurnPreparation};
+use agenthost_core::customization::driver::{CustomizationEvent, PreparedTurn, TurnPreparation};
 use agenthost_protocol::ids::TurnId;
 use agenthost_protocol::uri::Uri;
 use tokio::time::Instant;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use agenthost_core::customizing::CustomizationEvent;
+use agenthost_core::customization::driver::CustomizationEvent;
 use agenthost_protocol::ids::CustomizationId;
 use agenthost_protocol::session::Customization;
 use agenthost_protocol::uri::Uri;

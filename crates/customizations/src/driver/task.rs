@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use agenthost_core::agent::SlashCommand;
-use agenthost_core::customizing::{CustomizationCommand, CustomizationEvent, TurnPreparation};
+use agenthost_core::customization::driver::{
+    CustomizationCommand, CustomizationEvent, TurnPreparation,
+};
 use agenthost_protocol::ids::{ClientId, CustomizationId, ProviderId, TurnId};
 use agenthost_protocol::session::Customization;
 use agenthost_protocol::uri::Uri;

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use agenthost_core::customizing::CustomizationEvent;
-use agenthost_core::tool_use::{HookCheckId, ToolHookPhase, ToolUse};
+use agenthost_core::customization::driver::CustomizationEvent;
+use agenthost_core::tools::tool_use::{HookCheckId, ToolHookPhase, ToolUse};
 use agenthost_protocol::uri::Uri;
 use tokio::sync::Semaphore;
 use tokio::task::AbortHandle;

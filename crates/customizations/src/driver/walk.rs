@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use agenthost_core::customizing::{QueryId, ResourceQuery, ResourceReply};
+use agenthost_core::customization::driver::{QueryId, ResourceQuery, ResourceReply};
 use agenthost_protocol::resource::{ContentEncoding, ResourceListResult, ResourceReadResult};
 use agenthost_protocol::uri::Uri;
 use base64::Engine;

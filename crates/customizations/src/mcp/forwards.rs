@@ -6,7 +6,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use agenthost_core::tool_servers::McpForward;
+use agenthost_core::tools::mcp::driver::McpForward;
 use agenthost_protocol::rpc::{AuthRequiredData, ErrorCode, RequestId, RpcError};
 use agenthost_protocol::wire::{Json, Object};
 use rmcp::model::{ProgressToken, ServerCapabilities};

@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use agenthost_core::tool_servers::McpEvent;
+use agenthost_core::tools::mcp::driver::McpEvent;
 use agenthost_net::LogLimiter;
 use agenthost_protocol::uri::Uri;
 use agenthost_stdx::scratch::{ScratchDirectory, ScratchSpace};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use agenthost_core::tool_servers::{CallGateMode, GatewayCallId};
+use agenthost_core::tools::mcp::driver::{CallGateMode, GatewayCallId};
 use tokio::sync::oneshot;
 
 /// Whether a call may go on; why not, in words.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use agenthost_core::agent::ClientTool;
-use agenthost_core::tool_servers::{GatewayCallId, McpTool};
+use agenthost_core::tools::mcp::driver::{GatewayCallId, McpTool};
 use agenthost_protocol::chat::ToolCallResult;
 use agenthost_protocol::ids::CustomizationId;
 use agenthost_protocol::uri::Uri;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use agenthost_core::tool_servers::McpEvent;
+use agenthost_core::tools::mcp::driver::McpEvent;
 use agenthost_protocol::common::{ErrorInfo, McpAuthReason, McpAuthRequirement};
 use agenthost_protocol::ids::CustomizationId;
 use agenthost_protocol::uri::Uri;

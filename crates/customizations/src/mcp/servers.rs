@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use agenthost_core::tool_servers::{GatewayCallId, McpCommand, McpEvent};
+use agenthost_core::tools::mcp::driver::{GatewayCallId, McpCommand, McpEvent};
 use agenthost_core::{AccessToken, Principal, TokenKey};
 use agenthost_protocol::common::ErrorInfo;
 use agenthost_protocol::ids::CustomizationId;

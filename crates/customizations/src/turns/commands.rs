@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-use agenthost_core::customizing::TurnPreparation;
+use agenthost_core::customization::driver::TurnPreparation;
 use agenthost_protocol::session::ChildCustomization;
 
 use super::{EnabledItem, SessionView};

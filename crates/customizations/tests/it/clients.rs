@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use agenthost_core::customizing::{
+use agenthost_core::customization::driver::{
     ClientPlugin, CustomizationCommand, CustomizationEvent, ResourceQuery, ResourceReply,
 };
 use agenthost_customizations::CustomizationSettings;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use agenthost_core::customizing::{CustomizationCommand, CustomizationEvent};
+use agenthost_core::customization::driver::{CustomizationCommand, CustomizationEvent};
 use agenthost_customizations::fetch::PluginSource;
 use agenthost_customizations::mcp::McpTransport;
 use agenthost_customizations::parse::{DeclaredServer, DeclaredTransport};

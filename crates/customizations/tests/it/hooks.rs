@@ -1,6 +1,6 @@
 //! Hooks that run, refuse, take too long, and do not run.
 
-use agenthost_core::customizing::{CustomizationCommand, CustomizationEvent};
+use agenthost_core::customization::driver::{CustomizationCommand, CustomizationEvent};
 use agenthost_customizations::fetch::PluginSource;
 use agenthost_customizations::{ConfiguredPlugin, CustomizationSettings};
 use agenthost_protocol::ids::TurnId;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
-use agenthost_core::customizing::{
+use agenthost_core::customization::driver::{
     CustomizationCommand, CustomizationEvent, PreparedTurn, TurnPreparation,
 };
 use agenthost_customizations::{CustomizationDriver, CustomizationSettings};

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use agenthost_core::customizing::{CustomizationCommand, CustomizationEvent};
-use agenthost_core::tool_use::{HookCheckId, ToolHookPhase, ToolUse};
+use agenthost_core::customization::driver::{CustomizationCommand, CustomizationEvent};
+use agenthost_core::tools::tool_use::{HookCheckId, ToolHookPhase, ToolUse};
 use agenthost_customizations::CustomizationSettings;
 use agenthost_protocol::uri::Uri;
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
 //! Approval covers exactly the declaration that was approved.
 
-use agenthost_core::customizing::CustomizationCommand;
+use agenthost_core::customization::driver::CustomizationCommand;
 use agenthost_customizations::package::Package;
 use agenthost_customizations::parse::{ContainerFrame, ContainerLayout, ItemKind, parse};
 use agenthost_customizations::{CustomizationSettings, ServerSpecError, is_current_code_key};

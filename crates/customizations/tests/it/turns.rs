@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use agenthost_core::customizing::TurnPreparation;
+use agenthost_core::customization::driver::TurnPreparation;
 use agenthost_customizations::fetch::PluginSource;
 use agenthost_customizations::{ConfiguredPlugin, CustomizationSettings};
 use agenthost_protocol::ids::ProviderId;

@@ -183,7 +183,7 @@ fn terminal_state(session: &Uri) -> TerminalState {
         lifecycle: TerminalLifecycle::Running,
         claim: TerminalClaim::Session(TerminalSessionClaim {
             session: session.clone(),
-            chat: agenthost_core::uris::default_chat_uri(session),
+            chat: agenthost_core::resource::uris::default_chat_uri(session),
             turn_id: None,
             tool_call_id: None,
         }),

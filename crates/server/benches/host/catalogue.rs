@@ -72,7 +72,7 @@ fn prepare(directory: &Path, sessions: usize) {
     let mut store = Store::open(directory, Durability::Process).unwrap();
     for number in 0..sessions {
         let session = Uri::from(format!("ahp-session:/{number:08}"));
-        let chat = agenthost_core::uris::default_chat_uri(&session);
+        let chat = agenthost_core::resource::uris::default_chat_uri(&session);
         let at = "2026-01-05T09:00:00.000Z";
         let entry = json!({"resource": chat, "title": "", "status": 1, "modifiedAt": at});
         let state = json!({

@@ -12,7 +12,7 @@ use crate::agent::now;
 pub(crate) const SESSION: &str = "ahp-session:/bench";
 
 pub(crate) fn chat() -> String {
-    agenthost_core::uris::default_chat_uri(&Uri::from(SESSION)).to_string()
+    agenthost_core::resource::uris::default_chat_uri(&Uri::from(SESSION)).to_string()
 }
 
 pub(crate) type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use agenthost_core::customizing::{CustomizationCommand, CustomizationEvent};
+use agenthost_core::customization::driver::{CustomizationCommand, CustomizationEvent};
 use agenthost_customizations::fetch::PluginSource;
 use agenthost_customizations::{ConfiguredPlugin, CustomizationDriver, CustomizationSettings};
 use agenthost_protocol::ids::ProviderId;

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use agenthost_core::uris;
+use agenthost_core::resource::uris;
 use agenthost_protocol::uri::Uri;
 use serde_json::json;
 use tokio::task::JoinSet;

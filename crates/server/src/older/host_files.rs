@@ -6,7 +6,7 @@
 //! through the host. So edits have `agenthost-file:` for such a client, and what
 //! it sends back has `file:` again before anything else sees it.
 
-use agenthost_core::uris::HOST_FILE_SCHEME;
+use agenthost_core::resource::uris::HOST_FILE_SCHEME;
 use agenthost_protocol::wire::Json;
 
 /// How addresses of files begin.

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use agenthost_core::Host;
-use agenthost_core::uris::{default_chat_uri, is_within};
+use agenthost_core::resource::uris::{default_chat_uri, is_within};
 use agenthost_protocol::ids::ProviderId;
 use agenthost_protocol::session::SessionSummary;
 use agenthost_protocol::uri::Uri;

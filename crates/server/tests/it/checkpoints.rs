@@ -39,7 +39,7 @@ fn reprint(uri: &str) -> String {
 }
 
 fn chat() -> String {
-    agenthost_core::uris::default_chat_uri(&SESSION.into()).to_string()
+    agenthost_core::resource::uris::default_chat_uri(&SESSION.into()).to_string()
 }
 
 /// A window of VS Code.

@@ -1,6 +1,6 @@
 //! What shipped clients do that AHP 1.0 does not say: in every older version.
 
-use agenthost_core::uris::default_chat_uri;
+use agenthost_core::resource::uris::default_chat_uri;
 use agenthost_protocol::uri::Uri;
 use agenthost_server::Server;
 use serde_json::{Value, json};

@@ -22,7 +22,7 @@ pub(crate) fn folder() -> String {
 }
 
 pub(crate) fn chat_uri() -> String {
-    agenthost_core::uris::default_chat_uri(&Uri::from(SESSION)).to_string()
+    agenthost_core::resource::uris::default_chat_uri(&Uri::from(SESSION)).to_string()
 }
 
 pub(crate) fn config(directory: &Path) -> ServerConfig {

@@ -1,6 +1,6 @@
 //! VS Code as a client: it knows a session's agent by the scheme of its URI.
 
-use agenthost_core::uris::default_chat_uri;
+use agenthost_core::resource::uris::default_chat_uri;
 use agenthost_protocol::uri::Uri;
 use agenthost_server::Server;
 use serde_json::{Value, json};

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use agenthost_core::agent::AgentEvent;
+use agenthost_core::resource::uris;
 use agenthost_core::{
     ChannelNeed, ClientMessage, ConnectionId, Effect, Effects, Env, Host, HostConfig, Input,
-    LoadExtent, Principal, StoreWrite, uris,
+    LoadExtent, Principal, StoreWrite,
 };
 use agenthost_protocol::action::Action;
 use agenthost_protocol::channel::ChannelState;

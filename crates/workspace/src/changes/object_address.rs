@@ -7,7 +7,8 @@
 //! Addresses of data that was stored by older hosts have another form,
 //! `agenthost-git:/<session>/<object>/<name>`, and stay readable.
 
-use agenthost_core::{SessionKey, uris};
+use agenthost_core::SessionKey;
+use agenthost_core::resource::uris;
 use agenthost_protocol::uri::Uri;
 use percent_encoding::percent_decode_str;
 

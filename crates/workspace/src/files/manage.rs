@@ -5,7 +5,8 @@ use std::path::Path;
 use cap_std::fs::MetadataExt;
 use std::sync::PoisonError;
 
-use agenthost_core::{FileAccess, GrantedRoot, uris};
+use agenthost_core::resource::uris;
+use agenthost_core::{FileAccess, GrantedRoot};
 use agenthost_protocol::resource::{
     ResourceCopyParams, ResourceDeleteParams, ResourceMkdirParams, ResourceMoveParams,
 };

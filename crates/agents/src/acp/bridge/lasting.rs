@@ -1,7 +1,7 @@
 //! Agent sessions that last: noted, taken up again, copied, adopted.
 
 use agenthost_core::agent::{AgentEvent, ChatContext, ImportedTurn};
-use agenthost_core::uris;
+use agenthost_core::resource::uris;
 use agenthost_protocol::chat::Message;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::{Json, Object};

@@ -1,11 +1,11 @@
 //! Customizations that come and go, servers that start and break, agents that
 //! call tools of clients.
 
-use agenthost_core::customizing::{
+use agenthost_core::customization::driver::{
     CustomizationCommand, CustomizationEvent, PreparedTurn, QueryId, ResourceQuery,
 };
-use agenthost_core::tool_servers::{GatewayCallId, McpCommand, McpEvent};
-use agenthost_core::tool_use::ToolHookPhase;
+use agenthost_core::tools::mcp::driver::{GatewayCallId, McpCommand, McpEvent};
+use agenthost_core::tools::tool_use::ToolHookPhase;
 use agenthost_protocol::ids::CustomizationId;
 use agenthost_protocol::session::Customization;
 use agenthost_protocol::wire;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use agenthost_core::tool_servers::{CallGateMode, GatewayCallId, McpEvent};
+use agenthost_core::tools::mcp::driver::{CallGateMode, GatewayCallId, McpEvent};
 use agenthost_protocol::wire::{Json, Object};
 
 use super::super::guard::CallVerdict;

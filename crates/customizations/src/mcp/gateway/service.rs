@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use agenthost_core::tool_servers::{GatewayCallId, McpEvent, McpTool};
+use agenthost_core::tools::mcp::driver::{GatewayCallId, McpEvent, McpTool};
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::{Json, Object};
 use rmcp::model::{

@@ -1,6 +1,6 @@
 //! Custom agents that may not use all tools.
 
-use agenthost_core::tool_servers::{McpCommand, McpEvent};
+use agenthost_core::tools::mcp::driver::{McpCommand, McpEvent};
 use agenthost_protocol::uri::Uri;
 use serde_json::json;
 

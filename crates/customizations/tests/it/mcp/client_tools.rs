@@ -1,6 +1,6 @@
 //! Tools that clients carry out, called by agents.
 
-use agenthost_core::tool_servers::{GatewayCallId, McpCommand, McpEvent};
+use agenthost_core::tools::mcp::driver::{GatewayCallId, McpCommand, McpEvent};
 use agenthost_protocol::chat::ToolCallResult;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire;

@@ -2,7 +2,7 @@
 
 use std::process::Stdio;
 
-use agenthost_core::tool_servers::{McpCommand, McpEvent};
+use agenthost_core::tools::mcp::driver::{McpCommand, McpEvent};
 use agenthost_customizations::mcp::{McpConfig, RelayError, RelayTarget, relay};
 use agenthost_protocol::uri::Uri;
 use agenthost_testkit::acp_agent::agent_command;
@@ -133,7 +133,7 @@ async fn agents_hear_when_tools_change() {
     agent.told("notifications/tools/list_changed").await;
     assert_eq!(agent.tools().await.len(), 12);
     agent.call("test_change_tools", json!({})).await;
-    let changed = |tools: &[agenthost_core::tool_servers::McpTool]| tools.len() == 13;
+    let changed = |tools: &[agenthost_core::tools::mcp::driver::McpTool]| tools.len() == 13;
     stage.tools(changed).await;
     agent.told("notifications/tools/list_changed").await;
     assert!(agent.tools().await.contains(&"test_extra".to_owned()));

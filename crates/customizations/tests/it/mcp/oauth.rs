@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use agenthost_core::tool_servers::McpEvent;
+use agenthost_core::tools::mcp::driver::McpEvent;
 use agenthost_customizations::mcp::McpConfig;
 use agenthost_protocol::common::{McpAuthReason, McpAuthRequirement};
 use agenthost_testkit::mcp_server::{HttpServer, TestAuth};

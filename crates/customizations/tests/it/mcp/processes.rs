@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use agenthost_core::tool_servers::McpCommand;
+use agenthost_core::tools::mcp::driver::McpCommand;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 

@@ -1,7 +1,7 @@
 //! What clients say to servers by the `mcp:` channel.
 
 use agenthost_core::ConnectionId;
-use agenthost_core::tool_servers::{McpCommand, McpEvent, McpForward};
+use agenthost_core::tools::mcp::driver::{McpCommand, McpEvent, McpForward};
 use agenthost_protocol::rpc::{ErrorCode, RequestId, RpcError};
 use agenthost_testkit::mcp_server::{HttpServer, TestAuth};
 use serde_json::{Value, json};

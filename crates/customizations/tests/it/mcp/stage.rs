@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use agenthost_core::agent::ClientTool;
-use agenthost_core::tool_servers::{McpCommand, McpEvent, McpTool};
+use agenthost_core::tools::mcp::driver::{McpCommand, McpEvent, McpTool};
 use agenthost_core::{AccessToken, Principal, TokenKey};
 use agenthost_customizations::mcp::{McpConfig, McpManager, McpServerSpec, McpTransport};
 use agenthost_protocol::common::{McpAuthRequirement, ToolDefinition};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use agenthost_core::tool_servers::{McpCommand, McpEvent, StartReason};
+use agenthost_core::tools::mcp::driver::{McpCommand, McpEvent, StartReason};
 use agenthost_customizations::mcp::{McpConfig, McpServerSpec, McpTransport};
 use agenthost_testkit::mcp_server::{HttpServer, TestAuth};
 use serde_json::json;

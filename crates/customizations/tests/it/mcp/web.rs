@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use agenthost_core::tool_servers::{McpCommand, McpEvent};
+use agenthost_core::tools::mcp::driver::{McpCommand, McpEvent};
 use agenthost_customizations::mcp::HttpGatewayTarget;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire;

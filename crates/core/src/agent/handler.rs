@@ -1,0 +1,384 @@
+//! What agents do.
+
+use std::collections::BTreeSet;
+
+use agenthost_protocol::action::{Action, Dispatcher};
+use agenthost_protocol::chat::{
+    ChatAction, ConfirmationReason, ErrorPart, PendingMessageKind, PendingMessageRemoved,
+    ResponsePart,
+};
+use agenthost_protocol::common::ErrorInfo;
+use agenthost_protocol::ids::TurnId;
+use agenthost_protocol::session::{
+    CreationFailed, Ready, ServerToolsChanged, SessionAction, SessionLifecycle,
+};
+use agenthost_protocol::uri::Uri;
+
+use crate::agent::content::clean_event;
+use crate::agent::{AgentEvent, SlashCommand};
+use crate::host::Host;
+use crate::host::effect::{Effect, Effects};
+use crate::host::step::Env;
+use crate::resource::links::is_web_page;
+use crate::session::pending_input;
+use crate::tools::permissions;
+use crate::tools::permissions::PermissionVerdict;
+
+/// Most commands that an agent can make known.
+const MAX_SLASH_COMMANDS: usize = 500;
+
+impl Host {
+    pub(crate) fn handle_agent_event(
+        &mut self,
+        env: &Env,
+        session: &Uri,
+        mut event: AgentEvent,
+        out: &mut Effects,
+    ) {
+        clean_event(&mut event);
+        let Some(event) = self.hold_for_survey(env, session, event, out) else {
+            return;
+        };
+        match event {
+            AgentEvent::Opened { mut tools } => {
+                let mut names = BTreeSet::new();
+                tools.retain(|tool| names.insert(tool.name.clone()));
+                // Opened again after a restart: it has been ready all along.
+                let created = self.is_creating(session);
+                if created {
+                    self.originate(session, SessionAction::Ready(Ready {}), out);
+                }
+                if !tools.is_empty() {
+                    let changed = ServerToolsChanged { tools };
+                    self.originate(session, SessionAction::ServerToolsChanged(changed), out);
+                    self.resend_client_tools(session, out);
+                }
+                self.sync_session(session, out);
+                if created {
+                    self.begin_early_turns(env, session, out);
+                }
+            }
+            AgentEvent::Stopped { error } => self.handle_agent_stopped(env, session, error, out),
+            // An agent has no business in the chats of others.
+            AgentEvent::Chat { chat, .. }
+            | AgentEvent::SteeringAccepted { chat, .. }
+            | AgentEvent::TurnStarted { chat, .. }
+            | AgentEvent::TurnEnded { chat, .. }
+            | AgentEvent::TitleSuggested { chat, .. }
+            | AgentEvent::NoteChanged { chat, .. }
+            | AgentEvent::HistoryImported { chat, .. }
+            | AgentEvent::WorkerClosed { chat }
+                if self.session_of(&chat) != Some(session) => {}
+            AgentEvent::Chat { chat, action } => self.handle_agent_action(env, &chat, *action, out),
+            AgentEvent::SteeringAccepted { chat, id } => {
+                let waiting = self
+                    .chat(&chat)
+                    .and_then(|chat| chat.steering_message.as_ref());
+                if waiting.is_some_and(|waiting| waiting.id == id) {
+                    let kind = PendingMessageKind::Steering;
+                    let removed = PendingMessageRemoved { kind, id };
+                    let removed = ChatAction::PendingMessageRemoved(removed);
+                    self.originate(&chat, removed, out);
+                }
+            }
+            AgentEvent::TurnStarted {
+                chat,
+                turn,
+                message,
+            } => self.begin_agent_turn(&chat, turn, message, env, out),
+            // Its call would be one that the host makes itself.
+            AgentEvent::WorkerOpened(worker) if self.runs_command_turn(&worker.parent) => {}
+            AgentEvent::WorkerOpened(worker) => self.open_worker(env, session, *worker, out),
+            AgentEvent::WorkerClosed { chat } => self.close_worker(env, &chat, out),
+            AgentEvent::SlashCommandsChanged { commands } => {
+                self.set_slash_commands(session, commands)
+            }
+            AgentEvent::NoteChanged { chat, note } => {
+                self.set_agent_note(session, &chat, note.as_deref(), out)
+            }
+            AgentEvent::HistoryImported { chat, turns } => {
+                self.import_history(env, &chat, turns, out)
+            }
+            AgentEvent::TitleSuggested { chat, title } => {
+                self.apply_suggested_title(session, &chat, &title, out)
+            }
+            AgentEvent::ConfigSchemaChanged { schema, values } => {
+                self.update_config_schema(session, *schema, values, out);
+            }
+            AgentEvent::ForbiddenValuesChanged { values } => {
+                self.set_forbidden_values(session, values, out)
+            }
+            AgentEvent::AuthRequired => self.require_auth(session, out),
+            AgentEvent::TurnEnded { chat, turn, error } => {
+                self.handle_turn_ended(env, &chat, &turn, error, out);
+            }
+            AgentEvent::TerminalOpened {
+                terminal,
+                state,
+                command,
+            } => {
+                if !self.channels.contains_key(&terminal) && self.sessions.contains_key(session) {
+                    self.create_channel(&terminal, Some(session), (*state).into(), out);
+                    if let Some(line) = command {
+                        self.record_command(env, &terminal, line);
+                    }
+                }
+            }
+            AgentEvent::Terminal { terminal, action } => {
+                if self.session_of(&terminal) == Some(session) {
+                    self.apply_agent_terminal_action(env, &terminal, *action, out);
+                }
+            }
+        }
+    }
+
+    /// A session that was being created has failed; one that was ready lost
+    /// what was running, and opens its agent again when it is needed.
+    fn handle_agent_stopped(
+        &mut self,
+        env: &Env,
+        session: &Uri,
+        error: ErrorInfo,
+        out: &mut Effects,
+    ) {
+        self.open_agents.remove(session);
+        if self.is_creating(session) {
+            self.fail_creation(env, session, error, out);
+            return;
+        }
+        let chats = self.session(session).map(|session| session.chats.clone());
+        for chat in chats.iter().flat_map(|chats| chats.items()) {
+            self.drop_survey(env, session, &chat.resource, out);
+            let turn = self
+                .chat(&chat.resource)
+                .and_then(|chat| chat.active_turn.as_ref());
+            let turn = turn.map(|turn| turn.id.clone());
+            // What the host runs itself goes on without the agent.
+            if let Some(turn) = turn.filter(|turn| !self.is_command_turn(&chat.resource, turn)) {
+                let part = ErrorPart {
+                    error: error.clone(),
+                    resumable: None,
+                };
+                self.end_turn(env, &chat.resource, &turn, Some(part), out);
+            }
+            self.clear_background(env, &chat.resource, out);
+        }
+        self.end_agent_terminals(env, session, out);
+    }
+
+    /// A session can't be made, and so can't what was said in it be answered.
+    pub(crate) fn fail_creation(
+        &mut self,
+        env: &Env,
+        session: &Uri,
+        error: ErrorInfo,
+        out: &mut Effects,
+    ) {
+        let failed = CreationFailed {
+            error: error.clone(),
+        };
+        self.originate(session, SessionAction::CreationFailed(failed), out);
+        self.sync_session(session, out);
+        self.fail_early_turns(env, session, &error, out);
+    }
+
+    /// Whether the host can do what an agent wants; if not, why.
+    fn check_agent_action(&self, chat: &Uri, action: &ChatAction) -> Result<(), String> {
+        let name = match action {
+            ChatAction::ResponsePart(added) if has_own_action(&added.part) => {
+                return Err("such a part is added by an action of its own".to_owned());
+            }
+            ChatAction::InputRequested(requested)
+                if requested.request.url.iter().any(|url| !is_web_page(url)) =>
+            {
+                return Err("its URL is not one of a web page".to_owned());
+            }
+            ChatAction::BackgroundWorkSet(set) => {
+                let session = self.session_of(chat);
+                return session.map_or(Ok(()), |session| self.check_background(session, &set.work));
+            }
+            ChatAction::ResponsePart(added) => added.part.key(),
+            ChatAction::ToolCallStart(start) => Some(start.target.tool_call_id.as_str()),
+            _ => None,
+        };
+        // Parts and calls share their names, each is used once (PRT-3, A-24).
+        let turn = self.chat(chat).and_then(|chat| chat.active_turn.as_ref());
+        let parts = turn.map(|turn| &turn.response_parts);
+        let used = parts.zip(name).is_some_and(|(parts, name)| {
+            parts.position(name).is_some() || parts.position_of_call(name).is_some()
+        });
+        if used {
+            return Err("its name is in use in this turn".to_owned());
+        }
+        Ok(())
+    }
+
+    /// What can be completed at the beginning of a message.
+    fn set_slash_commands(&mut self, session: &Uri, mut commands: Vec<SlashCommand>) {
+        if self.sessions.contains_key(session) {
+            commands.truncate(MAX_SLASH_COMMANDS);
+            self.slash_commands.insert(session.clone(), commands);
+        }
+    }
+
+    pub(crate) fn is_creating(&self, session: &Uri) -> bool {
+        self.session(session)
+            .is_some_and(|session| session.lifecycle == SessionLifecycle::Creating)
+    }
+
+    /// An agent may do what only the host may, and only in a turn that is
+    /// still running: what comes late is dropped (TUR-16).
+    pub(crate) fn apply_agent_action(
+        &mut self,
+        env: &Env,
+        chat: &Uri,
+        mut action: ChatAction,
+        out: &mut Effects,
+    ) {
+        let is_agent_action = action.info().dispatcher == Dispatcher::Host
+            || matches!(
+                action,
+                ChatAction::ToolCallComplete(_) | ChatAction::ToolCallContentChanged(_)
+            );
+        // How a turn ends, what of a chat is loaded and where it may go is the
+        // host's business.
+        let is_host_action = matches!(
+            action,
+            ChatAction::TurnComplete(_)
+                | ChatAction::Error(_)
+                | ChatAction::TurnsLoaded(_)
+                | ChatAction::MovableChanged(_)
+        );
+        let is_late = match (turn_of_action(&action), &action) {
+            // The host runs some turns without the agent.
+            (Some(turn), _) => !self.is_running(chat, turn) || self.is_command_turn(chat, turn),
+            // It names no turn, but nothing is being done without one.
+            (None, ChatAction::ActivityChanged(_)) => {
+                let state = self.chat(chat);
+                state.is_none_or(|chat| chat.active_turn.is_none())
+            }
+            (None, _) => false,
+        };
+        if !is_agent_action || is_host_action || is_late {
+            return;
+        }
+        if let Err(reason) = self.check_agent_action(chat, &action) {
+            out.push(Effect::ReportDiscarded {
+                channel: chat.clone(),
+                action: action.info().name,
+                reason,
+            });
+            return;
+        }
+        self.preserve_worker_links(chat, &mut action);
+        if let Err(limit) = self.check_response_size(chat, &action) {
+            let turn = self.chat(chat).and_then(|chat| chat.active_turn.as_ref());
+            if let Some(turn) = turn.map(|turn| turn.id.clone()) {
+                self.end_oversized_turn(env, chat, turn, &limit, out);
+            }
+            return;
+        }
+        let mut verdict = PermissionVerdict::Ask;
+        if let ChatAction::ToolCallReady(ready) = &mut action {
+            verdict = self.permission_verdict(chat, ready);
+            match verdict {
+                PermissionVerdict::Ask | PermissionVerdict::Deny => {
+                    permissions::add_session_option(ready)
+                }
+                PermissionVerdict::Allow => ready.confirmed = Some(ConfirmationReason::Setting),
+            }
+        }
+        if let ChatAction::ToolCallComplete(complete) = &action {
+            self.mark_call_answered(chat, &complete.target);
+        }
+        let ready_target = match &action {
+            ChatAction::ToolCallReady(ready) => Some(ready.target.clone()),
+            _ => None,
+        };
+        let usage_before = match &action {
+            ChatAction::Usage(_) => Some(self.usage_of_turn(chat)),
+            _ => None,
+        };
+        let ends_background_work = matches!(action, ChatAction::BackgroundWorkRemoved(_));
+        let affects_input = pending_input::affects_input_needed(&action);
+        let may_orphan_calls = matches!(
+            action,
+            ChatAction::ToolCallStart(_) | ChatAction::ToolCallReady(_)
+        );
+        if self.originate(chat, Action::Chat(action), out) {
+            self.sync_chat(chat, out);
+            if affects_input {
+                self.sync_input_needed_of(chat, out);
+            }
+            if may_orphan_calls {
+                self.fail_orphaned_calls(env, chat, out);
+            }
+            if let Some(target) = ready_target {
+                self.publish_worker_links(chat, &target, out);
+                self.apply_permission_verdict(env, chat, target, verdict, out);
+            }
+            if let Some(before) = usage_before {
+                self.add_turn_usage(chat, before, out);
+            }
+            if ends_background_work {
+                self.end_workers(env, chat, out);
+            }
+        }
+    }
+}
+
+/// Parts that change what a chat waits for are opened by actions that say so
+/// (PRT-5, TUR-8).
+fn has_own_action(part: &ResponsePart) -> bool {
+    match part {
+        ResponsePart::ToolCall(_) | ResponsePart::InputRequest(_) | ResponsePart::Error(_) => true,
+        ResponsePart::Markdown(_)
+        | ResponsePart::ContentRef(_)
+        | ResponsePart::Reasoning(_)
+        | ResponsePart::SystemNotification(_)
+        | ResponsePart::Unknown(_) => false,
+    }
+}
+
+/// The turn that an action belongs to, if it belongs to one.
+fn turn_of_action(action: &ChatAction) -> Option<&TurnId> {
+    match action {
+        ChatAction::Delta(action) => Some(&action.turn_id),
+        ChatAction::ResponsePart(action) => Some(&action.turn_id),
+        ChatAction::Reasoning(action) => Some(&action.turn_id),
+        ChatAction::Usage(action) => Some(&action.turn_id),
+        ChatAction::ToolCallStart(action) => Some(&action.target.turn_id),
+        ChatAction::ToolCallDelta(action) => Some(&action.target.turn_id),
+        ChatAction::ToolCallReady(action) => Some(&action.target.turn_id),
+        ChatAction::ToolCallComplete(action) => Some(&action.target.turn_id),
+        ChatAction::ToolCallContentChanged(action) => Some(&action.target.turn_id),
+        ChatAction::ToolCallAuthRequired(action) => Some(&action.target.turn_id),
+        ChatAction::ToolCallAuthResolved(action) => Some(&action.target.turn_id),
+        ChatAction::TurnStarted(_)
+        | ChatAction::TurnComplete(_)
+        | ChatAction::TurnCancelled(_)
+        | ChatAction::Error(_)
+        | ChatAction::TurnResume(_)
+        | ChatAction::ToolCallConfirmed(_)
+        | ChatAction::ToolCallResultConfirmed(_)
+        | ChatAction::ActivityChanged(_)
+        | ChatAction::BackgroundWorkSet(_)
+        | ChatAction::BackgroundWorkRemoved(_)
+        | ChatAction::MovableChanged(_)
+        | ChatAction::ChangesetsChanged(_)
+        | ChatAction::CanvasesChanged(_)
+        | ChatAction::WorkingDirectorySet(_)
+        | ChatAction::WorkingDirectoryRemoved(_)
+        | ChatAction::PendingMessageSet(_)
+        | ChatAction::PendingMessageRemoved(_)
+        | ChatAction::QueuedMessagesReordered(_)
+        | ChatAction::DraftChanged(_)
+        | ChatAction::IsReadChanged(_)
+        | ChatAction::IsArchivedChanged(_)
+        | ChatAction::InputRequested(_)
+        | ChatAction::InputAnswerChanged(_)
+        | ChatAction::InputCompleted(_)
+        | ChatAction::Truncated(_)
+        | ChatAction::TurnsLoaded(_) => None,
+    }
+}

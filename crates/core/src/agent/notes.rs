@@ -1,0 +1,135 @@
+//! What agents want to be told again after a restart, and what they bring with
+//! them.
+
+use agenthost_protocol::chat::{ChatAction, ChatState, TurnComplete, TurnStarted};
+use agenthost_protocol::number::Millis;
+use agenthost_protocol::session::{MetaChanged, SessionAction};
+use agenthost_protocol::uri::Uri;
+use agenthost_protocol::wire::{Json, Object};
+
+use crate::agent::{AgentNotes, ImportedTurn};
+use crate::changeset::turn_edits::strip_edits;
+use crate::host::Host;
+use crate::host::effect::Effects;
+use crate::host::step::Env;
+
+/// Where the notes are: in the `_meta` of their session, so they come and go
+/// with it, and a person can take up the agent's session elsewhere.
+const AGENT_SESSIONS_META_KEY: &str = "agenthost.agentSessions";
+
+/// The longest note, in bytes.
+const MAX_NOTE_BYTES: usize = 1024;
+
+impl Host {
+    /// What the agent of a session noted about its chats.
+    pub(crate) fn agent_notes(&self, session: &Uri) -> AgentNotes {
+        let Some(state) = self.session(session) else {
+            return AgentNotes::new();
+        };
+        let notes = state
+            .meta
+            .as_ref()
+            .and_then(|meta| meta.get(AGENT_SESSIONS_META_KEY));
+        let notes = notes.and_then(Json::as_object).into_iter().flatten();
+        let notes = notes.filter_map(|(chat, note)| {
+            let chat = Uri::from(chat.as_str());
+            let its = self.session_of(&chat) == Some(session);
+            Some((chat, note.as_str().filter(|_| its)?.to_owned()))
+        });
+        notes.collect()
+    }
+
+    /// Keeps what an agent noted about a chat, or forgets it.
+    pub(crate) fn set_agent_note(
+        &mut self,
+        session: &Uri,
+        chat: &Uri,
+        note: Option<&str>,
+        out: &mut Effects,
+    ) {
+        let mut notes = self.agent_notes(session);
+        match note {
+            Some(note) if note.len() > MAX_NOTE_BYTES => return,
+            Some(note) => notes.insert(chat.clone(), note.to_owned()),
+            None => notes.remove(chat),
+        };
+        let notes = notes
+            .into_iter()
+            .map(|(chat, note)| (chat.to_string(), Json::from(note)));
+        let notes: Object = notes.collect();
+        let notes = (!notes.is_empty()).then_some(Json::Object(notes));
+        self.set_session_meta(session, AGENT_SESSIONS_META_KEY, notes, out);
+    }
+
+    /// Says something in the `_meta` of a session. What else is there stays
+    /// (SES-24).
+    pub(crate) fn set_session_meta(
+        &mut self,
+        session: &Uri,
+        key: &str,
+        value: Option<Json>,
+        out: &mut Effects,
+    ) {
+        let Some(state) = self.session(session) else {
+            return;
+        };
+        let mut meta = state.meta.clone().unwrap_or_default();
+        if meta.get(key) == value.as_ref() {
+            return;
+        }
+        match value {
+            Some(value) => meta.insert(key.to_owned(), value),
+            None => meta.remove(key),
+        };
+        let changed = SessionAction::MetaChanged(MetaChanged { meta: Some(meta) });
+        self.originate(session, changed, out);
+    }
+
+    /// A chat that nothing was said in gets what its agent knows from
+    /// elsewhere. When that was, nobody knows.
+    pub(crate) fn import_history(
+        &mut self,
+        env: &Env,
+        chat: &Uri,
+        turns: Vec<ImportedTurn>,
+        out: &mut Effects,
+    ) {
+        let is_empty_chat =
+            |state: &ChatState| state.turns.is_empty() && state.active_turn.is_none();
+        if !self.chat(chat).is_some_and(is_empty_chat) {
+            return;
+        }
+        if let Some(first) = turns.first() {
+            self.derive_title(chat, &first.message.text, out);
+        }
+        for turn in turns {
+            let ImportedTurn {
+                id: turn_id,
+                message,
+                actions,
+            } = turn;
+            let started = ChatAction::TurnStarted(TurnStarted {
+                turn_id: turn_id.clone(),
+                started_at: env.timestamp(),
+                message,
+                queued_message_id: None,
+                meta: None,
+            });
+            self.originate(chat, started, out);
+            for mut action in actions {
+                // How the files were then is not known.
+                strip_edits(&mut action);
+                self.apply_agent_action(env, chat, action, out);
+            }
+            let complete = ChatAction::TurnComplete(TurnComplete {
+                turn_id,
+                duration: Millis(0),
+                meta: None,
+            });
+            self.originate(chat, complete, out);
+        }
+        self.clear_activity(chat, out);
+        self.sync_chat(chat, out);
+        self.sync_input_needed_of(chat, out);
+    }
+}

@@ -1,0 +1,172 @@
+//! Changesets: how the files of a session changed.
+//!
+//! Moments are marked as turns begin and end; a changeset compares two. It is
+//! computed for those who look at it, and again when something happened. Who
+//! looks at files is somebody else: see `changes`.
+
+pub(crate) mod checkpoint;
+pub(crate) mod driver;
+pub(crate) mod git_status;
+mod operations;
+pub(crate) mod publish;
+pub(crate) mod refresh;
+pub(crate) mod turn_edits;
+pub(crate) mod view;
+
+use agenthost_protocol::changeset::{
+    ChangesetAction, ChangesetCleared, ChangesetState, ChangesetStatus,
+};
+use agenthost_protocol::ids::TurnId;
+use agenthost_protocol::list::List;
+use agenthost_protocol::uri::Uri;
+
+use crate::changeset::driver::{CheckpointId, DiffEndpoint, DiffRange, TurnRef};
+use crate::host::Host;
+use crate::host::effect::Effects;
+use crate::host::error::{Refusal, RequestFailure};
+pub(crate) use refresh::ChangesetRefresh;
+use view::ChangesetView;
+
+/// Most changesets of one session.
+const MAX_SESSION_CHANGESETS: usize = 64;
+
+impl Host {
+    /// The session of a changeset, and what it shows; none if the address is
+    /// of no changeset, or nobody's.
+    pub(crate) fn find_changeset(&self, channel: &Uri) -> Option<(Uri, ChangesetView)> {
+        let (owner, view) = ChangesetView::parse_changeset_uri(channel)?;
+        let session = self.session_of(&owner)?;
+        let chat_has_none = owner != *session && view == ChangesetView::Session;
+        (!chat_has_none).then(|| (session.clone(), view))
+    }
+
+    /// From when to when a changeset goes; none if a turn is not known (CHS-3).
+    pub(crate) fn changeset_range(&self, channel: &Uri) -> Option<DiffRange> {
+        let (owner, view) = ChangesetView::parse_changeset_uri(channel)?;
+        let now = DiffEndpoint::WorkingTree;
+        let span = |from, to| DiffRange { from, to };
+        Some(match view {
+            ChangesetView::Branch => span(DiffEndpoint::MergeBase, now),
+            ChangesetView::Uncommitted => span(DiffEndpoint::Head, now),
+            ChangesetView::Session => {
+                span(DiffEndpoint::Checkpoint(CheckpointId::SessionStart), now)
+            }
+            ChangesetView::Turn(turn) => {
+                let turn = self.find_turn(&owner, turn)?;
+                let runs = self.is_running(&turn.chat, &turn.turn);
+                let from = DiffEndpoint::Checkpoint(CheckpointId::BeforeTurn(turn.clone()));
+                let to = DiffEndpoint::Checkpoint(CheckpointId::AfterTurn(turn));
+                span(from, if runs { now } else { to })
+            }
+            ChangesetView::BetweenTurns(one, other) => {
+                let one = self.find_turn(&owner, one)?;
+                let other = self.find_turn(&owner, other)?;
+                let after = |turn| DiffEndpoint::Checkpoint(CheckpointId::AfterTurn(turn));
+                span(after(one), after(other))
+            }
+        })
+    }
+
+    /// The chat that a turn is in, among those of an owner.
+    fn find_turn(&self, owner: &Uri, turn: TurnId) -> Option<TurnRef> {
+        let listed = self.sessions.get(owner);
+        let chats = listed.into_iter().flat_map(|listed| {
+            let chats = listed.chats.iter().flatten().map(|chat| &chat.resource);
+            listed.default_chat.iter().chain(chats)
+        });
+        let mut chats = chats.chain([owner]);
+        let chat = chats.find(|chat| self.turn_ids(chat).any(|known| *known == turn))?;
+        let chat = chat.clone();
+        Some(TurnRef { chat, turn })
+    }
+
+    /// Sees to it that a changeset is there for somebody who wants it, and is
+    /// looked at.
+    pub(crate) fn ensure_changeset(
+        &mut self,
+        channel: &Uri,
+        out: &mut Effects,
+    ) -> Result<(), RequestFailure> {
+        let Some((session, _)) = self.find_changeset(channel) else {
+            return Ok(());
+        };
+        if self.changeset_range(channel).is_none() {
+            return Err(RequestFailure::UnknownChannel(channel.clone()));
+        }
+        if !self.channels.contains_key(channel) {
+            self.evict_changeset(&session, out)?;
+            let state = ChangesetState {
+                status: ChangesetStatus::Computing,
+                error: None,
+                files: List::new(),
+                operations: None,
+            };
+            self.create_channel(channel, Some(&session), state.into(), out);
+        }
+        // What somebody watches is looked at anyway.
+        if !self.has_subscribers(channel) || !self.is_changeset_ready(channel) {
+            self.refresh_and_publish(channel, out);
+        }
+        Ok(())
+    }
+
+    /// Whether files of a changeset can be reviewed (CHS-10): if its owner
+    /// offers that.
+    pub(crate) fn check_review(&self, channel: &Uri) -> Result<(), Refusal> {
+        let (owner, _) = ChangesetView::parse_changeset_uri(channel)
+            .unwrap_or((channel.clone(), ChangesetView::Session));
+        let of_session = self
+            .session(&owner)
+            .and_then(|state| state.changesets.as_ref());
+        let of_chat = self
+            .chat(&owner)
+            .and_then(|state| state.changesets.as_ref());
+        let mut offered = of_session.or(of_chat).into_iter().flatten();
+        let reviewed = offered.any(|view| {
+            let capabilities = view.capabilities.as_ref();
+            capabilities.is_some_and(|capabilities| capabilities.review.is_some())
+        });
+        if reviewed {
+            Ok(())
+        } else {
+            Err(Refusal::Unsupported("reviews of this changeset"))
+        }
+    }
+
+    /// All changesets of a session.
+    pub(crate) fn changesets_of(&self, session: &Uri) -> impl Iterator<Item = Uri> {
+        let all = self.channels.iter().filter(|(uri, channel)| {
+            channel.session.as_ref() == Some(session) && view::is_changeset_uri(uri)
+        });
+        all.map(|(uri, _)| uri.clone())
+    }
+
+    /// The owner of changesets is gone, and so are they (CHS-16, SES-19).
+    pub(crate) fn remove_changesets(&mut self, owner: &Uri, out: &mut Effects) {
+        let all = self
+            .channels
+            .keys()
+            .filter(|uri| view::is_changeset_of(owner, uri));
+        for channel in all.cloned().collect::<Vec<_>>() {
+            let cleared = ChangesetAction::Cleared(ChangesetCleared {});
+            self.originate(&channel, cleared, out);
+            self.changeset_refreshes.remove(&channel);
+            self.remove_channel(&channel, out);
+        }
+    }
+
+    /// Makes room for one more changeset of a session.
+    fn evict_changeset(&mut self, session: &Uri, out: &mut Effects) -> Result<(), RequestFailure> {
+        let all: Vec<_> = self.changesets_of(session).collect();
+        if all.len() < MAX_SESSION_CHANGESETS {
+            return Ok(());
+        }
+        let Some(idle) = all.into_iter().find(|uri| !self.has_subscribers(uri)) else {
+            let reason =
+                format!("a session has at most {MAX_SESSION_CHANGESETS} changesets at a time");
+            return Err(RequestFailure::InvalidParams(reason));
+        };
+        self.remove_channel(&idle, out);
+        Ok(())
+    }
+}

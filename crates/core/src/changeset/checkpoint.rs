@@ -1,0 +1,114 @@
+//! Moments that are remembered, and the folders they are about.
+
+use agenthost_protocol::ids::TurnId;
+use agenthost_protocol::uri::Uri;
+
+use super::view::ChangesetView;
+use crate::changeset::driver::{ChangeJob, ChangeTask, CheckpointId, TurnRef};
+use crate::host::Host;
+use crate::host::effect::{Effect, Effects};
+
+impl Host {
+    /// Remembers how the files of a session are now.
+    pub(crate) fn take_checkpoint(
+        &mut self,
+        session: &Uri,
+        checkpoint: CheckpointId,
+        out: &mut Effects,
+    ) {
+        let folders = self.session_folders(session);
+        if folders.is_empty() {
+            return;
+        }
+        let chat_began = match &checkpoint {
+            CheckpointId::AfterTurn(turn) => {
+                self.first_turn(&turn.chat).map(CheckpointId::BeforeTurn)
+            }
+            CheckpointId::SessionStart | CheckpointId::BeforeTurn(_) => None,
+        };
+        let task = ChangeTask::TakeCheckpoint {
+            checkpoint,
+            chat_start: chat_began,
+        };
+        self.push_change_job(session.clone(), folders, task, out);
+    }
+
+    /// Remembers how the files are around a turn of a chat. What workers do is
+    /// part of what their turn does.
+    pub(crate) fn checkpoint_turn(
+        &mut self,
+        chat: &Uri,
+        turn: &TurnId,
+        checkpoint: fn(TurnRef) -> CheckpointId,
+        out: &mut Effects,
+    ) {
+        let Some(session) = self.session_of(chat).cloned() else {
+            return;
+        };
+        if self.is_worker(chat) {
+            return;
+        }
+        let turn = TurnRef {
+            chat: chat.clone(),
+            turn: turn.clone(),
+        };
+        self.take_checkpoint(&session, checkpoint(turn), out);
+    }
+
+    fn first_turn(&self, chat: &Uri) -> Option<TurnRef> {
+        let first = self.turn_ids(chat).next()?;
+        Some(TurnRef {
+            chat: chat.clone(),
+            turn: first.clone(),
+        })
+    }
+
+    /// All turns of a chat, the oldest first.
+    pub(crate) fn turn_ids(&self, chat: &Uri) -> impl Iterator<Item = &TurnId> {
+        let state = self.chat(chat).into_iter();
+        let here = state.flat_map(|chat| {
+            let ended = chat.turns.items().map(|turn| &turn.id);
+            ended.chain(chat.active_turn.iter().map(|turn| &turn.id))
+        });
+        self.evicted_turns(chat).iter().chain(here)
+    }
+
+    /// A session is gone: nothing is remembered of its files.
+    pub(crate) fn forget_checkpoints(&mut self, session: &Uri, out: &mut Effects) {
+        self.push_change_job(session.clone(), Vec::new(), ChangeTask::ForgetSession, out);
+    }
+
+    /// The folders that a changeset is about: those of its chat, or of the
+    /// session.
+    pub(crate) fn changeset_folders(&self, channel: &Uri, view: &ChangesetView) -> Vec<Uri> {
+        let chat = ChangesetView::parse_changeset_uri(channel).map(|(owner, _)| owner);
+        let chat = chat.as_ref().and_then(|owner| self.chat(owner));
+        let narrowed = chat.and_then(|chat| chat.summary.working_directories.clone());
+        let session = self.session_of(channel);
+        match (narrowed, session) {
+            (Some(folders), _) if *view != ChangesetView::Session => folders,
+            (_, Some(session)) => self.session_folders(session),
+            (_, None) => Vec::new(),
+        }
+    }
+
+    pub(crate) fn session_folders(&self, session: &Uri) -> Vec<Uri> {
+        let listed = self.sessions.get(session);
+        let folders = listed.and_then(|listed| listed.metadata.working_directories.clone());
+        folders.unwrap_or_default()
+    }
+
+    pub(crate) fn push_change_job(
+        &self,
+        session: Uri,
+        directories: Vec<Uri>,
+        task: ChangeTask,
+        out: &mut Effects,
+    ) {
+        out.push(Effect::TrackChanges(Box::new(ChangeJob {
+            session,
+            directories,
+            task,
+        })));
+    }
+}

@@ -1,0 +1,402 @@
+//! Edits of files in the running turns of chats (TOO-26).
+//!
+//! Clients restore the files of a checkpoint themselves: they write the contents
+//! before the edits of completed tool calls back, and delete files that were
+//! created. So these edits have to be complete, and their contents whole. What
+//! agents report is neither: commands change files, an edit is told with a part
+//! of the file, and overwriting a file is told as creating it.
+//!
+//! After a call that may have changed files, the host compares the files of the
+//! session with those of the last comparison, or of the beginning of the turn.
+//! What the agent does next in the chat waits for the result, so that edits have
+//! their place in the response. A call whose agent reports edits is completed
+//! with the edits that were really made. All other edits are reported by a call
+//! of the host's own, because clients show edits in place of the other content
+//! of their call.
+
+mod report;
+
+use std::collections::{BTreeMap, VecDeque};
+
+use agenthost_protocol::chat::{
+    ChatAction, ChatOrigin, ToolCall, ToolCallComplete, ToolCallTarget,
+};
+use agenthost_protocol::ids::TurnId;
+use agenthost_protocol::uri::Uri;
+
+use crate::agent::AgentEvent;
+use crate::changeset::driver::{ChangeTask, EditSurvey, SurveyScope, SurveyedEdits, TurnRef};
+use crate::chat::turn::response_size::response_bytes;
+use crate::host::Host;
+use crate::host::effect::Effects;
+use crate::host::step::Env;
+use report::edits_in;
+pub(crate) use report::strip_edits;
+
+/// Most events of an agent that wait for a survey. With more, nothing waits.
+const MAX_HELD_EVENTS: usize = 4_096;
+
+/// Most bytes of them.
+const MAX_HELD_EVENT_BYTES: usize = 8 * 1024 * 1024;
+
+/// Kinds of tools that change no files, as ACP names them.
+const READ_ONLY_KINDS: [&str; 5] = ["read", "search", "think", "fetch", "switch_mode"];
+
+/// The surveys of running turns.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct EditSurveys {
+    /// By chat.
+    surveys: BTreeMap<Uri, TurnSurvey>,
+    /// Events that waited for a survey of a turn that is over, with their
+    /// session.
+    late_events: VecDeque<(Uri, AgentEvent)>,
+}
+
+/// A running turn whose files are compared, or have to be.
+#[derive(Clone)]
+struct TurnSurvey {
+    turn: TurnId,
+    is_running: bool,
+    /// Files may have changed since the last survey began.
+    is_stale: bool,
+    /// A call that reports edits, and is completed with the result.
+    completion: Option<Box<ToolCallComplete>>,
+    /// What the agent did since, in order.
+    held_events: VecDeque<AgentEvent>,
+    held_bytes: usize,
+    /// The turn is a command of the user, and that has ended.
+    command_ended: bool,
+}
+
+/// Shows nothing of what calls have returned.
+impl std::fmt::Debug for TurnSurvey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TurnSurvey")
+            .field("turn", &self.turn)
+            .field("is_under_way", &self.is_running)
+            .field("waiting", &self.held_events.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl EditSurveys {
+    fn survey_of(&mut self, chat: &Uri, turn: &TurnId) -> &mut TurnSurvey {
+        let new = || TurnSurvey {
+            turn: turn.clone(),
+            is_running: false,
+            is_stale: false,
+            completion: None,
+            held_events: VecDeque::new(),
+            held_bytes: 0,
+            command_ended: false,
+        };
+        let survey = self.surveys.entry(chat.clone()).or_insert_with(new);
+        if survey.turn != *turn {
+            *survey = new();
+        }
+        survey
+    }
+}
+
+impl TurnSurvey {
+    /// Keeps an event until the survey is over; gives it back if there is no
+    /// more room.
+    fn hold(&mut self, event: AgentEvent) -> Result<(), AgentEvent> {
+        let bytes = match &event {
+            AgentEvent::Chat { action, .. } => response_bytes(action),
+            _ => 0,
+        };
+        let bytes = self.held_bytes.saturating_add(bytes);
+        if self.held_events.len() >= MAX_HELD_EVENTS || bytes > MAX_HELD_EVENT_BYTES {
+            return Err(event);
+        }
+        self.held_bytes = bytes;
+        self.held_events.push_back(event);
+        Ok(())
+    }
+}
+
+impl Host {
+    /// Keeps what an agent does in a chat until the files were compared. Returns
+    /// what need not wait.
+    pub(crate) fn hold_for_survey(
+        &mut self,
+        env: &Env,
+        session: &Uri,
+        event: AgentEvent,
+        out: &mut Effects,
+    ) -> Option<AgentEvent> {
+        let chat = match event_chat(&event) {
+            Some(chat) if self.session_of(chat) == Some(session) => chat.clone(),
+            _ => return Some(event),
+        };
+        // Workers may have changed files since the last survey.
+        if let AgentEvent::TurnEnded { turn, .. } = &event
+            && let Some(survey) = self.edit_surveys.surveys.get(&chat)
+            && survey.turn == *turn
+            && survey.is_stale
+        {
+            self.start_survey(&chat, out);
+        }
+        let survey = self.edit_surveys.surveys.get_mut(&chat);
+        let Some(survey) = survey.filter(|survey| survey.is_running) else {
+            return Some(event);
+        };
+        match survey.hold(event) {
+            Ok(()) => None,
+            // An agent must not fill the memory while files are compared.
+            Err(event) => {
+                self.drop_survey(env, session, &chat, out);
+                Some(event)
+            }
+        }
+    }
+
+    /// Keeps the completion of a call that reports edits until the files were
+    /// compared. Returns every other action.
+    pub(crate) fn hold_completion(
+        &mut self,
+        chat: &Uri,
+        action: ChatAction,
+        out: &mut Effects,
+    ) -> Option<ChatAction> {
+        match action {
+            ChatAction::ToolCallComplete(complete)
+                if reports_edits(&complete) && self.can_survey(chat, &complete.target) =>
+            {
+                let survey = self.edit_surveys.survey_of(chat, &complete.target.turn_id);
+                // It waited for something else, and the agent went on.
+                if survey.is_running {
+                    let action = Box::new(ChatAction::ToolCallComplete(complete));
+                    let chat = chat.clone();
+                    survey
+                        .held_events
+                        .push_back(AgentEvent::Chat { chat, action });
+                    return None;
+                }
+                survey.completion = Some(complete);
+                self.start_survey(chat, out);
+                None
+            }
+            action => Some(action),
+        }
+    }
+
+    /// Has the files compared after a call that may have changed some.
+    pub(crate) fn survey_after(&mut self, chat: &Uri, target: &ToolCallTarget, out: &mut Effects) {
+        if self.mark_possible_edit(chat, target) && !self.is_worker(chat) {
+            self.start_survey(chat, out);
+        }
+    }
+
+    /// Remembers that a call may have changed files: they are compared before
+    /// the turn ends. What workers do is part of what their turn does.
+    pub(crate) fn mark_possible_edit(&mut self, chat: &Uri, target: &ToolCallTarget) -> bool {
+        if !self.can_survey(chat, target) || self.is_read_only_call(chat, target) {
+            return false;
+        }
+        let base = self.base_turn(chat, &target.turn_id);
+        if self.is_worker(chat) && base.chat == *chat {
+            return false;
+        }
+        self.edit_surveys.survey_of(&base.chat, &base.turn).is_stale = true;
+        true
+    }
+
+    /// Ends the turn of a command when its edits have been reported.
+    pub(crate) fn finish_command_turn(
+        &mut self,
+        env: &Env,
+        chat: &Uri,
+        turn: &TurnId,
+        out: &mut Effects,
+    ) {
+        let survey = self.edit_surveys.surveys.get_mut(chat);
+        match survey.filter(|survey| survey.turn == *turn && survey.is_running) {
+            Some(survey) => survey.command_ended = true,
+            None => self.end_turn(env, chat, turn, None, out),
+        }
+    }
+
+    /// Ends the surveys of a chat without a result, and does all that waits for
+    /// them: the agent is gone, or does too much at once.
+    pub(crate) fn drop_survey(&mut self, env: &Env, session: &Uri, chat: &Uri, out: &mut Effects) {
+        // What waits for one survey may begin the next.
+        while let Some(survey) = self.edit_surveys.surveys.remove(chat) {
+            if let Some(complete) = survey.completion {
+                self.complete_surveyed(env, chat, complete, &mut SurveyedEdits::default(), out);
+            }
+            for event in survey.held_events {
+                self.handle_agent_event(env, session, event, out);
+            }
+            if survey.command_ended {
+                self.end_turn(env, chat, &survey.turn, None, out);
+            }
+        }
+    }
+
+    /// The turn of a chat is over, and so are its surveys.
+    pub(crate) fn drop_late_survey(&mut self, chat: &Uri) {
+        let survey = self.edit_surveys.surveys.get(chat);
+        if survey.is_none_or(|survey| self.is_running(chat, &survey.turn)) {
+            return;
+        }
+        let survey = self.edit_surveys.surveys.remove(chat);
+        if let (Some(session), Some(survey)) = (self.session_of(chat).cloned(), survey) {
+            let events = survey.held_events.into_iter();
+            let released = events.map(|event| (session.clone(), event));
+            self.edit_surveys.late_events.extend(released);
+        }
+    }
+
+    /// Does what waited for surveys of turns that are over. Most of it comes too
+    /// late by now; the agent may have begun another turn.
+    pub(crate) fn release_late_events(&mut self, env: &Env, out: &mut Effects) {
+        while let Some((session, event)) = self.edit_surveys.late_events.pop_front() {
+            self.handle_agent_event(env, &session, event, out);
+        }
+    }
+
+    /// The files were compared.
+    pub(crate) fn handle_edits_surveyed(
+        &mut self,
+        env: &Env,
+        turn: &TurnRef,
+        mut surveyed: SurveyedEdits,
+        out: &mut Effects,
+    ) {
+        let TurnRef { chat, turn } = turn;
+        let Some(session) = self.session_of(chat).cloned() else {
+            return;
+        };
+        let survey = self.edit_surveys.surveys.get_mut(chat);
+        let Some(survey) = survey.filter(|survey| survey.turn == *turn && survey.is_running) else {
+            return;
+        };
+        if let Some(complete) = survey.completion.take() {
+            self.complete_surveyed(env, chat, complete, &mut surveyed, out);
+        }
+        if !surveyed.edits.is_empty() {
+            self.report_edits(env, chat, turn, surveyed.edits, out);
+        }
+        let Some(survey) = self.edit_surveys.surveys.get_mut(chat) else {
+            return;
+        };
+        survey.is_running = false;
+        if survey.is_stale {
+            self.start_survey(chat, out);
+            return;
+        }
+        if survey.command_ended {
+            self.edit_surveys.surveys.remove(chat);
+            self.end_turn(env, chat, turn, None, out);
+            return;
+        }
+        self.release_held_events(env, &session, chat, out);
+    }
+
+    /// Does what waited for a survey, until something waits for the next one.
+    fn release_held_events(&mut self, env: &Env, session: &Uri, chat: &Uri, out: &mut Effects) {
+        let survey = self.edit_surveys.surveys.get_mut(chat);
+        let mut waiting = survey.map_or(VecDeque::new(), |survey| {
+            survey.held_bytes = 0;
+            std::mem::take(&mut survey.held_events)
+        });
+        while let Some(event) = waiting.pop_front() {
+            self.handle_agent_event(env, session, event, out);
+        }
+    }
+
+    /// Whether the files of a session are compared after a call of a turn.
+    fn can_survey(&self, chat: &Uri, target: &ToolCallTarget) -> bool {
+        let session = self.session_of(chat);
+        let has_folders = session.is_some_and(|session| !self.session_folders(session).is_empty());
+        has_folders
+            && self.is_running(chat, &target.turn_id)
+            && self.active_call(chat, target).is_some()
+    }
+
+    /// Whether a call is of a kind that changes no files.
+    fn is_read_only_call(&self, chat: &Uri, target: &ToolCallTarget) -> bool {
+        let head = self.active_call(chat, target).and_then(ToolCall::head);
+        let meta = head.and_then(|head| head.meta.as_ref());
+        let kind = meta.and_then(|meta| meta.get("kind")?.as_str());
+        kind.is_some_and(|kind| READ_ONLY_KINDS.contains(&kind))
+    }
+
+    /// The turn whose beginning the files are compared with.
+    fn base_turn(&self, chat: &Uri, turn: &TurnId) -> TurnRef {
+        let mut base = TurnRef {
+            chat: chat.clone(),
+            turn: turn.clone(),
+        };
+        while let Some(state) = self.chat(&base.chat)
+            && let Some(ChatOrigin::Tool(origin)) = &state.summary.origin
+            && let Some(parent) = self.chat(&origin.chat)
+            && let Some(active) = &parent.active_turn
+        {
+            base = TurnRef {
+                chat: origin.chat.clone(),
+                turn: active.id.clone(),
+            };
+        }
+        base
+    }
+
+    /// Has the files compared, if nobody is at it.
+    fn start_survey(&mut self, chat: &Uri, out: &mut Effects) {
+        let Some(session) = self.session_of(chat).cloned() else {
+            return;
+        };
+        let survey = self.edit_surveys.surveys.get_mut(chat);
+        let Some(survey) = survey.filter(|survey| !survey.is_running) else {
+            return;
+        };
+        survey.is_running = true;
+        survey.is_stale = false;
+        let claimed = survey.completion.as_deref().into_iter();
+        let claimed = claimed.flat_map(edits_in).cloned().collect();
+        let turn = survey.turn.clone();
+        let task = ChangeTask::SurveyEdits(Box::new(EditSurvey {
+            base: self.base_turn(chat, &turn),
+            turn: TurnRef {
+                chat: chat.clone(),
+                turn,
+            },
+            scope: match self.is_worker(chat) {
+                true => SurveyScope::Claimed,
+                false => SurveyScope::All,
+            },
+            claimed,
+        }));
+        let folders = self.session_folders(&session);
+        self.push_change_job(session, folders, task, out);
+    }
+}
+
+/// The chat that an event has its place in.
+fn event_chat(event: &AgentEvent) -> Option<&Uri> {
+    match event {
+        AgentEvent::Chat { chat, .. }
+        | AgentEvent::SteeringAccepted { chat, .. }
+        | AgentEvent::TurnStarted { chat, .. }
+        | AgentEvent::TurnEnded { chat, .. } => Some(chat),
+        AgentEvent::WorkerOpened(worker) => Some(&worker.parent),
+        AgentEvent::Opened { .. }
+        | AgentEvent::Stopped { .. }
+        | AgentEvent::WorkerClosed { .. }
+        | AgentEvent::SlashCommandsChanged { .. }
+        | AgentEvent::NoteChanged { .. }
+        | AgentEvent::HistoryImported { .. }
+        | AgentEvent::TitleSuggested { .. }
+        | AgentEvent::ConfigSchemaChanged { .. }
+        | AgentEvent::ForbiddenValuesChanged { .. }
+        | AgentEvent::AuthRequired
+        | AgentEvent::TerminalOpened { .. }
+        | AgentEvent::Terminal { .. } => None,
+    }
+}
+
+fn reports_edits(complete: &ToolCallComplete) -> bool {
+    edits_in(complete).next().is_some()
+}

@@ -1,0 +1,147 @@
+//! Which changesets there are, and how they are addressed.
+//!
+//! The addresses are those that shipped clients know: below that of the
+//! session, or of the chat.
+
+use agenthost_protocol::changeset::{Changeset, ChangesetCapabilities};
+use agenthost_protocol::ids::TurnId;
+use agenthost_protocol::uri::Uri;
+use agenthost_protocol::wire::Object;
+use percent_encoding::percent_decode_str;
+
+use crate::changeset::driver::{GitStatus, WorkspaceStatus};
+
+const CHANGESET_PATH_MARKER: &str = "/changeset/";
+
+/// What a changeset shows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum ChangesetView {
+    /// All that makes the branch another than the one it is based on.
+    Branch,
+    /// All that is not committed.
+    Uncommitted,
+    /// All since the session began.
+    Session,
+    /// What changed during a turn.
+    Turn(TurnId),
+    /// What changed from the end of one turn to the end of another.
+    BetweenTurns(TurnId, TurnId),
+}
+
+/// Whose catalogue it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ChangesetOwner {
+    Session,
+    Chat,
+}
+
+impl ChangesetView {
+    /// The owner and the view that an address means, if it is one.
+    pub(crate) fn parse_changeset_uri(uri: &Uri) -> Option<(Uri, ChangesetView)> {
+        let (owner, view) = uri.as_str().rsplit_once(CHANGESET_PATH_MARKER)?;
+        let turn = |text: &str| {
+            let name = percent_decode_str(text).decode_utf8().ok()?;
+            (!name.is_empty()).then(|| TurnId::from(name.into_owned()))
+        };
+        let mut parts = view.split('/');
+        let view = match (parts.next()?, parts.next(), parts.next()) {
+            ("branch", None, None) => ChangesetView::Branch,
+            ("uncommitted", None, None) => ChangesetView::Uncommitted,
+            ("session", None, None) => ChangesetView::Session,
+            ("turn", Some(one), None) => ChangesetView::Turn(turn(one)?),
+            ("compare", Some(one), Some(other)) => {
+                ChangesetView::BetweenTurns(turn(one)?, turn(other)?)
+            }
+            _ => return None,
+        };
+        let whole = parts.next().is_none();
+        whole.then(|| (Uri::from(owner), view))
+    }
+}
+
+/// Whether this is an address below that of a changeset's owner.
+pub(crate) fn is_changeset_uri(uri: &Uri) -> bool {
+    uri.as_str().contains(CHANGESET_PATH_MARKER)
+}
+
+/// Whether this is a changeset of an owner.
+pub(crate) fn is_changeset_of(owner: &Uri, uri: &Uri) -> bool {
+    let rest = uri.as_str().strip_prefix(owner.as_str());
+    rest.is_some_and(|rest| rest.starts_with(CHANGESET_PATH_MARKER))
+}
+
+/// The views that an owner offers (CHS-1, CHS-2).
+pub(crate) fn build_catalogue(
+    owner: &Uri,
+    kind: ChangesetOwner,
+    status: &WorkspaceStatus,
+) -> Vec<Changeset> {
+    let view = |view: &str, kind: &str, label: &str, description: String| Changeset {
+        label: label.to_owned(),
+        uri_template: format!("{owner}{CHANGESET_PATH_MARKER}{view}"),
+        description: Some(description),
+        change_kind: kind.to_owned(),
+        capabilities: Some(ChangesetCapabilities {
+            review: Some(Object::new()),
+        }),
+    };
+    let mut views = Vec::new();
+    if let Some(git) = &status.git {
+        views.push(view(
+            "branch",
+            "branch",
+            "Branch changes",
+            describe_branches(git),
+        ));
+        views.push(view(
+            "uncommitted",
+            "uncommitted",
+            "Uncommitted changes",
+            "What is not committed".to_owned(),
+        ));
+    }
+    if kind == ChangesetOwner::Session {
+        views.push(view(
+            "session",
+            "session",
+            "Session changes",
+            "What changed since the session began".to_owned(),
+        ));
+    }
+    // What looks like a variable in an address could not be told from one.
+    if !owner.as_str().contains(['{', '}']) {
+        views.push(view(
+            "turn/{turnId}",
+            "turn",
+            "Turn changes",
+            "What changed while a turn was running".to_owned(),
+        ));
+        views.push(view(
+            "compare/{originalTurnId}/{modifiedTurnId}",
+            "compare-turns",
+            "Changes between turns",
+            "What changed from the end of one turn to the end of another".to_owned(),
+        ));
+    }
+    views
+}
+
+/// What there is when nothing is tracked: one view, and why it stays empty.
+pub(crate) fn untracked_catalogue(owner: &Uri, reason: &str) -> Vec<Changeset> {
+    vec![Changeset {
+        label: "Session changes".to_owned(),
+        uri_template: format!("{owner}{CHANGESET_PATH_MARKER}session"),
+        description: Some(format!("Not available: {reason}")),
+        change_kind: "session".to_owned(),
+        capabilities: None,
+    }]
+}
+
+/// A branch and the one it is based on.
+fn describe_branches(git: &GitStatus) -> String {
+    let branch = git.branch.as_deref().unwrap_or("no branch");
+    match git.base.as_deref().or(git.upstream.as_deref()) {
+        Some(base) => format!("{branch} → {base}"),
+        None => branch.to_owned(),
+    }
+}

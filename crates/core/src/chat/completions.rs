@@ -1,0 +1,390 @@
+//! What could stand in a message that is being written.
+//!
+//! Commands of the agent are known here and answered at once. Files are not:
+//! somebody else looks for them, and comes back with what was found.
+
+use std::ops::Range;
+
+use agenthost_protocol::chat::{
+    Attachment, AttachmentBase, CompletionItem, CompletionKind, CompletionsParams,
+    CompletionsResult, Message, ResourceAttachment, SimpleAttachment,
+};
+use agenthost_protocol::common::{ContentRef, Meta};
+use agenthost_protocol::rpc::RequestId;
+use agenthost_protocol::uri::Uri;
+use agenthost_protocol::wire::Json;
+
+use crate::agent::SlashCommand;
+use crate::host::Host;
+use crate::host::effect::{Effect, Effects, ResponseBody};
+use crate::host::error::{Refusal, RequestFailure};
+use crate::host::input::ConnectionId;
+
+/// Begins the name of a file.
+const FILE_TRIGGER: char = '@';
+
+/// Begins the name of a command, at the beginning of a message.
+const COMMAND_TRIGGER: char = '/';
+
+/// Most items of an answer.
+pub const MAX_COMPLETION_ITEMS: usize = 50;
+
+/// Marks an attachment as the host's own; it comes back with the message
+/// (CMP-5).
+const COMMAND_META_KEY: &str = "agenthost.command";
+
+/// The name and the description of a command, in `_meta` as VS Code looks for
+/// them. It drops items without a name there.
+const VSCODE_COMMAND_META_KEY: &str = "command";
+const VSCODE_DESCRIPTION_META_KEY: &str = "description";
+
+/// A search for files whose names fit what was typed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FileSearch {
+    /// Who asked.
+    pub connection: ConnectionId,
+    /// What has to be answered.
+    pub id: RequestId,
+    /// Where to look.
+    pub directories: Vec<Uri>,
+    /// What was typed of the name.
+    pub query: String,
+    /// Where it stands in the message, in UTF-16 code units.
+    pub range: Range<u64>,
+}
+
+/// A file or a directory that fits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileMatch {
+    /// Its address.
+    pub uri: Uri,
+    /// Its path from the directory that was searched.
+    pub path: String,
+    /// What it is.
+    pub kind: FileKind,
+}
+
+/// What stands in a directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileKind {
+    /// Something with content.
+    File,
+    /// Something with files in it.
+    Directory,
+}
+
+/// The characters after which a client should ask.
+pub(crate) fn trigger_characters() -> Vec<String> {
+    vec![FILE_TRIGGER.to_string(), COMMAND_TRIGGER.to_string()]
+}
+
+impl Host {
+    /// Answers now or, if files are wanted, later; `None` then.
+    pub(crate) fn handle_completions(
+        &mut self,
+        connection: ConnectionId,
+        id: &RequestId,
+        params: &CompletionsParams,
+        out: &mut Effects,
+    ) -> Result<Option<ResponseBody>, RequestFailure> {
+        let unknown = || RequestFailure::UnknownSession(params.channel.clone());
+        let named = &params.channel;
+        let default = self
+            .session(named)
+            .filter(|_| self.connection_quirks(connection).mixed_channels)
+            .and_then(|session| session.default_chat.as_ref());
+        let channel = default.unwrap_or(named);
+        let chat = self.chat(channel).ok_or_else(unknown)?;
+        let session = self.session_of(channel).cloned().ok_or_else(unknown)?;
+        let typed = parse_query(&params.text, params.offset)?;
+        let typed = match &params.kind {
+            CompletionKind::UserMessage => typed,
+            // Of a newer version (CMP-4).
+            CompletionKind::Unknown(_) => None,
+        };
+        let Some(typed) = typed else {
+            return Ok(Some(completions_response(Vec::new())));
+        };
+        if typed.trigger == COMMAND_TRIGGER {
+            // After a restart it has not said yet what it can do.
+            self.open_agent(&session, out);
+            return Ok(Some(completions_response(
+                self.matching_commands(&session, &typed),
+            )));
+        }
+        let own = chat.summary.working_directories.clone();
+        let directories = own.or_else(|| {
+            let session = self.session(&session)?;
+            session.metadata.working_directories.clone()
+        });
+        out.push(Effect::SearchFiles(Box::new(FileSearch {
+            connection,
+            id: id.clone(),
+            directories: directories.unwrap_or_default(),
+            query: typed.query.to_owned(),
+            range: typed.range,
+        })));
+        Ok(None)
+    }
+
+    /// Answers with the files that were found. Whoever asked may be gone.
+    pub(crate) fn complete_file_search(
+        &self,
+        search: &FileSearch,
+        files: Vec<FileMatch>,
+        out: &mut Effects,
+    ) {
+        if !self.clients.connections.contains_key(&search.connection) {
+            return;
+        }
+        let files = files.into_iter().take(MAX_COMPLETION_ITEMS);
+        let items = files.map(|file| file_item(file, &search.range));
+        out.respond(
+            search.connection,
+            &search.id,
+            completions_response(items.collect()),
+        );
+    }
+
+    fn matching_commands(&self, session: &Uri, typed: &CompletionQuery<'_>) -> Vec<CompletionItem> {
+        let own = self.slash_commands.get(session).into_iter().flatten();
+        let known = self.customizations.get(session);
+        let added = known.into_iter().flat_map(|known| &known.commands);
+        // What the agent understands by itself, it is told as it is.
+        let is_own = |name: &str| own.clone().any(|command| command.name == name);
+        let added = added.filter(|command| !is_own(&command.name));
+        let commands = own.clone().chain(added);
+        let query = typed.query.to_lowercase();
+        let mut fitting: Vec<_> = commands
+            .filter_map(|command| Some((command.name.to_lowercase().find(&query)?, command)))
+            .collect();
+        // Those that begin with it first, in the agent's order otherwise.
+        fitting.sort_by_key(|(found, _)| *found != 0);
+        let fitting = fitting.into_iter().take(MAX_COMPLETION_ITEMS);
+        fitting
+            .map(|(_, command)| command_item(command, &typed.range))
+            .collect()
+    }
+}
+
+/// A client can't leave it to the host what the model sees of something that
+/// the host has never heard of (CMP-6).
+pub(crate) fn check_attachments(message: &Message) -> Result<(), Refusal> {
+    for attachment in message.attachments.iter().flatten() {
+        if let Attachment::Simple(simple) = attachment
+            && !has_model_representation(simple)
+        {
+            let label: String = simple.base.label.chars().take(60).collect();
+            let reason = format!("attachment `{label}`: modelRepresentation is missing");
+            return Err(Refusal::Invalid(reason));
+        }
+    }
+    Ok(())
+}
+
+/// Whether it is known what the model sees of an attachment.
+pub(crate) fn has_model_representation(simple: &SimpleAttachment) -> bool {
+    let meta = simple.base.meta.as_ref();
+    let ours = meta.is_some_and(|meta| meta.contains_key(COMMAND_META_KEY));
+    simple.model_representation.is_some() || ours
+}
+
+/// What stands before the cursor, if it asks for something.
+struct CompletionQuery<'a> {
+    trigger: char,
+    query: &'a str,
+    range: Range<u64>,
+}
+
+/// Reads back from the cursor to the character that asks for something. Places
+/// are counted as clients count them, in UTF-16 code units (CMP-2, CMP-3).
+fn parse_query(text: &str, offset: u64) -> Result<Option<CompletionQuery<'_>>, RequestFailure> {
+    let Some(before) = text_before_offset(text, offset) else {
+        let reason = "offset: expected a place between two characters of the text";
+        return Err(RequestFailure::InvalidParams(reason.to_owned()));
+    };
+    let word = before.rfind(char::is_whitespace).map_or(before, |space| {
+        before
+            .get(space..)
+            .unwrap_or_default()
+            .trim_start_matches(char::is_whitespace)
+    });
+    let first = before.len() - word.len();
+    let starts_message = before.get(..first).unwrap_or_default().trim().is_empty();
+    if let Some(query) = word
+        .strip_prefix(COMMAND_TRIGGER)
+        .filter(|_| starts_message)
+    {
+        return Ok(Some(build_query(before, query, offset, COMMAND_TRIGGER)));
+    }
+    let Some(at) = word.rfind(FILE_TRIGGER) else {
+        return Ok(None);
+    };
+    let (head, tail) = word.split_at(at);
+    // Inside of a word it is part of an address of somebody.
+    if head.ends_with(char::is_alphanumeric) {
+        return Ok(None);
+    }
+    let query = tail.strip_prefix(FILE_TRIGGER).unwrap_or_default();
+    Ok(Some(build_query(before, query, offset, FILE_TRIGGER)))
+}
+
+fn build_query<'a>(
+    before: &str,
+    query: &'a str,
+    offset: u64,
+    trigger: char,
+) -> CompletionQuery<'a> {
+    let kept = before.len() - query.len() - trigger.len_utf8();
+    let start = before.get(..kept).map_or(0, utf16_len);
+    CompletionQuery {
+        trigger,
+        query,
+        range: start..offset,
+    }
+}
+
+fn utf16_len(text: &str) -> u64 {
+    text.chars().map(|c| c.len_utf16() as u64).sum()
+}
+
+/// The text before a place; `None` if it is outside, or inside a character.
+fn text_before_offset(text: &str, offset: u64) -> Option<&str> {
+    let mut units = 0;
+    for (index, c) in text.char_indices() {
+        if units >= offset {
+            return (units == offset).then(|| text.get(..index)).flatten();
+        }
+        units += c.len_utf16() as u64;
+    }
+    (units == offset).then_some(text)
+}
+
+fn completions_response(items: Vec<CompletionItem>) -> ResponseBody {
+    ResponseBody::Completions(CompletionsResult { items })
+}
+
+fn command_item(command: &SlashCommand, range: &Range<u64>) -> CompletionItem {
+    let mut mark = Meta::default();
+    let description = Json::from(command.description.clone());
+    mark.insert(
+        COMMAND_META_KEY.to_owned(),
+        Json::from(command.name.clone()),
+    );
+    mark.insert(
+        VSCODE_COMMAND_META_KEY.to_owned(),
+        Json::from(command.name.clone()),
+    );
+    mark.insert(VSCODE_DESCRIPTION_META_KEY.to_owned(), description);
+    let text = format!("{COMMAND_TRIGGER}{}", command.name);
+    let label = match command.description.as_str() {
+        "" => text.clone(),
+        description => format!("{text}: {description}"),
+    };
+    let attachment = SimpleAttachment {
+        base: AttachmentBase {
+            label,
+            range: None,
+            display_kind: Some("command".to_owned()),
+            meta: Some(mark),
+        },
+        model_representation: None,
+    };
+    completion_item(text, range, Attachment::Simple(attachment))
+}
+
+fn file_item(file: FileMatch, range: &Range<u64>) -> CompletionItem {
+    let (kind, end) = match file.kind {
+        FileKind::File => ("document", ""),
+        FileKind::Directory => ("directory", "/"),
+    };
+    let text = format!("{FILE_TRIGGER}{}{end}", file.path);
+    let attachment = ResourceAttachment {
+        base: AttachmentBase {
+            label: file.path,
+            range: None,
+            display_kind: Some(kind.to_owned()),
+            meta: None,
+        },
+        content: ContentRef {
+            uri: file.uri,
+            size_hint: None,
+            content_type: None,
+            nonce: None,
+        },
+        selection: None,
+    };
+    completion_item(text, range, Attachment::Resource(attachment))
+}
+
+fn completion_item(
+    insert_text: String,
+    range: &Range<u64>,
+    attachment: Attachment,
+) -> CompletionItem {
+    CompletionItem {
+        insert_text,
+        range_start: Some(range.start),
+        range_end: Some(range.end),
+        attachment,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn typed_in(text: &str, offset: u64) -> Option<(char, String, Range<u64>)> {
+        let typed = parse_query(text, offset).ok()??;
+        Some((typed.trigger, typed.query.to_owned(), typed.range))
+    }
+
+    /// VS Code takes `_meta.command` for the name, and `_meta.description` for what
+    /// it shows beside it. It sends `_meta` back as it is.
+    #[test]
+    fn a_command_has_its_name_where_vs_code_looks_for_it() {
+        let command = SlashCommand {
+            name: "fix".to_owned(),
+            description: "Fixes it".to_owned(),
+        };
+        let item = serde_json::to_value(command_item(&command, &(0..1))).unwrap();
+        let expected = serde_json::json!({
+            "insertText": "/fix", "rangeStart": 0, "rangeEnd": 1,
+            "attachment": {
+                "type": "simple", "label": "/fix: Fixes it", "displayKind": "command",
+                "_meta": {
+                    "agenthost.command": "fix", "command": "fix", "description": "Fixes it",
+                },
+            },
+        });
+        assert_eq!(item, expected);
+    }
+
+    #[test]
+    fn places_are_utf16() {
+        let found = typed_in("🦀é @src/mä and", 11);
+        assert_eq!(found, Some(('@', "src/mä".to_owned(), 4..11)));
+        assert!(parse_query("🦀", 1).is_err(), "inside a character");
+        assert!(parse_query("🦀", 3).is_err(), "behind the end");
+        assert!(parse_query("", u64::MAX).is_err());
+        assert_eq!(typed_in("", 0), None);
+    }
+
+    #[test]
+    fn what_asks_for_something() {
+        let whole = |text: &str| typed_in(text, utf16_len(text));
+        assert_eq!(whole("/"), Some(('/', String::new(), 0..1)));
+        assert_eq!(whole("  /fix"), Some(('/', "fix".to_owned(), 2..6)));
+        assert_eq!(whole("see (@a"), Some(('@', "a".to_owned(), 5..7)));
+        assert_eq!(whole("@"), Some(('@', String::new(), 0..1)));
+        for nothing in [
+            "me@example",
+            "look at /etc",
+            "@a b",
+            "plain",
+            "a\u{3000}/x y",
+        ] {
+            assert_eq!(whole(nothing), None, "{nothing}");
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! Chats find another place, in their session or in another.
+
+use std::sync::Arc;
+
+use agenthost_protocol::chat::{
+    ChatAction, ChatMoveDestination, ChatMoveToSession, ChatOrigin, ChatSummary, MovableChanged,
+    MoveChatParams, MoveChatResult,
+};
+use agenthost_protocol::common::SessionStatus;
+use agenthost_protocol::session::{
+    ChatAdded, ChatRemoved, ChatsReordered, SessionAction, SessionState,
+};
+use agenthost_protocol::uri::{Uri, session_uri};
+
+use crate::agent::{AgentCommand, ChatContext};
+use crate::changeset::driver::CheckpointId;
+use crate::host::Host;
+use crate::host::effect::{Effect, Effects, ResponseBody, StoreWrite};
+use crate::host::error::RequestFailure;
+use crate::host::step::Env;
+use crate::session;
+
+/// A chat with all that came from it, on its way.
+struct MovedChats {
+    from: Uri,
+    chats: Vec<Arc<ChatSummary>>,
+}
+
+impl Host {
+    /// All is checked before anything happens (MOV-3, MOV-4).
+    pub(crate) fn move_chat(
+        &mut self,
+        env: &Env,
+        params: MoveChatParams,
+        out: &mut Effects,
+    ) -> Result<ResponseBody, RequestFailure> {
+        let chat = params.channel;
+        let moved = self.collect_moved_chats(&chat)?;
+        let session = match params.destination {
+            ChatMoveDestination::Session(to) if to.session == moved.from => {
+                self.reorder_chat(&chat, &to, out)?;
+                to.session
+            }
+            ChatMoveDestination::Session(to) => {
+                self.transfer_chats(moved, &to, out)?;
+                to.session
+            }
+            ChatMoveDestination::NewSession => self.move_to_new_session(env, &chat, moved, out)?,
+        };
+        Ok(ResponseBody::MoveChat(MoveChatResult { session }))
+    }
+
+    /// The chat, and the workers that it spawned, and theirs (MOV-6).
+    fn collect_moved_chats(&self, chat: &Uri) -> Result<MovedChats, RequestFailure> {
+        let unknown = || RequestFailure::UnknownSession(chat.clone());
+        let movable = self.chat(chat).ok_or_else(unknown)?.summary.movable;
+        let from = self.session_of(chat).cloned().ok_or_else(unknown)?;
+        let session = self.session(&from).ok_or_else(unknown)?;
+        if movable != Some(true) || session.default_chat.as_ref() == Some(chat) {
+            return reject_params("this chat can't be moved");
+        }
+        let mut chats: Vec<Arc<ChatSummary>> = Vec::new();
+        for summary in session.chats.iter() {
+            let first = summary.resource == *chat;
+            let of_party = matches!(&summary.origin, Some(ChatOrigin::Tool(origin))
+                if origin.chat == *chat || chats.iter().any(|other| other.resource == origin.chat));
+            if first || of_party {
+                chats.push(Arc::clone(summary));
+            }
+        }
+        let busy = |summary: &Arc<ChatSummary>| {
+            let running = SessionStatus::IN_PROGRESS;
+            summary.status.contains(running)
+        };
+        if chats.iter().any(busy) {
+            return Err(RequestFailure::TurnInProgress(chat.clone()));
+        }
+        let at_work = |summary: &Arc<ChatSummary>| {
+            let chat = self.chat(&summary.resource);
+            let work = chat.and_then(|chat| chat.background_work.as_ref());
+            work.is_some_and(|work| work.items().next().is_some())
+        };
+        if chats.iter().any(at_work) {
+            return reject_params("something works in the background of this chat");
+        }
+        Ok(MovedChats { from, chats })
+    }
+
+    /// Another place in the same session (MOV-5).
+    fn reorder_chat(
+        &mut self,
+        chat: &Uri,
+        to: &ChatMoveToSession,
+        out: &mut Effects,
+    ) -> Result<(), RequestFailure> {
+        let order = self.chat_order(&to.session)?;
+        let order = insert_after(order, std::slice::from_ref(chat), to.after.as_ref())?;
+        let reordered = SessionAction::ChatsReordered(ChatsReordered { chats: order });
+        self.originate(&to.session, reordered, out);
+        self.sync_session(&to.session, out);
+        Ok(())
+    }
+
+    /// A place in another session (MOV-9).
+    fn transfer_chats(
+        &mut self,
+        party: MovedChats,
+        to: &ChatMoveToSession,
+        out: &mut Effects,
+    ) -> Result<(), RequestFailure> {
+        let unknown = || RequestFailure::UnknownSession(to.session.clone());
+        let destination = self.session(&to.session).ok_or_else(unknown)?;
+        let source = self.session(&party.from).ok_or_else(unknown)?;
+        if destination.metadata.provider != source.metadata.provider {
+            return reject_params("destination: the session has another agent");
+        }
+        let known = destination.metadata.working_directories.clone();
+        let known = known.unwrap_or_default();
+        let directories = party
+            .chats
+            .iter()
+            .flat_map(|chat| &chat.working_directories);
+        if directories
+            .flatten()
+            .any(|directory| !known.contains(directory))
+        {
+            return reject_params("destination: the session lacks a directory of the chat");
+        }
+        let moved: Vec<_> = party
+            .chats
+            .iter()
+            .map(|chat| chat.resource.clone())
+            .collect();
+        let order = insert_after(self.chat_order(&to.session)?, &moved, to.after.as_ref())?;
+        self.detach_chats(&party, &to.session, out);
+        for summary in party.chats {
+            let added = SessionAction::ChatAdded(ChatAdded { summary });
+            self.originate(&to.session, added, out);
+        }
+        let reordered = SessionAction::ChatsReordered(ChatsReordered { chats: order });
+        self.originate(&to.session, reordered, out);
+        self.sync_session(&party.from, out);
+        self.sync_session(&to.session, out);
+        self.open_moved_chats(&moved, out);
+        Ok(())
+    }
+
+    /// A session of its own, in which it is the default chat (MOV-7).
+    fn move_to_new_session(
+        &mut self,
+        env: &Env,
+        chat: &Uri,
+        mut party: MovedChats,
+        out: &mut Effects,
+    ) -> Result<Uri, RequestFailure> {
+        let unknown = || RequestFailure::UnknownSession(party.from.clone());
+        let source = self.session(&party.from).ok_or_else(unknown)?;
+        let provider = source.metadata.provider.clone();
+        let session = session_uri(&provider, &env.unique_id("session"));
+        let directories = source.metadata.working_directories.clone();
+        let directories = directories.unwrap_or_default();
+        let config = source.config.clone();
+        // A default chat stays where it is (SES-13).
+        let fixed = ChatAction::MovableChanged(MovableChanged { movable: false });
+        self.originate(chat, fixed, out);
+        for summary in &mut party.chats {
+            if summary.resource == *chat {
+                Arc::make_mut(summary).movable = Some(false);
+            }
+        }
+        let state = SessionState {
+            default_chat: Some(chat.clone()),
+            config,
+            chats: party.chats.iter().cloned().collect(),
+            ..session::new_session_state(env, &session, provider, directories)
+        };
+        let listed = session::new_session_summary(env, &session, &state);
+        self.create_channel(&session, Some(&session), state.into(), out);
+        self.create_annotations(&session, out);
+        let listed = Arc::new(listed);
+        self.sessions.insert(session.clone(), Arc::clone(&listed));
+        out.write(StoreWrite::Session(Arc::clone(&listed)));
+        self.detach_chats(&party, &session, out);
+        self.announce_session(&listed, out);
+        self.sync_session(&party.from, out);
+        self.take_checkpoint(&session, CheckpointId::SessionStart, out);
+        self.open_agent(&session, out);
+        let moved: Vec<_> = party
+            .chats
+            .iter()
+            .map(|chat| chat.resource.clone())
+            .collect();
+        self.open_moved_chats(&moved, out);
+        Ok(session)
+    }
+
+    /// Takes chats out of a session. They keep their addresses, their states
+    /// and whoever watches them (MOV-8).
+    fn detach_chats(&mut self, party: &MovedChats, to: &Uri, out: &mut Effects) {
+        // What the chats refer to has to stay readable (RES-15).
+        out.push(Effect::ShareContent {
+            from: party.from.clone(),
+            to: to.clone(),
+        });
+        for summary in &party.chats {
+            let chat = summary.resource.clone();
+            self.remove_changesets(&chat, out);
+            let closed = AgentCommand::CloseChat { chat: chat.clone() };
+            if self.open_agents.contains(&party.from) {
+                self.send_agent_command(&party.from, closed, out);
+            }
+            self.set_agent_note(&party.from, &chat, None, out);
+            self.set_tool_filter(&party.from, &chat, None, out);
+            if let Some(channel) = self.channels.get_mut(&chat) {
+                channel.session = Some(to.clone());
+            }
+            out.write(StoreWrite::ChannelMoved {
+                channel: chat.clone(),
+                session: to.clone(),
+            });
+            let removed = SessionAction::ChatRemoved(ChatRemoved { chat });
+            self.originate(&party.from, removed, out);
+        }
+    }
+
+    /// Tells the agent of the new session what was said in chats that came to
+    /// it.
+    pub(crate) fn open_moved_chats(&mut self, chats: &[Uri], out: &mut Effects) {
+        for chat in chats {
+            let Some(state) = self.chat(chat) else {
+                continue;
+            };
+            let opened = AgentCommand::OpenChat {
+                chat: chat.clone(),
+                context: ChatContext::History {
+                    turns: state.turns.clone(),
+                    copy_of: None,
+                },
+            };
+            self.send_agent_command(chat, opened, out);
+        }
+    }
+
+    fn chat_order(&self, session: &Uri) -> Result<Vec<Uri>, RequestFailure> {
+        let state = self.session(session);
+        let state = state.ok_or_else(|| RequestFailure::UnknownSession(session.clone()))?;
+        Ok(state
+            .chats
+            .items()
+            .map(|chat| chat.resource.clone())
+            .collect())
+    }
+}
+
+/// The order with some chats behind another; without one, in front.
+fn insert_after(
+    order: Vec<Uri>,
+    moved: &[Uri],
+    after: Option<&Uri>,
+) -> Result<Vec<Uri>, RequestFailure> {
+    let mut order: Vec<_> = order
+        .into_iter()
+        .filter(|chat| !moved.contains(chat))
+        .collect();
+    let index = match after {
+        None => 0,
+        Some(anchor) => match order.iter().position(|chat| chat == anchor) {
+            Some(index) => index + 1,
+            None => return reject_params("destination.after: no such chat in that session"),
+        },
+    };
+    order.splice(index..index, moved.iter().cloned());
+    Ok(order)
+}
+
+fn reject_params<T>(reason: &str) -> Result<T, RequestFailure> {
+    Err(RequestFailure::InvalidParams(reason.to_owned()))
+}

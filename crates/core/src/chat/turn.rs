@@ -1,0 +1,258 @@
+//! Turns begin and end.
+
+pub(crate) mod command_turn;
+pub(crate) mod early_start;
+pub(crate) mod pending_prompt;
+pub(crate) mod response_size;
+pub(crate) mod unfinished_calls;
+pub(crate) mod usage;
+
+use std::sync::Arc;
+
+use agenthost_protocol::action::Action;
+use agenthost_protocol::chat::{
+    ChatAction, ChatActivityChanged, ChatError, ChatState, ErrorPart, Message, PendingMessageKind,
+    PendingMessageRemoved, TurnCancelled, TurnComplete, TurnStarted,
+};
+use agenthost_protocol::common::ErrorInfo;
+use agenthost_protocol::ids::{PendingMessageId, TurnId};
+use agenthost_protocol::number::Millis;
+use agenthost_protocol::uri::Uri;
+use agenthost_protocol::wire::Standalone;
+
+use crate::changeset::driver::CheckpointId;
+use crate::chat::turn::unfinished_calls::TurnEnd;
+use crate::host::Host;
+use crate::host::effect::Effects;
+use crate::host::input::ConnectionId;
+use crate::host::step::Env;
+use crate::policy;
+
+/// Where the message of a turn comes from that the host starts.
+#[derive(Debug)]
+pub(crate) enum TurnSource {
+    /// It waited in the queue.
+    Queue(PendingMessageId),
+    /// A client sent it with a request.
+    Request(ConnectionId),
+    /// It was meant for the turn before.
+    Steering(PendingMessageId),
+}
+
+impl Host {
+    pub(crate) fn is_running(&self, chat: &Uri, turn: &TurnId) -> bool {
+        self.chat(chat)
+            .and_then(|chat| chat.active_turn.as_ref())
+            .is_some_and(|active| active.id == *turn)
+    }
+
+    /// Ends a turn by the host's own clock (TUR-5), then goes on with the
+    /// queue, unless it failed (PEN-3, A-8).
+    pub(crate) fn end_turn(
+        &mut self,
+        env: &Env,
+        chat: &Uri,
+        turn: &TurnId,
+        error: Option<ErrorPart>,
+        out: &mut Effects,
+    ) {
+        if self.finish_turn(env, chat, turn, error, out) {
+            self.start_queued(env, chat, out);
+        }
+    }
+
+    /// Ends a turn if it runs. Says whether something else may begin.
+    fn finish_turn(
+        &mut self,
+        env: &Env,
+        chat: &Uri,
+        turn: &TurnId,
+        error: Option<ErrorPart>,
+        out: &mut Effects,
+    ) -> bool {
+        if !self.is_running(chat, turn) {
+            return false;
+        }
+        let end = match &error {
+            None => TurnEnd::Complete,
+            Some(part) => TurnEnd::Failed(&part.error.message),
+        };
+        self.complete_unfinished_calls(chat, end, out);
+        let failed = error.is_some();
+        let duration = self.chat(chat).map_or(Millis(0), |chat| elapsed(env, chat));
+        let (turn_id, meta) = (turn.clone(), None);
+        let action = match error {
+            None => ChatAction::TurnComplete(TurnComplete {
+                turn_id,
+                duration,
+                meta,
+            }),
+            Some(part) => ChatAction::Error(ChatError {
+                turn_id,
+                duration,
+                part: Standalone(part),
+                meta,
+            }),
+        };
+        self.originate(chat, action, out);
+        self.pending_prompts.remove(chat);
+        self.clear_activity(chat, out);
+        self.sync_chat(chat, out);
+        self.sync_input_needed_of(chat, out);
+        self.end_workers(env, chat, out);
+        self.deliver_results(chat, out);
+        self.notify_turn_ended(chat, turn, out);
+        self.checkpoint_turn(chat, turn, CheckpointId::AfterTurn, out);
+        !failed
+    }
+
+    /// The agent says that a turn is over. What it did not take in while that
+    /// ran comes before what waits.
+    pub(crate) fn handle_turn_ended(
+        &mut self,
+        env: &Env,
+        chat: &Uri,
+        turn: &TurnId,
+        error: Option<ErrorPart>,
+        out: &mut Effects,
+    ) {
+        if !self.is_command_turn(chat, turn) && self.finish_turn(env, chat, turn, error, out) {
+            self.start_unsent_steering(env, chat, out);
+            self.start_queued(env, chat, out);
+        }
+    }
+
+    /// What the user wanted to say while the turn ran, and the agent did not
+    /// take in: it is the next that is said.
+    fn start_unsent_steering(&mut self, env: &Env, chat: &Uri, out: &mut Effects) {
+        let state = self.chat(chat);
+        let Some(unheard) = state.and_then(|state| state.steering_message.clone()) else {
+            return;
+        };
+        let removed = PendingMessageRemoved {
+            kind: PendingMessageKind::Steering,
+            id: unheard.id.clone(),
+        };
+        self.originate(chat, ChatAction::PendingMessageRemoved(removed), out);
+        let message = Arc::clone(&unheard.message);
+        let source = TurnSource::Steering(unheard.id.clone());
+        self.start_turn(env, chat, message, source, out);
+    }
+
+    /// Ends what runs in a chat, if anything does, because somebody wants it
+    /// to end.
+    pub(crate) fn cancel_turn(&mut self, env: &Env, chat: &Uri, out: &mut Effects) {
+        let Some(state) = self.chat(chat) else {
+            return;
+        };
+        if let Some(turn) = &state.active_turn {
+            let cancelled = ChatAction::TurnCancelled(TurnCancelled {
+                turn_id: turn.id.clone(),
+                duration: elapsed(env, state),
+                meta: None,
+            });
+            self.complete_unfinished_calls(chat, TurnEnd::Cancelled, out);
+            self.originate(chat, cancelled.clone(), out);
+            self.react(env, chat, &cancelled.into(), out);
+        }
+    }
+
+    /// Nothing is being done when no turn runs (TUR-17).
+    pub(crate) fn clear_activity(&mut self, chat: &Uri, out: &mut Effects) {
+        let busy = self
+            .chat(chat)
+            .is_some_and(|chat| chat.summary.activity.is_some());
+        if busy {
+            let cleared = ChatActivityChanged { activity: None };
+            self.originate(chat, ChatAction::ActivityChanged(cleared), out);
+        }
+    }
+
+    /// Makes a turn of the first queued message, if nothing runs.
+    pub(crate) fn start_queued(&mut self, env: &Env, chat: &Uri, out: &mut Effects) {
+        let Some(state) = self.chat(chat).filter(|chat| chat.active_turn.is_none()) else {
+            return;
+        };
+        let head = state.queued_messages.as_ref();
+        let Some(head) = head.and_then(|queue| queue.items().next()).cloned() else {
+            return;
+        };
+        let removed = PendingMessageRemoved {
+            kind: PendingMessageKind::Queued,
+            id: head.id.clone(),
+        };
+        self.originate(chat, ChatAction::PendingMessageRemoved(removed), out);
+        // What was fine when it was queued may not be any more (PEN-10).
+        let session = self
+            .session_of(chat)
+            .and_then(|session| self.session(session));
+        let agent = session.and_then(|session| self.agent_of_session(session));
+        let judged = policy::check_message(agent, session, &head.message)
+            .and_then(|()| self.check_attachments(&head.message));
+        match judged {
+            Ok(()) => {
+                let message = Arc::clone(&head.message);
+                self.start_turn(env, chat, message, TurnSource::Queue(head.id), out);
+            }
+            Err(refusal) => {
+                let turn_id = TurnId::from(env.unique_id("turn"));
+                let started = ChatAction::TurnStarted(TurnStarted {
+                    turn_id: turn_id.clone(),
+                    started_at: env.timestamp(),
+                    message: Arc::clone(&head.message),
+                    queued_message_id: Some(head.id),
+                    meta: None,
+                });
+                self.originate(chat, started, out);
+                let error = ErrorInfo::new("messageRefused", refusal.to_string());
+                let resumable = None;
+                self.end_turn(
+                    env,
+                    chat,
+                    &turn_id,
+                    Some(ErrorPart { error, resumable }),
+                    out,
+                );
+            }
+        }
+    }
+
+    /// Starts a turn that no client started by itself.
+    pub(crate) fn start_turn(
+        &mut self,
+        env: &Env,
+        chat: &Uri,
+        message: Arc<Message>,
+        source: TurnSource,
+        out: &mut Effects,
+    ) {
+        let turn_id = TurnId::from(env.unique_id("turn"));
+        let queued_message_id = match source {
+            TurnSource::Queue(id) => Some(id),
+            TurnSource::Steering(id) => {
+                self.record_steering_sender(chat, &turn_id, id);
+                None
+            }
+            TurnSource::Request(connection) => {
+                self.record_turn_sender(chat, &turn_id, connection);
+                None
+            }
+        };
+        let started = Action::Chat(ChatAction::TurnStarted(TurnStarted {
+            turn_id,
+            started_at: env.timestamp(),
+            message,
+            queued_message_id,
+            meta: None,
+        }));
+        self.originate(chat, started.clone(), out);
+        self.react(env, chat, &started, out);
+    }
+}
+
+/// How long the running turn has taken, by the host's clock.
+pub(crate) fn elapsed(env: &Env, chat: &ChatState) -> Millis {
+    let turn = chat.active_turn.as_ref();
+    let started = turn.and_then(|turn| turn.started_at.to_millis().ok());
+    Millis(started.map_or(0, |started| (env.now.0 - started.0).max(0)))
+}

@@ -1,0 +1,290 @@
+//! Messages that are commands: `!make` is run by the host itself, in a
+//! terminal, and looks like any other turn (TUR-20). The agent of the session
+//! hears nothing of it.
+
+use agenthost_protocol::chat::{
+    ChatAction, ConfirmationReason, ErrorPart, Message, MessageKind, ToolCallComplete,
+    ToolCallContentChanged, ToolCallQuestion, ToolCallReady, ToolCallResult, ToolCallStart,
+    ToolCallTarget, ToolInput,
+};
+use agenthost_protocol::common::ErrorInfo;
+use agenthost_protocol::ids::{ToolCallId, TurnId};
+use agenthost_protocol::terminal::{TerminalClaim, TerminalSessionClaim, TerminalState};
+use agenthost_protocol::uri::Uri;
+
+use crate::host::Host;
+use crate::host::effect::{ChatKey, Effects};
+use crate::host::step::Env;
+use crate::terminal::command_report::{
+    COMMAND_COLS, COMMAND_ROWS, CommandReport, terminal_call_meta,
+};
+use crate::terminal::output::{CommandLine, TerminalEnd};
+use crate::terminal::{PtyCommand, TerminalProgram};
+
+/// What a message that is a command starts with.
+pub(crate) const COMMAND_PREFIX: &str = "!";
+
+/// The tool call of a turn that is a command; it has no other.
+const COMMAND_CALL_ID: &str = "command";
+
+/// A command that the host runs for a turn.
+#[derive(Debug, Clone)]
+pub(crate) struct CommandRun {
+    pub(crate) chat_key: ChatKey,
+    pub(crate) turn: TurnId,
+    line: CommandLine,
+    stage: CommandStage,
+}
+
+/// How far a command is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum CommandStage {
+    Running,
+    /// A client let it continue without its turn.
+    Background,
+    /// Its turn is over, and it was told to end.
+    Ending,
+}
+
+/// The command that a message is, if it is one: a user's, with the prefix.
+pub(crate) fn parse_command(message: &Message) -> Option<CommandLine> {
+    let line = message.text.strip_prefix(COMMAND_PREFIX)?;
+    let by_user = match message.origin.kind {
+        MessageKind::User => true,
+        MessageKind::Agent
+        | MessageKind::Tool
+        | MessageKind::Automation
+        | MessageKind::SystemNotification
+        | MessageKind::Unknown(_) => false,
+    };
+    by_user.then(|| CommandLine(line.trim().to_owned()))
+}
+
+impl Host {
+    /// Runs a command for a turn that has just begun. Nobody is asked: the
+    /// user typed it.
+    pub(crate) fn run_command(
+        &mut self,
+        env: &Env,
+        chat: &Uri,
+        turn: &TurnId,
+        line: CommandLine,
+        out: &mut Effects,
+    ) {
+        if line.0.is_empty() {
+            let message = format!("there is no command after `{COMMAND_PREFIX}`");
+            let error = ErrorInfo::new("emptyCommand", message);
+            let resumable = None;
+            let part = ErrorPart { error, resumable };
+            self.end_turn(env, chat, turn, Some(part), out);
+            return;
+        }
+        let Some(session) = self.session_of(chat).cloned() else {
+            return;
+        };
+        let terminal = Uri::from(format!("ahp-terminal:/{}", env.unique_id("command")));
+        let directories = self
+            .session(&session)
+            .and_then(|session| session.metadata.working_directories.as_ref());
+        let directory = directories.and_then(|all| all.first()).cloned();
+        let target = command_call_target(turn);
+        let call = [
+            ChatAction::ToolCallStart(Box::new(ToolCallStart {
+                target: ToolCallTarget {
+                    meta: Some(terminal_call_meta()),
+                    ..target.clone()
+                },
+                tool_name: "terminal".to_owned(),
+                display_name: "Terminal".to_owned(),
+                intention: None,
+                contributor: None,
+            })),
+            ChatAction::ToolCallReady(Box::new(ToolCallReady {
+                target: target.clone(),
+                contributor: None,
+                intention: None,
+                invocation_message: line.invocation(),
+                tool_input: Some(ToolInput::Inline(line.0.clone())),
+                question: ToolCallQuestion::default(),
+                confirmed: Some(ConfirmationReason::UserAction),
+            })),
+        ];
+        for action in call {
+            self.originate(chat, action, out);
+        }
+        let claim = TerminalClaim::Session(TerminalSessionClaim {
+            session: session.clone(),
+            chat: chat.clone(),
+            turn_id: Some(turn.clone()),
+            tool_call_id: Some(target.tool_call_id.clone()),
+        });
+        let state = TerminalState {
+            cwd: directory.clone(),
+            cols: Some(COMMAND_COLS),
+            rows: Some(COMMAND_ROWS),
+            is_pty: Some(true),
+            ..TerminalState::new(line.title(), claim)
+        };
+        self.create_channel(&terminal, Some(&session), state.into(), out);
+        self.record_command(env, &terminal, line.clone());
+        let run = CommandRun {
+            chat_key: ChatKey {
+                session: session.clone(),
+                chat: chat.clone(),
+            },
+            turn: turn.clone(),
+            line: line.clone(),
+            stage: CommandStage::Running,
+        };
+        let content = run.report(&terminal).running_content();
+        let shown = ToolCallContentChanged { target, content };
+        self.originate(chat, ChatAction::ToolCallContentChanged(shown), out);
+        self.sync_chat(chat, out);
+        self.command_runs.insert(terminal.clone(), run);
+        let open = PtyCommand::Open {
+            program: TerminalProgram::Command(line),
+            directory,
+            cols: COMMAND_COLS,
+            rows: COMMAND_ROWS,
+        };
+        self.send_pty_command(&terminal, open, out);
+    }
+
+    /// Whether a turn is a command that the host runs.
+    pub(crate) fn is_command_turn(&self, chat: &Uri, turn: &TurnId) -> bool {
+        let mut runs = self.command_runs.values();
+        runs.any(|run| run.chat_key.chat == *chat && run.turn == *turn)
+    }
+
+    /// Whether the turn of a chat that runs is such a command.
+    pub(crate) fn runs_command_turn(&self, chat: &Uri) -> bool {
+        let turn = self.chat(chat).and_then(|chat| chat.active_turn.as_ref());
+        turn.is_some_and(|turn| self.is_command_turn(chat, &turn.id))
+    }
+
+    /// Ends a terminal whose program has ended, or never began; and if that was
+    /// the command of a turn, its call and the turn. The call has the output
+    /// before clients let go of the terminal.
+    pub(crate) fn handle_program_ended(
+        &mut self,
+        env: &Env,
+        terminal: &Uri,
+        ended: Result<TerminalEnd, String>,
+        out: &mut Effects,
+    ) {
+        let exit_code = ended.as_ref().ok().and_then(|end| end.exit_code);
+        let Some(run) = self.command_runs.remove(terminal) else {
+            self.end_terminal(env, terminal, exit_code, out);
+            return;
+        };
+        self.send_pty_command(terminal, PtyCommand::Close, out);
+        self.announce_command(env, terminal, out);
+        self.finish_command(env, terminal, exit_code, out);
+        // The call of a command in the background is complete.
+        let is_running =
+            run.stage != CommandStage::Background && self.is_running(&run.chat_key.chat, &run.turn);
+        let has_run = ended.is_ok();
+        if is_running {
+            let report = run.report(terminal);
+            let result = match ended {
+                Ok(end) => report.ended_result(end),
+                Err(reason) => report.failed_result(reason),
+            };
+            self.complete_command_call(&run, result, out);
+        }
+        self.end_terminal(env, terminal, exit_code, out);
+        if is_running {
+            let (chat, turn) = (&run.chat_key.chat, &run.turn);
+            if has_run {
+                self.survey_after(chat, &command_call_target(turn), out);
+            }
+            self.finish_command_turn(env, chat, turn, out);
+        }
+    }
+
+    fn complete_command_call(
+        &mut self,
+        run: &CommandRun,
+        result: ToolCallResult,
+        out: &mut Effects,
+    ) {
+        let complete = ToolCallComplete {
+            target: command_call_target(&run.turn),
+            result,
+            requires_result_confirmation: None,
+        };
+        let complete = ChatAction::ToolCallComplete(Box::new(complete));
+        self.originate(&run.chat_key.chat, complete, out);
+    }
+
+    /// Completes the call and the turn of a command, and lets the command run.
+    pub(crate) fn detach_command_run(
+        &mut self,
+        env: &Env,
+        terminal: &Uri,
+        output: String,
+        out: &mut Effects,
+    ) {
+        let Some(run) = self.command_runs.get_mut(terminal) else {
+            return;
+        };
+        if run.stage != CommandStage::Running {
+            return;
+        }
+        run.stage = CommandStage::Background;
+        let run = run.clone();
+        let (chat, turn) = (&run.chat_key.chat, &run.turn);
+        if self.is_running(chat, turn) {
+            let result = run.report(terminal).background_result(&output);
+            self.complete_command_call(&run, result, out);
+            self.survey_after(chat, &command_call_target(turn), out);
+            self.finish_command_turn(env, chat, turn, out);
+        }
+    }
+
+    /// Tells commands to end whose turns are over, whatever ended them, and
+    /// those in the background whose chat is gone.
+    pub(crate) fn stop_finished_commands(&mut self, out: &mut Effects) {
+        let is_over = |run: &CommandRun| match run.stage {
+            CommandStage::Running => !self.is_running(&run.chat_key.chat, &run.turn),
+            CommandStage::Background => !self.channels.contains_key(&run.chat_key.chat),
+            CommandStage::Ending => false,
+        };
+        let over: Vec<_> = self
+            .command_runs
+            .iter()
+            .filter(|(_, run)| is_over(run))
+            .map(|(terminal, _)| terminal.clone())
+            .collect();
+        for terminal in over {
+            if let Some(run) = self.command_runs.get_mut(&terminal) {
+                run.stage = CommandStage::Ending;
+            }
+            self.send_pty_command(&terminal, PtyCommand::Close, out);
+        }
+    }
+
+    /// The last turn of a chat that its agent knows of.
+    pub(crate) fn last_turn_of_agent(&self, chat: &Uri) -> Option<TurnId> {
+        let mut turns = self.chat(chat)?.turns.items().rev();
+        let known = turns.find(|turn| parse_command(&turn.message).is_none());
+        known.map(|turn| turn.id.clone())
+    }
+}
+
+impl CommandRun {
+    fn report(&self, terminal: &Uri) -> CommandReport {
+        CommandReport {
+            line: self.line.clone(),
+            terminal: terminal.clone(),
+        }
+    }
+}
+
+fn command_call_target(turn: &TurnId) -> ToolCallTarget {
+    ToolCallTarget {
+        turn_id: turn.clone(),
+        tool_call_id: ToolCallId::from(COMMAND_CALL_ID),
+        meta: None,
+    }
+}

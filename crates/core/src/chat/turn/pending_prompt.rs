@@ -1,0 +1,313 @@
+//! Content that a message refers to and only the client has that sent it.
+//!
+//! It is read when the turn starts. The agent hears of the turn when all of it
+//! is there, or it is known why not: the turn goes on in any case.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use agenthost_protocol::chat::{
+    Attachment, ChatAction, ChatState, Message, ResourceAttachment, TurnStarted,
+};
+use agenthost_protocol::ids::{ClientId, PendingMessageId, TurnId};
+use agenthost_protocol::resource::{ContentEncoding, ResourceReadResult};
+use agenthost_protocol::uri::Uri;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
+use crate::agent::{AgentCommand, AttachmentContent};
+use crate::connection::host_requests::{ClientReadError, RequestOrigin};
+use crate::connection::registry::ClientPresence;
+use crate::customization::PreparationState;
+use crate::customization::driver::ResourceQuery;
+use crate::host::Host;
+use crate::host::effect::Effects;
+use crate::host::input::ConnectionId;
+use crate::host::step::Env;
+use crate::resource::uris;
+
+/// Most bytes of one content.
+pub(crate) const MAX_ATTACHMENT_BYTES: usize = 1024 * 1024;
+
+/// Most bytes of all contents of a message.
+const MAX_TOTAL_ATTACHMENT_BYTES: usize = 4 * 1024 * 1024;
+
+/// Most contents of a message.
+pub(crate) const MAX_ATTACHMENTS: usize = 16;
+
+/// A turn that its agent has not heard of: what its message refers to is being
+/// read.
+#[derive(Debug, Clone)]
+pub(crate) struct PendingPrompt {
+    pub(crate) turn: TurnId,
+    message: Arc<Message>,
+    /// What customizations have to add.
+    pub(crate) preparation: PreparationState,
+    /// What else the message refers to.
+    attachment_commands: Vec<AgentCommand>,
+    /// In the order of the message; `None` while it is waited for.
+    contents: Vec<(Uri, Option<AttachmentContent>)>,
+    /// How many bytes may still come.
+    remaining_bytes: usize,
+}
+
+/// A content that a turn waits for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct AttachmentSlot {
+    chat: Uri,
+    turn: TurnId,
+    index: usize,
+}
+
+/// Who sent messages that agents have not heard of. Known for as long as the
+/// host runs: nothing in the state of a chat says it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct MessageSenders(BTreeMap<(Uri, MessageRef), ClientId>);
+
+/// A message.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum MessageRef {
+    /// Of a turn.
+    Turn(TurnId),
+    /// One that waits for its turn.
+    Pending(PendingMessageId),
+}
+
+impl Host {
+    /// Takes note of who sent a message that was just accepted.
+    pub(crate) fn record_sender(&mut self, chat: &Uri, action: &ChatAction, client: &ClientId) {
+        let sent = match action {
+            ChatAction::TurnStarted(start) => MessageRef::Turn(start.turn_id.clone()),
+            ChatAction::PendingMessageSet(set) => MessageRef::Pending(set.id.clone()),
+            _ => return,
+        };
+        let state = self.chat(chat).cloned();
+        self.message_senders
+            .0
+            .retain(|(other, sent), _| other != chat || is_pending(state.as_ref(), sent));
+        // It may have been somebody else's before.
+        self.message_senders
+            .0
+            .insert((chat.clone(), sent), client.clone());
+    }
+
+    /// Takes note of who sent the message of a turn that is about to start.
+    pub(crate) fn record_turn_sender(
+        &mut self,
+        chat: &Uri,
+        turn: &TurnId,
+        connection: ConnectionId,
+    ) {
+        if let Some(client) = self.clients.client_of(connection).cloned() {
+            let key = (chat.clone(), MessageRef::Turn(turn.clone()));
+            self.message_senders.0.insert(key, client);
+        }
+    }
+
+    /// The same for a message that was meant for the turn before.
+    pub(crate) fn record_steering_sender(
+        &mut self,
+        chat: &Uri,
+        turn: &TurnId,
+        id: PendingMessageId,
+    ) {
+        let waiting = (chat.clone(), MessageRef::Pending(id));
+        if let Some(client) = self.message_senders.0.remove(&waiting) {
+            let key = (chat.clone(), MessageRef::Turn(turn.clone()));
+            self.message_senders.0.insert(key, client);
+        }
+    }
+
+    /// Has the agent answer the message of a turn that has just started, once
+    /// everything is there that the message refers to.
+    pub(crate) fn start_prompt(
+        &mut self,
+        env: &Env,
+        chat: &Uri,
+        start: &TurnStarted,
+        out: &mut Effects,
+    ) {
+        let sender = self.take_sender(chat, start);
+        if let (Some(sender), Some(session)) = (&sender, self.session_of(chat).cloned()) {
+            self.record_principal(&session, sender, out);
+        }
+        let connections = self.sender_connections(sender.as_ref());
+        // The one too many stands for all that follow: an agent takes so many
+        // commands at a time.
+        let wanted = client_resources(&start.message).take(MAX_ATTACHMENTS + 1);
+        let wanted: Vec<_> = wanted.cloned().collect();
+        let unread = wanted
+            .iter()
+            .map(|wanted| (wanted.content.uri.clone(), None));
+        let reading = PendingPrompt {
+            turn: start.turn_id.clone(),
+            message: Arc::clone(&start.message),
+            preparation: self.request_preparation(env, chat, &start.turn_id, &start.message, out),
+            attachment_commands: self.attachment_commands(chat, &start.turn_id, &start.message),
+            contents: unread.collect(),
+            remaining_bytes: MAX_TOTAL_ATTACHMENT_BYTES,
+        };
+        self.pending_prompts.insert(chat.clone(), reading);
+        for (index, wanted) in wanted.iter().enumerate() {
+            let slot = AttachmentSlot {
+                chat: chat.clone(),
+                turn: start.turn_id.clone(),
+                index,
+            };
+            let hint = wanted.content.size_hint.unwrap_or(0);
+            if index >= MAX_ATTACHMENTS {
+                self.attachment_read(slot, Err(ClientReadError::TooMany), out);
+            } else if hint > MAX_ATTACHMENT_BYTES as u64 {
+                self.attachment_read(slot, Err(ClientReadError::TooLarge), out);
+            } else {
+                let wanted = ResourceQuery::Read(wanted.content.uri.clone());
+                self.request_from(connections.clone(), wanted, RequestOrigin::Turn(slot), out);
+            }
+        }
+        self.send_prompt_if_ready(chat, out);
+    }
+
+    /// A content was read, or it is known why not. The turn may be over.
+    pub(crate) fn attachment_read(
+        &mut self,
+        slot: AttachmentSlot,
+        read: Result<Arc<ResourceReadResult>, ClientReadError>,
+        out: &mut Effects,
+    ) {
+        let reading = self.pending_prompts.get_mut(&slot.chat);
+        let Some(reading) = reading.filter(|reading| reading.turn == slot.turn) else {
+            return;
+        };
+        let read = read.and_then(|read| {
+            let size = checked_size(&read)?;
+            reading.remaining_bytes = reading
+                .remaining_bytes
+                .checked_sub(size)
+                .ok_or(ClientReadError::TotalTooLarge)?;
+            Ok(read)
+        });
+        if let Some((_, content)) = reading.contents.get_mut(slot.index) {
+            *content = Some(match read {
+                Ok(read) => AttachmentContent::Resource(read),
+                Err(unread) => AttachmentContent::Unreadable(unread.to_string()),
+            });
+        }
+        self.send_prompt_if_ready(&slot.chat, out);
+    }
+
+    /// Whether the agent of a chat has not heard of its turn yet.
+    pub(crate) fn has_pending_prompt(&self, chat: &Uri) -> bool {
+        self.pending_prompts.contains_key(chat)
+    }
+
+    /// A chat is gone: nobody waits for what its messages refer to.
+    pub(crate) fn drop_prompt(&mut self, chat: &Uri) {
+        self.pending_prompts.remove(chat);
+        self.message_senders.0.retain(|(other, _), _| other != chat);
+    }
+
+    pub(crate) fn send_prompt_if_ready(&mut self, chat: &Uri, out: &mut Effects) {
+        let reading = self.pending_prompts.get(chat);
+        let waits =
+            |reading: &PendingPrompt| reading.contents.iter().any(|(_, read)| read.is_none());
+        let blocked = self
+            .session_of(chat)
+            .is_some_and(|session| self.waits_for_servers(session));
+        if reading.is_none_or(waits) || blocked {
+            return;
+        }
+        let Some(reading) = self.pending_prompts.remove(chat) else {
+            return;
+        };
+        let PreparationState::Done(prepared) = reading.preparation else {
+            self.pending_prompts.insert(chat.clone(), reading);
+            return;
+        };
+        for attached in reading.attachment_commands {
+            self.send_agent_command(chat, attached, out);
+        }
+        for (resource, content) in reading.contents {
+            if let Some(content) = content {
+                let attached = AgentCommand::AddAttachment {
+                    chat: chat.clone(),
+                    turn: reading.turn.clone(),
+                    resource,
+                    content,
+                };
+                self.send_agent_command(chat, attached, out);
+            }
+        }
+        let before = self.chat(chat).map(|chat| chat.turns.clone());
+        let prompt = AgentCommand::Prompt {
+            chat: chat.clone(),
+            turn: reading.turn,
+            message: reading.message,
+            history: before.unwrap_or_default(),
+            prepared,
+        };
+        self.send_agent_command(chat, prompt, out);
+        self.forward_steering(chat, out);
+    }
+
+    /// Who sent the message of a turn that has just started.
+    fn take_sender(&mut self, chat: &Uri, start: &TurnStarted) -> Option<ClientId> {
+        let started = (chat.clone(), MessageRef::Turn(start.turn_id.clone()));
+        let starter = self.message_senders.0.remove(&started);
+        let waiting = start.queued_message_id.clone();
+        let waiting = waiting.map(|id| (chat.clone(), MessageRef::Pending(id)));
+        // Whoever starts the turn of a message that waited may not have sent it.
+        let sender = waiting.and_then(|waiting| self.message_senders.0.remove(&waiting));
+        sender.or(starter)
+    }
+
+    /// Where a message came from: nobody else is asked for what it refers to
+    /// (RES-17, A-21). The newest connection comes last.
+    fn sender_connections(&self, sender: Option<&ClientId>) -> Vec<ConnectionId> {
+        let client = sender.and_then(|sender| self.clients.clients.get(sender));
+        match client.map(|client| &client.presence) {
+            Some(ClientPresence::Active(connections)) => connections.clone(),
+            Some(ClientPresence::Grace(_)) | None => Vec::new(),
+        }
+    }
+}
+
+/// What a message refers to and only a client can read.
+fn client_resources(message: &Message) -> impl Iterator<Item = &ResourceAttachment> {
+    let attachments = message.attachments.iter().flatten();
+    attachments.filter_map(|attachment| match attachment {
+        Attachment::Resource(resource) if uris::is_client_resource(&resource.content.uri) => {
+            Some(resource)
+        }
+        Attachment::Resource(_)
+        | Attachment::Simple(_)
+        | Attachment::EmbeddedResource(_)
+        | Attachment::Annotations(_)
+        | Attachment::Chat(_)
+        | Attachment::Unknown(_) => None,
+    })
+}
+
+/// Whether a message still waits for its turn.
+fn is_pending(chat: Option<&ChatState>, sent: &MessageRef) -> bool {
+    let (Some(chat), MessageRef::Pending(id)) = (chat, sent) else {
+        return false;
+    };
+    let queued = chat.queued_messages.iter().flat_map(|queue| queue.items());
+    let mut waiting = queued.chain(&chat.steering_message);
+    waiting.any(|message| message.id == *id)
+}
+
+/// How many bytes were read, if that is not too many.
+fn checked_size(read: &ResourceReadResult) -> Result<usize, ClientReadError> {
+    let size = match read.encoding {
+        ContentEncoding::Utf8 => read.data.len(),
+        ContentEncoding::Base64 => {
+            let bytes = STANDARD.decode(&read.data);
+            bytes.map_err(|_| ClientReadError::Malformed)?.len()
+        }
+    };
+    if size > MAX_ATTACHMENT_BYTES {
+        return Err(ClientReadError::TooLarge);
+    }
+    Ok(size)
+}

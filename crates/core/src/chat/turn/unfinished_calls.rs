@@ -1,0 +1,195 @@
+//! Tool calls that still run when their turn ends.
+//!
+//! The end of a turn cancels the calls that run, and a cancelled call has no
+//! content. A call that has produced output is completed as failed before that,
+//! so that its output stays in the transcript (TUR-12, TOO-27).
+
+use agenthost_protocol::channel::ChannelState;
+use agenthost_protocol::chat::{
+    ChatAction, ResponsePart, TerminalCommandResult, ToolCall, ToolCallComplete,
+    ToolCallContributor, ToolCallResult, ToolCallRunning, ToolCallTarget, ToolResultContent,
+    ToolResultText,
+};
+use agenthost_protocol::terminal::{OutputTail, TerminalLifecycle, TerminalPart, TerminalState};
+use agenthost_protocol::text::MaybeMarkdown;
+use agenthost_protocol::uri::Uri;
+use agenthost_protocol::wire::Json;
+
+use crate::host::Host;
+use crate::host::effect::Effects;
+use crate::terminal::command_report::COMMAND_PREVIEW_BYTES;
+
+/// What programs are told about a call that was cancelled with its turn.
+const CANCELLED_ERROR_CODE: &str = "cancelled";
+
+/// How the turn of a call ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TurnEnd<'a> {
+    /// Somebody cancelled it.
+    Cancelled,
+    /// It failed, for this reason.
+    Failed(&'a str),
+    /// The agent is done with it.
+    Complete,
+}
+
+impl TurnEnd<'_> {
+    fn error(self) -> Json {
+        let (message, code) = match self {
+            TurnEnd::Cancelled => ("it was cancelled", Some(CANCELLED_ERROR_CODE)),
+            TurnEnd::Failed(reason) => (reason, None),
+            TurnEnd::Complete => ("it had not ended when its turn did", None),
+        };
+        let code = code.map(|code| ("code", code));
+        Json::from_iter([("message", message)].into_iter().chain(code))
+    }
+}
+
+impl Host {
+    /// The running calls of a chat's turn, without those that clients carry
+    /// out.
+    pub(crate) fn unfinished_calls(&self, chat: &Uri) -> Vec<&ToolCallRunning> {
+        let turn = self.chat(chat).and_then(|chat| chat.active_turn.as_ref());
+        let parts = turn
+            .into_iter()
+            .flat_map(|turn| turn.response_parts.items());
+        let calls = parts.filter_map(|part| match part {
+            ResponsePart::ToolCall(part) => Some(&part.tool_call),
+            _ => None,
+        });
+        let running = calls.filter_map(|call| match call {
+            ToolCall::Running(call) => Some(call),
+            // Not run yet, paused until there is a token, or over.
+            ToolCall::Streaming(_)
+            | ToolCall::PendingConfirmation(_)
+            | ToolCall::AuthRequired(_)
+            | ToolCall::PendingResultConfirmation(_)
+            | ToolCall::Completed(_)
+            | ToolCall::Cancelled(_)
+            | ToolCall::Unknown(_) => None,
+        });
+        let is_ours = |call: &&ToolCallRunning| match &call.head.contributor {
+            Some(ToolCallContributor::Client(_)) => false,
+            Some(ToolCallContributor::Mcp(_) | ToolCallContributor::Unknown(_)) | None => true,
+        };
+        running.filter(is_ours).collect()
+    }
+
+    /// Completes the running calls of a turn that have produced output. The
+    /// turn has to end right after.
+    pub(crate) fn complete_unfinished_calls(
+        &mut self,
+        chat: &Uri,
+        end: TurnEnd<'_>,
+        out: &mut Effects,
+    ) {
+        let turn = self.chat(chat).and_then(|chat| chat.active_turn.as_ref());
+        let Some(turn_id) = turn.map(|turn| turn.id.clone()) else {
+            return;
+        };
+        let calls = self.unfinished_calls(chat).into_iter();
+        let results: Vec<_> = calls
+            .filter_map(|call| {
+                let content = self.partial_output(call)?;
+                let result = ToolCallResult {
+                    success: false,
+                    past_tense_message: call_message(call, &content),
+                    content: Some(content),
+                    structured_content: None,
+                    error: Some(end.error()),
+                };
+                Some((call.head.tool_call_id.clone(), result))
+            })
+            .collect();
+        for (tool_call_id, result) in results {
+            let mut complete = ToolCallComplete {
+                target: ToolCallTarget {
+                    turn_id: turn_id.clone(),
+                    tool_call_id,
+                    meta: None,
+                },
+                result,
+                requires_result_confirmation: None,
+            };
+            self.complete_with_workers(chat, &mut complete);
+            let complete = ChatAction::ToolCallComplete(Box::new(complete));
+            self.originate(chat, complete, out);
+        }
+    }
+
+    /// The output of a call so far, with the end of what its terminals show;
+    /// `None` if there is none. Whether an edit of a file took place is not
+    /// known, so it is left out.
+    fn partial_output(&self, call: &ToolCallRunning) -> Option<Vec<ToolResultContent>> {
+        let blocks = call.content.iter().flatten();
+        let mut blocks: Vec<_> = blocks
+            .filter(|block| !matches!(block, ToolResultContent::FileEdit(_)))
+            .cloned()
+            .collect();
+        let is_text = |block: &ToolResultContent| matches!(block, ToolResultContent::Text(_));
+        let is_output = |block: &ToolResultContent| {
+            is_text(block) || matches!(block, ToolResultContent::Terminal(_))
+        };
+        if !blocks.iter().any(is_output) {
+            return None;
+        }
+        let mut written = Vec::new();
+        for block in &mut blocks {
+            if let ToolResultContent::Terminal(block) = block
+                && block.result.is_none()
+                && let Some(ChannelState::Terminal(state)) = self.state(&block.resource)
+            {
+                let result = partial_result(state);
+                written.extend(result.preview.clone());
+                block.result = Some(result);
+            }
+        }
+        let text = written.concat();
+        // What was told of a terminal while it ran, also by a host that stopped.
+        let previews = self.previews_of(&blocks);
+        blocks.retain(|block| match block {
+            ToolResultContent::Text(told) => {
+                !previews.contains(block) && !text.contains(told.text.as_str())
+            }
+            _ => true,
+        });
+        if !text.is_empty() && !blocks.iter().any(is_text) {
+            blocks.insert(0, ToolResultContent::Text(ToolResultText { text }));
+        }
+        Some(blocks)
+    }
+}
+
+/// What the call did: run a command, in one line, or what it was to do.
+fn call_message(call: &ToolCallRunning, content: &[ToolResultContent]) -> MaybeMarkdown {
+    let title = content.iter().find_map(|block| match block {
+        ToolResultContent::Terminal(block) => Some(block.title.as_str()),
+        _ => None,
+    });
+    match title {
+        Some(title) => title.into(),
+        None => call.parameters.invocation_message.clone(),
+    }
+}
+
+/// What is known of the command of a terminal by now.
+pub(crate) fn partial_result(state: &TerminalState) -> TerminalCommandResult {
+    let mut tail = OutputTail::new(COMMAND_PREVIEW_BYTES);
+    for part in state.content.items() {
+        match part {
+            TerminalPart::Unclassified(output) => tail.push(&output.value),
+            TerminalPart::Command(command) => tail.push(&command.output),
+            TerminalPart::Unknown(_) => {}
+        }
+    }
+    let (preview, truncated) = tail.finish();
+    let exit_code = match &state.lifecycle {
+        TerminalLifecycle::Running => None,
+        TerminalLifecycle::Exited(exit) => exit.exit_code,
+    };
+    TerminalCommandResult {
+        exit_code,
+        preview: Some(preview),
+        truncated: Some(truncated),
+    }
+}

@@ -1,0 +1,218 @@
+//! Tokens that clients hand over, for what agents need them for.
+//!
+//! The host itself keeps no token: it goes on to the agents at once, in
+//! memory, and is in no state, log or answer (AUT-10). Known here is only who
+//! gave one for what, so that it can be told when it is no longer good.
+
+use std::sync::Arc;
+
+use agenthost_protocol::common::{McpAuthRequirement, ProtectedResource};
+use agenthost_protocol::number::Millis;
+use agenthost_protocol::root::{AuthRequiredParams, AuthRequiredReason, AuthenticateParams};
+use agenthost_protocol::rpc::HostNotification;
+use agenthost_protocol::session::{McpServerState, SessionInputRequest};
+use agenthost_protocol::uri::{RootChannel, Uri};
+
+use crate::connection::registry::Principal;
+use crate::customization::mcp_servers;
+use crate::host::Host;
+use crate::host::effect::{Effect, Effects, ResponseBody};
+use crate::host::error::RequestFailure;
+use crate::host::input::{ConnectionId, Input};
+use crate::host::step::Env;
+
+/// Longest token, in bytes.
+const MAX_TOKEN_BYTES: usize = 64 * 1024;
+
+/// A token. Nobody gets to see it by accident.
+#[derive(Clone, PartialEq, Eq)]
+pub struct AccessToken(String);
+
+impl AccessToken {
+    /// The token itself, for whoever has to present it.
+    #[must_use]
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<String> for AccessToken {
+    fn from(token: String) -> Self {
+        AccessToken(token)
+    }
+}
+
+/// Shows nothing of it.
+impl std::fmt::Debug for AccessToken {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Token(…)")
+    }
+}
+
+/// Who gave a token, and what it is for.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TokenKey {
+    /// Who gave it.
+    pub principal: Principal,
+    /// What it is for.
+    pub resource: String,
+}
+
+impl Host {
+    /// Takes a token for something that an agent said it needs one for, or
+    /// takes one back (AUT-2 to AUT-5).
+    pub(crate) fn authenticate(
+        &mut self,
+        env: &Env,
+        connection: ConnectionId,
+        params: AuthenticateParams,
+        out: &mut Effects,
+    ) -> Result<ResponseBody, RequestFailure> {
+        let invalid = |reason: &str| RequestFailure::InvalidParams(reason.to_owned());
+        let challenges = self.open_challenges(&params.resource);
+        let Some(known) = self.clients.connections.get(&connection) else {
+            return Err(RequestFailure::NotInitialized);
+        };
+        let place = TokenKey {
+            principal: known.principal.clone(),
+            resource: params.resource.clone(),
+        };
+        let has_one = self.tokens.nonces.contains_key(&place);
+        if self.find_protected_resource(&params.resource).is_none()
+            && challenges.is_empty()
+            && !has_one
+        {
+            return Err(invalid(
+                "resource: no agent or server here needs a token for this",
+            ));
+        }
+        if let (Some(scopes), false) = (&params.scopes, params.token.is_empty())
+            && let Some(missing) = missing_scope(&challenges, scopes)
+        {
+            let reason = format!("scopes: `{missing}` is needed, too");
+            return Err(RequestFailure::InvalidParams(reason));
+        }
+        if params.token.is_empty() {
+            self.tokens.nonces.remove(&place);
+            out.push(Effect::StoreToken {
+                key: place,
+                token: None,
+            });
+            return Ok(ResponseBody::Empty);
+        }
+        if params.token.len() > MAX_TOKEN_BYTES || params.token.chars().any(char::is_control) {
+            return Err(invalid("token: expected a line of at most 64 KiB"));
+        }
+        if params.expires_in == Some(0) {
+            return Err(invalid("expiresIn: expected a number of at least 1"));
+        }
+        self.tokens.nonces.insert(place.clone(), env.nonce);
+        if let Some(seconds) = params.expires_in {
+            let millis = i64::try_from(seconds.saturating_mul(1_000)).unwrap_or(i64::MAX);
+            let expired = Input::TokenExpired {
+                key: place.clone(),
+                nonce: env.nonce,
+            };
+            out.schedule(Millis(millis), expired);
+        }
+        let token = Some(AccessToken(params.token));
+        out.push(Effect::StoreToken { key: place, token });
+        Ok(ResponseBody::Empty)
+    }
+
+    /// A token is not good any more, unless there is a newer one (AUT-6).
+    pub(crate) fn expire_token(&mut self, key: TokenKey, nonce: u128, out: &mut Effects) {
+        if self.tokens.nonces.get(&key) != Some(&nonce) {
+            return;
+        }
+        self.tokens.nonces.remove(&key);
+        let connections = self.clients.connections.iter();
+        let to = connections
+            .filter(|(_, one)| one.client.is_some() && one.principal == key.principal)
+            .map(|(connection, _)| *connection)
+            .collect();
+        if let Some(resource) = self.find_protected_resource(&key.resource).cloned() {
+            let channel = Uri::from(RootChannel);
+            notify_auth_required(channel, resource, AuthRequiredReason::Expired, to, out);
+        }
+        out.push(Effect::StoreToken { key, token: None });
+    }
+
+    /// An agent wants somebody to sign in: who follows the session gets to know
+    /// what a token would be good for (AUT-7).
+    pub(crate) fn require_auth(&mut self, session: &Uri, out: &mut Effects) {
+        let agent = self
+            .session(session)
+            .and_then(|one| self.agent_of_session(one));
+        let resources = agent.and_then(|agent| agent.protected_resources.clone());
+        let channel = self.channels.get(session);
+        let to: Vec<_> = channel
+            .into_iter()
+            .flat_map(|channel| channel.subscribers.keys().copied())
+            .collect();
+        for resource in resources.into_iter().flatten() {
+            let reason = AuthRequiredReason::Required;
+            notify_auth_required(session.clone(), resource, reason, to.clone(), out);
+        }
+    }
+
+    /// What servers and calls of their tools wait for (AUT-2).
+    fn open_challenges(&self, resource: &str) -> Vec<&McpAuthRequirement> {
+        let mut found = Vec::new();
+        for session in self.customizations.keys() {
+            let Some(state) = self.session(session) else {
+                continue;
+            };
+            found.extend(
+                mcp_servers(state).filter_map(|one| match &one.server.state {
+                    McpServerState::AuthRequired(requirement) => Some(&**requirement),
+                    _ => None,
+                }),
+            );
+            let entries = state.input_needed.iter().flat_map(|list| list.items());
+            found.extend(entries.filter_map(|entry| match entry {
+                SessionInputRequest::ToolAuthentication(entry) => Some(&entry.tool_call.0.auth),
+                _ => None,
+            }));
+        }
+        found.retain(|requirement| requirement.resource.resource == resource);
+        found
+    }
+
+    /// What agents need tokens for.
+    fn find_protected_resource(&self, resource: &str) -> Option<&ProtectedResource> {
+        let agents = self.config.agents.iter();
+        let mut all = agents.flat_map(|agent| agent.protected_resources.iter().flatten());
+        all.find(|one| one.resource == resource)
+    }
+}
+
+/// A scope that a challenge wants and a token does not have (AUT-11).
+fn missing_scope<'a>(challenges: &[&'a McpAuthRequirement], scopes: &[String]) -> Option<&'a str> {
+    let wanted = challenges.iter().map(|one| one.required_scopes.as_ref());
+    let mut wanted = wanted.flatten().flatten();
+    wanted
+        .find(|wanted| !scopes.contains(wanted))
+        .map(String::as_str)
+}
+
+fn notify_auth_required(
+    channel: Uri,
+    resource: ProtectedResource,
+    reason: AuthRequiredReason,
+    to: Vec<ConnectionId>,
+    out: &mut Effects,
+) {
+    if to.is_empty() {
+        return;
+    }
+    let required = AuthRequiredParams {
+        channel,
+        resource,
+        reason: Some(reason),
+    };
+    out.push(Effect::Notify {
+        notification: Arc::new(HostNotification::AuthRequired(Box::new(required))),
+        to,
+    });
+}

@@ -1,0 +1,190 @@
+//! `reconnect` with a cursor for each channel (AHP 1.1).
+//!
+//! Each channel is recovered on its own: one gets the actions that its client
+//! missed, another a snapshot, a third is gone. No cursor says anything about
+//! another channel.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
+use agenthost_protocol::channel::Snapshot;
+use agenthost_protocol::connection::{ChannelReconnectParams, ChannelReplayCursor};
+use agenthost_protocol::ids::{ClientId, ServerSeq};
+use agenthost_protocol::rpc::{RequestId, RpcError};
+use agenthost_protocol::uri::{RootChannel, Uri};
+
+use crate::host::Host;
+use crate::host::effect::{Effects, ResponseBody};
+use crate::host::input::ConnectionId;
+use crate::host::step::Env;
+
+/// The outcome of `reconnect` for one channel.
+#[derive(Debug, Clone)]
+pub enum RecoveryOutcome {
+    /// The actions that the log has after a cursor.
+    Replay {
+        /// The channel.
+        channel: Uri,
+        /// The cursor.
+        after: ServerSeq,
+    },
+    /// A channel without state: there is nothing to replay.
+    Stateless(Uri),
+    /// The state of the channel.
+    Snapshot(Snapshot),
+    /// The channel can't be followed any more.
+    Missing(Uri),
+}
+
+impl RecoveryOutcome {
+    /// The channel.
+    pub fn channel(&self) -> &Uri {
+        match self {
+            RecoveryOutcome::Replay { channel, .. }
+            | RecoveryOutcome::Stateless(channel)
+            | RecoveryOutcome::Missing(channel) => channel,
+            RecoveryOutcome::Snapshot(snapshot) => &snapshot.resource,
+        }
+    }
+}
+
+impl Host {
+    /// Never closes the connection: a client that fails here initializes on the
+    /// same one (HSK-22).
+    pub(crate) fn recover_channels(
+        &mut self,
+        env: &Env,
+        connection: ConnectionId,
+        id: &RequestId,
+        params: &ChannelReconnectParams,
+        out: &mut Effects,
+    ) -> Result<(), RpcError> {
+        let client = &params.client_id;
+        let record = self.find_returning_client(connection, client)?;
+        // Attaching forgets which chats the client has seen in part.
+        let plan = self.plan_recovery(params);
+        self.attach_returning_client(connection, client, record, out);
+        let mut outcomes = BTreeMap::new();
+        for channel in plan.snapshots {
+            let recovery = self.recover_by_snapshot(connection, &channel, out);
+            outcomes.insert(channel, recovery);
+        }
+        // Preparing snapshots can change other channels, so these come last: a
+        // replay ends where live delivery begins (REC-8).
+        let mut followed = Vec::new();
+        for cursor in plan.replays {
+            let channel = cursor.channel;
+            let recovery = match self.add_subscriber(connection, &channel) {
+                Ok(()) => {
+                    followed.push(channel.clone());
+                    RecoveryOutcome::Replay {
+                        channel: channel.clone(),
+                        after: cursor.last_seen_server_seq,
+                    }
+                }
+                Err(_) => RecoveryOutcome::Missing(channel.clone()),
+            };
+            outcomes.insert(channel, recovery);
+        }
+        let wanted = params.subscriptions.iter();
+        let answer = ResponseBody::Recoveries {
+            until: self.seq,
+            channels: wanted
+                .filter_map(|cursor| outcomes.remove(&cursor.channel))
+                .collect(),
+            apps: self.app_visibility(connection),
+        };
+        out.respond(connection, id, answer);
+        for channel in &followed {
+            self.refresh_changeset(channel, out);
+            self.track_customizations(channel, out);
+        }
+        let root = Uri::from(RootChannel);
+        let mut cursors = params.subscriptions.iter();
+        let cursor = cursors.find(|cursor| cursor.channel == root);
+        let seen = cursor.map_or(ServerSeq(0), |cursor| cursor.last_seen_server_seq);
+        self.send_list_changes(connection, seen, out);
+        self.retry_client_plugins(client, out);
+        self.leave_unsubscribed_sessions(env, client, out);
+        Ok(())
+    }
+
+    /// Splits the channels of a request into those that are replayed from the
+    /// log and those whose state is needed. To be asked before the client is
+    /// attached.
+    pub(crate) fn plan_recovery(&self, params: &ChannelReconnectParams) -> RecoveryPlan {
+        let mut plan = RecoveryPlan::default();
+        for cursor in unique_cursors(params) {
+            match self.can_replay_channel(&params.client_id, &cursor) {
+                true => plan.replays.push(cursor),
+                false => plan.snapshots.push(cursor.channel),
+            }
+        }
+        plan
+    }
+
+    /// Whether the log has everything that a client missed on a channel (REC-3).
+    /// A client that has seen a part of a chat needs all of it (SUB-19), and a
+    /// channel that was born after the cursor is another one than the client
+    /// knows.
+    fn can_replay_channel(&self, client: &ClientId, cursor: &ChannelReplayCursor) -> bool {
+        let ChannelReplayCursor {
+            channel,
+            last_seen_server_seq: seen,
+        } = cursor;
+        let known = self.channels.get(channel);
+        let known = known.is_some_and(|channel| channel.created_seq < *seen);
+        let record = self.clients.clients.get(client);
+        let windowed = record.is_some_and(|client| client.record.windowed.contains(channel));
+        known && !windowed && self.has_actions_since(client, *seen)
+    }
+
+    /// Recovers a channel whose missed actions are not available.
+    fn recover_by_snapshot(
+        &mut self,
+        connection: ConnectionId,
+        channel: &Uri,
+        out: &mut Effects,
+    ) -> RecoveryOutcome {
+        if self.is_stateless(connection, channel) {
+            return RecoveryOutcome::Stateless(channel.clone());
+        }
+        match self.subscribe_derived(connection, channel, out) {
+            Ok(snapshot) => RecoveryOutcome::Snapshot(snapshot),
+            Err(_) => RecoveryOutcome::Missing(channel.clone()),
+        }
+    }
+}
+
+/// How the channels of a request are recovered.
+#[derive(Debug, Default)]
+pub(crate) struct RecoveryPlan {
+    /// From the log.
+    pub(crate) replays: Vec<ChannelReplayCursor>,
+    /// By snapshots, if they are there.
+    pub(crate) snapshots: Vec<Uri>,
+}
+
+/// The cursors of a request, one for each channel, in the order of the request.
+/// A channel with two different cursors has none that can be relied on: a
+/// snapshot is right whatever its client has.
+fn unique_cursors(params: &ChannelReconnectParams) -> Vec<ChannelReplayCursor> {
+    let mut places = BTreeMap::new();
+    let mut cursors: Vec<ChannelReplayCursor> = Vec::new();
+    for cursor in &params.subscriptions {
+        match places.entry(&cursor.channel) {
+            Entry::Vacant(place) => {
+                place.insert(cursors.len());
+                cursors.push(cursor.clone());
+            }
+            Entry::Occupied(place) => {
+                if let Some(first) = cursors.get_mut(*place.get())
+                    && first.last_seen_server_seq != cursor.last_seen_server_seq
+                {
+                    first.last_seen_server_seq = ChannelReplayCursor::NO_BASELINE;
+                }
+            }
+        }
+    }
+    cursors
+}

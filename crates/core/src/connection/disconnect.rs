@@ -1,0 +1,107 @@
+//! Connections that are gone, and clients that no longer take part in a session.
+
+use agenthost_protocol::ids::ClientId;
+use agenthost_protocol::session::{ActiveClientRemoved, SessionAction};
+use agenthost_protocol::uri::Uri;
+
+use crate::connection::registry::ClientPresence;
+use crate::host::Host;
+use crate::host::effect::Effects;
+use crate::host::input::{ConnectionId, Input};
+use crate::host::step::Env;
+
+impl Host {
+    /// A connection is gone.
+    pub(crate) fn handle_disconnect(&mut self, connection: ConnectionId, out: &mut Effects) {
+        self.drop_access_requests(connection, out);
+        let detached = self.clients.detach(connection);
+        self.fail_requests_of(connection, out);
+        for uri in detached.subscriptions {
+            if let Some(channel) = self.channels.get_mut(&uri) {
+                channel.subscribers.remove(&connection);
+            }
+            self.stop_idle_watch(&uri, out);
+        }
+        if let Some((client, departure)) = detached.departed_client {
+            let ended = Input::GraceExpired {
+                client,
+                grace_period: departure,
+            };
+            out.schedule(self.config.grace_period, ended);
+        }
+    }
+
+    /// A client leaves a session when its last connection to it does (CLT-6).
+    pub(crate) fn leave_unsubscribed_session(
+        &mut self,
+        env: &Env,
+        client: &ClientId,
+        session: &Uri,
+        out: &mut Effects,
+    ) {
+        let connections: &[ConnectionId] = match self.clients.clients.get(client) {
+            Some(client) => match &client.presence {
+                ClientPresence::Active(connections) => connections,
+                ClientPresence::Grace(_) => &[],
+            },
+            None => &[],
+        };
+        let watches = connections.iter().any(|connection| {
+            let connection = self.clients.connections.get(connection);
+            connection.is_some_and(|connection| connection.subscriptions.contains(session))
+        });
+        if !watches {
+            self.remove_active_client(env, client, session, out);
+        }
+    }
+
+    /// A client leaves every session that it does not watch: it came back
+    /// without asking for them, or it did not come back in time (CLT-7).
+    pub(crate) fn leave_unsubscribed_sessions(
+        &mut self,
+        env: &Env,
+        client: &ClientId,
+        out: &mut Effects,
+    ) {
+        for session in self.sessions.keys().cloned().collect::<Vec<_>>() {
+            self.leave_unsubscribed_session(env, client, &session, out);
+        }
+    }
+
+    /// A session comes back from the log with clients that are forgotten.
+    pub(crate) fn drop_forgotten_clients(&mut self, env: &Env, session: &Uri, out: &mut Effects) {
+        let Some(state) = self.session(session) else {
+            return;
+        };
+        let active = state.active_clients.iter().map(|active| &active.client_id);
+        let forgotten: Vec<_> = active
+            .filter(|client| !self.clients.clients.contains_key(client))
+            .cloned()
+            .collect();
+        for client in forgotten {
+            self.remove_active_client(env, &client, session, out);
+        }
+    }
+
+    fn remove_active_client(
+        &mut self,
+        env: &Env,
+        client: &ClientId,
+        session: &Uri,
+        out: &mut Effects,
+    ) {
+        let takes_part = self.session(session).is_some_and(|session| {
+            let mut active = session.active_clients.iter();
+            active.any(|active| active.client_id == *client)
+        });
+        if !takes_part {
+            return;
+        }
+        let removed = ActiveClientRemoved {
+            client_id: client.clone(),
+        };
+        let removed = SessionAction::ActiveClientRemoved(removed);
+        self.originate(session, removed.clone(), out);
+        self.react(env, session, &removed.into(), out);
+    }
+}

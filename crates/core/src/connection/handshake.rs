@@ -1,0 +1,286 @@
+//! `initialize` and `reconnect`.
+
+use std::collections::BTreeSet;
+
+use agenthost_protocol::connection::{
+    InitializeParams, InitializeResult, ReconnectParams, ReconnectSnapshot,
+};
+use agenthost_protocol::ids::{ClientId, ServerSeq};
+use agenthost_protocol::rpc::{RequestId, RpcError, UnsupportedVersionData};
+use agenthost_protocol::uri::{RootChannel, Uri};
+use agenthost_protocol::version::{Release, Version};
+
+use crate::chat::completions;
+use crate::chat::turn::command_turn::COMMAND_PREFIX;
+use crate::connection::registry::{ClientRecord, GracePeriodId};
+use crate::host::Host;
+use crate::host::effect::{AppVisibility, Effects, ResponseBody, StoreWrite};
+use crate::host::error::RequestFailure;
+use crate::host::input::ConnectionId;
+use crate::host::step::Env;
+use crate::policy;
+
+/// How a client that comes back is told what it missed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CatchUpMode {
+    /// One by one, if the log has it all.
+    Replay,
+    /// By where things are now.
+    Snapshots,
+}
+
+impl Host {
+    pub(crate) fn initialize(
+        &mut self,
+        connection: ConnectionId,
+        params: InitializeParams,
+        out: &mut Effects,
+    ) -> Result<ResponseBody, RpcError> {
+        if self.clients.client_of(connection).is_some() {
+            return Err(RequestFailure::AlreadyInitialized.into());
+        }
+        let Some(version) = negotiate_version(&params.protocol_versions)? else {
+            let supported = UnsupportedVersionData {
+                supported_versions: supported_versions(),
+            };
+            return Err(RpcError::unsupported_version(
+                "none of the offered protocol versions is spoken here",
+                &supported,
+            ));
+        };
+        if params.client_id.as_str().is_empty()
+            || params.client_id.as_str().len() > policy::MAX_NAME_BYTES
+        {
+            let reason = format!("clientId: expected 1 to {} bytes", policy::MAX_NAME_BYTES);
+            return Err(RequestFailure::InvalidParams(reason).into());
+        }
+        let principal = self.principal_at(connection)?;
+        if self
+            .clients
+            .is_owned_by_other(&params.client_id, &principal)
+        {
+            return Err(RequestFailure::ClientIdTaken(params.client_id).into());
+        }
+        // A program that was here would take up where it was: this is another.
+        let before = self.cloned_record(&params.client_id);
+        let record = ClientRecord {
+            shared: before.is_some(),
+            epoch: before
+                .as_ref()
+                .map_or(self.epochs.current, |before| before.epoch),
+            principal,
+            version: version.to_owned(),
+            capabilities: params.capabilities.unwrap_or_default(),
+            locale: params.locale,
+            info: params.client_info,
+            windowed: before.map_or_else(BTreeSet::new, |before| before.windowed),
+        };
+        out.write(StoreWrite::Client(
+            params.client_id.clone(),
+            Box::new(record.clone()),
+        ));
+        self.clients.attach(connection, &params.client_id, record);
+        // What does not exist is left out (HSK-14).
+        let wanted = params.initial_subscriptions.unwrap_or_default();
+        let snapshots = wanted
+            .iter()
+            .filter_map(|channel| self.subscribe_derived(connection, channel, out).ok())
+            .collect();
+        Ok(ResponseBody::Initialize(Box::new(InitializeResult {
+            protocol_version: version.to_owned(),
+            server_seq: self.seq,
+            server_info: Some(self.config.server.clone()),
+            snapshots,
+            default_directory: self
+                .config
+                .default_directory
+                .clone()
+                .filter(|_| !self.connection_quirks(connection).no_default_directory),
+            completion_trigger_characters: Some(completions::trigger_characters()),
+            terminal_command_prefix: Some(COMMAND_PREFIX.to_owned()),
+            telemetry: None,
+            automations: None,
+            meta: None,
+        })))
+    }
+
+    /// Never closes the connection: a client that fails here initializes on
+    /// the same one (HSK-22).
+    pub(crate) fn reconnect(
+        &mut self,
+        env: &Env,
+        connection: ConnectionId,
+        id: &RequestId,
+        params: ReconnectParams,
+        mode: CatchUpMode,
+        out: &mut Effects,
+    ) -> Result<(), RpcError> {
+        let record = self.find_returning_client(connection, &params.client_id)?;
+        let replay = mode == CatchUpMode::Replay && self.can_replay(&params);
+        self.attach_returning_client(connection, &params.client_id, record, out);
+        if !replay {
+            let snapshots = params
+                .subscriptions
+                .iter()
+                .filter_map(|channel| self.subscribe_derived(connection, channel, out).ok())
+                .collect();
+            let answer = ResponseBody::Snapshots(ReconnectSnapshot { snapshots });
+            out.respond(connection, id, answer);
+            self.send_list_changes(connection, ServerSeq(0), out);
+            self.retry_client_plugins(&params.client_id, out);
+            self.leave_unsubscribed_sessions(env, &params.client_id, out);
+            return Ok(());
+        }
+        let (watched, mut missing): (Vec<_>, Vec<_>) = params
+            .subscriptions
+            .into_iter()
+            .partition(|channel: &Uri| self.add_subscriber(connection, channel).is_ok());
+        // Channels without state are followed again, and nothing of them is
+        // replayed (REC-10).
+        missing.retain(|channel| !self.is_stateless(connection, channel));
+        let answer = ResponseBody::Replay {
+            after: params.last_seen_server_seq,
+            until: self.seq,
+            channels: watched.clone(),
+            missing,
+            apps: self.app_visibility(connection),
+        };
+        out.respond(connection, id, answer);
+        for channel in &watched {
+            self.refresh_changeset(channel, out);
+            self.track_customizations(channel, out);
+        }
+        self.send_list_changes(connection, params.last_seen_server_seq, out);
+        self.retry_client_plugins(&params.client_id, out);
+        self.leave_unsubscribed_sessions(env, &params.client_id, out);
+        Ok(())
+    }
+
+    /// Whether the log has everything that the client missed (REC-3). A number
+    /// that this history has not given out to the client is of another one
+    /// (REC-4). And a channel that was born since is not the one that the
+    /// client knows, even if it has the same address.
+    pub(crate) fn can_replay(&self, params: &ReconnectParams) -> bool {
+        let seen = params.last_seen_server_seq;
+        let known = |channel: &Uri| {
+            let is_root = *channel == Uri::from(RootChannel);
+            let channel = self.channels.get(channel);
+            channel.is_none_or(|channel| is_root || channel.created_seq < seen)
+        };
+        let client = self.clients.clients.get(&params.client_id);
+        let windowed = client.is_some_and(|client| {
+            let windowed = &client.record.windowed;
+            params
+                .subscriptions
+                .iter()
+                .any(|channel| windowed.contains(channel))
+        });
+        let kept = self.has_actions_since(&params.client_id, seen);
+        kept && !windowed && params.subscriptions.iter().all(known)
+    }
+
+    /// Whether the log has all actions after a number that the client was given
+    /// in this history (REC-3, REC-4).
+    pub(crate) fn has_actions_since(&self, client: &ClientId, seen: ServerSeq) -> bool {
+        let client = self.clients.clients.get(client);
+        let attached = client.map_or(ServerSeq(0), |client| client.record.epoch);
+        self.log_start <= seen && self.epochs.may_have_seen(seen, attached, self.seq)
+    }
+
+    /// The record of a client that comes back on a new connection.
+    pub(crate) fn find_returning_client(
+        &self,
+        connection: ConnectionId,
+        client: &ClientId,
+    ) -> Result<ClientRecord, RequestFailure> {
+        if self.clients.client_of(connection).is_some() {
+            return Err(RequestFailure::AlreadyInitialized);
+        }
+        let principal = self.principal_at(connection)?;
+        let record = self.cloned_record(client);
+        record
+            .filter(|record| record.principal == principal)
+            .ok_or_else(|| RequestFailure::UnknownClient(client.clone()))
+    }
+
+    /// Attaches a client that came back. From here on it has all of every chat
+    /// it asked for, and no other, and all that it sees is of this epoch.
+    pub(crate) fn attach_returning_client(
+        &mut self,
+        connection: ConnectionId,
+        client: &ClientId,
+        mut record: ClientRecord,
+        out: &mut Effects,
+    ) {
+        let windowed = !record.shared && !std::mem::take(&mut record.windowed).is_empty();
+        let stale = !record.shared && record.epoch != self.epochs.current;
+        if windowed || stale {
+            record.epoch = self.epochs.current;
+            let kept = Box::new(record.clone());
+            out.write(StoreWrite::Client(client.clone(), kept));
+        }
+        self.clients.attach(connection, client, record);
+    }
+
+    /// How much of the log a client gets to see.
+    pub(crate) fn app_visibility(&self, connection: ConnectionId) -> AppVisibility {
+        match self.supports_apps(connection) {
+            true => AppVisibility::Visible,
+            false => AppVisibility::Hidden,
+        }
+    }
+
+    pub(crate) fn expire_grace_period(
+        &mut self,
+        env: &Env,
+        client: &ClientId,
+        grace_period: GracePeriodId,
+        out: &mut Effects,
+    ) {
+        if self.clients.remove_expired(client, grace_period) {
+            out.write(StoreWrite::ClientRemoved(client.clone()));
+            self.leave_unsubscribed_sessions(env, client, out);
+            self.dispose_provisional(client, out);
+        }
+    }
+
+    fn cloned_record(&self, client: &ClientId) -> Option<ClientRecord> {
+        Some(self.clients.clients.get(client)?.record.clone())
+    }
+
+    fn principal_at(
+        &self,
+        connection: ConnectionId,
+    ) -> Result<crate::connection::registry::Principal, RequestFailure> {
+        let connection = self.clients.connections.get(&connection);
+        connection
+            .map(|connection| connection.principal.clone())
+            .ok_or(RequestFailure::NotInitialized)
+    }
+}
+
+/// What can be offered here, newest first. 0.10 is what became 1.0; 0.1 is
+/// offered as a number.
+fn supported_versions() -> Vec<String> {
+    let releases = Release::ALL.iter().rev();
+    let releases = releases.filter(|release| **release > Release::V0_1);
+    let mut spoken: Vec<_> = releases.map(|release| format!("^{release}")).collect();
+    spoken.insert(1, "^0.10.0".to_owned());
+    spoken
+}
+
+/// The highest offer that is spoken here, as the client wrote it (HSK-3).
+/// One that can't be read fails them all (HSK-7).
+fn negotiate_version(offers: &[String]) -> Result<Option<&str>, RequestFailure> {
+    let mut best: Option<(Version, &str)> = None;
+    for offer in offers {
+        let version = Version::parse(offer).ok_or_else(|| {
+            let beginning = offer.chars().take(40).collect();
+            RequestFailure::MalformedVersion(beginning)
+        })?;
+        if Release::of(version).is_some() && best.is_none_or(|(highest, _)| version > highest) {
+            best = Some((version, offer));
+        }
+    }
+    Ok(best.map(|(_, offer)| offer))
+}

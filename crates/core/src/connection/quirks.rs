@@ -1,0 +1,263 @@
+//! Deviations from AHP 1.0 that shipped clients rely on.
+//!
+//! This is the only place that decides by which client gets which allowance. A
+//! client of 1.0 is held to the text. Older clients were written before parts
+//! of it existed. VS Code says who it is in `clientInfo`, and needs more than
+//! its version explains; HSK-18 allows such a workaround as a last resort.
+
+mod answers;
+mod messages;
+
+use agenthost_protocol::action::{Action, ActionOrigin};
+use agenthost_protocol::chat::{ChatAction, PendingMessageSet, TurnStarted};
+use agenthost_protocol::ids::ClientId;
+use agenthost_protocol::root::RootAction;
+use agenthost_protocol::session::SessionAction;
+use agenthost_protocol::uri::Uri;
+use agenthost_protocol::version::Release;
+use agenthost_protocol::wire::Json;
+use percent_encoding::percent_decode_str;
+
+use crate::agent::models;
+use crate::connection::registry::ClientRecord;
+use crate::host::Host;
+use crate::host::effect::Effects;
+use crate::host::error::{Refusal, RequestFailure};
+use crate::host::input::ConnectionId;
+use crate::host::settings;
+use crate::host::step::Env;
+use crate::resource::{content, uris};
+
+/// How the names begin that windows of VS Code give in `clientInfo`
+/// (`vscode-editor-window`, `vscode-agents-window`).
+const VSCODE_NAME_PREFIX: &str = "vscode-";
+
+/// Where VS Code says how a window is connected, in the `_meta` of `initialize`
+/// and `reconnect`.
+const CONNECTION_KIND_META_KEY: &str = "vscode.clientConnectionKind";
+
+/// The connection of a window in a browser, or on a remote machine.
+const REMOTE_WINDOW_KIND: &str = "remote_extension_host";
+
+/// Schemes of what is no channel.
+const CONTENT_SCHEMES: [&str; 6] = [
+    "file",
+    "http",
+    "https",
+    content::CONTENT_SCHEME,
+    uris::GIT_SCHEME,
+    uris::HOST_FILE_SCHEME,
+];
+
+fn decode_uri(uri: &str) -> impl Iterator<Item = u8> {
+    percent_decode_str(uri)
+}
+
+/// What a client is allowed to do, or is told, beyond AHP 1.0.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ClientQuirks {
+    /// Starts the first turn without waiting for `session/ready`. The turn
+    /// begins when the session is ready, and fails if that fails.
+    pub early_turns: bool,
+    /// Configures sessions with properties and values that an agent does not
+    /// offer. They are dropped, as `resolveSessionConfig` does.
+    pub unknown_config: bool,
+    /// Creates a session as soon as its user picks an agent. The session stays
+    /// unlisted, and its agent unstarted, until there is a message.
+    pub provisional_sessions: bool,
+    /// Reads the provider of a session from the scheme of its URI. It is told
+    /// `<provider>:/<id>` for sessions that are called otherwise.
+    pub provider_schemes: bool,
+    /// Parses URIs and prints them again, which may escape other characters
+    /// than before. Its channels are compared after decoding.
+    pub reprinted_uris: bool,
+    /// Dispatches `session/titleChanged` on a chat, and sends `completions`
+    /// for a session.
+    pub mixed_channels: bool,
+    /// Shows nobody why an action was refused. A turn fails instead, and a
+    /// model or agent that is gone is left out of its message.
+    pub silent_rejections: bool,
+    /// Answers questions for numbers with text, and requests without questions
+    /// as if they had one.
+    pub text_answers: bool,
+    /// Does not list sessions again when it comes back: it is told what changed
+    /// in the list.
+    pub keeps_list: bool,
+    /// Takes `file:` in edits for files of the machine that shows its window, and
+    /// fails to restore them. It is told `agenthost-file:` there.
+    pub remote_files: bool,
+    /// Repeats `disposeSession` at every connect until it succeeds, also for a
+    /// session that is gone.
+    pub repeats_dispose: bool,
+    /// Reads the first page of `listSessions` only, and never asks for turns
+    /// that a snapshot leaves out.
+    pub reads_first_page: bool,
+    /// Loses the folder of a session if the host has a default directory: its
+    /// folders have a scheme of its own there.
+    pub no_default_directory: bool,
+    /// Ends a call at once when its user cancels the turn, and lets go of a
+    /// terminal that exits. Calls that run get the end of their output now and
+    /// then.
+    pub forgets_terminals: bool,
+}
+
+impl ClientQuirks {
+    /// The quirks of a client by its release and the name of its program.
+    pub fn of(release: Release, program: Option<&str>) -> Self {
+        let vscode = program.is_some_and(|name| name.starts_with(VSCODE_NAME_PREFIX));
+        let lenient = vscode || release < Release::CURRENT;
+        ClientQuirks {
+            early_turns: lenient,
+            unknown_config: lenient,
+            provisional_sessions: vscode,
+            provider_schemes: vscode,
+            reprinted_uris: lenient,
+            mixed_channels: vscode,
+            silent_rejections: vscode,
+            text_answers: vscode,
+            keeps_list: vscode,
+            remote_files: false,
+            repeats_dispose: vscode,
+            reads_first_page: vscode,
+            no_default_directory: vscode,
+            forgets_terminals: vscode,
+        }
+    }
+
+    /// The same, with what the client says of its connection: the `_meta` of
+    /// `initialize` or `reconnect`.
+    #[must_use]
+    pub fn connected_as(self, meta: Option<&Json>) -> Self {
+        let kind = meta.and_then(|meta| meta.get(CONNECTION_KIND_META_KEY)?.as_str());
+        ClientQuirks {
+            remote_files: kind == Some(REMOTE_WINDOW_KIND),
+            ..self
+        }
+    }
+}
+
+impl ClientRecord {
+    /// The quirks of the client.
+    pub fn quirks(&self) -> ClientQuirks {
+        let program = self.info.as_ref().map(|info| info.name.as_str());
+        ClientQuirks::of(self.release(), program)
+    }
+}
+
+impl Host {
+    /// The quirks of the client at a connection; none before its handshake.
+    pub(crate) fn connection_quirks(&self, connection: ConnectionId) -> ClientQuirks {
+        let client = self.clients.client_of(connection);
+        client.map_or_else(ClientQuirks::default, |client| self.client_quirks(client))
+    }
+
+    /// The quirks of a client.
+    pub(crate) fn client_quirks(&self, client: &ClientId) -> ClientQuirks {
+        let client = self.clients.clients.get(client);
+        client.map_or_else(ClientQuirks::default, |client| client.record.quirks())
+    }
+
+    /// The channel that a client means which escapes other characters of a URI
+    /// than whoever chose it; `None` if there is none, or it is written alike.
+    pub fn find_equivalent_channel(&self, uri: &str) -> Option<&Uri> {
+        let (scheme, _) = uri.split_once(':')?;
+        if CONTENT_SCHEMES.contains(&scheme) || self.channels.contains_key(&Uri::from(uri)) {
+            return None;
+        }
+        let mut channels = self.channels.keys();
+        channels.find(|known| decode_uri(known.as_str()).eq(decode_uri(uri)))
+    }
+
+    /// Reads an action as its client means it: without configuration that
+    /// nobody offers, and with answers of the kind that was asked for.
+    pub(crate) fn normalize_action(
+        &self,
+        quirks: ClientQuirks,
+        channel: &Uri,
+        mut action: Action,
+    ) -> Action {
+        match &mut action {
+            Action::Root(RootAction::ConfigChanged(change)) if quirks.unknown_config => {
+                let config = self.root().and_then(|root| root.config.as_ref());
+                if let Some(config) = config {
+                    let schema = &config.schema;
+                    let fits = |key: &str, value: &Json| {
+                        settings::check_setting(schema, key, value).is_ok()
+                    };
+                    change.config.retain(|key, value| fits(key, value));
+                }
+            }
+            Action::Session(SessionAction::ConfigChanged(change)) if quirks.unknown_config => {
+                let session = self.session(channel);
+                let config = session.and_then(|session| session.config.as_ref());
+                if let Some(config) = config {
+                    let known = &config.schema.properties;
+                    change.config.retain(|key, _| known.contains_key(key));
+                }
+            }
+            Action::Chat(
+                ChatAction::TurnStarted(TurnStarted { message, .. })
+                | ChatAction::PendingMessageSet(PendingMessageSet { message, .. }),
+            ) if quirks.silent_rejections => {
+                let session = self
+                    .session_of(channel)
+                    .and_then(|owner| self.session(owner));
+                let agent = session.and_then(|session| self.agent_of_session(session));
+                models::drop_placeholder(agent, message);
+                messages::normalize_message(agent, session, message);
+            }
+            Action::Chat(ChatAction::InputCompleted(completed)) if quirks.text_answers => {
+                if let Some(chat) = self.chat(channel) {
+                    answers::parse_text_answers(chat, completed);
+                }
+            }
+            _ => {}
+        }
+        action
+    }
+
+    /// Renames the session of a chat whose client means it by a rename of the
+    /// chat. The client waits for its echo on the chat.
+    pub(crate) fn rename_through_chat(
+        &mut self,
+        env: &Env,
+        connection: ConnectionId,
+        chat: &Uri,
+        action: Action,
+        origin: ActionOrigin,
+        out: &mut Effects,
+    ) -> Result<(), Refusal> {
+        let session = self
+            .session_of(chat)
+            .cloned()
+            .unwrap_or_else(|| chat.clone());
+        let state = self.session(&session);
+        if state.is_none_or(|state| state.default_chat.as_ref() != Some(chat)) {
+            return Err(Refusal::Unsupported("another name for this chat"));
+        }
+        let judged = self.check_client_action(env, &session, &origin.client_id, action)?;
+        if self.originate(&session, judged.clone(), out) {
+            self.react(env, &session, &judged, out);
+        }
+        self.publish_unlogged(&[connection], chat, judged, Some(origin), out);
+        Ok(())
+    }
+
+    /// Ends a session that a client is done with. Some clients repeat it for
+    /// sessions that are gone, until it succeeds.
+    pub(crate) fn dispose_session_for(
+        &mut self,
+        connection: ConnectionId,
+        session: &Uri,
+        out: &mut Effects,
+    ) -> Result<(), RequestFailure> {
+        match self.dispose_session(session, out) {
+            Err(RequestFailure::UnknownSession(_))
+                if self.connection_quirks(connection).repeats_dispose =>
+            {
+                Ok(())
+            }
+            other => other,
+        }
+    }
+}

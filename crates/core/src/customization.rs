@@ -1,0 +1,351 @@
+//! The customizations of sessions: what there is, and what is on.
+//!
+//! Somebody else reads them (`customizing`). Here they become state: with what
+//! was decided about them, and with the state of servers that run.
+
+pub(crate) mod agent_list;
+pub(crate) mod client_plugins;
+pub mod driver;
+pub(crate) mod enablement;
+pub(crate) mod enablement_export;
+pub(crate) mod preparation;
+pub(crate) mod readable_files;
+pub(crate) mod rule_files;
+pub(crate) mod session_enablement;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use agenthost_protocol::ids::CustomizationId;
+use agenthost_protocol::list::List;
+use agenthost_protocol::session::{
+    ChildCustomization, Customization, CustomizationRemoved, CustomizationUpdated,
+    CustomizationsChanged, LoadState, McpServerCustomization, McpServerState, SessionAction,
+    SessionState,
+};
+use agenthost_protocol::uri::Uri;
+
+use crate::agent::SlashCommand;
+use crate::agent::content::{clean_commands, clean_customization};
+use crate::customization::driver::{ClientPlugin, CustomizationCommand, CustomizationEvent};
+use crate::host::Host;
+use crate::host::effect::{Effect, Effects};
+use crate::host::step::Env;
+use crate::tools::mcp::ServerFailure;
+use crate::tools::mcp::driver::McpTool;
+use crate::tools::tool_use::ToolHookPhase;
+
+pub(crate) use enablement::{ENABLEMENT_SETTING, check_decisions, sort_decisions};
+pub use enablement_export::apply_enablement_settings;
+pub(crate) use preparation::PreparationState;
+
+/// Most names that can stand at the beginning of a message.
+const MAX_CUSTOM_COMMANDS: usize = 1_000;
+
+/// What is known of the customizations of a session beside their state, for as
+/// long as somebody reads them.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SessionCustomizations {
+    /// What can stand at the beginning of a message.
+    pub(crate) commands: Vec<SlashCommand>,
+    /// The tools of servers that run.
+    pub(crate) mcp_tools: Vec<McpTool>,
+    /// When its hooks of tools are run.
+    pub(crate) tool_hooks: BTreeSet<ToolHookPhase>,
+    /// Servers whose state is of this run of the host.
+    pub(crate) started_servers: BTreeSet<CustomizationId>,
+    /// Whether what there is was found in this run of the host.
+    pub(crate) is_discovered: bool,
+    /// Whether an agent came for tools.
+    pub(crate) tools_requested: bool,
+    /// Servers that a person stopped: no turn starts them.
+    pub(crate) stopped_by_user: BTreeSet<CustomizationId>,
+    /// Servers that may not be started as things are: nobody allowed their code.
+    pub(crate) blocked_as_untrusted: BTreeSet<CustomizationId>,
+    /// Servers that failed.
+    pub(crate) failures: BTreeMap<CustomizationId, ServerFailure>,
+    /// What is wrong with servers that run.
+    pub(crate) problems: BTreeMap<CustomizationId, String>,
+    /// How far reading has got, apart from that.
+    pub(crate) load_states: BTreeMap<CustomizationId, LoadState>,
+    /// What clients brought, as it was last told.
+    plugins_sent: Vec<ClientPlugin>,
+    /// The tools that custom agents are to use, by chat, as it was last told.
+    /// Where there is none, all.
+    pub(crate) tool_filters: BTreeMap<Uri, Vec<String>>,
+    /// What is off, as it was last told.
+    disabled_sent: BTreeSet<CustomizationId>,
+}
+
+impl Host {
+    /// Whether anything is read for sessions.
+    fn reads_customizations(&self) -> bool {
+        self.config.customizable.is_some()
+    }
+
+    /// Has the customizations of a session read, and from then on followed.
+    pub(crate) fn track_customizations(&mut self, session: &Uri, out: &mut Effects) {
+        if !self.reads_customizations() || self.customizations.contains_key(session) {
+            return;
+        }
+        if self.session(session).is_none() {
+            return;
+        }
+        self.customizations
+            .insert(session.clone(), SessionCustomizations::default());
+        self.sync_token_principals(session, out);
+        self.reset_server_states(session, out);
+        self.track_directories(session, out);
+        self.sync_client_plugins(session, out);
+        self.sync_gateway_tools(session, out);
+    }
+
+    /// Has what is in the folders of a session read, which may be others now.
+    pub(crate) fn track_directories(&self, session: &Uri, out: &mut Effects) {
+        let Some(state) = self.session(session) else {
+            return;
+        };
+        if self.customizations.contains_key(session) {
+            let directories = state.metadata.working_directories.clone();
+            let follow = CustomizationCommand::Track {
+                session: session.clone(),
+                provider: state.metadata.provider.clone(),
+                directories: directories.unwrap_or_default(),
+            };
+            out.push(Effect::Customization(Box::new(follow)));
+        }
+    }
+
+    /// Tells which code may run, if that is something else than before.
+    pub(crate) fn sync_trusted_code(&mut self, out: &mut Effects) {
+        let keys = self.trusted_code();
+        if self.published_trust == keys {
+            return;
+        }
+        self.published_trust.clone_from(&keys);
+        out.push(Effect::TrustCode { keys: keys.clone() });
+        if self.reads_customizations() {
+            let trust = CustomizationCommand::SetTrustedCode { keys };
+            out.push(Effect::Customization(Box::new(trust)));
+            for known in self.customizations.values_mut() {
+                known.blocked_as_untrusted.clear();
+            }
+        }
+    }
+
+    /// Nobody needs the customizations of a session any more.
+    pub(crate) fn untrack_customizations(&mut self, session: &Uri, out: &mut Effects) {
+        if self.customizations.remove(session).is_some() {
+            let session = session.clone();
+            self.drop_checks_of_session(&session, out);
+            self.end_servers(&session, out);
+            out.push(Effect::Customization(Box::new(
+                CustomizationCommand::Untrack { session },
+            )));
+        }
+    }
+
+    /// Something is known about the customizations of a session.
+    pub(crate) fn handle_customization_event(
+        &mut self,
+        env: &Env,
+        session: &Uri,
+        event: CustomizationEvent,
+        out: &mut Effects,
+    ) {
+        // A chat may belong to another session by now.
+        let answers = matches!(
+            event,
+            CustomizationEvent::TurnPrepared { .. } | CustomizationEvent::ToolChecked { .. }
+        );
+        if !answers && !self.customizations.contains_key(session) {
+            return;
+        }
+        match event {
+            CustomizationEvent::CustomizationsFound { mut all } => {
+                all.iter_mut().for_each(clean_customization);
+                self.replace_customizations(session, all, out);
+            }
+            CustomizationEvent::CustomizationUpdated(mut customization) => {
+                clean_customization(&mut customization);
+                self.update_customization(session, *customization, out);
+            }
+            CustomizationEvent::CustomizationRemoved(id) => {
+                let gone = SessionAction::CustomizationRemoved(CustomizationRemoved { id });
+                self.originate(session, gone, out);
+                self.sync_enablement(session, out);
+            }
+            CustomizationEvent::ResourceRequested {
+                id: ticket,
+                client,
+                query: wanted,
+            } => self.request_from_client(ticket, &client, wanted, out),
+            CustomizationEvent::CommandsChanged { mut commands } => {
+                commands.truncate(MAX_CUSTOM_COMMANDS);
+                clean_commands(&mut commands);
+                if let Some(known) = self.customizations.get_mut(session) {
+                    known.commands = commands;
+                }
+            }
+            CustomizationEvent::TurnPrepared {
+                chat,
+                turn,
+                outcome,
+            } => self.handle_prepared(env, &chat, &turn, *outcome, out),
+            CustomizationEvent::ToolHooksChanged { phases: moments } => {
+                self.set_tool_hooks(session, moments, out);
+            }
+            CustomizationEvent::ToolChecked {
+                id: ticket,
+                verdict,
+            } => {
+                self.resolve_check(env, ticket, verdict, out);
+            }
+        }
+    }
+
+    fn replace_customizations(
+        &mut self,
+        session: &Uri,
+        all: Vec<Customization>,
+        out: &mut Effects,
+    ) {
+        self.collect_agent_customizations(&all, out);
+        let all: Vec<_> = all.into_iter().filter(|one| one.id().is_some()).collect();
+        if let Some(known) = self.customizations.get_mut(session) {
+            known.load_states.clear();
+        }
+        for one in &all {
+            self.record_load_state(session, one);
+        }
+        let shown = all.into_iter();
+        let all: List<_> = shown
+            .map(|one| Arc::new(self.to_published(session, one)))
+            .collect();
+        let before = self.session(session);
+        let before = before.and_then(|state| state.customizations.as_ref());
+        let nothing = before.is_none() && all.is_empty();
+        if !nothing && before != Some(&all) {
+            let changed = CustomizationsChanged {
+                customizations: all,
+            };
+            self.originate(session, SessionAction::CustomizationsChanged(changed), out);
+        }
+        if let Some(known) = self.customizations.get_mut(session) {
+            known.is_discovered = true;
+        }
+        self.sync_enablement(session, out);
+        self.start_requested_servers(session, out);
+    }
+
+    fn update_customization(
+        &mut self,
+        session: &Uri,
+        customization: Customization,
+        out: &mut Effects,
+    ) {
+        self.collect_agent_customizations(std::slice::from_ref(&customization), out);
+        self.record_load_state(session, &customization);
+        let customization = self.to_published(session, customization);
+        self.publish_customization(session, customization, out);
+        self.sync_enablement(session, out);
+        self.start_requested_servers(session, out);
+    }
+
+    /// Shows a customization as it is now, unless it is shown so already.
+    pub(crate) fn publish_customization(
+        &mut self,
+        session: &Uri,
+        customization: Customization,
+        out: &mut Effects,
+    ) {
+        let state = self.session(session);
+        let mut all = state.into_iter().flat_map(all_customizations);
+        let shown = all.any(|shown| *shown == customization);
+        drop(all);
+        if !shown {
+            let updated = CustomizationUpdated {
+                customization: Arc::new(customization),
+            };
+            self.originate(session, SessionAction::CustomizationUpdated(updated), out);
+        }
+    }
+
+    /// What is on may be something else now (CUS-16).
+    pub(crate) fn sync_enablement(&mut self, session: &Uri, out: &mut Effects) {
+        let Some(state) = self.session(session) else {
+            return;
+        };
+        let off = disabled_ids(state);
+        if let Some(known) = self.customizations.get_mut(session)
+            && known.disabled_sent != off
+        {
+            known.disabled_sent.clone_from(&off);
+            let disabled = CustomizationCommand::SetDisabled {
+                session: session.clone(),
+                ids: off,
+            };
+            out.push(Effect::Customization(Box::new(disabled)));
+        }
+        self.stop_disabled_servers(session, out);
+        self.send_unblocked_prompts(session, out);
+    }
+}
+
+pub(crate) fn all_customizations(session: &SessionState) -> impl Iterator<Item = &Customization> {
+    session.customizations.iter().flat_map(|list| list.items())
+}
+
+/// What is off by itself.
+fn disabled_ids(session: &SessionState) -> BTreeSet<CustomizationId> {
+    let mut off = BTreeSet::new();
+    for one in all_customizations(session) {
+        off.extend(one.id().filter(|_| !one.is_on()).cloned());
+        let children = one.children().into_iter().flatten();
+        let children = children.filter(|child| !child.is_on());
+        off.extend(children.filter_map(|child| child.id().cloned()));
+    }
+    off
+}
+
+/// A server of a session.
+pub(crate) struct McpServerRef<'a> {
+    pub(crate) server: &'a McpServerCustomization,
+    /// Whether it is on, with all that it is in.
+    pub(crate) is_on: bool,
+}
+
+/// All servers of a session.
+pub(crate) fn mcp_servers(session: &SessionState) -> impl Iterator<Item = McpServerRef<'_>> {
+    all_customizations(session).flat_map(|one| {
+        let top = match one {
+            Customization::McpServer(server) => Some((&**server, true)),
+            Customization::Plugin(_) | Customization::Directory(_) | Customization::Unknown(_) => {
+                None
+            }
+        };
+        let children = one.children().into_iter().flatten();
+        let inside = children.filter_map(|child| match child {
+            ChildCustomization::McpServer(server) => Some((&**server, child.is_on())),
+            _ => None,
+        });
+        let all = top.into_iter().chain(inside);
+        all.map(|(server, is_on)| McpServerRef {
+            server,
+            is_on: is_on && one.is_on(),
+        })
+    })
+}
+
+/// The server of a name.
+pub(crate) fn find_server<'a>(
+    session: &'a SessionState,
+    id: &CustomizationId,
+) -> Option<McpServerRef<'a>> {
+    mcp_servers(session).find(|found| found.server.base.id == *id)
+}
+
+/// A server that does not run.
+pub(crate) fn is_stopped(server: &McpServerCustomization) -> bool {
+    server.state == McpServerState::Stopped
+}

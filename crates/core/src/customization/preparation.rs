@@ -1,0 +1,122 @@
+//! What turns need of customizations.
+
+use agenthost_protocol::chat::{ErrorPart, Message};
+use agenthost_protocol::common::ErrorInfo;
+use agenthost_protocol::ids::TurnId;
+use agenthost_protocol::uri::Uri;
+
+use super::rule_files::rule_files;
+use crate::customization::driver::{CustomizationCommand, PreparedTurn, TurnPreparation};
+use crate::host::Host;
+use crate::host::effect::{Effect, Effects};
+use crate::host::step::Env;
+
+/// Whether it is known what a turn needs.
+#[derive(Debug, Clone)]
+pub(crate) enum PreparationState {
+    /// Not yet.
+    Pending,
+    /// This.
+    Done(PreparedTurn),
+}
+
+impl Host {
+    /// Whether the agent of a session takes notice of customizations.
+    pub(crate) fn is_customizable(&self, session: &Uri) -> bool {
+        let state = self.session(session);
+        let customizable = self.config.customizable.as_ref();
+        let both = state.zip(customizable);
+        both.is_some_and(|(state, customizable)| customizable.contains(&state.metadata.provider))
+    }
+
+    /// Has it found out what a turn needs that is about to begin, and starts
+    /// the servers that its agent can use.
+    pub(crate) fn request_preparation(
+        &mut self,
+        env: &Env,
+        chat: &Uri,
+        turn: &TurnId,
+        message: &Message,
+        out: &mut Effects,
+    ) -> PreparationState {
+        let session = self.session_of(chat).cloned();
+        let Some(session) = session.filter(|session| self.is_customizable(session)) else {
+            return PreparationState::Done(PreparedTurn::default());
+        };
+        self.track_customizations(&session, out);
+        self.start_servers(&session, out);
+        self.retry_servers(env, &session, out);
+        let own = self.slash_commands.get(&session).into_iter().flatten();
+        let preparation = TurnPreparation {
+            chat: chat.clone(),
+            turn: turn.clone(),
+            text: message.text.clone(),
+            agent: message.agent.as_ref().map(|agent| agent.uri.clone()),
+            files: rule_files(message, self.chat(chat)),
+            own_commands: own.map(|command| command.name.clone()).collect(),
+            session,
+        };
+        let prepare = CustomizationCommand::Prepare(Box::new(preparation));
+        out.push(Effect::Customization(Box::new(prepare)));
+        PreparationState::Pending
+    }
+
+    /// It is known what a turn needs. It may be over.
+    pub(crate) fn handle_prepared(
+        &mut self,
+        env: &Env,
+        chat: &Uri,
+        turn: &TurnId,
+        outcome: Result<PreparedTurn, String>,
+        out: &mut Effects,
+    ) {
+        let prompt = self.pending_prompts.get_mut(chat);
+        let Some(reading) = prompt.filter(|reading| reading.turn == *turn) else {
+            return;
+        };
+        match outcome {
+            Ok(prepared) => {
+                let tools = prepared.tools.clone();
+                reading.preparation = PreparationState::Done(prepared);
+                // By now all is found that there is to start.
+                if let Some(session) = self.session_of(chat).cloned() {
+                    self.set_tool_filter(&session, chat, tools, out);
+                    self.start_servers(&session, out);
+                }
+                self.send_prompt_if_ready(chat, out);
+            }
+            Err(reason) => {
+                self.pending_prompts.remove(chat);
+                let part = ErrorPart {
+                    error: ErrorInfo::new("refused", &reason),
+                    resumable: None,
+                };
+                self.end_turn(env, chat, turn, Some(part), out);
+            }
+        }
+    }
+
+    /// A turn is over: hooks may be for that.
+    pub(crate) fn notify_turn_ended(&self, chat: &Uri, turn: &TurnId, out: &mut Effects) {
+        let Some(session) = self.session_of(chat) else {
+            return;
+        };
+        if self.customizations.contains_key(session) && self.is_customizable(session) {
+            let ended = CustomizationCommand::TurnEnded {
+                session: session.clone(),
+                chat: chat.clone(),
+                turn: turn.clone(),
+            };
+            out.push(Effect::Customization(Box::new(ended)));
+        }
+    }
+
+    /// Turns that waited for servers may go on.
+    pub(crate) fn send_unblocked_prompts(&mut self, session: &Uri, out: &mut Effects) {
+        let waiting = self.pending_prompts.keys();
+        let waiting = waiting.filter(|chat| self.session_of(chat) == Some(session));
+        for chat in waiting.cloned().collect::<Vec<_>>() {
+            self.send_prompt_if_ready(&chat, out);
+        }
+    }
+}

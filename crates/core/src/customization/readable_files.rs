@@ -1,0 +1,107 @@
+//! Files of customizations that clients may read.
+//!
+//! The state of a session names the files of its customizations, so clients can
+//! read them (RES-15): VS Code reads the file of a skill before it sends a
+//! message that begins with the name of that skill. Folders of sessions are
+//! granted anyway. What is elsewhere, such as skills of the user and plugins, is
+//! granted for reading as far as it is text for agents. Declarations of hooks and
+//! of MCP servers, and what they run, are not (CUS-19).
+
+use std::collections::BTreeSet;
+
+use agenthost_protocol::session::{
+    ChildCustomization, Customization, CustomizationType, SessionState,
+};
+use agenthost_protocol::uri::Uri;
+
+use super::all_customizations;
+use crate::host::Host;
+use crate::resource::uris::is_within;
+use crate::resource::{FileAccess, GrantedRoot};
+
+/// The file that makes a folder a skill.
+const SKILL_FILE: &str = "SKILL.md";
+
+impl Host {
+    /// Files and folders of customizations outside of the folders of sessions.
+    pub(crate) fn readable_customizations(&self) -> impl Iterator<Item = GrantedRoot> {
+        let sessions = self.customizations.keys();
+        let states = sessions.filter_map(|session| self.session(session));
+        let uris: BTreeSet<Uri> = states.flat_map(readable_uris).collect();
+        uris.into_iter().map(|uri| GrantedRoot {
+            uri,
+            access: FileAccess::Read,
+        })
+    }
+}
+
+fn readable_uris(session: &SessionState) -> Vec<Uri> {
+    let folders = session.metadata.working_directories.as_deref();
+    let folders = folders.unwrap_or_default();
+    let found = all_customizations(session).flat_map(|one| match one {
+        // A folder of which nothing could be read may be a link to anywhere.
+        Customization::Directory(directory) => {
+            let has_text = one.children().into_iter().flatten().any(is_text);
+            let uri = &directory.container.base.uri;
+            match has_text && is_text_type(&directory.contents) {
+                true => vec![uri.clone()],
+                false => Vec::new(),
+            }
+        }
+        Customization::Plugin(plugin) if plugin.container.client_id.is_none() => {
+            let root = &plugin.container.base.uri;
+            let children = one.children().into_iter().flatten();
+            let text = children.filter(|child| is_text(child));
+            text.filter_map(|child| listing_folder(root, child))
+                .collect()
+        }
+        Customization::Plugin(_) | Customization::McpServer(_) | Customization::Unknown(_) => {
+            Vec::new()
+        }
+    });
+    found
+        .filter(|uri| uri.as_str().starts_with("file:///"))
+        .filter(|uri| !folders.iter().any(|folder| is_within(folder, uri)))
+        .collect()
+}
+
+/// The folder of a plugin that a child is listed in, such as `skills`; the child
+/// alone if that is the root of the plugin, where declarations can be.
+fn listing_folder(plugin: &Uri, child: &ChildCustomization) -> Option<Uri> {
+    let file = &child.base()?.uri;
+    let (folder, name) = file.as_str().rsplit_once('/')?;
+    let listed_in = match name.eq_ignore_ascii_case(SKILL_FILE) {
+        true => folder.rsplit_once('/').map(|(above, _)| above),
+        false => None,
+    };
+    let candidates = listed_in.into_iter().chain([folder]).map(Uri::from);
+    let below = |uri: &Uri| is_within(plugin, uri) && !is_within(uri, plugin);
+    let mut candidates = candidates.chain([file.clone()]);
+    candidates.find(below)
+}
+
+fn is_text(child: &ChildCustomization) -> bool {
+    match child {
+        ChildCustomization::Agent(_)
+        | ChildCustomization::Skill(_)
+        | ChildCustomization::Prompt(_)
+        | ChildCustomization::Rule(_) => true,
+        ChildCustomization::Hook(_)
+        | ChildCustomization::McpServer(_)
+        | ChildCustomization::Unknown(_) => false,
+    }
+}
+
+fn is_text_type(contents: &CustomizationType) -> bool {
+    match contents {
+        CustomizationType::Agent
+        | CustomizationType::Skill
+        | CustomizationType::Prompt
+        | CustomizationType::Rule => true,
+        CustomizationType::Plugin
+        | CustomizationType::Directory
+        | CustomizationType::Hook
+        | CustomizationType::McpServer
+        | CustomizationType::Unknown(_) => false,
+    }
+}

@@ -1,0 +1,52 @@
+//! The files that a turn is about, for rules that are about some files.
+
+use std::collections::BTreeSet;
+
+use agenthost_protocol::chat::{Attachment, ChatState, Message, ResponsePart, ToolCall};
+use agenthost_protocol::chat::{ToolResultContent, Turn};
+use agenthost_protocol::uri::Uri;
+
+/// How many turns are looked back. What was done before that is hardly what the
+/// next turn is about.
+const RULE_FILE_TURNS: usize = 50;
+
+/// Most files that a chat is known by.
+const MAX_RULE_FILES: usize = 200;
+
+/// The files that a message refers to, and those that the chat has changed, the
+/// latest first.
+pub(crate) fn rule_files(message: &Message, chat: Option<&ChatState>) -> Vec<Uri> {
+    let attachments = message.attachments.iter().flatten();
+    let attached = attachments.filter_map(|attachment| match attachment {
+        Attachment::Resource(resource) => Some(&resource.content.uri),
+        Attachment::Simple(_)
+        | Attachment::EmbeddedResource(_)
+        | Attachment::Annotations(_)
+        | Attachment::Chat(_)
+        | Attachment::Unknown(_) => None,
+    });
+    let turns = chat.into_iter().flat_map(|chat| chat.turns.items().rev());
+    let changed = turns
+        .take(RULE_FILE_TURNS)
+        .flat_map(changed_files)
+        .take(MAX_RULE_FILES);
+    let mut seen = BTreeSet::new();
+    let all = attached.chain(changed);
+    all.filter(|uri| seen.insert(*uri)).cloned().collect()
+}
+
+/// What a turn has changed, as far as its agent told.
+fn changed_files(turn: &Turn) -> impl Iterator<Item = &Uri> {
+    let parts = turn.response_parts.items().rev();
+    let content = parts.flat_map(|part| match part {
+        ResponsePart::ToolCall(part) => match &part.tool_call {
+            ToolCall::Completed(call) => call.result.content.as_deref().unwrap_or_default(),
+            _ => &[],
+        },
+        _ => &[],
+    });
+    content.filter_map(|content| match content {
+        ToolResultContent::FileEdit(edit) => edit.after.as_ref().map(|after| &after.uri),
+        _ => None,
+    })
+}

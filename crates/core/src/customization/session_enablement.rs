@@ -1,0 +1,98 @@
+//! What people turned on or off in a session, also while it is not there.
+//!
+//! A plugin of a client goes with its client and may come back. What was decided
+//! about it is in the `_meta` of the session until then, so it lives as long as
+//! the session does, whatever happens to the host (CUS-13).
+
+use agenthost_protocol::ids::CustomizationId;
+use agenthost_protocol::session::{
+    ChildCustomization, Customization, CustomizationEnablement, CustomizationToggled, SessionState,
+};
+use agenthost_protocol::uri::Uri;
+use agenthost_protocol::wire::Json;
+
+use super::all_customizations;
+use crate::host::Host;
+use crate::host::effect::Effects;
+
+/// Where decisions are, by id.
+const CUSTOMIZATIONS_META_KEY: &str = "agenthost.customizations";
+
+/// Most decisions that are remembered of a session. The oldest go first.
+const MAX_SESSION_DECISIONS: usize = 500;
+
+/// Longest id that is remembered, in bytes.
+const MAX_ID_BYTES: usize = 256;
+
+/// What was decided about something in a session, whether it is there or not.
+pub(crate) fn session_decision(session: &SessionState, id: &CustomizationId) -> Option<bool> {
+    let decided = session.meta.as_ref()?.get(CUSTOMIZATIONS_META_KEY)?;
+    decided.get(id.as_str())?.as_bool()
+}
+
+/// The decision of a session among others.
+pub(crate) fn own_decision(decisions: &[CustomizationEnablement]) -> Option<bool> {
+    decisions.iter().find_map(|decision| match decision {
+        CustomizationEnablement::Session(decision) => Some(decision.enabled),
+        CustomizationEnablement::Workspace(_)
+        | CustomizationEnablement::Global(_)
+        | CustomizationEnablement::Unknown(_) => None,
+    })
+}
+
+impl Host {
+    /// A client decided about something in a session.
+    pub(crate) fn store_session_decision(
+        &mut self,
+        session: &Uri,
+        toggled: &CustomizationToggled,
+        out: &mut Effects,
+    ) {
+        let Some(state) = self.session(session) else {
+            return;
+        };
+        let id = &toggled.id;
+        // What has no scopes is on or off in its session, whatever was said.
+        let decision = match has_scopes(state, id) {
+            true => own_decision(&toggled.enablement),
+            false => Some(CustomizationEnablement::effective(&toggled.enablement)),
+        };
+        let decided = state
+            .meta
+            .as_ref()
+            .and_then(|meta| meta.get(CUSTOMIZATIONS_META_KEY));
+        let decided = decided.and_then(Json::as_object).cloned();
+        let mut decided = decided.unwrap_or_default();
+        decided.shift_remove(id.as_str());
+        if let Some(decision) = decision.filter(|_| id.as_str().len() <= MAX_ID_BYTES) {
+            decided.insert(id.as_str().to_owned(), Json::from(decision));
+        }
+        while decided.len() > MAX_SESSION_DECISIONS
+            && let Some(oldest) = decided.keys().next().cloned()
+        {
+            decided.shift_remove(&oldest);
+        }
+        let decided = (!decided.is_empty()).then_some(Json::Object(decided));
+        self.set_session_meta(session, CUSTOMIZATIONS_META_KEY, decided, out);
+    }
+}
+
+/// Whether decisions about something can hold beyond a session (CUS-12).
+fn has_scopes(session: &SessionState, id: &CustomizationId) -> bool {
+    all_customizations(session).any(|one| {
+        let top = match one {
+            Customization::Plugin(_) | Customization::McpServer(_) => one.id() == Some(id),
+            Customization::Directory(_) | Customization::Unknown(_) => false,
+        };
+        let mut children = one.children().into_iter().flatten();
+        top || children.any(|child| match child {
+            ChildCustomization::McpServer(server) => server.base.id == *id,
+            ChildCustomization::Agent(_)
+            | ChildCustomization::Skill(_)
+            | ChildCustomization::Prompt(_)
+            | ChildCustomization::Rule(_)
+            | ChildCustomization::Hook(_)
+            | ChildCustomization::Unknown(_) => false,
+        })
+    })
+}

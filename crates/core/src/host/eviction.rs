@@ -1,0 +1,71 @@
+//! What the host keeps in memory, and for how long.
+
+use std::collections::BTreeSet;
+
+use agenthost_protocol::channel::ChannelState;
+use agenthost_protocol::session::SessionLifecycle;
+use agenthost_protocol::terminal::TerminalLifecycle;
+use agenthost_protocol::uri::Uri;
+
+use crate::host::effect::Effects;
+use crate::host::{ChannelEntry, ChannelResidency, Host};
+
+impl Host {
+    /// Lets go of every channel that nobody looks at and nothing happens in.
+    /// A session stays for as long as something of it does.
+    pub(crate) fn evict_idle_channels(&mut self, out: &mut Effects) {
+        let mut busy = BTreeSet::new();
+        for (uri, channel) in &mut self.channels {
+            if channel.session.as_ref() == Some(uri) || channel.session.is_none() {
+                continue;
+            }
+            if is_idle(channel) {
+                channel.residency = ChannelResidency::Evicted;
+            } else if let Some(session) = &channel.session {
+                busy.insert(session.clone());
+            }
+        }
+        for session in self.idle_sessions(&busy) {
+            self.untrack_customizations(&session, out);
+        }
+        for (uri, channel) in &mut self.channels {
+            let is_session = channel.session.as_ref() == Some(uri);
+            if is_session && !busy.contains(uri) && is_idle(channel) {
+                channel.residency = ChannelResidency::Evicted;
+            }
+        }
+    }
+
+    /// Sessions whose customizations nobody needs: no agent works for them, and
+    /// nobody looks.
+    fn idle_sessions(&self, busy: &BTreeSet<Uri>) -> Vec<Uri> {
+        let followed = self.customizations.keys();
+        let idle = followed.filter(|session| {
+            let channel = self.channels.get(session);
+            let quiet = channel.is_none_or(is_idle);
+            quiet && !busy.contains(session) && !self.open_agents.contains(session)
+        });
+        idle.cloned().collect()
+    }
+}
+
+fn is_idle(channel: &ChannelEntry) -> bool {
+    let ChannelResidency::Resident(loaded) = &channel.residency else {
+        return true;
+    };
+    let at_rest = match &loaded.state {
+        ChannelState::Chat(chat) => {
+            let mut work = chat.background_work.iter().flat_map(|work| work.items());
+            chat.active_turn.is_none() && work.next().is_none()
+        }
+        ChannelState::Session(session) => session.lifecycle != SessionLifecycle::Creating,
+        ChannelState::Terminal(terminal) => terminal.lifecycle != TerminalLifecycle::Running,
+        ChannelState::Annotations(_) | ChannelState::Changeset(_) => true,
+        ChannelState::Root(_)
+        | ChannelState::ResourceWatch(_)
+        | ChannelState::Canvas(_)
+        | ChannelState::Automations(_)
+        | ChannelState::AutomationRun(_) => false,
+    };
+    at_rest && channel.subscribers.is_empty()
+}

@@ -1,0 +1,350 @@
+//! What has to be read from the log before a step.
+//!
+//! A step never waits. So whoever drives the host asks first what the next
+//! input needs, reads it, and hands it in as `Input::ChannelLoaded`.
+
+use agenthost_protocol::action::{Action, ReceivedAction};
+use agenthost_protocol::chat::{ChatAction, ChatMoveDestination, ChatSource};
+use agenthost_protocol::connection::ReconnectRequest;
+use agenthost_protocol::rpc::{ClientNotification, ClientRequest};
+use agenthost_protocol::session::SessionAction;
+use agenthost_protocol::uri::Uri;
+
+use crate::agent::AgentEvent;
+use crate::changeset::driver::CheckpointId;
+use crate::changeset::view::ChangesetView;
+use crate::chat::attachments;
+use crate::host::input::{ChannelNeed, ClientMessage, Input, LoadExtent};
+use crate::host::{ChannelResidency, Host};
+use crate::session::fork;
+use crate::terminal::output::TerminalEvent;
+
+impl Host {
+    /// Channels whose state the input needs and the host does not have. When
+    /// they are there, it may turn out to need more: ask again.
+    pub fn missing_channels(&self, input: &Input) -> Vec<ChannelNeed> {
+        let (channels, extent) = self.channels_for_input(input);
+        self.missing_among(channels, extent)
+    }
+
+    /// Which of some channels the host does not have in memory, with the
+    /// sessions that they belong to; and the terminals that turns show which
+    /// were running when the host stopped.
+    pub fn missing_among(&self, channels: Vec<Uri>, extent: LoadExtent) -> Vec<ChannelNeed> {
+        let mut needed: Vec<ChannelNeed> = Vec::new();
+        let interrupted = self.interrupted_chats.iter();
+        let terminals = interrupted.flat_map(|chat| self.missing_terminals(chat));
+        for channel in channels.into_iter().chain(terminals) {
+            let owner = self.session_of(&channel).cloned();
+            for channel in owner.into_iter().chain([channel]) {
+                let missing = match self
+                    .channels
+                    .get(&channel)
+                    .map(|channel| &channel.residency)
+                {
+                    None => false,
+                    Some(ChannelResidency::Evicted) => true,
+                    Some(ChannelResidency::Resident(loaded)) => {
+                        extent == LoadExtent::Whole && !loaded.evicted_turns.is_empty()
+                    }
+                };
+                if missing && !needed.iter().any(|need| need.channel == channel) {
+                    needed.push(ChannelNeed { channel, extent });
+                }
+            }
+        }
+        needed
+    }
+
+    /// Snapshots show whole chats, and cutting one off may cut anywhere. All
+    /// else happens at its end.
+    fn channels_for_input(&self, input: &Input) -> (Vec<Uri>, LoadExtent) {
+        match input {
+            Input::Received { message, .. } => match message {
+                ClientMessage::Request(_, request) => self.channels_for_request(request),
+                ClientMessage::Notification(notification) => match &**notification {
+                    ClientNotification::DispatchAction(params) => {
+                        let cuts = matches!(
+                            params.action,
+                            ReceivedAction::Valid(Action::Chat(ChatAction::Truncated(_)))
+                        );
+                        let message = attachments::message_in_action(&params.action);
+                        let attached = message.into_iter().flat_map(attachments::attached_channels);
+                        let attached: Vec<_> = attached.cloned().collect();
+                        // Of a chat that is attached, all of it is meant.
+                        let whole = cuts || !attached.is_empty();
+                        let extent = if whole {
+                            LoadExtent::Whole
+                        } else {
+                            LoadExtent::Tail
+                        };
+                        let mut channels = vec![params.channel.clone()];
+                        channels.extend(attached);
+                        if affects_default_chat(&params.action) {
+                            let session = self.sessions.get(&params.channel);
+                            let default = session.and_then(|summary| summary.default_chat.clone());
+                            channels.extend(default);
+                        }
+                        if removes_directory(&params.action) {
+                            channels.extend(self.chats_of(&params.channel));
+                        }
+                        (channels, extent)
+                    }
+                    ClientNotification::Unsubscribe(_) => (Vec::new(), LoadExtent::Tail),
+                },
+                ClientMessage::ReplayTooLarge(_, params) => {
+                    (params.subscriptions.clone(), LoadExtent::Whole)
+                }
+                // A chat with a turn that runs is in memory.
+                ClientMessage::Response(..)
+                | ClientMessage::Invalid(..)
+                | ClientMessage::Rejected(_)
+                | ClientMessage::ToMcpServer(..) => (Vec::new(), LoadExtent::Tail),
+            },
+            Input::Agent {
+                event: AgentEvent::TurnEnded { chat, .. },
+                ..
+            } => self.channels_for_turn_end(chat),
+            Input::Terminal {
+                terminal,
+                event: TerminalEvent::Exited(_) | TerminalEvent::Failed(_),
+            } => match self.command_runs.get(terminal) {
+                Some(run) => self.channels_for_turn_end(&run.chat_key.chat),
+                None => (Vec::new(), LoadExtent::Tail),
+            },
+            Input::Agent { session, event } => {
+                let channel = match event {
+                    AgentEvent::Chat { chat, .. }
+                    | AgentEvent::SteeringAccepted { chat, .. }
+                    | AgentEvent::TurnStarted { chat, .. }
+                    | AgentEvent::WorkerClosed { chat }
+                    | AgentEvent::HistoryImported { chat, .. }
+                    | AgentEvent::TurnEnded { chat, .. } => chat,
+                    AgentEvent::WorkerOpened(worker) => &worker.parent,
+                    AgentEvent::Terminal { terminal, .. } => terminal,
+                    AgentEvent::Opened { .. }
+                    | AgentEvent::Stopped { .. }
+                    | AgentEvent::SlashCommandsChanged { .. }
+                    | AgentEvent::ConfigSchemaChanged { .. }
+                    | AgentEvent::NoteChanged { .. }
+                    | AgentEvent::ForbiddenValuesChanged { .. }
+                    | AgentEvent::AuthRequired
+                    | AgentEvent::TitleSuggested { .. }
+                    | AgentEvent::TerminalOpened { .. } => session,
+                };
+                (vec![channel.clone()], LoadExtent::Tail)
+            }
+            Input::ClientToolTimedOut { session, call } => {
+                let chat = call.chat().cloned();
+                let channels = chat.into_iter().chain([session.clone()]);
+                (channels.collect(), LoadExtent::Tail)
+            }
+            Input::CheckpointTaken {
+                session,
+                checkpoint: mark,
+                ..
+            } => {
+                let chats = match mark {
+                    CheckpointId::SessionStart => self.chats_of(session).collect(),
+                    CheckpointId::BeforeTurn(turn) | CheckpointId::AfterTurn(turn) => {
+                        vec![turn.chat.clone()]
+                    }
+                };
+                let channels = chats.into_iter().chain([session.clone()]);
+                (channels.collect(), LoadExtent::Tail)
+            }
+            Input::EditsSurveyed { turn, .. } => self.channels_for_turn_end(&turn.chat),
+            Input::WorktreeCreated { session, .. }
+            | Input::Customization { session, .. }
+            | Input::Mcp { session, .. } => (vec![session.clone()], LoadExtent::Tail),
+            Input::DiffComputed { channel, .. } => (vec![channel.clone()], LoadExtent::Tail),
+            Input::OperationFinished {
+                request: wanted, ..
+            } => (vec![wanted.channel.clone()], LoadExtent::Tail),
+            Input::Started
+            | Input::ChangesetRefreshDue { .. }
+            | Input::PreviewDue { .. }
+            | Input::Connected { .. }
+            | Input::Disconnected { .. }
+            | Input::GraceExpired { .. }
+            | Input::TokenExpired { .. }
+            | Input::LogCompacted { .. }
+            | Input::ChannelLoaded { .. }
+            | Input::FileSearchFinished { .. }
+            | Input::RequestCompleted { .. }
+            | Input::WatchStarted { .. }
+            | Input::AccessRequestTimedOut { .. }
+            | Input::CallAnnouncementTimedOut { .. }
+            | Input::AgentListDebounced
+            | Input::Terminal { .. }
+            | Input::FilesChanged { .. }
+            | Input::WatchIdleTimedOut { .. }
+            | Input::HostRequestTimedOut { .. }
+            | Input::EvictionDue => (Vec::new(), LoadExtent::Tail),
+        }
+    }
+
+    /// When a turn ends, the next message of the queue may refer to other
+    /// chats.
+    fn channels_for_turn_end(&self, chat: &Uri) -> (Vec<Uri>, LoadExtent) {
+        let queue = self
+            .chat(chat)
+            .and_then(|chat| chat.queued_messages.as_ref());
+        let next = queue.and_then(|queue| queue.items().next());
+        let attached = next
+            .into_iter()
+            .flat_map(|next| attachments::attached_channels(&next.message));
+        let mut channels: Vec<_> = attached.cloned().collect();
+        let extent = if channels.is_empty() {
+            LoadExtent::Tail
+        } else {
+            LoadExtent::Whole
+        };
+        channels.push(chat.clone());
+        (channels, extent)
+    }
+
+    fn chats_of(&self, session: &Uri) -> impl Iterator<Item = Uri> {
+        let chats = self.sessions.get(session).into_iter();
+        let chats = chats.flat_map(|summary| summary.chats.iter().flatten());
+        chats.map(|chat| chat.resource.clone())
+    }
+
+    /// The chats whose turns a changeset may be about.
+    fn chats_with_turns(&self, changeset: &Uri) -> impl Iterator<Item = Uri> {
+        let owner = match ChangesetView::parse_changeset_uri(changeset) {
+            Some((owner, ChangesetView::Turn(_) | ChangesetView::BetweenTurns(..))) => Some(owner),
+            _ => None,
+        };
+        let owner = owner.into_iter();
+        owner.flat_map(|owner| {
+            self.chats_of(&owner)
+                .chain([owner.clone()])
+                .collect::<Vec<_>>()
+        })
+    }
+
+    fn channels_for_request(&self, request: &ClientRequest) -> (Vec<Uri>, LoadExtent) {
+        let channels = match request {
+            ClientRequest::Initialize(params) => {
+                params.initial_subscriptions.clone().unwrap_or_default()
+            }
+            // A replay comes from the log as it is; snapshots need states.
+            // Changesets are looked at again, and may be about turns.
+            ClientRequest::Reconnect(ReconnectRequest::Connection(params))
+                if self.can_replay(params) =>
+            {
+                let watched = params.subscriptions.iter();
+                let turns = watched.flat_map(|channel| self.chats_with_turns(channel));
+                return (turns.collect(), LoadExtent::Tail);
+            }
+            ClientRequest::Reconnect(ReconnectRequest::Connection(params)) => {
+                params.subscriptions.clone()
+            }
+            ClientRequest::Reconnect(ReconnectRequest::Channels(params)) => {
+                let plan = self.plan_recovery(params);
+                let replayed = plan.replays.iter().map(|cursor| &cursor.channel);
+                let watched = replayed.chain(&plan.snapshots);
+                let mut needed: Vec<_> = watched
+                    .flat_map(|channel| self.chats_with_turns(channel))
+                    .collect();
+                if plan.snapshots.is_empty() {
+                    return (needed, LoadExtent::Tail);
+                }
+                needed.extend(plan.snapshots);
+                needed
+            }
+            ClientRequest::Subscribe(params) => {
+                let turns = self.chats_with_turns(&params.channel);
+                turns.chain([params.channel.clone()]).collect()
+            }
+            ClientRequest::InvokeChangesetOperation(params) => {
+                let turns = self.chats_with_turns(&params.channel);
+                turns.chain([params.channel.clone()]).collect()
+            }
+            ClientRequest::DisposeSession(params) => {
+                let chats = self.chats_of(&params.channel);
+                let changesets = self.changesets_of(&params.channel);
+                let rest = changesets.chain([params.channel.clone()]);
+                chats.chain(rest).collect()
+            }
+            ClientRequest::CreateChat(params) => {
+                let source = params.source.as_ref().map(|source| match source {
+                    ChatSource::Fork(fork) => &fork.chat,
+                    ChatSource::SideChat(side) => &side.chat,
+                });
+                let message = params.initial_message.iter();
+                let attached = message.flat_map(|message| attachments::attached_channels(message));
+                let channels = source.into_iter().chain([&params.channel]).chain(attached);
+                channels.cloned().collect()
+            }
+            ClientRequest::MoveChat(params) => match &params.destination {
+                ChatMoveDestination::Session(to) => {
+                    vec![params.channel.clone(), to.session.clone()]
+                }
+                ChatMoveDestination::NewSession => vec![params.channel.clone()],
+            },
+            ClientRequest::CreateSession(params) => {
+                let forked = fork::requested_fork(params.meta.as_ref());
+                let chats = forked.into_iter().flat_map(|(session, _)| {
+                    let chats: Vec<_> = self.chats_of(&session).collect();
+                    chats.into_iter().chain([session])
+                });
+                chats.collect()
+            }
+            ClientRequest::DisposeChat(params) => vec![params.channel.clone()],
+            // VS Code names the session and means its default chat.
+            ClientRequest::Completions(params) => {
+                let listed = self.sessions.get(&params.channel);
+                let default = listed.and_then(|listed| listed.default_chat.clone());
+                default
+                    .into_iter()
+                    .chain([params.channel.clone()])
+                    .collect()
+            }
+            ClientRequest::FetchTurns(params) => vec![params.channel.clone()],
+            _ => Vec::new(),
+        };
+        let windowed = match request {
+            ClientRequest::Subscribe(params) => params
+                .view
+                .as_ref()
+                .is_some_and(|view| view.turns.is_some()),
+            _ => false,
+        };
+        let shown = matches!(
+            request,
+            ClientRequest::Initialize(_)
+                | ClientRequest::Reconnect(_)
+                | ClientRequest::Subscribe(_)
+                | ClientRequest::CreateSession(_)
+                | ClientRequest::CreateChat(_)
+                | ClientRequest::MoveChat(_)
+                | ClientRequest::FetchTurns(_)
+        );
+        let extent = if shown && !windowed {
+            LoadExtent::Whole
+        } else {
+            LoadExtent::Tail
+        };
+        (channels, extent)
+    }
+}
+
+/// Whether an action on a session is one on its default chat, too.
+fn affects_default_chat(action: &ReceivedAction) -> bool {
+    matches!(
+        action,
+        ReceivedAction::Valid(Action::Session(SessionAction::IsArchivedChanged(_)))
+    )
+}
+
+/// Whether an action on a session takes a directory from its chats.
+fn removes_directory(action: &ReceivedAction) -> bool {
+    matches!(
+        action,
+        ReceivedAction::Valid(Action::Session(
+            SessionAction::WorkingDirectoryRemoved(_) | SessionAction::WorkingDirectoryReplaced(_)
+        ))
+    )
+}

@@ -1,0 +1,398 @@
+//! What follows from an action that was accepted.
+//!
+//! Causes come before effects: first the action itself, then what the session
+//! shows of it, then what lists show of the session, then what agents are
+//! asked to do (SEQ-5, SEQ-7).
+
+use std::sync::Arc;
+
+use agenthost_protocol::action::Action;
+use agenthost_protocol::chat::{
+    ActiveTurn, Answers, CancellationReason, ChatAction, ChatSummary, PendingMessageKind,
+    ResponsePart, TurnStarted,
+};
+use agenthost_protocol::ids::InputRequestId;
+use agenthost_protocol::session::{ChatAdded, ChatUpdated, SessionAction};
+use agenthost_protocol::uri::Uri;
+
+use crate::agent::{AgentCommand, ToolCallDecision};
+use crate::changeset::driver::CheckpointId;
+use crate::chat::turn::command_turn::parse_command;
+use crate::host::Host;
+use crate::host::effect::{Effect, Effects};
+use crate::host::step::Env;
+use crate::session::summary;
+use crate::session::summary::ChatChange;
+use crate::tools::client_tools::client_tools;
+use crate::tools::permissions;
+
+impl Host {
+    pub(crate) fn react(&mut self, env: &Env, channel: &Uri, action: &Action, out: &mut Effects) {
+        match action {
+            Action::Chat(action) => {
+                self.sync_chat(channel, out);
+                self.sync_input_needed_of(channel, out);
+                self.react_chat(env, channel, action, out);
+                self.deliver_results(channel, out);
+            }
+            Action::Session(action) => {
+                self.sync_session(channel, out);
+                self.react_session(env, channel, action, out);
+            }
+            Action::Annotations(_) => self.sync_annotation_counts(channel, out),
+            Action::Root(_) => {
+                self.resolve_access_requests(out);
+                self.sync_trusted_code(out);
+            }
+            Action::Terminal(action) => self.react_terminal(env, channel, action, out),
+            Action::Changeset(_)
+            | Action::ResourceWatch(_)
+            | Action::Canvas(_)
+            | Action::Automations(_)
+            | Action::AutomationRun(_) => {}
+        }
+    }
+
+    fn react_session(
+        &mut self,
+        env: &Env,
+        session: &Uri,
+        action: &SessionAction,
+        out: &mut Effects,
+    ) {
+        match action {
+            SessionAction::ActiveClientSet(_) => {
+                self.sync_token_principals(session, out);
+                self.send_client_tools(session, out);
+                self.sync_client_plugins(session, out);
+            }
+            SessionAction::ActiveClientRemoved(removed) => {
+                self.sync_token_principals(session, out);
+                self.fail_client_calls(env, &removed.client_id, session, out);
+                self.send_client_tools(session, out);
+                self.sync_client_plugins(session, out);
+            }
+            SessionAction::CustomizationToggled(toggled) => {
+                self.store_enablement(session, toggled, out);
+            }
+            SessionAction::McpServerStartRequested(request) => {
+                self.start_by_user(session, &request.id, out);
+            }
+            SessionAction::McpServerStopRequested(request) => {
+                self.stop_by_user(session, &request.id, out);
+            }
+            // What waits for it does not wait any more (MCP-4).
+            SessionAction::McpServerBackgroundRequested(_) => {
+                self.send_unblocked_prompts(session, out)
+            }
+            SessionAction::IsArchivedChanged(change) => {
+                self.archive_default_chat(session, change.is_archived, out);
+            }
+            SessionAction::ConfigChanged(_) if self.open_agents.contains(session) => {
+                let state = self.session(session);
+                if let Some(values) = state.and_then(|state| self.agent_config_values(state)) {
+                    self.send_agent_command(session, AgentCommand::SetConfig { values }, out);
+                }
+            }
+            SessionAction::WorkingDirectorySet(_)
+            | SessionAction::WorkingDirectoryRemoved(_)
+            | SessionAction::WorkingDirectoryReplaced(_) => {
+                self.handle_directories_changed(session, action, out);
+            }
+            _ => {}
+        }
+    }
+
+    /// Brings what the session waits for up to date with a chat.
+    pub(crate) fn sync_input_needed_of(&mut self, chat: &Uri, out: &mut Effects) {
+        if let Some(session) = self.session_of(chat).cloned() {
+            self.sync_input_needed(&session, chat, out);
+        }
+    }
+
+    fn react_chat(&mut self, env: &Env, chat: &Uri, action: &ChatAction, out: &mut Effects) {
+        match action {
+            ChatAction::TurnStarted(start) => {
+                self.mark_unread(chat, out);
+                self.derive_title(chat, &start.message.text, out);
+                self.confirm_provisional(chat, out);
+                if !self.waits_for_session(chat) {
+                    self.begin_turn_work(env, chat, start, out);
+                }
+            }
+            ChatAction::TurnCancelled(cancelled) => {
+                self.clear_activity(chat, out);
+                self.sync_chat(chat, out);
+                // What the agent has not heard of, it does not have to stop.
+                let unheard =
+                    self.pending_prompts.remove(chat).is_some() || self.waits_for_session(chat);
+                if !unheard && !self.is_command_turn(chat, &cancelled.turn_id) {
+                    let cancel = AgentCommand::Cancel {
+                        chat: chat.clone(),
+                        turn: cancelled.turn_id.clone(),
+                    };
+                    self.send_agent_command(chat, cancel, out);
+                }
+                self.end_workers(env, chat, out);
+                self.notify_turn_ended(chat, &cancelled.turn_id, out);
+                self.checkpoint_turn(chat, &cancelled.turn_id, CheckpointId::AfterTurn, out);
+            }
+            ChatAction::TurnResume(resume) => {
+                let resume = AgentCommand::Resume {
+                    chat: chat.clone(),
+                    turn: resume.turn_id.clone(),
+                };
+                self.mark_unread(chat, out);
+                self.send_agent_command(chat, resume, out);
+            }
+            ChatAction::Truncated(cut) => {
+                // What was running is gone, with what it was doing (TUR-15).
+                self.clear_activity(chat, out);
+                self.sync_chat(chat, out);
+                self.clamp_windows(chat);
+                self.pending_prompts.remove(chat);
+                // It would remember what was cut.
+                if let Some(session) = self.session_of(chat).cloned() {
+                    self.set_agent_note(&session, chat, None, out);
+                }
+                let last = cut.turn_id.as_ref();
+                let rewind = AgentCommand::Rewind {
+                    chat: chat.clone(),
+                    last_turn: last.and_then(|_| self.last_turn_of_agent(chat)),
+                };
+                self.send_agent_command(chat, rewind, out);
+                self.end_workers(env, chat, out);
+            }
+            ChatAction::ToolCallConfirmed(confirmed)
+                if !confirmed.approved && self.is_running_call(chat, &confirmed.target) =>
+            {
+                // Its client does not want to carry it out (CLT-13).
+                let message = "The client declined to run it".to_owned();
+                self.fail_call(env, chat, confirmed.target.clone(), message, out);
+            }
+            // The agent has asked something else by now, and hooks look at it.
+            ChatAction::ToolCallConfirmed(confirmed)
+                if confirmed.approved && self.waits_for_hooks(chat, &confirmed.target) => {}
+            ChatAction::ToolCallConfirmed(confirmed) => {
+                let picked = confirmed.selected_option_id.as_ref();
+                if picked.is_some_and(permissions::is_host_option) {
+                    self.allow_tool_in_session(chat, &confirmed.target, out);
+                }
+                let decision = if confirmed.approved {
+                    let option = confirmed.selected_option_id.clone();
+                    ToolCallDecision::Approved {
+                        option: option.filter(|id| !permissions::is_host_option(id)),
+                        edited_input: confirmed.edited_tool_input.clone(),
+                    }
+                } else {
+                    ToolCallDecision::Denied {
+                        option: confirmed.selected_option_id.clone(),
+                        reason: confirmed.reason.unwrap_or(CancellationReason::Denied),
+                        suggestion: confirmed.user_suggestion.clone(),
+                    }
+                };
+                self.send_decision(chat, &confirmed.target, decision, out);
+                // What it showed before it was asked about again (TOO-8).
+                self.publish_worker_links(chat, &confirmed.target, out);
+            }
+            // What waits for an approval is not for the agent to see (TOO-16).
+            ChatAction::ToolCallComplete(complete) => {
+                self.forward_tool_result(chat, &complete.target, out);
+                self.mark_possible_edit(chat, &complete.target);
+            }
+            ChatAction::ToolCallResultConfirmed(confirmed) if confirmed.approved => {
+                self.send_decision(
+                    chat,
+                    &confirmed.target,
+                    ToolCallDecision::ResultApproved,
+                    out,
+                );
+                self.forward_tool_result(chat, &confirmed.target, out);
+            }
+            ChatAction::ToolCallResultConfirmed(confirmed) => {
+                self.send_decision(chat, &confirmed.target, ToolCallDecision::ResultDenied, out);
+            }
+            ChatAction::InputCompleted(completed) => {
+                let turn = self.chat(chat).and_then(|chat| chat.active_turn.as_ref());
+                if let Some(turn) = turn {
+                    let answer = AgentCommand::AnswerInput {
+                        chat: chat.clone(),
+                        turn: turn.id.clone(),
+                        request: completed.request_id.clone(),
+                        response: completed.response,
+                        answers: resolved_answers(turn, &completed.request_id),
+                    };
+                    self.send_agent_command(chat, answer, out);
+                }
+            }
+            ChatAction::PendingMessageSet(set) if set.kind == PendingMessageKind::Steering => {
+                self.forward_steering(chat, out);
+            }
+            ChatAction::IsArchivedChanged(change) => {
+                self.archive_session_of(chat, change.is_archived, out);
+            }
+            // A message queued while nothing runs goes at once (PEN-4).
+            ChatAction::PendingMessageSet(set) if set.kind == PendingMessageKind::Queued => {
+                self.start_queued(env, chat, out);
+            }
+            _ => {}
+        }
+    }
+
+    /// Has the message of a turn answered, by its agent or as a command.
+    pub(crate) fn begin_turn_work(
+        &mut self,
+        env: &Env,
+        chat: &Uri,
+        start: &TurnStarted,
+        out: &mut Effects,
+    ) {
+        self.checkpoint_turn(chat, &start.turn_id, CheckpointId::BeforeTurn, out);
+        if let Some(line) = parse_command(&start.message) {
+            self.run_command(env, chat, &start.turn_id, line, out);
+            return;
+        }
+        self.start_prompt(env, chat, start, out);
+    }
+
+    /// Tells the agent what the user wants to say to the running turn. While
+    /// none runs that the agent knows of, it waits (PEN-5, PEN-6).
+    pub(crate) fn forward_steering(&mut self, chat: &Uri, out: &mut Effects) {
+        let Some(state) = self
+            .chat(chat)
+            .filter(|_| !self.has_pending_prompt(chat) && !self.waits_for_session(chat))
+        else {
+            return;
+        };
+        if let (Some(turn), Some(waiting)) = (&state.active_turn, &state.steering_message)
+            && !self.runs_command_turn(chat)
+        {
+            let steer = AgentCommand::Steer {
+                chat: chat.clone(),
+                turn: turn.id.clone(),
+                id: waiting.id.clone(),
+                message: Arc::clone(&waiting.message),
+            };
+            self.send_agent_command(chat, steer, out);
+        }
+    }
+
+    pub(crate) fn send_decision(
+        &mut self,
+        chat: &Uri,
+        target: &agenthost_protocol::chat::ToolCallTarget,
+        decision: ToolCallDecision,
+        out: &mut Effects,
+    ) {
+        let command = AgentCommand::DecideToolCall {
+            chat: chat.clone(),
+            turn: target.turn_id.clone(),
+            call: target.tool_call_id.clone(),
+            decision,
+        };
+        self.send_agent_command(chat, command, out);
+    }
+
+    /// Asks something of the agent of a session or a chat, which is opened
+    /// first if it is not: after a restart.
+    pub(crate) fn send_agent_command(
+        &mut self,
+        channel: &Uri,
+        command: AgentCommand,
+        out: &mut Effects,
+    ) {
+        let Some(session) = self.session_of(channel).cloned() else {
+            return;
+        };
+        self.open_agent(&session, out);
+        self.push_agent_command(session, command, out);
+    }
+
+    /// Opens the agent of a session, and tells it of the tools of clients.
+    /// Does nothing if it is open.
+    pub(crate) fn open_agent(&mut self, session: &Uri, out: &mut Effects) {
+        if self.session(session).is_none() || !self.open_agents.insert(session.clone()) {
+            return;
+        }
+        self.sync_token_principals(session, out);
+        let Some(state) = self.session(session) else {
+            return;
+        };
+        let directories = state.metadata.working_directories.clone();
+        let open = AgentCommand::Open {
+            directories: directories.unwrap_or_default(),
+            config: self.agent_config_values(state),
+            notes: self.agent_notes(session),
+        };
+        let tools = client_tools(state);
+        self.push_agent_command(session.clone(), open, out);
+        if !tools.is_empty() {
+            self.push_agent_command(session.clone(), AgentCommand::SetClientTools { tools }, out);
+        }
+        let known = self.customizations.get(session);
+        let tools = known
+            .map(|known| known.mcp_tools.clone())
+            .unwrap_or_default();
+        if !tools.is_empty() {
+            self.push_agent_command(session.clone(), AgentCommand::SetMcpTools { tools }, out);
+        }
+        self.track_customizations(session, out);
+    }
+
+    fn push_agent_command(&self, session: Uri, command: AgentCommand, out: &mut Effects) {
+        let Some(state) = self.session(&session) else {
+            return;
+        };
+        out.push(Effect::Agent {
+            provider: state.metadata.provider.clone(),
+            session,
+            command: Box::new(command),
+        });
+    }
+
+    /// Brings the session's entry of a chat up to date (CHT-19).
+    pub(crate) fn sync_chat(&mut self, chat: &Uri, out: &mut Effects) {
+        let Some(session) = self.session_of(chat).cloned() else {
+            return;
+        };
+        let Some(after) = self.chat(chat).map(|chat| chat.summary.clone()) else {
+            return;
+        };
+        let entry = self.session(&session).and_then(|session| {
+            let mut chats = session.chats.items();
+            chats.find(|entry| entry.resource == *chat).cloned()
+        });
+        let Some(before) = entry else {
+            return;
+        };
+        let after = ChatSummary {
+            changes: before.changes.clone(),
+            ..after
+        };
+        let action = match summary::chat_change(&before, &after) {
+            ChatChange::Unchanged => return,
+            ChatChange::Partial(changes) => SessionAction::ChatUpdated(Box::new(ChatUpdated {
+                chat: chat.clone(),
+                changes: *changes,
+            })),
+            ChatChange::Full => SessionAction::ChatAdded(ChatAdded {
+                summary: Arc::new(after),
+            }),
+        };
+        self.originate(&session, action, out);
+        self.sync_session(&session, out);
+    }
+}
+
+/// The answers to a request that was just resolved: those that were shared,
+/// and over them those that came with the resolution (INP-5).
+fn resolved_answers(turn: &ActiveTurn, id: &InputRequestId) -> Answers {
+    let mut parts = turn.response_parts.items().rev();
+    let found = parts.find_map(|part| match part {
+        ResponsePart::InputRequest(part) if part.request.id == *id => Some(&part.request),
+        _ => None,
+    });
+    found
+        .and_then(|request| request.answers.clone())
+        .unwrap_or_default()
+}

@@ -1,0 +1,140 @@
+//! What a stop of the host leaves behind.
+
+use std::collections::BTreeSet;
+
+use agenthost_protocol::channel::ChannelState;
+use agenthost_protocol::chat::{ErrorPart, ToolResultContent};
+use agenthost_protocol::common::ErrorInfo;
+use agenthost_protocol::session::{CreationFailed, SessionAction, SessionLifecycle};
+use agenthost_protocol::terminal::TerminalLifecycle;
+use agenthost_protocol::uri::Uri;
+
+use crate::host::effect::Effects;
+use crate::host::input::LoadedChannel;
+use crate::host::step::Env;
+use crate::host::{ChannelResidency, Host};
+use crate::session::provisional;
+
+/// What to do about terminals that are not in memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MissingTerminals {
+    /// They are being loaded.
+    AwaitLoad,
+    /// They can't be loaded.
+    Ignore,
+}
+
+impl Host {
+    /// A channel comes back from the log. What was running when the host
+    /// stopped is running no more (REC-16, REC-17).
+    pub(crate) fn handle_loaded(
+        &mut self,
+        env: &Env,
+        channel: &Uri,
+        loaded: LoadedChannel,
+        out: &mut Effects,
+    ) {
+        let Some(target) = self.channels.get_mut(channel) else {
+            return;
+        };
+        if let ChannelResidency::Resident(before) = &mut target.residency {
+            // The same with more turns; what runs in it still runs.
+            if loaded.evicted_turns.len() < before.evicted_turns.len() {
+                *before = loaded;
+            }
+            return;
+        }
+        let state = loaded.state.clone();
+        target.residency = ChannelResidency::Resident(loaded);
+        match state {
+            ChannelState::Chat(chat) => {
+                if chat.active_turn.is_some() {
+                    self.interrupted_chats.insert(channel.clone());
+                    self.end_interrupted_turns(env, MissingTerminals::AwaitLoad, out);
+                } else {
+                    self.clear_background(env, channel, out);
+                }
+            }
+            ChannelState::Session(session) => {
+                // Nothing was being created for a session without a message.
+                let listed = self.sessions.get(channel);
+                let waits = listed.is_some_and(|listed| provisional::maker(listed).is_some());
+                if session.lifecycle == SessionLifecycle::Creating && !waits {
+                    let error =
+                        interrupted_error("the host stopped while the session was created").error;
+                    let failed = SessionAction::CreationFailed(CreationFailed { error });
+                    self.originate(channel, failed, out);
+                }
+                self.drop_forgotten_clients(env, channel, out);
+                self.sync_session(channel, out);
+            }
+            ChannelState::Changeset(changeset) => self.reset_operations(channel, &changeset, out),
+            ChannelState::Terminal(terminal)
+                if terminal.lifecycle == TerminalLifecycle::Running =>
+            {
+                self.end_terminal(env, channel, None, out);
+                self.end_interrupted_turns(env, MissingTerminals::AwaitLoad, out);
+            }
+            ChannelState::Terminal(_) => {
+                self.end_interrupted_turns(env, MissingTerminals::AwaitLoad, out)
+            }
+            _ => {}
+        }
+    }
+
+    /// Ends the turns that were running when the host stopped. What their
+    /// calls had written is in terminals, which have to be loaded before.
+    pub(crate) fn end_interrupted_turns(
+        &mut self,
+        env: &Env,
+        missing: MissingTerminals,
+        out: &mut Effects,
+    ) {
+        let chats = match missing {
+            MissingTerminals::Ignore => std::mem::take(&mut self.interrupted_chats),
+            MissingTerminals::AwaitLoad => {
+                let interrupted = self.interrupted_chats.iter();
+                let whole = interrupted.filter(|chat| self.missing_terminals(chat).is_empty());
+                let whole: BTreeSet<_> = whole.cloned().collect();
+                self.interrupted_chats.retain(|chat| !whole.contains(chat));
+                whole
+            }
+        };
+        for chat in chats {
+            let turn = self.chat(&chat).and_then(|chat| chat.active_turn.as_ref());
+            if let Some(turn) = turn.map(|turn| turn.id.clone()) {
+                let part = interrupted_error("the host stopped while this turn was running");
+                self.end_turn(env, &chat, &turn, Some(part), out);
+            }
+            self.clear_background(env, &chat, out);
+        }
+    }
+
+    /// The terminals that running calls of a chat show and that are not in
+    /// memory.
+    pub(crate) fn missing_terminals(&self, chat: &Uri) -> Vec<Uri> {
+        let calls = self.unfinished_calls(chat).into_iter();
+        let blocks = calls.flat_map(|call| call.content.iter().flatten());
+        let terminals = blocks.filter_map(|block| match block {
+            ToolResultContent::Terminal(block) => Some(&block.resource),
+            ToolResultContent::Text(_)
+            | ToolResultContent::EmbeddedResource(_)
+            | ToolResultContent::Resource(_)
+            | ToolResultContent::FileEdit(_)
+            | ToolResultContent::Subagent(_)
+            | ToolResultContent::Unknown(_) => None,
+        });
+        let is_stored = |terminal: &&Uri| {
+            let channel = self.channels.get(*terminal);
+            channel.is_some_and(|channel| matches!(channel.residency, ChannelResidency::Evicted))
+        };
+        terminals.filter(is_stored).cloned().collect()
+    }
+}
+
+fn interrupted_error(message: &str) -> ErrorPart {
+    ErrorPart {
+        error: ErrorInfo::new("hostStopped", message),
+        resumable: None,
+    }
+}

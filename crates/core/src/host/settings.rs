@@ -1,0 +1,228 @@
+//! What can be configured about the host by its clients.
+//!
+//! The values are kept in the host's own state, and only those that somebody
+//! chose. What can be chosen comes with the program and its agents, so it is
+//! brought up to date at every start.
+
+use std::collections::BTreeSet;
+
+use agenthost_protocol::common::{ConfigPropertySchema, ConfigSchema};
+use agenthost_protocol::ids::ProviderId;
+use agenthost_protocol::number::Millis;
+use agenthost_protocol::root::{AgentInfo, RootAction, RootConfigChanged, RootConfigState};
+use agenthost_protocol::uri::{RootChannel, Uri};
+use agenthost_protocol::wire::{Json, Object};
+
+use crate::customization::ENABLEMENT_SETTING;
+use crate::host::Host;
+use crate::host::effect::Effects;
+use crate::resource::uris;
+use crate::resource::{FileAccess, GrantedRoot};
+use crate::session::config::check_value;
+
+/// The agent of sessions that name none.
+const DEFAULT_AGENT_SETTING: &str = "defaultAgent";
+
+/// How many seconds a client may be silent about a tool that it runs.
+const TOOL_TIMEOUT_SETTING: &str = "clientToolTimeout";
+
+/// Folders that clients may look into.
+const READABLE_FOLDERS_SETTING: &str = "readableFolders";
+
+/// Folders that clients may change.
+const WRITABLE_FOLDERS_SETTING: &str = "writableFolders";
+
+/// What clients ask for and nobody has granted yet; shown only.
+pub(crate) const REQUESTED_FOLDERS_SETTING: &str = "requestedFolders";
+
+/// Code of packages that a person allowed to run.
+const TRUSTED_CODE_SETTING: &str = "trustedCode";
+
+/// Most of that.
+const MAX_TRUSTED_CODE: u64 = 1_000;
+
+/// Long enough for a person who is asked by the client.
+const DEFAULT_TOOL_TIMEOUT_SECS: u64 = 1_800;
+
+/// Most folders of each kind.
+const MAX_SETTING_FOLDERS: u64 = 100;
+
+impl Host {
+    /// What somebody chose, or what is true without that.
+    pub(crate) fn setting(&self, key: &str) -> Option<&Json> {
+        let config = self.root()?.config.as_ref()?;
+        let property = || config.schema.properties.get(key)?.default.as_ref();
+        config.values.get(key).or_else(property)
+    }
+
+    /// The agent of sessions that name none, if somebody chose one.
+    pub(crate) fn default_agent(&self) -> Option<ProviderId> {
+        Some(ProviderId::from(
+            self.setting(DEFAULT_AGENT_SETTING)?.as_str()?,
+        ))
+    }
+
+    /// How long a client may be silent about a tool that it runs (CLT-5).
+    pub(crate) fn client_tool_timeout(&self) -> Option<Millis> {
+        let seconds = self.setting(TOOL_TIMEOUT_SETTING)?.as_u64()?;
+        let seconds = i64::try_from(seconds).ok().filter(|seconds| *seconds > 0)?;
+        Some(Millis(seconds.saturating_mul(1_000)))
+    }
+
+    /// Code of packages that a person allowed to run.
+    pub(crate) fn trusted_code(&self) -> BTreeSet<String> {
+        let keys = self.setting(TRUSTED_CODE_SETTING).and_then(Json::as_array);
+        let keys = keys.into_iter().flatten().filter_map(Json::as_str);
+        keys.map(str::to_owned).collect()
+    }
+
+    /// Folders that a person added to what clients may use.
+    pub(crate) fn granted_folders(&self) -> Vec<GrantedRoot> {
+        let mut roots = Vec::new();
+        for (key, access) in [
+            (READABLE_FOLDERS_SETTING, FileAccess::Read),
+            (WRITABLE_FOLDERS_SETTING, FileAccess::Write),
+        ] {
+            let folders = self.setting(key).and_then(Json::as_array);
+            let folders = folders.into_iter().flatten().filter_map(Json::as_str);
+            roots.extend(folders.map(|uri| GrantedRoot {
+                uri: Uri::from(uri),
+                access,
+            }));
+        }
+        roots
+    }
+
+    /// Brings what can be configured up to date with the program. No action
+    /// can say so (ROOT-20): clients that were here see it in their next
+    /// snapshot. Values that no longer fit are dropped, by an action.
+    pub(crate) fn refresh_settings(&mut self, out: &mut Effects) {
+        let channel = Uri::from(RootChannel);
+        let Some(root) = self.root() else {
+            return;
+        };
+        let schema = settings_schema(&self.config.agents);
+        let before = root.config.as_ref();
+        let values = before
+            .map(|config| config.values.clone())
+            .unwrap_or_default();
+        let fitting: Object = values
+            .clone()
+            .into_iter()
+            .filter(|(key, value)| check_setting(&schema, key, value).is_ok())
+            .collect();
+        if before.is_none_or(|config| config.schema != schema) {
+            let mut root = root.clone();
+            root.config = Some(RootConfigState {
+                schema,
+                values: values.clone(),
+            });
+            // Nobody can have subscribed before the start.
+            self.remove_channel(&channel, out);
+            self.create_channel(&channel, None, root.into(), out);
+        }
+        if fitting != values {
+            let changed = RootAction::ConfigChanged(RootConfigChanged {
+                config: fitting,
+                replace: Some(true),
+            });
+            self.originate(&channel, changed, out);
+        }
+    }
+}
+
+/// Whether a value is one that the host can work with; if not, why.
+pub(crate) fn check_setting(schema: &ConfigSchema, key: &str, value: &Json) -> Result<(), String> {
+    let Some(property) = schema.properties.get(key) else {
+        return Err("there is no such setting".to_owned());
+    };
+    check_value(property, value)?;
+    if key == TOOL_TIMEOUT_SETTING && value.as_u64().is_none() {
+        return Err("expected a whole number of seconds".to_owned());
+    }
+    if key == READABLE_FOLDERS_SETTING || key == WRITABLE_FOLDERS_SETTING {
+        let folders = value.as_array().into_iter().flatten();
+        for folder in folders.filter_map(Json::as_str) {
+            let checked = uris::check_directory(&Uri::from(folder));
+            checked.map_err(|failure| failure.to_string())?;
+        }
+    }
+    Ok(())
+}
+
+/// All settings there are.
+pub(crate) fn settings_schema(agents: &[AgentInfo]) -> ConfigSchema {
+    let names = agents.iter().map(|agent| agent.provider.as_str());
+    let labels = agents.iter().map(|agent| agent.display_name.clone());
+    let agent = ConfigPropertySchema {
+        description: Some("Works for sessions that name no agent.".to_owned()),
+        default: names.clone().next().map(Json::from),
+        r#enum: Some(names.map(Json::from).collect()),
+        enum_labels: Some(labels.collect()),
+        ..ConfigPropertySchema::new("string", "Default agent")
+    };
+    let tool_timeout = ConfigPropertySchema {
+        description: Some(
+            "Seconds until a tool call of which its client says nothing counts as failed. \
+             0: never."
+                .to_owned(),
+        ),
+        default: Some(Json::from(DEFAULT_TOOL_TIMEOUT_SECS)),
+        ..ConfigPropertySchema::new("number", "Patience with tools of clients")
+    };
+    let folders = |title: &str, what: &str| ConfigPropertySchema {
+        description: Some(format!(
+            "Folders that clients may {what}, besides those of sessions (file:///…)."
+        )),
+        items: Some(Box::new(ConfigPropertySchema::new("string", "Folder"))),
+        max_items: Some(MAX_SETTING_FOLDERS),
+        ..ConfigPropertySchema::new("array", title)
+    };
+    let requested = ConfigPropertySchema {
+        description: Some(
+            "What clients ask for; to grant it, add the folder to one of the above.".to_owned(),
+        ),
+        items: Some(Box::new(ConfigPropertySchema::new("string", "Request"))),
+        read_only: Some(true),
+        ..ConfigPropertySchema::new("array", "Requested folders")
+    };
+    let trusted = ConfigPropertySchema {
+        description: Some(
+            "Hooks and servers of workspaces and clients that may run; `agenthost customizations \
+             allow` adds to them."
+                .to_owned(),
+        ),
+        items: Some(Box::new(ConfigPropertySchema::new("string", "Code"))),
+        max_items: Some(MAX_TRUSTED_CODE),
+        ..ConfigPropertySchema::new("array", "Trusted code")
+    };
+    let decisions = ConfigPropertySchema {
+        description: Some(
+            "Which plugins and servers are on, everywhere (*) or in a folder, by where they come \
+             from."
+                .to_owned(),
+        ),
+        ..ConfigPropertySchema::new("object", "Enabled customizations")
+    };
+    ConfigSchema {
+        r#type: "object".to_owned(),
+        properties: [
+            (
+                READABLE_FOLDERS_SETTING.to_owned(),
+                folders("Readable folders", "look into"),
+            ),
+            (
+                WRITABLE_FOLDERS_SETTING.to_owned(),
+                folders("Writable folders", "change"),
+            ),
+            (REQUESTED_FOLDERS_SETTING.to_owned(), requested),
+            (ENABLEMENT_SETTING.to_owned(), decisions),
+            (TRUSTED_CODE_SETTING.to_owned(), trusted),
+            (DEFAULT_AGENT_SETTING.to_owned(), agent),
+            (TOOL_TIMEOUT_SETTING.to_owned(), tool_timeout),
+        ]
+        .into_iter()
+        .collect(),
+        required: None,
+    }
+}

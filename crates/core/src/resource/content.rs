@@ -1,0 +1,326 @@
+//! Content that the host keeps itself, and its addresses.
+//!
+//! What is too large for a state is kept beside it, under an address that says
+//! what it is: `agenthost-content:/<path>?<session>.<sha-256>` (PRT-4). So
+//! content never changes, and the same content is kept once. Whoever may read a
+//! session may read its content (RES-15): every client, as of now.
+//!
+//! Clients show the path of an address, and take two versions of a file for a
+//! renamed one if their paths differ, so the path is that of the file. Clients
+//! also parse and print addresses in their own way; the query has only
+//! characters that survive this, and nothing depends on how a path is encoded.
+//! Addresses of data that was stored by older hosts have another form,
+//! `agenthost-content:/<session>/<sha-256>/<file name>`, and stay readable.
+
+use agenthost_protocol::chat::{
+    ChatAction, ToolCall, ToolCallConfirmed, ToolCallQuestion, ToolCallReady, ToolCallTarget,
+    ToolInput,
+};
+use agenthost_protocol::common::ContentRef;
+use agenthost_protocol::uri::Uri;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+use sha2::{Digest, Sha256};
+
+use crate::host::Host;
+use crate::host::effect::{Effect, Effects};
+
+/// The scheme of the addresses.
+pub(crate) const CONTENT_SCHEME: &str = "agenthost-content";
+
+/// Hex digits of a session in an address.
+const SESSION_KEY_DIGITS: usize = 32;
+
+/// Hex digits of a hash.
+const HASH_DIGITS: usize = 64;
+
+/// Longest name of a content, in bytes.
+const MAX_CONTENT_NAME_BYTES: usize = 200;
+
+/// Longest path in an address, in bytes. Of a longer one, only the name is used.
+const MAX_PATH_BYTES: usize = 4_096;
+
+/// What stands in an address as it is.
+const PATH_ENCODE_SET: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'/')
+    .remove(b'-')
+    .remove(b'_')
+    .remove(b'.')
+    .remove(b'~');
+
+/// Endings of names, and what such files are.
+const CONTENT_TYPES: &[(&str, &str)] = &[
+    ("css", "text/css"),
+    ("csv", "text/csv"),
+    ("diff", "text/x-diff"),
+    ("gif", "image/gif"),
+    ("htm", "text/html"),
+    ("html", "text/html"),
+    ("jpeg", "image/jpeg"),
+    ("jpg", "image/jpeg"),
+    ("js", "text/javascript"),
+    ("json", "application/json"),
+    ("log", "text/plain"),
+    ("md", "text/markdown"),
+    ("patch", "text/x-diff"),
+    ("pdf", "application/pdf"),
+    ("png", "image/png"),
+    ("svg", "image/svg+xml"),
+    ("txt", "text/plain"),
+    ("webp", "image/webp"),
+    ("xml", "application/xml"),
+    ("zip", "application/zip"),
+];
+
+/// What a session is called in addresses of its content: hex digits and
+/// nothing else, so that it is good as a name of a folder.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SessionKey(String);
+
+impl SessionKey {
+    /// The key of a session.
+    pub fn of(session: &Uri) -> Self {
+        SessionKey(short_hash(session.as_str().as_bytes()))
+    }
+
+    /// Reads the digits of a key; `None` if they are not those of one.
+    pub fn parse(digits: &str) -> Option<Self> {
+        is_hex(digits, SESSION_KEY_DIGITS).then(|| SessionKey(digits.to_owned()))
+    }
+
+    /// Its digits.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// The address of a content, taken apart. Session and hash are what they have
+/// to be: there is no other way to get one. The path is for people.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ContentAddress {
+    session: SessionKey,
+    hash: String,
+    path: String,
+}
+
+/// An address of this kind that was not made by the host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("this is not an address of content that the host keeps")]
+pub struct InvalidContentAddress;
+
+impl ContentAddress {
+    /// The address of a content. The name is for people, and says what it is: a
+    /// file name, or the absolute path of a file.
+    pub fn of(session: &SessionKey, bytes: &[u8], name: &str) -> Self {
+        ContentAddress {
+            session: session.clone(),
+            hash: sha256_hex(bytes),
+            path: sanitize_path(name),
+        }
+    }
+
+    /// Takes an address apart; `None` if it is of another kind.
+    pub fn parse(uri: &Uri) -> Option<Result<Self, InvalidContentAddress>> {
+        let (scheme, rest) = uri.as_str().split_once(':')?;
+        scheme
+            .eq_ignore_ascii_case(CONTENT_SCHEME)
+            .then(|| Self::parse_parts(rest).ok_or(InvalidContentAddress))
+    }
+
+    fn parse_parts(rest: &str) -> Option<Self> {
+        let Some((path, query)) = rest.split_once('?') else {
+            return Self::parse_legacy_parts(rest);
+        };
+        let (query, _) = query.split_once('#').unwrap_or((query, ""));
+        let query = percent_decode_str(query).decode_utf8().ok()?;
+        let path = percent_decode_str(path).decode_utf8().ok()?;
+        let (key, hash) = query.split_once('.')?;
+        let session = SessionKey::parse(key)?;
+        let checked = is_hex(hash, HASH_DIGITS) && path.starts_with('/');
+        checked.then(|| ContentAddress {
+            session,
+            hash: hash.to_owned(),
+            path: sanitize_path(&path),
+        })
+    }
+
+    /// Reads an address of the form that older hosts have stored.
+    fn parse_legacy_parts(rest: &str) -> Option<Self> {
+        let mut parts = rest.strip_prefix('/')?.split('/');
+        let (key, hash, name) = (parts.next()?, parts.next()?, parts.next()?);
+        let name = percent_decode_str(name).decode_utf8().ok()?;
+        let session = SessionKey::parse(key)?;
+        let checked = is_hex(hash, HASH_DIGITS) && is_file_name(&name) && parts.next().is_none();
+        checked.then(|| ContentAddress {
+            session,
+            hash: hash.to_owned(),
+            path: format!("/{name}"),
+        })
+    }
+
+    /// The session that it belongs to.
+    pub fn session(&self) -> &SessionKey {
+        &self.session
+    }
+
+    /// The hash of the content, in hex digits.
+    pub fn hash(&self) -> &str {
+        &self.hash
+    }
+
+    /// What kind of content it is, by its name.
+    pub fn content_type(&self) -> Option<&'static str> {
+        let (_, ending) = self.file_name().rsplit_once('.')?;
+        let ending = ending.to_ascii_lowercase();
+        let known = CONTENT_TYPES.iter().find(|(known, _)| *known == ending);
+        known.map(|(_, content_type)| *content_type)
+    }
+
+    fn file_name(&self) -> &str {
+        let (_, name) = self.path.rsplit_once('/').unwrap_or_default();
+        name
+    }
+
+    /// The address as the wire has it.
+    pub fn uri(&self) -> Uri {
+        let (key, hash) = (self.session.as_str(), &self.hash);
+        let path = utf8_percent_encode(&self.path, PATH_ENCODE_SET);
+        Uri::from(format!("{CONTENT_SCHEME}:{path}?{key}.{hash}"))
+    }
+
+    /// What a state has in the place of a content of this size.
+    pub fn reference(&self, size: usize) -> ContentRef {
+        ContentRef {
+            uri: self.uri(),
+            size_hint: Some(size as u64),
+            content_type: self.content_type().map(str::to_owned),
+            nonce: Some(self.hash.clone()),
+        }
+    }
+}
+
+/// Text to keep.
+#[derive(Clone, PartialEq, Eq)]
+pub struct StoredText {
+    /// The session.
+    pub session: SessionKey,
+    /// A name for it.
+    pub name: String,
+    /// The text.
+    pub text: String,
+}
+
+/// Shows how much, not what.
+impl std::fmt::Debug for StoredText {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("StoredText")
+            .field("name", &self.name)
+            .field("bytes", &self.text.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Host {
+    /// Arguments that the host keeps are written before anyone hears that they
+    /// were edited (TOO-10). What is kept never changes, so the call refers to
+    /// something else from now on.
+    pub(crate) fn store_edited_input(
+        &mut self,
+        chat: &Uri,
+        confirmed: &ToolCallConfirmed,
+        out: &mut Effects,
+    ) {
+        let edited = confirmed.edited_tool_input.as_ref();
+        let Some(edited) = edited.filter(|_| confirmed.approved) else {
+            return;
+        };
+        let target = &confirmed.target;
+        let turn = self.chat(chat).and_then(|chat| chat.active_turn.as_ref());
+        let call = turn.and_then(|turn| turn.response_parts.call(target.tool_call_id.as_str()));
+        let Some(ToolCall::PendingConfirmation(call)) = call else {
+            return;
+        };
+        let Some(ToolInput::Referenced(before)) = &call.parameters.tool_input else {
+            return;
+        };
+        let (Some(Ok(before)), Some(session)) =
+            (ContentAddress::parse(&before.uri), self.session_of(chat))
+        else {
+            return;
+        };
+        let session = SessionKey::of(session);
+        let address = ContentAddress::of(&session, edited.as_bytes(), &before.path);
+        let ready = ToolCallReady {
+            target: ToolCallTarget {
+                turn_id: target.turn_id.clone(),
+                tool_call_id: target.tool_call_id.clone(),
+                meta: None,
+            },
+            contributor: None,
+            intention: None,
+            invocation_message: call.parameters.invocation_message.clone(),
+            tool_input: Some(ToolInput::Referenced(address.reference(edited.len()))),
+            // What is not said again stays as it was (TOO-6).
+            question: ToolCallQuestion::default(),
+            confirmed: None,
+        };
+        out.push(Effect::StoreContent(Box::new(StoredText {
+            session,
+            name: before.path,
+            text: edited.clone(),
+        })));
+        self.originate(chat, ChatAction::ToolCallReady(Box::new(ready)), out);
+    }
+}
+
+/// Whether an address is one of content that the host keeps.
+pub(crate) fn is_content_uri(uri: &Uri) -> bool {
+    ContentAddress::parse(uri).is_some()
+}
+
+/// Returns the path that an address has for a name or a path: absolute, and
+/// without parts that a client could resolve.
+fn sanitize_path(name: &str) -> String {
+    let shown = |part: &&str| !matches!(*part, "" | "." | "..");
+    let plain = name.replace(char::is_control, "_");
+    let path: String = plain
+        .split('/')
+        .filter(shown)
+        .flat_map(|part| ["/", part])
+        .collect();
+    match path.rsplit_once('/') {
+        None => "/content".to_owned(),
+        Some((_, name)) if path.len() > MAX_PATH_BYTES => {
+            let short = name.get(..name.floor_char_boundary(MAX_CONTENT_NAME_BYTES));
+            format!("/{}", short.unwrap_or_default())
+        }
+        Some(_) => path,
+    }
+}
+
+/// Half of a SHA-256, in hex digits: enough of a name, and good as one of a
+/// file.
+pub fn short_hash(bytes: &[u8]) -> String {
+    let mut digits = sha256_hex(bytes);
+    digits.truncate(SESSION_KEY_DIGITS);
+    digits
+}
+
+fn sha256_hex(bytes: &[u8]) -> String {
+    let digest = Sha256::digest(bytes);
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn is_hex(text: &str, length: usize) -> bool {
+    let digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    text.len() == length && text.bytes().all(digit)
+}
+
+/// Whether a name is that of a file, and of nothing else.
+fn is_file_name(name: &str) -> bool {
+    let bad = |c: char| c == '/' || c == '\\' || c.is_control();
+    !name.is_empty()
+        && name.len() <= MAX_CONTENT_NAME_BYTES
+        && name != "."
+        && name != ".."
+        && !name.contains(bad)
+}

@@ -1,0 +1,114 @@
+//! The URI schemes that clients get from agents and MCP servers.
+//!
+//! Clients open links and load content for a person. An address with a scheme
+//! such as `javascript:`, `data:` or `command:` would run something instead of
+//! showing it, so only schemes on this list pass. What is not on it is shown as
+//! text.
+
+use agenthost_protocol::uri::Uri;
+
+use crate::resource::content;
+use crate::resource::uris::GIT_SCHEME;
+
+/// Schemes of links to content.
+const LINK_SCHEMES: [&str; 6] = [
+    "https",
+    "http",
+    "file",
+    "mailto",
+    content::CONTENT_SCHEME,
+    GIT_SCHEME,
+];
+
+/// Schemes of pages that a person is sent to.
+const WEB_SCHEMES: [&str; 2] = ["https", "http"];
+
+/// How the schemes of the protocol's own channels begin.
+const CHANNEL_SCHEME_PREFIX: &str = "ahp-";
+
+/// Whether clients may get an address as a link, or as a reference to content.
+pub fn is_link(uri: &Uri) -> bool {
+    scheme(uri).is_some_and(|scheme| {
+        LINK_SCHEMES.contains(&scheme.as_str()) || scheme.starts_with(CHANNEL_SCHEME_PREFIX)
+    })
+}
+
+/// Whether clients may open an address in a browser.
+pub fn is_web_page(uri: &Uri) -> bool {
+    let host = |rest: &str| rest.starts_with("//") && rest.len() > 2;
+    let rest = uri.as_str().split_once(':').map(|(_, rest)| rest);
+    rest.is_some_and(host)
+        && scheme(uri).is_some_and(|scheme| WEB_SCHEMES.contains(&scheme.as_str()))
+}
+
+/// Returns the scheme of an address in lower case, or `None` if it has none or
+/// has characters that no address has. Browsers ignore some of those, so
+/// `java\nscript:` must not pass for something else.
+fn scheme(uri: &Uri) -> Option<String> {
+    let text = uri.as_str();
+    let (scheme, _) = text.split_once(':')?;
+    let first = |letter: char| letter.is_ascii_alphabetic();
+    let rest = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);
+    let plain = !text.contains(|letter: char| {
+        letter.is_whitespace() || agenthost_protocol::label::is_invisible(letter)
+    });
+    let valid = scheme.starts_with(first) && scheme.bytes().all(rest) && plain;
+    valid.then(|| scheme.to_ascii_lowercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_have_schemes_of_the_list() {
+        let good = [
+            "https://example.org/a?b#c",
+            "HTTP://example.org",
+            "file:///work/a%20b.txt",
+            "mailto:ada@example.org",
+            "agenthost-content:/0/1/a.txt",
+            "agenthost-git:/0/1/a.txt",
+            "ahp-session:/1",
+            "ahp-chat://default/x",
+        ];
+        for uri in good {
+            assert!(is_link(&Uri::from(uri)), "{uri}");
+        }
+        let bad = [
+            "javascript:alert(1)",
+            "JavaScript:alert(1)",
+            "java\nscript:alert(1)",
+            " javascript:alert(1)",
+            "\u{200b}https://example.org",
+            "https://exam\u{202e}ple.org",
+            "data:text/html,x",
+            "vbscript:x",
+            "command:workbench.action.terminal.new",
+            "vscode://file/x",
+            "src/main.rs",
+            "//example.org",
+            ":x",
+            "",
+        ];
+        for uri in bad {
+            assert!(!is_link(&Uri::from(uri)), "{uri}");
+        }
+    }
+
+    #[test]
+    fn a_person_is_sent_to_the_web_only() {
+        for uri in ["https://example.org", "http://127.0.0.1:1/x"] {
+            assert!(is_web_page(&Uri::from(uri)), "{uri}");
+        }
+        for uri in [
+            "file:///etc/passwd",
+            "javascript:x",
+            "https:",
+            "https://",
+            "ahp-chat://x",
+        ] {
+            assert!(!is_web_page(&Uri::from(uri)), "{uri}");
+        }
+    }
+}

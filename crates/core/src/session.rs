@@ -1,0 +1,354 @@
+//! Sessions come and go, and are listed.
+
+pub(crate) mod annotations;
+pub(crate) mod config;
+pub(crate) mod config_policy;
+pub(crate) mod directories;
+pub(crate) mod flags;
+pub(crate) mod fork;
+pub(crate) mod list;
+pub(crate) mod pending_input;
+pub(crate) mod provisional;
+pub(crate) mod summary;
+pub(crate) mod worktree;
+
+use std::sync::Arc;
+
+use agenthost_protocol::chat::ChatState;
+use agenthost_protocol::common::SessionStatus;
+use agenthost_protocol::number::Millis;
+use agenthost_protocol::root::{
+    ActiveSessionsChanged, ListSessionsParams, ListSessionsResult, RootAction, SessionRemovedParams,
+};
+use agenthost_protocol::rpc::{HostNotification, RequestId};
+use agenthost_protocol::session::{
+    ChatRemoved, CreateSessionParams, ProjectInfo, SessionAction, SessionConfigState,
+    SessionLifecycle, SessionMetadata, SessionState, SessionSummary,
+};
+use agenthost_protocol::uri::{RootChannel, Uri};
+use percent_encoding::percent_decode_str;
+
+use crate::agent::AgentCommand;
+use crate::changeset::driver::CheckpointId;
+use crate::host::Host;
+use crate::host::effect::{Effect, Effects, ResponseBody, StoreWrite};
+use crate::host::error::RequestFailure;
+use crate::host::input::ConnectionId;
+use crate::host::step::Env;
+use crate::resource::uris;
+use crate::session::fork::SessionFork;
+use crate::session::list::RemovedSession;
+use crate::{chat, policy};
+
+/// Most sessions in one answer.
+const SESSION_PAGE_SIZE: usize = 200;
+
+impl Host {
+    /// Answers before the agent is up: the session is there at once, and
+    /// becomes ready later (SES-4, A-17).
+    pub(crate) fn create_session(
+        &mut self,
+        env: &Env,
+        connection: ConnectionId,
+        id: &RequestId,
+        mut params: CreateSessionParams,
+        out: &mut Effects,
+    ) -> Result<(), RequestFailure> {
+        let quirks = self.connection_quirks(connection);
+        let fork = self.resolve_fork(&mut params)?;
+        let session = params.channel;
+        uris::check_session(&session)?;
+        if self.channels.contains_key(&session) {
+            return Err(RequestFailure::SessionExists(session));
+        }
+        let taken = [
+            uris::default_chat_uri(&session),
+            uris::annotations_uri(&session),
+        ];
+        if taken.iter().any(|uri| self.channels.contains_key(uri)) {
+            return Err(RequestFailure::SessionExists(session));
+        }
+        let listed = self.listed_sessions().count();
+        if listed >= self.config.max_sessions {
+            return Err(RequestFailure::TooManySessions(listed));
+        }
+        let agent = self.find_agent(params.provider.as_ref())?;
+        if self.is_alias_taken(&session, &agent.provider) {
+            return Err(RequestFailure::SessionExists(session));
+        }
+        if let (Some(active), Some(client)) =
+            (&params.active_client, self.clients.client_of(connection))
+        {
+            let judged = policy::session::check_active_client(client, active);
+            judged.map_err(|refusal| {
+                RequestFailure::InvalidParams(format!("activeClient: {refusal}"))
+            })?;
+        }
+        let mut directories = params.working_directories.unwrap_or_default();
+        let several = agent
+            .capabilities
+            .as_ref()
+            .is_some_and(|capabilities| capabilities.multiple_working_directories.is_some());
+        if !several {
+            directories.truncate(1);
+        }
+        directories.iter().try_for_each(uris::check_directory)?;
+        let provider = agent.provider.clone();
+        let (schema, values) =
+            self.initial_config(&provider, directories.first(), params.config, quirks)?;
+        let mut state = new_session_state(env, &session, provider, directories);
+        let mut chat = chat::new_chat_summary(env, uris::default_chat_uri(&session));
+        if let Some(fork) = &fork {
+            fork.set_origin(&mut chat);
+        }
+        state.chats = [chat.clone()].into_iter().collect();
+        let mut listed = new_session_summary(env, &session, &state);
+        let maker = self.clients.client_of(connection).cloned();
+        let maker = maker.filter(|_| quirks.provisional_sessions && fork.is_none());
+        if let Some(maker) = &maker {
+            provisional::set_maker(&mut listed, maker);
+        }
+        let state = SessionState {
+            active_clients: params.active_client.into_iter().collect(),
+            // Without it no value could ever change (SES-11).
+            config: (!schema.properties.is_empty())
+                .then_some(SessionConfigState { schema, values }),
+            ..state
+        };
+        self.create_channel(&session, Some(&session), state.into(), out);
+        let source = fork.as_ref().map(|fork| fork.session.clone());
+        let resource = chat.resource.clone();
+        let chat = ChatState {
+            turns: fork.map(SessionFork::into_turns).unwrap_or_default(),
+            ..chat::new_chat_state(chat)
+        };
+        self.create_channel(&resource, Some(&session), chat.into(), out);
+        self.create_annotations(&session, out);
+        let listed = Arc::new(listed);
+        self.sessions.insert(session.clone(), Arc::clone(&listed));
+        out.write(StoreWrite::Session(Arc::clone(&listed)));
+        out.respond(connection, id, ResponseBody::Null);
+        match &maker {
+            Some(maker) => self.evict_provisional(maker, out),
+            None => self.announce_session(&listed, out),
+        }
+        if let Some(client) = self.clients.client_of(connection).cloned() {
+            self.record_principal(&session, &client, out);
+        }
+        let Some(from) = source else {
+            if maker.is_none() {
+                self.open_or_isolate(&session, out);
+            }
+            return Ok(());
+        };
+        // What was said before has to stay readable (RES-15), and known.
+        let to = session.clone();
+        out.push(Effect::ShareContent { from, to });
+        self.take_checkpoint(&session, CheckpointId::SessionStart, out);
+        self.open_agent(&session, out);
+        self.open_moved_chats(&[resource], out);
+        Ok(())
+    }
+
+    /// Ends a session that a client is done with.
+    pub(crate) fn dispose_session(
+        &mut self,
+        session: &Uri,
+        out: &mut Effects,
+    ) -> Result<(), RequestFailure> {
+        match self.remove_session(session, out) {
+            true => Ok(()),
+            false => Err(RequestFailure::UnknownSession(session.clone())),
+        }
+    }
+
+    /// Ends a session with all that belongs to it, chats first so that their
+    /// subscribers can let go (SES-17, SES-18). Says whether there was one.
+    pub(crate) fn remove_session(&mut self, session: &Uri, out: &mut Effects) -> bool {
+        let Some(gone) = self.sessions.remove(session) else {
+            return false;
+        };
+        self.slash_commands.remove(session);
+        self.untrack_customizations(session, out);
+        self.derived_titles.remove(session);
+        self.drop_principals(session, out);
+        self.close_session_terminals(session, out);
+        if self.open_agents.remove(session) {
+            out.push(Effect::Agent {
+                session: session.clone(),
+                provider: gone.metadata.provider.clone(),
+                command: Box::new(AgentCommand::Close),
+            });
+        }
+        self.remove_changesets(session, out);
+        self.forget_checkpoints(session, out);
+        for chat in gone.chats.iter().flatten() {
+            self.remove_changesets(&chat.resource, out);
+            let removed = SessionAction::ChatRemoved(ChatRemoved {
+                chat: chat.resource.clone(),
+            });
+            self.originate(session, removed, out);
+        }
+        let owned = self.channels.iter();
+        let owned: Vec<_> = owned
+            .filter(|(_, channel)| channel.session.as_ref() == Some(session))
+            .map(|(uri, _)| uri.clone())
+            .collect();
+        for channel in owned {
+            self.remove_channel(&channel, out);
+        }
+        out.write(StoreWrite::SessionRemoved(session.clone()));
+        out.push(Effect::DeleteContent {
+            session: session.clone(),
+        });
+        if provisional::maker(&gone).is_none() {
+            let removed = RemovedSession {
+                session: session.clone(),
+                provider: gone.metadata.provider.clone(),
+                seq: self.seq,
+            };
+            out.write(StoreWrite::SessionUnlisted(removed.clone()));
+            self.list_changes.record_removal(removed);
+            let removed = SessionRemovedParams {
+                channel: RootChannel,
+                session: session.clone(),
+            };
+            self.notify_root_subscribers(HostNotification::SessionRemoved(removed), out);
+            self.sync_session_count(out);
+        }
+        true
+    }
+
+    pub(crate) fn sync_session_count(&mut self, out: &mut Effects) {
+        let active_sessions = self.listed_sessions().count() as u64;
+        let changed = ActiveSessionsChanged { active_sessions };
+        self.originate(
+            &RootChannel.into(),
+            RootAction::ActiveSessionsChanged(changed),
+            out,
+        );
+    }
+
+    /// The sessions, the latest change first. A cursor names the last session
+    /// that was listed, so it stays good when sessions come and go.
+    /// Up to 0.5.0 there were no pages: whoever speaks that gets all.
+    pub(crate) fn list_sessions(
+        &self,
+        connection: ConnectionId,
+        params: &ListSessionsParams,
+    ) -> Result<ResponseBody, RequestFailure> {
+        let mut sorted: Vec<_> = self.listed_sessions().map(|s| (list_key(s), s)).collect();
+        sorted.sort_by(|(a, _), (b, _)| a.cmp(b));
+        let start = match &params.cursor {
+            None => 0,
+            Some(cursor) => {
+                let after = parse_cursor(cursor)
+                    .ok_or_else(|| RequestFailure::InvalidParams("cursor: unknown".to_owned()))?;
+                sorted.partition_point(|(key, _)| *key <= after)
+            }
+        };
+        let limit = params.limit.and_then(|limit| usize::try_from(limit).ok());
+        let peer = self.clients.connections.get(&connection);
+        let unpaged = peer.is_some_and(|peer| !peer.release.capabilities().pages);
+        let limit = match unpaged || self.connection_quirks(connection).reads_first_page {
+            true => sorted.len(),
+            false => limit
+                .unwrap_or(SESSION_PAGE_SIZE)
+                .clamp(1, SESSION_PAGE_SIZE),
+        };
+        let page: Vec<_> = sorted.iter().skip(start).take(limit).collect();
+        let more = sorted.len() > start + limit;
+        Ok(ResponseBody::ListSessions(ListSessionsResult {
+            next_cursor: page
+                .last()
+                .filter(|_| more)
+                .map(|(key, _)| format_cursor(key)),
+            items: page
+                .iter()
+                .map(|(_, summary)| (***summary).clone())
+                .collect(),
+        }))
+    }
+}
+
+/// Where a session stands in the list: the latest change first, then by
+/// address.
+type SessionListKey = (std::cmp::Reverse<i64>, Uri);
+
+fn list_key(summary: &SessionSummary) -> SessionListKey {
+    let modified = summary.modified_at.to_millis().unwrap_or(Millis(0));
+    (std::cmp::Reverse(modified.0), summary.resource.clone())
+}
+
+fn format_cursor((modified, session): &SessionListKey) -> String {
+    format!("{}:{session}", modified.0)
+}
+
+fn parse_cursor(cursor: &str) -> Option<SessionListKey> {
+    let (modified, session) = cursor.split_once(':')?;
+    Some((
+        std::cmp::Reverse(modified.parse().ok()?),
+        Uri::from(session),
+    ))
+}
+
+pub(crate) fn new_session_state(
+    env: &Env,
+    session: &Uri,
+    provider: agenthost_protocol::ids::ProviderId,
+    directories: Vec<Uri>,
+) -> SessionState {
+    let chat = chat::new_chat_summary(env, uris::default_chat_uri(session));
+    SessionState {
+        metadata: SessionMetadata {
+            provider,
+            title: String::new(),
+            status: SessionStatus::IDLE,
+            activity: None,
+            origin: None,
+            project: directories.first().map(project_info),
+            working_directories: (!directories.is_empty()).then_some(directories),
+            annotations: Some(annotations::empty_summary(session)),
+        },
+        lifecycle: SessionLifecycle::Creating,
+        creation_error: None,
+        server_tools: None,
+        active_clients: Vec::new(),
+        default_chat: Some(chat.resource.clone()),
+        chats: [chat].into_iter().collect(),
+        config: None,
+        customizations: None,
+        changesets: None,
+        input_needed: None,
+        meta: None,
+    }
+}
+
+/// The project of a session: its first directory, under its own name (SES-25).
+fn project_info(directory: &Uri) -> ProjectInfo {
+    let path = directory.as_str().trim_end_matches('/');
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let name = percent_decode_str(name).decode_utf8_lossy().into_owned();
+    ProjectInfo {
+        uri: directory.clone(),
+        display_name: name,
+    }
+}
+
+pub(crate) fn new_session_summary(
+    env: &Env,
+    session: &Uri,
+    state: &SessionState,
+) -> SessionSummary {
+    let blank = SessionSummary {
+        metadata: state.metadata.clone(),
+        resource: session.clone(),
+        created_at: env.timestamp(),
+        modified_at: env.timestamp(),
+        changes: None,
+        meta: None,
+        chats: None,
+        default_chat: None,
+    };
+    summary::summarize_session(state, &blank)
+}

@@ -1,0 +1,62 @@
+//! Directories that sessions and chats may use.
+
+use agenthost_protocol::chat::{ChatAction, ChatWorkingDirectoryRemoved, ChatWorkingDirectorySet};
+use agenthost_protocol::session::SessionAction;
+use agenthost_protocol::uri::Uri;
+
+use crate::agent::AgentCommand;
+use crate::changeset::driver::CheckpointId;
+use crate::host::Host;
+use crate::host::effect::Effects;
+
+impl Host {
+    /// A chat has no directory that its session has not (DIR-6, DIR-7), and
+    /// the agent knows what it may use.
+    pub(crate) fn handle_directories_changed(
+        &mut self,
+        session: &Uri,
+        action: &SessionAction,
+        out: &mut Effects,
+    ) {
+        let (gone, instead) = match action {
+            SessionAction::WorkingDirectorySet(_) => (None, None),
+            SessionAction::WorkingDirectoryRemoved(removed) => (Some(&removed.directory), None),
+            SessionAction::WorkingDirectoryReplaced(replaced) => {
+                (Some(&replaced.directory), Some(&replaced.replacement))
+            }
+            _ => return,
+        };
+        let Some(state) = self.session(session) else {
+            return;
+        };
+        let directories = state.metadata.working_directories.clone();
+        let directories = directories.unwrap_or_default();
+        let gone = gone.filter(|gone| !directories.contains(gone));
+        let chats = state.chats.items();
+        let narrowed: Vec<_> = chats
+            .filter(|chat| {
+                let own = chat.working_directories.iter().flatten();
+                gone.is_some_and(|gone| own.clone().any(|directory| directory == gone))
+            })
+            .map(|chat| chat.resource.clone())
+            .collect();
+        for chat in narrowed {
+            if let Some(instead) = instead {
+                let directory = instead.clone();
+                let set = ChatWorkingDirectorySet { directory };
+                self.originate(&chat, ChatAction::WorkingDirectorySet(set), out);
+            }
+            if let Some(gone) = gone {
+                let directory = gone.clone();
+                let removed = ChatWorkingDirectoryRemoved { directory };
+                self.originate(&chat, ChatAction::WorkingDirectoryRemoved(removed), out);
+            }
+            self.sync_chat(&chat, out);
+        }
+        self.take_checkpoint(session, CheckpointId::SessionStart, out);
+        self.track_directories(session, out);
+        if self.open_agents.contains(session) {
+            self.send_agent_command(session, AgentCommand::SetDirectories { directories }, out);
+        }
+    }
+}

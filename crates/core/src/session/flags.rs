@@ -1,0 +1,129 @@
+//! What a session says of itself because of what its chats do: whether it was
+//! read, is archived, and what it is called.
+
+use agenthost_protocol::chat::{ChatAction, ChatIsArchivedChanged};
+use agenthost_protocol::common::SessionStatus;
+use agenthost_protocol::label::clean_label;
+use agenthost_protocol::session::{
+    SessionAction, SessionIsArchivedChanged, SessionIsReadChanged, SessionTitleChanged,
+};
+use agenthost_protocol::uri::Uri;
+
+use crate::host::Host;
+use crate::host::effect::Effects;
+
+/// Longest title made from a message.
+const MAX_DERIVED_TITLE_CHARS: usize = 60;
+
+/// Longest title that an agent can give.
+const MAX_SUGGESTED_TITLE_CHARS: usize = 200;
+
+impl Host {
+    /// New activity has not been seen by anyone.
+    pub(crate) fn mark_unread(&mut self, chat: &Uri, out: &mut Effects) {
+        let Some(session) = self.session_of(chat).cloned() else {
+            return;
+        };
+        let read = self
+            .session(&session)
+            .is_some_and(|session| session.metadata.status.contains(SessionStatus::IS_READ));
+        if read {
+            let unread = SessionAction::IsReadChanged(SessionIsReadChanged { is_read: false });
+            self.originate(&session, unread, out);
+            self.sync_session(&session, out);
+        }
+    }
+
+    /// Who archives a session means its default chat, and no other.
+    pub(crate) fn archive_default_chat(
+        &mut self,
+        session: &Uri,
+        is_archived: bool,
+        out: &mut Effects,
+    ) {
+        let default = self
+            .session(session)
+            .and_then(|state| state.default_chat.clone());
+        let Some(chat) = default else {
+            return;
+        };
+        let archived = self
+            .chat(&chat)
+            .map(|chat| chat.summary.status.contains(SessionStatus::IS_ARCHIVED));
+        if archived.is_some_and(|archived| archived != is_archived) {
+            let change = ChatAction::IsArchivedChanged(ChatIsArchivedChanged { is_archived });
+            self.originate(&chat, change, out);
+            self.sync_chat(&chat, out);
+        }
+    }
+
+    /// Who archives the default chat means the session.
+    pub(crate) fn archive_session_of(&mut self, chat: &Uri, is_archived: bool, out: &mut Effects) {
+        let Some(session) = self.session_of(chat).cloned() else {
+            return;
+        };
+        let Some(state) = self.session(&session) else {
+            return;
+        };
+        let is_default = state.default_chat.as_ref() == Some(chat);
+        let already = state.metadata.status.contains(SessionStatus::IS_ARCHIVED);
+        if is_default && already != is_archived {
+            let change = SessionIsArchivedChanged { is_archived };
+            self.originate(&session, SessionAction::IsArchivedChanged(change), out);
+            self.sync_session(&session, out);
+        }
+    }
+
+    /// A session without a title takes it from its first message.
+    pub(crate) fn derive_title(&mut self, chat: &Uri, text: &str, out: &mut Effects) {
+        let Some(session) = self.session_of(chat).cloned() else {
+            return;
+        };
+        let untitled = self
+            .session(&session)
+            .is_some_and(|session| session.metadata.title.is_empty());
+        let line = text.lines().map(str::trim).find(|line| !line.is_empty());
+        if let (true, Some(line)) = (untitled, line) {
+            let mut title: String = line.chars().take(MAX_DERIVED_TITLE_CHARS).collect();
+            clean_label(&mut title);
+            if line.chars().count() > MAX_DERIVED_TITLE_CHARS {
+                title.push('…');
+            }
+            self.set_derived_title(&session, title, out);
+        }
+    }
+
+    /// The agent of a session knows what its default chat is about. What a
+    /// person called it stays.
+    pub(crate) fn apply_suggested_title(
+        &mut self,
+        session: &Uri,
+        chat: &Uri,
+        title: &str,
+        out: &mut Effects,
+    ) {
+        let Some(state) = self.session(session) else {
+            return;
+        };
+        let before = &state.metadata.title;
+        let given = before.is_empty() || self.derived_titles.get(session) == Some(before);
+        let line = title.lines().map(str::trim).find(|line| !line.is_empty());
+        let mut title: String = line
+            .unwrap_or_default()
+            .chars()
+            .take(MAX_SUGGESTED_TITLE_CHARS)
+            .collect();
+        clean_label(&mut title);
+        let default = state.default_chat.as_ref() == Some(chat);
+        if default && given && !title.is_empty() && *before != title {
+            self.set_derived_title(session, title, out);
+        }
+    }
+
+    fn set_derived_title(&mut self, session: &Uri, title: String, out: &mut Effects) {
+        self.derived_titles.insert(session.clone(), title.clone());
+        let titled = SessionAction::TitleChanged(SessionTitleChanged { title });
+        self.originate(session, titled, out);
+        self.sync_session(session, out);
+    }
+}

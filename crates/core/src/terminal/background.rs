@@ -1,0 +1,67 @@
+//! Commands that continue in the background.
+//!
+//! A client lets the command of a tool call continue in the background by
+//! narrowing the claim of its terminal to the session and the chat (TER-4,
+//! TER-15). The call completes with the output so far, the turn goes on, and
+//! the command runs until it ends or a client disposes its terminal.
+
+use agenthost_protocol::channel::ChannelState;
+use agenthost_protocol::terminal::{
+    TerminalClaim, TerminalLifecycle, TerminalSessionClaim, TerminalState,
+};
+use agenthost_protocol::uri::Uri;
+
+use crate::agent::AgentCommand;
+use crate::chat::turn::unfinished_calls::partial_result;
+use crate::host::Host;
+use crate::host::effect::Effects;
+use crate::host::step::Env;
+use crate::terminal::PtyCommand;
+
+impl Host {
+    /// Lets the command of a terminal continue in the background, if its claim
+    /// names neither a turn nor a tool call.
+    pub(crate) fn continue_in_background(&mut self, env: &Env, terminal: &Uri, out: &mut Effects) {
+        let Some((state, claim)) = self.find_background_command(terminal) else {
+            return;
+        };
+        let output = partial_result(state).preview.unwrap_or_default();
+        let chat = claim.chat.clone();
+        if self.command_runs.contains_key(terminal) {
+            self.detach_command_run(env, terminal, output, out);
+            return;
+        }
+        let detach = AgentCommand::ContinueInBackground {
+            chat,
+            terminal: terminal.clone(),
+            output,
+        };
+        self.send_agent_command(terminal, detach, out);
+    }
+
+    /// Ends a command that runs in the background. Returns `false` if there is
+    /// none. The terminal stays, because its call refers to it (TER-17).
+    pub(crate) fn end_background_command(&mut self, terminal: &Uri, out: &mut Effects) -> bool {
+        let is_running = self.find_background_command(terminal).is_some();
+        if is_running {
+            self.route_terminal_command(terminal, PtyCommand::Close, out);
+        }
+        is_running
+    }
+
+    /// The terminal of a command that runs for a chat, and for none of its turns.
+    fn find_background_command(
+        &self,
+        terminal: &Uri,
+    ) -> Option<(&TerminalState, &TerminalSessionClaim)> {
+        let ChannelState::Terminal(state) = self.state(terminal)? else {
+            return None;
+        };
+        let TerminalClaim::Session(claim) = &state.claim else {
+            return None;
+        };
+        let is_narrow = claim.turn_id.is_none() && claim.tool_call_id.is_none();
+        let is_running = state.lifecycle == TerminalLifecycle::Running;
+        (is_narrow && is_running).then_some((state, claim))
+    }
+}

@@ -1,0 +1,266 @@
+//! What happens in terminals that the host runs, and how much of it is kept.
+
+use std::fmt;
+
+use agenthost_protocol::channel::ChannelState;
+use agenthost_protocol::common::ContentRef;
+use agenthost_protocol::label::clean_label;
+use agenthost_protocol::terminal::{
+    TerminalAction, TerminalCleared, TerminalCommand, TerminalCommandDetectionAvailable,
+    TerminalCommandExecuted, TerminalCommandFinished, TerminalCwdChanged, TerminalData,
+    TerminalExited, TerminalPart, TerminalState, TerminalTitleChanged,
+};
+use agenthost_protocol::uri::Uri;
+
+use crate::host::Host;
+use crate::host::effect::Effects;
+use crate::host::step::Env;
+
+/// A terminal with more output than this is cut back to `KEPT`. Everyone who
+/// watches is told to do the same, so the two are far enough apart that
+/// saying what is kept costs little.
+const MAX_OUTPUT_BYTES: usize = 1024 * 1024;
+
+/// How much output of a terminal is kept at least.
+const TRIMMED_OUTPUT_BYTES: usize = 256 * 1024;
+
+/// What a part costs besides its output: many small ones are a lot, too.
+const PART_OVERHEAD_BYTES: usize = 100;
+
+/// What happened in a terminal.
+#[derive(Debug, Clone, PartialEq)]
+pub enum TerminalEvent {
+    /// Something was written.
+    Output(TerminalData),
+    /// It has another title.
+    TitleChanged(String),
+    /// It is in another directory.
+    DirectoryChanged(Uri),
+    /// From now on commands are told apart.
+    CommandDetectionEnabled,
+    /// A command begins.
+    CommandExecuted(CommandLine),
+    /// The command that ran has ended; with an exit code, if it is known.
+    CommandFinished(Option<i64>),
+    /// It has ended.
+    Exited(TerminalEnd),
+    /// It never began, and why.
+    Failed(String),
+}
+
+/// What somebody wants to be run. It may have secrets in it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct CommandLine(pub String);
+
+/// How a terminal ended.
+#[derive(Clone, Default, PartialEq)]
+pub struct TerminalEnd {
+    /// The exit code; none if it was killed.
+    pub exit_code: Option<i64>,
+    /// What killed it, such as `SIGTERM`, if something did.
+    pub signal: Option<String>,
+    /// Of a command, the end of what it wrote, as plain text.
+    pub preview: Option<String>,
+    /// Whether it wrote more than that.
+    pub truncated: bool,
+    /// Where all of it is, if it did and that was kept.
+    pub full_output: Option<ContentRef>,
+}
+
+/// Shows how much, not what.
+impl fmt::Debug for CommandLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "CommandLine({} bytes)", self.0.len())
+    }
+}
+
+/// Shows how much, not what: terminal bytes stay out of logs.
+impl fmt::Debug for TerminalEnd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bytes = self.preview.as_ref().map(String::len);
+        f.debug_struct("TerminalEnd")
+            .field("exit_code", &self.exit_code)
+            .field("bytes", &bytes)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Host {
+    /// Something happened in a terminal that the host runs.
+    pub(crate) fn handle_terminal_event(
+        &mut self,
+        env: &Env,
+        terminal: &Uri,
+        event: TerminalEvent,
+        out: &mut Effects,
+    ) {
+        let listed = self.terminals.contains_key(terminal);
+        if !listed && !self.command_runs.contains_key(terminal) {
+            return;
+        }
+        let Some(ChannelState::Terminal(state)) = self.state(terminal) else {
+            // It went with its session.
+            self.command_runs.remove(terminal);
+            return;
+        };
+        match event {
+            TerminalEvent::Output(data) => {
+                self.announce_command(env, terminal, out);
+                self.originate(terminal, TerminalAction::Data(data), out);
+                self.trim_terminal(terminal, out);
+                self.schedule_preview(env, terminal, out);
+            }
+            TerminalEvent::TitleChanged(mut title) => {
+                clean_label(&mut title);
+                let changed = TerminalTitleChanged { title };
+                self.originate(terminal, TerminalAction::TitleChanged(changed), out);
+                if listed {
+                    self.sync_terminal_entry(terminal, out);
+                }
+            }
+            // Shells say it at every prompt.
+            TerminalEvent::DirectoryChanged(cwd) if state.cwd.as_ref() == Some(&cwd) => {}
+            TerminalEvent::DirectoryChanged(cwd) => {
+                let changed = TerminalCwdChanged { cwd };
+                self.originate(terminal, TerminalAction::CwdChanged(changed), out);
+            }
+            TerminalEvent::CommandDetectionEnabled => {
+                if state.supports_command_detection != Some(true) {
+                    let available = TerminalCommandDetectionAvailable {};
+                    let available = TerminalAction::CommandDetectionAvailable(available);
+                    self.originate(terminal, available, out);
+                }
+            }
+            TerminalEvent::CommandExecuted(line) => {
+                self.publish_command_start(env, terminal, line, env.now, out);
+                self.trim_terminal(terminal, out);
+            }
+            TerminalEvent::CommandFinished(exit_code) => {
+                self.finish_command(env, terminal, exit_code, out);
+            }
+            TerminalEvent::Exited(end) => self.handle_program_ended(env, terminal, Ok(end), out),
+            TerminalEvent::Failed(reason) => {
+                self.silent_commands.remove(terminal);
+                let data = format!("{reason}\r\n");
+                self.originate(terminal, TerminalAction::Data(TerminalData { data }), out);
+                self.handle_program_ended(env, terminal, Err(reason), out);
+            }
+        }
+    }
+
+    /// What ran in a terminal runs no more. If that was a command of its
+    /// shell, it has ended as the shell has.
+    pub(crate) fn end_terminal(
+        &mut self,
+        env: &Env,
+        terminal: &Uri,
+        exit_code: Option<i64>,
+        out: &mut Effects,
+    ) {
+        self.announce_command(env, terminal, out);
+        self.finish_command(env, terminal, exit_code, out);
+        let exited = TerminalAction::Exited(TerminalExited { exit_code });
+        self.originate(terminal, exited, out);
+        self.output_previews.remove(terminal);
+        if self.terminals.contains_key(terminal) {
+            self.sync_terminal_entry(terminal, out);
+        }
+    }
+
+    /// Keeps the output of a terminal within its bound (TER-19), by actions
+    /// like any other: what the host forgets, its clients forget.
+    pub(crate) fn trim_terminal(&mut self, terminal: &Uri, out: &mut Effects) {
+        let Some(ChannelState::Terminal(state)) = self.state(terminal) else {
+            return;
+        };
+        let length: usize = state.content.items().map(part_bytes).sum();
+        if length <= MAX_OUTPUT_BYTES {
+            return;
+        }
+        let mut actions = vec![TerminalAction::Cleared(TerminalCleared {})];
+        actions.extend(trimmed_parts(state).into_iter().flat_map(rebuild_actions));
+        for action in actions {
+            self.originate(terminal, action, out);
+        }
+    }
+}
+
+/// The end of a terminal's output: whole parts, and of the first of them the
+/// end, from the start of a line if there is one.
+fn trimmed_parts(state: &TerminalState) -> Vec<TerminalPart> {
+    let mut parts = Vec::new();
+    let mut missing = TRIMMED_OUTPUT_BYTES;
+    for part in state.content.items().rev() {
+        parts.push(truncate_part(part, missing));
+        missing = missing.saturating_sub(part_bytes(part));
+        if missing == 0 {
+            break;
+        }
+    }
+    parts.reverse();
+    parts
+}
+
+/// A part with no more output than this, from its end.
+fn truncate_part(part: &TerminalPart, max_bytes: usize) -> TerminalPart {
+    let mut part = part.clone();
+    let output = match &mut part {
+        TerminalPart::Unclassified(output) => &mut output.value,
+        TerminalPart::Command(command) => &mut command.output,
+        TerminalPart::Unknown(_) => return part,
+    };
+    let from = output.ceil_char_boundary(output.len().saturating_sub(max_bytes));
+    if from > 0 {
+        let kept = output.get(from..).unwrap_or_default();
+        *output = match kept.split_once('\n') {
+            Some((cut, rest)) if cut.len() < TRIMMED_OUTPUT_BYTES / 2 => rest.to_owned(),
+            _ => kept.to_owned(),
+        };
+    }
+    part
+}
+
+/// What makes a part of a terminal that has nothing, or parts before it.
+fn rebuild_actions(part: TerminalPart) -> Vec<TerminalAction> {
+    let data = |data: String| {
+        let data = TerminalData { data };
+        (!data.data.is_empty()).then_some(TerminalAction::Data(data))
+    };
+    match part {
+        TerminalPart::Unclassified(output) => data(output.value).into_iter().collect(),
+        TerminalPart::Command(command) => {
+            let TerminalCommand {
+                command_id,
+                command_line,
+                output,
+                timestamp,
+                is_complete,
+                exit_code,
+                duration_ms,
+            } = command;
+            let executed = TerminalAction::CommandExecuted(TerminalCommandExecuted {
+                command_id: command_id.clone(),
+                command_line,
+                timestamp,
+            });
+            let finished = TerminalAction::CommandFinished(TerminalCommandFinished {
+                command_id,
+                exit_code,
+                duration_ms,
+            });
+            let finished = is_complete.then_some(finished);
+            let actions = [Some(executed), data(output), finished];
+            actions.into_iter().flatten().collect()
+        }
+        TerminalPart::Unknown(_) => Vec::new(),
+    }
+}
+
+fn part_bytes(part: &TerminalPart) -> usize {
+    let bytes = match part {
+        TerminalPart::Unclassified(output) => output.value.len(),
+        TerminalPart::Command(command) => command.output.len() + command.command_line.len(),
+        TerminalPart::Unknown(_) => 0,
+    };
+    bytes + PART_OVERHEAD_BYTES
+}

@@ -1,0 +1,421 @@
+//! Hooks of tools: what waits for them, and what becomes of it.
+//!
+//! Two things wait until hooks have looked at them: a call at the gateway, and
+//! a question of an agent about a call, before people see it. Hooks can say no
+//! and nothing else; whatever they let pass goes on as if there were none. In a
+//! session without such hooks nothing waits.
+
+pub(crate) mod held_calls;
+pub(crate) mod hook_input;
+
+use std::collections::BTreeSet;
+
+use agenthost_protocol::chat::{
+    CancellationReason, ChatAction, ToolCall, ToolCallComplete, ToolCallConfirmed,
+    ToolCallContributor, ToolCallQuestion, ToolCallReady, ToolCallTarget,
+};
+use agenthost_protocol::ids::TurnId;
+use agenthost_protocol::text::MaybeMarkdown;
+use agenthost_protocol::uri::Uri;
+
+use crate::customization::driver::CustomizationCommand;
+use crate::host::Host;
+use crate::host::effect::{Effect, Effects};
+use crate::host::step::Env;
+use crate::tools::mcp::driver::{CallGateMode, GatewayCallId, McpCommand};
+use crate::tools::tool_use::{HookCheckId, ToolHookPhase, ToolUse};
+use held_calls::{CheckSubject, HeldToolCall, HookCheck, to_passed_check};
+use hook_input::call_of_action;
+
+pub(crate) use held_calls::HookChecks;
+
+/// Most uses of tools that wait at a time. More are refused.
+const MAX_HOOK_CHECKS: usize = 1_000;
+
+/// Most of what an agent does with a call while that waits. More is dropped,
+/// and said so.
+const MAX_HELD_ACTIONS: usize = 64;
+
+impl Host {
+    /// A session has hooks for these moments, and no others.
+    pub(crate) fn set_tool_hooks(
+        &mut self,
+        session: &Uri,
+        phases: BTreeSet<ToolHookPhase>,
+        out: &mut Effects,
+    ) {
+        let Some(known) = self.customizations.get_mut(session) else {
+            return;
+        };
+        let guarded = phases.contains(&ToolHookPhase::Before);
+        let before = std::mem::replace(&mut known.tool_hooks, phases);
+        if before.contains(&ToolHookPhase::Before) != guarded {
+            let guard = match guarded {
+                true => CallGateMode::Hooks,
+                false => CallGateMode::Open,
+            };
+            out.push(Effect::Mcp(Box::new(McpCommand::SetCallGate {
+                session: session.clone(),
+                mode: guard,
+            })));
+        }
+    }
+
+    fn has_tool_hooks(&self, session: &Uri, moment: ToolHookPhase) -> bool {
+        let known = self.customizations.get(session);
+        known.is_some_and(|known| known.tool_hooks.contains(&moment))
+            && self.is_customizable(session)
+    }
+
+    /// An agent does something. A question about a call waits for hooks, and so
+    /// does what comes after it about the same call.
+    pub(crate) fn handle_agent_action(
+        &mut self,
+        env: &Env,
+        chat: &Uri,
+        action: ChatAction,
+        out: &mut Effects,
+    ) {
+        let Some(action) = self.hold_if_checked(env, chat, action, out) else {
+            return;
+        };
+        match self.hold_completion(chat, action, out) {
+            Some(ChatAction::ToolCallComplete(complete)) => {
+                let target = complete.target.clone();
+                self.complete_agent_call(env, chat, complete, out);
+                self.survey_after(chat, &target, out);
+            }
+            Some(action) => self.apply_agent_action(env, chat, action, out),
+            None => {}
+        }
+    }
+
+    /// An agent completes a call.
+    pub(crate) fn complete_agent_call(
+        &mut self,
+        env: &Env,
+        chat: &Uri,
+        complete: Box<ToolCallComplete>,
+        out: &mut Effects,
+    ) {
+        let target = complete.target.clone();
+        let was_open = !self.is_completed(chat, &target);
+        self.apply_agent_action(env, chat, ChatAction::ToolCallComplete(complete), out);
+        if was_open {
+            self.notify_tool_used(chat, &target, out);
+        }
+    }
+
+    /// Keeps back what has to wait; gives back what does not.
+    fn hold_if_checked(
+        &mut self,
+        env: &Env,
+        chat: &Uri,
+        action: ChatAction,
+        out: &mut Effects,
+    ) -> Option<ChatAction> {
+        let Some(target) = call_of_action(&action) else {
+            return Some(action);
+        };
+        if let Some(question) = self.hook_checks.held_call_mut(chat, target) {
+            match question.held_actions.len() < MAX_HELD_ACTIONS {
+                true => question.held_actions.push(action),
+                false => out.push(Effect::ReportDiscarded {
+                    channel: chat.clone(),
+                    action: action.info().name,
+                    reason: "too much happened to a call that waits for hooks".to_owned(),
+                }),
+            }
+            return None;
+        }
+        match action {
+            ChatAction::ToolCallReady(ready) if self.needs_check(chat, &ready) => {
+                self.check_tool_call(env, chat, ready, out);
+                None
+            }
+            action => Some(action),
+        }
+    }
+
+    /// Whether hooks have to look at a call before people are asked about it. A
+    /// client's call that nothing is asked about was never made, and is about
+    /// to end; a question that is put in other words has been looked at.
+    fn needs_check(&self, chat: &Uri, ready: &ToolCallReady) -> bool {
+        let target = &ready.target;
+        let Some(session) = self.session_of(chat) else {
+            return false;
+        };
+        if ready.confirmed.is_some()
+            || !self.has_tool_hooks(session, ToolHookPhase::Before)
+            || !self.is_running(chat, &target.turn_id)
+            || self.is_command_turn(chat, &target.turn_id)
+        {
+            return false;
+        }
+        let Some(call) = self.active_call(chat, target) else {
+            return false;
+        };
+        let head = call.head();
+        let contributor = head.and_then(|head| head.contributor.as_ref());
+        let of_client = matches!(contributor, Some(ToolCallContributor::Client(_)));
+        let asks = ready.question != ToolCallQuestion::default();
+        let asked = match call {
+            ToolCall::PendingConfirmation(call) => {
+                let input = ready.tool_input.as_ref();
+                input.is_none_or(|input| call.parameters.tool_input.as_ref() == Some(input))
+            }
+            _ => false,
+        };
+        (asks || !of_client) && !asked
+    }
+
+    fn check_tool_call(
+        &mut self,
+        env: &Env,
+        chat: &Uri,
+        ready: Box<ToolCallReady>,
+        out: &mut Effects,
+    ) {
+        let turn = ready.target.turn_id.clone();
+        let Some(tool) = self.approval_tool_use(chat, &ready) else {
+            return;
+        };
+        if self.hook_checks.pending.len() >= MAX_HOOK_CHECKS {
+            let reason = "Too many tools wait for hooks".to_owned();
+            self.deny_tool_call(env, chat, ready, reason, out);
+            return;
+        }
+        let question = HeldToolCall {
+            call: ready.target.tool_call_id.clone(),
+            ready,
+            passed_check: to_passed_check(&tool, turn.clone()),
+            held_actions: Vec::new(),
+        };
+        let what = CheckSubject::ToolCall(Box::new(question));
+        self.start_check(Some(turn), tool, what, out);
+    }
+
+    /// An agent is about to call a tool at the gateway.
+    pub(crate) fn check_gateway_call(
+        &mut self,
+        session: &Uri,
+        chat: &Uri,
+        call: GatewayCallId,
+        tool: &str,
+        input: &str,
+        out: &mut Effects,
+    ) {
+        if !self.has_tool_hooks(session, ToolHookPhase::Before) {
+            resolve_gateway_call(session, call, Ok(()), out);
+            return;
+        }
+        let tool = self.gateway_tool_use(session, chat, tool, input);
+        let turn = self.chat(chat).and_then(|chat| chat.active_turn.as_ref());
+        let turn = turn.map(|turn| turn.id.clone());
+        if let Some(turn) = &turn
+            && self
+                .hook_checks
+                .take_passed(&to_passed_check(&tool, turn.clone()))
+        {
+            resolve_gateway_call(session, call, Ok(()), out);
+        } else if self.hook_checks.pending.len() >= MAX_HOOK_CHECKS {
+            let reason = "Too many tools wait for hooks".to_owned();
+            resolve_gateway_call(session, call, Err(reason), out);
+        } else {
+            self.start_check(turn, tool, CheckSubject::Gateway(call), out);
+        }
+    }
+
+    fn start_check(
+        &mut self,
+        turn: Option<TurnId>,
+        tool: ToolUse,
+        subject: CheckSubject,
+        out: &mut Effects,
+    ) {
+        let checks = &mut self.hook_checks;
+        checks.last_id = checks.last_id.saturating_add(1);
+        let ticket = HookCheckId(checks.last_id);
+        let check = HookCheck {
+            session: tool.session.clone(),
+            chat: tool.chat.clone(),
+            turn,
+            subject,
+        };
+        checks.pending.insert(ticket, check);
+        let tool = Box::new(tool);
+        let errand = CustomizationCommand::CheckTool {
+            id: ticket,
+            tool_use: tool,
+        };
+        out.push(Effect::Customization(Box::new(errand)));
+    }
+
+    /// Hooks have looked at something. It may not wait any more.
+    pub(crate) fn resolve_check(
+        &mut self,
+        env: &Env,
+        id: HookCheckId,
+        verdict: Result<(), String>,
+        out: &mut Effects,
+    ) {
+        let Some(check) = self.hook_checks.pending.remove(&id) else {
+            return;
+        };
+        let chat = &check.chat;
+        match check.subject {
+            CheckSubject::Gateway(call) => resolve_gateway_call(&check.session, call, verdict, out),
+            CheckSubject::ToolCall(question) => {
+                let HeldToolCall {
+                    ready,
+                    passed_check: passing,
+                    held_actions: later,
+                    ..
+                } = *question;
+                match verdict {
+                    Ok(()) => {
+                        self.hook_checks.record_passed(passing);
+                        self.apply_agent_action(env, chat, ChatAction::ToolCallReady(ready), out);
+                    }
+                    Err(reason) => self.deny_tool_call(env, chat, ready, reason, out),
+                }
+                for action in later {
+                    self.handle_agent_action(env, chat, action, out);
+                }
+            }
+        }
+    }
+
+    /// A call must not run, and nobody is asked: it is shown as it would be if
+    /// somebody had said no, and the agent hears the same.
+    fn deny_tool_call(
+        &mut self,
+        env: &Env,
+        chat: &Uri,
+        ready: Box<ToolCallReady>,
+        reason: String,
+        out: &mut Effects,
+    ) {
+        let refused = ChatAction::ToolCallConfirmed(Box::new(ToolCallConfirmed {
+            target: ready.target.clone(),
+            approved: false,
+            confirmed: None,
+            reason: Some(CancellationReason::Denied),
+            edited_tool_input: None,
+            user_suggestion: None,
+            reason_message: Some(MaybeMarkdown::Plain(reason)),
+            selected_option_id: None,
+        }));
+        if self.originate(chat, ChatAction::ToolCallReady(ready), out)
+            && self.originate(chat, refused.clone(), out)
+        {
+            self.react(env, chat, &refused.into(), out);
+        }
+    }
+
+    /// What waits for hooks in a turn that is over does not wait any more.
+    pub(crate) fn drop_late_checks(&mut self, chat: &Uri, out: &mut Effects) {
+        if self.hook_checks.is_empty() {
+            return;
+        }
+        let running = self.chat(chat).and_then(|chat| chat.active_turn.as_ref());
+        let running = running.map(|turn| turn.id.clone());
+        let over = |turn: &TurnId| Some(turn) != running.as_ref();
+        let passed = &mut self.hook_checks.passed;
+        passed.retain(|passed| passed.chat != *chat || !over(&passed.turn));
+        self.drop_checks(
+            |check| check.chat == *chat && check.turn.as_ref().is_some_and(over),
+            "The turn is over",
+            out,
+        );
+    }
+
+    /// A chat is gone: nothing in it waits any more.
+    pub(crate) fn drop_checks_of_chat(&mut self, chat: &Uri, out: &mut Effects) {
+        self.hook_checks
+            .passed
+            .retain(|passed| passed.chat != *chat);
+        self.drop_checks(|check| check.chat == *chat, "The chat is gone", out);
+    }
+
+    /// Nobody runs the hooks of a session any more.
+    pub(crate) fn drop_checks_of_session(&mut self, session: &Uri, out: &mut Effects) {
+        self.drop_checks(
+            |check| check.session == *session,
+            "The session is over",
+            out,
+        );
+    }
+
+    /// The agent does not wait for a call at the gateway any more.
+    pub(crate) fn drop_abandoned_check(&mut self, call: GatewayCallId, out: &mut Effects) {
+        let is_it =
+            |check: &HookCheck| matches!(check.subject, CheckSubject::Gateway(it) if it == call);
+        self.drop_checks(is_it, "The agent does not wait for it any more", out);
+    }
+
+    fn drop_checks(
+        &mut self,
+        is_over: impl Fn(&HookCheck) -> bool,
+        reason: &str,
+        out: &mut Effects,
+    ) {
+        let over = self
+            .hook_checks
+            .pending
+            .extract_if(.., |_, check| is_over(check));
+        for (ticket, check) in over {
+            if let CheckSubject::Gateway(call) = check.subject {
+                resolve_gateway_call(&check.session, call, Err(reason.to_owned()), out);
+            }
+            let session = check.session;
+            let errand = CustomizationCommand::CancelCheck {
+                session,
+                id: ticket,
+            };
+            out.push(Effect::Customization(Box::new(errand)));
+        }
+    }
+
+    /// A call is over: hooks may be for that. Nothing waits for them.
+    pub(crate) fn notify_tool_used(&self, chat: &Uri, target: &ToolCallTarget, out: &mut Effects) {
+        let Some(ToolCall::Completed(call)) = self.active_call(chat, target) else {
+            return;
+        };
+        let moment = match call.result.success {
+            true => ToolHookPhase::After,
+            false => ToolHookPhase::Failed,
+        };
+        let session = self.session_of(chat);
+        if session.is_some_and(|session| self.has_tool_hooks(session, moment))
+            && let Some(tool) = self.completed_tool_use(chat, moment, call)
+        {
+            let errand = CustomizationCommand::ToolUsed(Box::new(tool));
+            out.push(Effect::Customization(Box::new(errand)));
+        }
+    }
+
+    /// Whether hooks look at something that an agent asks about a call.
+    pub(crate) fn waits_for_hooks(&self, chat: &Uri, target: &ToolCallTarget) -> bool {
+        self.hook_checks.is_held(chat, target)
+    }
+
+    fn is_completed(&self, chat: &Uri, target: &ToolCallTarget) -> bool {
+        matches!(self.active_call(chat, target), Some(ToolCall::Completed(_)))
+    }
+}
+
+/// Tells the gateway whether a call may go on.
+pub(crate) fn resolve_gateway_call(
+    session: &Uri,
+    call: GatewayCallId,
+    verdict: Result<(), String>,
+    out: &mut Effects,
+) {
+    let session = session.clone();
+    out.push(Effect::Mcp(Box::new(McpCommand::ResolveApproval {
+        session,
+        call,
+        verdict,
+    })));
+}

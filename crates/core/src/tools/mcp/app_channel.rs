@@ -1,0 +1,243 @@
+//! What clients and servers of tools say to each other through the host.
+//!
+//! Only clients that show MCP Apps get to know that there is a way to do so:
+//! the state is the same for all, and what the others do not need is left out
+//! when it is sent to them (MCP-12, A-9).
+
+use std::sync::Arc;
+
+use agenthost_protocol::action::{Action, ActionEnvelope};
+use agenthost_protocol::channel::ChannelState;
+use agenthost_protocol::ids::CustomizationId;
+use agenthost_protocol::rpc::{ErrorCode, RequestId, RpcError};
+use agenthost_protocol::session::{
+    ChildCustomization, Customization, CustomizationUpdated, CustomizationsChanged,
+    McpServerCustomization, SessionAction,
+};
+use agenthost_protocol::uri::Uri;
+use agenthost_protocol::wire::{Json, Object};
+
+use crate::customization::mcp_servers;
+use crate::host::Host;
+use crate::host::effect::{Effect, Effects, ResponseBody};
+use crate::host::error::RequestFailure;
+use crate::host::input::ConnectionId;
+use crate::tools::mcp::driver::{McpCommand, McpForward};
+use crate::tools::mcp::server_channel;
+
+/// What a client says to a server, in the words of MCP.
+#[derive(Clone)]
+pub struct McpClientMessage {
+    /// The channel of the server.
+    pub channel: Uri,
+    /// What.
+    pub method: String,
+    /// With what; without the channel.
+    pub params: Object,
+}
+
+/// Shows nothing of what is said.
+impl std::fmt::Debug for McpClientMessage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("McpClientMessage")
+            .field("channel", &self.channel)
+            .field("method", &self.method)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Whether a channel is one of a server.
+#[must_use]
+pub fn is_server_channel(channel: &str) -> bool {
+    channel.starts_with("mcp:")
+}
+
+impl Host {
+    /// Passes on what a client says to a server. What it may say, the server's
+    /// keeper knows.
+    pub(crate) fn forward_to_server(
+        &mut self,
+        connection: ConnectionId,
+        id: Option<RequestId>,
+        message: McpClientMessage,
+        out: &mut Effects,
+    ) {
+        let passed = self.try_forward(connection, id.as_ref(), message, out);
+        if let (Some(id), Err(error)) = (id, passed) {
+            out.respond_error(connection, &id, error);
+        }
+    }
+
+    fn try_forward(
+        &mut self,
+        connection: ConnectionId,
+        id: Option<&RequestId>,
+        message: McpClientMessage,
+        out: &mut Effects,
+    ) -> Result<(), RpcError> {
+        if self.clients.client_of(connection).is_none() {
+            return Err(RequestFailure::NotInitialized.into());
+        }
+        if !self.supports_apps(connection) {
+            let reason = "`capabilities.mcpApps` was not declared";
+            return Err(RpcError::new(ErrorCode::MethodNotFound, reason));
+        }
+        let unknown = || RequestFailure::UnknownChannel(message.channel.clone());
+        let (session, server) = self.find_server_at(&message.channel).ok_or_else(unknown)?;
+        let McpClientMessage { method, params, .. } = message;
+        let errand = match id {
+            Some(id) => McpCommand::ForwardRequest(Box::new(McpForward {
+                connection,
+                id: id.clone(),
+                session,
+                server,
+                method,
+                params,
+            })),
+            None => McpCommand::ForwardNotification {
+                session,
+                server,
+                method,
+                params,
+            },
+        };
+        out.push(Effect::Mcp(Box::new(errand)));
+        Ok(())
+    }
+
+    /// The server that has a channel; it has one while it is ready.
+    pub(crate) fn find_server_at(&self, channel: &Uri) -> Option<(Uri, CustomizationId)> {
+        self.customizations.keys().find_map(|session| {
+            let mut servers = mcp_servers(self.session(session)?);
+            let found = servers.find(|found| found.server.channel.as_ref() == Some(channel))?;
+            Some((session.clone(), found.server.base.id.clone()))
+        })
+    }
+
+    /// A server answered a client, which may be gone.
+    pub(crate) fn handle_forward_answered(
+        &self,
+        connection: ConnectionId,
+        id: &RequestId,
+        answer: Result<Json, RpcError>,
+        out: &mut Effects,
+    ) {
+        if self.clients.connections.contains_key(&connection) {
+            match answer {
+                Ok(answer) => {
+                    out.respond(connection, id, ResponseBody::McpResult(Box::new(answer)))
+                }
+                Err(error) => out.respond_error(connection, id, error),
+            }
+        }
+    }
+
+    /// A server has something to say to those who see it and can make sense of
+    /// it (MCP-21).
+    pub(crate) fn publish_server_notification(
+        &self,
+        session: &Uri,
+        server: &CustomizationId,
+        method: String,
+        mut params: Object,
+        out: &mut Effects,
+    ) {
+        let subscribers = self
+            .channels
+            .get(session)
+            .map(|channel| &channel.subscribers);
+        let to = subscribers.into_iter().flat_map(|all| all.keys().copied());
+        let to: Vec<_> = to.filter(|to| self.supports_apps(*to)).collect();
+        if !to.is_empty() {
+            let channel = server_channel(session, server);
+            params.insert("channel".to_owned(), Json::from(channel.as_str()));
+            out.push(Effect::ForwardMcpNotification { method, params, to });
+        }
+    }
+
+    pub(crate) fn supports_apps(&self, connection: ConnectionId) -> bool {
+        let client = self.clients.client_of(connection);
+        let client = client.and_then(|client| self.clients.clients.get(client));
+        client.is_some_and(|client| client.record.capabilities.mcp_apps.is_some())
+    }
+}
+
+/// An action without what only clients that show apps get to see; `None` if
+/// there is nothing of that in it.
+#[must_use]
+pub fn strip_apps_from_action(envelope: &ActionEnvelope) -> Option<ActionEnvelope> {
+    let Action::Session(action) = &*envelope.action else {
+        return None;
+    };
+    let hidden = match action {
+        SessionAction::McpServerStateChanged(changed) => {
+            changed.channel.as_ref()?;
+            let mut changed = changed.clone();
+            changed.channel = None;
+            SessionAction::McpServerStateChanged(changed)
+        }
+        SessionAction::CustomizationUpdated(updated) => {
+            let customization = Arc::new(strip_apps(&updated.customization)?);
+            SessionAction::CustomizationUpdated(CustomizationUpdated { customization })
+        }
+        SessionAction::CustomizationsChanged(changed) => {
+            let customizations = strip_apps_from_list(&changed.customizations)?;
+            SessionAction::CustomizationsChanged(CustomizationsChanged { customizations })
+        }
+        _ => return None,
+    };
+    let mut envelope = envelope.clone();
+    envelope.action = Arc::new(hidden.into());
+    Some(envelope)
+}
+
+/// Takes the same out of a state.
+pub fn strip_apps_from_state(state: &mut ChannelState) {
+    if let ChannelState::Session(session) = state
+        && let Some(list) = session
+            .customizations
+            .as_ref()
+            .and_then(strip_apps_from_list)
+    {
+        Arc::make_mut(session).customizations = Some(list);
+    }
+}
+
+type CustomizationList = agenthost_protocol::list::List<Customization>;
+
+fn strip_apps_from_list(list: &CustomizationList) -> Option<CustomizationList> {
+    let plain: Vec<_> = list.items().map(strip_apps).collect();
+    if plain.iter().all(Option::is_none) {
+        return None;
+    }
+    let all = list.items().zip(plain);
+    let all = all.map(|(shown, plain)| Arc::new(plain.unwrap_or_else(|| shown.clone())));
+    Some(all.collect())
+}
+
+/// `None` if it is plain already.
+fn strip_apps(shown: &Customization) -> Option<Customization> {
+    let has =
+        |server: &McpServerCustomization| server.channel.is_some() || server.mcp_app.is_some();
+    let top = matches!(shown, Customization::McpServer(server) if has(server));
+    let mut children = shown.children().into_iter().flatten();
+    let inside =
+        children.any(|child| matches!(child, ChildCustomization::McpServer(server) if has(server)));
+    if !top && !inside {
+        return None;
+    }
+    let hide = |server: &mut McpServerCustomization| {
+        server.channel = None;
+        server.mcp_app = None;
+    };
+    let mut plain = shown.clone();
+    if let Customization::McpServer(server) = &mut plain {
+        hide(server);
+    }
+    for child in plain.children_mut().into_iter().flatten() {
+        if let ChildCustomization::McpServer(server) = child {
+            hide(server);
+        }
+    }
+    Some(plain)
+}

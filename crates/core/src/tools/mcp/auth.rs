@@ -1,0 +1,89 @@
+//! Calls of servers' tools that wait for a token.
+
+use agenthost_protocol::chat::{
+    ChatAction, ToolCall, ToolCallAuthNeeded, ToolCallAuthResolved, ToolCallContributor,
+    ToolCallTarget,
+};
+use agenthost_protocol::common::McpAuthRequirement;
+use agenthost_protocol::uri::Uri;
+
+use crate::host::Host;
+use crate::host::effect::Effects;
+use crate::tools::gateway_calls::tool_calls;
+
+impl Host {
+    /// A call of a server's tool needs a token (TOO-18).
+    pub(crate) fn require_call_auth(
+        &mut self,
+        session: &Uri,
+        chat: &Uri,
+        tool: &str,
+        requirement: Box<McpAuthRequirement>,
+        out: &mut Effects,
+    ) {
+        if let Some(target) = self.find_server_call(session, chat, tool, AuthWait::Running) {
+            let required = ChatAction::ToolCallAuthRequired(Box::new(ToolCallAuthNeeded {
+                target,
+                auth: *requirement,
+            }));
+            self.originate(chat, required, out);
+            self.sync_chat(chat, out);
+            self.sync_input_needed_of(chat, out);
+        }
+    }
+
+    /// Such a call goes on (TOO-20).
+    pub(crate) fn call_authorized(
+        &mut self,
+        session: &Uri,
+        chat: &Uri,
+        tool: &str,
+        out: &mut Effects,
+    ) {
+        if let Some(target) = self.find_server_call(session, chat, tool, AuthWait::Waiting) {
+            self.originate(
+                chat,
+                ChatAction::ToolCallAuthResolved(ToolCallAuthResolved { target }),
+                out,
+            );
+            self.sync_chat(chat, out);
+            self.sync_input_needed_of(chat, out);
+        }
+    }
+
+    /// The last call of a server's tool that runs, or waits for a token.
+    fn find_server_call(
+        &self,
+        session: &Uri,
+        chat: &Uri,
+        tool: &str,
+        waits: AuthWait,
+    ) -> Option<ToolCallTarget> {
+        let known = self.customizations.get(session)?;
+        let tool = known.mcp_tools.iter().find(|known| known.name == tool)?;
+        let turn = self.chat(chat)?.active_turn.as_ref()?;
+        let fitting = tool_calls(turn.response_parts.items()).filter(|(call, head)| {
+            let of_server = match &head.contributor {
+                Some(ToolCallContributor::Mcp(owner)) => owner.customization_id == tool.server,
+                _ => false,
+            };
+            let state = match waits {
+                AuthWait::Waiting => matches!(call, ToolCall::AuthRequired(_)),
+                AuthWait::Running => matches!(call, ToolCall::Running(_)),
+            };
+            of_server && state && head.tool_name == tool.original_name
+        });
+        let (_, head) = fitting.last()?;
+        Some(ToolCallTarget {
+            turn_id: turn.id.clone(),
+            tool_call_id: head.tool_call_id.clone(),
+            meta: head.meta.clone(),
+        })
+    }
+}
+
+/// Whether a call waits for a token.
+enum AuthWait {
+    Waiting,
+    Running,
+}
