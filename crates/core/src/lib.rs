@@ -8,9 +8,10 @@
 //! and unique numbers come in through [`Env`]. It waits for nothing and knows
 //! nothing of what agents there are but data.
 //!
-//! **Where to start.** [`Input`], [`Effects`], then `Host::step`; `commit` is
-//! the only place where state changes, `policy` the only one that says no to a
-//! client's action, `react` what follows from one.
+//! **Where to start.** `host`: [`Input`], [`Effects`], then [`Host::step`].
+//! `host::commit` is the only place where state changes, `policy` the only one
+//! that refuses a client's action, `host::react` what follows from one. The
+//! other folders have a subject each.
 
 pub mod agent;
 mod changeset;

@@ -12,9 +12,9 @@ use agenthost_protocol::wire::Limits;
 use agenthost_store::{Durability, Retention};
 use agenthost_workspace::{ChangeTracker, ProtectedPaths};
 
-use crate::customizing::CustomizationsConfig;
-use crate::tls::TlsFiles;
+use crate::transport::tls::TlsFiles;
 use crate::wire_log::WireLogConfig;
+use crate::workers::customization::CustomizationsConfig;
 
 /// What a server is told when it starts.
 #[derive(Clone)]

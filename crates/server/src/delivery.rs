@@ -1,374 +1,161 @@
-//! What goes to one connection, and when.
-//!
-//! A subscriber that can wait a little gets neighbouring pieces of a stream
-//! as one (SUB-11). At most one action is held back for a connection, and
-//! anything else for it goes after that one: so nothing overtakes anything,
-//! and what a client has seen is always all there was up to a number.
+//! The ways to all connections.
 
+pub(crate) mod coalescer;
+pub(crate) mod encode;
+pub(crate) mod outbox;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use agenthost_protocol::action::{Action, ActionEnvelope};
-use agenthost_protocol::number::Millis;
-use agenthost_protocol::rpc::encode::{self, EncodeError};
+use agenthost_core::{ConnectionId, Recipient};
+use agenthost_protocol::action::ActionEnvelope;
+use agenthost_protocol::rpc::encode::EncodeError;
 use axum::extract::ws::Utf8Bytes;
 use tokio::time::Instant;
 
-use crate::outbox::{OutboxOverflow, OutboxSender, OutgoingMessage};
+use crate::delivery::coalescer::Coalescer;
+use crate::delivery::outbox::{CloseReason, OutboxOverflow, OutboxSender, OutgoingMessage};
 
-/// An action that has grown this large goes at once.
-const MAX_COALESCED_BYTES: usize = 64 * 1024;
-
-/// How long the loop waits for a client that lags behind and takes nothing.
-/// With 5 ms, one of eight that read a flood was cut off on a busy machine; one
-/// that really takes nothing costs the others this once.
-const STALLED_CLIENT_PAUSE: Duration = Duration::from_millis(50);
-
-/// So many messages are few.
-const STALL_EXEMPT_MESSAGES: usize = 8;
-
-/// The way to a connection.
+/// The ways to all connections.
 #[derive(Debug)]
-pub(crate) struct Coalescer {
-    outbox: OutboxSender,
-    /// What goes with the next [`Coalescer::flush_outbox`]: no more than one batch
-    /// makes, which is bounded.
-    ready: Vec<OutgoingMessage>,
-    pending: Option<CoalescedAction>,
-    backlog: Option<OutboxBacklog>,
+pub(crate) struct Publisher {
+    coalescers: BTreeMap<ConnectionId, Coalescer>,
+    /// Connections for which something is held back, by when it has to go.
+    deadlines: BTreeSet<(Instant, ConnectionId)>,
+    /// Connections for which something is ready to be handed over.
+    ready: Vec<ConnectionId>,
+    /// How long everyone waits for one that lags behind.
+    slow_client_timeout: Duration,
 }
 
-/// An outbox that is more than half full.
-#[derive(Debug, Clone, Copy)]
-struct OutboxBacklog {
-    since: Instant,
-    /// When it was last seen to shrink, and what was taken from it by then.
-    last_progress: Instant,
-    messages_taken: usize,
-}
-
-/// An action that waits for others like it.
-#[derive(Debug)]
-struct CoalescedAction {
-    envelope: Arc<ActionEnvelope>,
-    /// As it would go if nothing else comes.
-    text: Utf8Bytes,
-    /// Whether others are in it already.
-    is_merged: bool,
-    bytes: usize,
-    deadline: Instant,
-}
-
-impl Coalescer {
-    pub(crate) fn new(outbox: OutboxSender) -> Self {
-        Coalescer {
-            outbox,
+impl Publisher {
+    pub(crate) fn new(slow_client_timeout: Duration) -> Self {
+        Publisher {
+            coalescers: BTreeMap::new(),
+            deadlines: BTreeSet::new(),
             ready: Vec::new(),
-            pending: None,
-            backlog: None,
+            slow_client_timeout,
         }
     }
 
-    /// Sends something, after all that came before it.
-    pub(crate) fn send(&mut self, outgoing: OutgoingMessage) -> Result<(), EncodeError> {
-        self.flush()?;
-        self.ready.push(outgoing);
-        Ok(())
+    pub(crate) fn insert(&mut self, connection: ConnectionId, outbox: OutboxSender) {
+        self.coalescers.insert(connection, Coalescer::new(outbox));
     }
 
-    /// Whether there is something to hand over.
-    pub(crate) fn is_ready(&self) -> bool {
-        !self.ready.is_empty()
-    }
-
-    /// Gives all that was sent to the connection. It is woken once for all of
-    /// it: waking costs more than anything else that is done for a message.
-    pub(crate) fn flush_outbox(&mut self) -> Result<(), OutboxOverflow> {
-        for outgoing in self.ready.drain(..) {
-            self.outbox.push(outgoing)?;
+    pub(crate) fn remove(&mut self, connection: ConnectionId) {
+        if let Some(gone) = self.coalescers.remove(&connection)
+            && let Some(due) = gone.deadline()
+        {
+            self.deadlines.remove(&(due, connection));
         }
-        Ok(())
     }
 
-    /// Sends an action, perhaps a little later and as one with its neighbours.
+    /// Sends an action that was encoded once, whoever it goes to.
     pub(crate) fn publish(
         &mut self,
         envelope: &Arc<ActionEnvelope>,
+        to: &[Recipient],
         text: &Utf8Bytes,
-        max_latency: Millis,
-        now: Instant,
     ) -> Result<(), EncodeError> {
-        // An action of a client is its echo, and stays what it is (SUB-13).
-        let mergeable = max_latency.0 > 0 && envelope.origin.is_none();
-        if !mergeable || !envelope.action.can_merge() || text.len() > MAX_COALESCED_BYTES {
-            return self.send(OutgoingMessage::Text(text.clone()));
+        let now = Instant::now();
+        for recipient in to {
+            self.with_coalescer(recipient.connection, |coalescer| {
+                coalescer.publish(envelope, text, recipient.max_latency, now)
+            })?;
         }
-        if let Some(held) = &mut self.pending
-            && held.merge(envelope, text.len())
-        {
-            if held.bytes > MAX_COALESCED_BYTES {
-                self.flush()?;
-            }
-            return Ok(());
-        }
-        self.flush()?;
-        // The rest of the time is for the way.
-        let wait = Duration::from_millis(max_latency.0.unsigned_abs()) * 3 / 4;
-        self.pending = Some(CoalescedAction {
-            envelope: Arc::clone(envelope),
-            text: text.clone(),
-            is_merged: false,
-            bytes: text.len(),
-            deadline: now + wait,
-        });
         Ok(())
     }
 
-    /// Until when those who have much to say should wait for this connection
-    /// to read; `None` if they need not, or have waited long enough: one that
-    /// does not catch up costs nobody more than `patience`.
-    pub(crate) fn pause_deadline(
+    pub(crate) fn send(
         &mut self,
-        now: Instant,
-        slow_client_timeout: Duration,
-    ) -> Option<Instant> {
-        if !self.outbox.is_half_full() {
-            self.backlog = None;
-            return None;
-        }
-        let taken = self.outbox.messages_taken();
-        let backlog = self.backlog.get_or_insert(OutboxBacklog {
-            since: now,
-            last_progress: now,
-            messages_taken: taken,
-        });
-        if backlog.messages_taken != taken {
-            (backlog.messages_taken, backlog.last_progress) = (taken, now);
-        }
-        // A few large messages are not taken in a moment, by anyone.
-        let stalled = if self.outbox.queued_messages() <= STALL_EXEMPT_MESSAGES {
-            slow_client_timeout
-        } else {
-            STALLED_CLIENT_PAUSE
-        };
-        let deadline = (backlog.since + slow_client_timeout).min(backlog.last_progress + stalled);
-        (now < deadline).then_some(deadline)
+        connection: ConnectionId,
+        outgoing: OutgoingMessage,
+    ) -> Result<(), EncodeError> {
+        self.with_coalescer(connection, |delivery| delivery.send(outgoing))
     }
 
-    /// When what is held back has to go.
-    pub(crate) fn deadline(&self) -> Option<Instant> {
-        self.pending.as_ref().map(|held| held.deadline)
+    /// Until when agents should wait for clients that lag behind.
+    pub(crate) fn slow_client_pause(&mut self) -> Option<Instant> {
+        let now = Instant::now();
+        let slow_client_timeout = self.slow_client_timeout;
+        let pauses = self
+            .coalescers
+            .values_mut()
+            .filter_map(|coalescer| coalescer.pause_deadline(now, slow_client_timeout));
+        pauses.max()
     }
 
-    /// Sends what is held back.
-    pub(crate) fn flush(&mut self) -> Result<(), EncodeError> {
-        let Some(held) = self.pending.take() else {
-            return Ok(());
-        };
-        let text = if held.is_merged {
-            encode::notification("action", &*held.envelope)?.into()
-        } else {
-            held.text
-        };
-        self.ready.push(OutgoingMessage::Text(text));
+    /// Waits until something that is held back has to go; forever, if nothing
+    /// is.
+    pub(crate) fn wait_for_deadline(&self) -> impl Future<Output = ()> + use<> {
+        let first = self.deadlines.first().map(|(due, _)| *due);
+        async move {
+            match first {
+                Some(due) => tokio::time::sleep_until(due).await,
+                None => std::future::pending().await,
+            }
+        }
+    }
+
+    /// Sends what was held back and has to go now.
+    pub(crate) fn flush_due(&mut self) -> Result<(), EncodeError> {
+        let now = Instant::now();
+        while let Some((due, connection)) = self.deadlines.first().copied()
+            && due <= now
+        {
+            self.deadlines.pop_first();
+            self.with_coalescer(connection, Coalescer::flush)?;
+        }
+        self.flush_outboxes();
         Ok(())
     }
-}
 
-impl CoalescedAction {
-    /// Takes up another action, with its number (SUB-13).
-    fn merge(&mut self, next: &ActionEnvelope, bytes: usize) -> bool {
-        if self.envelope.channel != next.channel {
-            return false;
+    /// Says goodbye to everyone, after all that was for them.
+    pub(crate) fn close_all(&mut self) -> Result<(), EncodeError> {
+        for connection in self.coalescers.keys().copied().collect::<Vec<_>>() {
+            self.send(
+                connection,
+                OutgoingMessage::Close(CloseReason::HostStopping),
+            )?;
         }
-        // Copied once, when there is something to add.
-        let envelope = Arc::make_mut(&mut self.envelope);
-        let action: &mut Action = Arc::make_mut(&mut envelope.action);
-        if !action.merge(&next.action) {
-            return false;
-        }
-        envelope.server_seq = next.server_seq;
-        self.is_merged = true;
-        self.bytes += bytes;
-        true
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use agenthost_protocol::wire;
-
-    use super::*;
-    use crate::outbox::{CapacityNotify, OutboxReceiver, outbox_channel};
-
-    const SLOW_CLIENT_TIMEOUT: Duration = Duration::from_millis(500);
-
-    fn delta(seq: u64, channel: &str, content: &str) -> (Arc<ActionEnvelope>, Utf8Bytes) {
-        let text = format!(
-            r#"{{"channel":"{channel}","action":{{"type":"chat/delta","turnId":"t","partId":"p","content":"{content}"}},"serverSeq":{seq}}}"#
-        );
-        let envelope: ActionEnvelope = wire::from_str(&text).unwrap();
-        let text = encode::notification("action", &envelope).unwrap();
-        (Arc::new(envelope), text.into())
+        self.flush_outboxes();
+        Ok(())
     }
 
-    /// What the connection gets once all is handed over.
-    async fn sent(delivery: &mut Coalescer, outlet: &mut OutboxReceiver) -> Vec<(u64, String)> {
-        delivery.flush_outbox().unwrap();
-        let mut sent = Vec::new();
-        while let Ok(Some(outgoing)) =
-            tokio::time::timeout(Duration::from_millis(1), outlet.next()).await
-        {
-            let OutgoingMessage::Text(text) = outgoing else {
-                sent.push((0, "other".to_owned()));
-                continue;
-            };
-            let json: serde_json::Value = serde_json::from_str(&text).unwrap();
-            let params = &json["params"];
-            sent.push((
-                params["serverSeq"].as_u64().unwrap(),
-                params["action"]["content"].as_str().unwrap().to_owned(),
-            ));
+    /// Gives each connection what was sent to it. One that is full is closed by
+    /// its own end, which also tells the host. Until then it gets nothing more.
+    pub(crate) fn flush_outboxes(&mut self) {
+        for connection in std::mem::take(&mut self.ready) {
+            let coalescer = self.coalescers.get_mut(&connection);
+            if let Some(Err(OutboxOverflow)) = coalescer.map(Coalescer::flush_outbox) {
+                tracing::info!(connection = connection.0, "a client could not keep up");
+                self.remove(connection);
+            }
+        }
+    }
+
+    fn with_coalescer(
+        &mut self,
+        connection: ConnectionId,
+        operation: impl FnOnce(&mut Coalescer) -> Result<(), EncodeError>,
+    ) -> Result<(), EncodeError> {
+        let Some(coalescer) = self.coalescers.get_mut(&connection) else {
+            return Ok(());
+        };
+        let was_ready = coalescer.is_ready();
+        let before = coalescer.deadline();
+        let sent = operation(coalescer);
+        let after = coalescer.deadline();
+        if before != after {
+            if let Some(before) = before {
+                self.deadlines.remove(&(before, connection));
+            }
+            self.deadlines.extend(after.map(|due| (due, connection)));
+        }
+        if coalescer.is_ready() && !was_ready {
+            self.ready.push(connection);
         }
         sent
-    }
-
-    fn publish(delivery: &mut Coalescer, (envelope, text): &(Arc<ActionEnvelope>, Utf8Bytes)) {
-        let now = Instant::now();
-        delivery.publish(envelope, text, Millis(40), now).unwrap();
-    }
-
-    /// SUB-11, SUB-13.
-    #[tokio::test(start_paused = true)]
-    async fn neighbours_go_as_one_under_the_highest_number() {
-        let (outbox, mut outlet) = outbox_channel(1_000_000, CapacityNotify::default());
-        let mut delivery = Coalescer::new(outbox);
-        let start = Instant::now();
-        for seq in 1..=3 {
-            publish(&mut delivery, &delta(seq, "ahp-chat:/1", "a"));
-        }
-        assert_eq!(sent(&mut delivery, &mut outlet).await, []);
-        // By the first of them, and within what the client allows.
-        assert_eq!(delivery.deadline(), Some(start + Duration::from_millis(30)));
-        delivery.flush().unwrap();
-        assert_eq!(
-            sent(&mut delivery, &mut outlet).await,
-            [(3, "aaa".to_owned())]
-        );
-        assert_eq!(delivery.deadline(), None);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn nothing_overtakes_what_is_held_back() {
-        let (outbox, mut outlet) = outbox_channel(1_000_000, CapacityNotify::default());
-        let mut delivery = Coalescer::new(outbox);
-        publish(&mut delivery, &delta(1, "ahp-chat:/1", "a"));
-        publish(&mut delivery, &delta(2, "ahp-chat:/2", "b"));
-        publish(&mut delivery, &delta(3, "ahp-chat:/1", "c"));
-        let urgent = delta(4, "ahp-chat:/1", "d");
-        let now = Instant::now();
-        delivery
-            .publish(&urgent.0, &urgent.1, Millis(0), now)
-            .unwrap();
-        let (mut echo, text) = delta(5, "ahp-chat:/1", "e");
-        Arc::make_mut(&mut echo).origin = Some(agenthost_protocol::action::ActionOrigin {
-            client_id: "a".into(),
-            client_seq: wire::from_str("1").unwrap(),
-        });
-        publish(&mut delivery, &(echo, text));
-        publish(&mut delivery, &delta(6, "ahp-chat:/1", "f"));
-        let answer = OutgoingMessage::Close(crate::outbox::CloseReason::Done);
-        delivery.send(answer).unwrap();
-        let sent = sent(&mut delivery, &mut outlet).await;
-        let sent: Vec<_> = sent
-            .iter()
-            .map(|(seq, text)| (*seq, text.as_str()))
-            .collect();
-        assert_eq!(
-            sent,
-            [
-                (1, "a"),
-                (2, "b"),
-                (3, "c"),
-                (4, "d"),
-                (5, "e"),
-                (6, "f"),
-                (0, "other")
-            ]
-        );
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn what_has_grown_large_does_not_wait() {
-        let (outbox, mut outlet) = outbox_channel(10_000_000, CapacityNotify::default());
-        let mut delivery = Coalescer::new(outbox);
-        let piece = "x".repeat(10_000);
-        for seq in 1..=10 {
-            publish(&mut delivery, &delta(seq, "ahp-chat:/1", &piece));
-        }
-        let sent = sent(&mut delivery, &mut outlet).await;
-        assert_eq!(sent.len(), 1);
-        assert_eq!(sent[0].0, 7);
-    }
-
-    /// Who reads is waited for, but not forever; who does not, hardly.
-    #[tokio::test(start_paused = true)]
-    async fn agents_wait_for_a_client_that_reads() {
-        let (outbox, mut outlet) = outbox_channel(1_000, CapacityNotify::default());
-        let mut delivery = Coalescer::new(outbox);
-        let text = |length| OutgoingMessage::Text("x".repeat(length).into());
-        assert_eq!(
-            delivery.pause_deadline(Instant::now(), SLOW_CLIENT_TIMEOUT),
-            None
-        );
-        for _ in 0..18 {
-            delivery.send(text(50)).unwrap();
-            delivery.flush_outbox().unwrap();
-        }
-        let start = Instant::now();
-        assert_eq!(
-            delivery.pause_deadline(start, SLOW_CLIENT_TIMEOUT),
-            Some(start + STALLED_CLIENT_PAUSE)
-        );
-        tokio::time::advance(STALLED_CLIENT_PAUSE).await;
-        assert_eq!(
-            delivery.pause_deadline(Instant::now(), SLOW_CLIENT_TIMEOUT),
-            None
-        );
-        // It reads a little at a time, and something new comes each time.
-        while Instant::now() < start + SLOW_CLIENT_TIMEOUT {
-            outlet.next().await.unwrap();
-            delivery.send(text(50)).unwrap();
-            delivery.flush_outbox().unwrap();
-            assert!(
-                delivery
-                    .pause_deadline(Instant::now(), SLOW_CLIENT_TIMEOUT)
-                    .is_some()
-            );
-            tokio::time::advance(STALLED_CLIENT_PAUSE / 2).await;
-        }
-        outlet.next().await.unwrap();
-        delivery.send(text(50)).unwrap();
-        delivery.flush_outbox().unwrap();
-        assert_eq!(
-            delivery.pause_deadline(Instant::now(), SLOW_CLIENT_TIMEOUT),
-            None
-        );
-        for _ in 0..10 {
-            outlet.next().await.unwrap();
-        }
-        assert_eq!(
-            delivery.pause_deadline(Instant::now(), SLOW_CLIENT_TIMEOUT),
-            None
-        );
-        for _ in 0..10 {
-            delivery.send(text(50)).unwrap();
-            delivery.flush_outbox().unwrap();
-        }
-        assert!(
-            delivery
-                .pause_deadline(Instant::now(), SLOW_CLIENT_TIMEOUT)
-                .is_some()
-        );
     }
 }

@@ -8,37 +8,25 @@
 //! client may do is the core's business. It never logs what people or agents
 //! say.
 //!
-//! **Where to start.** `drive` is the loop; `attend` is a connection, which
-//! `socket` and `lines` carry; `gate` is who gets in.
+//! **Where to start.** `host_loop` is the loop; `connection` is the task of one
+//! connection, over a `transport`; `auth` decides which connections are
+//! accepted; `delivery` sends to clients; `legacy` serves clients of older
+//! versions; `workers` does what takes time.
 
-mod accept;
-mod attend;
-mod batch;
+mod auth;
 mod config;
 mod connection;
-mod customizing;
-mod deliveries;
 mod delivery;
-mod drive;
-mod encode;
-mod garbled;
-mod gate;
-mod later;
-mod lines;
-mod older;
-mod outbox;
-mod pace;
-mod pongs;
-mod serve;
-mod socket;
-mod startup;
-mod surveys;
-mod tls;
+mod host_loop;
+mod legacy;
+mod server;
+mod transport;
 mod wire_log;
+mod workers;
 
 pub use agenthost_core::{FileAccess, GrantedRoot};
 pub use config::{ServerConfig, ServerLimits};
-pub use customizing::{CustomizationsConfig, PACKAGES_DIR, RelayProgram};
-pub use serve::{HOST_FILE, ServeError, Server, serve};
-pub use tls::{TlsError, TlsFiles};
+pub use server::{HOST_FILE, ServeError, Server, serve};
+pub use transport::tls::{TlsError, TlsFiles};
 pub use wire_log::WireLogConfig;
+pub use workers::customization::{CustomizationsConfig, PACKAGES_DIR, RelayProgram};

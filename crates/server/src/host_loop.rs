@@ -1,0 +1,342 @@
+//! The loop: inputs in batches, the log, then the world.
+
+pub(crate) mod batch;
+pub(crate) mod execute;
+pub(crate) mod legacy_inbound;
+pub(crate) mod legacy_outbound;
+mod replay_limit;
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use agenthost_agents::AgentSupervisor;
+use agenthost_core::{ChannelNeed, Effects, Env, Host, Input, LoadExtent, StoreWrite};
+use agenthost_protocol::ids::ServerSeq;
+use agenthost_protocol::number::Millis;
+use agenthost_protocol::wire::Limits;
+use agenthost_store::{AppendResult, Retention, Store, StoreError};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::connection::message::{LoopEvent, ReceivedMessage};
+use crate::delivery::Publisher;
+use crate::delivery::outbox::{CapacityNotify, OutgoingMessage};
+use crate::host_loop::batch::InputBatch;
+use crate::legacy::LegacyClients;
+use crate::workers::Workers;
+use crate::workers::customization::CustomizationWorker;
+
+/// Actions between two looks at what can be forgotten.
+const COMPACTION_INTERVAL_ACTIONS: u64 = 10_000;
+
+/// How long nothing has to happen before the log is tidied up.
+const STORE_IDLE_DELAY: Duration = Duration::from_millis(300);
+
+/// How long the end waits until it is known how files are.
+const CHECKPOINT_DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How often what nobody looks at is let go from memory.
+const EVICTION_INTERVAL: Duration = Duration::from_secs(60);
+
+/// Owns the host and everything that it drives.
+pub(crate) struct HostLoop {
+    pub(crate) host: Host,
+    pub(crate) store: Store,
+    pub(crate) agents: AgentSupervisor,
+    pub(crate) retention: Retention,
+    pub(crate) events: mpsc::Receiver<LoopEvent>,
+    pub(crate) agent_inputs: mpsc::Receiver<Input>,
+    pub(crate) publisher: Publisher,
+    pub(crate) legacy: LegacyClients,
+    /// What a message may be.
+    pub(crate) message_limits: Limits,
+    pub(crate) capacity: CapacityNotify,
+    pub(crate) workers: Workers,
+    pub(crate) customizations: Option<CustomizationWorker>,
+    pub(crate) nonce: u128,
+    pub(crate) compacted_through: ServerSeq,
+    /// Whether something was appended since the log was last tidied up.
+    pub(crate) needs_maintenance: bool,
+    /// What was appended, for the effects that wait for it.
+    pub(crate) appended: Vec<AppendResult>,
+}
+
+impl HostLoop {
+    /// Runs until it is told to stop. An error of the log ends it: what can't
+    /// be kept must not be seen.
+    pub(crate) async fn run(mut self, stop: CancellationToken) -> Result<(), StoreError> {
+        self.start()?;
+        let mut eviction_timer = tokio::time::interval(EVICTION_INTERVAL);
+        loop {
+            // A client that reads, but not as fast as others talk, is not too
+            // slow: they wait a moment for it.
+            let pause = self.publisher.slow_client_pause();
+            let first = tokio::select! {
+                event = self.events.recv(), if pause.is_none() => event,
+                input = self.agent_inputs.recv(), if pause.is_none() => input.map(LoopEvent::Input),
+                () = wait_until(pause), if pause.is_some() => continue,
+                () = self.capacity.notified(), if pause.is_some() => continue,
+                input = self.workers.next_input() => Some(LoopEvent::Input(input)),
+                () = self.publisher.wait_for_deadline() => {
+                    self.publisher.flush_due()?;
+                    continue;
+                }
+                _ = eviction_timer.tick() => Some(LoopEvent::Input(Input::EvictionDue)),
+                () = tokio::time::sleep(STORE_IDLE_DELAY), if self.needs_maintenance => {
+                    self.needs_maintenance = false;
+                    self.store.run_idle_maintenance();
+                    continue;
+                }
+                () = stop.cancelled() => None,
+            };
+            let Some(first) = first else {
+                break;
+            };
+            let mut batch = InputBatch::default();
+            batch.push(first);
+            // What happens by itself does not end the wait for who lags behind.
+            if pause.is_none() {
+                batch.fill_from_clients(&mut self.events);
+                batch.fill_from_agents(&mut self.agent_inputs);
+            }
+            self.process_batch(batch)?;
+            self.publisher.flush_due()?;
+        }
+        self.drain_checkpoints().await?;
+        self.drain()?;
+        let agents = self.agents.stop(Duration::from_secs(3));
+        let customizing = async {
+            if let Some(customizing) = self.customizations.take() {
+                customizing.stop().await;
+            }
+        };
+        tokio::join!(agents, self.workers.close_terminals(), customizing);
+        Ok(())
+    }
+
+    /// How files were when a turn ended can't be seen later.
+    async fn drain_checkpoints(&mut self) -> Result<(), StoreError> {
+        let deadline = Instant::now() + CHECKPOINT_DRAIN_TIMEOUT;
+        while self.workers.change_worker.has_open_checkpoints() {
+            let next_input = self.workers.change_worker.next_input();
+            let Ok(input) = tokio::time::timeout_at(deadline, next_input).await else {
+                break;
+            };
+            let mut batch = InputBatch::default();
+            batch.push(LoopEvent::Input(input));
+            self.process_batch(batch)?;
+        }
+        Ok(())
+    }
+
+    /// Answers everything that was asked before the end.
+    fn drain(&mut self) -> Result<(), StoreError> {
+        loop {
+            let mut batch = InputBatch::default();
+            batch.fill_from_clients(&mut self.events);
+            if batch.events.is_empty() {
+                break;
+            }
+            self.process_batch(batch)?;
+        }
+        Ok(self.publisher.close_all()?)
+    }
+
+    fn start(&mut self) -> Result<(), StoreError> {
+        let mut out = Effects::default();
+        self.step_host(Input::Started, &mut out)?;
+        for channel in self.host.channels_to_recover() {
+            let extent = LoadExtent::Tail;
+            self.load_channel(ChannelNeed { channel, extent }, &mut out)?;
+        }
+        self.persist_and_execute(out)?;
+        // Clients that were here may come back; those that do not are
+        // forgotten like any other.
+        let grace = self.host.grace_period();
+        for (client, grace_period) in self.host.absent_clients() {
+            let ended = Input::GraceExpired {
+                client,
+                grace_period,
+            };
+            self.workers.schedule(grace, ended);
+        }
+        Ok(())
+    }
+
+    fn process_batch(&mut self, batch: InputBatch) -> Result<(), StoreError> {
+        let mut out = Effects::default();
+        let mut permits = Vec::new();
+        let mut leaving = Vec::new();
+        for event in batch.events {
+            match event {
+                LoopEvent::Connected {
+                    connection,
+                    principal,
+                    outbox,
+                    version_flag: fluent,
+                } => {
+                    self.publisher.insert(connection, outbox);
+                    self.legacy.handle_connected(connection, fluent);
+                    let connected = Input::Connected {
+                        connection,
+                        principal,
+                    };
+                    self.step_host(connected, &mut out)?;
+                }
+                LoopEvent::MessageReceived {
+                    connection,
+                    message,
+                    permit,
+                    ..
+                } => {
+                    match message {
+                        ReceivedMessage::Decoded(message) => {
+                            let received = Input::Received {
+                                connection,
+                                message,
+                            };
+                            self.step_host(received, &mut out)?;
+                        }
+                        ReceivedMessage::Raw(text) => {
+                            self.receive_raw(connection, &text, &mut out)?
+                        }
+                    }
+                    permits.push(permit);
+                }
+                LoopEvent::ReadEnded { connection, reason } => leaving.push((connection, reason)),
+                LoopEvent::Input(input) => {
+                    if let Input::Disconnected { connection } = &input {
+                        self.publisher.remove(*connection);
+                        self.legacy.handle_disconnected(*connection);
+                        self.workers.drop_file_queue(*connection);
+                    }
+                    let is_eviction = matches!(input, Input::EvictionDue);
+                    let released_effects = self.workers.change_worker.release_effects(&input);
+                    self.step_host(input, &mut out)?;
+                    out.effects.extend(released_effects);
+                    if is_eviction {
+                        let host = &self.host;
+                        self.store.evict(|channel| host.state(channel).is_some());
+                    }
+                }
+            }
+        }
+        self.persist_and_execute(out)?;
+        for (connection, reason) in leaving {
+            self.publisher
+                .send(connection, OutgoingMessage::Close(reason))?;
+        }
+        self.publisher.flush_outboxes();
+        Ok(())
+    }
+
+    fn step_host(&mut self, input: Input, out: &mut Effects) -> Result<(), StoreError> {
+        let input = self.limit_replay(input)?;
+        // What can't be read is asked for once.
+        let mut requested = Vec::new();
+        loop {
+            let mut needs = self.host.missing_channels(&input);
+            needs.retain(|need| !requested.contains(need));
+            if needs.is_empty() {
+                break;
+            }
+            // The log has to have what the host has before it is read.
+            let writes = std::mem::take(&mut out.writes);
+            self.persist(&writes)?;
+            for need in needs {
+                requested.push(need.clone());
+                self.load_channel(need, out)?;
+            }
+        }
+        let env = self.next_env();
+        let before = out.effects.len();
+        self.host.step(&env, input, out);
+        let new = out.effects.get(before..).unwrap_or_default();
+        self.legacy.capture_views(&self.host, new);
+        Ok(())
+    }
+
+    fn load_channel(&mut self, need: ChannelNeed, out: &mut Effects) -> Result<(), StoreError> {
+        let ChannelNeed { channel, extent } = need;
+        let loaded = match self.store.load(&channel, extent) {
+            // The rest of the host can do without it.
+            Err(error @ StoreError::Unreadable { .. }) => {
+                tracing::error!(%channel, %error, "a channel is lost");
+                return Ok(());
+            }
+            loaded => loaded?,
+        };
+        if let Some(loaded) = loaded {
+            let env = self.next_env();
+            let restored = Input::ChannelLoaded { channel, loaded };
+            self.host.step(&env, restored, out);
+        }
+        Ok(())
+    }
+
+    fn next_env(&mut self) -> Env {
+        self.nonce = self.nonce.wrapping_add(1);
+        Env {
+            now: now(),
+            nonce: self.nonce,
+        }
+    }
+
+    /// First the log, then the world. What agents answer at once is the next
+    /// batch: kept and let out after this one, in the same order.
+    fn persist_and_execute(&mut self, mut out: Effects) -> Result<(), StoreError> {
+        loop {
+            self.persist(&out.writes)?;
+            let mut answers = Vec::new();
+            for effect in out.effects {
+                answers.extend(self.execute(effect)?);
+            }
+            self.appended.clear();
+            if answers.is_empty() {
+                return Ok(());
+            }
+            out = Effects::default();
+            for input in answers {
+                self.step_host(input, &mut out)?;
+            }
+        }
+    }
+
+    fn persist(&mut self, writes: &[StoreWrite]) -> Result<(), StoreError> {
+        if writes.is_empty() {
+            return Ok(());
+        }
+        let appended = self.store.append(writes, now())?;
+        // Every step so far is among the writes, so states are as of this.
+        let seq = self.host.seq();
+        for channel in &appended.snapshots_due {
+            if let Some(loaded) = self.host.loaded(channel) {
+                self.store.snapshot(channel, loaded, seq)?;
+            }
+        }
+        self.appended.push(appended);
+        self.needs_maintenance = true;
+        let many = seq.0 >= self.compacted_through.0 + COMPACTION_INTERVAL_ACTIONS;
+        if many || self.store.exceeds_retention(self.retention) {
+            self.compacted_through = seq;
+            let log_start = self.store.compact(self.retention, now())?;
+            let env = self.next_env();
+            let compacted = Input::LogCompacted { log_start };
+            self.host.step(&env, compacted, &mut Effects::default());
+        }
+        Ok(())
+    }
+}
+
+async fn wait_until(moment: Option<Instant>) {
+    if let Some(moment) = moment {
+        tokio::time::sleep_until(moment).await;
+    }
+}
+
+/// The time, from the one place that knows it.
+fn now() -> Millis {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    let millis = since.map_or(0, |since| since.as_millis());
+    Millis(i64::try_from(millis).unwrap_or(i64::MAX))
+}

@@ -1,0 +1,75 @@
+//! Inputs that go into the log together.
+
+use agenthost_core::agent::AgentEvent;
+use agenthost_core::{Input, TerminalEvent};
+use agenthost_protocol::chat::ChatAction;
+use agenthost_protocol::terminal::TerminalAction;
+use tokio::sync::mpsc;
+
+use crate::connection::message::LoopEvent;
+
+/// Most inputs of a batch.
+const MAX_BATCH_INPUTS: usize = 256;
+
+/// Most bytes of a batch, but for its last input. What a batch makes is in
+/// memory until it is kept, and then goes to everyone at once.
+const MAX_BATCH_BYTES: usize = 512 * 1024;
+
+/// Inputs that go into the log together.
+#[derive(Debug, Default)]
+pub(crate) struct InputBatch {
+    pub(crate) events: Vec<LoopEvent>,
+    bytes: usize,
+}
+
+impl InputBatch {
+    pub(crate) fn push(&mut self, event: LoopEvent) {
+        self.bytes += event_bytes(&event);
+        self.events.push(event);
+    }
+
+    /// Takes what clients have said in the meantime.
+    pub(crate) fn fill_from_clients(&mut self, events: &mut mpsc::Receiver<LoopEvent>) {
+        while self.has_capacity()
+            && let Ok(event) = events.try_recv()
+        {
+            self.push(event);
+        }
+    }
+
+    /// Takes what agents have said in the meantime.
+    pub(crate) fn fill_from_agents(&mut self, inputs: &mut mpsc::Receiver<Input>) {
+        while self.has_capacity()
+            && let Ok(input) = inputs.try_recv()
+        {
+            self.push(LoopEvent::Input(input));
+        }
+    }
+
+    fn has_capacity(&self) -> bool {
+        self.events.len() < MAX_BATCH_INPUTS && self.bytes < MAX_BATCH_BYTES
+    }
+}
+
+/// How large an event is, about.
+fn event_bytes(event: &LoopEvent) -> usize {
+    match event {
+        LoopEvent::MessageReceived { bytes, .. } => *bytes,
+        LoopEvent::Input(Input::Agent { event, .. }) => match event {
+            AgentEvent::Terminal { action, .. } => match &**action {
+                TerminalAction::Data(data) => data.data.len(),
+                _ => 0,
+            },
+            AgentEvent::Chat { action, .. } => match &**action {
+                ChatAction::Delta(delta) => delta.content.len(),
+                _ => 0,
+            },
+            _ => 0,
+        },
+        LoopEvent::Input(Input::Terminal {
+            event: TerminalEvent::Output(data),
+            ..
+        }) => data.data.len(),
+        LoopEvent::Input(_) | LoopEvent::Connected { .. } | LoopEvent::ReadEnded { .. } => 0,
+    }
+}

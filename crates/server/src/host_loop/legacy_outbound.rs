@@ -1,0 +1,140 @@
+//! What goes to clients of older versions.
+
+use agenthost_core::{ConnectionId, Input, ResponseBody, StateView};
+use agenthost_protocol::action::ActionEnvelope;
+use agenthost_protocol::channel::ChannelState;
+use agenthost_protocol::rpc::{HostNotification, RequestId, RpcError};
+use agenthost_store::StoreError;
+
+use super::HostLoop;
+use crate::delivery::outbox::{CloseReason, OutgoingMessage};
+use crate::legacy;
+use crate::legacy::{ActionContext, DowngradeCache, DowngradeError, LegacyMessages};
+
+impl HostLoop {
+    pub(crate) fn respond_legacy(
+        &mut self,
+        connection: ConnectionId,
+        id: RequestId,
+        answer: Result<ResponseBody, RpcError>,
+    ) -> Result<Vec<Input>, StoreError> {
+        let answer = match answer {
+            Ok(ResponseBody::Recoveries {
+                channels,
+                until,
+                apps: seen,
+            }) => {
+                let channels = self.load_recoveries(channels, until, seen)?;
+                let recoveries = self.legacy.reconnect_outcomes(connection, &id, channels);
+                let outgoing = OutgoingMessage::Recoveries(id, recoveries);
+                self.publisher.send(connection, outgoing)?;
+                return Ok(Vec::new());
+            }
+            answer => answer,
+        };
+        let replayed = match &answer {
+            Ok(ResponseBody::Replay {
+                after,
+                until,
+                channels,
+                apps: seen,
+                ..
+            }) => {
+                let missed = self.store.replay(*after, *until, channels)?;
+                let missed = super::execute::filter_replay(missed, *seen)?;
+                self.legacy
+                    .downgrade_replay(&self.host, connection, &id, &missed)
+            }
+            _ => Ok(Vec::new()),
+        };
+        let replayed = match replayed {
+            Ok(replayed) => replayed,
+            Err(error) => {
+                self.send_legacy(connection, Err(error.into()))?;
+                return Ok(Vec::new());
+            }
+        };
+        match self.legacy.take_response(connection, id, answer, replayed) {
+            Some((answer, inputs)) => {
+                let outgoing = OutgoingMessage::LegacyResponse(Box::new(answer));
+                self.publisher.send(connection, outgoing)?;
+                Ok(inputs)
+            }
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// Tells of an action. What is the same for several is made once.
+    pub(crate) fn publish_legacy(
+        &mut self,
+        envelope: &ActionEnvelope,
+        before: Option<&ChannelState>,
+        scene: StateView,
+        to: &[ConnectionId],
+    ) -> Result<(), StoreError> {
+        let current = match before {
+            Some(_) => None,
+            None => Some(self.action_text(envelope)?),
+        };
+        let scene = legacy::to_state_view(scene);
+        let context = ActionContext {
+            envelope,
+            before,
+            state_view: &scene,
+            current_text: current.as_ref(),
+        };
+        let mut cache = DowngradeCache::default();
+        for connection in to {
+            let messages = self
+                .legacy
+                .downgrade_action(*connection, &context, &mut cache);
+            self.send_legacy(*connection, messages)?;
+        }
+        Ok(())
+    }
+
+    /// Tells the older ones among some, and leaves the others.
+    pub(crate) fn notify_legacy(
+        &mut self,
+        notification: &HostNotification,
+        to: &mut Vec<ConnectionId>,
+    ) -> Result<(), StoreError> {
+        let legacy: Vec<_> = to
+            .extract_if(.., |one| self.legacy.contains(*one))
+            .collect();
+        let mut cache = DowngradeCache::default();
+        for connection in legacy {
+            let messages = self.legacy.downgrade_notification(
+                &self.host,
+                connection,
+                notification,
+                &mut cache,
+            );
+            self.send_legacy(connection, messages)?;
+        }
+        Ok(())
+    }
+
+    /// Sends what was put into words. If that failed, the client would miss
+    /// something: it has to come back and start from where things are.
+    pub(crate) fn send_legacy(
+        &mut self,
+        connection: ConnectionId,
+        messages: Result<LegacyMessages, DowngradeError>,
+    ) -> Result<(), StoreError> {
+        match messages {
+            Ok(messages) => {
+                for text in messages.texts() {
+                    let text = OutgoingMessage::Text(text.clone());
+                    self.publisher.send(connection, text)?;
+                }
+            }
+            Err(error) => {
+                tracing::error!(connection = connection.0, %error, "a client can't be told");
+                let close = OutgoingMessage::Close(CloseReason::Done);
+                self.publisher.send(connection, close)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,142 @@
+//! The first words of a connection say what it speaks.
+
+use agenthost_core::{ClientQuirks, Host};
+use agenthost_protocol::ids::ClientId;
+use agenthost_protocol::uri::RootChannel;
+use agenthost_protocol::version::{Release, Version};
+use agenthost_protocol::wire::{Json, Object};
+
+use super::LegacyClient;
+
+/// The only version that was a number.
+const V0_1_NUMBER: i64 = 1;
+
+/// Who says hello, if it is a client of an older version. What is wrong with a
+/// greeting is for the host to say.
+pub(crate) fn legacy_client(host: &Host, method: &str, params: &Object) -> Option<LegacyClient> {
+    let client = ClientId::from(params.get("clientId")?.as_str()?);
+    let (release, version, quirks) = match method {
+        "initialize" => {
+            let (release, version) = negotiate(params)?;
+            let info = params.get("clientInfo").and_then(Json::as_object);
+            let program = info.and_then(|info| info.get("name")?.as_str());
+            (release, version, ClientQuirks::of(release, program))
+        }
+        "reconnect" => {
+            let record = host.client_record(&client)?;
+            let release = Release::named(&record.version)?;
+            (
+                release,
+                agreed_version(release, &record.version),
+                record.quirks(),
+            )
+        }
+        _ => return None,
+    };
+    let quirks = quirks.connected_as(params.get("_meta"));
+    let translated = release < Release::CURRENT || quirks.provider_schemes;
+    translated.then(|| LegacyClient::new(release, version, client, quirks))
+}
+
+/// The highest offer that is spoken, and how the client is told so.
+fn negotiate(params: &Object) -> Option<(Release, Json)> {
+    if let Some(number) = params.get("protocolVersion").and_then(Json::as_i64)
+        && !params.contains_key("protocolVersions")
+    {
+        return (number == V0_1_NUMBER).then(|| (Release::V0_1, Json::from(V0_1_NUMBER)));
+    }
+    let offers = params.get("protocolVersions")?.as_array()?;
+    let offers = offers.iter().filter_map(Json::as_str);
+    let versions = offers.filter_map(|offer| Some((Version::parse(offer)?, offer)));
+    let spoken = versions.filter_map(|(version, offer)| {
+        let release = Release::of(version)?;
+        is_plausible(release, params).then_some((version, release, offer))
+    });
+    let (_, release, offer) = spoken.max_by_key(|(version, ..)| *version)?;
+    Some((release, Json::from(offer)))
+}
+
+/// Programs that were written from an example offer `0.1.0` and speak what
+/// they were built with. There were no channels in 0.1.
+fn is_plausible(release: Release, params: &Object) -> bool {
+    release != Release::V0_1 || !params.contains_key("channel")
+}
+
+/// How a client is told a version that it agreed on before. Clients of 0.1 are
+/// not told again.
+fn agreed_version(release: Release, version: &str) -> Json {
+    match release {
+        Release::V0_1 => Json::from(V0_1_NUMBER),
+        _ => Json::from(version),
+    }
+}
+
+/// Whether a client that comes back is another program than the one that the
+/// version was agreed on with, so that what it speaks is not known. 0.1 has no
+/// channels and other names for the root; no older version has cursors.
+pub(crate) fn is_other_program(release: Release, params: &Object) -> bool {
+    let subscriptions = params.get("subscriptions").and_then(Json::as_array);
+    let subscriptions = subscriptions.map(Vec::as_slice).unwrap_or_default();
+    let has_channels = || {
+        let root = Json::from(RootChannel::URI);
+        params.contains_key("channel") || subscriptions.contains(&root)
+    };
+    release < Release::CURRENT
+        && (has_cursors(params) || (!release.capabilities().channels && has_channels()))
+}
+
+/// Whether `reconnect` has a cursor for each channel, by the rule of
+/// `ReconnectRequest`: a list without entries has them if there is no number for
+/// all channels.
+fn has_cursors(params: &Object) -> bool {
+    match params.get("subscriptions") {
+        Some(Json::Array(entries)) if entries.is_empty() => {
+            !params.contains_key("lastSeenServerSeq")
+        }
+        Some(Json::Array(entries)) => entries.iter().any(Json::is_object),
+        _ => false,
+    }
+}
+
+/// Corrects a greeting that the host would misread. Says whether it did.
+pub(crate) fn repair_handshake(message: &mut Object) -> bool {
+    if message.get("method").and_then(Json::as_str) == Some("reconnect") {
+        return false;
+    }
+    let Some(Json::Object(params)) = message.get_mut("params") else {
+        return false;
+    };
+    let has_channel = params.contains_key("channel");
+    let has_number = params.contains_key("protocolVersion");
+    match params.get_mut("protocolVersions") {
+        Some(offers @ Json::Array(_)) => {
+            let kept = plausible_offers(offers.clone(), has_channel);
+            std::mem::replace(offers, kept) != *offers
+        }
+        Some(_) => false,
+        // A number that nobody speaks: it should be told so, and not that it
+        // forgot a channel.
+        None if has_number => {
+            params.insert("protocolVersions".to_owned(), Json::Array(Vec::new()));
+            params.insert("channel".to_owned(), Json::from(RootChannel::URI));
+            true
+        }
+        None => false,
+    }
+}
+
+/// Offers without those that are not meant.
+pub(crate) fn plausible_offers(offers: Json, has_channel: bool) -> Json {
+    let offers = match offers {
+        Json::Array(offers) => offers,
+        one => vec![one],
+    };
+    let first = |offer: &Json| {
+        let version = offer.as_str().and_then(Version::parse);
+        version.and_then(Release::of) == Some(Release::V0_1)
+    };
+    let meant = offers
+        .into_iter()
+        .filter(|offer| !(has_channel && first(offer)));
+    Json::Array(meant.collect())
+}

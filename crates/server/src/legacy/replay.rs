@@ -1,0 +1,97 @@
+//! What a client of an older version missed.
+//!
+//! An action may have to be told differently depending on what there was when
+//! it happened. So the channels are put back to where they were when the
+//! client left, and everything happens once more.
+
+use agenthost_core::{ConnectionId, Host};
+use agenthost_protocol::action::ActionEnvelope;
+use agenthost_protocol::channel::ChannelState;
+use agenthost_protocol::outcome::Outcome;
+use agenthost_protocol::rpc::RequestId;
+use agenthost_protocol::uri::Uri;
+use agenthost_protocol::version::Release;
+use agenthost_protocol::wire;
+use agenthost_versions::{JsonEnvelope, StateCapture, TranslationContext, TranslationError};
+
+use super::LegacyClients;
+use super::live_state::to_state_view;
+
+/// A channel as it was, with the session it belongs to.
+pub(crate) type PastState = (Uri, Option<Uri>, ChannelState);
+
+impl LegacyClients {
+    /// Remembers where channels were for whoever comes back.
+    pub(crate) fn set_past_states(
+        &mut self,
+        connection: ConnectionId,
+        id: &RequestId,
+        past: Vec<PastState>,
+    ) {
+        if let Some(peer) = self.clients.get_mut(&connection) {
+            peer.open_requests
+                .entry(id.clone())
+                .or_default()
+                .past_states = past;
+        }
+    }
+
+    /// What was missed, as the log has it, in the words of who missed it.
+    pub(crate) fn downgrade_replay(
+        &mut self,
+        host: &Host,
+        connection: ConnectionId,
+        id: &RequestId,
+        missed: &[String],
+    ) -> Result<Vec<JsonEnvelope>, TranslationError> {
+        let Some(peer) = self.clients.get_mut(&connection) else {
+            return Ok(Vec::new());
+        };
+        let past = match peer.open_requests.get_mut(id) {
+            Some(open) => std::mem::take(&mut open.past_states),
+            None => Vec::new(),
+        };
+        let mut view = to_state_view(host.state_view(past.iter().map(|(channel, ..)| channel)));
+        view.channels = past;
+        let mut all = Vec::new();
+        for text in missed {
+            let envelope: ActionEnvelope = wire::from_str(text)
+                .map_err(|error| TranslationError::from(to_json_error(&error)))?;
+            let before = reduce_again(&mut view, &envelope)?;
+            let at = TranslationContext {
+                client: &peer.target,
+                states: &view,
+                state_before: before.as_ref(),
+            };
+            all.extend(peer.chain.downgrade_action(&at, &envelope)?);
+        }
+        if peer.release() == Release::V0_4 {
+            let follows =
+                |channel: &String| peer.subscriptions.contains(&Uri::from(channel.as_str()));
+            all.retain(|envelope| envelope.channel.as_ref().is_none_or(follows));
+        }
+        Ok(all)
+    }
+}
+
+/// Has an action happen again: the state before it.
+fn reduce_again(
+    view: &mut StateCapture,
+    envelope: &ActionEnvelope,
+) -> Result<Option<ChannelState>, TranslationError> {
+    let mut channels = view.channels.iter_mut();
+    let Some((_, _, state)) = channels.find(|(channel, ..)| *channel == envelope.channel) else {
+        return Ok(None);
+    };
+    let before = state.clone();
+    match state.reduce(&envelope.action) {
+        Outcome::Applied | Outcome::NoOp => Ok(Some(before)),
+        outcome @ (Outcome::WrongChannel | Outcome::Invalid(_)) => Err(TranslationError::from(
+            to_json_error(&format!("{outcome:?}")),
+        )),
+    }
+}
+
+fn to_json_error(error: &impl std::fmt::Display) -> serde_json::Error {
+    serde::de::Error::custom(error)
+}

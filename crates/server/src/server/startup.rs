@@ -1,0 +1,173 @@
+//! Builds the loop from the configuration and from what the store remembers.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use agenthost_agents::AgentSupervisor;
+use agenthost_core::{Host, HostConfig, SessionKey};
+use agenthost_protocol::connection::Implementation;
+use agenthost_protocol::number::Millis;
+use agenthost_stdx::scratch::ScratchSpace;
+use agenthost_store::Store;
+use agenthost_workspace::{ContentStore, ShellSpec, uri_of};
+use tokio::sync::mpsc;
+
+use crate::config::{CHANGES_DIR, PID_DIR, SCRATCH_DIR, ServerConfig};
+use crate::connection::message::LoopEvent;
+use crate::delivery::Publisher;
+use crate::delivery::outbox::CapacityNotify;
+use crate::host_loop::HostLoop;
+use crate::legacy::LegacyClients;
+use crate::server::ServeError;
+use crate::workers::Workers;
+use crate::workers::changes::ChangeWorker;
+use crate::workers::customization::{agent_infos, customizable_agents, start_customization_worker};
+
+/// The same for agents. Their inputs can be large.
+const AGENT_INPUT_QUEUE: usize = 256;
+
+/// Where content is kept that is too large for a state, in the data directory.
+const CONTENT_DIR: &str = "content";
+
+/// The loop, with what it owns.
+pub(crate) fn build_host_loop(
+    config: &ServerConfig,
+    mut store: Store,
+    events: mpsc::Receiver<LoopEvent>,
+) -> Result<HostLoop, ServeError> {
+    let (input_sender, agent_inputs) = mpsc::channel(AGENT_INPUT_QUEUE);
+    let pid_dir = config.data_directory.join(PID_DIR);
+    let protected = config.protected_paths();
+    let path = config.data_directory.join(CONTENT_DIR);
+    let contents = ContentStore::open(&path);
+    let contents = contents.map_err(|source| ServeError::Content { path, source })?;
+    let contents = Arc::new(contents);
+    let changes = config.data_directory.join(CHANGES_DIR);
+    let kept = Arc::clone(&contents);
+    let change_worker = ChangeWorker::new(changes, kept, &pid_dir, protected.clone());
+    let scratch = open_scratch(&config.data_directory)?;
+    let shell = ShellSpec {
+        path: config.shell.clone(),
+        scratch: scratch.clone(),
+        ..ShellSpec::default()
+    };
+    let inputs = input_sender.clone();
+    let kept = Arc::clone(&contents);
+    let workers = Workers::new(
+        inputs,
+        kept,
+        change_worker,
+        &pid_dir,
+        shell,
+        protected.clone(),
+    );
+    // Programs that used them have ended by now. The next start tries again.
+    if let Err(error) = scratch.sweep() {
+        tracing::warn!(%error, "failed to remove temporary directories of an earlier host");
+    }
+    let customizing = start_customization_worker(config, &pid_dir, scratch, &input_sender)?;
+    let mut agents = AgentSupervisor::new(input_sender);
+    agents.set_protected_paths(protected);
+    agents.set_content_store(Arc::clone(&contents));
+    let relay = config.customizations.as_ref();
+    let relay = relay.and_then(|customizations| customizations.relay.as_ref());
+    if let (Some(relay), Some(customizing)) = (relay, &customizing) {
+        agents.set_tool_relay(customizing.tool_relay(relay));
+    }
+    let mut schemas = BTreeMap::new();
+    let mut forbidden = BTreeMap::new();
+    for agent in &config.agents {
+        agent.on_host_start();
+        let provider = agent.info().provider;
+        schemas.extend(
+            agent
+                .config_schema()
+                .map(|schema| (provider.clone(), schema)),
+        );
+        forbidden.insert(provider, agent.forbidden_values());
+        agents.add(Arc::clone(agent));
+    }
+    // Before anything is read: numbers go on from here.
+    store.begin_epoch(micros_since_1970(), random_nonce() as u32)?;
+    let stored = store.load_host()?;
+    for problem in &stored.unreadable {
+        tracing::error!(problem, "something is lost");
+    }
+    // What can't be read may be what it belongs to.
+    if stored.unreadable.is_empty() {
+        let sessions = stored.sessions.iter();
+        let sessions = sessions.map(|session| SessionKey::of(&session.resource));
+        let sessions = sessions.collect();
+        // The next start tries again.
+        if let Err(error) = workers.change_worker.tracker().retain_sessions(&sessions) {
+            tracing::warn!(%error, "what was kept of sessions that are gone is left behind");
+        }
+        if let Err(error) = contents.retain_sessions(&sessions) {
+            tracing::warn!(%error, "content of sessions that are gone is left behind");
+        }
+    }
+    let compacted = stored.seq;
+    let grace = config.limits.grace_period.as_millis();
+    let host = Host::new(
+        HostConfig {
+            server: Implementation {
+                name: "agenthost".to_owned(),
+                version: Some(env!("CARGO_PKG_VERSION").to_owned()),
+                title: None,
+            },
+            agents: agent_infos(config, &agents),
+            schemas,
+            forbidden_values: forbidden,
+            granted_roots: config.roots.clone(),
+            default_directory: std::env::home_dir().and_then(|home| uri_of(&home)),
+            customizable: customizable_agents(config),
+            grace_period: Millis(i64::try_from(grace).unwrap_or(i64::MAX)),
+            max_subscriptions: config.limits.subscriptions,
+            max_sessions: config.limits.sessions,
+        },
+        stored,
+    );
+    Ok(HostLoop {
+        host,
+        store,
+        agents,
+        retention: config.retention,
+        events,
+        agent_inputs,
+        publisher: Publisher::new(config.limits.slow_client_timeout),
+        legacy: LegacyClients::default(),
+        message_limits: config.limits.message_limits,
+        capacity: CapacityNotify::default(),
+        workers,
+        customizations: customizing,
+        nonce: random_nonce(),
+        compacted_through: compacted,
+        needs_maintenance: false,
+        appended: Vec::new(),
+    })
+}
+
+fn micros_since_1970() -> u64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.map_or(0, |since| {
+        u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
+    })
+}
+
+fn open_scratch(data_directory: &Path) -> Result<ScratchSpace, ServeError> {
+    let path = data_directory.join(SCRATCH_DIR);
+    ScratchSpace::in_directory(&path).map_err(|source| ServeError::Scratch { path, source })
+}
+
+/// A place to count from that no other run has used.
+fn random_nonce() -> u128 {
+    let mut bytes = [0; 16];
+    // Without randomness the clock has to do: names only have to be new.
+    if getrandom::fill(&mut bytes).is_err() {
+        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        return since.map_or(0, |since| since.as_nanos()) << 32;
+    }
+    // Room to count up from.
+    u128::from_be_bytes(bytes) >> 8
+}

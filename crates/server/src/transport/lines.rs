@@ -1,0 +1,131 @@
+//! Clients on a Unix socket or on standard input and output: one message a
+//! line.
+//!
+//! Whoever can open the socket, or has started the host, is its owner: the
+//! file system is the gate.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use agenthost_stdx::private_socket::{self, SocketFile};
+use axum::extract::ws::Utf8Bytes;
+use futures_util::StreamExt;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufWriter};
+use tokio::net::UnixListener;
+use tokio_util::codec::{FramedRead, LinesCodec, LinesCodecError};
+
+use crate::connection::{
+    ConnectionContext, IncomingFrame, MessageReader, MessageWriter, PeerGone, run_connection,
+};
+use crate::delivery::outbox::CloseReason;
+
+/// A Unix socket that only the user of the host can connect to. Its file is
+/// removed when it is dropped.
+#[derive(Debug)]
+pub(crate) struct UnixSocketListener {
+    listener: UnixListener,
+    _file: SocketFile,
+}
+
+impl UnixSocketListener {
+    /// Listens at a path. A socket that an earlier host left there is replaced;
+    /// one that a process listens on is not, and no other file either.
+    pub(crate) async fn bind(path: &Path) -> io::Result<Self> {
+        let path = path.to_owned();
+        let bound = tokio::task::spawn_blocking(move || private_socket::bind(&path));
+        let (listener, file) = bound.await.map_err(io::Error::other)??;
+        listener.set_nonblocking(true)?;
+        Ok(UnixSocketListener {
+            listener: UnixListener::from_std(listener)?,
+            _file: file,
+        })
+    }
+
+    /// Lets clients in until the host stops.
+    pub(crate) async fn accept(self, context: ConnectionContext) {
+        loop {
+            let accepted = tokio::select! {
+                accepted = self.listener.accept() => accepted,
+                () = context.stop.cancelled() => return,
+            };
+            let stream = match accepted {
+                Ok((stream, _)) => stream,
+                Err(error) => {
+                    // Too many open files, for example: that passes.
+                    tracing::warn!(%error, "a connection could not be accepted");
+                    tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+                    continue;
+                }
+            };
+            let Ok(permit) = Arc::clone(&context.permits).try_acquire_owned() else {
+                tracing::info!("there are too many connections");
+                continue;
+            };
+            let connection_context = context.clone();
+            context.tasks.spawn(async move {
+                let (reader, writer) = stream.into_split();
+                serve_lines(&connection_context, reader, writer).await;
+                drop(permit);
+            });
+        }
+    }
+}
+
+/// Attends to a peer that sends lines.
+pub(crate) async fn serve_lines(
+    context: &ConnectionContext,
+    reader: impl AsyncRead + Unpin + Send,
+    writer: impl AsyncWrite + Unpin + Send,
+) {
+    let codec = LinesCodec::new_with_max_length(context.limits.message_limits.bytes);
+    let reader = FramedRead::new(reader, codec);
+    let writer = BufWriter::with_capacity(64 * 1024, writer);
+    run_connection(context, reader, LineWriter(writer)).await;
+}
+
+impl<R: AsyncRead + Unpin + Send> MessageReader for FramedRead<R, LinesCodec> {
+    const ANSWERS_PINGS: bool = false;
+
+    async fn next(&mut self) -> IncomingFrame {
+        match StreamExt::next(self).await {
+            // Not a message, but it counts for the rate limit.
+            Some(Ok(line)) if line.trim().is_empty() => IncomingFrame::KeepAlive,
+            Some(Ok(line)) => IncomingFrame::Text(line.into()),
+            Some(Err(LinesCodecError::MaxLineLengthExceeded)) => {
+                IncomingFrame::End(CloseReason::TooLarge)
+            }
+            Some(Err(LinesCodecError::Io(error))) => match error.kind() {
+                io::ErrorKind::InvalidData => IncomingFrame::End(CloseReason::InvalidUtf8),
+                _ => IncomingFrame::End(CloseReason::Done),
+            },
+            None => IncomingFrame::End(CloseReason::Done),
+        }
+    }
+}
+
+struct LineWriter<W>(W);
+
+impl<W: AsyncWrite + Unpin + Send> MessageWriter for LineWriter<W> {
+    /// A message has no line breaks in it: JSON escapes them.
+    async fn write(&mut self, text: Utf8Bytes) -> Result<(), PeerGone> {
+        self.0
+            .write_all(text.as_bytes())
+            .await
+            .map_err(|_| PeerGone)?;
+        self.0.write_all(b"\n").await.map_err(|_| PeerGone)
+    }
+
+    async fn flush(&mut self) -> Result<(), PeerGone> {
+        self.0.flush().await.map_err(|_| PeerGone)
+    }
+
+    async fn ping(&mut self) -> Result<(), PeerGone> {
+        Ok(())
+    }
+
+    async fn close(&mut self, _why: CloseReason) {
+        // It ends either way.
+        self.0.shutdown().await.unwrap_or_default();
+    }
+}
