@@ -14,10 +14,10 @@ use agenthost_protocol::uri::Uri;
 use agenthost_workspace::{ContentError, ContentStore, OutputSink, ProtectedPaths};
 use tokio::sync::mpsc;
 
-use crate::large;
-use crate::mapper::{TurnEvent, TurnMapper};
-use crate::relay::ToolRelay;
+use crate::spill;
 use crate::tokens::SessionTokens;
+use crate::tool_relay::ToolRelay;
+use crate::turn_mapper::{TurnEvent, TurnMapper};
 
 /// An agent that can work for sessions.
 ///
@@ -108,7 +108,7 @@ impl AgentEventSender {
     }
 
     /// Where the output of commands is kept that is too long to be shown.
-    pub(crate) fn output_sink(&self) -> Option<OutputSink> {
+    pub fn output_sink(&self) -> Option<OutputSink> {
         self.contents.as_ref().map(|contents| OutputSink {
             content_store: Arc::clone(contents),
             session: SessionKey::of(&self.session),
@@ -117,11 +117,7 @@ impl AgentEventSender {
 
     /// Keeps some content of the session. Its address follows from it, so
     /// whoever refers to it does not have to wait.
-    pub(crate) async fn store_content(
-        &self,
-        name: String,
-        bytes: Vec<u8>,
-    ) -> Result<(), ContentError> {
+    pub async fn store_content(&self, name: String, bytes: Vec<u8>) -> Result<(), ContentError> {
         let Some(contents) = self.contents.clone() else {
             return Ok(());
         };
@@ -136,7 +132,7 @@ impl AgentEventSender {
     /// state, most is put aside first (PRT-4).
     pub async fn send(&self, event: AgentEvent) -> Result<(), HostGone> {
         let event = match &self.contents {
-            Some(contents) => large::spill_large_results(contents, &self.session, event).await?,
+            Some(contents) => spill::spill_large_results(contents, &self.session, event).await?,
             None => event,
         };
         let session = self.session.clone();

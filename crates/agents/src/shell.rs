@@ -1,6 +1,6 @@
 //! The shell agent: a message is a command line. No model, always there.
 
-mod running;
+pub(crate) mod command;
 mod session;
 mod turn;
 

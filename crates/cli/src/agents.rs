@@ -5,7 +5,7 @@ mod sign_in;
 
 use std::process::ExitCode;
 
-use agenthost_agents::{AcpAgent, KnownAgent};
+use agenthost_acp::{AcpAgent, KnownAgent};
 use anyhow::{Context, bail};
 use clap::Subcommand;
 

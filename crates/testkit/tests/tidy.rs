@@ -52,6 +52,11 @@ const LAYERS: &[Layer] = &[
         tests: &[],
     },
     Layer {
+        name: "acp",
+        uses: &["stdx", "protocol", "core", "workspace", "agents"],
+        tests: &["testkit"],
+    },
+    Layer {
         name: "net",
         uses: &[],
         tests: &[],
@@ -74,7 +79,7 @@ const LAYERS: &[Layer] = &[
             "agents",
             "customizations",
         ],
-        tests: &["testkit"],
+        tests: &["acp", "testkit"],
     },
     Layer {
         name: "store",
@@ -91,6 +96,7 @@ const LAYERS: &[Layer] = &[
         uses: &[
             "stdx",
             "protocol",
+            "acp",
             "agents",
             "customizations",
             "store",

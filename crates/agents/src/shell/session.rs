@@ -13,10 +13,10 @@ use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::task::{JoinError, JoinSet};
 
-use super::running::TerminalHandle;
+use super::command::TerminalHandle;
 use super::turn::ShellTurn;
 use crate::agent::{HostGone, SessionContext};
-use crate::mapper::TurnMapper;
+use crate::turn_mapper::TurnMapper;
 
 /// Commands that wait for a turn. There are few that a turn can get.
 const TURN_COMMAND_QUEUE: usize = 64;

@@ -19,9 +19,9 @@ use agenthost_protocol::uri::{Uri, encode_path_segment};
 use agenthost_workspace::{PtyProgram, TerminalOptions, path_of};
 use tokio::sync::mpsc;
 
-use super::running::{RunningCommand, TerminalHandle};
+use super::command::{RunningCommand, TerminalHandle};
 use crate::agent::{AgentEventSender, HostGone};
-use crate::mapper::{ToolContent, ToolStart, TurnEvent, TurnMapper};
+use crate::turn_mapper::{ToolContent, ToolStart, TurnEvent, TurnMapper};
 
 const HELP_TEXT: &str = "\
 I am the shell: no model, just your commands. Each message is a command line; I ask before I run it, in the first

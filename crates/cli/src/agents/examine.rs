@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use agenthost_agents::{AcpAgent, KnownAgent, SignInState, probe_agent, program_version};
+use agenthost_acp::{AcpAgent, KnownAgent, SignInState, probe_agent, program_version};
 use anyhow::{Context, bail};
 use serde::Serialize;
 use tokio::signal::unix::{SignalKind, signal};

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use agenthost_agents::{
+use agenthost_acp::{
     AcpAgent, SignInKind, SignInMethod, SignInState, probe_agent, sign_in, sign_in_command,
 };
 use anyhow::{Context, bail};

@@ -5,8 +5,9 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use agenthost_agents::{
-    AcpAgent, AcpProfile, AgentLaunch, AutoApprovePolicy, HostToolAccess, KnownAgent, TokenBinding,
+use agenthost_acp::TokenBinding;
+use agenthost_acp::{
+    AcpAgent, AcpProfile, AgentLaunch, AutoApprovePolicy, HostToolAccess, KnownAgent,
     find_known_agent, find_program, known_agents,
 };
 use agenthost_server::ServerConfig;

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use agenthost_agents::{
-    AcpAgent, AcpService, AgentMcpServer, AgentMcpTransport, GATEWAY_SERVER_NAME, KnownAgent,
-};
+use agenthost_acp::{AcpAgent, AcpService, AgentMcpServer, AgentMcpTransport, KnownAgent};
+use agenthost_agents::GATEWAY_SERVER_NAME;
 use anyhow::bail;
 use serde::Deserialize;
 

@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 
-use agenthost_agents::{Agent, HostToolAccess};
+use agenthost_acp::HostToolAccess;
+use agenthost_agents::Agent;
 use agenthost_protocol::ids::ProviderId;
 
 use super::*;
@@ -282,7 +283,7 @@ fn tools_of_the_host_are_offered_unless_the_file_says_otherwise() {
 fn every_known_agent_is_documented() {
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/agents.md");
     let page = std::fs::read_to_string(page).unwrap();
-    for agent in agenthost_agents::known_agents() {
+    for agent in agenthost_acp::known_agents() {
         let command = [&agent.programs[..1], &agent.arguments].concat().join(" ");
         let trusting = match &*agent.trusting {
             _ if agent.never_asks => "always: it never asks".to_owned(),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use agenthost_agents::find_program;
+use agenthost_acp::find_program;
 use agenthost_customizations::fetch::PluginSource;
 use agenthost_customizations::mcp::McpTransport;
 use agenthost_customizations::{CodeEntry, ContainerCode, InspectedContainer};

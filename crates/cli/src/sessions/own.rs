@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use agenthost_agents::{AgentSessionInfo, list_agent_sessions};
+use agenthost_acp::{AgentSessionInfo, list_agent_sessions};
 use agenthost_protocol::wire::{Json, Object};
 use anyhow::{Context, bail};
 use serde_json::json;

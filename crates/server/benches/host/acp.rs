@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use agenthost_agents::{AcpAgent, AgentLaunch};
+use agenthost_acp::{AcpAgent, AgentLaunch};
 use agenthost_testkit::acp_agent::AGENT_MODE_VARIABLE;
 use serde_json::json;
 

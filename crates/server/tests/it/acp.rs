@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use agenthost_agents::{AcpAgent, AcpService, AgentLaunch};
+use agenthost_acp::{AcpAgent, AcpService, AgentLaunch};
 use agenthost_server::serve;
 use agenthost_testkit::acp_agent;
 use ahp_types::actions::StateAction;

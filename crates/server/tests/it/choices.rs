@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use agenthost_agents::{AcpAgent, AcpProfile, AgentLaunch, TokenBinding};
+use agenthost_acp::TokenBinding;
+use agenthost_acp::{AcpAgent, AcpProfile, AgentLaunch};
 use agenthost_server::serve;
 use agenthost_testkit::acp_agent;
 use serde_json::{Value, json};

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use agenthost_agents::{AcpAgent, AcpProfile, AgentLaunch};
+use agenthost_acp::{AcpAgent, AcpProfile, AgentLaunch};
 use agenthost_customizations::fetch::PluginSource;
 use agenthost_customizations::mcp::{RelayTarget, relay};
 use agenthost_customizations::{ConfiguredPlugin, CustomizationSettings};

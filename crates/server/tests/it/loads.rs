@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use agenthost_agents::{AcpProfile, McpPreference};
+use agenthost_acp::AcpProfile;
+use agenthost_agents::McpPreference;
 use agenthost_customizations::CustomizationSettings;
 use serde_json::json;
 

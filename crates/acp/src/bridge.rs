@@ -1,0 +1,386 @@
+//! One session of the host, and the agent that works for it.
+//!
+//! One task owns it all: the process, a session of the agent's own for each
+//! chat, and what waits for an answer. It waits for three things: what the host
+//! wants, what the agent sends, and the time when something is overdue.
+
+mod commands;
+pub(crate) mod config_notices;
+pub(crate) mod failure;
+pub(crate) mod messages;
+pub(crate) mod prompts;
+pub(crate) mod resume;
+pub(crate) mod services;
+pub(crate) mod startup;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use agenthost_agents::TurnEvent;
+use agenthost_agents::{AgentEventSender, SessionContext};
+use agenthost_core::SessionKey;
+use agenthost_core::agent::{AgentCommand, AgentEvent};
+use agenthost_core::resource::uris;
+use agenthost_protocol::ids::TurnId;
+use agenthost_protocol::uri::Uri;
+use agenthost_protocol::wire::Object;
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use super::agent::AcpAgent;
+use super::connection::{AcpConnection, AgentCall, StartPhase};
+use super::mapper::events::MappedEvent;
+use super::mapper::host_tools::HostToolSet;
+use super::registry::profile::SessionMultiplicity;
+use super::services::HostServices;
+use super::session::options;
+use super::session::replay::ReplayPurpose;
+use super::session::{
+    AgentSession, AgentSessionState, ChatEntry, PromptState, TurnInProgress, TurnModel,
+};
+use super::transport::AgentMessage;
+use config_notices::ConfigNotices;
+
+/// How long an agent may take to answer a choice.
+const OPTION_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// A session, and what works for it.
+struct SessionBridge {
+    session: Uri,
+    events: AgentEventSender,
+    agent: AcpAgent,
+    folders: Vec<PathBuf>,
+    /// How the session is to be configured.
+    config_values: Object,
+    connection: Option<AcpConnection>,
+    chats: BTreeMap<Uri, ChatEntry>,
+    /// An agent session that no chat uses yet: the agent has to have one to say
+    /// what it can do.
+    spare_session: AgentSessionState,
+    stage: BridgeStage,
+    /// Prompts that were told to stop, of chats that do not want to know.
+    abandoned_prompts: Vec<AbandonedPrompt>,
+    services: HostServices,
+    notices: ConfigNotices,
+    /// The tools that the host offers.
+    host_tools: Arc<HostToolSet>,
+}
+
+/// A prompt that nobody waits for, but that has to come to an end.
+struct AbandonedPrompt {
+    chat: Uri,
+    turn: TurnId,
+    cancel_deadline: Instant,
+}
+
+/// Whether the host was told that the agent is ready.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum BridgeStage {
+    Opening,
+    Open,
+}
+
+/// Works for a session until there are no more commands.
+pub(crate) async fn run_bridge(session: SessionContext, agent: AcpAgent) -> Result<(), String> {
+    let mut commands = session.commands;
+    let mut bridge = SessionBridge {
+        session: session.uri,
+        events: session.events,
+        agent,
+        folders: Vec::new(),
+        config_values: Object::new(),
+        connection: None,
+        chats: BTreeMap::new(),
+        spare_session: AgentSessionState::None,
+        stage: BridgeStage::Opening,
+        abandoned_prompts: Vec::new(),
+        services: HostServices::new(session.protected),
+        notices: ConfigNotices::default(),
+        host_tools: Arc::default(),
+    };
+    let worked = bridge.run(&mut commands).await;
+    bridge.shut_down().await;
+    worked
+}
+
+impl SessionBridge {
+    async fn run(&mut self, commands: &mut mpsc::Receiver<AgentCommand>) -> Result<(), String> {
+        loop {
+            let deadline = self.next_deadline();
+            tokio::select! {
+                command = commands.recv() => match command {
+                    None | Some(AgentCommand::Close) => return Ok(()),
+                    Some(command) => self.handle_command(command).await?,
+                },
+                incoming = next_message(self.connection.as_mut()) => {
+                    // What the host had to say of a call comes before what the
+                    // agent says of its end.
+                    while let Ok(command) = commands.try_recv() {
+                        if command == AgentCommand::Close {
+                            return Ok(());
+                        }
+                        self.handle_command(command).await?;
+                    }
+                    self.handle_message(incoming).await?;
+                }
+                happened = self.services.terminals.next_notice() => self.handle_terminal_event(happened).await?,
+                () = wait_until(deadline) => self.handle_timeout().await?,
+            }
+        }
+    }
+
+    /// Starts the agent if it does not run.
+    async fn start_agent(&mut self) -> Result<(), String> {
+        if self.connection.is_none() {
+            let folder = self.folders.first().cloned();
+            let folder = folder.ok_or("an agent needs a folder to work in")?;
+            let started = AcpConnection::start(&self.agent, &folder).await;
+            self.connection = Some(started?);
+        }
+        Ok(())
+    }
+
+    /// Goes on with all turns that wait for the agent.
+    async fn advance_turns(&mut self) -> Result<(), String> {
+        let chats: Vec<_> = self.chats.keys().cloned().collect();
+        for chat in chats {
+            self.advance_turn(&chat).await?;
+        }
+        Ok(())
+    }
+
+    /// Goes on with the turn of a chat, as far as that is possible now.
+    async fn advance_turn(&mut self, address: &Uri) -> Result<(), String> {
+        let Some(chat) = self.chats.get_mut(address) else {
+            return Ok(());
+        };
+        let waits = chat.turn.as_ref().map(|turn| turn.prompt_state) == Some(PromptState::Pending);
+        if !waits || chat.in_flight.is_some() {
+            return Ok(());
+        }
+        if let Err(reason) = self.start_agent().await {
+            return self.fail_turn(address, "agentStart", &reason).await;
+        }
+        let (Some(connection), Some(chat)) = (&self.connection, self.chats.get_mut(address)) else {
+            return Ok(());
+        };
+        if connection.phase != StartPhase::Ready {
+            return Ok(());
+        }
+        if let AgentSessionState::None = chat.agent_session {
+            return self.open_session(address).await;
+        }
+        match &mut chat.agent_session {
+            AgentSessionState::None
+            | AgentSessionState::Opening(_)
+            | AgentSessionState::Resuming(..) => Ok(()),
+            AgentSessionState::Open(session) if session.pending_options > 0 => Ok(()),
+            AgentSessionState::Open(session) => {
+                let model = chat.turn.as_mut().and_then(|turn| turn.model.take());
+                // The answer comes back here; an agent that refuses keeps the
+                // model that it has.
+                if model.is_some_and(|model| switch_model(connection, session, model)) {
+                    return Ok(());
+                }
+                self.send_prompt(address).await
+            }
+        }
+    }
+
+    /// Gets an agent session for a chat: the one that it had, or another.
+    async fn open_session(&mut self, address: &Uri) -> Result<(), String> {
+        if self.resume_session(address, ReplayPurpose::Resume) {
+            return Ok(());
+        }
+        let (Some(connection), Some(chat)) = (&self.connection, self.chats.get_mut(address)) else {
+            return Ok(());
+        };
+        let only = self.agent.profile.sessions == SessionMultiplicity::One;
+        // With tools of the host it was begun for the first chat.
+        let fits = self.agent.gateway.is_none() || only;
+        let fits = fits || *address == uris::default_chat_uri(&self.session);
+        if let (true, Some(spare)) = (fits, self.spare_session.open_session()) {
+            let id = spare.id.clone();
+            chat.agent_session = std::mem::take(&mut self.spare_session);
+            self.record_session_id(address, &id).await?;
+            return Box::pin(self.advance_turn(address)).await;
+        }
+        let deadline = connection.open_session(Some(address.clone()), &self.folders);
+        chat.agent_session = AgentSessionState::Opening(deadline);
+        Ok(())
+    }
+
+    /// The agent session of a chat, or the spare one.
+    fn agent_session(&mut self, chat: Option<&Uri>) -> Option<&mut AgentSession> {
+        match chat {
+            Some(chat) => self.chats.get_mut(chat)?.agent_session.open_session(),
+            None => self.spare_session.open_session(),
+        }
+    }
+
+    /// Tells the host what follows from what the agent sent about a chat, or
+    /// about the spare session.
+    async fn emit(
+        &mut self,
+        source_chat: Option<&Uri>,
+        events: Vec<MappedEvent>,
+    ) -> Result<(), String> {
+        for events in events {
+            match (events, source_chat) {
+                (MappedEvent::SlashCommandsChanged(commands), _) => {
+                    self.events
+                        .send(AgentEvent::SlashCommandsChanged { commands })
+                        .await?;
+                }
+                (MappedEvent::OptionsChanged(listed), _) => {
+                    if let Some(session) = self.agent_session(source_chat) {
+                        session.options.replace(&listed);
+                    }
+                    self.sync_options(source_chat).await?;
+                }
+                (MappedEvent::ModeChanged(mode), _) => {
+                    if let Some(session) = self.agent_session(source_chat) {
+                        session.options.set_mode(&mode);
+                    }
+                    self.sync_options(source_chat).await?;
+                }
+                (MappedEvent::StoreContent(kept), Some(address)) => {
+                    if let Err(error) = self.events.store_content(kept.name, kept.bytes).await {
+                        let lost = format!("What a file holds is lost: {error}");
+                        self.emit_turn_event(address, TurnEvent::Notice(lost.into()))
+                            .await?;
+                    }
+                }
+                (MappedEvent::Turn(event), Some(address)) => {
+                    self.emit_turn_event(address, event).await?
+                }
+                (MappedEvent::TitleChanged(title), Some(address)) => {
+                    let chat = address.clone();
+                    self.events
+                        .send(AgentEvent::TitleSuggested { chat, title })
+                        .await?;
+                }
+                (MappedEvent::Terminal(terminal, events), Some(address)) => {
+                    self.emit_terminal_update(address, terminal, events).await?;
+                }
+                // Nothing was said in the spare one yet.
+                (
+                    MappedEvent::StoreContent(_)
+                    | MappedEvent::Turn(_)
+                    | MappedEvent::TitleChanged(_)
+                    | MappedEvent::Terminal(..),
+                    None,
+                ) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Something happened in the turn of a chat, if it has one.
+    async fn emit_turn_event(&mut self, chat: &Uri, event: TurnEvent) -> Result<(), String> {
+        let turn = self.chats.get_mut(chat).and_then(|chat| chat.turn.as_mut());
+        if let Some(turn) = turn {
+            self.events
+                .send_turn_event(chat, &mut turn.mapper, event)
+                .await?;
+        }
+        Ok(())
+    }
+
+    /// Tells the host what can be chosen and what is, in the session of a chat
+    /// or in the spare one; once the agent has answered what it was told.
+    async fn sync_options(&mut self, chat: Option<&Uri>) -> Result<(), String> {
+        let unset = self.config_values.is_empty();
+        let Some(session) = self.agent_session(chat) else {
+            return Ok(());
+        };
+        if session.pending_options > 0 || session.options.is_empty() && unset {
+            return Ok(());
+        }
+        let (mut values, mut schema) = (session.options.values(), session.options.schema());
+        // One that is for a turn alone is nobody's choice.
+        let own = session.chosen_model.clone();
+        values.extend(own.map(|own| (options::MODEL_KEY.to_owned(), own)));
+        self.config_values = values;
+        let forbidden = self
+            .agent
+            .profile
+            .auto_approve_rules()
+            .annotate_schema(&mut schema);
+        self.notices.check_values(&forbidden, &self.config_values);
+        if let Some(forbids) = self.notices.forbidden_change(forbidden) {
+            self.events.send(forbids).await?;
+        }
+        let configurable = AgentEvent::ConfigSchemaChanged {
+            schema: Box::new(schema),
+            values: self.config_values.clone(),
+        };
+        self.events.send(configurable).await?;
+        self.emit_notices().await
+    }
+
+    /// What content of this session goes by.
+    fn session_key(&self) -> SessionKey {
+        SessionKey::of(&self.session)
+    }
+}
+
+/// Tells the agent of a choice, if that is news; says whether it was.
+fn set_option(
+    connection: &AcpConnection,
+    session: &mut AgentSession,
+    key: &str,
+    value: &serde_json::Value,
+) -> bool {
+    let Some((method, params)) = session.options.change_request(&session.id, key, value) else {
+        return false;
+    };
+    session.pending_options += 1;
+    session.option_deadline = Some(Instant::now() + OPTION_TIMEOUT);
+    session.options.mark_pending(key, value);
+    let call = AgentCall::SetOption {
+        agent_session: session.id.clone(),
+        key: key.to_owned(),
+        value: value.clone(),
+    };
+    connection.call(call, method, &params);
+    true
+}
+
+/// Tells the agent which model a turn wants, if that is news; says whether it
+/// was.
+fn switch_model(connection: &AcpConnection, session: &mut AgentSession, model: TurnModel) -> bool {
+    match model {
+        TurnModel::Chosen(model) => set_option(connection, session, options::MODEL_KEY, &model),
+        TurnModel::Temporary(name) => {
+            let Some((model, own)) = session.options.find_model(&name) else {
+                return false;
+            };
+            let was_sent = set_option(connection, session, options::MODEL_KEY, &model);
+            session.chosen_model = was_sent.then_some(own);
+            was_sent
+        }
+    }
+}
+
+/// The next thing that an agent sends, if there is one.
+async fn next_message(connection: Option<&mut AcpConnection>) -> AgentMessage<AgentCall> {
+    match connection {
+        // The connection says itself when it is over.
+        Some(connection) => connection
+            .messages
+            .recv()
+            .await
+            .unwrap_or(AgentMessage::Closed(None)),
+        None => std::future::pending().await,
+    }
+}
+
+async fn wait_until(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => tokio::time::sleep_until(deadline).await,
+        None => std::future::pending().await,
+    }
+}

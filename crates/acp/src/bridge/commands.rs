@@ -1,0 +1,344 @@
+//! What the host wants.
+
+use std::sync::Arc;
+
+use agenthost_core::agent::AgentCommand;
+use agenthost_protocol::ids::{ToolCallId, TurnId};
+use agenthost_protocol::uri::Uri;
+use agenthost_protocol::wire::Object;
+use agenthost_workspace::path_of;
+use tokio::time::Instant;
+
+use super::{
+    AbandonedPrompt, AgentSession, AgentSessionState, ChatEntry, SessionBridge, TurnInProgress,
+    set_option,
+};
+use crate::mapper::error_part;
+use crate::mapper::host_tools::HostToolSet;
+use crate::session::PermissionOutcome;
+use crate::session::options::MODEL_KEY;
+
+/// Whether there was something to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum CancelOutcome {
+    Cancelled,
+    NothingToCancel,
+}
+
+impl SessionBridge {
+    pub(crate) async fn handle_command(&mut self, command: AgentCommand) -> Result<(), String> {
+        match command {
+            AgentCommand::Open {
+                directories,
+                config,
+                notes,
+            } => {
+                self.set_directories(&directories)?;
+                self.config_values = config.unwrap_or_default();
+                for (chat, note) in notes {
+                    self.chats.entry(chat).or_default().resumable_id = Some(note);
+                }
+                self.start_agent().await
+            }
+            AgentCommand::AddAttachment {
+                chat,
+                turn,
+                resource,
+                content,
+            } => {
+                let chat = self.chats.entry(chat).or_default();
+                chat.attachments.for_turn(&turn).push((resource, content));
+                Ok(())
+            }
+            AgentCommand::Prompt {
+                chat,
+                turn,
+                message,
+                history: before,
+                prepared,
+            } => {
+                let entry = self.chats.entry(chat.clone()).or_default();
+                entry.attachments.for_turn(&turn);
+                let running = TurnInProgress::new(turn, message, before, prepared);
+                if let Some(last) = entry.turn.replace(running) {
+                    last.cancel_requests();
+                }
+                self.advance_turn(&chat).await
+            }
+            AgentCommand::Cancel { chat, turn } => match self.cancel_turn(&chat, Some(&turn)) {
+                CancelOutcome::Cancelled => self.close_turn_terminals(&chat).await,
+                CancelOutcome::NothingToCancel => Ok(()),
+            },
+            AgentCommand::DecideToolCall {
+                chat,
+                turn,
+                call,
+                decision,
+            } => {
+                let Some(entry) = self.chats.get_mut(&chat) else {
+                    return Ok(());
+                };
+                let (Some(session), Some(running)) =
+                    (entry.agent_session.open_session(), &mut entry.turn)
+                else {
+                    return Ok(());
+                };
+                if running.id != turn {
+                    return Ok(());
+                }
+                match running.resolve_permission(&call, &decision) {
+                    Some(PermissionOutcome::Allowed) => {
+                        let told = session.mapper.handle_approved(&call);
+                        self.emit(Some(&chat), told).await
+                    }
+                    Some(PermissionOutcome::Denied) => {
+                        session.mapper.handle_denied(&call);
+                        running.mapper.mark_denied(&call);
+                        Ok(())
+                    }
+                    None => Ok(()),
+                }
+            }
+            AgentCommand::AnswerInput {
+                chat,
+                turn,
+                request,
+                response,
+                answers,
+            } => {
+                let running = self
+                    .chats
+                    .get_mut(&chat)
+                    .and_then(|chat| chat.turn.as_mut());
+                if let Some(running) = running.filter(|running| running.id == turn) {
+                    running.answer_elicitation(&request, response, &answers);
+                }
+                Ok(())
+            }
+            AgentCommand::SetConfig { values } => self.set_config(values).await,
+            AgentCommand::SetDirectories { directories } => self.set_directories(&directories),
+            AgentCommand::OpenChat { chat, context } => {
+                self.open_chat(chat, context);
+                Ok(())
+            }
+            AgentCommand::CloseChat { chat } => {
+                self.cancel_turn(&chat, None);
+                self.services
+                    .terminals
+                    .terminate_matching(|claim| claim.chat == chat);
+                self.close_turn_terminals(&chat).await?;
+                if let Some(mut entry) = self.chats.remove(&chat) {
+                    self.abandon_prompt(&chat, &mut entry);
+                    self.release_session(&mut entry);
+                }
+                Ok(())
+            }
+            // Agents can't forget a part of what was said, only all of it.
+            AgentCommand::Rewind { chat, .. } => {
+                self.cancel_turn(&chat, None);
+                self.close_turn_terminals(&chat).await?;
+                if let Some(mut entry) = self.chats.remove(&chat) {
+                    self.abandon_prompt(&chat, &mut entry);
+                    self.release_session(&mut entry);
+                    entry.resumable_id = None;
+                    self.chats.insert(chat, entry);
+                }
+                Ok(())
+            }
+            AgentCommand::Resume { chat, turn } => {
+                let reason = "this agent can't take up a turn again";
+                let error = Some(error_part("notResumable", reason));
+                Ok(self.events.end_turn(&chat, &turn, error).await?)
+            }
+            AgentCommand::UseTerminal {
+                terminal, command, ..
+            } => {
+                self.services.terminals.execute(&terminal, command);
+                Ok(())
+            }
+            AgentCommand::ContinueInBackground { terminal, .. } => {
+                self.services.terminals.continue_in_background(&terminal);
+                Ok(())
+            }
+            AgentCommand::SetClientTools { tools } => {
+                self.set_host_tools(HostToolSet {
+                    client_tools: tools,
+                    server_tools: self.host_tools.server_tools.clone(),
+                });
+                Ok(())
+            }
+            AgentCommand::SetMcpTools { tools } => {
+                self.set_host_tools(HostToolSet {
+                    client_tools: self.host_tools.client_tools.clone(),
+                    server_tools: tools,
+                });
+                Ok(())
+            }
+            AgentCommand::HandOverToolCall {
+                chat,
+                turn,
+                call,
+                tool,
+                input,
+            } => {
+                let told = match self.hand_over_call(&chat, &turn, &call) {
+                    Some(session) => session
+                        .mapper
+                        .handle_client_tool_called(&call, &tool, &input),
+                    None => Vec::new(),
+                };
+                self.emit(Some(&chat), told).await
+            }
+            // The agent gets the result by the way that it called the tool.
+            AgentCommand::CompleteToolCall {
+                chat, turn, call, ..
+            } => {
+                if let Some(session) = self.hand_over_call(&chat, &turn, &call) {
+                    session.mapper.handle_client_tool_completed(&call);
+                }
+                Ok(())
+            }
+            // It can't be talked to while it works: what it is not told of, stays.
+            AgentCommand::Steer { .. } | AgentCommand::Close => Ok(()),
+        }
+    }
+
+    /// The host offers these tools from now on.
+    fn set_host_tools(&mut self, host_tools: HostToolSet) {
+        self.host_tools = Arc::new(host_tools);
+        let links = self.chats.values_mut().map(|chat| &mut chat.agent_session);
+        for session in links
+            .chain([&mut self.spare_session])
+            .filter_map(AgentSessionState::open_session)
+        {
+            session.mapper.set_host_tools(&self.host_tools);
+        }
+    }
+
+    /// A call of a running turn is not the agent's business any more. Says which
+    /// agent session it is of.
+    fn hand_over_call(
+        &mut self,
+        chat: &Uri,
+        turn: &TurnId,
+        call: &ToolCallId,
+    ) -> Option<&mut AgentSession> {
+        let chat = self.chats.get_mut(chat)?;
+        let running = chat.turn.as_mut().filter(|running| running.id == *turn)?;
+        running.mapper.mark_handed_over(call);
+        chat.agent_session.open_session()
+    }
+
+    fn set_directories(&mut self, directories: &[Uri]) -> Result<(), String> {
+        self.services.set_directories(directories);
+        let folders: Option<Vec<_>> = directories.iter().map(path_of).collect();
+        self.folders = folders.ok_or("the folder of this session is not on this machine")?;
+        if self.folders.is_empty() {
+            // Somebody who only wants to talk; agents want a folder all the same.
+            self.folders.extend(std::env::home_dir());
+        }
+        Ok(())
+    }
+
+    /// Stops the turn of a chat: the one that is named, or any.
+    fn cancel_turn(&mut self, address: &Uri, turn: Option<&TurnId>) -> CancelOutcome {
+        let Some(chat) = self.chats.get_mut(address) else {
+            return CancelOutcome::NothingToCancel;
+        };
+        let is_cancelled =
+            |running: &mut TurnInProgress| turn.is_none_or(|turn| running.id == *turn);
+        let Some(running) = chat.turn.take_if(is_cancelled) else {
+            return CancelOutcome::NothingToCancel;
+        };
+        if let (Some(live), AgentSessionState::Open(session), Some(flight)) = (
+            &self.connection,
+            &mut chat.agent_session,
+            &mut chat.in_flight,
+        ) && flight.turn == running.id
+        {
+            live.cancel_prompt(&session.id);
+            session.mapper.end_turn();
+            flight.cancel_deadline = Some(Instant::now() + self.agent.cancel_timeout);
+        }
+        let turn = Some(&running.id);
+        let terminals = &mut self.services.terminals;
+        terminals
+            .terminate_matching(|claim| claim.turn_id.as_ref() == turn && claim.chat == *address);
+        running.cancel_requests();
+        CancelOutcome::Cancelled
+    }
+
+    /// An answer of the session that a chat had is nobody's any more. It has
+    /// to come all the same.
+    fn abandon_prompt(&mut self, address: &Uri, chat: &mut ChatEntry) {
+        let flight = chat.in_flight.take();
+        if let Some((turn, stop_by)) =
+            flight.and_then(|flight| Some((flight.turn, flight.cancel_deadline?)))
+        {
+            let chat = address.clone();
+            self.abandoned_prompts.push(AbandonedPrompt {
+                chat,
+                turn,
+                cancel_deadline: stop_by,
+            });
+        }
+    }
+
+    /// Lets go of the agent session of a chat.
+    fn release_session(&mut self, chat: &mut ChatEntry) {
+        if let (AgentSessionState::Open(session), Some(live)) =
+            (std::mem::take(&mut chat.agent_session), &self.connection)
+        {
+            live.close_session(&session.id);
+        }
+    }
+
+    async fn set_config(&mut self, values: Object) -> Result<(), String> {
+        self.config_values = values;
+        let Some(live) = &self.connection else {
+            return Ok(());
+        };
+        let mut refused = None;
+        let chats = self.chats.iter_mut();
+        let chats = chats.map(|(address, chat)| (Some(address.clone()), &mut chat.agent_session));
+        for (address, link) in chats.chain([(None, &mut self.spare_session)]) {
+            let Some(session) = link.open_session() else {
+                continue;
+            };
+            // What is so already, the agent may have chosen by itself.
+            let chosen = session.options.values();
+            let mut values = self.config_values.clone();
+            values.retain(|key, value| chosen.get(key) != Some(value));
+            match (&session.chosen_model, self.config_values.get(MODEL_KEY)) {
+                // It gets it back when the turn is over.
+                (Some(own), Some(model)) if own == model => drop(values.remove(MODEL_KEY)),
+                (Some(_), Some(_)) => session.chosen_model = None,
+                (Some(_), None) | (None, _) => {}
+            }
+            let schema = session.options.schema();
+            let removed = self
+                .agent
+                .profile
+                .auto_approve_rules()
+                .remove_forbidden(&schema, &mut values);
+            self.notices.add_forbidden(&removed);
+            let mut keys = values.keys();
+            let unknown_key = keys.find(|key| !schema.properties.contains_key(*key));
+            if let Some(unknown_key) = unknown_key {
+                self.notices
+                    .add_rejected(unknown_key, "there is no such choice");
+            }
+            if unknown_key.is_some() || !removed.is_empty() {
+                refused = Some(address);
+            }
+            for (key, value) in &values {
+                set_option(live, session, key, value);
+            }
+        }
+        // What is not to be is put back.
+        match refused {
+            Some(address) => self.sync_options(address.as_ref()).await,
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! What fails, what takes too long, and the end.
+
+use agenthost_protocol::uri::Uri;
+use tokio::time::Instant;
+
+use super::{AgentSessionState, BridgeStage, SessionBridge};
+use crate::connection::StartPhase;
+use crate::mapper::error_part;
+
+impl SessionBridge {
+    /// The turn of a chat has failed before the agent had a say.
+    pub(crate) async fn fail_turn(
+        &mut self,
+        chat: &Uri,
+        kind: &str,
+        reason: &str,
+    ) -> Result<(), String> {
+        let turn = self.chats.get_mut(chat).and_then(|chat| chat.turn.take());
+        if let Some(turn) = turn {
+            let id = turn.id.clone();
+            turn.cancel_requests();
+            let error = Some(error_part(kind, reason));
+            self.events.end_turn(chat, &id, error).await?;
+        }
+        Ok(())
+    }
+
+    /// The agent is gone, or has to go: all that it was doing has failed. The
+    /// next message starts it again.
+    pub(crate) async fn fail_agent(&mut self, reason: &str) -> Result<(), String> {
+        self.spare_session = AgentSessionState::None;
+        self.abandoned_prompts.clear();
+        self.services.terminals.release_all();
+        let chats: Vec<_> = self.chats.keys().cloned().collect();
+        for address in chats {
+            self.close_turn_terminals(&address).await?;
+            let Some(chat) = self.chats.get_mut(&address) else {
+                continue;
+            };
+            let before = std::mem::take(&mut chat.agent_session);
+            // What was not taken up in time is not tried again: the turn begins
+            // in a new session.
+            let was_resuming = matches!(before, AgentSessionState::Resuming(..));
+            if let AgentSessionState::Open(session) = before {
+                chat.resumable_id = Some(session.id);
+            }
+            // A turn that waits for the end of a cancelled one may still begin.
+            let cancelled = chat
+                .in_flight
+                .take()
+                .is_some_and(|flight| flight.cancel_deadline.is_some());
+            if !cancelled && !was_resuming {
+                self.fail_turn(&address, "agentStopped", reason).await?;
+            }
+        }
+        if self.stage == BridgeStage::Opening {
+            return Err(reason.to_owned());
+        }
+        Box::pin(self.advance_turns()).await
+    }
+
+    pub(crate) fn next_deadline(&self) -> Option<Instant> {
+        let starting = self.connection.as_ref().and_then(|live| match live.phase {
+            StartPhase::Starting(deadline) => Some(deadline),
+            StartPhase::Ready => None,
+        });
+        let flights = self
+            .chats
+            .values()
+            .filter_map(|chat| chat.in_flight.as_ref());
+        let stops = flights.filter_map(|flight| flight.cancel_deadline);
+        let links = self.chats.values().map(|chat| &chat.agent_session);
+        let openings = links
+            .chain([&self.spare_session])
+            .filter_map(AgentSessionState::deadline);
+        let abandoned = self
+            .abandoned_prompts
+            .iter()
+            .map(|prompt| prompt.cancel_deadline);
+        let all = stops.chain(starting).chain(openings);
+        all.chain(abandoned).min()
+    }
+
+    /// The agent has taken too long for something.
+    pub(crate) async fn handle_timeout(&mut self) -> Result<(), String> {
+        let reason = if self.ignores_cancel() {
+            "the agent did not stop when it was told to, and was ended"
+        } else {
+            "the agent did not answer in time, and was ended"
+        };
+        // At once: it had its time.
+        if let Some(live) = self.connection.take() {
+            live.kill(reason);
+        }
+        self.fail_agent(reason).await
+    }
+
+    /// Whether the agent goes on with what it was told to stop.
+    pub(crate) fn ignores_cancel(&self) -> bool {
+        let now = Instant::now();
+        let mut flights = self
+            .chats
+            .values()
+            .filter_map(|chat| chat.in_flight.as_ref());
+        let abandoned = self
+            .abandoned_prompts
+            .iter()
+            .any(|prompt| prompt.cancel_deadline <= now);
+        abandoned || flights.any(|flight| flight.cancel_deadline.is_some_and(|by| by <= now))
+    }
+
+    /// Ends the agent, and leaves nothing of it.
+    pub(crate) async fn shut_down(&mut self) {
+        self.close_terminals().await;
+        let Some(live) = self.connection.take() else {
+            return;
+        };
+        for chat in std::mem::take(&mut self.chats).into_values() {
+            if let (AgentSessionState::Open(session), Some(_)) =
+                (&chat.agent_session, &chat.in_flight)
+            {
+                live.cancel_prompt(&session.id);
+            }
+            if let Some(turn) = chat.turn {
+                turn.cancel_requests();
+            }
+        }
+        // Nobody is left to hear what it complained of.
+        drop(live.shutdown().await);
+    }
+}

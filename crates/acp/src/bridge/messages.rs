@@ -1,0 +1,294 @@
+//! What the agent sends.
+
+use agenthost_core::agent::AgentEvent;
+use agenthost_protocol::ids::TurnId;
+use agenthost_protocol::uri::Uri;
+use serde_json::Value;
+
+use super::{AbandonedPrompt, AgentCall, AgentMessage, AgentSessionState, SessionBridge};
+use crate::session::cancelled_outcome;
+use crate::session::replay::SessionReplay;
+use crate::transport::{AUTH_REQUIRED_CODE, AgentCallError, JsonParams, RequestResponder};
+
+/// Whose an agent session is.
+pub(crate) enum SessionOwner {
+    Chat(Uri),
+    Spare,
+}
+
+impl SessionOwner {
+    /// The chat that has it; `None` if it is the spare one.
+    fn chat(&self) -> Option<&Uri> {
+        match self {
+            SessionOwner::Chat(chat) => Some(chat),
+            SessionOwner::Spare => None,
+        }
+    }
+}
+
+impl SessionBridge {
+    pub(crate) async fn handle_message(
+        &mut self,
+        message: AgentMessage<AgentCall>,
+    ) -> Result<(), String> {
+        match message {
+            AgentMessage::Update(params) => self.handle_update(&params).await,
+            AgentMessage::Permission(params, reply) => self.handle_permission(&params, reply).await,
+            AgentMessage::Elicitation(params, reply) => {
+                self.handle_elicitation(&params, reply).await
+            }
+            AgentMessage::Service(request, params, reply) => {
+                self.handle_service_request(request, params, reply).await
+            }
+            AgentMessage::Response(call, answer) => self.handle_response(call, answer).await,
+            AgentMessage::Closed(reason) => self.handle_closed(reason).await,
+        }
+    }
+
+    async fn handle_update(&mut self, params: &JsonParams) -> Result<(), String> {
+        let (Some(id), Some(update)) = (session_id(params), params.get("update")) else {
+            return Ok(());
+        };
+        if let Some(owner) = self.owner_of(id) {
+            return self.apply_update(&owner, update).await;
+        }
+        match self.replay_of(id) {
+            Some(replay) => {
+                replay.push_update(update);
+                Ok(())
+            }
+            None => {
+                if let Some(live) = &mut self.connection {
+                    live.buffer_early_update(id.to_owned(), update.clone());
+                }
+                Ok(())
+            }
+        }
+    }
+
+    pub(crate) async fn apply_update(
+        &mut self,
+        owner: &SessionOwner,
+        update: &Value,
+    ) -> Result<(), String> {
+        let chat = owner.chat();
+        let Some(session) = self.agent_session(chat) else {
+            return Ok(());
+        };
+        let told = session.mapper.map_update(update);
+        self.emit(chat, told).await
+    }
+
+    async fn handle_permission(
+        &mut self,
+        params: &JsonParams,
+        responder: RequestResponder,
+    ) -> Result<(), String> {
+        let Some(address) = session_id(params).and_then(|id| self.chat_of(id)) else {
+            self.respond_unavailable(params, responder, &cancelled_outcome());
+            return Ok(());
+        };
+        let chat = self.chats.get_mut(&address);
+        let asked = chat.and_then(|chat| {
+            let session = chat.agent_session.open_session()?;
+            let turn = chat.turn.as_mut()?;
+            Some((session.mapper.map_permission(params)?, turn))
+        });
+        match asked {
+            Some(((permission, told), turn)) => {
+                turn.add_permission(permission, responder);
+                self.emit(Some(&address), told).await
+            }
+            None => {
+                responder.respond(&cancelled_outcome());
+                Ok(())
+            }
+        }
+    }
+
+    async fn handle_elicitation(
+        &mut self,
+        params: &JsonParams,
+        responder: RequestResponder,
+    ) -> Result<(), String> {
+        let address = session_id(params).and_then(|id| self.chat_of(id));
+        let chat = address
+            .as_ref()
+            .and_then(|address| self.chats.get_mut(address));
+        let asked = chat.and_then(|chat| {
+            let session = chat.agent_session.open_session()?;
+            let turn = chat.turn.as_mut()?;
+            Some((session.mapper.map_elicitation(params)?, turn))
+        });
+        match (asked, address) {
+            (Some(((id, form, told), turn)), Some(address)) => {
+                turn.add_elicitation(id, form, responder);
+                self.emit(Some(&address), vec![told]).await
+            }
+            // There is no turn that it could be asked in.
+            _ => {
+                self.respond_unavailable(
+                    params,
+                    responder,
+                    &serde_json::json!({"action": "cancel"}),
+                );
+                Ok(())
+            }
+        }
+    }
+
+    async fn handle_response(
+        &mut self,
+        call: AgentCall,
+        response: Result<Value, AgentCallError>,
+    ) -> Result<(), String> {
+        // What becomes of that is said when the connection is over.
+        if response == Err(AgentCallError::Gone) {
+            return Ok(());
+        }
+        match call {
+            AgentCall::Initialize => self.handle_initialized(response).await,
+            AgentCall::Open(chat, by) => self.handle_session_opened(chat, by, response).await,
+            AgentCall::Resume(chat, id, by) => self.handle_resumed(chat, &id, by, response).await,
+            AgentCall::Fork(chat, by) => self.handle_forked(chat, by, response).await,
+            AgentCall::Prompt(chat, turn) => {
+                self.handle_prompt_result(&chat, &turn, response).await
+            }
+            AgentCall::SetOption {
+                agent_session,
+                key,
+                value,
+            } => {
+                self.handle_option_result(&agent_session, &key, &value, response)
+                    .await
+            }
+            AgentCall::Other => Ok(()),
+        }
+    }
+
+    /// The agent is done with a message. Its turn may have been cancelled
+    /// before, and the next one wait for this.
+    async fn handle_prompt_result(
+        &mut self,
+        address: &Uri,
+        id: &TurnId,
+        response: Result<Value, AgentCallError>,
+    ) -> Result<(), String> {
+        let meant = |prompt: &AbandonedPrompt| prompt.chat == *address && prompt.turn == *id;
+        self.abandoned_prompts.retain(|prompt| !meant(prompt));
+        let Some(chat) = self.chats.get_mut(address) else {
+            return Ok(());
+        };
+        let Some(flight) = chat.in_flight.take_if(|flight| flight.turn == *id) else {
+            return Ok(());
+        };
+        if let (Err(_), Some(session)) = (&response, chat.agent_session.open_session()) {
+            // It was told, but may not have listened.
+            session.history = flight.previous_history;
+            session.instructions = flight.previous_instructions;
+        }
+        self.restore_model(address);
+        if is_auth_required(&response) {
+            self.events.send(AgentEvent::AuthRequired).await?;
+        }
+        let Some(chat) = self.chats.get_mut(address) else {
+            return Ok(());
+        };
+        let running = chat.turn.as_ref().is_some_and(|turn| turn.id == *id);
+        if let (true, Some(session)) = (running, chat.agent_session.open_session()) {
+            let (told, error) = session.mapper.finish_turn(response);
+            self.emit(Some(address), told).await?;
+            let turn = self
+                .chats
+                .get_mut(address)
+                .and_then(|chat| chat.turn.take());
+            if let Some(turn) = turn {
+                turn.cancel_requests();
+            }
+            self.events.end_turn(address, id, error).await?;
+        }
+        self.advance_turn(address).await
+    }
+
+    async fn handle_option_result(
+        &mut self,
+        id: &str,
+        key: &str,
+        value: &Value,
+        response: Result<Value, AgentCallError>,
+    ) -> Result<(), String> {
+        let Some(owner) = self.owner_of(id) else {
+            return Ok(());
+        };
+        let Some(session) = self.agent_session(owner.chat()) else {
+            return Ok(());
+        };
+        session.pending_options = session.pending_options.saturating_sub(1);
+        session.options.mark_settled(key, value);
+        // What an agent refuses stays as it is, and the host hears how that is.
+        match response {
+            Ok(response) => match response.get("configOptions") {
+                Some(listed) => session.options.replace(listed),
+                None => session.options.set(key, value),
+            },
+            Err(error) => self.notices.add_rejected(key, &error.to_string()),
+        }
+        match owner {
+            SessionOwner::Chat(chat) => {
+                self.sync_options(Some(&chat)).await?;
+                self.advance_turn(&chat).await
+            }
+            SessionOwner::Spare => self.sync_options(None).await,
+        }
+    }
+
+    /// The agent is gone.
+    async fn handle_closed(&mut self, reason: Option<String>) -> Result<(), String> {
+        let stderr_line = match self.connection.take() {
+            Some(live) => live.shutdown().await,
+            None => None,
+        };
+        let mut text = "the agent ended".to_owned();
+        for more in [reason, stderr_line].into_iter().flatten() {
+            text.push_str(": ");
+            text.push_str(&more);
+        }
+        self.fail_agent(&text).await
+    }
+
+    pub(crate) fn owner_of(&self, id: &str) -> Option<SessionOwner> {
+        let spare =
+            matches!(&self.spare_session, AgentSessionState::Open(session) if session.id == id);
+        let chat = || self.chat_of(id).map(SessionOwner::Chat);
+        spare.then_some(SessionOwner::Spare).or_else(chat)
+    }
+
+    /// What is told again of an agent session that is being taken up.
+    fn replay_of(&mut self, id: &str) -> Option<&mut SessionReplay> {
+        let links = self.chats.values_mut().map(|chat| &mut chat.agent_session);
+        let mut replays = links.filter_map(|link| match link {
+            AgentSessionState::Resuming(_, replay) => Some(&mut **replay),
+            AgentSessionState::None
+            | AgentSessionState::Opening(_)
+            | AgentSessionState::Open(_) => None,
+        });
+        replays.find(|replay| replay.id == id)
+    }
+
+    pub(crate) fn chat_of(&self, id: &str) -> Option<Uri> {
+        let mut chats = self.chats.iter();
+        let found = chats.find(
+            |(_, chat)| matches!(&chat.agent_session, AgentSessionState::Open(session) if session.id == id),
+        );
+        found.map(|(address, _)| address.clone())
+    }
+}
+
+/// Whether somebody has to sign in first.
+pub(crate) fn is_auth_required(answer: &Result<Value, AgentCallError>) -> bool {
+    matches!(answer, Err(AgentCallError::Rejected { code, .. }) if *code == AUTH_REQUIRED_CODE)
+}
+
+pub(crate) fn session_id(params: &JsonParams) -> Option<&str> {
+    params.get("sessionId").and_then(Value::as_str)
+}

@@ -1,0 +1,110 @@
+//! How an agent is told what the user said, and what the host has to add.
+
+use agenthost_agents::TurnEvent;
+use agenthost_protocol::uri::Uri;
+
+use super::{AgentCall, MappedEvent, SessionBridge, set_option};
+use crate::session::prompt::tags;
+use crate::session::{HistoryKnowledge, PromptInFlight};
+use crate::session::{options, prompt, transcript};
+
+/// What is said when an agent was not there.
+const TRANSCRIPT_NOTICE: &str =
+    "The agent begins a new session of its own, and was given what was said before as text.";
+
+/// What is said when an agent was away.
+const RESUMED_NOTICE: &str = "The agent was started again, and goes on with its own session.";
+
+impl SessionBridge {
+    /// Hands the message of a turn to the agent.
+    pub(crate) async fn send_prompt(&mut self, address: &Uri) -> Result<(), String> {
+        let (Some(live), Some(chat)) = (&mut self.connection, self.chats.get_mut(address)) else {
+            return Ok(());
+        };
+        let (Some(session), Some(turn)) = (chat.agent_session.open_session(), &mut chat.turn)
+        else {
+            return Ok(());
+        };
+        session.mapper.begin_turn(address, &turn.id);
+        turn.mark_prompted();
+        let prepared = std::mem::take(&mut turn.prepared);
+        let mut before = Vec::new();
+        let instructions = prepared.instructions;
+        let previous_instructions =
+            std::mem::replace(&mut session.instructions, instructions.clone());
+        if instructions != previous_instructions {
+            let told = instructions.as_deref().map(tags::tag_instructions);
+            before.push(prompt::plain_text(
+                &told.unwrap_or_else(tags::tag_cleared_instructions),
+            ));
+        }
+        let history = std::mem::replace(&mut session.history, HistoryKnowledge::Complete);
+        let notice = match history {
+            HistoryKnowledge::Complete => None,
+            HistoryKnowledge::Resumed => Some(RESUMED_NOTICE),
+            HistoryKnowledge::None => {
+                let context = chat.context.as_ref().map(transcript::render_context);
+                let own = (!turn.previous_turns.is_empty())
+                    .then(|| transcript::render_history(&turn.previous_turns));
+                let notice = own.is_some().then_some(TRANSCRIPT_NOTICE);
+                let told: Vec<_> = context.into_iter().chain(own).collect();
+                if !told.is_empty() {
+                    let told = told.join("\n\n");
+                    before.extend(prompt::history_block(address, &told, live.prompt_features));
+                }
+                notice
+            }
+        };
+        let context = prepared.context.as_deref().map(tags::tag_context);
+        let typed_text = &turn.message.text;
+        let expanded_text = prepared.text.as_ref().filter(|text| *text != typed_text);
+        let typed_tag = expanded_text.map(|_| tags::tag_typed_text(typed_text));
+        before.extend(
+            [context, typed_tag]
+                .iter()
+                .flatten()
+                .map(|told| prompt::plain_text(told)),
+        );
+        let text = prepared.text.as_deref().unwrap_or(typed_text);
+        let resources = std::mem::take(&mut chat.attachments);
+        let mut blocks = prompt::prompt_blocks(
+            text,
+            &turn.message,
+            &resources.resources,
+            live.prompt_features,
+        );
+        // A command is one at the very beginning only.
+        let place = usize::from(text.starts_with('/'));
+        blocks.splice(place..place, before);
+        let params = serde_json::json!({"sessionId": session.id, "prompt": blocks});
+        let call = AgentCall::Prompt(address.clone(), turn.id.clone());
+        live.call(call, "session/prompt", &params);
+        chat.in_flight = Some(PromptInFlight {
+            turn: turn.id.clone(),
+            cancel_deadline: None,
+            // Nothing is lost by a prompt that said nothing of before.
+            previous_history: notice.map_or(HistoryKnowledge::Complete, |_| history),
+            previous_instructions,
+        });
+        let notices = [notice.map(str::to_owned), live.take_unsupported_notice()];
+        let notices = notices.into_iter().flatten();
+        let notices = notices.map(|notice| MappedEvent::Turn(TurnEvent::Notice(notice.into())));
+        let notices = notices.collect();
+        self.emit(Some(address), notices).await?;
+        self.emit_notices().await
+    }
+
+    /// A model that was for one turn alone is not used any longer.
+    pub(crate) fn restore_model(&mut self, address: &Uri) {
+        let (Some(live), Some(chat)) = (&self.connection, self.chats.get_mut(address)) else {
+            return;
+        };
+        let session = chat.agent_session.open_session();
+        if let Some((session, own)) = session.and_then(|session| {
+            let own = session.chosen_model.take()?;
+            Some((session, own))
+        }) {
+            set_option(live, session, options::MODEL_KEY, &own);
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! Agent sessions that last: noted, taken up again, copied, adopted.
+
+use agenthost_agents::TurnMapper;
+use agenthost_core::agent::{AgentEvent, ChatContext, ImportedTurn};
+use agenthost_core::resource::uris;
+use agenthost_protocol::chat::Message;
+use agenthost_protocol::uri::Uri;
+use agenthost_protocol::wire::{Json, Object};
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::messages::is_auth_required;
+use super::{AgentSessionState, BridgeStage, MappedEvent, SessionBridge};
+use crate::mapper::ChatMapper;
+use crate::session::HistoryKnowledge;
+use crate::session::options;
+use crate::session::replay::{ReplayPurpose, ReplayedTurn, SessionReplay};
+use crate::transport::AgentCallError;
+
+impl SessionBridge {
+    /// There is a new chat that knows something already. What was said in it
+    /// comes with each message, what was said beside it only now.
+    pub(crate) fn open_chat(&mut self, address: Uri, context: ChatContext) {
+        let source = match &context {
+            ChatContext::History { copy_of, .. } => copy_of.as_ref(),
+            ChatContext::SideChat { .. } => None,
+        };
+        let source = source.and_then(|source| self.chats.get_mut(source));
+        let idle = source.filter(|source| source.in_flight.is_none());
+        let id = idle.and_then(|source| Some(source.agent_session.open_session()?.id.clone()));
+        let live = self.connection.as_ref();
+        let deadline = live
+            .zip(id)
+            .and_then(|(live, id)| live.fork_session(&address, &id, &self.folders));
+        let chat = self.chats.entry(address).or_default();
+        if let Some(deadline) = deadline {
+            chat.agent_session = AgentSessionState::Opening(deadline);
+        }
+        if let ChatContext::SideChat { .. } = context {
+            chat.context = Some(context);
+        }
+    }
+
+    /// A session that knows what another knows is there, or can't be: then a
+    /// new one has to do.
+    pub(crate) async fn handle_forked(
+        &mut self,
+        address: Uri,
+        deadline: Instant,
+        response: Result<Value, AgentCallError>,
+    ) -> Result<(), String> {
+        if !self.awaits_session(&address, deadline) {
+            self.close_unclaimed_session(&response);
+            return Ok(());
+        }
+        let response = response.unwrap_or_default();
+        let id = response.get("sessionId").and_then(Value::as_str);
+        if let Some(id) = id {
+            let id = id.to_owned();
+            return self
+                .install_session(Some(address), id, &response, HistoryKnowledge::Complete)
+                .await;
+        }
+        if let Some(chat) = self.chats.get_mut(&address) {
+            chat.agent_session = AgentSessionState::None;
+        }
+        self.advance_turn(&address).await
+    }
+
+    /// Asks the agent to take up its session of a chat, if it has one and can;
+    /// says whether it was asked.
+    pub(crate) fn resume_session(&mut self, address: &Uri, purpose: ReplayPurpose) -> bool {
+        let key = self.session_key();
+        let folder = self.folders.first().cloned().unwrap_or_default();
+        let (Some(live), Some(chat)) = (&self.connection, self.chats.get_mut(address)) else {
+            return false;
+        };
+        let Some(id) = chat.resumable_id.take() else {
+            return false;
+        };
+        let Some(deadline) = live.resume_session(address, &id, purpose, &self.folders) else {
+            return false;
+        };
+        let replay = SessionReplay::new(id, purpose, address.clone(), ChatMapper::new(key, folder));
+        chat.agent_session = AgentSessionState::Resuming(deadline, Box::new(replay));
+        true
+    }
+
+    /// The agent took up a session, or could not.
+    pub(crate) async fn handle_resumed(
+        &mut self,
+        address: Uri,
+        id: &str,
+        deadline: Instant,
+        answer: Result<Value, AgentCallError>,
+    ) -> Result<(), String> {
+        let Some(live) = &self.connection else {
+            return Ok(());
+        };
+        let chat = self.chats.get_mut(&address);
+        let state = chat.map(|chat| &mut chat.agent_session);
+        let Some(state) = state.filter(|state| state.deadline() == Some(deadline)) else {
+            // Nobody wants it any more.
+            live.close_session(id);
+            return Ok(());
+        };
+        let AgentSessionState::Resuming(_, replay) = std::mem::take(state) else {
+            return Ok(());
+        };
+        let replay = *replay;
+        if answer.is_err() {
+            live.release_session(id);
+        }
+        let purpose = replay.purpose;
+        let answer = match (answer, purpose) {
+            (Ok(answer), _) => answer,
+            (Err(error), ReplayPurpose::Import) => {
+                let id = &replay.id;
+                return Err(format!(
+                    "take up its session `{id}`: {}",
+                    live.describe_error(&error)
+                ));
+            }
+            (Err(error), ReplayPurpose::Resume) if is_auth_required(&Err(error.clone())) => {
+                let reason = live.describe_error(&error);
+                if let Some(chat) = self.chats.get_mut(&address) {
+                    chat.resumable_id = Some(replay.id);
+                }
+                self.events.send(AgentEvent::AuthRequired).await?;
+                return self.fail_turn(&address, "authRequired", &reason).await;
+            }
+            // It has forgotten it: a new one is told what was said.
+            (Err(_), ReplayPurpose::Resume) => return self.advance_turn(&address).await,
+        };
+        let chat = self.chats.get(&address);
+        let turn = chat.and_then(|chat| chat.turn.as_ref());
+        let before = turn.map(|turn| &turn.previous_turns);
+        if purpose == ReplayPurpose::Resume
+            && before.is_some_and(|before| !replay.matches_history(before))
+        {
+            live.close_session(&replay.id);
+            return self.advance_turn(&address).await;
+        }
+        let id = replay.id.clone();
+        let (turns, session_events) = replay.finish();
+        let history = match purpose {
+            ReplayPurpose::Resume => HistoryKnowledge::Resumed,
+            ReplayPurpose::Import => {
+                self.import_turns(&address, turns).await?;
+                HistoryKnowledge::Complete
+            }
+        };
+        self.install_session(Some(address.clone()), id, &answer, history)
+            .await?;
+        self.emit(Some(&address), session_events).await?;
+        if purpose == ReplayPurpose::Import {
+            self.clear_import_request().await?;
+            self.mark_ready().await?;
+        }
+        Ok(())
+    }
+
+    /// The session of the agent that a new session of the host is to take up.
+    pub(crate) fn import_request(&self) -> Option<String> {
+        let session_id = self
+            .config_values
+            .get(options::AGENT_SESSION_KEY)?
+            .as_str()?;
+        (!session_id.is_empty()).then(|| session_id.to_owned())
+    }
+
+    /// Takes up a session that the host does not know.
+    pub(crate) fn import_session(&mut self, id: String) -> Result<(), String> {
+        let chat = uris::default_chat_uri(&self.session);
+        self.chats.entry(chat.clone()).or_default().resumable_id = Some(id);
+        if self.resume_session(&chat, ReplayPurpose::Import) {
+            return Ok(());
+        }
+        Err("this agent can't take up a session again, or another session here has it".to_owned())
+    }
+
+    async fn import_turns(&mut self, chat: &Uri, turns: Vec<ReplayedTurn>) -> Result<(), String> {
+        let mut imported = Vec::new();
+        for turn in turns {
+            let id = turn.id;
+            let mut mapper = TurnMapper::new(id.clone());
+            let mut actions = Vec::new();
+            for told in turn.events {
+                match told {
+                    MappedEvent::Turn(event) => actions.extend(mapper.map(event)),
+                    MappedEvent::StoreContent(kept) => {
+                        let kept = self.events.store_content(kept.name, kept.bytes).await;
+                        kept.map_err(|error| error.to_string())?;
+                    }
+                    MappedEvent::Terminal(terminal, told) => {
+                        self.emit_terminal_update(chat, terminal, told).await?;
+                    }
+                    MappedEvent::TitleChanged(_)
+                    | MappedEvent::SlashCommandsChanged(_)
+                    | MappedEvent::OptionsChanged(_)
+                    | MappedEvent::ModeChanged(_) => {}
+                }
+            }
+            imported.push(ImportedTurn {
+                id,
+                message: Message::of_user(turn.user_text).into(),
+                actions,
+            });
+        }
+        let chat = chat.clone();
+        let turns = imported;
+        Ok(self
+            .events
+            .send(AgentEvent::HistoryImported { chat, turns })
+            .await?)
+    }
+
+    /// The wish was granted: from now on the session is noted as all are.
+    async fn clear_import_request(&mut self) -> Result<(), String> {
+        let granted = (options::AGENT_SESSION_KEY.to_owned(), Json::from(""));
+        let configurable = AgentEvent::ConfigSchemaChanged {
+            schema: Box::new(options::placeholder_schema()),
+            values: Object::from_iter([granted]),
+        };
+        self.events.send(configurable).await?;
+        let chat = uris::default_chat_uri(&self.session);
+        self.sync_options(Some(&chat)).await
+    }
+
+    /// The host can send messages from now on.
+    pub(crate) async fn mark_ready(&mut self) -> Result<(), String> {
+        self.stage = BridgeStage::Open;
+        let tools = Vec::new();
+        self.events.send(AgentEvent::Opened { tools }).await?;
+        self.advance_turns().await
+    }
+
+    /// Has the host remember which session of the agent a chat has, if that is
+    /// of any use.
+    pub(crate) async fn record_session_id(&mut self, chat: &Uri, id: &str) -> Result<(), String> {
+        if !self
+            .connection
+            .as_ref()
+            .is_some_and(|live| live.can_resume())
+        {
+            return Ok(());
+        }
+        let note_changed = AgentEvent::NoteChanged {
+            chat: chat.clone(),
+            note: Some(id.to_owned()),
+        };
+        Ok(self.events.send(note_changed).await?)
+    }
+}

@@ -1,0 +1,274 @@
+//! What the agent has the host do for it.
+
+use std::time::Duration;
+
+use agenthost_core::agent::AgentEvent;
+use agenthost_core::{COMMAND_COLS, COMMAND_ROWS, CommandLine};
+use agenthost_protocol::ids::ToolCallId;
+use agenthost_protocol::terminal::{
+    TerminalAction, TerminalClaim, TerminalClaimed, TerminalSessionClaim, TerminalState,
+};
+use agenthost_protocol::uri::Uri;
+use agenthost_workspace::{PtyProgram, TerminalOptions};
+use serde_json::{Value, json};
+
+use super::SessionBridge;
+use super::messages::{SessionOwner, session_id};
+use crate::mapper::events::TerminalUpdate;
+use crate::process_pool::launch::agent_environment;
+use crate::services::{
+    FileOperation, ServiceError, ServiceRequest, TerminalNotice, TerminalRequester, text_param,
+};
+use crate::transport::{JsonParams, RequestResponder};
+
+/// How long to wait for the ends of what runs, when all ends.
+const TERMINAL_EXIT_TIMEOUT: Duration = Duration::from_secs(2);
+
+impl SessionBridge {
+    /// Does what the agent asks for, or says why not. It is always answered.
+    pub(crate) async fn handle_service_request(
+        &mut self,
+        request: ServiceRequest,
+        params: JsonParams,
+        responder: RequestResponder,
+    ) -> Result<(), String> {
+        let session = session_id(&params).unwrap_or_default().to_owned();
+        if let Err(error) = self.check_service(request, &session) {
+            responder.respond_result(Err(error));
+            return Ok(());
+        }
+        let terminals = &mut self.services.terminals;
+        match request {
+            ServiceRequest::ReadFile => {
+                self.services
+                    .submit_file_job(FileOperation::Read, params, responder)
+                    .await;
+            }
+            ServiceRequest::WriteFile => {
+                self.services
+                    .submit_file_job(FileOperation::Write, params, responder)
+                    .await;
+            }
+            ServiceRequest::CreateTerminal => {
+                return self.open_terminal(session, &params, responder).await;
+            }
+            ServiceRequest::TerminalOutput => {
+                responder.respond_result(terminals.output(&session, &params))
+            }
+            ServiceRequest::WaitForExit => terminals.wait_for_exit(&session, &params, responder),
+            ServiceRequest::KillTerminal => {
+                responder.respond_result(terminals.kill(&session, &params))
+            }
+            ServiceRequest::ReleaseTerminal => {
+                responder.respond_result(terminals.release(&session, &params))
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the agent was offered this, and the session is there. One that
+    /// is about to be may be used: agents do before they say that it is there.
+    fn check_service(&self, request: ServiceRequest, session: &str) -> Result<(), ServiceError> {
+        if !self.agent.services.contains(&request.service()) {
+            return Err(ServiceError::NotOffered);
+        }
+        let links = self.chats.values().map(|chat| &chat.agent_session);
+        let mut links = links.chain([&self.spare_session]);
+        let opening = links.any(|link| link.deadline().is_some());
+        if opening {
+            return Ok(());
+        }
+        self.check_session(session)
+    }
+
+    fn check_session(&self, session: &str) -> Result<(), ServiceError> {
+        if self.owner_of(session).is_some() {
+            return Ok(());
+        }
+        Err(ServiceError::UnknownSession(
+            session.chars().take(60).collect(),
+        ))
+    }
+
+    /// Nobody can be asked: the agent gets the answer that says so, or is told
+    /// that there is no such session.
+    pub(crate) fn respond_unavailable(
+        &self,
+        params: &JsonParams,
+        responder: RequestResponder,
+        response: &Value,
+    ) {
+        // Some questions are about no session at all.
+        let known = session_id(params).map_or(Ok(()), |session| self.check_session(session));
+        responder.respond_result(known.map(|()| response.clone()));
+    }
+
+    /// Runs a command for the agent. Everybody can watch before it hears of it.
+    async fn open_terminal(
+        &mut self,
+        session: String,
+        params: &JsonParams,
+        responder: RequestResponder,
+    ) -> Result<(), String> {
+        let Some(SessionOwner::Chat(chat)) = self.owner_of(&session) else {
+            let reason = "nothing was said in this session yet".to_owned();
+            responder.respond_result(Err(ServiceError::Refused(reason)));
+            return Ok(());
+        };
+        let flight = self
+            .chats
+            .get(&chat)
+            .and_then(|chat| chat.in_flight.as_ref());
+        if flight.is_some_and(|flight| flight.cancel_deadline.is_some()) {
+            let reason = "the turn was cancelled".to_owned();
+            responder.respond_result(Err(ServiceError::Refused(reason)));
+            return Ok(());
+        }
+        let directory = match self.services.resolve_directory(text_param(params, "cwd")) {
+            Ok(directory) => directory,
+            Err(error) => {
+                responder.respond_result(Err(error));
+                return Ok(());
+            }
+        };
+        let start = TerminalOptions {
+            program: PtyProgram::Command(CommandLine(String::new())),
+            directory: Some(directory.clone()),
+            cols: COMMAND_COLS,
+            rows: COMMAND_ROWS,
+            pid_dir: self.agent.pid_dir.clone(),
+            output_sink: self.events.output_sink(),
+        };
+        let claim = self.terminal_claim(&chat, None);
+        let origin = TerminalRequester {
+            agent_session: session,
+            claim: claim.clone(),
+        };
+        let environment = agent_environment(&self.agent.launch);
+        let terminals = &mut self.services.terminals;
+        let opened = match terminals.create(origin, start, environment, params) {
+            Ok(opened) => opened,
+            Err(error) => {
+                responder.respond_result(Err(error));
+                return Ok(());
+            }
+        };
+        let state = TerminalState {
+            cwd: Some(directory),
+            cols: Some(COMMAND_COLS),
+            rows: Some(COMMAND_ROWS),
+            is_pty: Some(true),
+            ..TerminalState::new(opened.line.title(), TerminalClaim::Session(claim))
+        };
+        let told = AgentEvent::TerminalOpened {
+            terminal: opened.address.clone(),
+            state: Box::new(state),
+            command: Some(opened.line.clone()),
+        };
+        self.events.send(told).await?;
+        let place = self.chats.get_mut(&chat);
+        if let Some(session) = place.and_then(|chat| chat.agent_session.open_session()) {
+            let call_terminals = &mut session.mapper.terminals;
+            call_terminals.add_host_terminal(
+                opened.id.clone(),
+                opened.address,
+                opened.line.title(),
+            );
+        }
+        responder.respond(&json!({ "terminalId": opened.id }));
+        Ok(())
+    }
+
+    /// Something happened in a terminal that the host runs for the agent.
+    pub(crate) async fn handle_terminal_event(
+        &mut self,
+        notice: TerminalNotice,
+    ) -> Result<(), String> {
+        let Some(report) = self.services.terminals.handle_notice(notice) else {
+            return Ok(());
+        };
+        let chat = self.chat_of(&report.agent_session);
+        let place = chat.and_then(|chat| self.chats.get_mut(&chat));
+        let session = place.and_then(|chat| chat.agent_session.open_session());
+        if let (Some(end), Some(session)) = (report.end, session) {
+            session.mapper.terminals.handle_exited(&report.address, end);
+        }
+        let told = AgentEvent::Terminal {
+            terminal: report.address,
+            action: Box::new(report.action),
+        };
+        Ok(self.events.send(told).await?)
+    }
+
+    /// Tells the host about a terminal that a call of a chat shows.
+    pub(crate) async fn emit_terminal_update(
+        &mut self,
+        chat: &Uri,
+        terminal: Uri,
+        update: TerminalUpdate,
+    ) -> Result<(), String> {
+        let event = match update {
+            TerminalUpdate::Opened { title, cwd, call } => {
+                let claim = TerminalClaim::Session(self.terminal_claim(chat, Some(call)));
+                let state = TerminalState {
+                    cwd,
+                    is_pty: Some(false),
+                    ..TerminalState::new(title, claim)
+                };
+                AgentEvent::TerminalOpened {
+                    terminal,
+                    state: Box::new(state),
+                    // What it writes is plain text, which is shown as it is.
+                    command: None,
+                }
+            }
+            TerminalUpdate::Claimed(call) => {
+                let claim = TerminalClaim::Session(self.terminal_claim(chat, Some(call)));
+                let claimed = TerminalAction::Claimed(TerminalClaimed { claim });
+                AgentEvent::Terminal {
+                    terminal,
+                    action: Box::new(claimed),
+                }
+            }
+            TerminalUpdate::Action(action) => AgentEvent::Terminal { terminal, action },
+        };
+        Ok(self.events.send(event).await?)
+    }
+
+    /// A turn of a chat was ended from outside: nothing that the agent showed
+    /// in it goes on.
+    pub(crate) async fn close_turn_terminals(&mut self, chat: &Uri) -> Result<(), String> {
+        let place = self.chats.get_mut(chat);
+        let Some(session) = place.and_then(|chat| chat.agent_session.open_session()) else {
+            return Ok(());
+        };
+        let told = session.mapper.terminals.close_agent_terminals();
+        self.emit(Some(chat), told).await
+    }
+
+    /// Ends all that runs for the agent, and says how it ended.
+    pub(crate) async fn close_terminals(&mut self) {
+        self.services.terminals.release_all();
+        let wait_for_exits = async {
+            while self.services.terminals.has_running() {
+                let happened = self.services.terminals.next_notice().await;
+                self.handle_terminal_event(happened).await?;
+            }
+            Ok::<(), String>(())
+        };
+        // If the host is gone, or something does not end even when it is
+        // killed: what is left goes when it is dropped.
+        drop(tokio::time::timeout(TERMINAL_EXIT_TIMEOUT, wait_for_exits).await);
+    }
+
+    /// What a terminal of a chat is for.
+    fn terminal_claim(&self, chat: &Uri, call: Option<ToolCallId>) -> TerminalSessionClaim {
+        let turn = self.chats.get(chat).and_then(|chat| chat.turn.as_ref());
+        TerminalSessionClaim {
+            session: self.session.clone(),
+            chat: chat.clone(),
+            turn_id: turn.map(|turn| turn.id.clone()),
+            tool_call_id: call,
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! How an agent, and its sessions, begin.
+
+use agenthost_core::agent::AgentEvent;
+use agenthost_protocol::uri::Uri;
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::messages::{SessionOwner, is_auth_required};
+use super::{AgentSession, AgentSessionState, BridgeStage, SessionBridge, set_option};
+use crate::mapper::ChatMapper;
+use crate::session::HistoryKnowledge;
+use crate::session::options::SessionOptions;
+use crate::transport::AgentCallError;
+
+impl SessionBridge {
+    pub(crate) async fn handle_initialized(
+        &mut self,
+        response: Result<Value, AgentCallError>,
+    ) -> Result<(), String> {
+        let Some(live) = &mut self.connection else {
+            return Ok(());
+        };
+        let started = match response {
+            Ok(response) => live.handle_initialized(&response),
+            Err(error) => Err(live.describe_error(&error)),
+        };
+        if let Err(reason) = started {
+            self.connection = None;
+            return self.fail_agent(&format!("start the agent: {reason}")).await;
+        }
+        if self.stage == BridgeStage::Opening {
+            // What is there to be taken up is, when it is needed.
+            if self.chats.values().any(|chat| chat.resumable_id.is_some()) {
+                return self.mark_ready().await;
+            }
+            if let Some(id) = self.import_request() {
+                return self.import_session(id);
+            }
+            if let Some(live) = &self.connection {
+                self.spare_session =
+                    AgentSessionState::Opening(live.open_session(None, &self.folders));
+            }
+            return Ok(());
+        }
+        self.advance_turns().await
+    }
+
+    /// A session of the agent's own is there, or can't be.
+    pub(crate) async fn handle_session_opened(
+        &mut self,
+        chat: Option<Uri>,
+        deadline: Instant,
+        response: Result<Value, AgentCallError>,
+    ) -> Result<(), String> {
+        if chat
+            .as_ref()
+            .is_some_and(|chat| !self.awaits_session(chat, deadline))
+        {
+            self.close_unclaimed_session(&response);
+            return Ok(());
+        }
+        let Some(live) = &mut self.connection else {
+            return Ok(());
+        };
+        let id = |response: &Value| Some(response.get("sessionId")?.as_str()?.to_owned());
+        let reason = match &response {
+            Ok(response) if id(response).is_some() => None,
+            Ok(_) => Some("it began a session without a name".to_owned()),
+            Err(error) => Some(live.describe_error(error)),
+        };
+        if let Some(reason) = reason {
+            let reason = format!("begin a session: {reason}");
+            if is_auth_required(&response) {
+                self.events.send(AgentEvent::AuthRequired).await?;
+            }
+            return match chat {
+                None => Err(reason),
+                Some(chat) => {
+                    if let Some(place) = self.chats.get_mut(&chat) {
+                        place.agent_session = AgentSessionState::None;
+                    }
+                    self.fail_turn(&chat, "agentSession", &reason).await
+                }
+            };
+        }
+        let response = response.unwrap_or_default();
+        let id = id(&response).unwrap_or_default();
+        self.install_session(chat, id, &response, HistoryKnowledge::None)
+            .await
+    }
+
+    /// Whether a chat still waits for the agent session that was asked for.
+    pub(crate) fn awaits_session(&self, chat: &Uri, deadline: Instant) -> bool {
+        let chat = self.chats.get(chat);
+        chat.is_some_and(|chat| chat.agent_session.deadline() == Some(deadline))
+    }
+
+    /// A session came that nobody waits for any more.
+    pub(crate) fn close_unclaimed_session(&self, response: &Result<Value, AgentCallError>) {
+        let id = response
+            .as_ref()
+            .ok()
+            .and_then(|response| response.get("sessionId")?.as_str());
+        if let (Some(id), Some(live)) = (id, &self.connection) {
+            live.close_session(id);
+        }
+    }
+
+    /// A session of the agent's own is there, for a chat or as a spare one.
+    pub(crate) async fn install_session(
+        &mut self,
+        chat: Option<Uri>,
+        id: String,
+        response: &Value,
+        history: HistoryKnowledge,
+    ) -> Result<(), String> {
+        let Some(live) = &mut self.connection else {
+            return Ok(());
+        };
+        let early_updates = live.take_early_updates(&id);
+        let folder = self.folders.first().cloned().unwrap_or_default();
+        let mut session = AgentSession {
+            mapper: ChatMapper::new(self.session_key(), folder),
+            options: SessionOptions::parse(response),
+            id: id.clone(),
+            pending_options: 0,
+            option_deadline: None,
+            history,
+            instructions: None,
+            chosen_model: None,
+        };
+        session.mapper.set_host_tools(&self.host_tools);
+        let rule = self.agent.profile.auto_approve_rules();
+        let mut values = self.config_values.clone();
+        let removed = rule.remove_forbidden(&session.options.schema(), &mut values);
+        self.notices.add_forbidden(&removed);
+        if let Some(live) = &self.connection {
+            for (key, value) in &values {
+                set_option(live, &mut session, key, value);
+            }
+        }
+        let state = AgentSessionState::Open(Box::new(session));
+        let owner = match chat {
+            None => {
+                self.spare_session = state;
+                SessionOwner::Spare
+            }
+            Some(chat) => match self.chats.get_mut(&chat) {
+                Some(place) => {
+                    place.agent_session = state;
+                    SessionOwner::Chat(chat)
+                }
+                // It was closed meanwhile.
+                None => {
+                    if let Some(live) = &self.connection {
+                        live.close_session(&id);
+                    }
+                    return Ok(());
+                }
+            },
+        };
+        for update in early_updates {
+            self.apply_update(&owner, &update).await?;
+        }
+        match owner {
+            SessionOwner::Spare => {
+                self.sync_options(None).await?;
+                self.mark_ready().await
+            }
+            SessionOwner::Chat(chat) => {
+                self.record_session_id(&chat, &id).await?;
+                self.sync_options(Some(&chat)).await?;
+                self.advance_turn(&chat).await
+            }
+        }
+    }
+}

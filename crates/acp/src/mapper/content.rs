@@ -1,0 +1,267 @@
+//! Blocks of content, as the host has them.
+
+use std::path::{Path, PathBuf};
+
+use agenthost_core::code_block;
+use agenthost_protocol::chat::{ToolResultContent, ToolResultEmbeddedResource, ToolResultText};
+use agenthost_protocol::common::{ContentRef, FileEdit, FileEditDiffStats, FileEditSide};
+use agenthost_protocol::ids::ToolCallId;
+use agenthost_protocol::uri::Uri;
+use agenthost_workspace::uri_of;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
+use super::events::EventCollector;
+use super::line_diff::unified_diff;
+use super::terminal_views::CallTerminals;
+use crate::transport::schema::{
+    ContentBlock, Diff, EmbeddedResourceResource, ToolCallContent as Content,
+};
+
+/// Longest text of a tool that runs, in bytes.
+const MAX_RUNNING_OUTPUT_BYTES: usize = 16 * 1024;
+
+/// Most lines of a file, before and after, whose difference is counted.
+const MAX_COUNTED_LINES: usize = 2_000;
+
+/// Most changes of files that are shown with a question.
+const MAX_SHOWN_DIFFS: usize = 10;
+
+/// What a tool has produced.
+pub(crate) fn to_results(
+    call: &ToolCallId,
+    content: &[Content],
+    terminals: &CallTerminals,
+    collector: &mut EventCollector<'_>,
+) -> Vec<ToolResultContent> {
+    let mut shown = Vec::new();
+    let results = content.iter().flat_map(|content| match content {
+        Content::Content(content) => to_result(&content.content).into_iter().collect(),
+        Content::Diff(diff) => {
+            let edit = to_file_edit(diff, &terminals.folder, collector);
+            vec![ToolResultContent::FileEdit(edit)]
+        }
+        Content::Terminal(terminal) => {
+            let id = terminal.terminal_id.to_string();
+            let blocks = terminals.result_blocks(&id);
+            shown.push(id);
+            blocks
+        }
+        // A kind that is not known yet.
+        _ => Vec::new(),
+    });
+    let mut results: Vec<_> = results.collect();
+    // Some agents tell of a terminal and never say where to show it.
+    for id in terminals
+        .terminals_of(call)
+        .filter(|id| !shown.contains(id))
+    {
+        results.extend(terminals.result_blocks(id));
+    }
+    results
+}
+
+/// Leaves only the end of a long text. Agents send what a running tool has
+/// written again and again, whole; all of it comes with the result.
+pub(crate) fn truncate_running_output(result: &mut ToolResultContent) {
+    if let ToolResultContent::Text(text) = result
+        && text.text.len() > MAX_RUNNING_OUTPUT_BYTES
+    {
+        let from = text
+            .text
+            .ceil_char_boundary(text.text.len() - MAX_RUNNING_OUTPUT_BYTES);
+        let end = text.text.get(from..).unwrap_or_default();
+        text.text = format!("…{end}");
+    }
+}
+
+/// The changes of files among what a tool wants to do.
+pub(crate) fn file_edits(
+    content: &[Content],
+    folder: &Path,
+    collector: &mut EventCollector<'_>,
+) -> Vec<FileEdit> {
+    let diffs = content.iter().filter_map(|content| match content {
+        Content::Diff(diff) => Some(diff),
+        _ => None,
+    });
+    diffs
+        .map(|diff| to_file_edit(diff, folder, collector))
+        .collect()
+}
+
+/// The same changes for people to read, as blocks of Markdown.
+pub(crate) fn diff_blocks(content: &[Content], folder: &Path) -> Vec<String> {
+    let diffs = content.iter().filter_map(|content| match content {
+        Content::Diff(diff) => Some(diff),
+        _ => None,
+    });
+    let blocks = diffs.take(MAX_SHOWN_DIFFS).map(|diff| {
+        let path = diff.path.strip_prefix(folder).unwrap_or(&diff.path);
+        let before = diff.old_text.as_deref();
+        let text = unified_diff(&path.to_string_lossy(), before, &diff.new_text);
+        code_block("diff", &text)
+    });
+    blocks.collect()
+}
+
+/// The text of what a tool has produced, where it is text.
+pub(crate) fn joined_text(results: &[ToolResultContent]) -> Option<String> {
+    let texts = results.iter().filter_map(|result| match result {
+        ToolResultContent::Text(text) => Some(text.text.as_str()),
+        ToolResultContent::EmbeddedResource(_)
+        | ToolResultContent::Resource(_)
+        | ToolResultContent::FileEdit(_)
+        | ToolResultContent::Terminal(_)
+        | ToolResultContent::Subagent(_)
+        | ToolResultContent::Unknown(_) => None,
+    });
+    let text = texts.collect::<Vec<_>>().join("\n");
+    (!text.is_empty()).then_some(text)
+}
+
+/// What is in an answer besides text: content that is referred to.
+pub(crate) fn to_content_ref(
+    block: &ContentBlock,
+    collector: &mut EventCollector<'_>,
+) -> Option<ContentRef> {
+    match block {
+        ContentBlock::Image(image) => store_data("image", &image.mime_type, &image.data, collector),
+        ContentBlock::Audio(audio) => store_data("audio", &audio.mime_type, &audio.data, collector),
+        ContentBlock::ResourceLink(link) => Some(ContentRef {
+            uri: Uri::from(link.uri.as_str()),
+            size_hint: link.size.and_then(|size| u64::try_from(size).ok()),
+            content_type: link.mime_type.clone(),
+            nonce: None,
+        }),
+        ContentBlock::Resource(resource) => match &resource.resource {
+            EmbeddedResourceResource::TextResourceContents(text) => {
+                let kept =
+                    collector.store_content(file_name(&text.uri), text.text.clone().into_bytes());
+                Some(with_type(kept, text.mime_type.as_deref()))
+            }
+            EmbeddedResourceResource::BlobResourceContents(blob) => {
+                let bytes = STANDARD.decode(&blob.blob).ok()?;
+                let kept = collector.store_content(file_name(&blob.uri), bytes);
+                Some(with_type(kept, blob.mime_type.as_deref()))
+            }
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn to_result(block: &ContentBlock) -> Option<ToolResultContent> {
+    let embedded = |data: &str, content_type: &str| {
+        ToolResultContent::EmbeddedResource(ToolResultEmbeddedResource {
+            data: data.to_owned(),
+            content_type: content_type.to_owned(),
+        })
+    };
+    let text = |text: &str| {
+        ToolResultContent::Text(ToolResultText {
+            text: text.to_owned(),
+        })
+    };
+    match block {
+        ContentBlock::Text(content) => Some(text(&content.text)),
+        ContentBlock::Image(image) => Some(embedded(&image.data, &image.mime_type)),
+        ContentBlock::Audio(audio) => Some(embedded(&audio.data, &audio.mime_type)),
+        ContentBlock::ResourceLink(link) => Some(ToolResultContent::Resource(ContentRef {
+            uri: Uri::from(link.uri.as_str()),
+            size_hint: link.size.and_then(|size| u64::try_from(size).ok()),
+            content_type: link.mime_type.clone(),
+            nonce: None,
+        })),
+        ContentBlock::Resource(resource) => match &resource.resource {
+            EmbeddedResourceResource::TextResourceContents(content) => Some(text(&content.text)),
+            EmbeddedResourceResource::BlobResourceContents(blob) => {
+                let kind = blob.mime_type.as_deref();
+                Some(embedded(
+                    &blob.blob,
+                    kind.unwrap_or("application/octet-stream"),
+                ))
+            }
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn store_data(
+    what: &str,
+    kind: &str,
+    data: &str,
+    collector: &mut EventCollector<'_>,
+) -> Option<ContentRef> {
+    let bytes = STANDARD.decode(data).ok()?;
+    let (_, ending) = kind.split_once('/').unwrap_or_default();
+    let kept = collector.store_content(&format!("{what}.{ending}"), bytes);
+    Some(with_type(kept, Some(kind)))
+}
+
+fn with_type(reference: ContentRef, kind: Option<&str>) -> ContentRef {
+    ContentRef {
+        content_type: kind.map(str::to_owned).or(reference.content_type),
+        ..reference
+    }
+}
+
+fn file_name(uri: &str) -> &str {
+    uri.rsplit('/').next().unwrap_or_default()
+}
+
+/// A change of a file, with how it was and how it is to be.
+fn to_file_edit(diff: &Diff, folder: &Path, collector: &mut EventCollector<'_>) -> FileEdit {
+    let path: PathBuf = folder.join(&diff.path);
+    let uri = uri_of(&path);
+    let uri = uri.unwrap_or_else(|| Uri::from(diff.path.to_string_lossy().into_owned()));
+    let name = path.to_string_lossy();
+    let mut side = |text: &str| FileEditSide {
+        uri: uri.clone(),
+        content: collector.store_content(&name, text.as_bytes().to_vec()),
+    };
+    FileEdit {
+        before: diff.old_text.as_deref().map(&mut side),
+        after: Some(side(&diff.new_text)),
+        diff: count_changed_lines(diff.old_text.as_deref().unwrap_or_default(), &diff.new_text),
+    }
+}
+
+/// How many lines came and went; nothing for what is too long to tell soon.
+fn count_changed_lines(before: &str, after: &str) -> Option<FileEditDiffStats> {
+    let (mut before, mut after): (Vec<_>, Vec<_>) =
+        (before.lines().collect(), after.lines().collect());
+    let same = |pair: &(&&str, &&str)| pair.0 == pair.1;
+    let head = before.iter().zip(&after).take_while(same).count();
+    before.drain(..head);
+    after.drain(..head);
+    let tail = before.iter().rev().zip(after.iter().rev());
+    let tail = tail.take_while(same).count();
+    before.truncate(before.len() - tail);
+    after.truncate(after.len() - tail);
+    if before.len().max(after.len()) > MAX_COUNTED_LINES {
+        return None;
+    }
+    // The longest sequence of lines that is in both, row by row.
+    let mut row = vec![0_usize; after.len() + 1];
+    for line in &before {
+        let mut diagonal = 0;
+        let mut left = 0;
+        for (cell, other) in row.iter_mut().skip(1).zip(&after) {
+            let above = *cell;
+            *cell = if line == other {
+                diagonal + 1
+            } else {
+                above.max(left)
+            };
+            diagonal = above;
+            left = *cell;
+        }
+    }
+    let common = row.last().copied().unwrap_or_default();
+    Some(FileEditDiffStats {
+        added: Some((after.len() - common) as u64),
+        removed: Some((before.len() - common) as u64),
+    })
+}

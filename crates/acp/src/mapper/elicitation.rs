@@ -1,0 +1,224 @@
+//! Questions of an agent to the user, and the answers.
+//!
+//! A form is read as it was written, so that its questions stay in order. A
+//! field `x_custom` next to a choice `x` is the agent's way to let people write
+//! an answer of their own: both are one question here.
+
+use agenthost_core::resource::links::is_web_page;
+use agenthost_protocol::chat::{
+    Answer, AnswerValue, Answers, BooleanQuestion, Choice, InputRequest, InputResponseKind,
+    MultiSelectQuestion, NumberQuestion, Question, QuestionBase, SingleSelectQuestion,
+    TextQuestion,
+};
+use agenthost_protocol::ids::{ChoiceId, InputRequestId, QuestionId};
+use agenthost_protocol::number::Number;
+use agenthost_protocol::uri::Uri;
+use serde_json::{Value, json};
+
+use crate::transport::JsonParams;
+
+/// What a field is called that holds what was written instead of a choice.
+const CUSTOM_FIELD_SUFFIX: &str = "_custom";
+
+/// A question that waits for its answer, with what it takes to give it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct ElicitationForm {
+    /// The fields in order, with what they ask for.
+    fields: Vec<(String, JsonParams)>,
+}
+
+/// Reads a question; `None` if it is of a kind that can't be shown.
+pub(crate) fn parse_elicitation(
+    id: InputRequestId,
+    params: &JsonParams,
+) -> Option<(InputRequest, ElicitationForm)> {
+    let text = |key: &str| params.get(key).and_then(Value::as_str).map(str::to_owned);
+    let mode = text("mode").unwrap_or_else(|| "form".to_owned());
+    let mut request = InputRequest {
+        id,
+        message: text("message"),
+        url: None,
+        questions: None,
+        answers: None,
+    };
+    if mode == "url" {
+        // Clients open it for people; anything else would run something.
+        let url = Uri::from(text("url")?);
+        request.url = Some(Some(url).filter(is_web_page)?);
+        return Some((request, ElicitationForm { fields: Vec::new() }));
+    }
+    if mode != "form" {
+        return None;
+    }
+    let schema = params.get("requestedSchema")?;
+    let properties = schema.get("properties")?.as_object()?;
+    let required = schema.get("required").and_then(Value::as_array);
+    let fields: Vec<_> = properties
+        .iter()
+        .filter_map(|(name, field)| Some((name.clone(), field.as_object()?.clone())))
+        .collect();
+    let form = ElicitationForm { fields };
+    let questions = form.fields.iter().filter(|(name, _)| !form.is_custom(name));
+    let questions = questions.map(|(name, field)| {
+        let required = required.is_some_and(|all| all.contains(&json!(name)));
+        form.to_question(name, field, required.then_some(true))
+    });
+    request.questions = Some(questions.collect());
+    Some((request, form))
+}
+
+impl ElicitationForm {
+    /// What to answer.
+    pub(crate) fn to_response(&self, response: InputResponseKind, answers: &Answers) -> Value {
+        match response {
+            InputResponseKind::Decline => json!({"action": "decline"}),
+            InputResponseKind::Cancel => json!({"action": "cancel"}),
+            InputResponseKind::Accept if self.fields.is_empty() => json!({"action": "accept"}),
+            InputResponseKind::Accept => {
+                json!({"action": "accept", "content": self.response_content(answers)})
+            }
+        }
+    }
+
+    fn response_content(&self, answers: &Answers) -> JsonParams {
+        let mut content = JsonParams::new();
+        for (id, answer) in answers {
+            let name = id.as_str();
+            let Some((_, field)) = self.fields.iter().find(|(field, _)| field == name) else {
+                continue;
+            };
+            let (value, written) = match answer {
+                Answer::Submitted(answered) | Answer::Draft(answered) => {
+                    answer_value(&answered.value)
+                }
+                Answer::Skipped(skipped) => (None, skipped.freeform_values.clone()),
+            };
+            let written = written.and_then(|written| written.into_iter().next());
+            let custom = format!("{name}{CUSTOM_FIELD_SUFFIX}");
+            match written {
+                Some(written) if self.has_field(&custom) => {
+                    content.insert(custom, json!(written));
+                }
+                Some(written) if value.is_none() => {
+                    content.insert(name.to_owned(), json!(written));
+                    continue;
+                }
+                Some(_) | None => {}
+            }
+            // Numbers of ours are never whole numbers by type.
+            let whole = field.get("type").and_then(Value::as_str) == Some("integer");
+            let value = match value {
+                Some(Value::Number(number)) if whole => number.as_f64().map(|n| json!(n as i64)),
+                other => other,
+            };
+            content.extend(value.map(|value| (name.to_owned(), value)));
+        }
+        content
+    }
+
+    fn has_field(&self, name: &str) -> bool {
+        self.fields.iter().any(|(field, _)| field == name)
+    }
+
+    /// Whether a field holds the written answer of a choice.
+    fn is_custom(&self, name: &str) -> bool {
+        let mut fields = self.fields.iter();
+        let choice = name.strip_suffix(CUSTOM_FIELD_SUFFIX);
+        fields.any(|(field, schema)| {
+            Some(field.as_str()) == choice && parse_choices(schema).is_some()
+        })
+    }
+
+    fn to_question(&self, name: &str, field: &JsonParams, required: Option<bool>) -> Question {
+        let text = |key: &str| field.get(key).and_then(Value::as_str).map(str::to_owned);
+        let number = |key: &str| field.get(key).and_then(Value::as_f64).map(Number);
+        let count = |key: &str| field.get(key).and_then(Value::as_u64);
+        let title = text("title");
+        let message = text("description").or_else(|| title.clone());
+        let base = QuestionBase {
+            id: QuestionId::from(name),
+            message: message.unwrap_or_else(|| name.to_owned()),
+            title,
+            required,
+        };
+        let freeform = self
+            .has_field(&format!("{name}{CUSTOM_FIELD_SUFFIX}"))
+            .then_some(true);
+        let kind = field
+            .get("type")
+            .and_then(Value::as_str)
+            .unwrap_or("string");
+        let numbers = |base| NumberQuestion {
+            base,
+            min: number("minimum"),
+            max: number("maximum"),
+            default_value: number("default"),
+        };
+        match (kind, parse_choices(field)) {
+            ("array", choices) => Question::MultiSelect(MultiSelectQuestion {
+                base,
+                options: choices.unwrap_or_default(),
+                allow_freeform_input: freeform,
+                min: count("minItems"),
+                max: count("maxItems"),
+            }),
+            (_, Some(options)) => Question::SingleSelect(SingleSelectQuestion {
+                base,
+                options,
+                allow_freeform_input: freeform,
+            }),
+            ("boolean", None) => Question::Boolean(BooleanQuestion {
+                base,
+                default_value: field.get("default").and_then(Value::as_bool),
+            }),
+            ("integer", None) => Question::Integer(numbers(base)),
+            ("number", None) => Question::Number(numbers(base)),
+            (_, None) => Question::Text(TextQuestion {
+                base,
+                format: text("format"),
+                min: count("minLength"),
+                max: count("maxLength"),
+                default_value: text("default"),
+            }),
+        }
+    }
+}
+
+/// What a field lets choose from.
+fn parse_choices(field: &JsonParams) -> Option<Vec<Choice>> {
+    let places = [Some(field), field.get("items").and_then(Value::as_object)];
+    let mut places = places.into_iter().flatten();
+    let listed = places.find_map(|place| {
+        let keys = ["oneOf", "anyOf", "enum"];
+        keys.iter().find_map(|key| place.get(*key)?.as_array())
+    })?;
+    let choice = |item: &Value| {
+        let text = |key: &str| item.get(key).and_then(Value::as_str).map(str::to_owned);
+        let id = item.as_str().map(str::to_owned).or_else(|| text("const"))?;
+        Some(Choice {
+            label: text("title").unwrap_or_else(|| id.clone()),
+            id: ChoiceId::from(id),
+            description: text("description"),
+            recommended: None,
+        })
+    };
+    Some(listed.iter().filter_map(choice).collect())
+}
+
+/// The value of an answer, and what was written besides.
+fn answer_value(value: &AnswerValue) -> (Option<Value>, Option<Vec<String>>) {
+    match value {
+        AnswerValue::Text(text) => (Some(json!(text.value)), None),
+        AnswerValue::Number(number) => (Some(json!(number.value.0)), None),
+        AnswerValue::Boolean(boolean) => (Some(json!(boolean.value)), None),
+        AnswerValue::Selected(selected) => {
+            let value = Some(selected.value.as_str()).filter(|id| !id.is_empty());
+            (value.map(|id| json!(id)), selected.freeform_values.clone())
+        }
+        AnswerValue::SelectedMany(selected) => {
+            let ids: Vec<_> = selected.value.iter().map(ChoiceId::as_str).collect();
+            (Some(json!(ids)), selected.freeform_values.clone())
+        }
+        AnswerValue::Unknown(_) => (None, None),
+    }
+}

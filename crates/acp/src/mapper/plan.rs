@@ -1,0 +1,90 @@
+//! The plan of an agent.
+
+use agenthost_agents::{ToolContent, ToolStart, TurnEvent};
+use agenthost_protocol::chat::{ToolCallResult, ToolResultContent, ToolResultText};
+use agenthost_protocol::common::Meta;
+use agenthost_protocol::label::clean_label;
+use agenthost_protocol::text::MaybeMarkdown;
+use serde_json::Value;
+
+use super::{ChatMapper, EventCollector, parse};
+use crate::transport::schema::{Plan, PlanEntryStatus};
+
+/// What a plan is called as a call of a tool: the host has nothing else to
+/// show one.
+const PLAN_CALL_ID: &str = "plan";
+
+/// What VS Code shows for a running call instead of what it was called with. It
+/// shows no content of such a call.
+const PROGRESS_META_KEY: &str = "progressMessage";
+
+impl ChatMapper {
+    /// It told its plan, all of it.
+    pub(crate) fn map_plan(&mut self, update: &Value, collector: &mut EventCollector<'_>) {
+        let (Some(turn), Some(plan)) = (&mut self.turn, parse::<Plan>(update)) else {
+            return;
+        };
+        let lines = plan.entries.iter().map(|entry| {
+            let done = match entry.status {
+                PlanEntryStatus::Completed => "[x]",
+                PlanEntryStatus::InProgress => "[~]",
+                _ => "[ ]",
+            };
+            // An entry is one line of a list, not output.
+            let mut content = entry.content.clone();
+            clean_label(&mut content);
+            format!("- {done} {content}")
+        });
+        let text = lines.collect::<Vec<_>>().join("\n");
+        let mut progress = Meta::default();
+        progress.insert(
+            PROGRESS_META_KEY.to_owned(),
+            Value::from(with_heading(&text)),
+        );
+        let content = vec![ToolResultContent::Text(ToolResultText { text })];
+        if turn.plan.replace(content.clone()).is_none() {
+            turn.last_speech = None;
+            collector.push_turn_event(TurnEvent::ToolStarted(Box::new(ToolStart {
+                id: PLAN_CALL_ID.into(),
+                name: "update_plan".to_owned(),
+                display_name: "Plan".to_owned(),
+                message: "Plan".into(),
+                input: None,
+                question: None,
+                meta: None,
+            })));
+        }
+        collector.push_turn_event(TurnEvent::ToolContent(ToolContent {
+            id: PLAN_CALL_ID.into(),
+            content,
+            meta: Some(progress),
+        }));
+    }
+
+    /// The turn is over, and so is its plan.
+    pub(crate) fn finish_plan(&mut self, collector: &mut EventCollector<'_>) {
+        let plan = self.turn.as_mut().and_then(|turn| turn.plan.take());
+        if let Some(plan) = plan {
+            let text = plan.iter().find_map(|content| match content {
+                ToolResultContent::Text(text) => Some(text.text.as_str()),
+                _ => None,
+            });
+            let result = ToolCallResult {
+                success: true,
+                past_tense_message: MaybeMarkdown::Markdown(with_heading(text.unwrap_or_default())),
+                content: Some(plan),
+                structured_content: None,
+                error: None,
+            };
+            collector.push_turn_event(TurnEvent::ToolCompleted(
+                PLAN_CALL_ID.into(),
+                Box::new(result),
+            ));
+        }
+    }
+}
+
+/// A plan with its heading.
+fn with_heading(entries: &str) -> String {
+    format!("Plan\n\n{entries}")
+}

@@ -1,0 +1,434 @@
+//! Tool calls of a turn.
+//!
+//! Agents tell of a call in any order: the question before the call, updates
+//! of a call that was never begun, the same call again, more after its end. So
+//! all of it is put together by the call's name, and only steps that are next
+//! are told.
+
+mod display;
+mod host_calls;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use agenthost_agents::{ToolAnnounced, ToolContent, ToolReady, TurnEvent};
+use agenthost_protocol::chat::{
+    ToolCallQuestion, ToolCallResult, ToolResultContent, ToolResultText,
+};
+use agenthost_protocol::common::{FileEditCollection, Meta};
+use agenthost_protocol::ids::ToolCallId;
+use agenthost_protocol::wire::Object;
+use serde_json::{Value, json};
+
+use super::content;
+use super::events::EventCollector;
+use super::host_tools::{HostTool, HostToolSet};
+use super::permission::{PermissionOption, PermissionPrompt};
+use super::terminal_views::{CallTerminals, TerminalMeta};
+use crate::transport::schema::{
+    ToolCallContent, ToolCallLocation, ToolCallStatus, ToolCallUpdate, ToolKind,
+};
+use display::DisplayStage;
+
+/// The calls of a turn.
+#[derive(Debug, Default)]
+pub(crate) struct TurnToolCalls {
+    calls: BTreeMap<ToolCallId, TrackedCall>,
+    /// The tools that the host offers.
+    host_tools: Arc<HostToolSet>,
+    /// Calls of tools of clients that the agent has not told of.
+    unannounced: Vec<host_calls::UnannouncedCall>,
+}
+
+/// A call, as far as it is known.
+#[derive(Debug, Default)]
+struct TrackedCall {
+    stage: CallStage,
+    title: Option<String>,
+    name: Option<String>,
+    kind: Option<ToolKind>,
+    content: Vec<ToolCallContent>,
+    locations: Vec<ToolCallLocation>,
+    input: Option<Value>,
+    output: Option<Value>,
+    meta: Option<Object>,
+    /// What was told of its arguments while they came.
+    input_sent: String,
+    title_sent: Option<String>,
+    /// What the last question about it came with.
+    permission_prompt: PermissionPrompt,
+    /// The tool of the host that it is of.
+    tool: Option<HostTool>,
+    /// How far clients know it to be.
+    stage_sent: Option<DisplayStage>,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum CallStage {
+    #[default]
+    New,
+    /// Its arguments are coming.
+    InputStreaming,
+    /// Somebody has to decide.
+    AwaitingApproval,
+    Running,
+    Ended,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum CallEnding {
+    Succeeded,
+    Failed,
+}
+
+impl TurnToolCalls {
+    /// Whether there was such a call in this turn.
+    pub(crate) fn contains(&self, id: &str) -> bool {
+        self.calls.contains_key(&ToolCallId::from(id))
+    }
+
+    /// Their names.
+    pub(crate) fn into_ids(self) -> impl Iterator<Item = ToolCallId> {
+        self.calls.into_keys()
+    }
+
+    /// Something about a call: that it is there, or more about it.
+    pub(crate) fn update_call(
+        &mut self,
+        mut update: ToolCallUpdate,
+        terminals: &mut CallTerminals,
+        collector: &mut EventCollector<'_>,
+    ) {
+        let id = ToolCallId::from(update.tool_call_id.to_string());
+        let call = self.calls.entry(id.clone()).or_default();
+        if call.stage == CallStage::Ended {
+            return;
+        }
+        let status = update.fields.status;
+        let first = call.stage == CallStage::New;
+        let terminal_meta = TerminalMeta::take_from(&mut update);
+        let alive = terminal_meta.shows_activity();
+        let produced = call.merge(update);
+        call.recognize_tool(&self.host_tools);
+        if first {
+            if call.match_unannounced(&mut self.unannounced) {
+                return;
+            }
+            call.announce(&id, collector);
+        }
+        if call.is_client_tool() {
+            return call.update_client_call(&id, status, terminals, collector);
+        }
+        let changed =
+            terminals.apply_meta(&id, &call.title(), terminal_meta, collector) || produced;
+        let ended = match status {
+            Some(ToolCallStatus::Completed) => Some(CallEnding::Succeeded),
+            Some(ToolCallStatus::Failed) => Some(CallEnding::Failed),
+            _ => None,
+        };
+        let begins = match status {
+            Some(ToolCallStatus::Pending) => false,
+            // Some agents never say how far a call is.
+            None => (first && call.input.is_some()) || changed || alive,
+            Some(_) => true,
+        };
+        let waited = call.stage == CallStage::InputStreaming && begins && !call.content.is_empty();
+        if call.stage == CallStage::InputStreaming && begins {
+            call.emit_ready(&id, collector);
+        } else if call.stage == CallStage::InputStreaming {
+            call.emit_input(&id, collector);
+        }
+        if let Some(ended) = ended {
+            call.emit_result(&id, ended, terminals, collector);
+        } else if call.stage == CallStage::Running && (changed || waited) {
+            call.emit_content(&id, terminals, collector);
+        }
+    }
+
+    /// A question about a call; says whether it can be asked.
+    pub(crate) fn request_permission(
+        &mut self,
+        mut update: ToolCallUpdate,
+        options: &[PermissionOption],
+        terminals: &mut CallTerminals,
+        collector: &mut EventCollector<'_>,
+    ) -> bool {
+        let id = ToolCallId::from(update.tool_call_id.to_string());
+        let call = self.calls.entry(id.clone()).or_default();
+        if call.stage == CallStage::Ended {
+            return false;
+        }
+        let first = call.stage == CallStage::New;
+        let terminal_meta = TerminalMeta::take_from(&mut update);
+        call.permission_prompt = PermissionPrompt::split_prompt(&mut update);
+        call.merge(update);
+        call.recognize_tool(&self.host_tools);
+        if first {
+            if call.match_unannounced(&mut self.unannounced) {
+                return false;
+            }
+            call.announce(&id, collector);
+        }
+        terminals.apply_meta(&id, &call.title(), terminal_meta, collector);
+        call.stage = CallStage::AwaitingApproval;
+        // VS Code has one button of its own for a question with edits, which means
+        // this once. If the agent has no such option, the message has to do.
+        let edits = match options.iter().any(|option| option.kind == "allow_once") {
+            true => content::file_edits(&call.content, &terminals.folder, collector),
+            false => Vec::new(),
+        };
+        let question = ToolCallQuestion {
+            confirmation_title: Some(call.title().into()),
+            risk_assessment: None,
+            edits: (!edits.is_empty()).then_some(FileEditCollection { items: edits }),
+            // There is no way to tell the agent.
+            editable: Some(false),
+            options: Some(options.iter().map(PermissionOption::to_option).collect()),
+        };
+        call.stage_sent = Some(DisplayStage::AwaitingApproval);
+        let mut meta = call.display_meta(DisplayStage::AwaitingApproval);
+        let kinds = options
+            .iter()
+            .map(|option| (option.id.clone(), json!(option.kind)));
+        meta.insert("permissionKinds".to_owned(), Value::Object(kinds.collect()));
+        collector.push_turn_event(TurnEvent::ToolReady(Box::new(ToolReady {
+            id,
+            message: call.permission_message(terminals),
+            intention: call.intention(),
+            input: call.input_text(),
+            question: Some(question),
+            contributor: call.contributor(),
+            meta: Some(Meta::new(meta)),
+        })));
+        true
+    }
+
+    /// Somebody agreed to a call. What it had produced before it asked is told
+    /// again: the question took it away.
+    pub(crate) fn mark_approved(
+        &mut self,
+        id: &ToolCallId,
+        terminals: &CallTerminals,
+        collector: &mut EventCollector<'_>,
+    ) {
+        if let Some(call) = self.calls.get_mut(id)
+            && call.stage == CallStage::AwaitingApproval
+        {
+            call.stage = CallStage::Running;
+            let is_silent = call.content.is_empty() && !call.is_command();
+            if !is_silent && !call.is_client_tool() {
+                call.emit_content(id, terminals, collector);
+            }
+        }
+    }
+
+    /// Somebody did not agree: that is the end of the call.
+    pub(crate) fn mark_denied(&mut self, id: &ToolCallId) {
+        if let Some(call) = self.calls.get_mut(id) {
+            call.stage = CallStage::Ended;
+        }
+    }
+}
+
+impl TrackedCall {
+    /// Takes in what is new; says whether it has produced something.
+    fn merge(&mut self, update: ToolCallUpdate) -> bool {
+        fn set<T>(place: &mut Option<T>, value: Option<T>) {
+            if value.is_some() {
+                *place = value;
+            }
+        }
+        let fields = update.fields;
+        set(
+            &mut self.title,
+            fields.title.filter(|title| !title.is_empty()),
+        );
+        set(&mut self.name, fields.name);
+        set(&mut self.kind, fields.kind);
+        set(
+            &mut self.input,
+            fields.raw_input.filter(|input| !input.is_null()),
+        );
+        set(
+            &mut self.output,
+            fields.raw_output.filter(|output| !output.is_null()),
+        );
+        if let Some(meta) = update.meta {
+            self.meta.get_or_insert_default().extend(meta);
+        }
+        if let Some(locations) = fields.locations {
+            self.locations = locations;
+        }
+        match fields.content {
+            Some(content) if content != self.content => {
+                self.content = content;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn title(&self) -> String {
+        if let Some(tool) = &self.tool {
+            return tool.title().to_owned();
+        }
+        self.title.clone().unwrap_or_else(|| self.tool_name())
+    }
+
+    /// The tool, for programs: some agents put it where only they know.
+    fn tool_name(&self) -> String {
+        if let Some(tool) = &self.tool {
+            return tool.own_name().to_owned();
+        }
+        let own = || self.meta.as_ref().and_then(|meta| find_tool_name(meta, 3));
+        let kind = || Some(json!(self.kind?).as_str()?.to_owned());
+        let name = self.name.clone().or_else(own);
+        let name = name.or_else(kind).unwrap_or_else(|| "other".to_owned());
+        match name.as_str() {
+            // VS Code takes this one for a worker with a chat of its own, and
+            // shows nothing of a call without one.
+            "task" => "Task".to_owned(),
+            _ => name,
+        }
+    }
+
+    fn announce(&mut self, id: &ToolCallId, collector: &mut EventCollector<'_>) {
+        self.stage = CallStage::InputStreaming;
+        let meta = Some(self.display_meta(DisplayStage::Announced)).filter(|meta| !meta.is_empty());
+        collector.push_turn_event(TurnEvent::ToolAnnounced(Box::new(ToolAnnounced {
+            id: id.clone(),
+            name: self.tool_name(),
+            display_name: self.title(),
+            intention: self.intention(),
+            contributor: self.contributor(),
+            meta: meta.map(Meta::new),
+        })));
+    }
+
+    /// Agents send the arguments again and again, each time more of them; told
+    /// is what was added. When all are there they are told once more.
+    fn emit_input(&mut self, id: &ToolCallId, collector: &mut EventCollector<'_>) {
+        let text = match self.arguments() {
+            None => None,
+            Some(Value::Object(fields)) if fields.is_empty() => None,
+            Some(_) => self.input_text(),
+        };
+        let text = text.unwrap_or_default();
+        let so_far = text.trim_end_matches(['}', ']', '"']);
+        let more = so_far.strip_prefix(self.input_sent.as_str());
+        let more = more.filter(|more| !more.is_empty()).map(str::to_owned);
+        if more.is_none() && self.title_sent == self.title {
+            return;
+        }
+        self.input_sent.extend(more.as_deref());
+        self.title_sent.clone_from(&self.title);
+        collector.push_turn_event(TurnEvent::ToolInput {
+            id: id.clone(),
+            more,
+            message: self.title().into(),
+        });
+    }
+
+    fn emit_ready(&mut self, id: &ToolCallId, collector: &mut EventCollector<'_>) {
+        self.stage = CallStage::Running;
+        self.stage_sent = Some(DisplayStage::Running);
+        let meta = Some(self.display_meta(DisplayStage::Running)).filter(|meta| !meta.is_empty());
+        collector.push_turn_event(TurnEvent::ToolReady(Box::new(ToolReady {
+            id: id.clone(),
+            message: self.title().into(),
+            intention: self.intention(),
+            input: self.input_text(),
+            question: None,
+            contributor: self.contributor(),
+            meta: meta.map(Meta::new),
+        })));
+    }
+
+    /// Tells what a running call has produced. One that was asked about is shown
+    /// as a command only now.
+    fn emit_content(
+        &mut self,
+        id: &ToolCallId,
+        terminals: &CallTerminals,
+        collector: &mut EventCollector<'_>,
+    ) {
+        let mut content = content::to_results(id, &self.content, terminals, collector);
+        content
+            .iter_mut()
+            .for_each(content::truncate_running_output);
+        let asked =
+            self.stage_sent.replace(DisplayStage::Running) == Some(DisplayStage::AwaitingApproval);
+        let is_new = asked && self.is_command();
+        collector.push_turn_event(TurnEvent::ToolContent(ToolContent {
+            id: id.clone(),
+            content,
+            meta: is_new.then(|| Meta::new(self.display_meta(DisplayStage::Running))),
+        }));
+    }
+
+    fn emit_result(
+        &mut self,
+        id: &ToolCallId,
+        ending: CallEnding,
+        terminals: &mut CallTerminals,
+        collector: &mut EventCollector<'_>,
+    ) {
+        self.stage = CallStage::Ended;
+        if ending == CallEnding::Succeeded {
+            self.permission_prompt.apply_edits(&mut self.content);
+        }
+        let success = ending == CallEnding::Succeeded;
+        let output = self.output.as_ref().and_then(output_text);
+        let code = |output: &Value| output.get("exit_code")?.as_i64();
+        let code = self.output.as_ref().and_then(code);
+        terminals.end_call(id, output.as_deref(), code, collector);
+        let mut results = content::to_results(id, &self.content, terminals, collector);
+        if let (true, Some(text)) = (results.is_empty(), &output) {
+            let text = text.clone();
+            results.push(ToolResultContent::Text(ToolResultText { text }));
+        }
+        let error = (!success).then(|| {
+            let said = content::joined_text(&results).or(output);
+            let said = said.unwrap_or_else(|| "it failed".to_owned());
+            json!({ "message": said.chars().take(500).collect::<String>() })
+        });
+        let structured = match &self.output {
+            Some(Value::Object(output)) => Some(output.clone()),
+            _ => None,
+        };
+        let result = ToolCallResult {
+            success,
+            past_tense_message: self.title().into(),
+            content: (!results.is_empty()).then_some(results),
+            structured_content: structured,
+            error,
+        };
+        collector.push_turn_event(TurnEvent::ToolCompleted(id.clone(), Box::new(result)));
+    }
+}
+
+/// The name of a tool in an agent's own data, so many levels down.
+fn find_tool_name(meta: &Object, depth: u32) -> Option<String> {
+    let here = meta.get("toolName").and_then(Value::as_str);
+    let below = || {
+        let depth = depth.checked_sub(1)?;
+        let mut below = meta.values().filter_map(Value::as_object);
+        below.find_map(|object| find_tool_name(object, depth))
+    };
+    here.map(str::to_owned).or_else(below)
+}
+
+/// What of raw output is for people to read.
+fn output_text(output: &Value) -> Option<String> {
+    let keys = [
+        "formatted_output",
+        "aggregated_output",
+        "output",
+        "stdout",
+        "text",
+    ];
+    let text = output.as_str();
+    let text = text.or_else(|| keys.iter().find_map(|key| output.get(key)?.as_str()));
+    let text = text.filter(|text| !text.is_empty()).map(str::to_owned);
+    text.or_else(|| host_calls::result_text(output))
+}

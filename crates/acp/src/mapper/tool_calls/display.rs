@@ -1,0 +1,156 @@
+//! How clients show a call: as a command, a search, a file that is read.
+//!
+//! VS Code decides by `_meta.toolKind`. A call of the kind `terminal` is shown
+//! with its `toolInput` as the command line, so that is no JSON there; the
+//! arguments as the agent gave them are in `_meta.rawInput`.
+
+use agenthost_core::{CommandLine, RAW_INPUT_META_KEY, terminal_call_meta};
+use agenthost_protocol::text::MaybeMarkdown;
+use agenthost_protocol::wire::Object;
+use serde_json::{Value, json};
+
+use super::TrackedCall;
+use crate::mapper::content;
+use crate::mapper::terminal_views::CallTerminals;
+use crate::transport::schema::{ToolCallContent, ToolKind};
+
+/// How far a call is, for those who show it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DisplayStage {
+    /// Its arguments may not be complete.
+    Announced,
+    /// It waits for an answer. The kind `terminal` would take away the agent's
+    /// own options.
+    AwaitingApproval,
+    /// It runs.
+    Running,
+}
+
+impl TrackedCall {
+    /// Whether it is shown as a command: it executes something, or has a
+    /// terminal.
+    pub(crate) fn is_command(&self) -> bool {
+        let is_terminal =
+            |content: &ToolCallContent| matches!(content, ToolCallContent::Terminal(_));
+        let executes = self.kind == Some(ToolKind::Execute);
+        self.tool.is_none() && (executes || self.content.iter().any(is_terminal))
+    }
+
+    /// Its command line, if that is known.
+    fn command_line(&self) -> Option<CommandLine> {
+        if !self.is_command() {
+            return None;
+        }
+        let line = match self.input.as_ref()? {
+            Value::String(line) => line.clone(),
+            Value::Object(fields) => match fields.get("command")? {
+                Value::String(line) => line.clone(),
+                Value::Array(words) => join_shell_words(words)?,
+                _ => return None,
+            },
+            _ => return None,
+        };
+        let line = line.trim();
+        (!line.is_empty()).then(|| CommandLine(line.to_owned()))
+    }
+
+    /// What the command is for, in the agent's own words.
+    pub(crate) fn intention(&self) -> Option<String> {
+        self.command_line()?;
+        let description = self.input.as_ref()?.get("description")?.as_str()?;
+        let description = description.trim();
+        (!description.is_empty()).then(|| description.to_owned())
+    }
+
+    /// What is asked: the title, the whole command or the changes of files, and
+    /// the words that the question came with.
+    pub(crate) fn permission_message(&self, terminals: &CallTerminals) -> MaybeMarkdown {
+        let mut parts = vec![match self.command_line() {
+            Some(line) => line.invocation().as_str().to_owned(),
+            None => escape_title(&self.title()),
+        }];
+        parts.extend(content::diff_blocks(&self.content, &terminals.folder));
+        parts.extend(self.permission_prompt.text().map(str::to_owned));
+        MaybeMarkdown::Markdown(parts.join("\n\n"))
+    }
+
+    /// The arguments as text. Clients show the result of a call only beside its
+    /// arguments, so there are always some, unless a client carries it out.
+    pub(crate) fn input_text(&self) -> Option<String> {
+        if let Some(line) = self.command_line() {
+            return Some(line.0);
+        }
+        match self.arguments() {
+            Some(Value::String(text)) => Some(text.clone()),
+            Some(input) => Some(input.to_string()),
+            None if self.is_client_tool() => None,
+            None if self.is_command() => Some(self.title()),
+            None => Some("{}".to_owned()),
+        }
+    }
+
+    /// The free data of the call.
+    pub(crate) fn display_meta(&self, stage: DisplayStage) -> Object {
+        let mut meta = self.meta.clone().unwrap_or_default();
+        // What the host says by these is not the agent's to say.
+        meta.remove("toolKind");
+        meta.remove(RAW_INPUT_META_KEY);
+        if let Some(kind) = self.kind {
+            meta.insert("kind".to_owned(), json!(kind));
+        }
+        if !self.locations.is_empty() {
+            meta.insert("locations".to_owned(), json!(self.locations));
+        }
+        if stage != DisplayStage::Announced && self.is_command() {
+            let input = self.input.clone().unwrap_or_else(|| json!({}));
+            meta.insert(RAW_INPUT_META_KEY.to_owned(), input);
+        }
+        match self.kind {
+            _ if self.is_command() => {
+                if stage == DisplayStage::Running {
+                    meta.extend(*terminal_call_meta());
+                }
+            }
+            Some(ToolKind::Read) => drop(meta.insert("toolKind".to_owned(), json!("read"))),
+            Some(ToolKind::Search) => drop(meta.insert("toolKind".to_owned(), json!("search"))),
+            // Clients have no other kinds.
+            Some(_) | None => {}
+        }
+        meta.extend(self.app_meta());
+        meta
+    }
+}
+
+/// Words as a line for a shell.
+fn join_shell_words(words: &[Value]) -> Option<String> {
+    let words: Option<Vec<_>> = words.iter().map(Value::as_str).collect();
+    let quoted: Vec<_> = words?.into_iter().map(quote_shell_word).collect();
+    (!quoted.is_empty()).then(|| quoted.join(" "))
+}
+
+fn quote_shell_word(word: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./=:,@%+".contains(&byte);
+    match !word.is_empty() && word.bytes().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
+/// A title in Markdown. Agents that quote code in a title write Markdown; in
+/// all others a name like `__init__.py` has to stay what it is.
+fn escape_title(title: &str) -> String {
+    if title.contains('`') {
+        return title.to_owned();
+    }
+    let mut escaped = String::with_capacity(title.len());
+    for letter in title.chars() {
+        if matches!(
+            letter,
+            '\\' | '*' | '_' | '[' | ']' | '<' | '>' | '#' | '~' | '&' | '|'
+        ) {
+            escaped.push('\\');
+        }
+        escaped.push(letter);
+    }
+    escaped
+}

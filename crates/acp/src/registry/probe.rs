@@ -1,0 +1,235 @@
+//! Trying an agent out: does it answer, is somebody signed in. And signing in.
+//!
+//! Whatever happens, it takes a bounded time, and nothing of the agent is left
+//! running.
+
+pub(crate) mod session_list;
+pub(crate) mod sign_in;
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
+
+use super::probe::sign_in::{SignInKind, SignInMethod, TerminalSignIn};
+use crate::agent::AcpAgent;
+use crate::connection::{AcpConnection, AgentCall};
+use crate::process_pool::launch::{AgentLaunch, ManagedChild, agent_environment};
+use crate::transport::{AUTH_REQUIRED_CODE, AgentCallError, AgentMessage};
+
+/// How long an agent may take for each step. The first start of some takes ten
+/// seconds, on a machine that has nothing else to do.
+pub(crate) const STEP_TIMEOUT: Duration = Duration::from_secs(45);
+
+/// How long a program may take to say its version.
+const VERSION_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How long somebody may take to sign in: there is a browser to find, and a
+/// password.
+const SIGN_IN_TIMEOUT: Duration = Duration::from_secs(600);
+
+/// What came of trying an agent out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProbeReport {
+    /// Its version, as it says.
+    pub version: Option<String>,
+    /// The ways to sign in that it offers.
+    pub sign_in_methods: Vec<SignInMethod>,
+    /// Whether somebody is signed in.
+    pub sign_in_state: SignInState,
+}
+
+/// Whether somebody is signed in with an agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SignInState {
+    /// As far as it takes to begin a session.
+    SignedIn,
+    /// Nobody is; what to do.
+    SignedOut(String),
+    /// It could not be found out; why not.
+    Unknown(String),
+}
+
+/// Starts an agent, has it begin a session in a folder, and ends it. Nothing is
+/// said in the session.
+///
+/// # Errors
+///
+/// In words, if it does not start or does not answer.
+pub async fn probe_agent(agent: &AcpAgent, folder: &Path) -> Result<ProbeReport, String> {
+    let mut connection = AcpConnection::start(agent, folder).await?;
+    let examined = run_probe(&mut connection, folder).await;
+    shutdown_agent(connection, examined).await
+}
+
+/// Has an agent sign somebody in, by a method that it does itself.
+///
+/// # Errors
+///
+/// In words, if there is no such method or it did not work.
+pub async fn sign_in(agent: &AcpAgent, folder: &Path, method: &str) -> Result<(), String> {
+    let mut connection = AcpConnection::start(agent, folder).await?;
+    let done = authenticate(&mut connection, method).await;
+    shutdown_agent(connection, done).await
+}
+
+/// What a program says its version is, if it says one. Bounded, too.
+pub async fn program_version(launch: &AgentLaunch, arguments: &[String]) -> Option<String> {
+    let launch = AgentLaunch {
+        arguments: arguments.to_vec(),
+        ..launch.clone()
+    };
+    let folder = std::env::temp_dir();
+    let (process, mut pipes) = ManagedChild::spawn(&launch, &folder, None).ok()?;
+    drop(pipes.stdin);
+    let line = tokio::time::timeout(VERSION_TIMEOUT, first_line(&mut pipes.stdout)).await;
+    // What it complained of says nothing about its version.
+    drop(process.shutdown().await);
+    let line = line.ok()??;
+    let plain = line.chars().filter(|letter| !letter.is_control());
+    Some(plain.take(60).collect())
+}
+
+/// The first line that has something in it.
+async fn first_line(output: &mut (impl AsyncRead + Unpin)) -> Option<String> {
+    let mut lines = BufReader::new(output.take(4096)).split(b'\n');
+    // What can't be read is not there.
+    while let Ok(Some(line)) = lines.next_segment().await {
+        let line = String::from_utf8_lossy(&line).trim().to_owned();
+        if !line.is_empty() {
+            return Some(line);
+        }
+    }
+    None
+}
+
+/// The program that somebody signs in with, ready to be run in a terminal.
+pub fn sign_in_command(agent: &AcpAgent, sign_in: &TerminalSignIn) -> std::process::Command {
+    let mut launch = agent.launch();
+    let mut command = match &sign_in.program {
+        Some(program) => std::process::Command::new(program),
+        None => {
+            let mut command = std::process::Command::new(&launch.program);
+            command.args(&launch.arguments);
+            command
+        }
+    };
+    let named = |name: &String| sign_in.environment.iter().any(|(other, _)| other == name);
+    launch.environment.retain(|(name, _)| !named(name));
+    command
+        .args(&sign_in.arguments)
+        .env_clear()
+        .envs(agent_environment(&launch))
+        .envs(sign_in.environment.iter().cloned());
+    command
+}
+
+/// Ends an agent. If it did not answer, what it complained of may say why.
+pub(crate) async fn shutdown_agent<T>(
+    connection: AcpConnection,
+    outcome: Result<T, String>,
+) -> Result<T, String> {
+    let stderr_line = connection.shutdown().await;
+    outcome.map_err(|reason| match stderr_line {
+        Some(stderr_line) if !reason.contains(&stderr_line) => format!("{reason}: {stderr_line}"),
+        _ => reason,
+    })
+}
+
+async fn run_probe(connection: &mut AcpConnection, folder: &Path) -> Result<ProbeReport, String> {
+    let initialized = await_initialized(connection).await?;
+    let version = initialized.pointer("/agentInfo/version");
+    let version = version.and_then(Value::as_str);
+    let version = version.map(|version| version.chars().take(60).collect());
+    connection.open_session(None, &[folder.to_owned()]);
+    let sign_in_state = match next_response(connection, STEP_TIMEOUT).await {
+        Ok(Ok(session)) => {
+            if let Some(id) = session.get("sessionId").and_then(Value::as_str) {
+                connection.close_session(id);
+                connection.delete_session(id);
+                discard_session(connection).await;
+            }
+            SignInState::SignedIn
+        }
+        Ok(Err(AgentCallError::Rejected { code, .. })) if code == AUTH_REQUIRED_CODE => {
+            SignInState::SignedOut(connection.sign_in_instructions())
+        }
+        Ok(Err(error)) => SignInState::Unknown(connection.describe_error(&error)),
+        Err(reason) => SignInState::Unknown(reason),
+    };
+    Ok(ProbeReport {
+        version,
+        sign_in_methods: connection.sign_in_methods.clone(),
+        sign_in_state,
+    })
+}
+
+async fn authenticate(connection: &mut AcpConnection, method: &str) -> Result<(), String> {
+    await_initialized(connection).await?;
+    let known = connection
+        .sign_in_methods
+        .iter()
+        .find(|known| known.id == method);
+    match known.map(|known| &known.kind) {
+        // It takes what it finds in its environment when it is told to.
+        Some(SignInKind::Agent | SignInKind::Variables(_)) => {}
+        Some(SignInKind::Terminal(_)) => {
+            return Err(format!("`{method}` is nothing that the agent does itself"));
+        }
+        None => return Err(format!("the agent has no method `{method}` to sign in")),
+    }
+    let params = json!({"methodId": method});
+    connection.call(AgentCall::Other, "authenticate", &params);
+    let answered = next_response(connection, SIGN_IN_TIMEOUT).await?;
+    answered.map(drop).map_err(|error| error.to_string())
+}
+
+/// Waits until the agent has said what it can do.
+pub(crate) async fn await_initialized(connection: &mut AcpConnection) -> Result<Value, String> {
+    let initialized = next_response(connection, STEP_TIMEOUT).await?;
+    let initialized = initialized.map_err(|error| connection.describe_error(&error))?;
+    connection.handle_initialized(&initialized)?;
+    Ok(initialized)
+}
+
+/// Lets go of a session that was only for trying; whether the agent did is not
+/// worth waiting for long.
+async fn discard_session(connection: &mut AcpConnection) {
+    let timeout = Duration::from_millis(500);
+    for _ in 0..2 {
+        if next_response(connection, timeout).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// The next answer of an agent. Nothing else that it says matters here, and
+/// nobody is there to be asked.
+pub(crate) async fn next_response(
+    connection: &mut AcpConnection,
+    timeout: Duration,
+) -> Result<Result<Value, AgentCallError>, String> {
+    let next = async {
+        loop {
+            match connection.messages.recv().await {
+                Some(AgentMessage::Response(_, answer)) => return Ok(answer),
+                Some(AgentMessage::Closed(reason)) => {
+                    let words = "the agent ended".to_owned();
+                    return Err(reason.map_or(words.clone(), |reason| format!("{words}: {reason}")));
+                }
+                None => return Err("the agent ended".to_owned()),
+                Some(AgentMessage::Permission(_, reply)) => {
+                    reply.respond(&crate::session::cancelled_outcome())
+                }
+                Some(AgentMessage::Elicitation(_, reply)) => {
+                    reply.respond(&json!({"action": "cancel"}));
+                }
+                // A service that is dropped is answered with an error.
+                Some(AgentMessage::Update(_) | AgentMessage::Service(..)) => {}
+            }
+        }
+    };
+    let answered = tokio::time::timeout(timeout, next).await;
+    answered.unwrap_or_else(|_| Err(format!("nothing came in {} s", timeout.as_secs())))
+}

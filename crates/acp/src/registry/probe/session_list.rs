@@ -1,0 +1,81 @@
+//! The sessions that an agent has of its own.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use super::{STEP_TIMEOUT, await_initialized, next_response, shutdown_agent};
+use crate::agent::AcpAgent;
+use crate::connection::{AcpConnection, AgentCall};
+
+/// Most pages that are asked for: an agent may go on forever.
+const MAX_LIST_PAGES: usize = 100;
+
+/// A session that an agent has of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentSessionInfo {
+    /// What the agent calls it.
+    pub id: String,
+    /// Where it works.
+    pub folder: Option<PathBuf>,
+    /// What it is about.
+    pub title: Option<String>,
+    /// When something was last said in it, as the agent tells it.
+    pub updated_at: Option<String>,
+}
+
+/// Starts an agent in a folder, asks for its sessions there, and ends it.
+///
+/// # Errors
+///
+/// In words, if it does not answer or can't say.
+pub async fn list_agent_sessions(
+    agent: &AcpAgent,
+    folder: &Path,
+) -> Result<Vec<AgentSessionInfo>, String> {
+    let mut connection = AcpConnection::start(agent, folder).await?;
+    let listed = request_sessions(&mut connection, folder).await;
+    shutdown_agent(connection, listed).await
+}
+
+async fn request_sessions(
+    connection: &mut AcpConnection,
+    folder: &Path,
+) -> Result<Vec<AgentSessionInfo>, String> {
+    let initialized = await_initialized(connection).await?;
+    let can = initialized.pointer("/agentCapabilities/sessionCapabilities/list");
+    if can.is_none_or(Value::is_null) {
+        return Err("this agent does not tell which sessions it has".to_owned());
+    }
+    let mut sessions = Vec::new();
+    let mut cursor = None;
+    for _ in 0..MAX_LIST_PAGES {
+        let params = match &cursor {
+            None => json!({"cwd": folder}),
+            Some(cursor) => json!({"cwd": folder, "cursor": cursor}),
+        };
+        connection.call(AgentCall::Other, "session/list", &params);
+        let page = next_response(connection, STEP_TIMEOUT).await?;
+        let page = page.map_err(|error| connection.describe_error(&error))?;
+        let listed = page.get("sessions").and_then(Value::as_array);
+        sessions.extend(listed.into_iter().flatten().filter_map(parse_session));
+        cursor = page
+            .get("nextCursor")
+            .and_then(Value::as_str)
+            .map(str::to_owned);
+        if cursor.is_none() {
+            break;
+        }
+    }
+    Ok(sessions)
+}
+
+fn parse_session(session: &Value) -> Option<AgentSessionInfo> {
+    let text = |key: &str| Some(session.get(key)?.as_str()?.to_owned());
+    Some(AgentSessionInfo {
+        id: text("sessionId")?,
+        folder: text("cwd").map(PathBuf::from),
+        title: text("title").filter(|title| !title.is_empty()),
+        updated_at: text("updatedAt"),
+    })
+}

@@ -1,0 +1,88 @@
+//! What an agent wants to be run.
+
+use std::ffi::OsString;
+
+use agenthost_core::CommandLine;
+use agenthost_workspace::ExecSpec;
+use serde_json::Value;
+
+use super::{ServiceError, text_param};
+use crate::transport::JsonParams;
+
+/// What to run, and the line that says so. Without arguments a command may be
+/// a whole line for a shell: some agents send it that way.
+pub(crate) fn parse_command(
+    params: &JsonParams,
+    mut environment: Vec<(OsString, OsString)>,
+) -> Result<(ExecSpec, CommandLine), ServiceError> {
+    let command = text_param(params, "command").filter(|command| !command.is_empty());
+    let command = command.ok_or_else(|| ServiceError::invalid_parameter("command", "text"))?;
+    let list = |name: &str| {
+        let list = params.get(name).and_then(Value::as_array);
+        list.into_iter().flatten()
+    };
+    let arguments: Option<Vec<_>> = list("args").map(Value::as_str).collect();
+    let arguments =
+        arguments.ok_or_else(|| ServiceError::invalid_parameter("args", "a list of texts"))?;
+    for variable in list("env") {
+        let part = |name: &str| variable.get(name).and_then(Value::as_str);
+        let (Some(name), Some(value)) = (part("name"), part("value")) else {
+            return Err(ServiceError::invalid_parameter("env", "names with values"));
+        };
+        environment.retain(|(other, _)| other != name);
+        environment.push((name.into(), value.into()));
+    }
+    let line = std::iter::once(command).chain(arguments.iter().copied());
+    let line = CommandLine(line.collect::<Vec<_>>().join(" "));
+    let (program, arguments) = if arguments.is_empty() {
+        ("/bin/sh", vec!["-c", command])
+    } else {
+        (command, arguments)
+    };
+    let run = ExecSpec {
+        program: program.into(),
+        arguments: arguments.into_iter().map(OsString::from).collect(),
+        environment,
+    };
+    Ok((run, line))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn run(params: Value) -> Result<Vec<String>, String> {
+        let environment = vec![("A".into(), "1".into()), ("B".into(), "2".into())];
+        let (run, line) = parse_command(params.as_object().unwrap(), environment)
+            .map_err(|error| error.to_string())?;
+        let words = std::iter::once(run.program).chain(run.arguments);
+        let variables = run
+            .environment
+            .into_iter()
+            .map(|(name, value)| OsString::from(format!("{}={}", name.display(), value.display())));
+        let all = words.chain(variables).chain([line.title().into()]);
+        Ok(all.map(|word| word.into_string().unwrap()).collect())
+    }
+
+    #[test]
+    fn a_line_is_for_a_shell_and_words_are_not() {
+        let line = run(json!({"command": "ls | wc", "args": []})).unwrap();
+        assert_eq!(line, ["/bin/sh", "-c", "ls | wc", "A=1", "B=2", "ls | wc"]);
+        let words = json!({"command": "ls", "args": ["a b"], "env": [{"name": "A", "value": "3"}]});
+        assert_eq!(run(words).unwrap(), ["ls", "a b", "B=2", "A=3", "ls a b"]);
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        let refused = |params: Value| run(params).unwrap_err();
+        assert_eq!(refused(json!({})), "`command` has to be text");
+        assert_eq!(
+            refused(json!({"command": "a", "args": [1]})),
+            "`args` has to be a list of texts"
+        );
+        let nameless = json!({"command": "a", "env": [{"value": "x"}]});
+        assert_eq!(refused(nameless), "`env` has to be names with values");
+    }
+}

@@ -1,0 +1,243 @@
+//! Values that let an agent do everything without asking.
+//!
+//! Agents have modes and options that switch all questions off. Nobody gets
+//! to choose one unless whoever runs the host said so: a client could be
+//! anybody, and the files are not the client's.
+
+use agenthost_core::agent::ForbiddenValue;
+use agenthost_protocol::common::{ConfigPropertySchema, SessionConfigSchema};
+use agenthost_protocol::wire::{Json, Object};
+use serde_json::json;
+
+/// Words that say so in the names of agents that nobody knows, without what is
+/// between the letters.
+const AUTO_APPROVE_NAMES: &[&str] = &[
+    "allowall",
+    "approveall",
+    "autoapprove",
+    "bypass",
+    "dangerously",
+    "fullaccess",
+    "fullauto",
+    "skippermissions",
+    "trustall",
+    "unrestricted",
+    "yolo",
+];
+
+/// Words that say so in sentences, too.
+const AUTO_APPROVE_PHRASES: &[&str] = &[
+    "approveeverything",
+    "approveseverything",
+    "neverask",
+    "skipallpermission",
+    "skipsallpermission",
+    "withoutasking",
+    "withoutconfirm",
+];
+
+/// Values that switch on what an option is called after.
+const ENABLED_VALUES: &[&str] = &["all", "always", "enabled", "on", "true", "yes"];
+
+/// Properties that are never about permission, whatever their values are called.
+const EXEMPT_KEYS: &[&str] = &["model", "thought_level"];
+
+/// What is said of such a value where it can be chosen.
+const ALLOWED_REMARK: &str = "everything is done without asking";
+const FORBIDDEN_REMARK: &str = "everything is done without asking; the host does not allow it";
+
+/// Whether agents may be told to do everything without asking.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum AutoApprovePolicy {
+    /// They may not.
+    #[default]
+    Forbidden,
+    /// They may: whoever runs the host said so.
+    Allowed,
+}
+
+/// Which values of an agent let it do everything.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct AutoApproveRules<'a> {
+    /// What is known of the agent.
+    pub(crate) known_values: &'a [String],
+    pub(crate) policy: AutoApprovePolicy,
+}
+
+impl AutoApproveRules<'_> {
+    /// Says of each such value what it does, and lists those that nobody may
+    /// choose.
+    pub(crate) fn annotate_schema(&self, schema: &mut SessionConfigSchema) -> Vec<ForbiddenValue> {
+        let mut forbidden = Vec::new();
+        let remark = match self.policy {
+            AutoApprovePolicy::Forbidden => FORBIDDEN_REMARK,
+            AutoApprovePolicy::Allowed => ALLOWED_REMARK,
+        };
+        for (key, property) in &mut schema.properties {
+            let property = &mut property.property;
+            let offered = property.r#enum.clone();
+            let offered = offered.unwrap_or_else(|| match property.r#type.as_str() {
+                "boolean" => vec![json!(true)],
+                _ => Vec::new(),
+            });
+            for (index, value) in offered.into_iter().enumerate() {
+                if !self.approves_everything(key, Some(property), &value) {
+                    continue;
+                }
+                add_remark(property, index, remark);
+                if self.policy == AutoApprovePolicy::Forbidden {
+                    forbidden.push(self.forbidden_value(key, value));
+                }
+            }
+        }
+        forbidden
+    }
+
+    /// What nobody may choose, as far as that is known before the agent runs.
+    pub(crate) fn known_forbidden(&self) -> Vec<ForbiddenValue> {
+        if self.policy == AutoApprovePolicy::Allowed {
+            return Vec::new();
+        }
+        let known = self.known_values.iter().flat_map(|word| {
+            [
+                self.forbidden_value("mode", json!(word)),
+                self.forbidden_value(word, json!(true)),
+                self.forbidden_value(word, json!("on")),
+            ]
+        });
+        known.collect()
+    }
+
+    /// Takes out what nobody may choose, and says what that was.
+    pub(crate) fn remove_forbidden(
+        &self,
+        schema: &SessionConfigSchema,
+        values: &mut Object,
+    ) -> Vec<ForbiddenValue> {
+        let mut removed = Vec::new();
+        if self.policy == AutoApprovePolicy::Forbidden {
+            values.retain(|key, value| {
+                let property = schema.properties.get(key);
+                let property = property.map(|property| &property.property);
+                let grants = self.approves_everything(key, property, value);
+                if grants {
+                    removed.push(self.forbidden_value(key, value.clone()));
+                }
+                !grants
+            });
+        }
+        removed
+    }
+
+    /// Whether a value lets the agent do everything without asking.
+    fn approves_everything(
+        &self,
+        key: &str,
+        property: Option<&ConfigPropertySchema>,
+        value: &Json,
+    ) -> bool {
+        if EXEMPT_KEYS.contains(&key) {
+            return false;
+        }
+        let title = property.map_or("", |property| property.title.as_str());
+        let about =
+            self.is_known_value(key) || has_auto_approve_name(key) || has_auto_approve_name(title);
+        match value {
+            Json::Bool(on) => *on && about,
+            Json::String(value) => {
+                let on = ENABLED_VALUES.contains(&value.to_lowercase().as_str());
+                let labels = property.and_then(|property| property.enum_labels.as_ref());
+                let label = property.and_then(|property| list_entry(property, labels, value));
+                let words = property.and_then(|property| property.enum_descriptions.as_ref());
+                let words = property.and_then(|property| list_entry(property, words, value));
+                self.is_known_value(value)
+                    || has_auto_approve_name(value)
+                    || label.is_some_and(has_auto_approve_name)
+                    || words.is_some_and(has_auto_approve_phrase)
+                    || on && about
+            }
+            _ => false,
+        }
+    }
+
+    fn is_known_value(&self, word: &str) -> bool {
+        self.known_values
+            .iter()
+            .any(|known| normalize_letters(known) == normalize_letters(word))
+    }
+
+    fn forbidden_value(&self, key: &str, value: Json) -> ForbiddenValue {
+        let shown = value.as_str().map(str::to_owned);
+        let shown: String = shown
+            .unwrap_or_else(|| value.to_string())
+            .chars()
+            .take(60)
+            .collect();
+        let reason = format!(
+            "`{shown}` lets the agent do everything without asking, and the host does not allow that\n\
+             hint: `allow_trusting = true` for this agent in the configuration of the host"
+        );
+        ForbiddenValue {
+            key: key.to_owned(),
+            value,
+            reason,
+        }
+    }
+}
+
+/// What stands for a value in a list beside the values.
+fn list_entry<'a>(
+    property: &ConfigPropertySchema,
+    list: Option<&'a Vec<String>>,
+    value: &str,
+) -> Option<&'a str> {
+    let mut values = property.r#enum.iter().flatten();
+    let index = values.position(|other| other.as_str() == Some(value))?;
+    list?.get(index).map(String::as_str)
+}
+
+fn has_auto_approve_name(name: &str) -> bool {
+    let letters = normalize_letters(name);
+    let mut words = AUTO_APPROVE_NAMES.iter().chain(AUTO_APPROVE_PHRASES);
+    words.any(|word| letters.contains(word))
+}
+
+fn has_auto_approve_phrase(description: &str) -> bool {
+    let letters = normalize_letters(description);
+    AUTO_APPROVE_PHRASES
+        .iter()
+        .any(|word| letters.contains(word))
+}
+
+fn normalize_letters(text: &str) -> String {
+    let letters = text.chars().filter(|c| c.is_alphanumeric());
+    letters.flat_map(char::to_lowercase).collect()
+}
+
+/// Adds a remark to what is said of a value, or of a property that is on or
+/// off.
+fn add_remark(property: &mut ConfigPropertySchema, index: usize, remark: &str) {
+    let add = |text: &mut String| {
+        if !text.is_empty() {
+            text.push_str(": ");
+        }
+        text.push_str(remark);
+    };
+    let Some(values) = &property.r#enum else {
+        return add(property.description.get_or_insert_default());
+    };
+    let count = values.len();
+    let meanings = property.enum_descriptions.get_or_insert_default();
+    meanings.resize(count, String::new());
+    if let Some(meaning) = meanings.get_mut(index) {
+        add(meaning);
+    }
+    let labels = property.enum_labels.as_mut();
+    if let Some(label) = labels.and_then(|labels| labels.get_mut(index)) {
+        label.push_str(" ⚠");
+    }
+}
+
+#[cfg(test)]
+#[path = "auto_approve_tests.rs"]
+mod tests;

@@ -1,0 +1,193 @@
+//! Servers of tools that an agent is to use.
+
+use agenthost_agents::McpReach;
+use serde_json::{Value, json};
+
+use crate::process_pool::launch::resolve_reference;
+
+/// A server that speaks the Model Context Protocol.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentMcpServer {
+    /// Its name.
+    pub name: String,
+    /// How it is reached.
+    pub transport: AgentMcpTransport,
+}
+
+/// How a server of tools is reached. The values of variables and headers may
+/// be `$NAME`: that stands for what the host has in its environment.
+#[derive(Clone, PartialEq, Eq)]
+pub enum AgentMcpTransport {
+    /// The agent starts it.
+    Stdio {
+        /// The program.
+        command: String,
+        /// Its arguments.
+        arguments: Vec<String>,
+        /// What it finds in its environment.
+        environment: Vec<(String, String)>,
+    },
+    /// It is there already.
+    Http {
+        /// Where.
+        url: String,
+        /// What to send with each request. Of a value each word may be
+        /// `$NAME`.
+        headers: Vec<(String, String)>,
+    },
+}
+
+/// Leaves out what the values are: they may be secret.
+impl std::fmt::Debug for AgentMcpTransport {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let kind = match self {
+            AgentMcpTransport::Stdio { .. } => "Program",
+            AgentMcpTransport::Http { .. } => "Http",
+        };
+        f.debug_struct(kind).finish_non_exhaustive()
+    }
+}
+
+/// What an agent is told of servers, by what it said of itself.
+#[derive(Clone, Default)]
+pub(crate) struct SupportedServers {
+    /// Those that it can use, as it is told of them.
+    pub(crate) servers: Vec<Value>,
+    /// The names of those that it can't.
+    pub(crate) unsupported: Vec<String>,
+    /// What it can reach at all.
+    pub(crate) reach: McpReach,
+}
+
+/// Shows how many, not how they are reached.
+impl std::fmt::Debug for SupportedServers {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SupportedServers")
+            .field("servers", &self.servers.len())
+            .field("left_out", &self.unsupported)
+            .finish()
+    }
+}
+
+impl SupportedServers {
+    /// Sorts servers by what an agent said when it started.
+    pub(crate) fn select(servers: &[AgentMcpServer], initialized: &Value) -> Self {
+        let http = initialized.pointer("/agentCapabilities/mcpCapabilities/http");
+        let http = http == Some(&Value::Bool(true));
+        let mut usable = SupportedServers {
+            reach: match http {
+                true => McpReach::StdioAndHttp,
+                false => McpReach::StdioOnly,
+            },
+            ..SupportedServers::default()
+        };
+        for server in servers {
+            match &server.transport {
+                AgentMcpTransport::Http { .. } if !http => {
+                    usable.unsupported.push(server.name.clone())
+                }
+                AgentMcpTransport::Http { .. } | AgentMcpTransport::Stdio { .. } => {
+                    usable.servers.push(server.to_acp_server());
+                }
+            }
+        }
+        usable
+    }
+}
+
+impl AgentMcpServer {
+    fn to_acp_server(&self) -> Value {
+        let name = &self.name;
+        match &self.transport {
+            AgentMcpTransport::Stdio {
+                command,
+                arguments,
+                environment,
+            } => {
+                let value = |value: &str| resolve_reference(value)?.into_string().ok();
+                let env = to_name_values(environment, value);
+                json!({"name": name, "command": command, "args": arguments, "env": env})
+            }
+            AgentMcpTransport::Http { url, headers } => {
+                let headers = to_name_values(headers, resolve_words);
+                json!({"type": "http", "name": name, "url": url, "headers": headers})
+            }
+        }
+    }
+}
+
+/// Names with values. What the host does not have, it can't give.
+fn to_name_values(
+    pairs: &[(String, String)],
+    value: impl Fn(&str) -> Option<String>,
+) -> Vec<Value> {
+    let pairs = pairs.iter();
+    let pairs = pairs.filter_map(|(name, text)| Some(json!({"name": name, "value": value(text)?})));
+    pairs.collect()
+}
+
+/// A header such as `Bearer $TOKEN`.
+fn resolve_words(value: &str) -> Option<String> {
+    let words = value.split(' ');
+    let words = words.map(|word| resolve_reference(word)?.into_string().ok());
+    Some(words.collect::<Option<Vec<_>>>()?.join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn servers() -> Vec<AgentMcpServer> {
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let program = AgentMcpTransport::Stdio {
+            command: "tools".to_owned(),
+            arguments: vec!["-x".to_owned()],
+            environment: vec![
+                pair("A", "1"),
+                pair("P", "$PATH"),
+                pair("N", "$NO_SUCH_NAME"),
+            ],
+        };
+        let http = AgentMcpTransport::Http {
+            url: "http://127.0.0.1/mcp".to_owned(),
+            headers: vec![
+                pair("Authorization", "Bearer $PATH"),
+                pair("X", "a $NO_SUCH_NAME"),
+            ],
+        };
+        let named = |name: &str, way| AgentMcpServer {
+            name: name.to_owned(),
+            transport: way,
+        };
+        vec![named("one", program), named("two", http)]
+    }
+
+    #[test]
+    fn references_are_resolved_and_never_shown() {
+        let said = json!({"agentCapabilities": {"mcpCapabilities": {"http": true}}});
+        let usable = SupportedServers::select(&servers(), &said);
+        let path = std::env::var("PATH").unwrap();
+        assert_eq!(
+            Value::Array(usable.servers.clone()),
+            json!([
+                {"name": "one", "command": "tools", "args": ["-x"],
+                    "env": [{"name": "A", "value": "1"}, {"name": "P", "value": path}]},
+                {"type": "http", "name": "two", "url": "http://127.0.0.1/mcp",
+                    "headers": [{"name": "Authorization", "value": format!("Bearer {path}")}]},
+            ])
+        );
+        for shown in [format!("{usable:?}"), format!("{:?}", servers())] {
+            assert!(
+                !shown.contains(&path) && !shown.contains("Bearer"),
+                "{shown}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_an_agent_can_not_reach_is_left_out() {
+        let usable = SupportedServers::select(&servers(), &json!({}));
+        assert_eq!(usable.servers.len(), 1);
+        assert_eq!(usable.unsupported, ["two"]);
+    }
+}

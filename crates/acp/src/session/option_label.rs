@@ -1,0 +1,146 @@
+//! The labels of permission options.
+//!
+//! An agent chooses what an option is called, and separately what it does (its
+//! kind). A person reads the label only, so an option named "Reject" that
+//! allows everything forever would be a trap. The host leaves a label alone if
+//! its words say what its kind says, and appends the kind if they do not, or if
+//! it can't tell.
+
+/// Words that say that a call may run.
+const ALLOW_WORDS: [&str; 12] = [
+    "allow", "approve", "accept", "yes", "ok", "okay", "grant", "permit", "proceed", "run",
+    "continue", "confirm",
+];
+
+/// Words that say that it may not.
+const REJECT_WORDS: [&str; 16] = [
+    "reject", "deny", "decline", "no", "not", "don't", "dont", "never", "cancel", "refuse",
+    "block", "disallow", "abort", "stop", "skip", "without",
+];
+
+/// Words that say that the decision holds for later calls, too.
+const LASTING_WORDS: [&str; 8] = [
+    "always",
+    "forever",
+    "never",
+    "session",
+    "project",
+    "workspace",
+    "remember",
+    "permanently",
+];
+
+/// Phrases that say the same and have words of the other lists in them.
+const LASTING_PHRASES: [&str; 3] = ["don't ask again", "do not ask again", "never ask again"];
+
+/// Returns what people see of an option with this label and this kind.
+pub(crate) fn option_label(label: &str, kind: &str) -> String {
+    if label.is_empty() {
+        return kind_label(kind).to_owned();
+    }
+    match label_matches_kind(label, kind) {
+        true => label.to_owned(),
+        false => format!("{label} ({})", kind_label(kind)),
+    }
+}
+
+/// Whether an option of this kind lets the call run. One that is not known does
+/// not.
+pub(crate) fn allows(kind: &str) -> bool {
+    kind.starts_with("allow")
+}
+
+fn kind_label(kind: &str) -> &'static str {
+    match kind {
+        "allow_once" => "allow once",
+        "allow_always" => "allow always",
+        "reject_once" => "reject once",
+        "reject_always" => "reject always",
+        _ if allows(kind) => "allow",
+        _ => "reject",
+    }
+}
+
+/// Whether the words of a label say what its kind says, and nothing else.
+fn label_matches_kind(label: &str, kind: &str) -> bool {
+    let mut text = label.to_lowercase().replace('’', "'");
+    let mut is_lasting = false;
+    for phrase in LASTING_PHRASES {
+        is_lasting |= text.contains(phrase);
+        text = text.replace(phrase, " ");
+    }
+    let words: Vec<_> = text
+        .split(|letter: char| !letter.is_alphanumeric() && letter != '\'')
+        .collect();
+    let has = |list: &[&str]| words.iter().any(|word| list.contains(word));
+    is_lasting |= has(&LASTING_WORDS);
+    let (said, opposite) = match allows(kind) {
+        true => (has(&ALLOW_WORDS), has(&REJECT_WORDS)),
+        false => (has(&REJECT_WORDS), has(&ALLOW_WORDS)),
+    };
+    let reach = match kind.ends_with("_always") {
+        true => is_lasting && !has(&["once"]),
+        false => !is_lasting,
+    };
+    said && !opposite && reach
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_label_that_says_what_its_kind_says_stays() {
+        for (label, kind) in [
+            ("Yes", "allow_once"),
+            ("Yes, proceed", "allow_once"),
+            ("Allow once", "allow_once"),
+            ("Always Allow", "allow_always"),
+            ("Yes, and don’t ask again for `npm test`", "allow_always"),
+            ("Allow for this session", "allow_always"),
+            ("No, and tell the agent what to do", "reject_once"),
+            ("Reject", "reject_once"),
+            ("Never", "reject_always"),
+            ("No, and do not ask again", "reject_always"),
+        ] {
+            assert_eq!(option_label(label, kind), label);
+        }
+    }
+
+    #[test]
+    fn a_label_that_contradicts_its_kind_shows_the_kind() {
+        for (label, kind, shown) in [
+            ("Reject", "allow_always", "Reject (allow always)"),
+            ("No", "allow_once", "No (allow once)"),
+            ("Yes", "reject_once", "Yes (reject once)"),
+            ("Yes", "allow_always", "Yes (allow always)"),
+            ("Allow once", "allow_always", "Allow once (allow always)"),
+            ("Always allow", "allow_once", "Always allow (allow once)"),
+            (
+                "Allow? No, cancel",
+                "allow_once",
+                "Allow? No, cancel (allow once)",
+            ),
+            (
+                "Reject (reject once)",
+                "allow_always",
+                "Reject (reject once) (allow always)",
+            ),
+            ("Don't allow", "allow_once", "Don't allow (allow once)"),
+        ] {
+            assert_eq!(option_label(label, kind), shown);
+        }
+    }
+
+    #[test]
+    fn a_label_that_can_not_be_understood_shows_the_kind() {
+        for (label, kind, shown) in [
+            ("Abbrechen", "allow_once", "Abbrechen (allow once)"),
+            ("R\u{435}ject", "allow_once", "R\u{435}ject (allow once)"),
+            ("Something new", "ponder", "Something new (reject)"),
+            ("", "allow_always", "allow always"),
+        ] {
+            assert_eq!(option_label(label, kind), shown);
+        }
+    }
+}

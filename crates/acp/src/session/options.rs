@@ -1,0 +1,333 @@
+//! What can be chosen about an agent session: modes, models, options.
+//!
+//! Agents tell it in three ways; they are one here. The first option that is
+//! about modes goes by `mode`, the first about models by `model`, whatever
+//! the agent calls it, so that clients find them again with every agent.
+
+use agenthost_protocol::common::{
+    ConfigPropertySchema, SessionConfigPropertySchema, SessionConfigSchema,
+};
+use agenthost_protocol::wire::Object;
+use serde_json::{Value, json};
+
+use crate::transport::schema::{
+    SessionConfigKind, SessionConfigOption, SessionConfigOptionCategory, SessionConfigSelectOptions,
+};
+
+/// What modes go by.
+const MODE_KEY: &str = "mode";
+
+/// What models go by.
+pub(crate) const MODEL_KEY: &str = "model";
+
+/// What a session of the agent's own goes by that a new session takes up.
+pub(crate) const AGENT_SESSION_KEY: &str = "agentSession";
+
+/// All that can be chosen, and what is.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct SessionOptions(Vec<OptionChoice>);
+
+#[derive(Debug, Clone, PartialEq)]
+struct OptionChoice {
+    key: String,
+    method: OptionMethod,
+    property: ConfigPropertySchema,
+    value: Value,
+    /// What the agent was told last, until it answers.
+    pending: Option<Value>,
+}
+
+/// How the agent is told.
+#[derive(Debug, Clone, PartialEq)]
+enum OptionMethod {
+    /// An option of this name.
+    Option(String),
+    /// The older way for modes.
+    Mode,
+    /// The older way for models.
+    Model,
+}
+
+impl SessionOptions {
+    /// What an agent said when a session of its began.
+    pub(crate) fn parse(session: &Value) -> Self {
+        let mut options = SessionOptions::default();
+        if let Some(listed) = session.get("configOptions") {
+            options.replace(listed);
+        }
+        let older = [
+            (
+                MODE_KEY,
+                OptionMethod::Mode,
+                "modes",
+                "currentModeId",
+                "availableModes",
+                "id",
+            ),
+            (
+                MODEL_KEY,
+                OptionMethod::Model,
+                "models",
+                "currentModelId",
+                "availableModels",
+                "modelId",
+            ),
+        ];
+        for (key, way, place, current, available, id) in older {
+            let Some(told) = session.get(place).filter(|_| !options.has_option(key)) else {
+                continue;
+            };
+            let items = told.get(available).and_then(Value::as_array);
+            let values = items.into_iter().flatten().filter_map(|item| {
+                let text = |key: &str| item.get(key)?.as_str().map(str::to_owned);
+                let value = text(id)?;
+                Some((
+                    value.clone(),
+                    text("name").unwrap_or(value),
+                    text("description"),
+                ))
+            });
+            let title = if key == MODE_KEY { "Mode" } else { "Model" };
+            options.0.push(OptionChoice {
+                key: key.to_owned(),
+                method: way,
+                property: select_property(title.to_owned(), None, values.collect()),
+                value: told.get(current).cloned().unwrap_or_default(),
+                pending: None,
+            });
+        }
+        options
+    }
+
+    /// Takes in all options anew. What was told in older ways stays.
+    pub(crate) fn replace(&mut self, listed: &Value) {
+        let listed = listed.as_array().into_iter().flatten();
+        let listed = listed.filter_map(|option| {
+            serde_json::from_value::<SessionConfigOption>(option.clone()).ok()
+        });
+        let mut all = SessionOptions::default();
+        for option in listed {
+            let key = match &option.category {
+                Some(SessionConfigOptionCategory::Mode) if !all.has_option(MODE_KEY) => {
+                    MODE_KEY.to_owned()
+                }
+                Some(SessionConfigOptionCategory::Model) if !all.has_option(MODEL_KEY) => {
+                    MODEL_KEY.to_owned()
+                }
+                _ => option.id.to_string(),
+            };
+            let Some(choice) =
+                parse_choice(key, option).filter(|choice| !all.has_option(&choice.key))
+            else {
+                continue;
+            };
+            all.0.push(choice);
+        }
+        let older = std::mem::take(&mut self.0).into_iter();
+        let older = older.filter(|choice| !matches!(choice.method, OptionMethod::Option(_)));
+        let older: Vec<_> = older
+            .filter(|choice| !all.has_option(&choice.key))
+            .collect();
+        all.0.extend(older);
+        *self = all;
+    }
+
+    /// The agent works in another mode.
+    pub(crate) fn set_mode(&mut self, mode: &str) {
+        self.set(MODE_KEY, &json!(mode));
+    }
+
+    /// The agent was told of a choice.
+    pub(crate) fn mark_pending(&mut self, key: &str, value: &Value) {
+        if let Some(choice) = self.0.iter_mut().find(|choice| choice.key == key) {
+            choice.pending = Some(value.clone());
+        }
+    }
+
+    /// The agent answered that, one way or the other.
+    pub(crate) fn mark_settled(&mut self, key: &str, value: &Value) {
+        if let Some(choice) = self.0.iter_mut().find(|choice| choice.key == key) {
+            choice.pending.take_if(|asked| asked == value);
+        }
+    }
+
+    /// Something was chosen.
+    pub(crate) fn set(&mut self, key: &str, value: &Value) {
+        if let Some(choice) = self.0.iter_mut().find(|choice| choice.key == key) {
+            choice.value.clone_from(value);
+        }
+    }
+
+    /// How to tell the agent that something else was chosen; `None` if there is
+    /// nothing to tell.
+    pub(crate) fn change_request(
+        &self,
+        session: &str,
+        key: &str,
+        value: &Value,
+    ) -> Option<(&'static str, Value)> {
+        let choice = self.0.iter().find(|choice| choice.key == key)?;
+        let listed = choice.property.r#enum.as_ref();
+        // Of models, not all may be listed.
+        let strange = listed.is_some_and(|listed| key != MODEL_KEY && !listed.contains(value));
+        let last = choice.pending.as_ref().unwrap_or(&choice.value);
+        if last == value || strange {
+            return None;
+        }
+        Some(match &choice.method {
+            OptionMethod::Option(id) => {
+                let mut params = json!({"sessionId": session, "configId": id, "value": value});
+                if let (Value::Bool(_), Some(params)) = (value, params.as_object_mut()) {
+                    params.insert("type".to_owned(), json!("boolean"));
+                }
+                ("session/set_config_option", params)
+            }
+            OptionMethod::Mode => {
+                let params = json!({"sessionId": session, "modeId": value});
+                ("session/set_mode", params)
+            }
+            OptionMethod::Model => {
+                let params = json!({"sessionId": session, "modelId": value});
+                ("session/set_model", params)
+            }
+        })
+    }
+
+    /// A model that goes by a name, for programs or for people, and the one that
+    /// is chosen now.
+    pub(crate) fn find_model(&self, name: &str) -> Option<(Value, Value)> {
+        let choice = self.0.iter().find(|choice| choice.key == MODEL_KEY)?;
+        let listed = choice.property.r#enum.iter().flatten();
+        let labels = choice.property.enum_labels.iter().flatten();
+        let mut models = listed.zip(labels);
+        let same = |text: &str| text.eq_ignore_ascii_case(name);
+        let found = models.find(|(value, label)| value.as_str().is_some_and(same) || same(label));
+        found.map(|(value, _)| (value.clone(), choice.value.clone()))
+    }
+
+    /// What can be chosen.
+    pub(crate) fn schema(&self) -> SessionConfigSchema {
+        let mut schema = placeholder_schema();
+        for choice in &self.0 {
+            let property = SessionConfigPropertySchema {
+                property: choice.property.clone(),
+                enum_dynamic: None,
+                session_mutable: Some(true),
+            };
+            schema.properties.insert(choice.key.clone(), property);
+        }
+        let has = |key: &str| self.has_option(key);
+        schema
+            .properties
+            .retain(|key, _| key == AGENT_SESSION_KEY || has(key));
+        schema
+    }
+
+    /// What is chosen.
+    pub(crate) fn values(&self) -> Object {
+        let values = self.0.iter();
+        let values = values.map(|choice| (choice.key.clone(), choice.value.clone()));
+        values.collect()
+    }
+
+    /// Whether nothing can be chosen.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn has_option(&self, key: &str) -> bool {
+        self.0.iter().any(|choice| choice.key == key)
+    }
+}
+
+/// What can be chosen before an agent has said so: there will be modes and
+/// models, but which, only the agent knows.
+pub(crate) fn placeholder_schema() -> SessionConfigSchema {
+    let known = [(MODE_KEY, "Mode"), (MODEL_KEY, "Model")];
+    let properties = known.map(|(key, title)| {
+        let property = SessionConfigPropertySchema {
+            property: property("string", title.to_owned(), None),
+            enum_dynamic: Some(true),
+            session_mutable: Some(true),
+        };
+        (key.to_owned(), property)
+    });
+    SessionConfigSchema {
+        r#type: "object".to_owned(),
+        properties: properties
+            .into_iter()
+            .chain([agent_session_property()])
+            .collect(),
+        required: None,
+    }
+}
+
+/// A new session can go on with one that the agent has already.
+fn agent_session_property() -> (String, SessionConfigPropertySchema) {
+    let description = "Go on with a session that the agent has already, by the agent's name for it";
+    let property = property(
+        "string",
+        "Agent session".to_owned(),
+        Some(description.to_owned()),
+    );
+    let property = SessionConfigPropertySchema {
+        property,
+        enum_dynamic: None,
+        session_mutable: Some(false),
+    };
+    (AGENT_SESSION_KEY.to_owned(), property)
+}
+
+fn parse_choice(key: String, option: SessionConfigOption) -> Option<OptionChoice> {
+    let (property, value) = match option.kind {
+        SessionConfigKind::Select(chosen) => {
+            let listed = match chosen.options {
+                SessionConfigSelectOptions::Ungrouped(listed) => listed,
+                SessionConfigSelectOptions::Grouped(groups) => {
+                    groups.into_iter().flat_map(|group| group.options).collect()
+                }
+                _ => return None,
+            };
+            let values = listed.into_iter();
+            let values = values.map(|item| (item.value.to_string(), item.name, item.description));
+            let property = select_property(option.name, option.description, values.collect());
+            (property, json!(chosen.current_value))
+        }
+        SessionConfigKind::Boolean(chosen) => {
+            let property = property("boolean", option.name, option.description);
+            (property, json!(chosen.current_value))
+        }
+        _ => return None,
+    };
+    Some(OptionChoice {
+        key,
+        method: OptionMethod::Option(option.id.to_string()),
+        pending: None,
+        property,
+        value,
+    })
+}
+
+/// A choice between values, each with a name and what it means.
+fn select_property(
+    title: String,
+    description: Option<String>,
+    values: Vec<(String, String, Option<String>)>,
+) -> ConfigPropertySchema {
+    let described = values.iter().any(|(_, _, meaning)| meaning.is_some());
+    let meanings = values.iter();
+    let meanings = meanings.map(|(_, _, meaning)| meaning.clone().unwrap_or_default());
+    ConfigPropertySchema {
+        r#enum: Some(values.iter().map(|(value, _, _)| json!(value)).collect()),
+        enum_labels: Some(values.iter().map(|(_, label, _)| label.clone()).collect()),
+        enum_descriptions: described.then(|| meanings.collect()),
+        ..property("string", title, description)
+    }
+}
+
+fn property(kind: &str, title: String, description: Option<String>) -> ConfigPropertySchema {
+    ConfigPropertySchema {
+        description,
+        ..ConfigPropertySchema::new(kind, title)
+    }
+}

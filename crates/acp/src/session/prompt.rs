@@ -1,0 +1,210 @@
+//! A message, as an agent gets to see it.
+
+pub(crate) mod tags;
+
+use agenthost_core::agent::AttachmentContent;
+use agenthost_protocol::chat::{Attachment, EmbeddedResourceAttachment, Message};
+use agenthost_protocol::resource::ContentEncoding;
+use agenthost_protocol::uri::Uri;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::Value;
+
+use super::transcript;
+use crate::transport::schema::{
+    BlobResourceContents, ContentBlock, EmbeddedResource, EmbeddedResourceResource, ImageContent,
+    ResourceLink, TextContent, TextResourceContents,
+};
+
+/// What an agent can take in besides text and links.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct PromptFeatures {
+    images: bool,
+    embedded: bool,
+}
+
+impl PromptFeatures {
+    /// What an agent said when it was asked what it can do.
+    pub(crate) fn parse(initialized: &Value) -> Self {
+        let place = initialized.pointer("/agentCapabilities/promptCapabilities");
+        let can = |key: &str| place.and_then(|place| place.get(key)?.as_bool()) == Some(true);
+        PromptFeatures {
+            images: can("image"),
+            embedded: can("embeddedContext"),
+        }
+    }
+}
+
+/// What a message refers to, that was read for the agent.
+pub(crate) type AttachedResources = Vec<(Uri, AttachmentContent)>;
+
+/// The blocks of a prompt: a text, and then what is attached to the message.
+pub(crate) fn prompt_blocks(
+    typed: &str,
+    message: &Message,
+    read: &AttachedResources,
+    features: PromptFeatures,
+) -> Vec<ContentBlock> {
+    let mut blocks = vec![plain_text(typed)];
+    for attachment in message.attachments.iter().flatten() {
+        let resource = |uri: &Uri| read.iter().find(|(of, _)| of == uri);
+        let resource = |uri: &Uri| resource(uri).map(|(_, content)| content);
+        match attachment {
+            Attachment::Simple(simple) => {
+                blocks.extend(simple.model_representation.as_deref().map(plain_text));
+            }
+            Attachment::EmbeddedResource(embedded) => {
+                blocks.push(embedded_block(embedded, features))
+            }
+            Attachment::Resource(linked) => {
+                let (label, uri) = (&linked.base.label, &linked.content.uri);
+                let mime = linked.content.content_type.as_deref();
+                blocks.push(match resource(uri) {
+                    Some(content) => attachment_block(label, uri, content, mime, features),
+                    None => {
+                        let link = ResourceLink::new(label.as_str(), uri.as_str());
+                        ContentBlock::ResourceLink(link.mime_type(mime.map(str::to_owned)))
+                    }
+                });
+            }
+            Attachment::Annotations(notes) => {
+                let (label, uri) = (&notes.base.label, &notes.resource);
+                let content = resource(uri);
+                blocks.extend(
+                    content.map(|content| attachment_block(label, uri, content, None, features)),
+                );
+            }
+            Attachment::Chat(chat) => {
+                let (label, uri) = (&chat.base.label, &chat.resource);
+                let content = resource(uri);
+                blocks.extend(
+                    content.map(|content| attachment_block(label, uri, content, None, features)),
+                );
+            }
+            // Nobody here knows what it would be.
+            Attachment::Unknown(_) => {}
+        }
+    }
+    blocks
+}
+
+/// What was said before, for an agent that was not there. Some agents write an
+/// address in its place, and what follows right behind that, as one word: so
+/// there is something between.
+pub(crate) fn history_block(
+    chat: &Uri,
+    history: &str,
+    features: PromptFeatures,
+) -> Vec<ContentBlock> {
+    let history = format!(
+        "{history}\n\n(This is what was said before, for you to know. The message that follows goes on from there.)"
+    );
+    let kind = Some("text/markdown");
+    let recalled = text_block(
+        "What was said before",
+        chat.as_str(),
+        &history,
+        kind,
+        features,
+    );
+    let between = matches!(recalled, ContentBlock::Resource(_)).then(|| plain_text("\n\n"));
+    std::iter::once(recalled).chain(between).collect()
+}
+
+/// Some words.
+pub(crate) fn plain_text(text: &str) -> ContentBlock {
+    ContentBlock::Text(TextContent::new(text))
+}
+
+fn embedded_block(embedded: &EmbeddedResourceAttachment, features: PromptFeatures) -> ContentBlock {
+    let kind = Some(embedded.content_type.as_str());
+    binary_block(
+        &embedded.base.label,
+        "attachment:",
+        &embedded.data,
+        kind,
+        features,
+    )
+}
+
+/// Something that was read for the agent.
+fn attachment_block(
+    label: &str,
+    uri: &Uri,
+    content: &AttachmentContent,
+    mime: Option<&str>,
+    features: PromptFeatures,
+) -> ContentBlock {
+    match content {
+        AttachmentContent::Resource(read) => {
+            let mime = read.content_type.as_deref().or(mime);
+            match read.encoding {
+                ContentEncoding::Utf8 => {
+                    text_block(label, uri.as_str(), &read.data, mime, features)
+                }
+                ContentEncoding::Base64 => {
+                    binary_block(label, uri.as_str(), &read.data, mime, features)
+                }
+            }
+        }
+        AttachmentContent::Turns(turns) => {
+            let told = transcript::render_history(turns);
+            text_block(label, uri.as_str(), &told, Some("text/markdown"), features)
+        }
+        AttachmentContent::Annotations(notes) => {
+            let told = notes.items().map(|note| {
+                let said = note.entries.iter().map(|entry| entry.text.as_str());
+                let said = said.collect::<Vec<_>>().join("\n");
+                let line = note.range.map(|range| format!(":{}", range.start.line + 1));
+                format!("{}{}: {said}", note.resource, line.unwrap_or_default())
+            });
+            let told = told.collect::<Vec<_>>().join("\n");
+            text_block(label, uri.as_str(), &told, None, features)
+        }
+        AttachmentContent::Unreadable(reason) => {
+            plain_text(&format!("({label} can't be read: {reason})"))
+        }
+    }
+}
+
+/// Text beside the message: marked as what it is if the agent can tell, else
+/// told.
+fn text_block(
+    label: &str,
+    uri: &str,
+    words: &str,
+    mime: Option<&str>,
+    features: PromptFeatures,
+) -> ContentBlock {
+    if !features.embedded {
+        return plain_text(&format!("{label}:\n\n{words}"));
+    }
+    let contents = TextResourceContents::new(words, uri).mime_type(mime.map(str::to_owned));
+    let contents = EmbeddedResourceResource::TextResourceContents(contents);
+    ContentBlock::Resource(EmbeddedResource::new(contents))
+}
+
+fn binary_block(
+    label: &str,
+    uri: &str,
+    data: &str,
+    mime: Option<&str>,
+    features: PromptFeatures,
+) -> ContentBlock {
+    let kind = mime.unwrap_or("application/octet-stream");
+    if features.images && kind.starts_with("image/") {
+        return ContentBlock::Image(ImageContent::new(data, kind));
+    }
+    let decoded = STANDARD.decode(data).ok().map(String::from_utf8);
+    if let Some(Ok(decoded)) = decoded {
+        return text_block(label, uri, &decoded, mime, features);
+    }
+    if !features.embedded {
+        return plain_text(&format!(
+            "({label} is attached, but this agent can't see {kind})"
+        ));
+    }
+    let contents = BlobResourceContents::new(data, uri).mime_type(kind.to_owned());
+    let contents = EmbeddedResourceResource::BlobResourceContents(contents);
+    ContentBlock::Resource(EmbeddedResource::new(contents))
+}

@@ -1,0 +1,359 @@
+//! The connection to an agent: the one place that knows the protocol's crate.
+//!
+//! Whatever the agent sends comes out of one bounded queue, in the order it
+//! was sent: updates, questions, and the answers to what it was asked. So the
+//! answer that ends a turn comes after everything that was said in it. What
+//! the agent sends stays JSON until somebody needs it: a word that is not
+//! known yet must not cost the whole message.
+
+pub(crate) mod line_reader;
+pub(crate) mod repair;
+pub(crate) mod text_chunk;
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use agent_client_protocol::{
+    Client, Error, Lines, UntypedMessage, is_connection_terminated, is_incoming_transport_closed,
+    v1,
+};
+use futures_util::{sink, stream};
+use serde::Serialize;
+use serde_json::Value;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::task::JoinSet;
+
+pub(crate) use agent_client_protocol::v1::schema;
+
+use super::process_pool::tail::StreamTail;
+use super::services::{ServiceError, ServiceRequest};
+use super::transport::line_reader::{JsonRpcKind, JsonRpcLine, LineReader, MAX_LINE_BYTES};
+use super::transport::text_chunk::SESSION_UPDATE_METHOD;
+
+/// What waits to be dealt with. When there is more, the agent's messages wait
+/// with [`MAX_BUFFERED_KIB`], and then in its pipe.
+const MESSAGE_QUEUE: usize = 64;
+
+/// Most kibibytes of messages that were read and not dealt with. When it is
+/// full, nothing more is read. One message of any size always fits.
+const MAX_BUFFERED_KIB: u32 = 2 * (MAX_LINE_BYTES / 1024) as u32;
+
+/// How much is kept of what the agent wrote that was no message, in bytes.
+const NOISE_TAIL_BYTES: usize = 4 * 1024;
+
+/// Something that an agent sends.
+#[derive(Debug)]
+pub(crate) enum AgentMessage<T> {
+    /// Something changed in an agent session.
+    Update(JsonParams),
+    /// It wants to be allowed something.
+    Permission(JsonParams, RequestResponder),
+    /// It wants to know something.
+    Elicitation(JsonParams, RequestResponder),
+    /// It wants something done for it.
+    Service(ServiceRequest, JsonParams, RequestResponder),
+    /// The answer to what it was asked.
+    Response(T, Result<Value, AgentCallError>),
+    /// It is gone; why, if it was not by its own will.
+    Closed(Option<String>),
+}
+
+/// The parameters of a message.
+pub(crate) type JsonParams = serde_json::Map<String, Value>;
+
+/// A question of an agent that waits for its answer. Dropped, the agent is
+/// told that something went wrong.
+#[derive(Debug)]
+pub(crate) struct RequestResponder(v1::Responder<Value>);
+
+impl RequestResponder {
+    /// Answers. An agent that is gone needs no answer.
+    pub(crate) fn respond(self, answer: &impl Serialize) {
+        let answer = serde_json::to_value(answer).unwrap_or_default();
+        self.0.respond(answer).unwrap_or_default();
+    }
+
+    /// Answers with what was done, or why it was not.
+    pub(crate) fn respond_result(self, done: Result<Value, ServiceError>) {
+        match done {
+            Ok(answer) => self.respond(&answer),
+            Err(error) => {
+                let refusal = Error::new(error.code(), error.to_string()).data(error.data());
+                // An agent that is gone needs no answer.
+                self.0.respond_with_error(refusal).unwrap_or_default();
+            }
+        }
+    }
+}
+
+/// Why an agent did not do what it was asked.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum AgentCallError {
+    /// It says no.
+    #[error("{message}")]
+    Rejected { code: i32, message: String },
+    /// It ended before it answered.
+    #[error("the agent ended")]
+    Gone,
+}
+
+/// Says that somebody has to sign in first.
+pub(crate) const AUTH_REQUIRED_CODE: i32 = -32000;
+
+/// The way to an agent. Dropped, its input is closed.
+#[derive(Debug)]
+pub(crate) struct JsonRpcConnection<T> {
+    agent: v1::ConnectionTo<agent_client_protocol::Agent>,
+    responses: mpsc::Sender<AgentMessage<T>>,
+    /// Carries messages both ways.
+    _task: JoinSet<()>,
+}
+
+impl<T: std::fmt::Debug + Send + 'static> JsonRpcConnection<T> {
+    /// Speaks with an agent through its pipes; also says where the noise is
+    /// that it makes.
+    ///
+    /// # Errors
+    ///
+    /// If it is gone at once.
+    pub(crate) async fn open(
+        stdin: impl AsyncWrite + Send + Unpin + 'static,
+        stdout: impl AsyncRead + Send + Unpin + 'static,
+    ) -> Result<(Self, mpsc::Receiver<AgentMessage<T>>, Arc<StreamTail>), AgentCallError> {
+        let (sender, incoming) = mpsc::channel(MESSAGE_QUEUE);
+        let (open, opened) = tokio::sync::oneshot::channel();
+        let noise = Arc::new(StreamTail::new(NOISE_TAIL_BYTES));
+        let mut task = JoinSet::new();
+        task.spawn(run_io(
+            stdin,
+            stdout,
+            Arc::clone(&noise),
+            sender.clone(),
+            open,
+        ));
+        let to = opened.await.map_err(|_| AgentCallError::Gone)?;
+        let connection = JsonRpcConnection {
+            agent: to,
+            responses: sender,
+            _task: task,
+        };
+        Ok((connection, incoming, noise))
+    }
+
+    /// Asks for something. The answer comes with the messages, marked.
+    pub(crate) fn call(&self, tag: T, method: &str, params: &impl Serialize) {
+        let responses = self.responses.clone();
+        let Ok(message) = UntypedMessage::new(method, params) else {
+            return;
+        };
+        // In order: what came before the answer is dealt with before it.
+        let asked = self.agent.prepare_request(message);
+        let asked = asked.on_receiving_result(async move |result| {
+            let answer = AgentMessage::Response(tag, result.map_err(to_call_error));
+            // Nobody waits for it any more.
+            responses.send(answer).await.unwrap_or_default();
+            Ok(())
+        });
+        // A connection that is over says so itself.
+        asked.unwrap_or_default();
+    }
+
+    /// Tells something.
+    pub(crate) fn notify(&self, method: &str, params: &impl Serialize) {
+        if let Ok(message) = UntypedMessage::new(method, params) {
+            // A connection that is over says so itself.
+            self.agent.send_notification(message).unwrap_or_default();
+        }
+    }
+}
+
+fn to_call_error(error: Error) -> AgentCallError {
+    if is_incoming_transport_closed(&error) || is_connection_terminated(&error) {
+        return AgentCallError::Gone;
+    }
+    // Many agents put what matters into the data.
+    let detail = error.data.as_ref().and_then(error_detail);
+    let message = match detail {
+        Some(detail) if !error.message.contains(&detail) => format!("{}: {detail}", error.message),
+        _ => error.message,
+    };
+    AgentCallError::Rejected {
+        code: error.code.into(),
+        message: message.chars().take(500).collect(),
+    }
+}
+
+fn error_detail(data: &Value) -> Option<String> {
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    let keys = ["message", "details", "error"];
+    text(data).or_else(|| keys.iter().find_map(|key| data.get(key).and_then(text)))
+}
+
+/// Room for messages that were read and not dealt with.
+#[derive(Debug, Clone)]
+struct ReadBudget {
+    permits: Arc<Semaphore>,
+    /// What the messages take that wait, the oldest first.
+    held: Arc<Mutex<VecDeque<OwnedSemaphorePermit>>>,
+}
+
+impl ReadBudget {
+    fn new() -> Self {
+        ReadBudget {
+            permits: Arc::new(Semaphore::new(MAX_BUFFERED_KIB as usize)),
+            held: Arc::default(),
+        }
+    }
+
+    /// Waits until there is room for a message.
+    async fn acquire(&self, bytes: usize) {
+        let size = u32::try_from(bytes / 1024)
+            .unwrap_or(MAX_BUFFERED_KIB)
+            .saturating_add(1);
+        let taken = Arc::clone(&self.permits)
+            .acquire_many_owned(size.min(MAX_BUFFERED_KIB))
+            .await;
+        // It is never closed.
+        let mut all = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        all.extend(taken.ok());
+    }
+
+    /// The oldest message was dealt with.
+    fn release_oldest(&self) {
+        let mut all = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(all.pop_front());
+    }
+}
+
+const PERMISSION_METHOD: &str = "session/request_permission";
+const ELICITATION_METHOD: &str = "elicitation/create";
+
+/// Whether a message takes up room until it was dealt with; the rest is
+/// answered at once.
+fn counts_against_budget(line: &JsonRpcLine) -> bool {
+    let method = line.method.as_deref().unwrap_or_default();
+    match line.kind {
+        JsonRpcKind::Notification => method == SESSION_UPDATE_METHOD,
+        JsonRpcKind::Request => {
+            [PERMISSION_METHOD, ELICITATION_METHOD].contains(&method)
+                || ServiceRequest::from_method(method).is_some()
+        }
+        JsonRpcKind::Response => false,
+    }
+}
+
+type OpenConnection = tokio::sync::oneshot::Sender<v1::ConnectionTo<agent_client_protocol::Agent>>;
+
+/// Carries messages until the agent is gone, or nobody wants them any more.
+async fn run_io<T: std::fmt::Debug + Send + 'static>(
+    stdin: impl AsyncWrite + Send + Unpin + 'static,
+    stdout: impl AsyncRead + Send + Unpin + 'static,
+    noise: Arc<StreamTail>,
+    sender: mpsc::Sender<AgentMessage<T>>,
+    opened: OpenConnection,
+) {
+    let budget = ReadBudget::new();
+    let why: Arc<Mutex<Option<String>>> = Arc::default();
+    let from = LineReader::new(stdout, noise);
+    let state = (from, budget.clone(), Arc::clone(&why));
+    let incoming = stream::unfold(state, |(mut from, budget, why)| async move {
+        match from.next_message().await {
+            Ok(line) => {
+                let line = line?;
+                if counts_against_budget(&line) {
+                    budget.acquire(line.text.len()).await;
+                }
+                Some((Ok(line.text), (from, budget, why)))
+            }
+            Err(error) => {
+                *why.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.to_string());
+                None
+            }
+        }
+    });
+    // An agent that ends may not have read everything; that is no news.
+    let write_failed = Arc::new(AtomicBool::new(false));
+    let state = (stdin, Arc::clone(&write_failed));
+    let outgoing = sink::unfold(
+        state,
+        |(mut stdin, write_failed), mut line: String| async move {
+            line.push('\n');
+            let written = async {
+                stdin.write_all(line.as_bytes()).await?;
+                stdin.flush().await
+            };
+            let written: io::Result<()> = written.await;
+            write_failed.store(written.is_err(), Ordering::Relaxed);
+            written.map(|()| (stdin, write_failed))
+        },
+    );
+    let (for_requests, for_notifications) = (sender.clone(), sender.clone());
+    let (request_budget, notification_budget) = (budget.clone(), budget);
+    let ended = Client
+        .v1()
+        .on_receive_request(
+            async move |message: UntypedMessage, responder: v1::Responder<Value>, _| {
+                let (method, params) = message.into_parts();
+                let params = to_params(params);
+                let reply = RequestResponder(responder);
+                let question = match method.as_str() {
+                    PERMISSION_METHOD => AgentMessage::Permission(params, reply),
+                    ELICITATION_METHOD => AgentMessage::Elicitation(params, reply),
+                    other => match ServiceRequest::from_method(other) {
+                        Some(request) => AgentMessage::Service(request, params, reply),
+                        None => {
+                            return reply.0.respond_with_error(Error::method_not_found());
+                        }
+                    },
+                };
+                // Nobody listens any more; the agent hears that soon.
+                for_requests.send(question).await.unwrap_or_default();
+                request_budget.release_oldest();
+                Ok(())
+            },
+            agent_client_protocol::on_receive_request!(),
+        )
+        .on_receive_notification(
+            async move |message: UntypedMessage, _| {
+                let (method, params) = message.into_parts();
+                let params = to_params(params);
+                // Agents have words of their own; nobody has to know them.
+                if method != SESSION_UPDATE_METHOD {
+                    return Ok(());
+                }
+                let told = AgentMessage::Update(params);
+                // Nobody listens any more; the agent hears that soon.
+                for_notifications.send(told).await.unwrap_or_default();
+                notification_budget.release_oldest();
+                Ok(())
+            },
+            agent_client_protocol::on_receive_notification!(),
+        )
+        .connect_with(Lines::new(outgoing, incoming), async move |to| {
+            if opened.send(to.clone()).is_ok() {
+                to.incoming_closed().await;
+            }
+            Ok(())
+        })
+        .await;
+    let read = why.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let ended = ended
+        .err()
+        .filter(|_| !write_failed.load(Ordering::Relaxed));
+    let reason = read.or_else(|| ended.map(|error| error.message));
+    // Nobody waits for it any more.
+    sender
+        .send(AgentMessage::Closed(reason))
+        .await
+        .unwrap_or_default();
+}
+
+fn to_params(params: Value) -> JsonParams {
+    match params {
+        Value::Object(object) => object,
+        _ => JsonParams::new(),
+    }
+}

@@ -1,0 +1,286 @@
+//! Messages of an agent, one a line, among whatever else it writes.
+//!
+//! Agents print banners, log lines and worse where only messages should be.
+//! What is no message is noise: its end is kept for who looks for a reason,
+//! and nobody else sees it. A line that never ends is an error, because what
+//! it would have been is lost.
+
+use std::io;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
+
+use super::repair;
+use super::text_chunk::{SESSION_UPDATE_METHOD, TextChunk};
+use crate::process_pool::tail::StreamTail;
+
+/// Longest line, in bytes.
+pub(crate) const MAX_LINE_BYTES: usize = 8 * 1024 * 1024;
+
+/// A message, as it was written.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct JsonRpcLine {
+    /// The JSON.
+    pub(crate) text: String,
+    /// What it asks for or tells; `None` if it is an answer.
+    pub(crate) method: Option<String>,
+    pub(crate) kind: JsonRpcKind,
+}
+
+/// What a message wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum JsonRpcKind {
+    /// To be heard.
+    Notification,
+    /// An answer.
+    Request,
+    /// To be one.
+    Response,
+}
+
+/// Shows what kind of message it is, not what it says.
+impl std::fmt::Debug for JsonRpcLine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("JsonRpcLine")
+            .field("method", &self.method)
+            .field("bytes", &self.text.len())
+            .finish()
+    }
+}
+
+/// Why there are no more lines.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum JsonRpcReadError {
+    /// One would be too long.
+    #[error("it wrote a line of more than {MAX_LINE_BYTES} bytes")]
+    TooLong,
+    /// The pipe broke.
+    #[error("read from it: {0}")]
+    Io(#[from] io::Error),
+}
+
+/// Reads messages.
+pub(crate) struct LineReader<R> {
+    from: BufReader<R>,
+    noise: Arc<StreamTail>,
+}
+
+impl<R: AsyncRead + Unpin> LineReader<R> {
+    /// Reads from a pipe, and puts aside what is no message.
+    pub(crate) fn new(from: R, noise: Arc<StreamTail>) -> Self {
+        LineReader {
+            from: BufReader::with_capacity(64 * 1024, from),
+            noise,
+        }
+    }
+
+    /// The next message; `None` at the end.
+    pub(crate) async fn next_message(&mut self) -> Result<Option<JsonRpcLine>, JsonRpcReadError> {
+        while let Some(bytes) = self.read_line().await? {
+            // What is not UTF-8 is shown as such; the rest is still good.
+            let text = String::from_utf8_lossy(&bytes);
+            let written = text.trim_start_matches('\u{feff}').trim();
+            if let Some(chunk) = TextChunk::parse(written) {
+                return Ok(Some(self.merge_chunks(chunk, written)));
+            }
+            match parse_message(written) {
+                Some(line) => return Ok(Some(line)),
+                None => {
+                    self.noise.push(text.as_bytes());
+                    self.noise.push(b"\n");
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// A piece of text, with those that go on with it and are there already.
+    fn merge_chunks(&mut self, mut chunk: TextChunk<'_>, written: &str) -> JsonRpcLine {
+        let mut joined = 0;
+        let mut rest = self.from.buffer();
+        while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
+            let (next, after) = rest.split_at(end + 1);
+            let next = str::from_utf8(next).ok().and_then(TextChunk::parse);
+            if !next.is_some_and(|next| chunk.append(&next)) {
+                break;
+            }
+            joined += end + 1;
+            rest = after;
+        }
+        let text = match joined {
+            0 => None,
+            _ => chunk.to_json(),
+        };
+        if text.is_some() {
+            self.from.consume(joined);
+        }
+        JsonRpcLine {
+            text: text.unwrap_or_else(|| written.to_owned()),
+            method: Some(SESSION_UPDATE_METHOD.to_owned()),
+            kind: JsonRpcKind::Notification,
+        }
+    }
+
+    /// The next line, without its end.
+    async fn read_line(&mut self) -> Result<Option<Vec<u8>>, JsonRpcReadError> {
+        let mut line = Vec::new();
+        loop {
+            let piece = self.from.fill_buf().await?;
+            if piece.is_empty() {
+                // What has no end was cut off in the middle.
+                self.noise.push(&line);
+                return Ok(None);
+            }
+            let end = piece.iter().position(|byte| *byte == b'\n');
+            let piece = piece.get(..end.unwrap_or(piece.len())).unwrap_or_default();
+            line.extend_from_slice(piece);
+            let taken = piece.len() + usize::from(end.is_some());
+            self.from.consume(taken);
+            if line.len() > MAX_LINE_BYTES {
+                return Err(JsonRpcReadError::TooLong);
+            }
+            if end.is_some() {
+                return Ok(Some(line));
+            }
+        }
+    }
+}
+
+/// Reads a message. What can't be read whole is none: whoever gets it would
+/// complain of it to the agent.
+fn parse_message(text: &str) -> Option<JsonRpcLine> {
+    if !text.starts_with('{') {
+        return None;
+    }
+    let text = repair::replace_lone_surrogates(text);
+    let message: Map<String, Value> = serde_json::from_str(&text).ok()?;
+    if let Some(answer) = repair::repair_response(&message) {
+        return Some(JsonRpcLine {
+            text: answer.to_string(),
+            method: None,
+            kind: JsonRpcKind::Response,
+        });
+    }
+    let method = message.get("method")?.as_str()?.to_owned();
+    let params = message.get("params");
+    if params.is_some_and(|params| !params.is_object() && !params.is_null()) {
+        return None;
+    }
+    let kind = match message.get("id") {
+        None | Some(Value::Null) => JsonRpcKind::Notification,
+        Some(Value::String(_) | Value::Number(_)) => JsonRpcKind::Request,
+        Some(_) => return None,
+    };
+    let text = match message.get("jsonrpc").and_then(Value::as_str) {
+        Some("2.0") => text.into_owned(),
+        _ => {
+            let mut message = message;
+            message.insert("jsonrpc".to_owned(), Value::from("2.0"));
+            Value::Object(message).to_string()
+        }
+    };
+    Some(JsonRpcLine {
+        text,
+        method: Some(method),
+        kind,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn all(bytes: &[u8]) -> (Vec<JsonRpcLine>, StreamTail) {
+        let noise = Arc::new(StreamTail::new(100));
+        let mut reader = LineReader::new(bytes, Arc::clone(&noise));
+        let mut lines = Vec::new();
+        while let Some(line) = reader.next_message().await.unwrap() {
+            lines.push(line);
+        }
+        drop(reader);
+        (lines, Arc::into_inner(noise).unwrap())
+    }
+
+    #[tokio::test]
+    async fn what_is_no_message_is_noise() {
+        let written = b"\xef\xbb\xbfWelcome!\r\n\
+            {\"jsonrpc\":\"2.0\",\"method\":\"a/b\",\"params\":{\"t\":\"\xff\"}}\r\n\
+            [1]\n{\"level\":\"info\"}\n{broken\n\n\
+            \xef\xbb\xbf {\"jsonrpc\":\"2.0\",\"id\":0,\"result\":null}\n\
+            {\"jsonrpc\":\"2.0\",\"id\"";
+        let (lines, noise) = all(written).await;
+        let methods: Vec<_> = lines.iter().map(|line| line.method.as_deref()).collect();
+        assert_eq!(methods, [Some("a/b"), None]);
+        assert!(lines[0].text.contains('\u{fffd}'));
+        assert!(lines[1].text.starts_with('{'));
+        assert_eq!(noise.last_line().unwrap(), "{\"jsonrpc\":\"2.0\",\"id\"");
+    }
+
+    fn chunk(session: &str, kind: &str, rest: &str) -> String {
+        format!(
+            r#"{{"jsonrpc":"2.0","method":"session/update","params":{{"sessionId":"{session}","update":{{"sessionUpdate":"{kind}","content":{{"type":"text",{rest}}}}}}}}}"#
+        )
+    }
+
+    /// All that is said stays, in the order it was said.
+    #[tokio::test]
+    async fn pieces_of_text_that_are_there_become_one() {
+        let say = |text: &str| chunk("1", "agent_message_chunk", &format!(r#""text":"{text}""#));
+        let other = chunk("2", "agent_message_chunk", r#""text":"other""#);
+        let thought = chunk("1", "agent_thought_chunk", r#""text":"hm""#);
+        let noted = chunk("1", "agent_message_chunk", r#""text":"n","_meta":{}"#);
+        let long = say(&"x".repeat(20_000));
+        let written = [
+            &say("a"),
+            &say("b\\n"),
+            &say("\\u00e9"),
+            &other,
+            &thought,
+            &thought,
+            &say("c"),
+            &noted,
+            &say("d"),
+            &long,
+            &say("e"),
+            &"noise".to_owned(),
+            &say("f"),
+            &say("g"),
+        ];
+        let (lines, noise) =
+            all(format!("{}\n", written.map(String::as_str).join("\n")).as_bytes()).await;
+        let texts = lines.iter().map(|line| {
+            let line: serde_json::Value = serde_json::from_str(&line.text).unwrap();
+            let text = line.pointer("/params/update/content/text").unwrap();
+            let text = text.as_str().unwrap();
+            text.chars().take(10).collect::<String>()
+        });
+        let texts: Vec<_> = texts.collect();
+        assert_eq!(
+            texts,
+            [
+                "ab\né",
+                "other",
+                "hmhm",
+                "c",
+                "n",
+                "d",
+                "xxxxxxxxxx",
+                "e",
+                "fg"
+            ]
+        );
+        assert_eq!(noise.last_line().unwrap(), "noise");
+    }
+
+    #[tokio::test]
+    async fn a_line_without_end_is_an_error() {
+        let endless = vec![b'x'; MAX_LINE_BYTES + 70_000];
+        let mut reader = LineReader::new(&*endless, Arc::new(StreamTail::new(10)));
+        let error = reader.next_message().await.unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "it wrote a line of more than 8388608 bytes"
+        );
+    }
+}

@@ -1,0 +1,505 @@
+//! Agents that speak ACP, with a process that does what prompts say.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use agenthost_acp::{AcpAgent, AgentLaunch};
+use agenthost_agents::Agent;
+use agenthost_core::agent::{
+    AgentCommand, AgentEvent, AgentNotes, AttachmentContent, ToolCallDecision,
+};
+use agenthost_protocol::chat::{Answers, ChatAction, InputResponseKind, Message};
+use agenthost_protocol::ids::{InputRequestId, ToolCallId, TurnId};
+use agenthost_protocol::list::List;
+use agenthost_protocol::uri::Uri;
+use agenthost_protocol::wire;
+use agenthost_workspace::ContentStore;
+use serde_json::{Value, json};
+
+use crate::acp_agent;
+use crate::bench::{Bench, chat};
+
+/// The process that is the agent; nothing to test.
+#[test]
+fn the_agent() {
+    acp_agent::run_as_agent();
+}
+
+pub(crate) fn agent(how: &str) -> AcpAgent {
+    let (program, arguments) = acp_agent::agent_command("acp::the_agent");
+    let launch = AgentLaunch {
+        program,
+        arguments,
+        environment: vec![(acp_agent::AGENT_MODE_VARIABLE.to_owned(), how.to_owned())],
+    };
+    AcpAgent::new("scripted", "Scripted", launch)
+}
+
+pub(crate) fn begin(
+    agent: AcpAgent,
+    contents: Option<Arc<ContentStore>>,
+    config: Option<Value>,
+) -> Bench {
+    let mut bench = Bench::of(Arc::new(agent), contents);
+    bench.command(AgentCommand::Open {
+        directories: vec![Uri::from("file:///usr")],
+        config: config.and_then(|config| config.as_object().cloned()),
+        notes: AgentNotes::new(),
+    });
+    bench
+}
+
+async fn open(how: &str) -> Bench {
+    let mut bench = begin(agent(how), None, None);
+    assert_eq!(bench.next().await, "opened");
+    bench
+}
+
+async fn stopped(how: &str) -> String {
+    let mut bench = begin(agent(how), None, None);
+    let said = bench.until("stopped").await.pop().unwrap();
+    said.strip_prefix("stopped: ").unwrap().to_owned()
+}
+
+/// What was said in a turn, up to its end.
+pub(crate) async fn turn(bench: &mut Bench, turn: &str, script: &str) -> Vec<String> {
+    bench.prompt(turn, script);
+    ended(bench, turn).await
+}
+
+pub(crate) async fn ended(bench: &mut Bench, turn: &str) -> Vec<String> {
+    let mut said = Vec::new();
+    loop {
+        let event = bench.next().await;
+        let over = event.starts_with(&format!("end {turn}"))
+            || event.starts_with(&format!("error {turn}"));
+        if event != "part" {
+            said.push(event);
+        }
+        if over {
+            return said;
+        }
+    }
+}
+
+fn decide(bench: &mut Bench, turn: &str, decision: ToolCallDecision) {
+    bench.command(AgentCommand::DecideToolCall {
+        chat: chat(),
+        turn: TurnId::from(turn),
+        call: ToolCallId::from("c1"),
+        decision,
+    });
+}
+
+const ASK: &str = r#"ask {"toolCall": {"toolCallId": "c1", "title": "rm x"}, "options": [
+    {"optionId": "a", "name": "Always", "kind": "allow_always"}, {"optionId": "y", "name": "Yes", "kind": "allow_once"},
+    {"optionId": "n", "name": "No", "kind": "reject_once"}, {"optionId": "z", "name": "Never", "kind": "reject_always"}]}"#;
+
+fn ask() -> String {
+    ASK.replace('\n', " ")
+}
+
+#[tokio::test]
+async fn a_conversation_among_noise() {
+    let mut bench = begin(agent("early"), None, None);
+    // What was said of the session before it was there.
+    assert_eq!(bench.next().await, "1 commands");
+    assert_eq!(bench.next().await, "opened");
+    let script = "say Hel;; raw Loading model...;; bytes;; say lo;; raw {\"level\":\"info\"};; update {\"sessionUpdate\":\"new\"};; \
+        after update {\"sessionUpdate\":\"session_info_update\",\"title\":\"About x\"}";
+    let said = turn(&mut bench, "t1", script).await;
+    assert_eq!(said, ["text \"Hel\"", "text \"lo\"", "end t1"]);
+    assert_eq!(bench.next().await, "title About x");
+    let said = turn(&mut bench, "t2", "stop max_tokens").await;
+    assert!(said[0].contains("cut off"), "{said:?}");
+    let said = turn(&mut bench, "t3", "error -32603 the model is gone").await;
+    assert_eq!(said, ["error t3: the model is gone"]);
+}
+
+#[tokio::test]
+async fn permissions_get_the_option_that_was_picked() {
+    let mut bench = open("").await;
+    let approved = |option: Option<&str>| ToolCallDecision::Approved {
+        option: option.map(Into::into),
+        edited_input: None,
+    };
+    let denied = |option: Option<&str>| ToolCallDecision::Denied {
+        option: option.map(Into::into),
+        reason: agenthost_protocol::chat::CancellationReason::Denied,
+        suggestion: None,
+    };
+    let ways = [
+        (approved(Some("a")), "a"),
+        (approved(None), "y"),
+        (denied(Some("z")), "z"),
+        (denied(None), "n"),
+        (denied(Some("nobody offered this")), "n"),
+    ];
+    for (number, (decision, picked)) in ways.into_iter().enumerate() {
+        let name = format!("t{number}");
+        bench.prompt(&name, &ask());
+        assert_eq!(bench.next().await, "start other");
+        assert_eq!(bench.next().await, "ready rm x and asks");
+        decide(&mut bench, &name, decision);
+        let said = ended(&mut bench, &name).await;
+        assert_eq!(said, [format!("text {picked:?}"), format!("end {name}")]);
+    }
+}
+
+/// Three of ten agents wait forever if nobody answers what they asked.
+#[tokio::test]
+async fn cancelling_answers_what_is_open() {
+    let mut bench = open("").await;
+    bench.prompt("t1", &ask());
+    bench.until("ready").await;
+    bench.cancel("t1");
+    // The first one has ended when this is heard: there is one at a time.
+    let said = turn(&mut bench, "t2", "say again").await;
+    assert_eq!(said, ["text \"again\"", "end t2"]);
+    bench.prompt("t3", "say waiting;; wait");
+    bench.until("text").await;
+    bench.cancel("t3");
+    let said = turn(&mut bench, "t4", "say once more").await;
+    assert_eq!(said, ["text \"once more\"", "end t4"]);
+}
+
+#[tokio::test]
+async fn an_agent_that_does_not_stop_is_ended() {
+    let patience = Duration::from_millis(300);
+    let mut bench = begin(agent("").with_cancel_timeout(patience), None, None);
+    assert_eq!(bench.next().await, "opened");
+    bench.prompt("t1", "spawn;; hang");
+    let number = bench.until("text").await.pop().unwrap();
+    let began = Instant::now();
+    bench.cancel("t1");
+    let said = turn(&mut bench, "t2", "say back").await;
+    assert!(began.elapsed() >= patience);
+    assert_eq!(said, ["text \"back\"", "end t2"]);
+    is_gone(&number).await;
+}
+
+#[tokio::test]
+async fn an_agent_that_dies_says_why_and_comes_back() {
+    let mut bench = open("").await;
+    let said = turn(&mut bench, "t1", "say hm;; die out of memory").await;
+    assert_eq!(
+        said,
+        ["text \"hm\"", "error t1: the agent ended: out of memory"]
+    );
+    let said = turn(&mut bench, "t2", "say back").await;
+    assert_eq!(said, ["text \"back\"", "end t2"]);
+    let said = turn(&mut bench, "t3", "endless").await;
+    let end = "error t3: the agent ended: it wrote a line of more than 8388608 bytes";
+    assert!(said[0].starts_with(end), "{said:?}");
+}
+
+#[tokio::test]
+async fn what_can_not_start_says_why() {
+    let said = stopped("auth").await;
+    assert!(
+        said.contains("sign in first") && said.contains("API key"),
+        "{said}"
+    );
+    let said = stopped("old").await;
+    assert!(
+        said.starts_with("start the agent: ") && said.contains("version"),
+        "{said}"
+    );
+    let missing = AgentLaunch {
+        program: "no-such-agent".to_owned(),
+        arguments: Vec::new(),
+        environment: Vec::new(),
+    };
+    let mut bench = begin(AcpAgent::new("a", "A", missing), None, None);
+    assert_eq!(
+        bench.next().await,
+        "stopped: start `no-such-agent`: there is no such program"
+    );
+    let broken = AgentLaunch {
+        program: "sh".to_owned(),
+        arguments: vec!["-c".to_owned(), "echo need a key >&2; exit 1".to_owned()],
+        environment: Vec::new(),
+    };
+    let mut bench = begin(AcpAgent::new("a", "A", broken), None, None);
+    assert_eq!(bench.next().await, "stopped: the agent ended: need a key");
+}
+
+#[tokio::test]
+async fn modes_and_options_are_configuration() {
+    let config = json!({"mode": "do"});
+    let mut bench = begin(agent("modes"), None, Some(config));
+    // The mode that was asked for is set before anything is told.
+    let heard = bench.until("options").await;
+    assert_eq!(
+        heard.last().unwrap(),
+        r#"options {"model":"small","mode":"do"}"#
+    );
+    bench.command(AgentCommand::SetConfig {
+        values: json!({"mode": "do", "model": "large"})
+            .as_object()
+            .unwrap()
+            .clone(),
+    });
+    assert_eq!(
+        bench.until("options").await.pop().unwrap(),
+        r#"options {"model":"large","mode":"do"}"#
+    );
+    bench.command(AgentCommand::SetConfig {
+        values: json!({"mode": "do", "model": "forbidden"})
+            .as_object()
+            .unwrap()
+            .clone(),
+    });
+    assert_eq!(
+        bench.next().await,
+        r#"options {"model":"large","mode":"do"}"#
+    );
+    let said = turn(&mut bench, "t1", "chosen").await;
+    for expected in [
+        r#"\"modeId\":\"do\""#,
+        r#"\"configId\":\"the-model\""#,
+        r#"\"value\":\"large\""#,
+    ] {
+        assert!(said[1].contains(expected), "{said:?}");
+    }
+}
+
+#[tokio::test]
+async fn forms_are_answered() {
+    let mut bench = open("").await;
+    let form = r#"form {"mode": "form", "message": "Which?", "requestedSchema": {"properties":
+        {"size": {"type": "string", "enum": ["s", "l"]}, "count": {"type": "integer"}}}}"#;
+    bench.prompt("t1", &form.replace('\n', " "));
+    let AgentEvent::Chat { action, .. } = bench.event().await else {
+        panic!("a question is part of the chat");
+    };
+    assert!(
+        matches!(*action, ChatAction::InputRequested(_)),
+        "{action:?}"
+    );
+    let answers = json!({
+        "size": {"state": "submitted", "value": {"kind": "selected", "value": "l"}},
+        "count": {"state": "submitted", "value": {"kind": "number", "value": 3}},
+    });
+    bench.command(AgentCommand::AnswerInput {
+        chat: chat(),
+        turn: TurnId::from("t1"),
+        request: InputRequestId::from("question-1"),
+        response: InputResponseKind::Accept,
+        answers: wire::from_str::<Answers>(&answers.to_string()).unwrap(),
+    });
+    let said = ended(&mut bench, "t1").await;
+    let expected = r#"{"action":"accept","content":{"size":"l","count":3}}"#;
+    assert_eq!(said, [format!("text {expected:?}"), "end t1".to_owned()]);
+}
+
+#[tokio::test]
+async fn attachments_are_shown_as_the_agent_can_see_them() {
+    let attachments = json!([
+        {"type": "simple", "label": "note", "modelRepresentation": "a note"},
+        {"type": "resource", "label": "x.rs", "uri": "file:///usr/x.rs"},
+        {"type": "resource", "label": "theirs", "uri": "client:/1"},
+        {"type": "embeddedResource", "label": "pic", "data": "iVBORw==", "contentType": "image/png"},
+    ]);
+    let message = json!({"text": "blocks", "origin": {"kind": "user"}, "attachments": attachments});
+    let mut shown = Vec::new();
+    for how in ["", "plain"] {
+        let mut bench = open(how).await;
+        let content = json!({"data": "hello", "encoding": "utf-8"});
+        bench.command(AgentCommand::AddAttachment {
+            chat: chat(),
+            turn: TurnId::from("t1"),
+            resource: Uri::from("client:/1"),
+            content: AttachmentContent::Resource(Arc::new(
+                wire::from_str(&content.to_string()).unwrap(),
+            )),
+        });
+        bench.command(AgentCommand::Prompt {
+            chat: chat(),
+            turn: TurnId::from("t1"),
+            message: Arc::new(wire::from_str::<Message>(&message.to_string()).unwrap()),
+            history: List::new(),
+            prepared: Default::default(),
+        });
+        let said = ended(&mut bench, "t1").await;
+        let text: String = serde_json::from_str(said[0].strip_prefix("text ").unwrap()).unwrap();
+        let blocks: Vec<Value> = serde_json::from_str(&text).unwrap();
+        shown.push(blocks);
+    }
+    let kinds = |blocks: &[Value]| -> Vec<String> {
+        let kinds = blocks
+            .iter()
+            .map(|block| block["type"].as_str().unwrap().to_owned());
+        kinds.collect()
+    };
+    assert_eq!(
+        kinds(&shown[0]),
+        ["text", "text", "resource_link", "resource", "image"]
+    );
+    assert_eq!(shown[0][3]["resource"]["text"], "hello");
+    assert_eq!(
+        kinds(&shown[1]),
+        ["text", "text", "resource_link", "text", "text"]
+    );
+    assert_eq!(shown[1][3]["text"], "theirs:\n\nhello");
+}
+
+/// PRT-4, TOO-26: what a file was and is can be read.
+#[tokio::test]
+async fn edits_can_be_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let contents = Arc::new(ContentStore::open(folder.path()).unwrap());
+    let mut bench = begin(agent(""), Some(Arc::clone(&contents)), None);
+    assert_eq!(bench.next().await, "opened");
+    let update = json!({"sessionUpdate": "tool_call", "toolCallId": "c1", "title": "Edit", "status": "completed",
+        "content": [{"type": "diff", "path": "/usr/a", "oldText": "one", "newText": "two"}]});
+    bench.prompt("t1", &format!("update {update}"));
+    loop {
+        let AgentEvent::Chat { action, .. } = bench.event().await else {
+            panic!("the turn is not over");
+        };
+        if let ChatAction::ToolCallComplete(complete) = *action {
+            let edit = wire::to_json(&complete.result)["content"][0].clone();
+            for (side, text) in [("before", "one"), ("after", "two")] {
+                let uri = Uri::from(edit[side]["content"]["uri"].as_str().unwrap());
+                assert_eq!(contents.read(&uri, None).unwrap().data, text);
+            }
+            break;
+        }
+    }
+}
+
+#[tokio::test]
+async fn each_chat_has_an_agent_session() {
+    let mut bench = open("").await;
+    let said = turn(&mut bench, "t1", "say one").await;
+    assert_eq!(said, ["text \"one\"", "end t1"]);
+    bench.command(AgentCommand::Prompt {
+        chat: Uri::from("ahp-chat:/2"),
+        turn: TurnId::from("t2"),
+        message: Arc::new(Message::of_user("say two")),
+        history: List::new(),
+        prepared: Default::default(),
+    });
+    assert_eq!(ended(&mut bench, "t2").await, ["text \"two\"", "end t2"]);
+    bench.command(AgentCommand::CloseChat {
+        chat: Uri::from("ahp-chat:/2"),
+    });
+    bench.command(AgentCommand::Rewind {
+        chat: chat(),
+        last_turn: None,
+    });
+    let said = turn(&mut bench, "t3", "say three").await;
+    assert_eq!(said, ["text \"three\"", "end t3"]);
+}
+
+/// What is asked about nobody's session is answered; what is asked when
+/// nobody is there to answer, too.
+#[tokio::test]
+async fn questions_without_anybody_to_ask_are_answered() {
+    let mut bench = open("").await;
+    let nobody = r#"{"sessionId": "nobody", "toolCall": {"toolCallId": "c1"}, "options": []}"#;
+    let script = format!(
+        "call session/request_permission {nobody};; call elicitation/create {nobody};; call no/such {{}}"
+    );
+    let said = turn(&mut bench, "t1", &script).await;
+    for said in &said[..2] {
+        assert!(said.contains("no session `nobody`"), "{said}");
+    }
+    assert!(said[2].contains("-32601"), "{said:?}");
+    // After the turn: what it would say of the answers is dropped.
+    let options = r#"{"toolCall": {"toolCallId": "c1"}, "options": []}"#;
+    let title = r#"after update {"sessionUpdate": "session_info_update", "title": "On"}"#;
+    let script = format!(
+        "after call session/request_permission {options}\nafter call elicitation/create {{}}\nafter say late\n{title}"
+    );
+    assert_eq!(turn(&mut bench, "t2", &script).await, ["end t2"]);
+    assert_eq!(bench.next().await, "title On");
+    let said = turn(&mut bench, "t3", "say on").await;
+    assert_eq!(said, ["text \"on\"", "end t3"]);
+}
+
+#[tokio::test]
+async fn nothing_is_left_when_the_session_ends() {
+    let notes = tempfile::tempdir().unwrap();
+    let agent = agent("").with_pid_dir(notes.path());
+    agent.on_host_start();
+    let mut bench = begin(agent, None, None);
+    assert_eq!(bench.next().await, "opened");
+    bench.prompt("t1", "spawn;; wait");
+    let number = bench.until("text").await.pop().unwrap();
+    assert_eq!(std::fs::read_dir(notes.path()).unwrap().count(), 1);
+    bench.agents.stop(Duration::from_secs(20)).await;
+    is_gone(&number).await;
+    assert_eq!(std::fs::read_dir(notes.path()).unwrap().count(), 0);
+}
+
+/// Waits until a process is gone whose number was said.
+pub(crate) async fn is_gone(said: &str) {
+    let number: u32 = said
+        .trim_start_matches("text ")
+        .trim_matches('"')
+        .parse()
+        .unwrap();
+    let path = format!("/proc/{number}/stat");
+    let runs = || {
+        let stat = std::fs::read_to_string(Path::new(&path));
+        stat.is_ok_and(|stat| !stat.rsplit_once(')').unwrap().1.starts_with(" Z"))
+    };
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while runs() {
+        assert!(Instant::now() < deadline, "{number} is still there");
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Also when nobody wants to know of the chat any more.
+#[tokio::test]
+async fn a_chat_that_is_cut_leaves_nothing_running() {
+    let patience = Duration::from_millis(300);
+    let mut bench = begin(agent("").with_cancel_timeout(patience), None, None);
+    assert_eq!(bench.next().await, "opened");
+    bench.prompt("t1", "spawn;; hang");
+    let number = bench.until("text").await.pop().unwrap();
+    bench.command(AgentCommand::Rewind {
+        chat: chat(),
+        last_turn: None,
+    });
+    is_gone(&number).await;
+    let said = turn(&mut bench, "t2", "say back").await;
+    assert_eq!(said, ["text \"back\"", "end t2"]);
+}
+
+/// Who only agrees does not agree forever.
+#[tokio::test]
+async fn nothing_is_allowed_for_longer_than_was_said() {
+    let mut bench = open("").await;
+    let forever = r#"ask {"toolCall": {"toolCallId": "c1", "title": "rm x"}, "options": [{"optionId": "a", "name": "Always", "kind": "allow_always"}]}"#;
+    bench.prompt("t1", forever);
+    bench.until("ready").await;
+    decide(
+        &mut bench,
+        "t1",
+        ToolCallDecision::Approved {
+            option: None,
+            edited_input: None,
+        },
+    );
+    let said = bench.until("end t1").await.join("\n");
+    assert!(said.contains("nothing was picked"), "{said}");
+}
+
+/// What is almost right is taken for what it was meant to be.
+#[tokio::test]
+async fn half_a_character_does_not_cost_the_rest() {
+    let mut bench = open("").await;
+    let chunk = r#"raw {"method":"session/update","params":{"sessionId":"$S","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"lone \ud83d end"}}}}"#;
+    let name = turn(&mut bench, "t1", "session").await;
+    let name = name[0]
+        .trim_start_matches("text ")
+        .trim_matches('"')
+        .to_owned();
+    let said = turn(&mut bench, "t2", &chunk.replace("$S", &name)).await;
+    assert_eq!(said, ["text \"lone \u{fffd} end\"", "end t2"]);
+}

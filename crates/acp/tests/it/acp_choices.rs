@@ -1,0 +1,112 @@
+//! Choices that can't be: those that let an agent do everything, and those that
+//! it refuses.
+
+use agenthost_acp::{AcpProfile, AutoApprovePolicy};
+use agenthost_core::agent::AgentCommand;
+use serde_json::{Value, json};
+
+use crate::acp::{agent, begin, turn};
+use crate::bench::Bench;
+
+fn configure(bench: &mut Bench, values: &Value) {
+    bench.command(AgentCommand::SetConfig {
+        values: values.as_object().unwrap().clone(),
+    });
+}
+
+/// Opens an agent that has a mode for everything; says what it told up to then.
+async fn open(profile: AcpProfile, mode: &str) -> (Bench, Vec<String>) {
+    let agent = agent("modes trusting").with_profile(profile);
+    let config = Some(json!({"mode": mode}));
+    let mut bench = begin(agent, None, config);
+    let mut heard = bench.until("opened").await;
+    // What it was told to choose, it has answered by then or answers next.
+    if !heard.iter().any(|event| event.starts_with("options")) {
+        heard.extend(bench.until("options").await);
+    }
+    (bench, heard)
+}
+
+#[tokio::test]
+async fn what_grants_everything_is_refused_from_the_start() {
+    let (mut bench, heard) = open(AcpProfile::default(), "yolo").await;
+    let expected = [
+        r#"forbids mode="yolo""#,
+        r#"options {"model":"small","mode":"ask"}"#,
+        "opened",
+    ];
+    assert_eq!(heard, expected);
+    let said = turn(&mut bench, "t1", "chosen").await;
+    assert!(said[0].contains("mode was not changed"), "{said:?}");
+    assert!(said[0].contains("allow_trusting"), "{said:?}");
+    assert_eq!(said[1..], ["text \"[]\"", "end t1"]);
+}
+
+#[tokio::test]
+async fn what_grants_everything_is_refused_later() {
+    let (mut bench, _) = open(AcpProfile::default(), "ask").await;
+    configure(&mut bench, &json!({"mode": "yolo", "model": "small"}));
+    // It is put back at once.
+    assert_eq!(
+        bench.next().await,
+        r#"options {"model":"small","mode":"ask"}"#
+    );
+    let said = turn(&mut bench, "t1", "chosen").await;
+    assert!(said[0].contains("mode was not changed"), "{said:?}");
+    assert_eq!(said[1..], ["text \"[]\"", "end t1"]);
+    // Once said, it is not said again.
+    let said = turn(&mut bench, "t2", "say fine").await;
+    assert_eq!(said, ["text \"fine\"", "end t2"]);
+}
+
+#[tokio::test]
+async fn what_grants_everything_can_be_allowed() {
+    let profile = AcpProfile {
+        auto_approve: AutoApprovePolicy::Allowed,
+        ..AcpProfile::default()
+    };
+    let (mut bench, heard) = open(profile, "yolo").await;
+    let set = r#"options {"model":"small","mode":"yolo"}"#.to_owned();
+    assert!(heard.contains(&set), "{heard:?}");
+    assert!(!heard.iter().any(|event| event.starts_with("forbids")));
+    let said = turn(&mut bench, "t1", "chosen").await;
+    assert!(said[0].contains("yolo"), "{said:?}");
+}
+
+/// What an agent chooses by itself can't be helped, but it is said, once.
+#[tokio::test]
+async fn an_agent_that_grants_itself_everything_is_remarked_on() {
+    let (mut bench, _) = open(AcpProfile::default(), "ask").await;
+    let switch = r#"update {"sessionUpdate": "current_mode_update", "currentModeId": "yolo"}"#;
+    let said = turn(&mut bench, "t1", &format!("{switch};; {switch};; say done")).await;
+    let remarks = said.iter().filter(|event| event.contains("by itself"));
+    assert_eq!(remarks.count(), 1, "{said:?}");
+    // Nobody else chose it.
+    configure(&mut bench, &json!({"mode": "yolo", "model": "large"}));
+    bench.until("options").await;
+    let said = turn(&mut bench, "t2", "say fine").await;
+    assert_eq!(said, ["text \"fine\"", "end t2"]);
+    // A profile can name what nobody would guess.
+    let profile = AcpProfile {
+        auto_approve_values: vec!["do".to_owned()],
+        ..AcpProfile::default()
+    };
+    let (_, heard) = open(profile, "do").await;
+    assert_eq!(heard[0], r#"forbids mode="do" mode="yolo""#);
+}
+
+/// What the agent refuses is put back and said; so is what it has no choice
+/// for.
+#[tokio::test]
+async fn what_an_agent_refuses_is_said() {
+    let (mut bench, _) = open(AcpProfile::default(), "ask").await;
+    configure(&mut bench, &json!({"mode": "ask", "model": "forbidden"}));
+    let kept = r#"options {"model":"small","mode":"ask"}"#;
+    assert_eq!(bench.next().await, kept);
+    configure(&mut bench, &json!({"mode": "ask", "effort": "high"}));
+    assert_eq!(bench.next().await, kept);
+    let said = turn(&mut bench, "t1", "chosen").await;
+    assert!(said[0].contains("model was not changed") && said[0].contains("Not this one"));
+    assert!(said[1].contains("effort was not changed"), "{said:?}");
+    assert_eq!(said[2..], ["text \"[]\"", "end t1"]);
+}

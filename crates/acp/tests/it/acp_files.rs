@@ -1,0 +1,260 @@
+//! Files that agents have the host read and write, and servers of tools.
+
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+use agenthost_acp::{AcpAgent, AcpService, AgentMcpServer, AgentMcpTransport};
+use agenthost_core::agent::AgentCommand;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::acp::{agent, turn};
+use crate::bench::Bench;
+
+/// A folder for a session, beside one that is none of its business.
+pub(crate) struct Place {
+    bench: Bench,
+    turns: u32,
+    root: TempDir,
+}
+
+impl Place {
+    async fn open() -> Self {
+        Self::with(agent("").with_service(AcpService::Files)).await
+    }
+
+    async fn with(agent: AcpAgent) -> Self {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join("folder");
+        std::fs::create_dir(&folder).unwrap();
+        std::fs::write(root.path().join("outside.txt"), "secret").unwrap();
+        let bench = open_in(agent, &folder).await;
+        Place {
+            bench,
+            turns: 0,
+            root,
+        }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.root.path().join("folder").join(name)
+    }
+
+    /// What comes of a request.
+    async fn call(&mut self, method: &str, params: Value) -> Value {
+        self.turns += 1;
+        let name = format!("t{}", self.turns);
+        let said = turn(&mut self.bench, &name, &format!("call {method} {params}")).await;
+        said_json(&said[0])
+    }
+
+    async fn read(&mut self, params: Value) -> Value {
+        self.call("fs/read_text_file", params).await
+    }
+
+    async fn write(&mut self, path: &Path, content: &str) -> Value {
+        let params = json!({"path": path, "content": content});
+        self.call("fs/write_text_file", params).await
+    }
+}
+
+/// An agent that is open in a folder.
+pub(crate) async fn open_in(agent: AcpAgent, folder: &Path) -> Bench {
+    let mut bench = Bench::of(std::sync::Arc::new(agent), None);
+    bench.command(AgentCommand::Open {
+        directories: vec![agenthost_workspace::uri_of(folder).unwrap()],
+        config: None,
+        notes: Default::default(),
+    });
+    assert_eq!(bench.next().await, "opened");
+    bench
+}
+
+/// The JSON that an agent said.
+pub(crate) fn said_json(said: &str) -> Value {
+    let text = said.strip_prefix("text ");
+    let text = text.unwrap_or_else(|| panic!("not said: {said}"));
+    let text: String = serde_json::from_str(text).unwrap();
+    serde_json::from_str(&text).unwrap_or(Value::String(text))
+}
+
+#[tokio::test]
+async fn files_are_read_by_lines() {
+    let mut place = Place::open().await;
+    let path = place.path("a.txt");
+    std::fs::write(&path, "one\ntwo\nthree\n").unwrap();
+    let all = place.read(json!({ "path": path })).await;
+    assert_eq!(all, json!({"content": "one\ntwo\nthree\n"}));
+    let some = place
+        .read(json!({"path": path, "line": 2, "limit": 1}))
+        .await;
+    assert_eq!(some, json!({"content": "two\n"}));
+    // By the name that the folder really has, or any other that leads there.
+    symlink("a.txt", place.path("inside")).unwrap();
+    let inside = place.path("inside");
+    let same = place
+        .read(json!({"path": inside, "line": 3, "limit": null}))
+        .await;
+    assert_eq!(same, json!({"content": "three\n"}));
+}
+
+#[tokio::test]
+async fn what_can_not_be_read_says_why() {
+    let mut place = Place::open().await;
+    let missing = place.path("missing.txt");
+    let answer = place.read(json!({ "path": missing })).await;
+    assert_eq!(answer["code"], -32002);
+    assert_eq!(answer["data"]["uri"], json!(missing));
+
+    symlink(place.root.path().join("outside.txt"), place.path("link")).unwrap();
+    symlink(place.root.path(), place.path("up")).unwrap();
+    std::fs::write(place.path("binary"), b"\xff\x00").unwrap();
+    let huge = std::fs::File::create(place.path("huge")).unwrap();
+    huge.set_len(17 * 1024 * 1024).unwrap();
+    let outside = place.root.path().join("outside.txt");
+    for (path, words) in [
+        (outside, "outside of the folders"),
+        (place.path("link"), "outside of the folders"),
+        (place.path("up/outside.txt"), "outside of the folders"),
+        (place.path("../outside.txt"), "outside of the folders"),
+        (place.path("binary"), "is binary, not text"),
+        (place.path("huge"), "has 17825792 bytes"),
+        (place.path(""), "is a directory, not a file"),
+        (PathBuf::from("a.txt"), "has to be an absolute path"),
+    ] {
+        let answer = place.read(json!({ "path": path })).await;
+        assert_eq!(answer["code"], -32602, "{path:?}: {answer}");
+        let said = answer["message"].as_str().unwrap();
+        assert!(said.contains(words), "{path:?}: {answer}");
+    }
+    let answer = place.read(json!({})).await;
+    assert_eq!(answer["code"], -32602, "{answer}");
+    let nobody = json!({"path": "/x", "sessionId": "nobody"});
+    let answer = place.read(nobody).await;
+    assert_eq!(answer["code"], -32002, "{answer}");
+    assert!(answer["message"].as_str().unwrap().contains("`nobody`"));
+}
+
+#[tokio::test]
+async fn files_are_written_whole() {
+    let mut place = Place::open().await;
+    let new = place.path("made/here/new.txt");
+    assert_eq!(place.write(&new, "one\n").await, json!({}));
+    assert_eq!(std::fs::read_to_string(&new).unwrap(), "one\n");
+    std::fs::set_permissions(&new, PermissionsExt::from_mode(0o755)).unwrap();
+    assert_eq!(place.write(&new, "two\n").await, json!({}));
+    assert_eq!(std::fs::read_to_string(&new).unwrap(), "two\n");
+    let mode = std::fs::metadata(&new).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o755);
+    // Nothing else is left there.
+    let folder = std::fs::read_dir(place.path("made/here")).unwrap();
+    assert_eq!(folder.count(), 1);
+}
+
+/// An agent may ask for the next before it has the answer to the last.
+#[tokio::test]
+async fn files_are_used_in_order() {
+    let mut place = Place::open().await;
+    let path = place.path("a.txt");
+    let writes = (0..100).map(|number| {
+        let params = json!({"path": path, "content": number.to_string()});
+        format!("start fs/write_text_file {params}\n")
+    });
+    let read = json!({ "path": path });
+    let script = format!(
+        "{}call fs/read_text_file {read}",
+        writes.collect::<String>()
+    );
+    let said = turn(&mut place.bench, "t1", &script).await;
+    assert_eq!(said_json(&said[0]), json!({"content": "99"}));
+}
+
+#[tokio::test]
+async fn what_can_not_be_written_stays_as_it_is() {
+    let mut place = Place::open().await;
+    let outside = place.root.path().join("outside.txt");
+    symlink(&outside, place.path("link")).unwrap();
+    symlink(place.root.path(), place.path("up")).unwrap();
+    std::fs::write(place.path("fixed"), "as it is").unwrap();
+    std::fs::set_permissions(place.path("fixed"), PermissionsExt::from_mode(0o444)).unwrap();
+    for (path, code, words) in [
+        (outside.clone(), -32602, "outside of the folders"),
+        (place.path("link"), -32602, "outside of the folders"),
+        (
+            place.path("up/outside.txt"),
+            -32602,
+            "outside of the folders",
+        ),
+        (place.path("up/new/x.txt"), -32602, "outside of the folders"),
+        (place.path(""), -32602, "is a directory, not a file"),
+        (place.path("fixed"), -32603, "the system denies access"),
+    ] {
+        let answer = place.write(&path, "other").await;
+        assert_eq!(answer["code"], code, "{path:?}: {answer}");
+        let said = answer["message"].as_str().unwrap();
+        assert!(said.contains(words), "{path:?}: {answer}");
+    }
+    assert_eq!(std::fs::read_to_string(&outside).unwrap(), "secret");
+    let fixed = std::fs::read_to_string(place.path("fixed")).unwrap();
+    assert_eq!(fixed, "as it is");
+    assert!(!place.root.path().join("new").exists());
+}
+
+/// Agents that were not offered something are told that it is not there.
+#[tokio::test]
+async fn what_is_not_offered_is_not_done() {
+    let mut place = Place::with(agent("")).await;
+    let path = place.path("a.txt");
+    let methods = ["fs/read_text_file", "terminal/create", "terminal/output"];
+    for method in methods {
+        let params = json!({"path": path, "command": "ls", "terminalId": "x"});
+        let answer = place.call(method, params).await;
+        assert_eq!(answer["code"], -32601, "{method}: {answer}");
+    }
+    let said = turn(&mut place.bench, "offered", "offered").await;
+    let offered = said_json(&said[0]);
+    assert_eq!(offered[0]["fs"]["readTextFile"], false);
+    assert_eq!(offered[0]["terminal"], false);
+
+    let both = agent("")
+        .with_service(AcpService::Files)
+        .with_service(AcpService::Terminals);
+    let mut place = Place::with(both).await;
+    let said = turn(&mut place.bench, "offered", "offered").await;
+    let offered = said_json(&said[0]);
+    let files = json!({"readTextFile": true, "writeTextFile": true});
+    assert_eq!(offered[0]["fs"], files);
+    assert_eq!(offered[0]["terminal"], true);
+    assert_eq!(offered[1], json!([]));
+}
+
+#[tokio::test]
+async fn servers_of_tools_are_passed_on() {
+    let server = |name: &str, way| AgentMcpServer {
+        name: name.to_owned(),
+        transport: way,
+    };
+    let program = AgentMcpTransport::Stdio {
+        command: "/bin/tools".to_owned(),
+        arguments: vec!["-x".to_owned()],
+        environment: vec![("P".to_owned(), "$PATH".to_owned())],
+    };
+    let http = AgentMcpTransport::Http {
+        url: "http://127.0.0.1/mcp".to_owned(),
+        headers: Vec::new(),
+    };
+    let servers = vec![server("one", program), server("two", http)];
+    let mut place = Place::with(agent("http").with_mcp_servers(servers.clone())).await;
+    let said = turn(&mut place.bench, "t1", "offered").await;
+    let told = said_json(&said[0])[1].clone();
+    assert_eq!(told[0]["env"][0]["value"], std::env::var("PATH").unwrap());
+    assert_eq!(told[1]["type"], "http");
+
+    let mut place = Place::with(agent("").with_mcp_servers(servers)).await;
+    let said = turn(&mut place.bench, "t1", "offered").await;
+    assert!(said[0].contains("does without these: two"), "{said:?}");
+    assert_eq!(said_json(&said[1])[1].as_array().unwrap().len(), 1);
+    // It is said once.
+    let said = turn(&mut place.bench, "t2", "say on").await;
+    assert_eq!(said, ["text \"on\"", "end t2"]);
+}

@@ -1,0 +1,197 @@
+//! What customizations prepare for a turn, and what agents hear of it.
+
+use std::sync::Arc;
+
+use agenthost_acp::AcpAgent;
+use agenthost_core::agent::{AgentCommand, AgentEvent, AgentNotes};
+use agenthost_core::customization::driver::PreparedTurn;
+use agenthost_protocol::chat::{Message, Turn};
+use agenthost_protocol::common::ModelSelection;
+use agenthost_protocol::ids::TurnId;
+use agenthost_protocol::uri::Uri;
+use agenthost_protocol::wire;
+use serde_json::{Value, json};
+
+use crate::acp::ended;
+use crate::bench::{Bench, chat};
+use crate::lasting::agent;
+
+async fn open(agent: AcpAgent, notes: AgentNotes) -> Bench {
+    let mut bench = Bench::of(Arc::new(agent), None);
+    bench.command(AgentCommand::Open {
+        directories: vec![Uri::from("file:///usr")],
+        config: None,
+        notes,
+    });
+    bench.until("opened").await;
+    bench
+}
+
+fn instructions(text: &str) -> PreparedTurn {
+    PreparedTurn {
+        instructions: Some(text.into()),
+        ..PreparedTurn::default()
+    }
+}
+
+fn prompt(bench: &mut Bench, turn: &str, text: &str, prepared: PreparedTurn, before: &[&str]) {
+    let before = before.iter().map(|said| {
+        let turn = json!({
+            "id": said, "message": {"text": said, "origin": {"kind": "user"}}, "state": "complete",
+            "responseParts": [], "startedAt": "2026-01-05T09:00:00Z", "duration": 0,
+        });
+        Arc::new(wire::from_str::<Turn>(&turn.to_string()).unwrap())
+    });
+    bench.command(AgentCommand::Prompt {
+        chat: chat(),
+        turn: TurnId::from(turn),
+        message: Arc::new(Message::of_user(text)),
+        history: before.collect(),
+        prepared,
+    });
+}
+
+/// The texts that an agent was told in a turn that says `blocks`.
+async fn told(bench: &mut Bench, turn: &str, prepared: PreparedTurn) -> Vec<String> {
+    prompt(bench, turn, "blocks", prepared, &[]);
+    let said = ended(bench, turn).await;
+    let said = said.iter().find_map(|event| event.strip_prefix("text "));
+    let blocks: String = serde_json::from_str(said.unwrap()).unwrap();
+    let blocks: Vec<Value> = serde_json::from_str(&blocks).unwrap();
+    let texts = blocks.iter().map(|block| block["text"].as_str().unwrap());
+    texts.map(str::to_owned).collect()
+}
+
+#[tokio::test]
+async fn instructions_are_given_once_and_again_when_they_change() {
+    let memory = tempfile::NamedTempFile::new().unwrap();
+    let mut bench = open(agent("", memory.path()), AgentNotes::new()).await;
+    let texts = told(&mut bench, "t1", instructions("Be kind.")).await;
+    assert_eq!(texts.len(), 2, "{texts:?}");
+    assert!(
+        texts[0].starts_with("<agenthost-instructions>"),
+        "{texts:?}"
+    );
+    assert!(texts[0].contains("Be kind."), "{texts:?}");
+    assert_eq!(texts[1], "blocks");
+    assert_eq!(
+        told(&mut bench, "t2", instructions("Be kind.")).await,
+        ["blocks"]
+    );
+    let texts = told(&mut bench, "t3", instructions("Be brief.")).await;
+    assert!(texts[0].contains("Be brief."), "{texts:?}");
+    // They are taken back.
+    let texts = told(&mut bench, "t4", PreparedTurn::default()).await;
+    assert!(texts[0].contains("do not hold any more"), "{texts:?}");
+    assert_eq!(
+        told(&mut bench, "t5", PreparedTurn::default()).await,
+        ["blocks"]
+    );
+}
+
+#[tokio::test]
+async fn what_was_not_heard_is_said_again() {
+    let memory = tempfile::NamedTempFile::new().unwrap();
+    let mut bench = open(agent("", memory.path()), AgentNotes::new()).await;
+    for script in ["error -32603 no", "die of it"] {
+        prompt(&mut bench, "t1", script, instructions("Be kind."), &[]);
+        bench.until("error t1").await;
+        // The second time in a new session of the agent.
+        let texts = told(&mut bench, "t2", instructions("Be kind.")).await;
+        assert!(texts[0].contains("Be kind."), "{script}: {texts:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_prompt_stands_for_what_was_typed_and_context_comes_before_it() {
+    let memory = tempfile::NamedTempFile::new().unwrap();
+    let mut bench = open(agent("", memory.path()), AgentNotes::new()).await;
+    let prepared = PreparedTurn {
+        text: Some("blocks".to_owned()),
+        context: Some("It is Monday.".to_owned()),
+        ..PreparedTurn::default()
+    };
+    prompt(&mut bench, "t1", "/review a.rs", prepared, &[]);
+    let said = ended(&mut bench, "t1").await.join("\n");
+    let (context, typed) = (said.find("It is Monday."), said.find("/review a.rs"));
+    assert!(context.is_some() && context < typed, "{said}");
+    assert!(said.contains("<agenthost-context>") && said.contains("<agenthost-said>"));
+    // What is a command of the agent's own stays one.
+    let prepared = PreparedTurn {
+        context: Some("It is Monday.".to_owned()),
+        ..PreparedTurn::default()
+    };
+    prompt(&mut bench, "t2", "/compact", prepared, &[]);
+    let said = ended(&mut bench, "t2").await;
+    assert_eq!(said[0], "text \"what is `/compact`?\"");
+}
+
+/// What the host put around a message does not make it another one.
+#[tokio::test]
+async fn a_session_is_known_again_by_what_the_user_said() {
+    let memory = tempfile::NamedTempFile::new().unwrap();
+    let how = "load";
+    let mut bench = open(agent(how, memory.path()), AgentNotes::new()).await;
+    let prepared = PreparedTurn {
+        text: Some("say a long text that nobody typed".to_owned()),
+        context: Some("It is Monday.".to_owned()),
+        instructions: Some("Be kind. ".repeat(100).into()),
+        ..PreparedTurn::default()
+    };
+    prompt(&mut bench, "t1", "/review", prepared, &[]);
+    let mut notes = AgentNotes::new();
+    loop {
+        match bench.event().await {
+            AgentEvent::NoteChanged { chat, note } => notes.extend(note.map(|note| (chat, note))),
+            AgentEvent::TurnEnded { .. } => break,
+            _ => {}
+        }
+    }
+    drop(bench);
+    let mut bench = open(agent(how, memory.path()), notes.clone()).await;
+    prompt(
+        &mut bench,
+        "t2",
+        "say hello",
+        instructions("Be kind."),
+        &["/review"],
+    );
+    let said = ended(&mut bench, "t2").await.join("\n");
+    assert!(said.contains("goes on with its own session"), "{said}");
+    // Another one is still another one.
+    let mut bench = open(agent(how, memory.path()), notes).await;
+    let before = &["/explain everything"];
+    prompt(
+        &mut bench,
+        "t2",
+        "say hello",
+        PreparedTurn::default(),
+        before,
+    );
+    let said = ended(&mut bench, "t2").await.join("\n");
+    assert!(said.contains("was given what was said before"), "{said}");
+}
+
+#[tokio::test]
+async fn a_model_is_lent_to_a_turn() {
+    let memory = tempfile::NamedTempFile::new().unwrap();
+    let mut bench = open(agent("modes", memory.path()), AgentNotes::new()).await;
+    let lent = |model: &str| PreparedTurn {
+        model: Some(wire::from_str::<ModelSelection>(&json!({"id": model}).to_string()).unwrap()),
+        ..PreparedTurn::default()
+    };
+    prompt(&mut bench, "t1", "chosen", lent("Large"), &[]);
+    let said = ended(&mut bench, "t1").await;
+    let chosen = said.iter().find(|event| event.starts_with("text"));
+    assert!(chosen.unwrap().contains("large"), "{said:?}");
+    // Nobody chose it.
+    let told = said.iter().filter(|event| event.starts_with("options"));
+    assert!(told.clone().all(|told| told.contains("small")), "{said:?}");
+    prompt(&mut bench, "t2", "chosen", lent("unheard of"), &[]);
+    let said = ended(&mut bench, "t2").await;
+    let chosen = said.iter().find(|event| event.starts_with("text"));
+    // It was given back, and one that the agent does not have changes nothing.
+    let chosen = chosen.unwrap();
+    let (large, small) = (chosen.find("large"), chosen.rfind("small"));
+    assert!(large < small && !chosen.contains("unheard"), "{said:?}");
+}

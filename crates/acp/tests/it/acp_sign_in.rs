@@ -1,0 +1,144 @@
+//! Signing in: trying agents out, tokens of clients.
+
+use std::path::Path;
+
+use agenthost_acp::TokenBinding;
+use agenthost_acp::{
+    AcpAgent, AcpProfile, AgentLaunch, SignInKind, SignInState, probe_agent, program_version,
+    sign_in, sign_in_command,
+};
+use agenthost_agents::Agent;
+use agenthost_core::agent::AgentCommand;
+use agenthost_core::{AccessToken, Principal, TokenKey};
+
+use crate::acp::{agent, begin, turn};
+use crate::acp_agent;
+use crate::bench::session;
+
+/// An agent that nobody is signed in with until a file is there.
+fn signed_out(file: &Path) -> AcpAgent {
+    let (program, arguments) = acp_agent::agent_command("acp::the_agent");
+    let file = file.to_str().unwrap().to_owned();
+    let launch = AgentLaunch {
+        program,
+        arguments,
+        environment: vec![
+            (acp_agent::AGENT_MODE_VARIABLE.to_owned(), String::new()),
+            (acp_agent::SIGN_IN_FILE_VARIABLE.to_owned(), file),
+        ],
+    };
+    let profile = AcpProfile {
+        sign_in_hint: Some("do as you like".to_owned()),
+        token_binding: Some(TokenBinding {
+            environment: "THE_TOKEN".to_owned(),
+            resource: "https://example.org/api".to_owned(),
+            name: Some("Example".to_owned()),
+            authorization_servers: Vec::new(),
+            scopes: vec!["read".to_owned()],
+        }),
+        ..AcpProfile::default()
+    };
+    AcpAgent::new("scripted", "Scripted", launch).with_profile(profile)
+}
+
+#[tokio::test]
+async fn somebody_signs_in() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("signed-in");
+    let agent = signed_out(&file);
+    let examined = probe_agent(&agent, folder.path()).await.unwrap();
+    assert_eq!(examined.version.as_deref(), Some("1.2.3"));
+    let hint = "do as you like, or run `agenthost agents sign-in scripted`: API key, Terminal";
+    assert_eq!(
+        examined.sign_in_state,
+        SignInState::SignedOut(hint.to_owned())
+    );
+    // The host says the same, and asks its clients for a token.
+    let mut bench = begin(agent.clone(), None, None);
+    assert_eq!(bench.next().await, "sign in");
+    let stopped = bench.next().await;
+    assert!(stopped.contains("sign in first"), "{stopped}");
+    assert!(stopped.ends_with(hint), "{stopped}");
+    let refused = sign_in(&agent, folder.path(), "nothing").await.unwrap_err();
+    assert!(refused.contains("no method `nothing`"), "{refused}");
+    let refused = sign_in(&agent, folder.path(), "terminal")
+        .await
+        .unwrap_err();
+    assert!(refused.contains("nothing that the agent does"), "{refused}");
+    sign_in(&agent, folder.path(), "key").await.unwrap();
+    let examined = probe_agent(&agent, folder.path()).await.unwrap();
+    assert_eq!(examined.sign_in_state, SignInState::SignedIn);
+}
+
+#[tokio::test]
+async fn a_program_signs_in() {
+    let folder = tempfile::tempdir().unwrap();
+    let agent = signed_out(&folder.path().join("signed-in"));
+    let examined = probe_agent(&agent, folder.path()).await.unwrap();
+    let SignInKind::Terminal(way) = &examined.sign_in_methods[1].kind else {
+        panic!("not in a terminal: {:?}", examined.sign_in_methods);
+    };
+    let command = sign_in_command(&agent, way);
+    let arguments: Vec<_> = command.get_args().collect();
+    assert_eq!(arguments.last().unwrap().to_str(), Some("--login"));
+    assert_eq!(arguments.len(), 5, "after its own");
+    let mut names = command.get_envs().map(|(name, _)| name.to_str().unwrap());
+    assert!(names.any(|name| name == acp_agent::SIGN_IN_FILE_VARIABLE));
+}
+
+#[tokio::test]
+async fn what_does_not_answer_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = |text: &str| AgentLaunch {
+        program: "sh".to_owned(),
+        arguments: vec!["-c".to_owned(), text.to_owned()],
+        environment: Vec::new(),
+    };
+    let broken = AcpAgent::new("a", "A", script("echo no key >&2; exit 1"));
+    let reason = probe_agent(&broken, folder.path()).await.unwrap_err();
+    assert_eq!(reason, "the agent ended: no key");
+    let old = probe_agent(&agent("old"), folder.path()).await.unwrap_err();
+    assert!(old.contains("version"), "{old}");
+    let says = ["-c".to_owned(), "echo; echo a 1.2; sleep 1000".to_owned()];
+    let version = program_version(&script(""), &says).await;
+    assert_eq!(version.as_deref(), Some("a 1.2"));
+    let says = ["-c".to_owned(), "exit 1".to_owned()];
+    assert_eq!(program_version(&script(""), &says).await, None);
+}
+
+/// AUT-1, AUT-2, AUT-10: a token that a client hands over is in the environment
+/// of the agent at its next start, and nowhere else.
+#[tokio::test]
+async fn tokens_of_clients_reach_the_environment() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("signed-in");
+    std::fs::write(&file, "").unwrap();
+    let agent = signed_out(&file);
+    let resources = agent.info().protected_resources.unwrap();
+    assert_eq!(resources[0].resource, "https://example.org/api");
+    assert_eq!(resources[0].required, Some(false));
+    let mut bench = begin(agent, None, None);
+    assert_eq!(bench.next().await, "opened");
+    let said = turn(&mut bench, "t1", "variable THE_TOKEN").await;
+    assert_eq!(said[0], "text \"not there\"");
+    let me = Principal("me".to_owned());
+    bench.agents.set_token_principals(session(), vec![me]);
+    for (token, found) in [
+        ("secret", "secret"),
+        ("$HOME", "not there"),
+        ("", "not there"),
+    ] {
+        let place = TokenKey {
+            principal: Principal("me".to_owned()),
+            resource: "https://example.org/api".to_owned(),
+        };
+        let token = (!token.is_empty()).then(|| AccessToken::from(token.to_owned()));
+        assert!(!format!("{token:?}").contains("secret"));
+        bench.agents.store_token(place, token);
+        // One that runs goes on with what it has.
+        turn(&mut bench, "t2", "die now").await;
+        let said = turn(&mut bench, "t3", "variable THE_TOKEN").await;
+        assert!(said.contains(&format!("text {found:?}")), "{said:?}");
+    }
+    bench.command(AgentCommand::Close);
+}

@@ -1,0 +1,499 @@
+//! Commands that agents have the host run.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use agenthost_acp::AcpService;
+use agenthost_core::PtyCommand;
+use agenthost_core::agent::{AgentCommand, AgentEvent};
+use agenthost_protocol::chat::{ChatAction, Message};
+use agenthost_protocol::ids::TurnId;
+use agenthost_protocol::terminal::{TerminalAction, TerminalInput};
+use agenthost_protocol::uri::Uri;
+use agenthost_protocol::wire;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::acp::{agent, ended, is_gone, turn};
+use crate::acp_files::{open_in, said_json};
+use crate::bench::{Bench, chat, session};
+
+async fn open() -> (Bench, TempDir) {
+    let folder = tempfile::tempdir().unwrap();
+    let agent = agent("").with_service(AcpService::Terminals);
+    (open_in(agent, folder.path()).await, folder)
+}
+
+fn create(params: Value) -> String {
+    format!("call terminal/create {params};; ")
+}
+
+fn line(command: &str) -> String {
+    create(json!({ "command": command }))
+}
+
+const WAIT: &str = r#"call terminal/wait_for_exit {"terminalId":"$1"};; "#;
+const OUTPUT: &str = r#"call terminal/output {"terminalId":"$1"};; "#;
+const KILL: &str = r#"call terminal/kill {"terminalId":"$1"};; "#;
+const RELEASE: &str = r#"call terminal/release {"terminalId":"$1"};; "#;
+
+/// What an agent said, as JSON, in a turn that has more in it.
+fn answers(said: &[String]) -> Vec<Value> {
+    let texts = said.iter().filter(|said| said.starts_with("text "));
+    texts.map(|said| said_json(said)).collect()
+}
+
+/// What was shown with quotes.
+fn unquote(text: &str) -> String {
+    let json = text.replace("\\u{1b}", "\\u001b");
+    serde_json::from_str(&json).unwrap()
+}
+
+/// What was written to terminals in a turn.
+fn written(said: &[String]) -> String {
+    let data = said.iter().filter_map(|said| said.strip_prefix("data "));
+    data.map(unquote).collect()
+}
+
+#[tokio::test]
+async fn a_command_runs_for_all_to_see() {
+    let (mut bench, folder) = open().await;
+    let call = |kind: &str, more: &str| {
+        format!(
+            r#"update {{"sessionUpdate":"{kind}","toolCallId":"c1","title":"Run it"{more}}};; "#
+        )
+    };
+    let content =
+        r#","status":"in_progress","content":[{"type":"terminal","terminalId":"terminal-1"}]"#;
+    let script = [
+        call("tool_call", ""),
+        create(json!({"command": "printf '\\033[1mhi\\033[0m\\n'; pwd"})),
+        call("tool_call_update", content),
+        WAIT.to_owned(),
+        RELEASE.to_owned(),
+        call("tool_call_update", r#","status":"completed""#),
+        OUTPUT.to_owned(),
+    ];
+    bench.prompt("t1", &script.concat());
+    let (mut said, mut address, mut written) = (Vec::new(), None, String::new());
+    loop {
+        match bench.event().await {
+            AgentEvent::TerminalOpened {
+                terminal,
+                state,
+                command,
+            } => {
+                assert!(command.is_some());
+                let claim = wire::to_json(&state.claim);
+                assert_eq!(claim["session"], session().as_str());
+                assert_eq!(claim["chat"], chat().as_str());
+                assert_eq!(claim["turnId"], "t1");
+                assert_eq!(state.is_pty, Some(true));
+                let there = format!("file://{}", folder.path().display());
+                assert_eq!(state.cwd, Some(Uri::from(there)));
+                address = Some(terminal);
+            }
+            AgentEvent::Terminal { terminal, action } => {
+                assert_eq!(Some(&terminal), address.as_ref());
+                match *action {
+                    TerminalAction::Data(data) => written.push_str(&data.data),
+                    TerminalAction::Claimed(claimed) => {
+                        let claim = wire::to_json(&claimed.claim);
+                        assert_eq!(claim["toolCallId"], "c1");
+                        said.push("claimed".to_owned());
+                    }
+                    TerminalAction::Exited(exited) => {
+                        said.push(format!("exited {:?}", exited.exit_code));
+                    }
+                    other => panic!("{other:?}"),
+                }
+            }
+            AgentEvent::Chat { action, .. } => match *action {
+                ChatAction::ToolCallContentChanged(changed) => {
+                    // It may have ended by now; then what it wrote comes first.
+                    let content = wire::to_json(&changed.content);
+                    let mut blocks = content.as_array().unwrap().iter();
+                    let block = blocks.find(|block| block["type"] == "terminal").unwrap();
+                    assert_eq!(block["resource"], address.as_ref().unwrap().as_str());
+                    said.push("shown".to_owned());
+                }
+                ChatAction::ToolCallComplete(complete) => {
+                    let content = wire::to_json(&complete.result)["content"].clone();
+                    let text = content[0]["text"].as_str().unwrap();
+                    assert!(text.starts_with("hi\n/"), "{content}");
+                    assert_eq!(content[1]["result"]["exitCode"], 0);
+                }
+                ChatAction::Delta(delta) => said.push(delta.content),
+                _ => {}
+            },
+            AgentEvent::TurnEnded { error, .. } => {
+                assert!(error.is_none(), "{error:?}");
+                break;
+            }
+            _ => {}
+        }
+    }
+    assert!(
+        written.starts_with("\u{1b}[1mhi\u{1b}[0m\r\n/"),
+        "{written:?}"
+    );
+    let place = |what: &str| said.iter().position(|said| said.starts_with(what)).unwrap();
+    assert!(place("claimed") < place("shown"));
+    assert!(place("exited Some(0)") < place(r#"{"exitCode":0,"signal":null}"#));
+    // What was let go is not there any more.
+    assert!(
+        said.last().unwrap().contains("no terminal `terminal-1`"),
+        "{said:?}"
+    );
+}
+
+#[tokio::test]
+async fn output_is_plain_and_the_end_of_it() {
+    let (mut bench, _folder) = open().await;
+    let script = [
+        create(
+            json!({"command": "printf '\\033[31mab\\303\\244\\303\\244'", "outputByteLimit": 3}),
+        ),
+        WAIT.to_owned(),
+        OUTPUT.to_owned(),
+    ];
+    let said = turn(&mut bench, "t1", &script.concat()).await;
+    let shown = &answers(&said)[2];
+    // Three bytes would be half a letter.
+    let status = json!({"exitCode": 0, "signal": null});
+    assert_eq!(
+        *shown,
+        json!({"output": "ä", "truncated": true, "exitStatus": status})
+    );
+    assert_eq!(written(&said), "\u{1b}[31mabää");
+}
+
+#[tokio::test]
+async fn words_run_as_they_are_where_they_are_told() {
+    let (mut bench, folder) = open().await;
+    std::fs::create_dir(folder.path().join("sub")).unwrap();
+    let params = json!({
+        "command": "sh",
+        "args": ["-c", "pwd; echo \"$1 $MINE ${CARGO_MANIFEST_DIR-nothing of the host}\"", "x", "a  b"],
+        "cwd": folder.path().join("sub"),
+        "env": [{"name": "MINE", "value": "1"}],
+    });
+    let script = [create(params), WAIT.to_owned(), OUTPUT.to_owned()];
+    let said = turn(&mut bench, "t1", &script.concat()).await;
+    let output = answers(&said)[2]["output"].as_str().unwrap().to_owned();
+    assert!(
+        output.contains("/sub\na  b 1 nothing of the host\n"),
+        "{output}"
+    );
+}
+
+#[tokio::test]
+async fn what_can_not_run_says_why() {
+    let (mut bench, folder) = open().await;
+    std::os::unix::fs::symlink("/usr", folder.path().join("out")).unwrap();
+    std::fs::write(folder.path().join("file"), "").unwrap();
+    let inside = |name: &str| folder.path().join(name);
+    for (number, (params, words)) in [
+        (
+            json!({"command": "ls", "cwd": "/usr"}),
+            "outside of the folders",
+        ),
+        (
+            json!({"command": "ls", "cwd": inside("out")}),
+            "outside of the folders",
+        ),
+        (
+            json!({"command": "ls", "cwd": inside("missing")}),
+            "Resource not found",
+        ),
+        (
+            json!({"command": "ls", "cwd": inside("file")}),
+            "not a directory",
+        ),
+        (
+            json!({"command": "no-such-program", "args": ["x"]}),
+            "run `no-such-program x`",
+        ),
+        (json!({"command": ""}), "`command` has to be text"),
+        (
+            json!({"command": "ls", "sessionId": "nobody"}),
+            "no session `nobody`",
+        ),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let said = turn(&mut bench, &format!("t{number}"), &create(params)).await;
+        let answer = &answers(&said)[0];
+        assert!(
+            answer["message"].as_str().unwrap().contains(words),
+            "{answer}"
+        );
+    }
+    for method in ["output", "wait_for_exit", "kill", "release"] {
+        let script = format!(r#"call terminal/{method} {{"terminalId":"nobody"}}"#);
+        let said = turn(&mut bench, method, &script).await;
+        let answer = &answers(&said)[0];
+        assert_eq!(answer["code"], -32602, "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn a_killed_command_says_so_and_stays_readable() {
+    let (mut bench, _folder) = open().await;
+    let script = [
+        line("echo on; exec sleep 1000"),
+        KILL.to_owned(),
+        WAIT.to_owned(),
+        OUTPUT.to_owned(),
+    ];
+    let said = turn(&mut bench, "t1", &script.concat()).await;
+    let answers = answers(&said);
+    assert_eq!(answers[1], json!({}));
+    assert_eq!(answers[2], json!({"exitCode": null, "signal": "SIGTERM"}));
+    assert_eq!(answers[3]["exitStatus"]["signal"], "SIGTERM");
+    assert!(said.contains(&"exited None".to_owned()), "{said:?}");
+}
+
+/// What does not listen is killed, with what it started.
+#[tokio::test]
+async fn a_stubborn_command_is_killed_with_all_it_started() {
+    let (mut bench, _folder) = open().await;
+    let stubborn = "trap '' TERM; sleep 1000 & echo pid $!; wait; sleep 1000";
+    bench.prompt("t1", &[line(stubborn), "wait".to_owned()].concat());
+    let number = until_pid(&mut bench).await;
+    bench.cancel("t1");
+    assert_eq!(bench.until("exited").await.pop().unwrap(), "exited None");
+    is_gone(&number).await;
+    let said = turn(&mut bench, "t2", "say next").await;
+    assert_eq!(said, ["text \"next\"", "end t2"]);
+}
+
+async fn until_pid(bench: &mut Bench) -> String {
+    let mut written = String::new();
+    loop {
+        let event = bench.next().await;
+        if let Some(data) = event.strip_prefix("data ") {
+            written.push_str(&unquote(data));
+        }
+        if let Some((line, _)) = written.split_once('\n') {
+            return line.trim().trim_start_matches("pid ").to_owned();
+        }
+    }
+}
+
+/// A wait that nobody answers would leave the agent waiting.
+#[tokio::test]
+async fn cancelling_ends_what_runs_and_answers_who_waits() {
+    let (mut bench, _folder) = open().await;
+    let script = [line("sleep 1000"), WAIT.to_owned(), "say over".to_owned()];
+    bench.prompt("t1", &script.concat());
+    bench.until("terminal").await;
+    bench.until("text").await;
+    bench.cancel("t1");
+    assert_eq!(bench.until("exited").await.pop().unwrap(), "exited None");
+    // The agent got its answer and the cancel, or this would never begin.
+    let said = turn(&mut bench, "t2", OUTPUT).await;
+    assert_eq!(answers(&said)[0]["exitStatus"]["signal"], "SIGTERM");
+}
+
+#[tokio::test]
+async fn two_run_at_once_and_belong_to_their_session() {
+    let (mut bench, _folder) = open().await;
+    // The first waits for what the second does.
+    let first = line("while [ ! -e go ]; do sleep 0.01; done; echo first");
+    let script = [
+        first,
+        line("touch go; echo second"),
+        WAIT.replace("$1", "$2"),
+        WAIT.to_owned(),
+        OUTPUT.to_owned(),
+    ];
+    let said = turn(&mut bench, "t1", &script.concat()).await;
+    let shown = answers(&said);
+    assert_eq!(shown[4]["output"], "first\n");
+    let both = written(&said);
+    assert!(both.contains("first") && both.contains("second"), "{both}");
+
+    bench.command(AgentCommand::Prompt {
+        chat: Uri::from("ahp-chat:/2"),
+        turn: TurnId::from("t2"),
+        message: Arc::new(Message::of_user(OUTPUT)),
+        history: Default::default(),
+        prepared: Default::default(),
+    });
+    let said = ended(&mut bench, "t2").await;
+    let answer = &answers(&said)[0];
+    assert!(
+        answer["message"]
+            .as_str()
+            .unwrap()
+            .contains("in this session"),
+        "{answer}"
+    );
+    // Where they were made they are still known.
+    let said = turn(&mut bench, "t3", OUTPUT).await;
+    assert_eq!(answers(&said)[0]["output"], "first\n");
+}
+
+#[tokio::test]
+async fn there_are_only_so_many() {
+    let (mut bench, _folder) = open().await;
+    let script = [line("true").repeat(33), RELEASE.to_owned(), line("true")];
+    let said = turn(&mut bench, "t1", &script.concat()).await;
+    let answers = answers(&said);
+    assert!(
+        answers[32]["message"]
+            .as_str()
+            .unwrap()
+            .contains("release one first")
+    );
+    assert_eq!(answers[33], json!({}));
+    assert_eq!(answers[34]["terminalId"], "terminal-33");
+}
+
+#[tokio::test]
+async fn people_can_type_into_it() {
+    let (mut bench, _folder) = open().await;
+    bench.prompt(
+        "t1",
+        &[line("read x; echo \"got $x\""), WAIT.to_owned()].concat(),
+    );
+    let AgentEvent::TerminalOpened { terminal, .. } = bench.event().await else {
+        panic!("it is opened first");
+    };
+    bench.command(AgentCommand::UseTerminal {
+        chat: chat(),
+        terminal,
+        command: PtyCommand::Write(TerminalInput {
+            data: "this\n".to_owned(),
+        }),
+    });
+    let said = ended(&mut bench, "t1").await;
+    assert!(written(&said).contains("got this"), "{said:?}");
+}
+
+/// TER-15: for the agent the command is over, and says so in its output; it
+/// runs on when the agent releases it, and when its turn is cancelled.
+#[tokio::test]
+async fn a_command_continues_in_the_background() {
+    let (mut bench, _folder) = open().await;
+    let command = line("echo begun; read x; echo \"got $x\"");
+    let script = [&command, WAIT, OUTPUT, RELEASE, "wait"].concat();
+    bench.prompt("t1", &script);
+    let AgentEvent::TerminalOpened { terminal, .. } = bench.event().await else {
+        panic!("it is opened first");
+    };
+    bench.until("data").await;
+    bench.command(AgentCommand::ContinueInBackground {
+        chat: chat(),
+        terminal: terminal.clone(),
+        output: String::new(),
+    });
+    let mut said = Vec::new();
+    while answers(&said).len() < 4 {
+        said.push(bench.next().await);
+    }
+    let answers = answers(&said);
+    assert_eq!(answers[1], json!({"exitCode": null, "signal": null}));
+    let output = "begun\n\n[The command continues in the background.]";
+    assert_eq!(answers[2]["output"], output);
+    assert_eq!(answers[2]["exitStatus"]["exitCode"], json!(null));
+    assert_eq!(answers[3], json!({}));
+    bench.cancel("t1");
+    bench.command(AgentCommand::UseTerminal {
+        chat: chat(),
+        terminal: terminal.clone(),
+        command: PtyCommand::Write(TerminalInput {
+            data: "this\n".to_owned(),
+        }),
+    });
+    let said = bench.until("exited").await;
+    assert!(written(&said).contains("got this"), "{said:?}");
+    assert_eq!(said.last().unwrap(), "exited Some(0)");
+}
+
+#[tokio::test]
+async fn a_command_in_the_background_is_ended_with_its_terminal() {
+    let (mut bench, _folder) = open().await;
+    let command = line("sleep 1000 & echo pid $!; wait");
+    bench.prompt("t1", &[&command, WAIT].concat());
+    let AgentEvent::TerminalOpened { terminal, .. } = bench.event().await else {
+        panic!("it is opened first");
+    };
+    let number = until_pid(&mut bench).await;
+    bench.command(AgentCommand::ContinueInBackground {
+        chat: chat(),
+        terminal: terminal.clone(),
+        output: String::new(),
+    });
+    bench.until("end t1").await;
+    bench.command(AgentCommand::UseTerminal {
+        chat: chat(),
+        terminal,
+        command: PtyCommand::Close,
+    });
+    bench.until("exited").await;
+    is_gone(&number).await;
+}
+
+#[tokio::test]
+async fn nothing_runs_on_without_its_agent_or_session() {
+    let (mut bench, _folder) = open().await;
+    let running = "sleep 1000 & echo pid $!; wait";
+    bench.prompt("t1", &[line(running), "wait".to_owned()].concat());
+    let number = until_pid(&mut bench).await;
+    bench.cancel("t1");
+    bench.until("exited").await;
+    is_gone(&number).await;
+
+    // Of a turn that is over it may run on, but not without its agent.
+    let said = turn(
+        &mut bench,
+        "t3",
+        &[line(running), "say on".to_owned()].concat(),
+    )
+    .await;
+    assert!(
+        !said.iter().any(|said| said.starts_with("exited")),
+        "{said:?}"
+    );
+    bench.prompt("t4", "die oh");
+    bench.until("error t4").await;
+    bench.until("exited").await;
+
+    bench.prompt("t5", &[line(running), "wait".to_owned()].concat());
+    let number = until_pid(&mut bench).await;
+    bench.agents.stop(Duration::from_secs(20)).await;
+    is_gone(&number).await;
+}
+
+/// What an agent runs itself can be watched, too.
+#[tokio::test]
+async fn what_an_agent_shows_is_a_terminal() {
+    let (mut bench, _folder) = open().await;
+    let update = |update: Value| format!("update {update};; ");
+    let info = json!({"terminal_info": {"terminal_id": "c1", "cwd": "/work"}});
+    let content = json!([{"type": "terminal", "terminalId": "c1"}]);
+    let output = json!({"terminal_output": {"terminal_id": "c1", "data": "hello\n"}});
+    let script = [
+        update(
+            json!({"sessionUpdate": "tool_call", "toolCallId": "c1", "title": "make", "status": "in_progress",
+            "content": content, "_meta": info}),
+        ),
+        update(json!({"sessionUpdate": "tool_call_update", "toolCallId": "c1", "_meta": output})),
+        "wait".to_owned(),
+    ];
+    bench.prompt("t1", &script.concat());
+    let heard = bench.until("data").await;
+    let expected = [
+        "start other",
+        "terminal make",
+        "ready make and runs",
+        "content",
+        "data \"hello\\n\"",
+    ];
+    assert_eq!(heard, expected);
+    bench.cancel("t1");
+    assert_eq!(bench.next().await, "exited None");
+}

@@ -1,0 +1,339 @@
+//! Tools that the host offers to agents that speak ACP, by a server of tools
+//! that a test answers for.
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use agenthost_acp::{AcpAgent, AcpProfile, HostToolAccess};
+use agenthost_agents::ToolRelay;
+use agenthost_core::agent::{AgentCommand, AgentEvent, AgentNotes, ChatContext, ClientTool};
+use agenthost_core::resource::uris;
+use agenthost_core::tools::mcp::driver::McpTool;
+use agenthost_protocol::chat::{ChatAction, Message, ToolCallContributor, ToolCallResult};
+use agenthost_protocol::ids::{CustomizationId, ToolCallId, TurnId};
+use agenthost_protocol::list::List;
+use agenthost_protocol::uri::Uri;
+use agenthost_protocol::wire;
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt};
+use tokio::net::UnixListener;
+
+use crate::acp::{agent, ended, turn};
+use crate::acp_agent;
+use crate::bench::{Bench, chat, session};
+
+/// Set for the process that is to be the server; says where the test listens.
+const AS_GATEWAY: &str = "AGENTHOST_TEST_GATEWAY";
+
+/// Says for which chat the server is.
+const FOR_CHAT: &str = "AGENTHOST_TEST_CHAT";
+
+/// The process that is the server; nothing to test. It asks the test what comes
+/// of each call, and says for which chat it does.
+#[test]
+fn the_gateway() {
+    let Some(place) = std::env::var_os(AS_GATEWAY) else {
+        return;
+    };
+    let chat = std::env::var(FOR_CHAT).unwrap();
+    for line in std::io::stdin().lines() {
+        let request: Value = serde_json::from_str(&line.unwrap()).unwrap();
+        let result = match request["method"].as_str().unwrap() {
+            "initialize" => json!({"protocolVersion": "2025-06-18", "capabilities": {"tools": {}},
+                "serverInfo": {"name": "gateway", "version": "1"}}),
+            "tools/list" => json!({"tools": [{"name": "editor_run", "inputSchema": {}},
+                {"name": "weather_get", "inputSchema": {}}]}),
+            "tools/call" => {
+                let text = ask(Path::new(&place), &chat, &request["params"]);
+                json!({"content": [{"type": "text", "text": text}]})
+            }
+            _ => continue,
+        };
+        let answer = json!({"jsonrpc": "2.0", "id": request["id"], "result": result});
+        let mut output = std::io::stdout().lock();
+        writeln!(output, "{answer}").unwrap();
+        output.flush().unwrap();
+    }
+    std::process::exit(0);
+}
+
+fn ask(place: &Path, chat: &str, call: &Value) -> String {
+    let mut stream = UnixStream::connect(place).unwrap();
+    writeln!(stream, "{}", json!({"chat": chat, "call": call})).unwrap();
+    let mut answer = String::new();
+    BufReader::new(stream).read_line(&mut answer).unwrap();
+    answer.trim().to_owned()
+}
+
+/// Where the calls of a test arrive.
+struct Gateway {
+    _folder: tempfile::TempDir,
+    place: PathBuf,
+    listener: UnixListener,
+}
+
+/// A call that waits for what comes of it.
+struct Called {
+    chat: String,
+    call: Value,
+    answer: tokio::net::unix::OwnedWriteHalf,
+}
+
+impl Gateway {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("calls");
+        let listener = UnixListener::bind(&place).unwrap();
+        Gateway {
+            _folder: folder,
+            place,
+            listener,
+        }
+    }
+
+    fn relay(&self) -> ToolRelay {
+        let (program, arguments) = acp_agent::agent_command("acp_tools::the_gateway");
+        let place = self.place.to_string_lossy().into_owned();
+        ToolRelay::new(program, arguments, move |_, chat| {
+            vec![
+                (AS_GATEWAY.to_owned(), place.clone()),
+                (FOR_CHAT.to_owned(), chat.to_string()),
+            ]
+        })
+    }
+
+    async fn called(&self) -> Called {
+        let within = Duration::from_secs(20);
+        let accepted = tokio::time::timeout(within, self.listener.accept()).await;
+        let (stream, _) = accepted.unwrap().unwrap();
+        let (read, answer) = stream.into_split();
+        let mut lines = tokio::io::BufReader::new(read).lines();
+        let line = lines.next_line().await.unwrap().unwrap();
+        let line: Value = serde_json::from_str(&line).unwrap();
+        Called {
+            chat: line["chat"].as_str().unwrap().to_owned(),
+            call: line["call"].clone(),
+            answer,
+        }
+    }
+}
+
+impl Called {
+    async fn answer(mut self, text: &str) {
+        let line = format!("{text}\n");
+        self.answer.write_all(line.as_bytes()).await.unwrap();
+    }
+}
+
+async fn open(agent: AcpAgent, gateway: &Gateway) -> Bench {
+    let mut bench = Bench::of(std::sync::Arc::new(agent), None);
+    bench.agents.set_tool_relay(gateway.relay());
+    bench.command(AgentCommand::Open {
+        directories: vec![Uri::from("file:///usr")],
+        config: None,
+        notes: AgentNotes::new(),
+    });
+    bench.until("opened").await;
+    bench.command(AgentCommand::SetClientTools {
+        tools: vec![ClientTool {
+            client: "editor".into(),
+            name: "editor_run".to_owned(),
+            definition: wire::from_str(r#"{"name":"run","title":"Run Tests"}"#).unwrap(),
+        }],
+    });
+    bench.command(AgentCommand::SetMcpTools {
+        tools: vec![McpTool {
+            server: CustomizationId::from("weather"),
+            name: "weather_get".to_owned(),
+            original_name: "get".to_owned(),
+            title: None,
+            description: None,
+            ui: None,
+        }],
+    });
+    bench
+}
+
+fn called(bench: &mut Bench, call: &str, tool: &str, input: &Value) {
+    bench.command(AgentCommand::HandOverToolCall {
+        chat: chat(),
+        turn: TurnId::from("t1"),
+        call: ToolCallId::from(call),
+        tool: tool.to_owned(),
+        input: input.to_string(),
+    });
+}
+
+fn completed(bench: &mut Bench, call: &str) {
+    let result = ToolCallResult {
+        success: true,
+        past_tense_message: "Done".into(),
+        content: None,
+        structured_content: None,
+        error: None,
+    };
+    bench.command(AgentCommand::CompleteToolCall {
+        chat: chat(),
+        turn: TurnId::from("t1"),
+        call: ToolCallId::from(call),
+        result: Box::new(result),
+    });
+}
+
+/// The next call that begins: its name, its tool, and whose it is.
+async fn started(bench: &mut Bench) -> (String, String, Option<ToolCallContributor>) {
+    loop {
+        if let AgentEvent::Chat { action, .. } = bench.event().await
+            && let ChatAction::ToolCallStart(start) = *action
+        {
+            let id = start.target.tool_call_id.to_string();
+            return (id, start.tool_name, start.contributor);
+        }
+    }
+}
+
+#[tokio::test]
+async fn every_chat_has_a_way_to_the_tools_of_the_host() {
+    let gateway = Gateway::new();
+    for how in ["", "fork"] {
+        let mut bench = open(agent(how), &gateway).await;
+        let first = uris::default_chat_uri(&session());
+        let copy = Uri::from("ahp-chat:/copy");
+        for (number, of) in [first.clone(), chat(), copy.clone()].iter().enumerate() {
+            if *of == copy {
+                bench.command(AgentCommand::OpenChat {
+                    chat: copy.clone(),
+                    context: ChatContext::History {
+                        turns: List::new(),
+                        copy_of: Some(first.clone()),
+                    },
+                });
+            }
+            let turn = format!("t{number}");
+            bench.command(AgentCommand::Prompt {
+                chat: of.clone(),
+                turn: TurnId::from(turn.as_str()),
+                message: Message::of_user("mcp list;; mcp quiet weather_get {}").into(),
+                history: List::new(),
+                prepared: Default::default(),
+            });
+            let call = gateway.called().await;
+            assert_eq!(call.chat, of.to_string(), "{how}");
+            call.answer("rain").await;
+            let said = ended(&mut bench, &turn).await;
+            let end = format!("end {turn}");
+            assert_eq!(
+                said,
+                ["text \"editor_run, weather_get\"", "text \"rain\"", &end]
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_agent_without_tools_of_the_host_gets_none() {
+    let gateway = Gateway::new();
+    let profile = AcpProfile {
+        host_tools: HostToolAccess::Withheld,
+        ..AcpProfile::default()
+    };
+    let mut bench = open(agent("").with_profile(profile), &gateway).await;
+    let said = turn(&mut bench, "t1", "mcp list").await;
+    assert_eq!(said[0], "text \"there is no server `agenthost`\"");
+}
+
+/// TOO-2, MCP-11
+#[tokio::test]
+async fn a_call_of_a_servers_tool_is_the_agents_to_tell() {
+    let gateway = Gateway::new();
+    for how in ["", "codex", "gemini", "goose"] {
+        let mut bench = open(agent(how), &gateway).await;
+        bench.prompt("t1", r#"mcp call weather_get {"city":"Oslo"}"#);
+        let (_, tool, contributor) = started(&mut bench).await;
+        assert_eq!(tool, "get", "{how}");
+        let Some(ToolCallContributor::Mcp(server)) = contributor else {
+            panic!("{how}: {contributor:?}");
+        };
+        assert_eq!(server.customization_id.as_str(), "weather");
+        assert_eq!(bench.next().await, "ready get and runs");
+        let call = gateway.called().await;
+        assert_eq!(call.call["arguments"], json!({"city": "Oslo"}));
+        call.answer("rain").await;
+        let said = ended(&mut bench, "t1").await;
+        assert_eq!(said, ["complete true null", "text \"rain\"", "end t1"]);
+    }
+}
+
+/// CLT-4
+#[tokio::test]
+async fn a_call_of_a_clients_tool_is_its_clients() {
+    let gateway = Gateway::new();
+    for how in ["", "codex", "gemini", "goose"] {
+        let mut bench = open(agent(how), &gateway).await;
+        let input = json!({"pattern": "a"});
+        bench.prompt("t1", &format!("mcp call editor_run {input}"));
+        let (id, tool, contributor) = started(&mut bench).await;
+        assert_eq!(tool, "run", "{how}");
+        let Some(ToolCallContributor::Client(client)) = contributor else {
+            panic!("{how}: {contributor:?}");
+        };
+        assert_eq!(client.client_id.as_str(), "editor");
+        let call = gateway.called().await;
+        // The host makes it ready, its client completes it.
+        called(&mut bench, &id, "editor_run", &input);
+        completed(&mut bench, &id);
+        call.answer("all green").await;
+        let mut said = ended(&mut bench, "t1").await;
+        said.retain(|event| !event.starts_with("ToolCallDelta"));
+        assert_eq!(said, ["text \"all green\"", "end t1"], "{how}");
+    }
+}
+
+#[tokio::test]
+async fn a_call_of_a_clients_tool_that_was_told_of_later_is_shown_once() {
+    let gateway = Gateway::new();
+    let mut bench = open(agent(""), &gateway).await;
+    let input = json!({"pattern": "a"});
+    bench.prompt("t1", &format!("mcp late editor_run {input}"));
+    let call = gateway.called().await;
+    called(&mut bench, "host-1", "editor_run", &input);
+    completed(&mut bench, "host-1");
+    call.answer("all green").await;
+    let said = ended(&mut bench, "t1").await;
+    assert_eq!(said, ["text \"all green\"", "end t1"]);
+}
+
+/// TOO-27
+#[tokio::test]
+async fn a_call_of_a_clients_tool_that_is_never_made_ends_with_its_turn() {
+    let gateway = Gateway::new();
+    let mut bench = open(agent(""), &gateway).await;
+    let said = turn(&mut bench, "t1", "mcp announce editor_run {}").await;
+    assert_eq!(said[0], "start run");
+    let tail = said.get(said.len() - 3..).unwrap();
+    let expected = ["ready Run Tests and asks", "complete false null", "end t1"];
+    assert_eq!(tail, expected, "{said:?}");
+}
+
+#[tokio::test]
+async fn a_client_tool_that_may_not_run_is_not_called() {
+    let gateway = Gateway::new();
+    let mut bench = open(agent(""), &gateway).await;
+    bench.prompt("t1", "mcp ask editor_run {}");
+    let (id, ..) = started(&mut bench).await;
+    bench.until("ready Run Tests and asks").await;
+    bench.command(AgentCommand::DecideToolCall {
+        chat: chat(),
+        turn: TurnId::from("t1"),
+        call: ToolCallId::from(id),
+        decision: agenthost_core::agent::ToolCallDecision::Denied {
+            option: None,
+            reason: agenthost_protocol::chat::CancellationReason::Denied,
+            suggestion: None,
+        },
+    });
+    let said = ended(&mut bench, "t1").await;
+    assert_eq!(said, ["text \"it was refused\"", "end t1"]);
+}

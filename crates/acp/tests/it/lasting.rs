@@ -1,0 +1,259 @@
+//! Agent sessions that outlive their process, or can't.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use agenthost_acp::{AcpAgent, AgentLaunch};
+use agenthost_core::agent::{AgentCommand, AgentEvent, AgentNotes, ChatContext};
+use agenthost_core::resource::uris;
+use agenthost_protocol::chat::{Message, Turn};
+use agenthost_protocol::ids::TurnId;
+use agenthost_protocol::list::List;
+use agenthost_protocol::uri::Uri;
+use agenthost_protocol::wire;
+use serde_json::json;
+
+use crate::acp_agent;
+use crate::bench::{Bench, chat, session};
+
+/// An agent that remembers in a file.
+pub(crate) fn agent(how: &str, memory: &Path) -> AcpAgent {
+    let (program, arguments) = acp_agent::agent_command("acp::the_agent");
+    let memory = memory.to_string_lossy().into_owned();
+    let launch = AgentLaunch {
+        program,
+        arguments,
+        environment: vec![
+            (acp_agent::AGENT_MODE_VARIABLE.to_owned(), how.to_owned()),
+            (acp_agent::MEMORY_FILE_VARIABLE.to_owned(), memory),
+        ],
+    };
+    AcpAgent::new("scripted", "Scripted", launch)
+}
+
+fn open(agent: AcpAgent, notes: AgentNotes, wish: Option<&str>) -> Bench {
+    let mut bench = Bench::of(Arc::new(agent), None);
+    let wish = wish.map(|wish| json!({"agentSession": wish}));
+    bench.command(AgentCommand::Open {
+        directories: vec![Uri::from("file:///usr")],
+        config: wish.and_then(|wish| wish.as_object().cloned()),
+        notes,
+    });
+    bench
+}
+
+fn prompt(bench: &mut Bench, chat: &Uri, turn: &str, text: &str, before: &[(&str, &str)]) {
+    let before = before.iter().map(|(said, answered)| {
+        let turn = json!({
+            "id": said, "message": {"text": said, "origin": {"kind": "user"}}, "state": "complete",
+            "responseParts": [{"kind": "markdown", "id": "1", "content": answered}],
+            "startedAt": "2026-01-05T09:00:00Z", "duration": 0,
+        });
+        Arc::new(wire::from_str::<Turn>(&turn.to_string()).unwrap())
+    });
+    bench.command(AgentCommand::Prompt {
+        chat: chat.clone(),
+        turn: TurnId::from(turn),
+        message: Arc::new(Message::of_user(text)),
+        history: before.collect::<List<_>>(),
+        prepared: Default::default(),
+    });
+}
+
+/// What is told up to the end of a turn, without what is of no interest.
+async fn said(bench: &mut Bench, turn: &str) -> Vec<String> {
+    let mut said = bench.until(&format!("end {turn}")).await;
+    said.retain(|event| event != "part" && event != "noted true");
+    said.pop();
+    said
+}
+
+/// A first conversation; what the host is to remember of it.
+async fn talk(agent: AcpAgent) -> AgentNotes {
+    let mut bench = open(agent, AgentNotes::new(), None);
+    assert_eq!(bench.next().await, "opened");
+    prompt(&mut bench, &chat(), "t1", "say hello", &[]);
+    let mut notes = AgentNotes::new();
+    loop {
+        match bench.event().await {
+            AgentEvent::NoteChanged { chat, note } => {
+                notes.extend(note.map(|note| (chat, note)));
+            }
+            AgentEvent::TurnEnded { .. } => return notes,
+            _ => {}
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_session_is_taken_up_after_a_restart() {
+    for how in ["load", "resume", "load resume"] {
+        let memory = tempfile::NamedTempFile::new().unwrap();
+        let notes = talk(agent(how, memory.path())).await;
+        assert_eq!(notes.len(), 1);
+        let mut bench = open(agent(how, memory.path()), notes, None);
+        assert_eq!(bench.next().await, "opened");
+        let before = [("say hello", "hello")];
+        prompt(&mut bench, &chat(), "t2", "known", &before);
+        let said = said(&mut bench, "t2").await;
+        let text: Vec<_> = said
+            .iter()
+            .filter(|event| event.starts_with("text"))
+            .collect();
+        // What it was told before, and nothing of it told again.
+        assert_eq!(text, ["text \"say hello, known\""], "{how}: {said:?}");
+        let notice = said
+            .iter()
+            .find(|event| event.contains("goes on with its own"));
+        assert!(notice.is_some(), "{how}: {said:?}");
+    }
+}
+
+/// It can't, it has forgotten, or it remembers something else: the log is the
+/// truth, and it is told.
+#[tokio::test]
+async fn what_an_agent_does_not_know_it_is_told() {
+    let memory = tempfile::NamedTempFile::new().unwrap();
+    let fresh = || tempfile::NamedTempFile::new().unwrap();
+    let notes = talk(agent("load", memory.path())).await;
+    let (forgot, other) = (fresh(), [("something else", "quite")]);
+    let told = [("say hello", "hello to you")];
+    let cases = [
+        (agent("", memory.path()), &told),
+        (agent("load", forgot.path()), &told),
+        (agent("load", memory.path()), &other),
+    ];
+    for (agent, before) in cases {
+        let mut bench = open(agent, notes.clone(), None);
+        assert_eq!(bench.next().await, "opened");
+        prompt(&mut bench, &chat(), "t2", "blocks", before);
+        let said = said(&mut bench, "t2").await.join("\n");
+        assert!(said.contains("was given what was said before"), "{said}");
+        let (message, answer) = before[0];
+        assert!(said.contains(&format!("User: {message}")), "{said}");
+        assert!(said.contains(&format!("Agent: {answer}")), "{said}");
+        // Once.
+        prompt(&mut bench, &chat(), "t3", "known", before);
+        let said = self::said(&mut bench, "t3").await;
+        assert_eq!(said, ["text \"blocks, known\""]);
+    }
+}
+
+#[tokio::test]
+async fn an_agent_that_dies_goes_on_with_its_session() {
+    let memory = tempfile::NamedTempFile::new().unwrap();
+    let mut bench = open(agent("load", memory.path()), AgentNotes::new(), None);
+    assert_eq!(bench.next().await, "opened");
+    prompt(&mut bench, &chat(), "t1", "die of boredom", &[]);
+    bench.until("error t1").await;
+    prompt(
+        &mut bench,
+        &chat(),
+        "t2",
+        "known",
+        &[("die of boredom", "")],
+    );
+    let said = said(&mut bench, "t2").await;
+    assert_eq!(said.last().unwrap(), "text \"die of boredom, known\"");
+}
+
+#[tokio::test]
+async fn a_copy_knows_what_the_source_knows() {
+    for (how, knows) in [("fork", "say hello, known"), ("", "known")] {
+        let memory = tempfile::NamedTempFile::new().unwrap();
+        let mut bench = open(agent(how, memory.path()), AgentNotes::new(), None);
+        assert_eq!(bench.next().await, "opened");
+        prompt(&mut bench, &chat(), "t1", "say hello", &[]);
+        bench.until("end t1").await;
+        let copy = Uri::from("ahp-chat:/copy");
+        bench.command(AgentCommand::OpenChat {
+            chat: copy.clone(),
+            context: ChatContext::History {
+                turns: List::new(),
+                copy_of: Some(chat()),
+            },
+        });
+        prompt(&mut bench, &copy, "t2", "known", &[("say hello", "hello")]);
+        let said = said(&mut bench, "t2").await;
+        assert_eq!(said.last().unwrap(), &format!("text {knows:?}"), "{how}");
+        // Where it can't copy, it is told, and that is said.
+        assert_eq!(said.len(), if how.is_empty() { 2 } else { 1 }, "{said:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_chat_beside_another_is_told_of_it() {
+    let memory = tempfile::NamedTempFile::new().unwrap();
+    let mut bench = open(agent("plain", memory.path()), AgentNotes::new(), None);
+    assert_eq!(bench.next().await, "opened");
+    let side = Uri::from("ahp-chat:/side");
+    bench.command(AgentCommand::OpenChat {
+        chat: side.clone(),
+        context: ChatContext::SideChat {
+            turns: List::new(),
+            running: None,
+            selection: Some("the third line".to_owned()),
+        },
+    });
+    prompt(&mut bench, &side, "t1", "blocks", &[]);
+    let said = said(&mut bench, "t1").await;
+    assert_eq!(said.len(), 1, "{said:?}");
+    assert!(said[0].contains("the third line"), "{said:?}");
+}
+
+/// A session that the agent has from elsewhere becomes one of the host's.
+#[tokio::test]
+async fn a_session_of_the_agent_is_adopted() {
+    let memory = tempfile::NamedTempFile::new().unwrap();
+    let notes = talk(agent("load", memory.path())).await;
+    let id = notes.values().next().unwrap();
+    let mut bench = open(agent("load", memory.path()), AgentNotes::new(), Some(id));
+    let before = bench.until("opened").await;
+    // A part, its text, and a call that begins, is ready, and ends.
+    assert_eq!(before[0], "adopted say hello (5)", "{before:?}");
+    assert!(before.contains(&"title As before".to_owned()), "{before:?}");
+    let settled = r#"options {"agentSession":""}"#;
+    assert!(before.contains(&settled.to_owned()), "{before:?}");
+    let default = uris::default_chat_uri(&session());
+    prompt(&mut bench, &default, "t2", "known", &[("say hello", "")]);
+    let said = said(&mut bench, "t2").await;
+    assert_eq!(said, ["text \"say hello, known\""]);
+}
+
+#[tokio::test]
+async fn a_session_that_is_not_there_is_not_adopted() {
+    let memory = tempfile::NamedTempFile::new().unwrap();
+    let mut bench = open(
+        agent("load", memory.path()),
+        AgentNotes::new(),
+        Some("gone"),
+    );
+    let said = bench.next().await;
+    assert!(said.contains("`gone`: There is no such session"), "{said}");
+    let mut bench = open(agent("", memory.path()), AgentNotes::new(), Some("gone"));
+    let said = bench.next().await;
+    assert!(said.contains("can't take up a session again"), "{said}");
+}
+
+/// One session of the agent has one session here.
+#[tokio::test]
+async fn a_session_is_not_adopted_twice() {
+    let memory = tempfile::NamedTempFile::new().unwrap();
+    let notes = talk(agent("load", memory.path())).await;
+    let id = notes.values().next().unwrap();
+    let mut bench = open(agent("load", memory.path()), AgentNotes::new(), Some(id));
+    bench.until("opened").await;
+    let again = Uri::from("ahp-session:/2");
+    let wish = json!({"agentSession": id});
+    let open = AgentCommand::Open {
+        directories: vec![Uri::from("file:///usr")],
+        config: wish.as_object().cloned(),
+        notes: AgentNotes::new(),
+    };
+    let refused = bench
+        .agents
+        .send_command(&again, &bench.provider.clone(), open);
+    assert!(refused.is_none());
+    let said = bench.next().await;
+    assert!(said.contains("another session here has it"), "{said}");
+}

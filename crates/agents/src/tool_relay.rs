@@ -1,0 +1,197 @@
+//! The way from an agent to the tools that the host offers.
+//!
+//! Agents start servers of tools themselves. So what they are given is a program
+//! that passes on what they say to the host, and that finds in its environment
+//! for which chat it does so. Some start none, and are told an address instead.
+
+use std::sync::Arc;
+
+use agenthost_core::resource::uris;
+use agenthost_protocol::uri::Uri;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+/// What agents call the server of the tools that the host offers.
+pub const GATEWAY_SERVER_NAME: &str = "agenthost";
+
+/// An address, and what has to be sent there.
+pub type HttpTarget = (String, Vec<(String, String)>);
+
+type HttpTargetFn = dyn Fn(&Uri, &Uri) -> Option<HttpTarget> + Send + Sync;
+type EnvironmentFn = dyn Fn(&Uri, &Uri) -> Vec<(String, String)> + Send + Sync;
+
+/// A program that brings agents to the tools that the host offers. Every
+/// session that an agent has of its own is given one, for its chat.
+#[derive(Clone)]
+pub struct ToolRelay {
+    program: String,
+    arguments: Vec<String>,
+    environment: Arc<EnvironmentFn>,
+    http_target: Option<Arc<HttpTargetFn>>,
+}
+
+/// How an agent takes servers of tools.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum McpPreference {
+    /// It starts them itself.
+    #[default]
+    Stdio,
+    /// It goes where they are.
+    Http,
+}
+
+impl ToolRelay {
+    /// A program, its arguments, and what it finds in its environment for a
+    /// chat of a session: the session comes first.
+    pub fn new(
+        program: impl Into<String>,
+        arguments: Vec<String>,
+        environment: impl Fn(&Uri, &Uri) -> Vec<(String, String)> + Send + Sync + 'static,
+    ) -> Self {
+        ToolRelay {
+            program: program.into(),
+            arguments,
+            environment: Arc::new(environment),
+            http_target: None,
+        }
+    }
+
+    /// One that is also reached by HTTP: where for a chat of a session, and with
+    /// what headers. None if that can't be.
+    #[must_use]
+    pub fn with_http_target(
+        mut self,
+        http_target: impl Fn(&Uri, &Uri) -> Option<HttpTarget> + Send + Sync + 'static,
+    ) -> Self {
+        self.http_target = Some(Arc::new(http_target));
+        self
+    }
+}
+
+/// Leaves out what the environment holds: it is how the host knows who it is.
+impl std::fmt::Debug for ToolRelay {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ToolRelay")
+            .field("program", &self.program)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The tools that the host offers, for the chats of one session.
+#[derive(Debug, Clone)]
+pub struct SessionGateway {
+    relay: ToolRelay,
+    session: Uri,
+    preference: McpPreference,
+}
+
+impl SessionGateway {
+    /// Those of a session, for an agent that takes servers in some way.
+    pub fn new(relay: ToolRelay, session: Uri, preference: McpPreference) -> Self {
+        SessionGateway {
+            relay,
+            session,
+            preference,
+        }
+    }
+
+    /// How an agent is told of them, in the words of ACP; none if it could not
+    /// get there. Without a chat it is for the one that every session has from
+    /// the start.
+    pub fn to_acp_server(&self, chat: Option<&Uri>, reach: McpReach) -> Option<Value> {
+        let first = uris::default_chat_uri(&self.session);
+        let chat = chat.unwrap_or(&first);
+        match (self.preference, reach) {
+            (McpPreference::Stdio, _) => Some(json!({
+                "name": GATEWAY_SERVER_NAME,
+                "command": self.relay.program,
+                "args": self.relay.arguments,
+                "env": to_name_values((self.relay.environment)(&self.session, chat)),
+            })),
+            (McpPreference::Http, McpReach::StdioAndHttp) => {
+                let (url, headers) = self.relay.http_target.as_ref()?(&self.session, chat)?;
+                let headers = to_name_values(headers);
+                Some(
+                    json!({"type": "http", "name": GATEWAY_SERVER_NAME, "url": url, "headers": headers}),
+                )
+            }
+            (McpPreference::Http, McpReach::StdioOnly) => None,
+        }
+    }
+}
+
+/// Which servers of tools an agent says that it can reach.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum McpReach {
+    /// Programs, as all do.
+    #[default]
+    StdioOnly,
+    /// Addresses, too.
+    StdioAndHttp,
+}
+
+fn to_name_values(pairs: Vec<(String, String)>) -> Vec<Value> {
+    let pairs = pairs.into_iter();
+    pairs
+        .map(|(name, value)| json!({"name": name, "value": value}))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn relay() -> ToolRelay {
+        ToolRelay::new("relay", vec!["-x".to_owned()], |session, chat| {
+            vec![("KEY".to_owned(), format!("$secret {session} {chat}"))]
+        })
+    }
+
+    #[test]
+    fn each_chat_has_a_way_of_its_own_and_what_it_is_stays_unseen() {
+        let session = Uri::from("ahp-session:/1");
+        let gateway = SessionGateway::new(relay(), session, McpPreference::Stdio);
+        let chat = Uri::from("ahp-chat:/2");
+        // A value is what it is, also if it looks like a reference.
+        assert_eq!(
+            gateway
+                .to_acp_server(Some(&chat), McpReach::StdioAndHttp)
+                .unwrap(),
+            json!({"name": "agenthost", "command": "relay", "args": ["-x"],
+                "env": [{"name": "KEY", "value": "$secret ahp-session:/1 ahp-chat:/2"}]})
+        );
+        let first = uris::default_chat_uri(&Uri::from("ahp-session:/1"));
+        let told = |chat| gateway.to_acp_server(chat, McpReach::StdioOnly);
+        assert_eq!(told(None), told(Some(&first)));
+        let shown = format!("{gateway:?}");
+        assert!(!shown.contains("secret"), "{shown}");
+    }
+
+    #[test]
+    fn an_agent_that_starts_none_is_told_an_address_if_it_can_go_there() {
+        let session = Uri::from("ahp-session:/1");
+        let chat = Uri::from("ahp-chat:/2");
+        let without = SessionGateway::new(relay(), session.clone(), McpPreference::Http);
+        assert_eq!(
+            without.to_acp_server(Some(&chat), McpReach::StdioAndHttp),
+            None
+        );
+        let web = relay().with_http_target(|session, chat| {
+            let header = ("Authorization".to_owned(), format!("{session} {chat}"));
+            Some(("http://127.0.0.1:1/mcp".to_owned(), vec![header]))
+        });
+        let gateway = SessionGateway::new(web, session, McpPreference::Http);
+        assert_eq!(
+            gateway.to_acp_server(Some(&chat), McpReach::StdioOnly),
+            None
+        );
+        assert_eq!(
+            gateway
+                .to_acp_server(Some(&chat), McpReach::StdioAndHttp)
+                .unwrap(),
+            json!({"type": "http", "name": "agenthost", "url": "http://127.0.0.1:1/mcp",
+                "headers": [{"name": "Authorization", "value": "ahp-session:/1 ahp-chat:/2"}]})
+        );
+    }
+}
