@@ -3,7 +3,7 @@
 
 use std::process::ExitCode;
 
-use agenthost_customizations::mcp::{RelayTarget, relay};
+use agenthost_mcp::{RelayTarget, relay};
 
 /// Pass on what an agent says to the host's tools (agents start this)
 #[derive(clap::Args)]

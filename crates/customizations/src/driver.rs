@@ -4,15 +4,15 @@
 //! read, packages written and hooks run beside it, and what comes of that is a
 //! message, too. A container is read once for all sessions that have it.
 
-mod clients;
-mod outbox;
-mod preparing;
+pub(crate) mod client_packages;
+pub(crate) mod client_walk;
+pub(crate) mod containers;
+pub(crate) mod event_queue;
+pub(crate) mod preparation;
 mod publish;
-mod sharing;
-mod shelf;
+pub(crate) mod server_specs;
 mod task;
-mod tools;
-mod walk;
+pub(crate) mod tool_hooks;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -20,15 +20,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use agenthost_core::customization::driver::{CustomizationCommand, CustomizationEvent};
+use agenthost_core::tools::mcp::transport::McpServerSpec;
 use agenthost_protocol::ids::CustomizationId;
 use agenthost_protocol::uri::Uri;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::mcp::McpServerSpec;
-use crate::placeholders::UnsetPlaceholder;
 use crate::sources::CustomizationSettings;
+use crate::syntax::placeholders::UnsetPlaceholder;
 
 /// Messages that wait. If there are more, whoever has the next one waits; the
 /// task never waits for anybody, so that is short.

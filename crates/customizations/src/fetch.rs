@@ -13,7 +13,7 @@ use nix::errno::Errno;
 use nix::sys::signal::kill;
 use nix::unistd::Pid;
 
-use crate::identity::short_digest;
+use crate::package::identity::short_digest;
 
 /// How long fetching may take.
 const FETCH_TIMEOUT: Duration = Duration::from_secs(300);

@@ -1,7 +1,6 @@
 //! The fuzz targets of this crate.
 
 pub use crate::fetch::fuzzing::archives;
-pub use crate::mcp::fuzzing::mcp_responses;
 pub use crate::parse::fuzzing::{front_matter, manifests};
 
 #[cfg(test)]
@@ -17,6 +16,5 @@ mod tests {
         seeds::check_seeds("archives", archives);
         seeds::check_seeds("front_matter", front_matter);
         seeds::check_seeds("manifests", manifests);
-        seeds::check_seeds("mcp_responses", mcp_responses);
     }
 }

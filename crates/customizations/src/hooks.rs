@@ -5,7 +5,7 @@
 //! the host is killed, the next one ends it. Neither what it is told nor what it
 //! says is ever logged.
 
-mod answer;
+pub(crate) mod result;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -22,9 +22,9 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::Command;
 use tokio_util::sync::CancellationToken;
 
-use crate::matcher;
 use crate::parse::{DeclaredHook, HookEvent};
-use answer::HookOutput;
+use crate::syntax::matcher;
+use result::HookOutput;
 
 /// Most bytes of what a hook says that are kept.
 pub(crate) const MAX_HOOK_OUTPUT_BYTES: usize = 64 * 1024;

@@ -14,33 +14,27 @@
 //! [`inspect()`] for what a person does, [`parse`] for what files mean, `mcp` for
 //! servers of tools.
 
-mod declarations;
-mod disk;
+mod inspect;
+mod syntax;
+mod turn_view;
+mod watcher;
+
 mod driver;
 pub mod fetch;
-mod front_matter;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
 mod hooks;
-mod identity;
-mod look;
-mod matcher;
-pub mod mcp;
-mod mirror;
 pub mod package;
 pub mod parse;
-mod placeholders;
 mod sources;
-mod turns;
-mod watching;
 
 pub use driver::{CustomizationDriver, CustomizationEvents, ServerSpecError, UntrustedCode};
-pub use look::{
+pub use inspect::{
     CODE_META_KEY, CodeEntry, CodeTrust, ContainerCode, InspectedContainer,
     apply_stored_enablement, inspect,
 };
-pub use placeholders::UnsetPlaceholder;
 pub use sources::{
     ConfiguredPlugin, CustomizationSettings, code_key, configured_customizations,
     is_current_code_key,
 };
+pub use syntax::placeholders::UnsetPlaceholder;

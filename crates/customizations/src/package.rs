@@ -3,6 +3,10 @@
 //! It does not matter where they come from: a folder on this disk and what a
 //! client told file by file look the same from here on.
 
+pub(crate) mod disk;
+pub(crate) mod identity;
+pub(crate) mod mirror;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;

@@ -28,10 +28,10 @@ pub(crate) use components::matches_all_files;
 pub use hooks::{DeclaredHook, HookEvent};
 pub use servers::{DeclaredServer, DeclaredTransport};
 
-use crate::declarations::JsoncDocument;
-use crate::front_matter::ParseBudget;
-use crate::identity::{make_id, uri_inside};
+use crate::package::identity::{make_id, uri_inside};
 use crate::package::{Package, PackageFile};
+use crate::syntax::front_matter::ParseBudget;
+use crate::syntax::jsonc::JsoncDocument;
 
 /// Longest name.
 const MAX_NAME_CHARS: usize = 200;

@@ -1,6 +1,6 @@
 //! Where customizations come from.
 
-mod places;
+pub(crate) mod locations;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -14,16 +14,16 @@ use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::Json;
 use agenthost_workspace::uri_of;
 
-pub(crate) use places::{container_definitions, is_native_path};
+pub(crate) use locations::{container_definitions, is_native_path};
 
-use crate::disk::{DiskRead, read_files, read_folder};
 use crate::fetch::PluginSource;
-use crate::identity::make_id;
-use crate::look::CODE_META_KEY;
+use crate::inspect::CODE_META_KEY;
+use crate::package::disk::{DiskRead, read_files, read_folder};
+use crate::package::identity::make_id;
 use crate::parse::{
     CODE_VERSION, ContainerFrame, ContainerLayout, DeclaredServer, ItemKind, ParsedContainer, parse,
 };
-use crate::placeholders::PlaceholderValues;
+use crate::syntax::placeholders::PlaceholderValues;
 
 /// What a person configured about customizations.
 #[derive(Debug, Clone, Default)]
@@ -128,7 +128,7 @@ pub fn configured_customizations(
     data: &Path,
     provider: &ProviderId,
 ) -> Vec<Customization> {
-    let plugins = places::plugin_definitions(settings, data, provider);
+    let plugins = locations::plugin_definitions(settings, data, provider);
     let plugins = plugins
         .iter()
         .map(|plugin| plugin.to_customization(None, None));

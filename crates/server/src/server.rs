@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
-use agenthost_customizations::mcp::McpStartError;
+use agenthost_mcp::McpStartError;
 use agenthost_stdx::private_file;
 use agenthost_store::{Store, StoreError};
 use tokio::net::TcpListener;

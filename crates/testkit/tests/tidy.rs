@@ -62,8 +62,13 @@ const LAYERS: &[Layer] = &[
         tests: &[],
     },
     Layer {
-        name: "customizations",
+        name: "mcp",
         uses: &["stdx", "protocol", "core", "net", "workspace"],
+        tests: &["testkit"],
+    },
+    Layer {
+        name: "customizations",
+        uses: &["stdx", "protocol", "core", "workspace"],
         tests: &["testkit"],
     },
     Layer {
@@ -77,6 +82,7 @@ const LAYERS: &[Layer] = &[
             "store",
             "workspace",
             "agents",
+            "mcp",
             "customizations",
         ],
         tests: &["acp", "testkit"],
@@ -96,8 +102,10 @@ const LAYERS: &[Layer] = &[
         uses: &[
             "stdx",
             "protocol",
-            "acp",
+            "core",
             "agents",
+            "acp",
+            "mcp",
             "customizations",
             "store",
             "workspace",

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use agenthost_acp::find_program;
+use agenthost_core::tools::mcp::transport::McpTransport;
 use agenthost_customizations::fetch::PluginSource;
-use agenthost_customizations::mcp::McpTransport;
 use agenthost_customizations::{CodeEntry, ContainerCode, InspectedContainer};
 use agenthost_protocol::session::{ChildCustomization, Customization, LoadState};
 

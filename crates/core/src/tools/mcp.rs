@@ -11,6 +11,7 @@ pub mod driver;
 pub(crate) mod problems;
 pub(crate) mod retry;
 pub(crate) mod tool_filter;
+pub mod transport;
 
 use agenthost_protocol::common::ToolDefinition;
 use agenthost_protocol::ids::CustomizationId;

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use super::task::{DriverTask, TrackedSession};
 use crate::sources::{configured_servers, published_customization};
-use crate::turns::{LoadedContainer, SessionView};
+use crate::turn_view::{LoadedContainer, SessionView};
 
 /// How long changes of commands are gathered.
 const COMMANDS_DEBOUNCE: Duration = Duration::from_millis(20);

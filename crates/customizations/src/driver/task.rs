@@ -16,17 +16,17 @@ use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::clients::ClientPackage;
-use super::outbox::EventQueue;
-use super::preparing::PreparationDone as PreparingDone;
-use super::shelf::DiskContainer;
-use super::tools::{CheckDone, HookRemark, ToolHooks};
+use super::client_packages::ClientPackage;
+use super::containers::DiskContainer;
+use super::event_queue::EventQueue;
+use super::preparation::PreparationDone as PreparingDone;
+use super::tool_hooks::{CheckDone, HookRemark, ToolHooks};
 use super::{CustomizationEvents, DriverMessage, DriverShared};
 use crate::fetch::remove_stale_fetches;
-use crate::mirror;
+use crate::package::mirror;
 use crate::parse::ParsedContainer;
 use crate::sources::{ContainerRead, CustomizationSettings};
-use crate::watching::FolderWatcher;
+use crate::watcher::FolderWatcher;
 
 /// How many containers are read at a time.
 const MAX_CONCURRENT_READS: usize = 4;

@@ -4,11 +4,11 @@
 //! the length of its names and the bytes that it unpacks to are limited before
 //! a parser sees them, so that memory and work are bounded by these limits.
 
-mod bounded;
+pub(crate) mod limited_reader;
 mod tarball;
 #[cfg(test)]
 mod tests;
-mod zipped;
+pub(crate) mod zip_file;
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -47,7 +47,7 @@ pub(super) fn unpack(archive: &Path, into: &Path) -> Result<(), FetchError> {
         .seek(SeekFrom::Start(0))
         .map_err(file_error("read", archive))?;
     let entries = match is_zip {
-        true => zipped::read(source, size)?,
+        true => zip_file::read(source, size)?,
         false => tarball::read(source)?,
     };
     if entries.is_empty() {
@@ -151,7 +151,7 @@ fn write_file(path: &Path, bytes: &[u8]) -> Result<(), FetchError> {
     }
     let mut target = File::create_new(path).map_err(file_error("write", path))?;
     target.write_all(bytes).map_err(file_error("write", path))?;
-    crate::mirror::make_executable(&target, bytes).map_err(file_error("write", path))
+    crate::package::mirror::make_executable(&target, bytes).map_err(file_error("write", path))
 }
 
 fn archive_error(problem: &str) -> FetchError {

@@ -14,8 +14,8 @@ use agenthost_protocol::wire;
 use super::{
     ContainerFrame, ContainerLayout, ItemDetail, ItemKind, MAX_NAME_CHARS, ParsedContainer, parse,
 };
-use crate::front_matter;
 use crate::package::{Package, is_usable_name};
+use crate::syntax::front_matter;
 
 /// Larger input would only find out how long parsing takes.
 const MAX_INPUT_BYTES: usize = 16 * 1024;

@@ -6,7 +6,7 @@ use agenthost_protocol::session::{ChildCustomization, HookCustomization};
 use serde_json::Value;
 
 use super::{ContainerItem, ItemDetail, ItemKind, ItemLocation, ParseContext};
-use crate::declarations::JsoncDocument;
+use crate::syntax::jsonc::JsoncDocument;
 
 /// How long a hook may take unless it says otherwise.
 const DEFAULT_HOOK_TIMEOUT: Duration = Duration::from_secs(30);
@@ -239,7 +239,7 @@ fn parse_hook(
         .map_or(DEFAULT_HOOK_TIMEOUT, |timeout| {
             timeout.min(MAX_HOOK_TIMEOUT)
         });
-    if let Some(Err(why)) = matcher.map(crate::matcher::check_matcher) {
+    if let Some(Err(why)) = matcher.map(crate::syntax::matcher::check_matcher) {
         context.add_problem(path, format!("a hook is not run: its matcher {why}"));
         return None;
     }

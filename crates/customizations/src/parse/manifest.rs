@@ -6,8 +6,8 @@ use super::paths::{ManifestPaths, read_paths};
 use super::{
     ItemDetail, ItemKind, MAX_NAME_CHARS, ParseContext, components, hooks, servers, truncate_chars,
 };
-use crate::declarations::JsoncDocument;
 use crate::package::PackageFile;
+use crate::syntax::jsonc::JsoncDocument;
 
 /// Where the manifest can be; the first one counts.
 const MANIFEST_PATHS: &[&str] = &[

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::{MAX_DESCRIPTION_CHARS, MAX_NAME_CHARS, ParseContext, truncate_chars};
-use crate::front_matter;
+use crate::syntax::front_matter;
 
 /// Stands for tools whose names can't be read. No tool is called that.
 const UNREADABLE_TOOLS: &str = "(unreadable)";

@@ -2,10 +2,10 @@
 
 use agenthost_protocol::session::{ChildCustomization, McpServerCustomization, McpServerState};
 use serde_json::Value;
+use url::Url;
 
 use super::{ContainerItem, ItemDetail, ItemKind, ItemLocation, MAX_NAME_CHARS, ParseContext};
-use crate::declarations::JsoncDocument;
-use crate::mcp::parse_web_url;
+use crate::syntax::jsonc::JsoncDocument;
 
 /// Most servers of a container.
 const MAX_SERVERS: usize = 100;
@@ -233,7 +233,8 @@ fn parse_transport(value: &Value) -> Result<Option<DeclaredTransport>, String> {
 /// beginning is known so far; the rest shows when it is used.
 fn is_possible_web_url(url: &str) -> bool {
     match url.split_once('$') {
-        None => parse_web_url(url).is_some(),
+        None => Url::parse(url)
+            .is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host()),
         Some((known, _)) => match known.split_once(':') {
             Some((scheme, _)) => ["http", "https"].contains(&scheme.to_lowercase().as_str()),
             None => true,

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use agenthost_core::customization::driver::{CustomizationCommand, CustomizationEvent};
+use agenthost_core::tools::mcp::transport::McpTransport;
 use agenthost_customizations::fetch::PluginSource;
-use agenthost_customizations::mcp::McpTransport;
 use agenthost_customizations::parse::{DeclaredServer, DeclaredTransport};
 use agenthost_customizations::{
     ConfiguredPlugin, CustomizationSettings, ServerSpecError, code_key, configured_customizations,

@@ -4,7 +4,6 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::indexing_slicing,
-    clippy::panic,
     reason = "a test fails by panicking"
 )]
 
@@ -15,7 +14,6 @@ mod folders;
 mod generated;
 mod hooks;
 mod host;
-mod mcp;
 mod parsing;
 mod render;
 mod strange;

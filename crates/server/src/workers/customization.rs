@@ -11,10 +11,10 @@ use agenthost_core::customization::driver::{
 };
 use agenthost_core::tools::mcp::driver::{McpCommand, McpEvent, StartReason};
 use agenthost_core::{AccessToken, Input, Principal, TokenKey};
-use agenthost_customizations::mcp::{GatewayAddress, McpConfig, McpManager, McpStartError};
 use agenthost_customizations::{
     CustomizationDriver, CustomizationSettings, ServerSpecError, configured_customizations,
 };
+use agenthost_mcp::{GatewayAddress, McpConfig, McpManager, McpStartError};
 use agenthost_protocol::common::ErrorInfo;
 use agenthost_protocol::ids::ProviderId;
 use agenthost_protocol::root::AgentInfo;
@@ -46,7 +46,7 @@ pub struct CustomizationsConfig {
 }
 
 /// A program that passes on what agents say to the host: it calls
-/// `agenthost_customizations::mcp::relay`.
+/// `agenthost_mcp::relay`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RelayProgram {
     /// The program.

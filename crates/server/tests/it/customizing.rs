@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use agenthost_acp::{AcpAgent, AcpProfile, AgentLaunch};
 use agenthost_customizations::fetch::PluginSource;
-use agenthost_customizations::mcp::{RelayTarget, relay};
 use agenthost_customizations::{ConfiguredPlugin, CustomizationSettings};
+use agenthost_mcp::{RelayTarget, relay};
 use agenthost_server::{CustomizationsConfig, RelayProgram, Server, ServerConfig, serve};
 use agenthost_testkit::acp_agent;
 use serde_json::{Value, json};

@@ -8,7 +8,7 @@ use std::io::Read;
 use flate2::read::GzDecoder;
 use tar::{EntryType, PaxExtensions};
 
-use super::bounded::{BoundedReader, ByteBudget};
+use super::limited_reader::{BoundedReader, ByteBudget};
 use super::{ArchiveEntries, MAX_ENTRIES, MAX_NAME_BYTES, UnpackedArchive, archive_error};
 use crate::fetch::FetchError;
 use crate::package::MAX_PACKAGE_BYTES;

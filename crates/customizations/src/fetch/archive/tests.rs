@@ -6,9 +6,9 @@ use flate2::read::GzDecoder;
 use flate2::{Compress, Compression, FlushCompress};
 use tar::{EntryType, Header};
 
-use super::bounded::{BoundedReader, ByteBudget};
+use super::limited_reader::{BoundedReader, ByteBudget};
 use super::tarball::MAX_STREAM_BYTES;
-use super::zipped::MAX_DIRECTORY_BYTES;
+use super::zip::MAX_DIRECTORY_BYTES;
 use super::*;
 
 const MIB: usize = 1024 * 1024;
@@ -67,7 +67,7 @@ fn zip(entries: &[(&str, &[u8])]) -> Vec<u8> {
 }
 
 fn read_zip(archive: &[u8]) -> Result<ArchiveEntries, FetchError> {
-    zipped::read(Cursor::new(archive), archive.len() as u64)
+    zip_file::read(Cursor::new(archive), archive.len() as u64)
 }
 
 fn problem(result: Result<ArchiveEntries, FetchError>) -> String {
@@ -260,7 +260,7 @@ fn zip_entries_that_share_content_are_not_read_again_and_again() {
     let budget = ByteBudget::new(MAX_DIRECTORY_BYTES);
     let size = archive.len() as u64;
     let source = BoundedReader::new(Cursor::new(&archive), budget.clone());
-    assert!(zipped::read_entries(source, &budget, size).is_err());
+    assert!(zip_file::read_entries(source, &budget, size).is_err());
     assert!(budget.is_exceeded());
     assert_eq!(problem(read_zip(&archive)), "what is in it is too large");
     let once = zip_of_shared_content(&content, 1, 8);
@@ -275,7 +275,7 @@ fn the_directory_of_a_zip_file_is_bounded() {
     let budget = ByteBudget::new(MAX_DIRECTORY_BYTES);
     let size = archive.len() as u64;
     let source = BoundedReader::new(Cursor::new(&archive), budget.clone());
-    assert!(zipped::read_entries(source, &budget, size).is_err());
+    assert!(zip_file::read_entries(source, &budget, size).is_err());
     assert!(budget.is_exceeded());
     let long = zip_of_shared_content(content, 1, 5_000);
     let told = problem(read_zip(&long));

@@ -1,0 +1,60 @@
+//! MCP servers and how they are reached.
+
+use std::path::PathBuf;
+
+/// An MCP server, as a configuration or a package declares it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct McpServerSpec<T = String, V = T, D = PathBuf> {
+    /// The name of the server.
+    pub name: String,
+    /// How the server is reached.
+    pub transport: McpTransport<T, V, D>,
+}
+
+/// How an MCP server is reached.
+///
+/// `T` is the type of texts, `V` that of the values of environment variables
+/// and headers, `D` that of the working directory. With `String` everything is
+/// resolved; a [`Template`] has placeholders such as `${NAME}`, an [`EnvRef`]
+/// may name a variable of the host.
+#[derive(Clone, PartialEq, Eq)]
+pub enum McpTransport<T = String, V = T, D = PathBuf> {
+    /// A program that speaks MCP on its standard input and output.
+    Stdio {
+        /// The program.
+        command: T,
+        /// The arguments of the program.
+        arguments: Vec<T>,
+        /// Environment variables, besides those that every program gets.
+        environment: Vec<(String, V)>,
+        /// The working directory.
+        directory: Option<D>,
+    },
+    /// A server that runs already, over streamable HTTP.
+    Http {
+        /// The address of the server.
+        url: T,
+        /// Headers that are sent with each request.
+        headers: Vec<(String, V)>,
+    },
+}
+
+/// Text with placeholders such as `${NAME}`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Template(pub String);
+
+/// A value in which `$NAME` stands for a variable in the environment of the
+/// host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EnvRef(pub String);
+
+/// Leaves out the values, which may be secret.
+impl<T, V, D> std::fmt::Debug for McpTransport<T, V, D> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let kind = match self {
+            McpTransport::Stdio { .. } => "Stdio",
+            McpTransport::Http { .. } => "Http",
+        };
+        f.debug_struct(kind).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,221 @@
+//! Reading a client's package, question by question.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use agenthost_core::customization::driver::{QueryId, ResourceQuery, ResourceReply};
+use agenthost_protocol::resource::{ContentEncoding, ResourceListResult, ResourceReadResult};
+use agenthost_protocol::uri::Uri;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use tokio::time::Instant;
+
+use crate::package::identity::uri_inside;
+use crate::package::{
+    MAX_FOLDER_DEPTH, MAX_PACKAGE_FILE_BYTES, MAX_PACKAGE_FILES, Package, PackageCapacity,
+    is_usable_name,
+};
+
+/// Most questions that a client has to answer at a time.
+const MAX_OPEN_QUERIES: usize = 8;
+
+/// Most folders of a package.
+const MAX_FOLDERS: usize = 200;
+
+/// How long reading a package may take.
+const WALK_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// A package that is being read.
+pub(super) struct ClientWalk {
+    /// The session that it is asked for.
+    pub(super) session: Uri,
+    root: Uri,
+    pub(super) deadline: Instant,
+    /// What there is still to ask.
+    pending: VecDeque<WalkQuery>,
+    open: BTreeMap<QueryId, WalkQuery>,
+    /// How many folders there are, up to one too many.
+    folders: usize,
+    package: Package,
+    /// The files as they came, to be written down.
+    files: Vec<(String, Vec<u8>)>,
+    failure: Option<String>,
+}
+
+/// What was gathered.
+pub(super) struct WalkResult {
+    pub(super) package: Package,
+    pub(super) files: Vec<(String, Vec<u8>)>,
+    /// Why there is nothing.
+    pub(super) failure: Option<String>,
+}
+
+/// Something to ask.
+enum WalkQuery {
+    Folder { path: String, depth: usize },
+    File(String),
+}
+
+impl ClientWalk {
+    pub(super) fn new(session: Uri, root: Uri) -> Self {
+        ClientWalk {
+            session,
+            root,
+            deadline: Instant::now() + WALK_TIMEOUT,
+            pending: VecDeque::from([WalkQuery::Folder {
+                path: String::new(),
+                depth: 0,
+            }]),
+            open: BTreeMap::new(),
+            folders: 1,
+            package: Package::default(),
+            files: Vec::new(),
+            failure: None,
+        }
+    }
+
+    /// Whether there is another question that can be asked now.
+    pub(super) fn can_ask(&self) -> bool {
+        self.open.len() < MAX_OPEN_QUERIES && !self.pending.is_empty()
+    }
+
+    /// Whether all is known.
+    pub(super) fn is_finished(&self) -> bool {
+        self.open.is_empty() && self.pending.is_empty()
+    }
+
+    /// Asks the next question.
+    pub(super) fn next_query(&mut self, query: QueryId) -> Option<ResourceQuery> {
+        let question = self.pending.pop_front()?;
+        let resource = match &question {
+            WalkQuery::Folder { path, .. } if path.is_empty() => {
+                ResourceQuery::List(self.root.clone())
+            }
+            WalkQuery::Folder { path, .. } => ResourceQuery::List(uri_inside(&self.root, path)),
+            WalkQuery::File(path) => ResourceQuery::Read(uri_inside(&self.root, path)),
+        };
+        self.open.insert(query, question);
+        Some(resource)
+    }
+
+    /// Whether a question is one of these.
+    pub(super) fn is_open(&self, query: QueryId) -> bool {
+        self.open.contains_key(&query)
+    }
+
+    /// Takes what a client said.
+    pub(super) fn accept_reply(&mut self, query: QueryId, answer: Result<ResourceReply, String>) {
+        let Some(question) = self.open.remove(&query) else {
+            return;
+        };
+        match (question, answer) {
+            (WalkQuery::Folder { path, depth }, Ok(ResourceReply::Listed(listed))) => {
+                self.add_listing(&path, depth, &listed);
+            }
+            (WalkQuery::File(path), Ok(ResourceReply::Read(read))) => self.add_file(&path, &read),
+            (WalkQuery::Folder { path, .. }, Err(why)) if path.is_empty() => {
+                self.failure = Some(format!(
+                    "the client does not tell what is in it: {}",
+                    truncate_reason(&why)
+                ));
+            }
+            (WalkQuery::Folder { path, .. }, Err(why)) => {
+                self.package
+                    .add_problem(format!("`{path}`: {}", truncate_reason(&why)));
+            }
+            (WalkQuery::File(path), Err(why)) => {
+                self.package.add_unreadable(&path, truncate_reason(&why))
+            }
+            (WalkQuery::Folder { path, .. }, Ok(ResourceReply::Read(_)))
+            | (WalkQuery::File(path), Ok(ResourceReply::Listed(_))) => {
+                self.package
+                    .add_problem(format!("`{path}`: the client answered something else"));
+            }
+        }
+    }
+
+    /// Time is up: what is there has to do.
+    pub(super) fn expire(&mut self) {
+        let why = "the client took too long to tell what is in it";
+        match self.package.is_empty() {
+            true => self.failure = Some(why.to_owned()),
+            false => self.package.add_problem(why),
+        }
+        self.pending.clear();
+        self.open.clear();
+    }
+
+    pub(super) fn into_result(self) -> WalkResult {
+        WalkResult {
+            package: self.package,
+            files: self.files,
+            failure: self.failure,
+        }
+    }
+
+    fn add_listing(&mut self, path: &str, depth: usize, listed: &ResourceListResult) {
+        for entry in listed.entries.iter().take(MAX_PACKAGE_FILES + 1) {
+            if !is_usable_name(&entry.name) {
+                if entry.name.contains(['/', '\\', '\0']) || entry.name == ".." {
+                    let name: String = entry.name.chars().take(80).collect();
+                    self.package
+                        .add_problem(format!("`{name}` leads out of the package"));
+                }
+                continue;
+            }
+            let inside = match path {
+                "" => entry.name.clone(),
+                _ => format!("{path}/{}", entry.name),
+            };
+            match entry.r#type.as_str() {
+                "directory" if depth + 1 >= MAX_FOLDER_DEPTH => self.package.add_problem(format!(
+                    "`{inside}`: folders are too deep inside each other"
+                )),
+                "directory" if self.folders >= MAX_FOLDERS => {
+                    // Every folder that is still to be told may have more of them.
+                    if self.folders == MAX_FOLDERS {
+                        self.folders += 1;
+                        self.package
+                            .add_problem(format!("it has more than {MAX_FOLDERS} folders"));
+                    }
+                }
+                "directory" => {
+                    self.package.add_folder(&inside);
+                    self.folders += 1;
+                    self.pending.push_back(WalkQuery::Folder {
+                        path: inside,
+                        depth: depth + 1,
+                    });
+                }
+                _ => self.pending.push_back(WalkQuery::File(inside)),
+            }
+        }
+    }
+
+    fn add_file(&mut self, path: &str, read: &ResourceReadResult) {
+        let bytes = match read.encoding {
+            ContentEncoding::Utf8 => read.data.clone().into_bytes(),
+            ContentEncoding::Base64 => match STANDARD.decode(&read.data) {
+                Ok(bytes) => bytes,
+                Err(_) => {
+                    self.package
+                        .add_unreadable(path, "the client sent what is not base64");
+                    return;
+                }
+            },
+        };
+        let size = bytes.len() as u64;
+        if self.package.check_capacity(size) == PackageCapacity::Full {
+            self.pending.clear();
+            return;
+        }
+        if size <= MAX_PACKAGE_FILE_BYTES {
+            self.files.push((path.to_owned(), bytes.clone()));
+        }
+        self.package.add_file(path, bytes);
+    }
+}
+
+fn truncate_reason(why: &str) -> String {
+    why.trim().chars().take(200).collect()
+}

@@ -1,0 +1,143 @@
+//! What can be asked at any time: how servers are reached, and which code is
+//! not allowed.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::PoisonError;
+
+use agenthost_protocol::ids::CustomizationId;
+use agenthost_protocol::uri::Uri;
+
+use super::task::DriverTask;
+use super::{ServerSpecError, ServerSpecs, UntrustedCode};
+use crate::parse::{ItemDetail, ParsedContainer};
+use crate::sources::{
+    ContainerDefinition, CustomizationSettings, quote_name, server_id, unapproved_code_key,
+};
+use crate::syntax::placeholders::PlaceholderValues;
+use crate::turn_view::LoadedContainer;
+
+impl DriverTask {
+    /// Makes known how the servers of a session are reached, before anybody
+    /// hears of them.
+    pub(super) fn publish_specs(&mut self, session: &Uri) {
+        let Some(view) = self.session_view(session) else {
+            return;
+        };
+        let workspace = view.directories.first().map(PathBuf::as_path);
+        let mut all: BTreeMap<CustomizationId, ServerSpecs> = BTreeMap::new();
+        for container in &view.containers {
+            let specs = self.container_specs(container, workspace);
+            all.insert(container.definition.id.clone(), specs);
+        }
+        let names = session_placeholders(&self.settings, workspace);
+        for server in &self.settings.servers {
+            let spec = names.resolve_server(server).map_err(ServerSpecError::from);
+            let id = server_id(server);
+            all.insert(id.clone(), ServerSpecs::from([(id, spec)]));
+        }
+        all.retain(|_, specs| !specs.is_empty());
+        let shared = self.shared.specs.lock();
+        let mut shared = shared.unwrap_or_else(PoisonError::into_inner);
+        shared.insert(session.clone(), all);
+    }
+
+    /// The same for one container.
+    pub(super) fn publish_container_specs(&mut self, session: &Uri, key: &str) {
+        let (Some(shelf), Some(known)) = (self.containers.get(key), self.sessions.get(session))
+        else {
+            return;
+        };
+        let Some(parsed) = shelf.parsed.clone() else {
+            return;
+        };
+        let container = LoadedContainer {
+            definition: shelf.definition.clone(),
+            parsed,
+        };
+        let workspace = known.directories.first().map(PathBuf::as_path);
+        let specs = self.container_specs(&container, workspace);
+        let shared = self.shared.specs.lock();
+        let mut shared = shared.unwrap_or_else(PoisonError::into_inner);
+        let all = shared.entry(session.clone()).or_default();
+        let id = container.definition.id.clone();
+        match specs.is_empty() {
+            true => all.remove(&id),
+            false => all.insert(id, specs),
+        };
+    }
+
+    /// Nobody asks about a session any more.
+    pub(super) fn remove_specs(&mut self, session: &Uri) {
+        let shared = self.shared.specs.lock();
+        let mut shared = shared.unwrap_or_else(PoisonError::into_inner);
+        shared.remove(session);
+    }
+
+    /// Makes known whether a container has code that nobody allowed.
+    pub(super) fn publish_code_trust(
+        &self,
+        key: &str,
+        definition: &ContainerDefinition,
+        parsed: Option<&ParsedContainer>,
+    ) {
+        let to_allow =
+            parsed.and_then(|parsed| unapproved_code_key(&self.settings, definition, parsed));
+        let untrusted = to_allow.map(|code| UntrustedCode {
+            name: definition.name.clone(),
+            uri: definition.frame.uri.clone(),
+            key: code,
+        });
+        let shared = self.shared.untrusted.lock();
+        let mut shared = shared.unwrap_or_else(PoisonError::into_inner);
+        match untrusted {
+            Some(untrusted) => shared.insert(key.to_owned(), untrusted),
+            None => shared.remove(key),
+        };
+    }
+
+    /// A container is gone, and so is its code.
+    pub(super) fn remove_code_trust(&self, key: &str) {
+        let shared = self.shared.untrusted.lock();
+        let mut shared = shared.unwrap_or_else(PoisonError::into_inner);
+        shared.remove(key);
+    }
+
+    fn container_specs(
+        &self,
+        container: &LoadedContainer,
+        workspace: Option<&Path>,
+    ) -> ServerSpecs {
+        let to_allow =
+            unapproved_code_key(&self.settings, &container.definition, &container.parsed);
+        let names = container
+            .definition
+            .placeholder_values(&self.settings, &self.data, workspace);
+        let mut specs = ServerSpecs::new();
+        for item in &container.parsed.items {
+            if let (ItemDetail::Server(server), Some(id)) = (&item.detail, item.child.id()) {
+                let spec = match to_allow.is_none() {
+                    true => names.resolve_server(server).map_err(ServerSpecError::from),
+                    false => Err(ServerSpecError::UntrustedCode(quote_name(
+                        &container.definition.name,
+                    ))),
+                };
+                specs.insert(id.clone(), spec);
+            }
+        }
+        specs
+    }
+}
+
+fn session_placeholders<'a>(
+    settings: &'a CustomizationSettings,
+    workspace: Option<&'a Path>,
+) -> PlaceholderValues<'a> {
+    PlaceholderValues {
+        package: None,
+        data: None,
+        workspace,
+        home: settings.home.as_deref(),
+        environment: &settings.environment,
+    }
+}

@@ -1,0 +1,133 @@
+//! Which rules a turn has to keep.
+
+use std::path::PathBuf;
+
+use agenthost_protocol::session::{ChildCustomization, RuleCustomization};
+use globset::GlobBuilder;
+
+use super::{EnabledItem, SessionView, push_heading, to_one_line};
+use crate::parse::{ItemDetail, matches_all_files};
+
+/// How much a rule matters to a turn.
+enum RuleRelevance {
+    /// It has to be kept.
+    Applies,
+    /// It may matter later.
+    Listed,
+    /// It says neither when nor what for.
+    Irrelevant,
+}
+
+/// Writes rules that count, and names those that may count later.
+pub(crate) fn write_rules(view: &SessionView, files: &[PathBuf], text: &mut String) {
+    let mut applying = Vec::new();
+    let mut listed = Vec::new();
+    for effective in view.enabled_items() {
+        let ChildCustomization::Rule(rule) = &effective.item.child else {
+            continue;
+        };
+        if view.is_native(&effective) {
+            continue;
+        }
+        match rule_relevance(view, rule, files) {
+            RuleRelevance::Applies => applying.push(effective),
+            RuleRelevance::Listed => listed.push((effective, rule)),
+            RuleRelevance::Irrelevant => {}
+        }
+    }
+    if !applying.is_empty() {
+        push_heading(text, "Rules");
+    }
+    for effective in applying {
+        write_rule(&effective, text);
+    }
+    if !listed.is_empty() {
+        push_heading(text, "Rules for some work");
+        text.push_str("Read these files before work that they are about.\n\n");
+    }
+    for (effective, rule) in listed {
+        let about = match (&rule.description, &rule.globs) {
+            (Some(description), _) => to_one_line(description),
+            (None, Some(globs)) => format!("for {}", globs.join(", ")),
+            (None, None) => String::new(),
+        };
+        let (name, file) = (&effective.item.name, effective.file_path());
+        text.push_str(&format!("- {name}: {about} ({})\n", file.display()));
+    }
+}
+
+fn write_rule(effective: &EnabledItem<'_>, text: &mut String) {
+    if let ItemDetail::Rule(body) = &effective.item.detail {
+        let name = &effective.item.name;
+        text.push_str(&format!("## {name}\n\n{}\n\n", body.trim()));
+    }
+}
+
+fn rule_relevance(
+    view: &SessionView,
+    rule: &RuleCustomization,
+    files: &[PathBuf],
+) -> RuleRelevance {
+    let globs = rule.globs.as_deref().unwrap_or_default();
+    // Globs narrow what counts always, unless they mean all files.
+    let for_all = globs.is_empty() || globs.iter().any(|glob| matches_all_files(glob));
+    if rule.always_apply == Some(true) && for_all {
+        return RuleRelevance::Applies;
+    }
+    let directories = &view.directories;
+    if globs
+        .iter()
+        .any(|glob| matches_any_file(glob, files, directories))
+    {
+        return RuleRelevance::Applies;
+    }
+    match rule.description.is_some() || !globs.is_empty() {
+        true => RuleRelevance::Listed,
+        false => RuleRelevance::Irrelevant,
+    }
+}
+
+/// Whether a glob means one of some files, seen from any folder of the session.
+fn matches_any_file(glob: &str, files: &[PathBuf], directories: &[PathBuf]) -> bool {
+    let glob = glob.trim_start_matches("./").trim_start_matches('/');
+    // A name alone means files of that name anywhere.
+    let glob = match glob.contains('/') {
+        true => glob.to_owned(),
+        false => format!("**/{glob}"),
+    };
+    let Ok(matcher) = GlobBuilder::new(&glob).literal_separator(true).build() else {
+        return false;
+    };
+    let matcher = matcher.compile_matcher();
+    let mut inside = files.iter().flat_map(|file| {
+        let seen_from = |directory: &PathBuf| file.strip_prefix(directory).ok();
+        directories.iter().filter_map(seen_from)
+    });
+    inside.any(|path| matcher.is_match(path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn globs_are_about_files_of_the_session() {
+        let directories = [PathBuf::from("/w")];
+        for (glob, file, expected) in [
+            ("*.ts", "/w/a/b.ts", true),
+            ("src/*.ts", "/w/src/b.ts", true),
+            ("src/*.ts", "/w/src/a/b.ts", false),
+            ("src/**/*.{ts,tsx}", "/w/src/a/b.tsx", true),
+            ("./src/**", "/w/src/a/b.tsx", true),
+            ("**", "/w/x", true),
+            ("*.ts", "/elsewhere/b.ts", false),
+            ("[", "/w/[", false),
+        ] {
+            assert_eq!(
+                matches_any_file(glob, &[PathBuf::from(file)], &directories),
+                expected,
+                "{glob} {file}"
+            );
+        }
+    }
+}

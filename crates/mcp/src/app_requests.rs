@@ -1,0 +1,166 @@
+//! What clients say to a server by its `mcp:` channel.
+//!
+//! They may do what the server can do itself, as far as apps need it, and
+//! nothing else (MCP-13, MCP-14). What is said goes through as it is.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use agenthost_core::tools::mcp::driver::McpForward;
+use agenthost_protocol::rpc::{AuthRequiredData, ErrorCode, RequestId, RpcError};
+use agenthost_protocol::wire::{Json, Object};
+use rmcp::model::{ProgressToken, ServerCapabilities};
+use tokio_util::sync::CancellationToken;
+
+use super::auth::metadata::{PresentedToken, fetch_requirement};
+use super::server::handle::{ProgressListener, ServerCallError};
+use super::session_tools::RunningServer;
+
+/// How long a server may take to answer a client.
+const FORWARD_TIMEOUT: Duration = Duration::from_secs(5 * 60);
+
+/// Most that clients can wait for at once. More is refused.
+const MAX_FORWARDS: usize = 256;
+
+/// What clients wait for.
+#[derive(Debug, Default)]
+pub(crate) struct ForwardedRequests(Mutex<Vec<(RequestId, CancellationToken)>>);
+
+impl ForwardedRequests {
+    fn start(&self, id: &RequestId) -> Option<CancellationToken> {
+        let mut all = self.lock();
+        let cancel = CancellationToken::new();
+        (all.len() < MAX_FORWARDS).then(|| all.push((id.clone(), cancel.clone())))?;
+        Some(cancel)
+    }
+
+    fn finish(&self, id: &RequestId) {
+        let mut all = self.lock();
+        if let Some(at) = all.iter().position(|(one, _)| one == id) {
+            all.swap_remove(at);
+        }
+    }
+
+    /// Cancels what has an id. Ids are chosen by connections; where two chose
+    /// the same, it is not known who does not want to wait, and both do.
+    fn cancel(&self, id: &Json) {
+        let all = self.lock();
+        let mut named = all.iter().filter(|(one, _)| matches_id(one, id));
+        if let (Some((_, cancel)), None) = (named.next(), named.next()) {
+            cancel.cancel();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<(RequestId, CancellationToken)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Asks a server what a client wants to know.
+pub(crate) async fn forward_request(
+    server: Option<RunningServer>,
+    client: &reqwest::Client,
+    request: McpForward,
+) -> Result<Json, RpcError> {
+    let Some(server) = server else {
+        let reason = "the server does not run";
+        return Err(RpcError::new(ErrorCode::InternalError, reason));
+    };
+    if !is_served(&request.method, &server.handle.capabilities()) {
+        let reason = "the channel does not serve this method";
+        return Err(RpcError::new(ErrorCode::MethodNotFound, reason));
+    }
+    if let Some(wrong) = find_invalid_param(&request.method, &request.params) {
+        return Err(RpcError::new(ErrorCode::InvalidParams, wrong));
+    }
+    let Some(cancel) = server.forwarded_requests.start(&request.id) else {
+        let reason = "too many requests wait for the server";
+        return Err(RpcError::new(ErrorCode::InternalError, reason));
+    };
+    let listener = match progress_token(&request.params) {
+        Some(token) => ProgressListener::Clients(token),
+        None => ProgressListener::Ignored,
+    };
+    let handle = &server.handle;
+    let answer = handle.request(
+        &request.method,
+        request.params,
+        listener,
+        FORWARD_TIMEOUT,
+        &cancel,
+    );
+    let answer = answer.await;
+    server.forwarded_requests.finish(&request.id);
+    match (answer, &server.auth) {
+        (Ok(result), _) => Ok(result),
+        (Err(ServerCallError::Rejected(error)), _) => Err(RpcError {
+            code: ErrorCode::from_number(i64::from(error.code.0)),
+            message: error.message.into_owned(),
+            data: error.data,
+        }),
+        (Err(ServerCallError::AuthRequired(challenge)), Some(auth)) => {
+            let shown = match auth.bearer.current() {
+                Some(_) => PresentedToken::Rejected,
+                None => PresentedToken::Absent,
+            };
+            let needed = fetch_requirement(client, &auth.url, &challenge, shown).await;
+            let data = AuthRequiredData {
+                resources: vec![needed.resource],
+            };
+            Err(RpcError::auth_required("the server wants a token", &data))
+        }
+        (Err(error), _) => Err(RpcError::new(ErrorCode::InternalError, error.to_string())),
+    }
+}
+
+/// Tells a server what a client has to say. All that makes sense here is that
+/// it does not wait for an answer any more.
+pub(crate) fn forward_notification(server: Option<RunningServer>, method: &str, params: &Object) {
+    match (server, method, params.get("requestId")) {
+        (Some(server), "notifications/cancelled", Some(id)) => server.forwarded_requests.cancel(id),
+        _ => tracing::debug!("a notification that no server needs"),
+    }
+}
+
+fn is_served(method: &str, capabilities: &ServerCapabilities) -> bool {
+    match method {
+        "tools/list" | "tools/call" => capabilities.tools.is_some(),
+        "resources/list" | "resources/templates/list" | "resources/read" => {
+            capabilities.resources.is_some()
+        }
+        "logging/setLevel" => capabilities.logging.is_some(),
+        _ => false,
+    }
+}
+
+/// What a request has that it can't have. Many servers would say that there is
+/// no such method.
+fn find_invalid_param(method: &str, params: &Object) -> Option<&'static str> {
+    let is_text = |key: &str| params.get(key).is_some_and(Json::is_string);
+    match method {
+        "tools/call" if !is_text("name") => Some("name: expected a string"),
+        "tools/call" => {
+            let arguments = params.get("arguments");
+            let wrong = arguments.is_some_and(|arguments| !arguments.is_object());
+            wrong.then_some("arguments: expected an object")
+        }
+        "resources/read" if !is_text("uri") => Some("uri: expected a string"),
+        _ => None,
+    }
+}
+
+fn progress_token(params: &Object) -> Option<ProgressToken> {
+    let token = params.get("_meta")?.get("progressToken")?;
+    serde_json::from_value(token.clone()).ok()
+}
+
+fn matches_id(id: &RequestId, json: &Json) -> bool {
+    match id {
+        RequestId::Null => false,
+        RequestId::Number(digits) => {
+            let number = json.as_number().map(ToString::to_string);
+            number.as_deref() == Some(digits)
+        }
+        RequestId::Text(text) => json.as_str() == Some(text),
+    }
+}

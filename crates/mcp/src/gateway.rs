@@ -1,0 +1,246 @@
+//! Where agents find the tools of their session: a socket of the host.
+//!
+//! Whoever comes has to show a secret that the host gave to the agent of that
+//! chat. It is made of a secret of this run of the host, so that one agent
+//! can't speak for another one's chat.
+
+pub(crate) mod approval;
+pub(crate) mod call_gate;
+pub(crate) mod http;
+pub(crate) mod http_endpoint;
+pub(crate) mod http_session;
+pub(crate) mod results;
+pub(crate) mod server;
+pub(crate) mod tool_names;
+
+use std::fmt::Write as _;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use agenthost_core::tools::mcp::driver::McpEvent;
+use agenthost_net::LogLimiter;
+use agenthost_protocol::uri::Uri;
+use agenthost_stdx::scratch::{ScratchDirectory, ScratchSpace};
+use rmcp::service::serve_server_with_ct;
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+use tokio::io::{
+    AsyncBufRead, AsyncBufReadExt, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader,
+};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::Semaphore;
+use tokio::time::Instant;
+
+use super::manager::McpContext;
+use super::relay::{
+    CHAT_VARIABLE, RelayHello, SECRET_VARIABLE, SESSION_VARIABLE, SOCKET_VARIABLE, WELCOME_LINE,
+};
+use super::transport::stdio::{LineTransport, StreamEnd};
+pub use http::{HttpGateway, HttpGatewayTarget};
+
+use server::{AgentArrival, GatewayServer};
+
+/// How long it may take until an agent has said who it is.
+const HELLO_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Longest first line, in bytes.
+const MAX_HELLO_BYTES: u64 = 16 * 1024;
+
+/// Most agents that are served at once. Others wait.
+const MAX_AGENTS: usize = 1_000;
+
+/// Where agents find the tools of their session.
+#[derive(Clone)]
+pub struct GatewayAddress {
+    socket: PathBuf,
+    secret: [u8; 32],
+}
+
+/// Leaves out the secret.
+impl std::fmt::Debug for GatewayAddress {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("GatewayAddress")
+            .field("socket", &self.socket)
+            .finish_non_exhaustive()
+    }
+}
+
+impl GatewayAddress {
+    /// What a relay for a chat finds in its environment, so that it can find
+    /// the tools of the session.
+    #[must_use]
+    pub fn relay_environment(&self, session: &Uri, chat: &Uri) -> Vec<(String, String)> {
+        let secret = self.chat_secret(session.as_str(), chat.as_str());
+        let socket = self.socket.to_string_lossy().into_owned();
+        [
+            (SOCKET_VARIABLE, socket),
+            (SESSION_VARIABLE, session.to_string()),
+            (CHAT_VARIABLE, chat.to_string()),
+            (SECRET_VARIABLE, secret),
+        ]
+        .map(|(name, value)| (name.to_owned(), value))
+        .to_vec()
+    }
+
+    /// What an agent of a chat has to show.
+    fn chat_secret(&self, session: &str, chat: &str) -> String {
+        let mut hash = Sha256::new();
+        hash.update(self.secret);
+        for part in [session, chat] {
+            hash.update(part.len().to_le_bytes());
+            hash.update(part);
+        }
+        let mut text = String::new();
+        for byte in hash.finalize() {
+            // A string takes all that it is given.
+            write!(text, "{byte:02x}").unwrap_or_default();
+        }
+        text
+    }
+}
+
+/// Takes agents in.
+pub(crate) struct GatewayListener {
+    listener: UnixListener,
+    address: GatewayAddress,
+    /// Gone with the gateway.
+    _folder: ScratchDirectory,
+}
+
+impl GatewayListener {
+    /// Makes a socket in a folder that nobody else can look into.
+    pub(crate) fn open(scratch: &ScratchSpace) -> io::Result<Self> {
+        let folder = scratch.create_socket_directory()?;
+        let socket = folder.path().join("tools");
+        let listener = UnixListener::bind(&socket)?;
+        let mut secret = [0; 32];
+        getrandom::fill(&mut secret).map_err(io::Error::other)?;
+        Ok(GatewayListener {
+            listener,
+            address: GatewayAddress { socket, secret },
+            _folder: folder,
+        })
+    }
+
+    /// Where it is.
+    pub(crate) fn address(&self) -> GatewayAddress {
+        self.address.clone()
+    }
+
+    /// Takes agents in until all ends.
+    pub(crate) async fn serve(self, shared: Arc<McpContext>) {
+        let permits = Arc::new(Semaphore::new(MAX_AGENTS));
+        let log = Arc::new(LogLimiter::default());
+        let stopping = shared.stopping.clone();
+        let serving = async {
+            loop {
+                let Ok(permit) = Arc::clone(&permits).acquire_owned().await else {
+                    break;
+                };
+                let stream = match self.listener.accept().await {
+                    Ok((stream, _)) => stream,
+                    Err(error) => {
+                        if let Some(suppressed) = log.permit() {
+                            tracing::warn!(%error, suppressed, "an agent could not come in");
+                        }
+                        // There is no room for more files, for example.
+                        tokio::time::sleep(Duration::from_millis(100)).await;
+                        continue;
+                    }
+                };
+                let (shared, address) = (Arc::clone(&shared), self.address());
+                let log = Arc::clone(&log);
+                let tasks = shared.tasks.clone();
+                tasks.spawn(async move {
+                    serve_connection(&shared, &address, stream, &log).await;
+                    drop(permit);
+                });
+            }
+        };
+        stopping.run_until_cancelled(serving).await;
+    }
+}
+
+/// Serves one agent until it leaves, or its session does.
+async fn serve_connection(
+    shared: &Arc<McpContext>,
+    address: &GatewayAddress,
+    stream: UnixStream,
+    log: &LogLimiter,
+) {
+    let (reader, mut writer) = stream.into_split();
+    let mut reader = BufReader::new(reader);
+    let hello = tokio::time::timeout(HELLO_TIMEOUT, read_hello(&mut reader, address));
+    let hello = shared.stopping.run_until_cancelled(hello).await;
+    let Some(Ok(Some((session, chat)))) = hello else {
+        if let Some(suppressed) = log.permit() {
+            tracing::warn!(suppressed, "somebody came for tools who was not asked to");
+        }
+        return;
+    };
+    if writer.write_all(WELCOME_LINE).await.is_err() {
+        return;
+    }
+    serve_agent(shared, session, chat, reader, writer).await;
+}
+
+/// Serves the agent of a chat by lines, until it leaves or its session does.
+async fn serve_agent(
+    shared: &Arc<McpContext>,
+    session: Uri,
+    chat: Uri,
+    reader: impl AsyncBufRead + Send + Unpin + 'static,
+    writer: impl AsyncWrite + Send + Unpin + 'static,
+) {
+    let session_tools = shared.session_tools(&session);
+    let before = session_tools.publish_count();
+    shared.send_event(&session, McpEvent::ToolsRequested).await;
+    // Cancelled when the agent closes its end, or the session is over.
+    let gone = session_tools.over.child_token();
+    let arrival = AgentArrival {
+        publish_count: before,
+        deadline: Instant::now() + shared.config.startup_wait,
+    };
+    let server = GatewayServer::new(
+        Arc::clone(shared),
+        Arc::clone(&session_tools),
+        chat,
+        arrival,
+        gone.clone(),
+    );
+    let stream_end = StreamEnd::with_token(gone.clone());
+    let lines = LineTransport::new(reader, writer, stream_end);
+    let mut published = session_tools.subscribe_published();
+    published.mark_unchanged();
+    let Ok(service) = serve_server_with_ct(server, lines, gone.clone()).await else {
+        return;
+    };
+    let peer = service.peer().clone();
+    while let Some(Ok(())) = gone.run_until_cancelled(published.changed()).await {
+        if peer.notify_tool_list_changed().await.is_err() {
+            break;
+        }
+    }
+    gone.cancel();
+    // However it ended, it has.
+    drop(service.waiting().await);
+}
+
+/// Reads what comes first, and says for which chat it is.
+async fn read_hello(
+    reader: &mut (impl AsyncBufReadExt + Unpin),
+    address: &GatewayAddress,
+) -> Option<(Uri, Uri)> {
+    let mut line = String::new();
+    let mut bounded = reader.take(MAX_HELLO_BYTES);
+    bounded.read_line(&mut line).await.ok()?;
+    let hello: RelayHello = serde_json::from_str(&line).ok()?;
+    let secret = address.chat_secret(&hello.session, &hello.chat);
+    let shown = hello.secret.as_bytes();
+    if !bool::from(secret.as_bytes().ct_eq(shown)) {
+        return None;
+    }
+    Some((Uri::new(hello.session), Uri::new(hello.chat)))
+}

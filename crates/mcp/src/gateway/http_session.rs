@@ -1,0 +1,162 @@
+//! An agent that came by HTTP: requests with answers of their own, made of
+//! lines that go both ways.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use agenthost_protocol::uri::Uri;
+use agenthost_protocol::wire::Json;
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf};
+use tokio::sync::{Mutex as AsyncMutex, mpsc};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::serve_agent;
+use crate::manager::McpContext;
+
+/// How much may be on its way.
+const PIPE_BYTES: usize = 64 * 1024;
+
+/// Most of what an agent hears beside answers that waits to be taken. More is
+/// left out: it says again and again that there are other tools.
+const NOTIFICATION_QUEUE: usize = 16;
+
+/// An agent that came. Dropped, it has left.
+pub(crate) struct HttpSession {
+    to_server: AsyncMutex<WriteHalf<DuplexStream>>,
+    router: Arc<ResponseRouter>,
+    /// Cancelled when it is over, from either side.
+    over: CancellationToken,
+    _close_guard: DropGuard,
+}
+
+/// Who waits for what is said to the agent.
+#[derive(Default)]
+struct ResponseRouter {
+    /// By what was asked.
+    pending_responses: Mutex<BTreeMap<String, mpsc::Sender<String>>>,
+    /// All that is no answer.
+    notifications: Mutex<Option<mpsc::Sender<String>>>,
+}
+
+/// What a message wants.
+pub(crate) enum ReplyExpectation {
+    /// An answer, to this.
+    Response(String),
+    /// Nothing.
+    NoResponse,
+}
+
+impl HttpSession {
+    /// Lets the agent of a chat in.
+    pub(crate) fn start(shared: &Arc<McpContext>, session: &Uri, chat: &Uri) -> Self {
+        let (here, there) = tokio::io::duplex(PIPE_BYTES);
+        let (from_server, to_server) = tokio::io::split(here);
+        let (reader, writer) = tokio::io::split(there);
+        let over = shared.stopping.child_token();
+        let router = Arc::<ResponseRouter>::default();
+        let (own, session, chat, ended) = (
+            Arc::clone(shared),
+            session.clone(),
+            chat.clone(),
+            over.clone(),
+        );
+        shared.tasks.spawn(async move {
+            let serving = serve_agent(&own, session, chat, BufReader::new(reader), writer);
+            ended.run_until_cancelled(serving).await;
+            ended.cancel();
+        });
+        let (task_router, ended) = (Arc::clone(&router), over.clone());
+        shared.tasks.spawn(async move {
+            let hearing = route_responses(from_server, &task_router);
+            ended.run_until_cancelled(hearing).await;
+            ended.cancel();
+            task_router.close();
+        });
+        HttpSession {
+            to_server: AsyncMutex::new(to_server),
+            router,
+            _close_guard: over.clone().drop_guard(),
+            over,
+        }
+    }
+
+    /// Whether the agent has left, or its session is over.
+    pub(crate) fn is_over(&self) -> bool {
+        self.over.is_cancelled()
+    }
+
+    /// Says something to the tools. What is answered comes by the receiver,
+    /// which ends without if nothing ever will; none if something of the same
+    /// name is asked already.
+    pub(crate) async fn send(
+        &self,
+        message: &Json,
+        expectation: ReplyExpectation,
+    ) -> Option<mpsc::Receiver<String>> {
+        let (sender, answer) = mpsc::channel(1);
+        if let ReplyExpectation::Response(id) = expectation {
+            let mut answers = lock(&self.router.pending_responses);
+            if answers.contains_key(&id) {
+                return None;
+            }
+            answers.insert(id, sender);
+        }
+        let line = format!("{message}\n");
+        let mut to_server = self.to_server.lock().await;
+        if to_server.write_all(line.as_bytes()).await.is_err() {
+            self.over.cancel();
+        }
+        if self.is_over() {
+            self.router.close();
+        }
+        Some(answer)
+    }
+
+    /// All that is said beside answers, from now on. Who heard it before does
+    /// not any more.
+    pub(crate) fn subscribe_notifications(&self) -> mpsc::Receiver<String> {
+        let (sender, notices) = mpsc::channel(NOTIFICATION_QUEUE);
+        if !self.is_over() {
+            *lock(&self.router.notifications) = Some(sender);
+        }
+        notices
+    }
+}
+
+impl ResponseRouter {
+    fn route_line(&self, line: String) {
+        let Ok(message) = serde_json::from_str::<Json>(&line) else {
+            return;
+        };
+        let is_answer = message.get("method").is_none();
+        let waiting = message.get("id").filter(|_| is_answer);
+        let waiting = waiting.and_then(|id| lock(&self.pending_responses).remove(&id.to_string()));
+        let told = match waiting {
+            Some(waiting) => waiting.try_send(line),
+            None => match &*lock(&self.notifications) {
+                Some(notices) => notices.try_send(line),
+                None => Ok(()),
+            },
+        };
+        if told.is_err() {
+            tracing::debug!("an agent did not take what it was told");
+        }
+    }
+
+    /// Nothing more will be said.
+    fn close(&self) {
+        lock(&self.pending_responses).clear();
+        lock(&self.notifications).take();
+    }
+}
+
+async fn route_responses(from_server: ReadHalf<DuplexStream>, router: &ResponseRouter) {
+    let mut lines = BufReader::new(from_server).lines();
+    while let Ok(Some(line)) = lines.next_line().await {
+        router.route_line(line);
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,66 @@
+//! Results as they came.
+//!
+//! `rmcp` guesses what a result is by its shape, and forgets fields that it
+//! does not know. Agents and apps are owed what the server said. So a result
+//! is put into an object with one field of ours before `rmcp` reads it: that
+//! fits no shape, and is kept as it is.
+
+use agenthost_protocol::wire::{Json, Object};
+use rmcp::model::ServerResult;
+
+const RAW_RESULT_FIELD: &str = "agenthost.sealed";
+
+/// Puts the result of a response, if it is one, where nobody guesses. The
+/// answer to `initialize` stays as it is: `rmcp` has to read that one.
+pub(crate) fn wrap_raw_result(message: &mut Json) {
+    let Some(result) = message.get_mut("result") else {
+        return;
+    };
+    if result.get("protocolVersion").is_some() {
+        return;
+    }
+    let sealed = Object::from_iter([(RAW_RESULT_FIELD.to_owned(), result.take())]);
+    *result = Json::Object(sealed);
+}
+
+/// A result as it came.
+pub(crate) fn unwrap_raw_result(result: &ServerResult) -> Json {
+    // What is made of JSON is made into JSON again.
+    match serde_json::to_value(result) {
+        Ok(Json::Object(mut object)) => match object.remove(RAW_RESULT_FIELD) {
+            Some(result) => result,
+            None => Json::Object(object),
+        },
+        Ok(other) => other,
+        Err(_) => Json::Null,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rmcp::model::{JsonRpcMessage, ServerJsonRpcMessage};
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_result_is_the_same_before_and_after() {
+        let results = [
+            json!({}),
+            json!({"content": [{"type": "hologram", "x": 1.5}], "later": {"a": null}}),
+            json!({"content": [{"type": "text", "text": "hi", "new": true}], "_meta": {"k": 1}}),
+            json!({"tools": [{"name": "x", "inputSchema": {"type": "object"}, "extra": []}]}),
+            json!({"contents": [], "ttlMs": 5}),
+            json!({"action": "accept", "taskId": "1"}),
+        ];
+        for result in results {
+            let mut message = json!({"jsonrpc": "2.0", "id": 1, "result": result});
+            wrap_raw_result(&mut message);
+            let read: ServerJsonRpcMessage = serde_json::from_value(message).unwrap();
+            let JsonRpcMessage::Response(response) = read else {
+                panic!("not a response: {read:?}");
+            };
+            assert_eq!(unwrap_raw_result(&response.result), result);
+        }
+    }
+}

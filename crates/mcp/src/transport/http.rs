@@ -1,0 +1,305 @@
+//! Requests to servers that are reached by HTTP.
+//!
+//! Like what `rmcp` brings along, but no answer is longer than it may be, the
+//! token can change while the server runs, and no error quotes what a server
+//! said.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use agenthost_protocol::wire::Json;
+
+use crate::auth::tokens::IssuedToken;
+use futures_util::StreamExt;
+use futures_util::stream::BoxStream;
+use reqwest::header::{
+    ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue, WWW_AUTHENTICATE,
+};
+use reqwest::{Client, RequestBuilder, Response, StatusCode, redirect};
+use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::transport::common::http_header::{
+    EVENT_STREAM_MIME_TYPE, HEADER_LAST_EVENT_ID, HEADER_SESSION_ID, JSON_MIME_TYPE,
+};
+use rmcp::transport::streamable_http_client::{
+    AuthRequiredError, HttpStatusError, InsufficientScopeError, SseError, StreamableHttpClient,
+    StreamableHttpError, StreamableHttpPostResponse,
+};
+use rustls_native_certs::load_native_certs;
+use sse_stream::Sse;
+use tokio::sync::Notify;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::{self, ClientConfig, RootCertStore};
+
+use super::sse::bounded_events;
+use crate::MAX_MESSAGE_BYTES;
+use crate::auth::origin::is_same_origin;
+use crate::server::raw_result::wrap_raw_result;
+
+/// How long it may take to reach a server.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Most addresses that one request is sent on to.
+const MAX_REDIRECTS: usize = 5;
+
+/// Why no requests can be sent.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum HttpClientError {
+    /// There is no TLS.
+    #[error("{0}")]
+    Tls(#[from] rustls::Error),
+    /// There are no requests.
+    #[error("{0}")]
+    Requests(#[from] reqwest::Error),
+}
+
+type HttpTransportError = StreamableHttpError<reqwest::Error>;
+
+/// The token that requests show, if there is one. It may change at any time.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct BearerToken(Arc<Mutex<Option<IssuedToken>>>);
+
+impl BearerToken {
+    /// Shows another token from now on.
+    pub(crate) fn set(&self, token: Option<IssuedToken>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = token;
+    }
+
+    /// The token that is shown.
+    pub(crate) fn current(&self) -> Option<IssuedToken> {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+}
+
+/// Makes what all requests go through. A request is sent on to other addresses
+/// only at the same place: what it carries is for nobody else.
+pub(crate) fn build_client() -> Result<Client, HttpClientError> {
+    let policy = redirect::Policy::custom(|attempt| {
+        let from = attempt.previous().last();
+        let stays = from.is_some_and(|from| is_same_origin(from, attempt.url()));
+        if stays && attempt.previous().len() <= MAX_REDIRECTS {
+            attempt.follow()
+        } else {
+            attempt.stop()
+        }
+    });
+    let client = Client::builder()
+        .tls_backend_preconfigured(load_system_roots()?)
+        .connect_timeout(CONNECT_TIMEOUT)
+        .redirect(policy)
+        .user_agent(concat!("agenthost/", env!("CARGO_PKG_VERSION")))
+        .build()?;
+    Ok(client)
+}
+
+/// Trusts whom the system trusts. A system that trusts nobody has no servers
+/// by `https`, but may have others.
+fn load_system_roots() -> Result<ClientConfig, rustls::Error> {
+    let mut roots = RootCertStore::empty();
+    let (_, malformed) = roots.add_parsable_certificates(load_native_certs().certs);
+    if roots.is_empty() || malformed > 0 {
+        tracing::warn!(
+            malformed,
+            trusted = roots.len(),
+            "certificates of the system"
+        );
+    }
+    let provider = Arc::new(ring::default_provider());
+    let config =
+        ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    Ok(config?.with_root_certificates(roots).with_no_client_auth())
+}
+
+/// One server, as requests reach it.
+#[derive(Clone)]
+pub(crate) struct HttpTransport {
+    /// What requests go through.
+    pub(crate) client: Client,
+    /// The token that they show.
+    pub(crate) bearer: BearerToken,
+    /// Told when a stream that broke off can't be taken up again: whoever
+    /// waits for something in it would wait forever.
+    pub(crate) suspicion: Arc<Notify>,
+}
+
+impl HttpTransport {
+    fn add_headers(
+        &self,
+        mut request: RequestBuilder,
+        session: Option<Arc<str>>,
+        headers: HashMap<HeaderName, HeaderValue>,
+    ) -> RequestBuilder {
+        let both = format!("{JSON_MIME_TYPE}, {EVENT_STREAM_MIME_TYPE}");
+        request = request.header(ACCEPT, both);
+        let token = self.bearer.current();
+        for (name, value) in headers {
+            // A token that was given replaces what the configuration names.
+            if token.is_none() || name != AUTHORIZATION {
+                request = request.header(name, value);
+            }
+        }
+        if let Some(session) = session {
+            request = request.header(HEADER_SESSION_ID, session.as_ref());
+        }
+        match token {
+            Some(token) => request.bearer_auth(token.token.reveal()),
+            None => request,
+        }
+    }
+}
+
+impl StreamableHttpClient for HttpTransport {
+    type Error = reqwest::Error;
+
+    async fn post_message(
+        &self,
+        uri: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session: Option<Arc<str>>,
+        _token: Option<String>,
+        headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<StreamableHttpPostResponse, HttpTransportError> {
+        let in_session = session.is_some();
+        let request = self.add_headers(self.client.post(uri.as_ref()), session, headers);
+        let response = request
+            .json(&message)
+            .send()
+            .await
+            .map_err(HttpTransportError::Client)?;
+        let response = check_authorized(response)?;
+        let status = response.status();
+        if status == StatusCode::NOT_FOUND && in_session {
+            return Err(HttpTransportError::SessionExpired);
+        }
+        let session = response.headers().get(HEADER_SESSION_ID);
+        let session = session.and_then(|id| Some(id.to_str().ok()?.to_owned()));
+        if status.is_success() && has_content_type(&response, EVENT_STREAM_MIME_TYPE) {
+            let events = bounded_events(response.bytes_stream(), request_id(&message));
+            return Ok(StreamableHttpPostResponse::Sse(events, session));
+        }
+        if status.is_success() && request_id(&message).is_none() {
+            return Ok(StreamableHttpPostResponse::Accepted);
+        }
+        let is_json = has_content_type(&response, JSON_MIME_TYPE);
+        let answer = match is_json {
+            true => crate::transport::http::read_message(response).await?,
+            false => None,
+        };
+        match answer {
+            Some(answer) if status.is_success() || matches!(answer, JsonRpcMessage::Error(_)) => {
+                Ok(StreamableHttpPostResponse::Json(answer, session))
+            }
+            Some(_) | None if !status.is_success() => Err(status_error(status)),
+            Some(_) | None => Err(HttpTransportError::UnexpectedServerResponse(
+                "the answer is no message".into(),
+            )),
+        }
+    }
+
+    async fn delete_session(
+        &self,
+        uri: Arc<str>,
+        session: Arc<str>,
+        _token: Option<String>,
+        headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<(), HttpTransportError> {
+        let request = self.client.delete(uri.as_ref());
+        let request = self.add_headers(request, Some(session), headers);
+        let response = request.send().await.map_err(HttpTransportError::Client)?;
+        let status = response.status();
+        // Not all servers want to hear of the end.
+        if status.is_success() || status == StatusCode::METHOD_NOT_ALLOWED {
+            return Ok(());
+        }
+        Err(status_error(status))
+    }
+
+    async fn get_stream(
+        &self,
+        uri: Arc<str>,
+        session: Option<Arc<str>>,
+        last: Option<String>,
+        _token: Option<String>,
+        headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<BoxStream<'static, Result<Sse, SseError>>, HttpTransportError> {
+        let mut request = self.add_headers(self.client.get(uri.as_ref()), session, headers);
+        if let Some(last) = last {
+            request = request.header(HEADER_LAST_EVENT_ID, last);
+        }
+        let response = request.send().await.map_err(|error| {
+            self.suspicion.notify_one();
+            HttpTransportError::Client(error)
+        })?;
+        let response = check_authorized(response)?;
+        if response.status() == StatusCode::METHOD_NOT_ALLOWED {
+            return Err(HttpTransportError::ServerDoesNotSupportSse);
+        }
+        if !response.status().is_success() {
+            return Err(status_error(response.status()));
+        }
+        if !has_content_type(&response, EVENT_STREAM_MIME_TYPE) {
+            return Err(HttpTransportError::UnexpectedContentType(None));
+        }
+        Ok(bounded_events(response.bytes_stream(), None))
+    }
+}
+
+/// The response, unless it says that a token is wanted. A server that refuses
+/// without saying how to get one is believed to want one only if it says so by
+/// its status (401).
+fn check_authorized(response: Response) -> Result<Response, HttpTransportError> {
+    let header = response.headers().get(WWW_AUTHENTICATE);
+    let header = header.map(|header| String::from_utf8_lossy(header.as_bytes()).into_owned());
+    match (response.status(), header) {
+        (StatusCode::UNAUTHORIZED, header) => Err(HttpTransportError::AuthRequired(
+            AuthRequiredError::new(header.unwrap_or_default()),
+        )),
+        (StatusCode::FORBIDDEN, Some(header)) => Err(HttpTransportError::InsufficientScope(
+            InsufficientScopeError::new(header, None),
+        )),
+        _ => Ok(response),
+    }
+}
+
+/// The id of a request, if a message is one.
+fn request_id(message: &ClientJsonRpcMessage) -> Option<Json> {
+    match message {
+        JsonRpcMessage::Request(request) => serde_json::to_value(&request.id).ok(),
+        JsonRpcMessage::Response(_)
+        | JsonRpcMessage::Notification(_)
+        | JsonRpcMessage::Error(_) => None,
+    }
+}
+
+fn status_error(status: StatusCode) -> HttpTransportError {
+    HttpTransportError::HttpStatus(HttpStatusError::new(status.as_u16(), None))
+}
+
+/// Whether a response is of a kind.
+fn has_content_type(response: &Response, kind: &str) -> bool {
+    let found = response.headers().get(CONTENT_TYPE);
+    found.is_some_and(|found| found.as_bytes().starts_with(kind.as_bytes()))
+}
+
+/// What a response holds, if that is a message.
+async fn read_message(
+    response: Response,
+) -> Result<Option<ServerJsonRpcMessage>, HttpTransportError> {
+    let mut pieces = response.bytes_stream();
+    let mut bytes = Vec::new();
+    while let Some(piece) = pieces.next().await {
+        bytes.extend_from_slice(&piece.map_err(HttpTransportError::Client)?);
+        if bytes.len() > MAX_MESSAGE_BYTES {
+            let problem = "an answer of more than 16 MiB".into();
+            return Err(HttpTransportError::UnexpectedServerResponse(problem));
+        }
+    }
+    let Ok(mut message) = serde_json::from_slice(&bytes) else {
+        return Ok(None);
+    };
+    wrap_raw_result(&mut message);
+    Ok(serde_json::from_value(message).ok())
+}

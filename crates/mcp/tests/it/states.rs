@@ -1,0 +1,218 @@
+//! The states of servers.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use agenthost_core::tools::mcp::driver::{McpCommand, McpEvent, StartReason};
+use agenthost_core::tools::mcp::transport::{McpServerSpec, McpTransport};
+use agenthost_mcp::McpConfig;
+use agenthost_testkit::mcp_server::{HttpServer, TestAuth};
+use serde_json::json;
+use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::PrivatePkcs8KeyDer;
+
+use super::agent::Agent;
+use super::stage::{Stage, chat, id, program, session, web};
+
+#[tokio::test]
+async fn a_program_starts_lists_its_tools_and_stops() {
+    let mut stage = Stage::new();
+    stage.start("a", program("plain"));
+    let apps = stage.ready().await;
+    // MCP-13: what is advertised is what is served.
+    let capabilities = apps.capabilities;
+    assert_eq!(
+        capabilities.server_tools,
+        Some(json!({"listChanged": true}))
+    );
+    assert_eq!(capabilities.server_resources, Some(json!({})));
+    assert!(capabilities.logging.is_some());
+    assert_eq!(capabilities.sampling, None);
+    // The host knows the tools before it hears that the server is ready.
+    let (_, event) = stage.other.remove(0);
+    let McpEvent::ToolsChanged { tools } = event else {
+        panic!("{event:?}");
+    };
+    assert_eq!(tools.len(), 12);
+    let image = tools
+        .iter()
+        .find(|tool| tool.original_name == "image")
+        .unwrap();
+    assert_eq!(image.name, "test_image");
+    assert_eq!(image.title.as_deref(), Some("Show an image"));
+    assert_eq!(image.ui, Some(json!({"resourceUri": "ui://image"})));
+
+    stage.stop_server("a");
+    stage.stopped().await;
+    stage.tools(<[_]>::is_empty).await;
+    // A server that does not run has stopped, too.
+    stage.stop_server("a");
+    stage.stopped().await;
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn a_server_by_http_starts_and_stops() {
+    let server = HttpServer::start(TestAuth::default()).await;
+    let mut stage = Stage::new();
+    stage.start("w", web(&server.url()));
+    stage.ready().await;
+    let tools = stage.tools(|tools| !tools.is_empty()).await;
+    assert_eq!(tools[0].name, "web_echo");
+    stage.stop_server("w");
+    stage.stopped().await;
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn a_server_that_starts_again_says_nothing_of_its_end() {
+    let mut stage = Stage::new();
+    stage.start("a", program("plain"));
+    stage.ready().await;
+    stage.start("a", program("plain"));
+    stage.ready().await;
+    let stopped = |(_, event): &(_, McpEvent)| matches!(event, McpEvent::ServerStopped { .. });
+    assert!(!stage.other.iter().any(stopped));
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn what_can_not_start_says_why() {
+    let mut stage = Stage::new();
+    stage.start(
+        "a",
+        McpServerSpec {
+            name: "none".to_owned(),
+            transport: McpTransport::Stdio {
+                command: "/there/is/no/such/program".to_owned(),
+                arguments: Vec::new(),
+                environment: Vec::new(),
+                directory: None,
+            },
+        },
+    );
+    let why = stage.failed().await;
+    assert!(why.contains("there is no such program"), "{why}");
+    for url in ["nonsense", "file:///etc/passwd", "http://127.0.0.1:1/mcp"] {
+        stage.start("a", web(url));
+        let why = stage.failed().await;
+        let expected = match url {
+            "http://127.0.0.1:1/mcp" => "it can't be reached: Connection refused (os error 111)",
+            _ => "its address is not one of the web",
+        };
+        assert_eq!(why, expected);
+    }
+    stage.errand(McpCommand::Start {
+        reason: StartReason::User,
+        session: session(),
+        server: id("nobody"),
+    });
+    assert_eq!(stage.failed().await, "there is no such server");
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn a_server_that_dies_says_what_it_said_last_without_secrets() {
+    let mut stage = Stage::new();
+    stage.start("a", program("die"));
+    let why = stage.failed().await;
+    assert_eq!(
+        why,
+        "it ended before it was ready\nthere is no configuration\nthe key is …"
+    );
+    stage.start("a", program("refuse"));
+    assert_eq!(stage.failed().await, "it refused: go away");
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn a_server_that_never_answers_fails_in_time() {
+    let mut stage = Stage::with(McpConfig {
+        start_timeout: Duration::from_secs(1),
+        ..McpConfig::default()
+    });
+    stage.start("a", program("hang"));
+    assert_eq!(stage.failed().await, "it was not ready within 1 s");
+    // One that hangs can be stopped, too.
+    stage.start("a", program("hang"));
+    stage.stop_server("a");
+    stage.stopped().await;
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn noise_is_passed_over_but_not_endless_lines() {
+    let mut stage = Stage::new();
+    stage.start("a", program("junk"));
+    stage.ready().await;
+    stage.start("b", program("huge"));
+    assert_eq!(stage.failed().await, "it said more than 16 MiB at once");
+    // TOO-27: nobody waits for an answer that is too long.
+    let mut agent = Agent::come(&stage, &chat()).await;
+    let big = agent.call("test_big", json!({"bytes": 20_000_000})).await;
+    assert_eq!(big["result"]["isError"], true);
+    assert_eq!(stage.failed().await, "it said more than 16 MiB at once");
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn a_list_of_tools_has_an_end() {
+    let mut stage = Stage::new();
+    stage.start("a", program("many"));
+    stage.ready().await;
+    let tools = stage.tools(|tools| !tools.is_empty()).await;
+    assert_eq!(tools.len(), 1_000);
+    assert_eq!(
+        stage.complaint().await.unwrap(),
+        "of the tools that it lists only the first 1000 are used"
+    );
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn tools_that_make_no_sense_are_left_out_and_said() {
+    let mut stage = Stage::new();
+    stage.start("a", program("mixed"));
+    stage.ready().await;
+    let tools = stage.tools(|tools| !tools.is_empty()).await;
+    assert_eq!(tools.len(), 1);
+    assert_eq!(tools[0].original_name, "good");
+    assert_eq!(
+        stage.complaint().await.unwrap(),
+        "4 of the tools that it lists can't be used: they have no name or arguments, are too \
+         long, or are there twice"
+    );
+    stage.start("b", program("nolist"));
+    assert_eq!(stage.failed().await, "what it says of its tools is no list");
+    stage.end().await;
+}
+
+#[tokio::test]
+async fn a_server_that_nobody_vouches_for_is_not_talked_to() {
+    let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+    let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
+    let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![made.cert.der().clone()], key.into())
+        .unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let acceptor = TlsAcceptor::from(Arc::new(config));
+    let talked = tokio::spawn(async move {
+        let (stream, _) = listener.accept().await.unwrap();
+        acceptor.accept(stream).await.is_ok()
+    });
+    let mut stage = Stage::new();
+    stage.start("w", web(&format!("https://localhost:{port}/mcp")));
+    assert_eq!(
+        stage.failed().await,
+        "it can't be reached: invalid peer certificate: UnknownIssuer"
+    );
+    assert!(!talked.await.unwrap());
+    stage.end().await;
+}
