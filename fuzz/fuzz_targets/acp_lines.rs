@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| agenthost_acp::fuzzing::acp_lines(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| agenthost_acp::fuzz::acp_lines(data));

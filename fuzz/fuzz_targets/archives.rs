@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| agenthost_customizations::fuzzing::archives(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| agenthost_customizations::fuzz::archives(data));

@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| agenthost_workspace::fuzzing::git_output(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| agenthost_workspace::fuzz::git_output(data));

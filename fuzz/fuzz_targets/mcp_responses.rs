@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| agenthost_mcp::fuzzing::mcp_responses(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| agenthost_mcp::fuzz::mcp_responses(data));

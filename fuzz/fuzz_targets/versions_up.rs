@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| agenthost_versions::fuzzing::versions_up(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| agenthost_versions::fuzz::versions_up(data));

@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| agenthost_protocol::fuzzing::wire_decode(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| agenthost_protocol::fuzz::wire_decode(data));

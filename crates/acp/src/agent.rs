@@ -27,21 +27,21 @@ use super::session::options;
 pub struct AcpAgent {
     id: String,
     name: String,
-    pub(crate) launch: Arc<AgentLaunch>,
+    pub(super) launch: Arc<AgentLaunch>,
     /// Where it is noted what runs, so that the next host can end it if this
     /// one is killed.
-    pub(crate) pid_dir: Option<Arc<Path>>,
-    pub(crate) services: BTreeSet<AcpService>,
-    pub(crate) mcp_servers: Arc<[AgentMcpServer]>,
+    pub(super) pid_dir: Option<Arc<Path>>,
+    pub(super) services: BTreeSet<AcpService>,
+    pub(super) mcp_servers: Arc<[AgentMcpServer]>,
     /// How long it may take to stop when it is told to.
-    pub(crate) cancel_timeout: Duration,
-    pub(crate) profile: Arc<AcpProfile>,
+    pub(super) cancel_timeout: Duration,
+    pub(super) profile: Arc<AcpProfile>,
     /// Tokens for its environment.
-    pub(crate) tokens: SessionTokens,
+    pub(super) tokens: SessionTokens,
     /// The tools that the host offers to the session that it works for.
-    pub(crate) gateway: Option<SessionGateway>,
+    pub(super) gateway: Option<SessionGateway>,
     /// What runs of it and can be shared.
-    pub(crate) process_pool: Arc<ProcessPool>,
+    pub(super) process_pool: Arc<ProcessPool>,
 }
 
 /// How long an agent may take to stop, if nobody says.

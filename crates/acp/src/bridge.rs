@@ -83,7 +83,7 @@ enum BridgeStage {
 }
 
 /// Works for a session until there are no more commands.
-pub(crate) async fn run_bridge(session: SessionContext, agent: AcpAgent) -> Result<(), String> {
+pub(super) async fn run_bridge(session: SessionContext, agent: AcpAgent) -> Result<(), String> {
     let mut commands = session.commands;
     let mut bridge = SessionBridge {
         session: session.uri,

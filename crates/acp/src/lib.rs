@@ -17,7 +17,7 @@ mod agent;
 mod bridge;
 mod connection;
 #[cfg(any(test, feature = "fuzzing"))]
-pub mod fuzzing;
+pub mod fuzz;
 mod mapper;
 mod process_pool;
 mod registry;

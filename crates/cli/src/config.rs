@@ -20,10 +20,10 @@ use serde::Deserialize;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use self::agents::AgentTable;
-pub(crate) use self::agents::{AgentCandidate, OfferState};
-use self::customizations::{McpTable, PluginTable};
-use self::keys::{ConfigKey, KEYS};
+use agents::AgentTable;
+pub(crate) use agents::{AgentCandidate, OfferState};
+use customizations::{McpTable, PluginTable};
+use keys::{ConfigKey, KEYS};
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]

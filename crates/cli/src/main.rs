@@ -8,23 +8,13 @@
 //!
 //! **Where to start.** `main`, then the module of a command.
 
-mod agents;
-mod allow;
-mod attach;
+mod commands;
 mod config;
-mod customizations;
-mod diff;
-mod doctor;
+mod connect;
+mod dialog;
 mod host_settings;
 mod output;
-mod place;
-mod reduce;
-mod run;
-mod serve;
-mod sessions;
 mod spool;
-mod talk;
-mod tools_relay;
 
 use std::process::ExitCode;
 
@@ -40,18 +30,18 @@ struct CliArgs {
 
 #[derive(Subcommand)]
 enum CliCommand {
-    Serve(serve::ServeArgs),
-    Run(run::RunArgs),
-    Attach(attach::AttachArgs),
-    Sessions(sessions::SessionsArgs),
-    Diff(diff::DiffArgs),
-    Allow(allow::AllowArgs),
-    Agents(agents::AgentsArgs),
-    Customizations(customizations::CustomizationsArgs),
-    Doctor(doctor::DoctorArgs),
-    Reduce(reduce::ReduceArgs),
+    Serve(commands::serve::ServeArgs),
+    Run(commands::run::RunArgs),
+    Attach(commands::attach::AttachArgs),
+    Sessions(commands::sessions::SessionsArgs),
+    Diff(commands::diff::DiffArgs),
+    Allow(commands::allow::AllowArgs),
+    Agents(commands::agents::AgentsArgs),
+    Customizations(commands::customizations::CustomizationsArgs),
+    Doctor(commands::doctor::DoctorArgs),
+    Reduce(commands::reduce::ReduceArgs),
     #[command(hide = true)]
-    ToolsRelay(tools_relay::ToolsRelayArgs),
+    ToolsRelay(commands::tools_relay::ToolsRelayArgs),
 }
 
 const ABOUT: &str = "A host for coding agents, speaking the Agent Host Protocol";
@@ -73,7 +63,8 @@ Examples:
 
 fn main() -> ExitCode {
     let command = CliArgs::parse().command;
-    let command = command.unwrap_or_else(|| CliCommand::Serve(serve::ServeArgs::default()));
+    let command =
+        command.unwrap_or_else(|| CliCommand::Serve(commands::serve::ServeArgs::default()));
     run_command(command).unwrap_or_else(|error| {
         output::print_error(&error);
         ExitCode::FAILURE
@@ -82,22 +73,22 @@ fn main() -> ExitCode {
 
 fn run_command(command: CliCommand) -> anyhow::Result<ExitCode> {
     if let CliCommand::Reduce(arguments) = command {
-        return reduce::run(&arguments);
+        return commands::reduce::run(&arguments);
     }
     let runtime = tokio::runtime::Runtime::new().context("start the runtime")?;
     let result = runtime.block_on(async {
         match command {
-            CliCommand::Serve(arguments) => serve::run(arguments).await,
-            CliCommand::Run(arguments) => run::run(arguments).await,
-            CliCommand::Attach(arguments) => attach::run(arguments).await,
-            CliCommand::Sessions(arguments) => sessions::run(arguments).await,
-            CliCommand::Diff(arguments) => diff::run(arguments).await,
-            CliCommand::Allow(arguments) => allow::run(arguments).await,
-            CliCommand::Agents(arguments) => agents::run(arguments).await,
-            CliCommand::Customizations(arguments) => customizations::run(arguments).await,
-            CliCommand::Doctor(arguments) => doctor::run(arguments).await,
-            CliCommand::Reduce(arguments) => reduce::run(&arguments),
-            CliCommand::ToolsRelay(arguments) => tools_relay::run(arguments).await,
+            CliCommand::Serve(arguments) => commands::serve::run(arguments).await,
+            CliCommand::Run(arguments) => commands::run::run(arguments).await,
+            CliCommand::Attach(arguments) => commands::attach::run(arguments).await,
+            CliCommand::Sessions(arguments) => commands::sessions::run(arguments).await,
+            CliCommand::Diff(arguments) => commands::diff::run(arguments).await,
+            CliCommand::Allow(arguments) => commands::allow::run(arguments).await,
+            CliCommand::Agents(arguments) => commands::agents::run(arguments).await,
+            CliCommand::Customizations(arguments) => commands::customizations::run(arguments).await,
+            CliCommand::Doctor(arguments) => commands::doctor::run(arguments).await,
+            CliCommand::Reduce(arguments) => commands::reduce::run(&arguments),
+            CliCommand::ToolsRelay(arguments) => commands::tools_relay::run(arguments).await,
         }
     });
     // Somebody may still be waiting for a line of standard input that never

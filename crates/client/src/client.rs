@@ -18,10 +18,10 @@ use agenthost_protocol::uri::{RootChannel, Uri};
 use agenthost_protocol::version::Version;
 use agenthost_protocol::wire::{DecodeError, Document, Limits, ParseError, Wire};
 
-use crate::ahead::{PendingAction, TooManyPending};
 use crate::mirror::MirroredChannel;
+use crate::optimistic::{PendingAction, TooManyPending};
+use crate::reconnect::{Outage, ReconnectForm};
 use crate::resources::{NoResources, Resources};
-use crate::resume::{Outage, ReconnectForm};
 use crate::transport::{HostAddress, HostTransport, TransportError};
 
 /// Most updates that are put aside while a request waits for its answer.

@@ -11,16 +11,16 @@
 //! **Where to start.** [`Client::connect`], then [`Client::next_update`]; [`Resources`]
 //! for what the host may read here.
 
-mod ahead;
 mod client;
 mod mirror;
+mod optimistic;
+mod reconnect;
 mod resources;
-mod resume;
 mod transport;
 
-pub use ahead::{
+pub use client::{Client, ClientError, ClientOptions, ClientUpdate};
+pub use optimistic::{
     MAX_PENDING_ACTIONS, OptimisticState, PendingAction, StateDiverged, TooManyPending,
 };
-pub use client::{Client, ClientError, ClientOptions, ClientUpdate};
 pub use resources::Resources;
 pub use transport::{HostAddress, ReadyFile, TransportError};

@@ -5,8 +5,8 @@ use agenthost_protocol::channel::{ChannelState, Snapshot};
 use agenthost_protocol::ids::ServerSeq;
 use agenthost_protocol::uri::Uri;
 
-use crate::ahead::{OptimisticState, StateDiverged};
 use crate::client::{Client, ClientUpdate};
+use crate::optimistic::{OptimisticState, StateDiverged};
 
 /// A channel that is followed.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 mod archive;
 mod download;
 #[cfg(any(test, feature = "fuzzing"))]
-pub(crate) mod fuzzing;
+pub(crate) mod fuzz;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -14,6 +14,9 @@
 //! [`inspect()`] for what a person does, [`parse`] for what files mean, `mcp` for
 //! servers of tools.
 
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzz;
+
 mod inspect;
 mod syntax;
 mod turn_view;
@@ -21,8 +24,6 @@ mod watcher;
 
 mod driver;
 pub mod fetch;
-#[cfg(any(test, feature = "fuzzing"))]
-pub mod fuzzing;
 mod hooks;
 pub mod package;
 pub mod parse;

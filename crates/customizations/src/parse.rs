@@ -6,7 +6,7 @@
 mod code_digest;
 mod components;
 #[cfg(any(test, feature = "fuzzing"))]
-pub(crate) mod fuzzing;
+pub(crate) mod fuzz;
 mod hooks;
 mod manifest;
 mod markdown;

@@ -24,7 +24,7 @@ const MAX_FORWARDS: usize = 256;
 
 /// What clients wait for.
 #[derive(Debug, Default)]
-pub(crate) struct ForwardedRequests(Mutex<Vec<(RequestId, CancellationToken)>>);
+pub(super) struct ForwardedRequests(Mutex<Vec<(RequestId, CancellationToken)>>);
 
 impl ForwardedRequests {
     fn start(&self, id: &RequestId) -> Option<CancellationToken> {
@@ -57,7 +57,7 @@ impl ForwardedRequests {
 }
 
 /// Asks a server what a client wants to know.
-pub(crate) async fn forward_request(
+pub(super) async fn forward_request(
     server: Option<RunningServer>,
     client: &reqwest::Client,
     request: McpForward,
@@ -115,7 +115,7 @@ pub(crate) async fn forward_request(
 
 /// Tells a server what a client has to say. All that makes sense here is that
 /// it does not wait for an answer any more.
-pub(crate) fn forward_notification(server: Option<RunningServer>, method: &str, params: &Object) {
+pub(super) fn forward_notification(server: Option<RunningServer>, method: &str, params: &Object) {
     match (server, method, params.get("requestId")) {
         (Some(server), "notifications/cancelled", Some(id)) => server.forwarded_requests.cancel(id),
         _ => tracing::debug!("a notification that no server needs"),

@@ -102,7 +102,7 @@ impl GatewayAddress {
 }
 
 /// Takes agents in.
-pub(crate) struct GatewayListener {
+pub(super) struct GatewayListener {
     listener: UnixListener,
     address: GatewayAddress,
     /// Gone with the gateway.
@@ -111,7 +111,7 @@ pub(crate) struct GatewayListener {
 
 impl GatewayListener {
     /// Makes a socket in a folder that nobody else can look into.
-    pub(crate) fn open(scratch: &ScratchSpace) -> io::Result<Self> {
+    pub(super) fn open(scratch: &ScratchSpace) -> io::Result<Self> {
         let folder = scratch.create_socket_directory()?;
         let socket = folder.path().join("tools");
         let listener = UnixListener::bind(&socket)?;
@@ -125,12 +125,12 @@ impl GatewayListener {
     }
 
     /// Where it is.
-    pub(crate) fn address(&self) -> GatewayAddress {
+    pub(super) fn address(&self) -> GatewayAddress {
         self.address.clone()
     }
 
     /// Takes agents in until all ends.
-    pub(crate) async fn serve(self, shared: Arc<McpContext>) {
+    pub(super) async fn serve(self, shared: Arc<McpContext>) {
         let permits = Arc::new(Semaphore::new(MAX_AGENTS));
         let log = Arc::new(LogLimiter::default());
         let stopping = shared.stopping.clone();

@@ -16,7 +16,7 @@
 mod app_requests;
 mod auth;
 #[cfg(any(test, feature = "fuzzing"))]
-pub mod fuzzing;
+pub mod fuzz;
 mod gateway;
 mod manager;
 mod relay;

@@ -28,7 +28,7 @@ use super::session_tools::{RunningServer, SessionTools, server_tools};
 use super::transport::http;
 
 /// What a server that fails is told as, for programs.
-pub(crate) const SERVER_FAILED_CODE: &str = "mcpServerFailed";
+pub(super) const SERVER_FAILED_CODE: &str = "mcpServerFailed";
 
 /// How servers are run.
 #[derive(Debug, Clone)]
@@ -80,19 +80,19 @@ pub struct McpManager {
 }
 
 /// What all tasks here use.
-pub(crate) struct McpContext {
+pub(super) struct McpContext {
     /// How servers are run.
-    pub(crate) config: McpConfig,
+    pub(super) config: McpConfig,
     /// Where all that happens is told. Bounded: who tells waits.
-    pub(crate) events: mpsc::Sender<(Uri, McpEvent)>,
+    pub(super) events: mpsc::Sender<(Uri, McpEvent)>,
     /// Tokens for servers.
-    pub(crate) tokens: McpTokens,
+    pub(super) tokens: McpTokens,
     /// What requests go through.
-    pub(crate) client: reqwest::Client,
+    pub(super) client: reqwest::Client,
     /// Owns all tasks.
-    pub(crate) tasks: TaskTracker,
+    pub(super) tasks: TaskTracker,
     /// Cancelled when all of it is to end.
-    pub(crate) stopping: CancellationToken,
+    pub(super) stopping: CancellationToken,
     sessions: Mutex<BTreeMap<Uri, Arc<SessionTools>>>,
     next_call_number: AtomicU64,
 }
@@ -331,7 +331,7 @@ impl std::fmt::Debug for McpManager {
 
 impl McpContext {
     /// Tells the host something, unless all ends.
-    pub(crate) async fn send_event(&self, session: &Uri, event: McpEvent) {
+    pub(super) async fn send_event(&self, session: &Uri, event: McpEvent) {
         let started = match &event {
             McpEvent::ServerReady { server, .. }
             | McpEvent::ServerAuthRequired { server, .. }
@@ -351,7 +351,7 @@ impl McpContext {
     }
 
     /// A session. One that was not known is, from now on.
-    pub(crate) fn session_tools(self: &Arc<Self>, session: &Uri) -> Arc<SessionTools> {
+    pub(super) fn session_tools(self: &Arc<Self>, session: &Uri) -> Arc<SessionTools> {
         let mut sessions = self.lock();
         if let Some(session_tools) = sessions.get(session) {
             return Arc::clone(session_tools);
@@ -372,7 +372,7 @@ impl McpContext {
     }
 
     /// A number that no other call has.
-    pub(crate) fn next_call_id(&self) -> GatewayCallId {
+    pub(super) fn next_call_id(&self) -> GatewayCallId {
         GatewayCallId(self.next_call_number.fetch_add(1, Ordering::Relaxed))
     }
 

@@ -11,16 +11,16 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::UnixStream;
 
 /// Names the socket of the host.
-pub(crate) const SOCKET_VARIABLE: &str = "AGENTHOST_TOOLS_SOCKET";
+pub(super) const SOCKET_VARIABLE: &str = "AGENTHOST_TOOLS_SOCKET";
 /// Names the session.
-pub(crate) const SESSION_VARIABLE: &str = "AGENTHOST_TOOLS_SESSION";
+pub(super) const SESSION_VARIABLE: &str = "AGENTHOST_TOOLS_SESSION";
 /// Names the chat.
-pub(crate) const CHAT_VARIABLE: &str = "AGENTHOST_TOOLS_CHAT";
+pub(super) const CHAT_VARIABLE: &str = "AGENTHOST_TOOLS_CHAT";
 /// Shows that the host gave these out itself.
-pub(crate) const SECRET_VARIABLE: &str = "AGENTHOST_TOOLS_SECRET";
+pub(super) const SECRET_VARIABLE: &str = "AGENTHOST_TOOLS_SECRET";
 
 /// What the host says to a relay that it lets in, before anything else.
-pub(crate) const WELCOME_LINE: &[u8] = b"come in\n";
+pub(super) const WELCOME_LINE: &[u8] = b"come in\n";
 
 /// Why there is no relay.
 #[derive(Debug, thiserror::Error)]
@@ -53,10 +53,10 @@ impl std::fmt::Debug for RelayTarget {
 
 /// The first line from a relay.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct RelayHello {
-    pub(crate) session: String,
-    pub(crate) chat: String,
-    pub(crate) secret: String,
+pub(super) struct RelayHello {
+    pub(super) session: String,
+    pub(super) chat: String,
+    pub(super) secret: String,
 }
 
 impl RelayTarget {

@@ -37,7 +37,7 @@ use super::transport::stdio::{LineTransport, StreamEnd};
 
 /// What is wanted of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum DesiredState {
+pub(super) enum DesiredState {
     /// That it runs.
     Running,
     /// That it stops, and says so.
@@ -47,7 +47,7 @@ pub(crate) enum DesiredState {
 }
 
 /// Runs a server.
-pub(crate) struct ServerTask {
+pub(super) struct ServerTask {
     shared: Arc<McpContext>,
     session_tools: Arc<SessionTools>,
     server: CustomizationId,
@@ -66,7 +66,7 @@ pub(crate) struct ServerTask {
 }
 
 /// Tells the host about one server.
-pub(crate) struct ServerReporter {
+pub(super) struct ServerReporter {
     shared: Arc<McpContext>,
     session: Uri,
     server: CustomizationId,
@@ -76,12 +76,12 @@ type McpService = RunningService<RoleClient, NotificationHandler>;
 
 impl ServerReporter {
     /// Tells something.
-    pub(crate) async fn report(&self, event: McpEvent) {
+    pub(super) async fn report(&self, event: McpEvent) {
         self.shared.send_event(&self.session, event).await;
     }
 
     /// Tells that the server has stopped.
-    pub(crate) async fn report_stopped(&self) {
+    pub(super) async fn report_stopped(&self) {
         let server = self.server.clone();
         self.report(McpEvent::ServerStopped { server }).await;
     }
@@ -89,7 +89,7 @@ impl ServerReporter {
 
 impl ServerTask {
     /// A server that does not run yet.
-    pub(crate) fn new(
+    pub(super) fn new(
         shared: Arc<McpContext>,
         session_tools: Arc<SessionTools>,
         server: CustomizationId,
@@ -112,7 +112,7 @@ impl ServerTask {
     }
 
     /// Tells about this server.
-    pub(crate) fn reporter(&self) -> ServerReporter {
+    pub(super) fn reporter(&self) -> ServerReporter {
         ServerReporter {
             shared: Arc::clone(&self.shared),
             session: self.session_tools.session.clone(),
@@ -122,7 +122,7 @@ impl ServerTask {
 
     /// Runs it until it is not wanted any more, or fails. What is returned is
     /// to be told when nothing of it is left.
-    pub(crate) async fn run(mut self) -> Option<McpEvent> {
+    pub(super) async fn run(mut self) -> Option<McpEvent> {
         let mut desired = self.desired.clone();
         let stopping = self.shared.stopping.clone();
         let failed = tokio::select! {

@@ -8,7 +8,8 @@ use agenthost_core::tools::mcp::driver::{GatewayCallId, McpTool};
 use agenthost_protocol::chat::ToolCallResult;
 use agenthost_protocol::ids::CustomizationId;
 use agenthost_protocol::uri::Uri;
-use agenthost_protocol::wire::{self, Json, Object};
+use agenthost_protocol::wire;
+use agenthost_protocol::wire::{Json, Object};
 use serde_json::json;
 use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
@@ -22,9 +23,9 @@ use super::tool_filter::{ToolFilter, add_gateway_prefix, tool_aliases};
 use super::transport::http::BearerToken;
 
 /// A session, as far as tools go.
-pub(crate) struct SessionTools {
+pub(super) struct SessionTools {
     /// The session.
-    pub(crate) session: Uri,
+    pub(super) session: Uri,
     state: Mutex<SessionToolsState>,
     /// Counts changes of what there is.
     version: watch::Sender<u64>,
@@ -33,9 +34,9 @@ pub(crate) struct SessionTools {
     /// Whether all is there that will be soon.
     startup: watch::Sender<StartupProgress>,
     /// Who has to agree to calls.
-    pub(crate) call_gate: CallGate,
+    pub(super) call_gate: CallGate,
     /// Cancelled when the session is over.
-    pub(crate) over: CancellationToken,
+    pub(super) over: CancellationToken,
 }
 
 /// What an agent that comes for tools has to wait for.
@@ -60,44 +61,44 @@ struct SessionToolsState {
 
 /// A server that runs.
 #[derive(Clone)]
-pub(crate) struct RunningServer {
+pub(super) struct RunningServer {
     /// Its name.
-    pub(crate) name: String,
+    pub(super) name: String,
     /// How it is reached.
-    pub(crate) handle: ServerHandle,
+    pub(super) handle: ServerHandle,
     /// What clients have said to it and wait for.
-    pub(crate) forwarded_requests: Arc<ForwardedRequests>,
+    pub(super) forwarded_requests: Arc<ForwardedRequests>,
     /// Where tokens for it are shown, if it is one that takes some.
-    pub(crate) auth: Option<AuthEndpoint>,
+    pub(super) auth: Option<AuthEndpoint>,
     /// Its tools.
-    pub(crate) tools: Vec<ListedTool>,
+    pub(super) tools: Vec<ListedTool>,
 }
 
 /// Where a server takes tokens.
 #[derive(Clone)]
-pub(crate) struct AuthEndpoint {
+pub(super) struct AuthEndpoint {
     /// Its address.
-    pub(crate) url: reqwest::Url,
+    pub(super) url: reqwest::Url,
     /// The token that is shown.
-    pub(crate) bearer: BearerToken,
+    pub(super) bearer: BearerToken,
 }
 
 /// A tool that agents of the session can call.
 #[derive(Debug, PartialEq)]
-pub(crate) struct OfferedTool {
+pub(super) struct OfferedTool {
     /// What they call it.
-    pub(crate) name: String,
+    pub(super) name: String,
     /// What a list of tools that may be used can call it.
-    pub(crate) aliases: Vec<String>,
+    pub(super) aliases: Vec<String>,
     /// What they get to know of it.
-    pub(crate) definition: Json,
+    pub(super) definition: Json,
     /// Who carries it out.
-    pub(crate) provider: ToolProvider,
+    pub(super) provider: ToolProvider,
 }
 
 /// Who carries a tool out.
 #[derive(Debug, PartialEq)]
-pub(crate) enum ToolProvider {
+pub(super) enum ToolProvider {
     /// A server.
     Server(McpTool),
     /// A client of the session.
@@ -106,7 +107,7 @@ pub(crate) enum ToolProvider {
 
 impl SessionTools {
     /// A session with nothing in it.
-    pub(crate) fn new(session: Uri, over: CancellationToken) -> Self {
+    pub(super) fn new(session: Uri, over: CancellationToken) -> Self {
         SessionTools {
             session,
             state: Mutex::default(),
@@ -119,26 +120,26 @@ impl SessionTools {
     }
 
     /// A server starts.
-    pub(crate) fn mark_starting(&self, server: &CustomizationId) {
+    pub(super) fn mark_starting(&self, server: &CustomizationId) {
         self.startup.send_modify(|settling| {
             settling.starting.insert(server.clone());
         });
     }
 
     /// A server runs, or will not for now.
-    pub(crate) fn mark_started(&self, server: &CustomizationId) {
+    pub(super) fn mark_started(&self, server: &CustomizationId) {
         self.startup
             .send_if_modified(|settling| settling.starting.remove(server));
     }
 
     /// How often the host has told what clients offer.
-    pub(crate) fn publish_count(&self) -> u64 {
+    pub(super) fn publish_count(&self) -> u64 {
         self.startup.borrow().publish_count
     }
 
     /// Waits until the host has told again what clients offer, and no server
     /// starts any more.
-    pub(crate) async fn wait_started(&self, since: u64) {
+    pub(super) async fn wait_started(&self, since: u64) {
         let mut settling = self.startup.subscribe();
         let settled = settling
             .wait_for(|settling| settling.publish_count > since && settling.starting.is_empty());
@@ -147,14 +148,14 @@ impl SessionTools {
     }
 
     /// A server runs, or has other tools now.
-    pub(crate) fn insert_server(&self, server: &CustomizationId, running: RunningServer) {
+    pub(super) fn insert_server(&self, server: &CustomizationId, running: RunningServer) {
         let mut state = self.lock();
         state.servers.insert(server.clone(), running);
         self.notify_changed(state);
     }
 
     /// A server does not run any more.
-    pub(crate) fn remove_server(&self, server: &CustomizationId) {
+    pub(super) fn remove_server(&self, server: &CustomizationId) {
         let mut state = self.lock();
         if state.servers.remove(server).is_some() {
             self.notify_changed(state);
@@ -162,7 +163,7 @@ impl SessionTools {
     }
 
     /// Clients carry out these tools, and no others.
-    pub(crate) fn set_client_tools(&self, tools: Vec<ClientTool>) {
+    pub(super) fn set_client_tools(&self, tools: Vec<ClientTool>) {
         let mut state = self.lock();
         if state.client_tools != tools {
             state.client_tools = tools;
@@ -176,7 +177,7 @@ impl SessionTools {
     }
 
     /// The agent of a chat may use what a list names; without one, all.
-    pub(crate) fn set_tool_filter(&self, chat: &Uri, tools: Option<Vec<String>>) {
+    pub(super) fn set_tool_filter(&self, chat: &Uri, tools: Option<Vec<String>>) {
         let mut state = self.lock();
         match tools {
             Some(tools) => state
@@ -188,23 +189,23 @@ impl SessionTools {
     }
 
     /// What the agent of a chat may use.
-    pub(crate) fn tool_filter(&self, chat: &Uri) -> ToolFilter {
+    pub(super) fn tool_filter(&self, chat: &Uri) -> ToolFilter {
         let allowed = self.lock().tool_filters.get(chat).cloned();
         allowed.unwrap_or_default()
     }
 
     /// All tools that agents can call.
-    pub(crate) fn offered_tools(&self) -> Arc<Vec<OfferedTool>> {
+    pub(super) fn offered_tools(&self) -> Arc<Vec<OfferedTool>> {
         Arc::clone(&self.lock().offered_tools)
     }
 
     /// A server that runs.
-    pub(crate) fn running_server(&self, server: &CustomizationId) -> Option<RunningServer> {
+    pub(super) fn running_server(&self, server: &CustomizationId) -> Option<RunningServer> {
         self.lock().servers.get(server).cloned()
     }
 
     /// Waits until a server runs.
-    pub(crate) async fn wait_for_server(&self, server: &CustomizationId) -> RunningServer {
+    pub(super) async fn wait_for_server(&self, server: &CustomizationId) -> RunningServer {
         let mut version = self.version.subscribe();
         loop {
             if let Some(standing) = self.running_server(server) {
@@ -218,24 +219,24 @@ impl SessionTools {
     }
 
     /// Hears of every change.
-    pub(crate) fn subscribe_changes(&self) -> watch::Receiver<u64> {
+    pub(super) fn subscribe_changes(&self) -> watch::Receiver<u64> {
         self.version.subscribe()
     }
 
     /// The host has heard of all changes up to this.
-    pub(crate) fn mark_published(&self, version: u64) {
+    pub(super) fn mark_published(&self, version: u64) {
         self.published
             .send_if_modified(|told| std::mem::replace(told, version) != version);
     }
 
     /// Hears of all that the host has heard of.
-    pub(crate) fn subscribe_published(&self) -> watch::Receiver<u64> {
+    pub(super) fn subscribe_published(&self) -> watch::Receiver<u64> {
         self.published.subscribe()
     }
 
     /// Waits until the host has heard of all that has changed so far, or the
     /// session is over.
-    pub(crate) async fn wait_published(&self) {
+    pub(super) async fn wait_published(&self) {
         let version = *self.version.borrow();
         let mut told = self.published.subscribe();
         let heard = told.wait_for(|told| *told >= version);
@@ -244,7 +245,7 @@ impl SessionTools {
     }
 
     /// A call of a client's tool waits for its answer.
-    pub(crate) fn register_call(
+    pub(super) fn register_call(
         &self,
         call: GatewayCallId,
     ) -> oneshot::Receiver<Box<ToolCallResult>> {
@@ -254,12 +255,12 @@ impl SessionTools {
     }
 
     /// Nobody waits for a call any more. Says whether somebody did.
-    pub(crate) fn remove_call(&self, call: GatewayCallId) -> bool {
+    pub(super) fn remove_call(&self, call: GatewayCallId) -> bool {
         self.lock().calls.remove(&call).is_some()
     }
 
     /// Hands an answer to who waits for it; back, if nobody does here.
-    pub(crate) fn complete_call(
+    pub(super) fn complete_call(
         &self,
         call: GatewayCallId,
         result: Box<ToolCallResult>,
@@ -284,7 +285,7 @@ impl SessionTools {
 }
 
 /// The tools of servers in an offer.
-pub(crate) fn server_tools(offer: &[OfferedTool]) -> Vec<McpTool> {
+pub(super) fn server_tools(offer: &[OfferedTool]) -> Vec<McpTool> {
     let of_servers = offer.iter().filter_map(|offered| match &offered.provider {
         ToolProvider::Server(tool) => Some(tool.clone()),
         ToolProvider::Client => None,

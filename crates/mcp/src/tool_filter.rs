@@ -9,17 +9,17 @@ const ALL_TOOLS: &str = "*";
 
 /// What an agent may use: all, if nothing else is said. Clones share it.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct ToolFilter(Option<Arc<[String]>>);
+pub(super) struct ToolFilter(Option<Arc<[String]>>);
 
 impl ToolFilter {
     /// What a list names. It may name a tool as the agent knows it, as its
     /// server does, or with the server before it; and all tools of a server.
-    pub(crate) fn only(tools: Vec<String>) -> Self {
+    pub(super) fn only(tools: Vec<String>) -> Self {
         ToolFilter(Some(tools.into()))
     }
 
     /// Whether a tool may be used.
-    pub(crate) fn allows(&self, tool: &OfferedTool) -> bool {
+    pub(super) fn allows(&self, tool: &OfferedTool) -> bool {
         let Some(tools) = &self.0 else {
             return true;
         };
@@ -29,7 +29,7 @@ impl ToolFilter {
 }
 
 /// What a list can call a tool of a server.
-pub(crate) fn tool_aliases(name: &str, server: &str, tool: &str) -> Vec<String> {
+pub(super) fn tool_aliases(name: &str, server: &str, tool: &str) -> Vec<String> {
     vec![
         name.to_owned(),
         tool.to_owned(),
@@ -45,7 +45,7 @@ pub(crate) fn tool_aliases(name: &str, server: &str, tool: &str) -> Vec<String> 
 
 /// What agents call a tool that put the name of its server first, which is
 /// ours.
-pub(crate) fn add_gateway_prefix(name: &str) -> String {
+pub(super) fn add_gateway_prefix(name: &str) -> String {
     format!("mcp__agenthost__{name}")
 }
 

@@ -10,8 +10,8 @@
 //! **Where to start.** [`PendingConnections::admit`], which an accept loop calls for each
 //! connection.
 
+mod connection_slots;
 mod log_limiter;
-mod pending;
 
+pub use connection_slots::{PendingConnections, PendingLimits, PendingSlot};
 pub use log_limiter::LogLimiter;
-pub use pending::{PendingConnections, PendingLimits, PendingSlot};

@@ -16,7 +16,8 @@ use std::time::{Duration, Instant};
 
 use agenthost_protocol::action::{Action, ActionEnvelope};
 use agenthost_protocol::channel::ChannelState;
-use agenthost_protocol::wire::{self, Json};
+use agenthost_protocol::wire;
+use agenthost_protocol::wire::Json;
 use ahp::reducers::apply_action_to_chat;
 use ahp_types::{actions, state};
 use serde_json::json;

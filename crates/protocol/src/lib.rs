@@ -55,7 +55,7 @@ pub mod chat;
 pub mod common;
 pub mod connection;
 #[cfg(any(test, feature = "fuzzing"))]
-pub mod fuzzing;
+pub mod fuzz;
 pub mod ids;
 pub mod label;
 pub mod list;

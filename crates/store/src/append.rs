@@ -9,7 +9,8 @@ use rusqlite::Transaction;
 use crate::error::StoreError;
 use crate::rows::{AgentOptionsRow, ClientRow};
 use crate::store::{Store, seq_to_sql};
-use crate::turns::{self, StoredTurns};
+use crate::turns;
+use crate::turns::StoredTurns;
 
 /// After so many actions a channel is worth a new snapshot: restoring it
 /// means to reduce at most about this many.

@@ -11,16 +11,16 @@
 //! **Where to start.** [`Store`]; `schema` has the tables.
 
 mod append;
-mod checkpoint;
-mod directory;
+mod data_directory;
 mod epochs;
 mod error;
-mod older;
+mod migration;
 mod retention;
 mod rows;
 mod schema;
 mod store;
 mod turns;
+mod wal_checkpoint;
 
 pub use append::AppendResult;
 pub use error::StoreError;

@@ -13,13 +13,16 @@ use agenthost_protocol::outcome::Outcome;
 use agenthost_protocol::uri::{RootChannel, Uri};
 use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
 
-use crate::checkpoint::WalCheckpointer;
-use crate::directory::{self, DataDirectory};
+use crate::data_directory;
+use crate::data_directory::DataDirectory;
 use crate::error::StoreError;
-use crate::older;
-use crate::rows::{self, AgentOptionsRow, ClientRow};
+use crate::migration;
+use crate::rows;
+use crate::rows::{AgentOptionsRow, ClientRow};
 use crate::schema;
-use crate::turns::{self, StoredTurns};
+use crate::turns;
+use crate::turns::StoredTurns;
+use crate::wal_checkpoint::WalCheckpointer;
 
 /// What a batch that was appended survives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -356,7 +359,7 @@ fn open_database(database: &Path, durability: Durability) -> Result<Connection, 
     // A log that was long once does not stay so.
     connection.pragma_update(None, "journal_size_limit", 16 * 1024 * 1024)?;
     schema::migrate_schema(&mut connection)?;
-    older::migrate_rows(&mut connection)?;
+    migration::migrate_rows(&mut connection)?;
     // Damage shows where something is read.
     connection.query_row("SELECT count(*) FROM numbers", [], |_| Ok(()))?;
     Ok(connection)
@@ -366,7 +369,7 @@ fn open_database(database: &Path, durability: Durability) -> Result<Connection, 
 fn report_damage(database: &Path, error: StoreError) -> StoreError {
     match error {
         StoreError::Database(problem) if is_corruption(&problem) => {
-            match directory::copy_damaged(database) {
+            match data_directory::copy_damaged(database) {
                 Ok(copy) => StoreError::Damaged {
                     database: database.to_owned(),
                     copy,

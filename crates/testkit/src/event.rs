@@ -6,7 +6,8 @@ use agenthost_protocol::chat::{ChatInteractivity, ErrorPart, Message};
 use agenthost_protocol::common::{ErrorInfo, ToolDefinition};
 use agenthost_protocol::ids::TurnId;
 use agenthost_protocol::uri::Uri;
-use agenthost_protocol::wire::{self, Json};
+use agenthost_protocol::wire;
+use agenthost_protocol::wire::Json;
 use serde_json::json;
 
 /// Where an event happens.

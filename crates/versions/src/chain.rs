@@ -12,9 +12,9 @@ use serde::Serialize;
 
 use crate::document::{JsonCall, JsonDispatch, JsonEnvelope};
 use crate::graph::{NodeId, PART_GRAPH, WalkOrder};
+use crate::state_source::TranslationContext;
 use crate::step::{PartFate, UpgradeRefusal, VersionStep};
 use crate::steps;
-use crate::world::TranslationContext;
 
 /// Actions that 1.0 has no more, with the release that brought them.
 const REMOVED_ACTIONS: &[(&str, Version)] = &[

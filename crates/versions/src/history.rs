@@ -13,8 +13,8 @@ use serde_json::json;
 
 use crate::chain::VersionChain;
 use crate::edit::text_field;
+use crate::state_source::TranslationContext;
 use crate::step::UpgradeRefusal;
-use crate::world::TranslationContext;
 
 /// Most turns in one answer.
 const MAX_TURNS_PER_PAGE: usize = 100;

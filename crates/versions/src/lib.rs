@@ -18,17 +18,17 @@ mod chain;
 mod document;
 mod edit;
 #[cfg(any(test, feature = "fuzzing"))]
-pub mod fuzzing;
+pub mod fuzz;
 mod graph;
 mod history;
 mod rows;
+mod state_source;
 mod step;
 mod steps;
-mod world;
 
 pub use chain::{TranslationError, VersionChain};
 pub use document::{JsonCall, JsonDispatch, JsonEnvelope};
 pub use history::answer_fetch_turns;
 pub use rows::StoredRow;
+pub use state_source::{StateCapture, StateSource, TargetClient, TranslationContext};
 pub use step::UpgradeRefusal;
-pub use world::{StateCapture, StateSource, TargetClient, TranslationContext};

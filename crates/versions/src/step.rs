@@ -25,7 +25,7 @@ use agenthost_protocol::wire::{Json, Object};
 
 use crate::document::{JsonCall, JsonDispatch, JsonEnvelope};
 use crate::rows::StoredRow;
-use crate::world::TranslationContext;
+use crate::state_source::TranslationContext;
 
 /// What becomes of a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -13,33 +13,33 @@
 //!
 //! **Where to start.** [`search_files`].
 
-mod address;
-mod changes;
-mod contents;
+mod change_tracker;
+mod content_store;
 mod environment;
-mod files;
-mod find;
+mod file_search;
+mod file_service;
+mod file_uri;
 #[cfg(any(test, feature = "fuzzing"))]
-pub mod fuzzing;
+pub mod fuzz;
 mod git;
-mod protected;
+mod protected_paths;
 mod terminal;
-mod text;
+mod utf8;
 mod watch;
 
-pub use address::{path_of, uri_of};
-pub use changes::{ChangeTracker, ChangesError, WorktreeRemoval, is_whole_edit};
-pub use contents::{ContentError, ContentStore};
+pub use change_tracker::{ChangeTracker, ChangesError, WorktreeRemoval, is_whole_edit};
+pub use content_store::{ContentError, ContentStore};
 pub use environment::inherited_environment;
-pub use files::{FileError, FileService, MAX_FILE_BYTES};
-pub use find::{SearchLimits, search_files};
+pub use file_search::{SearchLimits, search_files};
+pub use file_service::{FileError, FileService, MAX_FILE_BYTES};
+pub use file_uri::{path_of, uri_of};
 pub use git::{GitError, RepositoryCode, RepositoryHook, clone_shallow, version as git_version};
-pub use protected::ProtectedPaths;
+pub use protected_paths::ProtectedPaths;
 pub use terminal::{
     EXIT_GRACE, EnvMarker, ExecSpec, MARKER_VARIABLE, OutputSink, PidFile, PtyProgram, ShellSpec,
     ShellStartup, Terminal, TerminalError, TerminalOptions, kill_leftovers,
 };
-pub use text::drain_valid_utf8;
+pub use utf8::drain_valid_utf8;
 pub use watch::{
     DirectoryWatch, FolderSubscription, WatchDepth, WatchError, WatchEvent, WatchEventReceiver,
 };

@@ -1,15 +1,15 @@
 //! A shell, or one command, in a terminal of its own.
 
-mod ending;
+pub(crate) mod exit;
+pub(crate) mod full_output;
 #[cfg(any(test, feature = "fuzzing"))]
-pub(crate) mod fuzzing;
+pub(crate) mod fuzz;
 mod leftovers;
-mod marks;
+pub(crate) mod osc;
 mod output;
 mod program;
 mod run_mark;
-mod sequences;
-mod whole;
+pub(crate) mod shell_marks;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -23,15 +23,15 @@ use filedescriptor::{FileDescriptor, Pipe};
 use nix::unistd::Pid;
 use portable_pty::{MasterPty, PtySize, native_pty_system};
 
-use crate::address::path_of;
-use ending::{ExitState, ProcessSession};
+use crate::file_uri::path_of;
+use exit::{ExitState, ProcessSession};
 use output::OutputReader;
 use program::PreparedProgram;
 
+pub use full_output::OutputSink;
 pub use leftovers::{PidFile, kill_leftovers};
 pub use program::{ExecSpec, PtyProgram, ShellSpec, ShellStartup};
 pub use run_mark::{EnvMarker, MARKER_VARIABLE};
-pub use whole::OutputSink;
 
 /// Pieces of input that wait for a program that does not read. When there are
 /// more, the next is refused.

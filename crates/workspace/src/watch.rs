@@ -1,9 +1,9 @@
 //! What changes in a folder.
 
+pub(crate) mod debounce;
 mod error;
 mod events;
-mod gather;
-mod shared;
+pub(crate) mod system_watcher;
 
 use std::path::{Path, PathBuf};
 
@@ -11,13 +11,13 @@ use agenthost_core::{FileAccess, GrantedRoot, RequestFailure};
 use agenthost_protocol::resource::{ResourceChange, ResourceWatchState, WatchPatterns};
 use globset::{Glob, GlobSet, GlobSetBuilder};
 
-use crate::address::path_of;
-use crate::files::{FileError, resolve_granted_path};
-use crate::protected::ProtectedPaths;
+use crate::file_service::{FileError, resolve_granted_path};
+use crate::file_uri::path_of;
+use crate::protected_paths::ProtectedPaths;
 
 pub use error::WatchError;
 pub use events::{WatchEvent, WatchEventReceiver};
-pub use shared::{FolderSubscription, WatchDepth};
+pub use system_watcher::{FolderSubscription, WatchDepth};
 
 /// Most patterns of a watch.
 const MAX_WATCH_PATTERNS: usize = 200;
@@ -71,7 +71,7 @@ impl DirectoryWatch {
         let (subscription, events) = subscription.map_err(|error| watch_failure(watch, &error))?;
         std::thread::Builder::new()
             .name("watch".to_owned())
-            .spawn(move || gather::debounce_events(&events, &scope, on_changes))
+            .spawn(move || debounce::debounce_events(&events, &scope, on_changes))
             .map_err(|error| RequestFailure::Internal(error.to_string()))?;
         Ok(DirectoryWatch {
             _subscription: subscription,

@@ -26,7 +26,7 @@ enum CancelOutcome {
 }
 
 impl SessionBridge {
-    pub(crate) async fn handle_command(&mut self, command: AgentCommand) -> Result<(), String> {
+    pub(super) async fn handle_command(&mut self, command: AgentCommand) -> Result<(), String> {
         match command {
             AgentCommand::Open {
                 directories,

@@ -15,7 +15,7 @@ const MAX_QUEUED_NOTICES: usize = 20;
 
 /// What has to be said about choices.
 #[derive(Debug, Default)]
-pub(crate) struct ConfigNotices {
+pub(super) struct ConfigNotices {
     queued: Vec<String>,
     /// Choices of the agent's own that were remarked on.
     reported: BTreeSet<(String, String)>,
@@ -25,14 +25,14 @@ pub(crate) struct ConfigNotices {
 
 impl ConfigNotices {
     /// Somebody chose what nobody may choose.
-    pub(crate) fn add_forbidden(&mut self, removed: &[ForbiddenValue]) {
+    pub(super) fn add_forbidden(&mut self, removed: &[ForbiddenValue]) {
         for one in removed {
             self.queue_notice(format!("{} was not changed: {}", one.key, one.reason));
         }
     }
 
     /// The agent did not take a choice.
-    pub(crate) fn add_rejected(&mut self, key: &str, reason: &str) {
+    pub(super) fn add_rejected(&mut self, key: &str, reason: &str) {
         self.queue_notice(format!(
             "{key} was not changed, the agent refused: {reason}"
         ));
@@ -40,7 +40,7 @@ impl ConfigNotices {
 
     /// The agent is configured like this. What nobody may choose, it may have
     /// chosen by itself; that can't be helped, but it is said, once.
-    pub(crate) fn check_values(&mut self, forbidden: &[ForbiddenValue], values: &Object) {
+    pub(super) fn check_values(&mut self, forbidden: &[ForbiddenValue], values: &Object) {
         let chosen = |one: &&ForbiddenValue| values.get(&one.key) == Some(&one.value);
         let chosen: Vec<_> = forbidden.iter().filter(chosen).collect();
         let place = |one: &ForbiddenValue| (one.key.clone(), one.value.to_string());
@@ -57,7 +57,7 @@ impl ConfigNotices {
     }
 
     /// What nobody may choose, if the host was not told so yet.
-    pub(crate) fn forbidden_change(&mut self, values: Vec<ForbiddenValue>) -> Option<AgentEvent> {
+    pub(super) fn forbidden_change(&mut self, values: Vec<ForbiddenValue>) -> Option<AgentEvent> {
         if self.forbidden_sent == values {
             return None;
         }
@@ -74,7 +74,7 @@ impl ConfigNotices {
 
 impl SessionBridge {
     /// Says what has to be said, if there is a turn that it can be said in.
-    pub(crate) async fn emit_notices(&mut self) -> Result<(), String> {
+    pub(super) async fn emit_notices(&mut self) -> Result<(), String> {
         if self.notices.queued.is_empty() {
             return Ok(());
         }

@@ -9,7 +9,7 @@ use crate::mapper::error_part;
 
 impl SessionBridge {
     /// The turn of a chat has failed before the agent had a say.
-    pub(crate) async fn fail_turn(
+    pub(super) async fn fail_turn(
         &mut self,
         chat: &Uri,
         kind: &str,
@@ -27,7 +27,7 @@ impl SessionBridge {
 
     /// The agent is gone, or has to go: all that it was doing has failed. The
     /// next message starts it again.
-    pub(crate) async fn fail_agent(&mut self, reason: &str) -> Result<(), String> {
+    pub(super) async fn fail_agent(&mut self, reason: &str) -> Result<(), String> {
         self.spare_session = AgentSessionState::None;
         self.abandoned_prompts.clear();
         self.services.terminals.release_all();
@@ -59,7 +59,7 @@ impl SessionBridge {
         Box::pin(self.advance_turns()).await
     }
 
-    pub(crate) fn next_deadline(&self) -> Option<Instant> {
+    pub(super) fn next_deadline(&self) -> Option<Instant> {
         let starting = self.connection.as_ref().and_then(|live| match live.phase {
             StartPhase::Starting(deadline) => Some(deadline),
             StartPhase::Ready => None,
@@ -82,7 +82,7 @@ impl SessionBridge {
     }
 
     /// The agent has taken too long for something.
-    pub(crate) async fn handle_timeout(&mut self) -> Result<(), String> {
+    pub(super) async fn handle_timeout(&mut self) -> Result<(), String> {
         let reason = if self.ignores_cancel() {
             "the agent did not stop when it was told to, and was ended"
         } else {
@@ -96,7 +96,7 @@ impl SessionBridge {
     }
 
     /// Whether the agent goes on with what it was told to stop.
-    pub(crate) fn ignores_cancel(&self) -> bool {
+    pub(super) fn ignores_cancel(&self) -> bool {
         let now = Instant::now();
         let mut flights = self
             .chats
@@ -110,7 +110,7 @@ impl SessionBridge {
     }
 
     /// Ends the agent, and leaves nothing of it.
-    pub(crate) async fn shut_down(&mut self) {
+    pub(super) async fn shut_down(&mut self) {
         self.close_terminals().await;
         let Some(live) = self.connection.take() else {
             return;

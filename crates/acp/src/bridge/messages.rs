@@ -11,7 +11,7 @@ use crate::session::replay::SessionReplay;
 use crate::transport::{AUTH_REQUIRED_CODE, AgentCallError, JsonParams, RequestResponder};
 
 /// Whose an agent session is.
-pub(crate) enum SessionOwner {
+pub(super) enum SessionOwner {
     Chat(Uri),
     Spare,
 }
@@ -27,7 +27,7 @@ impl SessionOwner {
 }
 
 impl SessionBridge {
-    pub(crate) async fn handle_message(
+    pub(super) async fn handle_message(
         &mut self,
         message: AgentMessage<AgentCall>,
     ) -> Result<(), String> {
@@ -66,7 +66,7 @@ impl SessionBridge {
         }
     }
 
-    pub(crate) async fn apply_update(
+    pub(super) async fn apply_update(
         &mut self,
         owner: &SessionOwner,
         update: &Value,
@@ -256,7 +256,7 @@ impl SessionBridge {
         self.fail_agent(&text).await
     }
 
-    pub(crate) fn owner_of(&self, id: &str) -> Option<SessionOwner> {
+    pub(super) fn owner_of(&self, id: &str) -> Option<SessionOwner> {
         let spare =
             matches!(&self.spare_session, AgentSessionState::Open(session) if session.id == id);
         let chat = || self.chat_of(id).map(SessionOwner::Chat);
@@ -275,7 +275,7 @@ impl SessionBridge {
         replays.find(|replay| replay.id == id)
     }
 
-    pub(crate) fn chat_of(&self, id: &str) -> Option<Uri> {
+    pub(super) fn chat_of(&self, id: &str) -> Option<Uri> {
         let mut chats = self.chats.iter();
         let found = chats.find(
             |(_, chat)| matches!(&chat.agent_session, AgentSessionState::Open(session) if session.id == id),
@@ -285,10 +285,10 @@ impl SessionBridge {
 }
 
 /// Whether somebody has to sign in first.
-pub(crate) fn is_auth_required(answer: &Result<Value, AgentCallError>) -> bool {
+pub(super) fn is_auth_required(answer: &Result<Value, AgentCallError>) -> bool {
     matches!(answer, Err(AgentCallError::Rejected { code, .. }) if *code == AUTH_REQUIRED_CODE)
 }
 
-pub(crate) fn session_id(params: &JsonParams) -> Option<&str> {
+pub(super) fn session_id(params: &JsonParams) -> Option<&str> {
     params.get("sessionId").and_then(Value::as_str)
 }

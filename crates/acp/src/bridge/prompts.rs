@@ -17,7 +17,7 @@ const RESUMED_NOTICE: &str = "The agent was started again, and goes on with its 
 
 impl SessionBridge {
     /// Hands the message of a turn to the agent.
-    pub(crate) async fn send_prompt(&mut self, address: &Uri) -> Result<(), String> {
+    pub(super) async fn send_prompt(&mut self, address: &Uri) -> Result<(), String> {
         let (Some(live), Some(chat)) = (&mut self.connection, self.chats.get_mut(address)) else {
             return Ok(());
         };
@@ -95,7 +95,7 @@ impl SessionBridge {
     }
 
     /// A model that was for one turn alone is not used any longer.
-    pub(crate) fn restore_model(&mut self, address: &Uri) {
+    pub(super) fn restore_model(&mut self, address: &Uri) {
         let (Some(live), Some(chat)) = (&self.connection, self.chats.get_mut(address)) else {
             return;
         };

@@ -20,7 +20,7 @@ use crate::transport::AgentCallError;
 impl SessionBridge {
     /// There is a new chat that knows something already. What was said in it
     /// comes with each message, what was said beside it only now.
-    pub(crate) fn open_chat(&mut self, address: Uri, context: ChatContext) {
+    pub(super) fn open_chat(&mut self, address: Uri, context: ChatContext) {
         let source = match &context {
             ChatContext::History { copy_of, .. } => copy_of.as_ref(),
             ChatContext::SideChat { .. } => None,
@@ -43,7 +43,7 @@ impl SessionBridge {
 
     /// A session that knows what another knows is there, or can't be: then a
     /// new one has to do.
-    pub(crate) async fn handle_forked(
+    pub(super) async fn handle_forked(
         &mut self,
         address: Uri,
         deadline: Instant,
@@ -69,7 +69,7 @@ impl SessionBridge {
 
     /// Asks the agent to take up its session of a chat, if it has one and can;
     /// says whether it was asked.
-    pub(crate) fn resume_session(&mut self, address: &Uri, purpose: ReplayPurpose) -> bool {
+    pub(super) fn resume_session(&mut self, address: &Uri, purpose: ReplayPurpose) -> bool {
         let key = self.session_key();
         let folder = self.folders.first().cloned().unwrap_or_default();
         let (Some(live), Some(chat)) = (&self.connection, self.chats.get_mut(address)) else {
@@ -87,7 +87,7 @@ impl SessionBridge {
     }
 
     /// The agent took up a session, or could not.
-    pub(crate) async fn handle_resumed(
+    pub(super) async fn handle_resumed(
         &mut self,
         address: Uri,
         id: &str,
@@ -161,7 +161,7 @@ impl SessionBridge {
     }
 
     /// The session of the agent that a new session of the host is to take up.
-    pub(crate) fn import_request(&self) -> Option<String> {
+    pub(super) fn import_request(&self) -> Option<String> {
         let session_id = self
             .config_values
             .get(options::AGENT_SESSION_KEY)?
@@ -170,7 +170,7 @@ impl SessionBridge {
     }
 
     /// Takes up a session that the host does not know.
-    pub(crate) fn import_session(&mut self, id: String) -> Result<(), String> {
+    pub(super) fn import_session(&mut self, id: String) -> Result<(), String> {
         let chat = uris::default_chat_uri(&self.session);
         self.chats.entry(chat.clone()).or_default().resumable_id = Some(id);
         if self.resume_session(&chat, ReplayPurpose::Import) {
@@ -228,7 +228,7 @@ impl SessionBridge {
     }
 
     /// The host can send messages from now on.
-    pub(crate) async fn mark_ready(&mut self) -> Result<(), String> {
+    pub(super) async fn mark_ready(&mut self) -> Result<(), String> {
         self.stage = BridgeStage::Open;
         let tools = Vec::new();
         self.events.send(AgentEvent::Opened { tools }).await?;
@@ -237,7 +237,7 @@ impl SessionBridge {
 
     /// Has the host remember which session of the agent a chat has, if that is
     /// of any use.
-    pub(crate) async fn record_session_id(&mut self, chat: &Uri, id: &str) -> Result<(), String> {
+    pub(super) async fn record_session_id(&mut self, chat: &Uri, id: &str) -> Result<(), String> {
         if !self
             .connection
             .as_ref()

@@ -26,7 +26,7 @@ const TERMINAL_EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl SessionBridge {
     /// Does what the agent asks for, or says why not. It is always answered.
-    pub(crate) async fn handle_service_request(
+    pub(super) async fn handle_service_request(
         &mut self,
         request: ServiceRequest,
         params: JsonParams,
@@ -92,7 +92,7 @@ impl SessionBridge {
 
     /// Nobody can be asked: the agent gets the answer that says so, or is told
     /// that there is no such session.
-    pub(crate) fn respond_unavailable(
+    pub(super) fn respond_unavailable(
         &self,
         params: &JsonParams,
         responder: RequestResponder,
@@ -180,7 +180,7 @@ impl SessionBridge {
     }
 
     /// Something happened in a terminal that the host runs for the agent.
-    pub(crate) async fn handle_terminal_event(
+    pub(super) async fn handle_terminal_event(
         &mut self,
         notice: TerminalNotice,
     ) -> Result<(), String> {
@@ -201,7 +201,7 @@ impl SessionBridge {
     }
 
     /// Tells the host about a terminal that a call of a chat shows.
-    pub(crate) async fn emit_terminal_update(
+    pub(super) async fn emit_terminal_update(
         &mut self,
         chat: &Uri,
         terminal: Uri,
@@ -237,7 +237,7 @@ impl SessionBridge {
 
     /// A turn of a chat was ended from outside: nothing that the agent showed
     /// in it goes on.
-    pub(crate) async fn close_turn_terminals(&mut self, chat: &Uri) -> Result<(), String> {
+    pub(super) async fn close_turn_terminals(&mut self, chat: &Uri) -> Result<(), String> {
         let place = self.chats.get_mut(chat);
         let Some(session) = place.and_then(|chat| chat.agent_session.open_session()) else {
             return Ok(());
@@ -247,7 +247,7 @@ impl SessionBridge {
     }
 
     /// Ends all that runs for the agent, and says how it ended.
-    pub(crate) async fn close_terminals(&mut self) {
+    pub(super) async fn close_terminals(&mut self) {
         self.services.terminals.release_all();
         let wait_for_exits = async {
             while self.services.terminals.has_running() {

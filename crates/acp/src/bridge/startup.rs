@@ -13,7 +13,7 @@ use crate::session::options::SessionOptions;
 use crate::transport::AgentCallError;
 
 impl SessionBridge {
-    pub(crate) async fn handle_initialized(
+    pub(super) async fn handle_initialized(
         &mut self,
         response: Result<Value, AgentCallError>,
     ) -> Result<(), String> {
@@ -46,7 +46,7 @@ impl SessionBridge {
     }
 
     /// A session of the agent's own is there, or can't be.
-    pub(crate) async fn handle_session_opened(
+    pub(super) async fn handle_session_opened(
         &mut self,
         chat: Option<Uri>,
         deadline: Instant,
@@ -90,13 +90,13 @@ impl SessionBridge {
     }
 
     /// Whether a chat still waits for the agent session that was asked for.
-    pub(crate) fn awaits_session(&self, chat: &Uri, deadline: Instant) -> bool {
+    pub(super) fn awaits_session(&self, chat: &Uri, deadline: Instant) -> bool {
         let chat = self.chats.get(chat);
         chat.is_some_and(|chat| chat.agent_session.deadline() == Some(deadline))
     }
 
     /// A session came that nobody waits for any more.
-    pub(crate) fn close_unclaimed_session(&self, response: &Result<Value, AgentCallError>) {
+    pub(super) fn close_unclaimed_session(&self, response: &Result<Value, AgentCallError>) {
         let id = response
             .as_ref()
             .ok()
@@ -107,7 +107,7 @@ impl SessionBridge {
     }
 
     /// A session of the agent's own is there, for a chat or as a spare one.
-    pub(crate) async fn install_session(
+    pub(super) async fn install_session(
         &mut self,
         chat: Option<Uri>,
         id: String,

@@ -20,7 +20,7 @@ const PROGRESS_META_KEY: &str = "progressMessage";
 
 impl ChatMapper {
     /// It told its plan, all of it.
-    pub(crate) fn map_plan(&mut self, update: &Value, collector: &mut EventCollector<'_>) {
+    pub(super) fn map_plan(&mut self, update: &Value, collector: &mut EventCollector<'_>) {
         let (Some(turn), Some(plan)) = (&mut self.turn, parse::<Plan>(update)) else {
             return;
         };
@@ -62,7 +62,7 @@ impl ChatMapper {
     }
 
     /// The turn is over, and so is its plan.
-    pub(crate) fn finish_plan(&mut self, collector: &mut EventCollector<'_>) {
+    pub(super) fn finish_plan(&mut self, collector: &mut EventCollector<'_>) {
         let plan = self.turn.as_mut().and_then(|turn| turn.plan.take());
         if let Some(plan) = plan {
             let text = plan.iter().find_map(|content| match content {

@@ -15,32 +15,32 @@ const MAX_EARLY_UPDATES: usize = 500;
 
 /// What was asked, and by which line.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct TaggedCall {
-    pub(crate) lease: u64,
-    pub(crate) call: AgentCall,
+pub(super) struct TaggedCall {
+    pub(super) lease: u64,
+    pub(super) call: AgentCall,
 }
 
 /// Who hears what.
 #[derive(Debug, Default)]
-pub(crate) struct RoutingTable {
-    pub(crate) leases: BTreeMap<u64, mpsc::Sender<AgentMessage<AgentCall>>>,
-    pub(crate) next_lease: u64,
+pub(super) struct RoutingTable {
+    pub(super) leases: BTreeMap<u64, mpsc::Sender<AgentMessage<AgentCall>>>,
+    pub(super) next_lease: u64,
     /// The line of each session of the agent.
-    pub(crate) sessions: BTreeMap<String, u64>,
+    pub(super) sessions: BTreeMap<String, u64>,
     /// Updates of sessions that nobody knows yet.
-    pub(crate) early_updates: Vec<(String, JsonParams)>,
+    pub(super) early_updates: Vec<(String, JsonParams)>,
     /// What the agent said it can do.
-    pub(crate) initialize_result: Option<Value>,
+    pub(super) initialize_result: Option<Value>,
     /// Why it was ended.
-    pub(crate) end_reason: Option<String>,
+    pub(super) end_reason: Option<String>,
 }
 
-pub(crate) fn lock_routing(routes: &Mutex<RoutingTable>) -> MutexGuard<'_, RoutingTable> {
+pub(super) fn lock_routing(routes: &Mutex<RoutingTable>) -> MutexGuard<'_, RoutingTable> {
     routes.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Tells each line what it has to hear, until there is nothing more.
-pub(crate) async fn route_messages(
+pub(super) async fn route_messages(
     mut incoming: mpsc::Receiver<AgentMessage<TaggedCall>>,
     routes: Arc<Mutex<RoutingTable>>,
 ) {

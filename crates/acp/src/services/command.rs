@@ -11,7 +11,7 @@ use crate::transport::JsonParams;
 
 /// What to run, and the line that says so. Without arguments a command may be
 /// a whole line for a shell: some agents send it that way.
-pub(crate) fn parse_command(
+pub(super) fn parse_command(
     params: &JsonParams,
     mut environment: Vec<(OsString, OsString)>,
 ) -> Result<(ExecSpec, CommandLine), ServiceError> {

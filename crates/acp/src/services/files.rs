@@ -12,7 +12,7 @@ use super::{ServiceError, text_param};
 use crate::transport::JsonParams;
 
 /// The text of a file, or some lines of it.
-pub(crate) fn read_file(
+pub(super) fn read_file(
     files: &FileService,
     roots: &[GrantedRoot],
     params: &JsonParams,
@@ -26,7 +26,7 @@ pub(crate) fn read_file(
 
 /// Replaces the text of a file, or makes one. Folders that it needs are made,
 /// too: agents that write by themselves do the same.
-pub(crate) fn write_file(
+pub(super) fn write_file(
     files: &FileService,
     roots: &[GrantedRoot],
     params: &JsonParams,
@@ -58,7 +58,7 @@ pub(crate) fn write_file(
 }
 
 /// The address of a file by its path.
-pub(crate) fn file_uri(parameter: &str, path: &str) -> Result<Uri, ServiceError> {
+pub(super) fn file_uri(parameter: &str, path: &str) -> Result<Uri, ServiceError> {
     let uri = uri_of(Path::new(path));
     uri.ok_or_else(|| ServiceError::invalid_parameter(parameter, "an absolute path"))
 }

@@ -119,7 +119,7 @@ enum TerminalLease {
 }
 
 impl AgentTerminals {
-    pub(crate) fn new() -> Self {
+    pub(super) fn new() -> Self {
         let (sender, events) = mpsc::channel(TERMINAL_EVENT_QUEUE);
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         AgentTerminals {

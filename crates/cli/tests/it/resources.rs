@@ -16,7 +16,8 @@ use agenthost_protocol::resource::{
 use agenthost_protocol::rpc::{Empty, ErrorCode, RpcError};
 use agenthost_protocol::session::{CreateSessionParams, DisposeSessionParams};
 use agenthost_protocol::uri::Uri;
-use agenthost_protocol::wire::{self, Json, Wire};
+use agenthost_protocol::wire;
+use agenthost_protocol::wire::{Json, Wire};
 use agenthost_server::{Server, ServerConfig, serve};
 use agenthost_testkit::ScriptedAgent;
 use serde_json::json;

@@ -64,7 +64,7 @@ impl Host {
     }
 
     /// All turns of a chat, the oldest first.
-    pub(crate) fn turn_ids(&self, chat: &Uri) -> impl Iterator<Item = &TurnId> {
+    pub(super) fn turn_ids(&self, chat: &Uri) -> impl Iterator<Item = &TurnId> {
         let state = self.chat(chat).into_iter();
         let here = state.flat_map(|chat| {
             let ended = chat.turns.items().map(|turn| &turn.id);
@@ -80,7 +80,7 @@ impl Host {
 
     /// The folders that a changeset is about: those of its chat, or of the
     /// session.
-    pub(crate) fn changeset_folders(&self, channel: &Uri, view: &ChangesetView) -> Vec<Uri> {
+    pub(super) fn changeset_folders(&self, channel: &Uri, view: &ChangesetView) -> Vec<Uri> {
         let chat = ChangesetView::parse_changeset_uri(channel).map(|(owner, _)| owner);
         let chat = chat.as_ref().and_then(|owner| self.chat(owner));
         let narrowed = chat.and_then(|chat| chat.summary.working_directories.clone());

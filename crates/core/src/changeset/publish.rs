@@ -21,7 +21,7 @@ use crate::host::error::RequestFailure;
 const MAX_SINGLE_FILE_ACTIONS: usize = 8;
 
 impl Host {
-    pub(crate) fn publish_diff_error(
+    pub(super) fn publish_diff_error(
         &mut self,
         channel: &Uri,
         failure: &RequestFailure,
@@ -32,7 +32,7 @@ impl Host {
         self.publish_changeset_status(channel, status, error, out)
     }
 
-    pub(crate) fn publish_changeset_status(
+    pub(super) fn publish_changeset_status(
         &mut self,
         channel: &Uri,
         status: ChangesetStatus,
@@ -51,7 +51,7 @@ impl Host {
 
     /// Shows what differs from what was shown: file by file, or all at once
     /// (CHS-8).
-    pub(crate) fn publish_diff(
+    pub(super) fn publish_diff(
         &mut self,
         channel: &Uri,
         diff: ChangesetDiff,

@@ -38,7 +38,7 @@ pub(crate) struct ChangesetRefresh {
 
 impl Host {
     /// Has a changeset computed, and says so: what it shows may be old.
-    pub(crate) fn refresh_and_publish(&mut self, channel: &Uri, out: &mut Effects) {
+    pub(super) fn refresh_and_publish(&mut self, channel: &Uri, out: &mut Effects) {
         if self.is_changeset_ready(channel) {
             self.publish_changeset_status(channel, ChangesetStatus::Recomputing, None, out);
         }
@@ -166,7 +166,7 @@ impl Host {
     }
 
     /// Whether a turn runs in a session.
-    pub(crate) fn has_running_turn(&self, session: &Uri) -> bool {
+    pub(super) fn has_running_turn(&self, session: &Uri) -> bool {
         let listed = self.sessions.get(session);
         listed.is_some_and(|listed| {
             let status = listed.metadata.status;
@@ -174,14 +174,14 @@ impl Host {
         })
     }
 
-    pub(crate) fn is_changeset_ready(&self, channel: &Uri) -> bool {
+    pub(super) fn is_changeset_ready(&self, channel: &Uri) -> bool {
         match self.state(channel) {
             Some(ChannelState::Changeset(state)) => state.status == ChangesetStatus::Ready,
             _ => false,
         }
     }
 
-    pub(crate) fn has_subscribers(&self, channel: &Uri) -> bool {
+    pub(super) fn has_subscribers(&self, channel: &Uri) -> bool {
         let channel = self.channels.get(channel);
         channel.is_some_and(|channel| !channel.subscribers.is_empty())
     }

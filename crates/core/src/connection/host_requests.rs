@@ -13,7 +13,8 @@ use agenthost_protocol::resource::{
 };
 use agenthost_protocol::rpc::{Empty, ErrorCode, HostRequest, RequestId, RpcError};
 use agenthost_protocol::uri::RootChannel;
-use agenthost_protocol::wire::{self, Json, Wire};
+use agenthost_protocol::wire;
+use agenthost_protocol::wire::{Json, Wire};
 
 use crate::chat::turn::pending_prompt::{AttachmentSlot, MAX_ATTACHMENT_BYTES, MAX_ATTACHMENTS};
 use crate::customization::driver::{CustomizationCommand, QueryId, ResourceQuery, ResourceReply};

@@ -20,7 +20,7 @@ const AGENT_LIST_DEBOUNCE: Millis = Millis(250);
 impl Host {
     /// Containers were found or read, among them perhaps some that agents are
     /// known to have.
-    pub(crate) fn collect_agent_customizations(
+    pub(super) fn collect_agent_customizations(
         &mut self,
         all: &[Customization],
         out: &mut Effects,

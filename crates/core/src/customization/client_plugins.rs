@@ -82,7 +82,7 @@ impl Host {
     }
 
     /// Asks a client for what is needed of it.
-    pub(crate) fn request_from_client(
+    pub(super) fn request_from_client(
         &mut self,
         id: QueryId,
         client: &ClientId,

@@ -28,7 +28,7 @@ const MAX_STORED_DECISIONS: usize = 1_000;
 
 /// The word for everywhere, in what is kept. Folders are named by their
 /// addresses.
-pub(crate) const GLOBAL_SCOPE: &str = "*";
+pub(super) const GLOBAL_SCOPE: &str = "*";
 
 /// A scope of one kind at most, and no folder but the one that the session is
 /// in. One that nobody knows is not guessed at (FWD-3).
@@ -78,10 +78,10 @@ fn primary_directory(session: &SessionState) -> Option<&Uri> {
 /// What a customization is called for good: where it comes from, and its name
 /// there.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct CustomizationKey(pub(crate) String);
+pub(super) struct CustomizationKey(pub(super) String);
 
 impl CustomizationKey {
-    pub(crate) fn of(customization: &Customization) -> Option<Self> {
+    pub(super) fn of(customization: &Customization) -> Option<Self> {
         let base = customization.base()?;
         Some(match customization {
             Customization::McpServer(_) => CustomizationKey(format!("{}#{}", base.uri, base.name)),
@@ -91,7 +91,7 @@ impl CustomizationKey {
         })
     }
 
-    pub(crate) fn of_child(container: &Customization, child: &ChildCustomization) -> Option<Self> {
+    pub(super) fn of_child(container: &Customization, child: &ChildCustomization) -> Option<Self> {
         let kind = match child {
             ChildCustomization::Agent(_) => "agent",
             ChildCustomization::Skill(_) => "skill",

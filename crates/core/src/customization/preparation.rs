@@ -62,7 +62,7 @@ impl Host {
     }
 
     /// It is known what a turn needs. It may be over.
-    pub(crate) fn handle_prepared(
+    pub(super) fn handle_prepared(
         &mut self,
         env: &Env,
         chat: &Uri,

@@ -15,7 +15,7 @@ const MAX_RULE_FILES: usize = 200;
 
 /// The files that a message refers to, and those that the chat has changed, the
 /// latest first.
-pub(crate) fn rule_files(message: &Message, chat: Option<&ChatState>) -> Vec<Uri> {
+pub(super) fn rule_files(message: &Message, chat: Option<&ChatState>) -> Vec<Uri> {
     let attachments = message.attachments.iter().flatten();
     let attached = attachments.filter_map(|attachment| match attachment {
         Attachment::Resource(resource) => Some(&resource.content.uri),

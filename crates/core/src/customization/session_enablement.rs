@@ -25,13 +25,13 @@ const MAX_SESSION_DECISIONS: usize = 500;
 const MAX_ID_BYTES: usize = 256;
 
 /// What was decided about something in a session, whether it is there or not.
-pub(crate) fn session_decision(session: &SessionState, id: &CustomizationId) -> Option<bool> {
+pub(super) fn session_decision(session: &SessionState, id: &CustomizationId) -> Option<bool> {
     let decided = session.meta.as_ref()?.get(CUSTOMIZATIONS_META_KEY)?;
     decided.get(id.as_str())?.as_bool()
 }
 
 /// The decision of a session among others.
-pub(crate) fn own_decision(decisions: &[CustomizationEnablement]) -> Option<bool> {
+pub(super) fn own_decision(decisions: &[CustomizationEnablement]) -> Option<bool> {
     decisions.iter().find_map(|decision| match decision {
         CustomizationEnablement::Session(decision) => Some(decision.enabled),
         CustomizationEnablement::Workspace(_)
@@ -42,7 +42,7 @@ pub(crate) fn own_decision(decisions: &[CustomizationEnablement]) -> Option<bool
 
 impl Host {
     /// A client decided about something in a session.
-    pub(crate) fn store_session_decision(
+    pub(super) fn store_session_decision(
         &mut self,
         session: &Uri,
         toggled: &CustomizationToggled,

@@ -15,7 +15,8 @@ use agenthost_protocol::ids::{ToolCallId, TurnId};
 use agenthost_protocol::number::Millis;
 use agenthost_protocol::text::MaybeMarkdown;
 use agenthost_protocol::uri::Uri;
-use agenthost_protocol::wire::{self, Json};
+use agenthost_protocol::wire;
+use agenthost_protocol::wire::Json;
 
 use crate::agent::{AgentCommand, ClientTool};
 use crate::host::Host;

@@ -27,7 +27,8 @@ use agenthost_protocol::common::ErrorInfo;
 use agenthost_protocol::ids::{ClientId, CustomizationId, TurnId};
 use agenthost_protocol::rpc::RequestId;
 use agenthost_protocol::uri::Uri;
-use agenthost_protocol::wire::{self, Json};
+use agenthost_protocol::wire;
+use agenthost_protocol::wire::Json;
 use expect_test::expect;
 
 use crate::script::{check_customized, object, uri, word};

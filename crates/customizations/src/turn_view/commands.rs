@@ -11,7 +11,7 @@ use crate::parse::{ContainerLayout, ItemDetail};
 
 /// All that users may call, by what they type. Of two with one name the second
 /// goes by the name of its container, too.
-pub(crate) fn all_commands(view: &SessionView) -> BTreeMap<String, EnabledItem<'_>> {
+pub(super) fn all_commands(view: &SessionView) -> BTreeMap<String, EnabledItem<'_>> {
     let mut commands = BTreeMap::new();
     for effective in callable_items(view) {
         let name = typed_name(&effective.item.name);
@@ -30,7 +30,7 @@ pub(crate) fn all_commands(view: &SessionView) -> BTreeMap<String, EnabledItem<'
 
 /// What a message stands for, if it begins with such a name and the agent does
 /// not understand it by itself.
-pub(crate) fn expand_command(view: &SessionView, preparation: &TurnPreparation) -> Option<String> {
+pub(super) fn expand_command(view: &SessionView, preparation: &TurnPreparation) -> Option<String> {
     let rest = preparation.text.trim_start().strip_prefix('/')?;
     let (name, arguments) = match rest.split_once(char::is_whitespace) {
         Some((name, arguments)) => (name, arguments.trim()),

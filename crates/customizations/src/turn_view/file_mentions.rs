@@ -19,7 +19,7 @@ const WORD_SEPARATORS: &[char] = &[
 const SURROUNDING_PUNCTUATION: &[char] = &['!', '?', '*', ':'];
 
 /// All files that a message names, as seen from each of these folders.
-pub(crate) fn mentioned_files(
+pub(super) fn mentioned_files(
     text: &str,
     directories: &[PathBuf],
     home: Option<&Path>,

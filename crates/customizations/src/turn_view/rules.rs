@@ -19,7 +19,7 @@ enum RuleRelevance {
 }
 
 /// Writes rules that count, and names those that may count later.
-pub(crate) fn write_rules(view: &SessionView, files: &[PathBuf], text: &mut String) {
+pub(super) fn write_rules(view: &SessionView, files: &[PathBuf], text: &mut String) {
     let mut applying = Vec::new();
     let mut listed = Vec::new();
     for effective in view.enabled_items() {

@@ -34,7 +34,7 @@ impl Drop for PendingApproval {
 impl GatewayServer {
     /// Waits until somebody agrees to a call, if somebody has to. Costs nothing
     /// if nobody has.
-    pub(crate) async fn await_approval(&self, tool: &str, arguments: &Object) -> CallVerdict {
+    pub(super) async fn await_approval(&self, tool: &str, arguments: &Object) -> CallVerdict {
         match self.session_tools.call_gate.mode() {
             CallGateMode::Open => return Ok(()),
             CallGateMode::Hooks => {}

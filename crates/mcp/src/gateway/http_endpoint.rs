@@ -40,10 +40,10 @@ const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 const SSE_KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
 
 /// What is answered to a request.
-pub(crate) type HttpResponse = Response<UnsyncBoxBody<Bytes, Infallible>>;
+pub(super) type HttpResponse = Response<UnsyncBoxBody<Bytes, Infallible>>;
 
 /// A chat whose agent comes by HTTP.
-pub(crate) struct HttpEndpoint {
+pub(super) struct HttpEndpoint {
     shared: Arc<McpContext>,
     session: Uri,
     chat: Uri,
@@ -52,7 +52,7 @@ pub(crate) struct HttpEndpoint {
 
 impl HttpEndpoint {
     /// That of a chat.
-    pub(crate) fn new(shared: &Arc<McpContext>, session: &Uri, chat: &Uri) -> Self {
+    pub(super) fn new(shared: &Arc<McpContext>, session: &Uri, chat: &Uri) -> Self {
         HttpEndpoint {
             shared: Arc::clone(shared),
             session: session.clone(),
@@ -62,12 +62,12 @@ impl HttpEndpoint {
     }
 
     /// Whether it is of a session.
-    pub(crate) fn belongs_to(&self, session: &Uri) -> bool {
+    pub(super) fn belongs_to(&self, session: &Uri) -> bool {
         self.session == *session
     }
 
     /// Answers its agent.
-    pub(crate) async fn handle_request(&self, request: Request<Incoming>) -> HttpResponse {
+    pub(super) async fn handle_request(&self, request: Request<Incoming>) -> HttpResponse {
         let named = session_id(request.headers());
         match *request.method() {
             Method::POST => {
@@ -228,7 +228,7 @@ fn read_message(body: &[u8]) -> Result<(Json, ReplyExpectation), InvalidBody> {
 }
 
 /// An answer that says no more than how it went.
-pub(crate) fn status_response(status: StatusCode) -> HttpResponse {
+pub(super) fn status_response(status: StatusCode) -> HttpResponse {
     let mut answer = Response::new(Full::default().boxed_unsync());
     *answer.status_mut() = status;
     answer

@@ -21,7 +21,7 @@ const PIPE_BYTES: usize = 64 * 1024;
 const NOTIFICATION_QUEUE: usize = 16;
 
 /// An agent that came. Dropped, it has left.
-pub(crate) struct HttpSession {
+pub(super) struct HttpSession {
     to_server: AsyncMutex<WriteHalf<DuplexStream>>,
     router: Arc<ResponseRouter>,
     /// Cancelled when it is over, from either side.
@@ -39,7 +39,7 @@ struct ResponseRouter {
 }
 
 /// What a message wants.
-pub(crate) enum ReplyExpectation {
+pub(super) enum ReplyExpectation {
     /// An answer, to this.
     Response(String),
     /// Nothing.
@@ -48,7 +48,7 @@ pub(crate) enum ReplyExpectation {
 
 impl HttpSession {
     /// Lets the agent of a chat in.
-    pub(crate) fn start(shared: &Arc<McpContext>, session: &Uri, chat: &Uri) -> Self {
+    pub(super) fn start(shared: &Arc<McpContext>, session: &Uri, chat: &Uri) -> Self {
         let (here, there) = tokio::io::duplex(PIPE_BYTES);
         let (from_server, to_server) = tokio::io::split(here);
         let (reader, writer) = tokio::io::split(there);
@@ -81,14 +81,14 @@ impl HttpSession {
     }
 
     /// Whether the agent has left, or its session is over.
-    pub(crate) fn is_over(&self) -> bool {
+    pub(super) fn is_over(&self) -> bool {
         self.over.is_cancelled()
     }
 
     /// Says something to the tools. What is answered comes by the receiver,
     /// which ends without if nothing ever will; none if something of the same
     /// name is asked already.
-    pub(crate) async fn send(
+    pub(super) async fn send(
         &self,
         message: &Json,
         expectation: ReplyExpectation,
@@ -114,7 +114,7 @@ impl HttpSession {
 
     /// All that is said beside answers, from now on. Who heard it before does
     /// not any more.
-    pub(crate) fn subscribe_notifications(&self) -> mpsc::Receiver<String> {
+    pub(super) fn subscribe_notifications(&self) -> mpsc::Receiver<String> {
         let (sender, notices) = mpsc::channel(NOTIFICATION_QUEUE);
         if !self.is_over() {
             *lock(&self.router.notifications) = Some(sender);

@@ -31,18 +31,18 @@ const TOOL_CALL_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
 const MAX_AGENT_CALLS: usize = 256;
 
 /// When an agent came.
-pub(crate) struct AgentArrival {
+pub(super) struct AgentArrival {
     /// How often the host had told what clients offer.
-    pub(crate) publish_count: u64,
+    pub(super) publish_count: u64,
     /// How long it waits for servers that start.
-    pub(crate) deadline: Instant,
+    pub(super) deadline: Instant,
 }
 
 /// Serves the agent of one chat.
-pub(crate) struct GatewayServer {
-    pub(crate) shared: Arc<McpContext>,
-    pub(crate) session_tools: Arc<SessionTools>,
-    pub(crate) chat: Uri,
+pub(super) struct GatewayServer {
+    pub(super) shared: Arc<McpContext>,
+    pub(super) session_tools: Arc<SessionTools>,
+    pub(super) chat: Uri,
     arrival: AgentArrival,
     /// Cancelled when the agent is gone, or its session is over.
     gone: CancellationToken,
@@ -73,7 +73,7 @@ impl Drop for PendingClientCall {
 
 impl GatewayServer {
     /// Serves the agent of a chat.
-    pub(crate) fn new(
+    pub(super) fn new(
         shared: Arc<McpContext>,
         session_tools: Arc<SessionTools>,
         chat: Uri,

@@ -8,7 +8,8 @@ use agenthost_protocol::channel::{ChannelKind, ChannelState};
 use agenthost_protocol::number::Millis;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::version::Release;
-use agenthost_protocol::wire::{self, Json, Object};
+use agenthost_protocol::wire;
+use agenthost_protocol::wire::{Json, Object};
 use agenthost_testkit::json::{diff, normalise};
 use agenthost_versions::{StateCapture, StoredRow, TargetClient, TranslationContext, VersionChain};
 

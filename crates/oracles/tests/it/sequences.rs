@@ -3,7 +3,8 @@
 
 use agenthost_protocol::action::Action;
 use agenthost_protocol::channel::ChannelKind;
-use agenthost_protocol::wire::{self, Json};
+use agenthost_protocol::wire;
+use agenthost_protocol::wire::Json;
 use agenthost_testkit::{Generator, GeneratorOptions};
 use serde_json::json;
 

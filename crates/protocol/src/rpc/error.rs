@@ -2,7 +2,8 @@
 
 use crate::common::ProtectedResource;
 use crate::resource::ResourceRequestParams;
-use crate::wire::{self, Json, Wire};
+use crate::wire;
+use crate::wire::{Json, Wire};
 
 /// What kind of error it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -5,7 +5,8 @@ use agenthost_protocol::channel::{ChannelState, Snapshot};
 use agenthost_protocol::rpc::{
     CallError, ClientNotification, ClientRequest, ErrorCode, Message, RpcError,
 };
-use agenthost_protocol::wire::{self, Document, Json, Limits, ParseError, Wire};
+use agenthost_protocol::wire;
+use agenthost_protocol::wire::{Document, Json, Limits, ParseError, Wire};
 use expect_test::{Expect, expect};
 
 /// Each line of the table is an input; the line below it says what is wrong.

@@ -9,7 +9,8 @@ use agenthost_protocol::rpc::{
     UnsupportedVersionData, encode,
 };
 use agenthost_protocol::uri::RootChannel;
-use agenthost_protocol::wire::{self, Document, Json, Limits, NamedShape};
+use agenthost_protocol::wire;
+use agenthost_protocol::wire::{Document, Json, Limits, NamedShape};
 use agenthost_testkit::json::{diff, normalise};
 use agenthost_testkit::{Generator, GeneratorOptions};
 use serde_json::json;

@@ -3,8 +3,9 @@
 use agenthost_core::{
     ClientMessage, ConnectionId, Input, McpClientMessage, Principal, RawResponse, is_server_channel,
 };
+use agenthost_protocol::rpc;
 use agenthost_protocol::rpc::{
-    self, Call, CallError, ClientNotification, ClientRequest, ErrorCode, RequestId, RpcError,
+    Call, CallError, ClientNotification, ClientRequest, ErrorCode, RequestId, RpcError,
 };
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::{Document, Json, Limits, Node, Object};

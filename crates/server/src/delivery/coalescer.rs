@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use agenthost_protocol::action::{Action, ActionEnvelope};
 use agenthost_protocol::number::Millis;
-use agenthost_protocol::rpc::encode::{self, EncodeError};
+use agenthost_protocol::rpc::encode;
+use agenthost_protocol::rpc::encode::EncodeError;
 use axum::extract::ws::Utf8Bytes;
 use tokio::time::Instant;
 

@@ -22,7 +22,7 @@ use crate::delivery::outbox::{CloseReason, OutgoingMessage};
 
 impl HostLoop {
     /// Does one thing. What the host has to know at once comes back.
-    pub(crate) fn execute(&mut self, effect: Effect) -> Result<Vec<Input>, StoreError> {
+    pub(super) fn execute(&mut self, effect: Effect) -> Result<Vec<Input>, StoreError> {
         let Some(effect) = self.workers.change_worker.hold_effect(effect) else {
             return Ok(Vec::new());
         };
@@ -218,7 +218,7 @@ impl HostLoop {
     }
 
     /// Reads what channels missed from the log.
-    pub(crate) fn load_recoveries(
+    pub(super) fn load_recoveries(
         &self,
         channels: Vec<RecoveryOutcome>,
         until: ServerSeq,
@@ -251,7 +251,7 @@ impl HostLoop {
     }
 
     /// An action as the log has it. It is in the log, or it would not be here.
-    pub(crate) fn action_text(&self, envelope: &ActionEnvelope) -> Result<Utf8Bytes, StoreError> {
+    pub(super) fn action_text(&self, envelope: &ActionEnvelope) -> Result<Utf8Bytes, StoreError> {
         let seq = envelope.server_seq;
         let logged = self.appended.iter().find_map(|batch| batch.envelope(seq));
         match logged {
@@ -263,7 +263,7 @@ impl HostLoop {
 
 /// What of the log a client gets to see. Few actions have anything in them that
 /// not all do, so few are read.
-pub(crate) fn filter_replay(
+pub(super) fn filter_replay(
     mut envelopes: Vec<String>,
     visibility: AppVisibility,
 ) -> Result<Vec<String>, StoreError> {

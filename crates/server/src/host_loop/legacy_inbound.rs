@@ -12,7 +12,7 @@ use crate::legacy::{InboundKind, PastState};
 
 impl HostLoop {
     /// Takes in a message as it came.
-    pub(crate) fn receive_raw(
+    pub(super) fn receive_raw(
         &mut self,
         connection: ConnectionId,
         text: &str,
@@ -52,7 +52,7 @@ impl HostLoop {
 
     /// Where the channels of a client that comes back were when it left, with
     /// what they belong to; `None` if that is not known any more.
-    pub(crate) fn load_past_states(
+    pub(super) fn load_past_states(
         &mut self,
         params: &ReconnectParams,
     ) -> Result<Option<Vec<PastState>>, StoreError> {

@@ -12,7 +12,7 @@ use crate::legacy;
 use crate::legacy::{ActionContext, DowngradeCache, DowngradeError, LegacyMessages};
 
 impl HostLoop {
-    pub(crate) fn respond_legacy(
+    pub(super) fn respond_legacy(
         &mut self,
         connection: ConnectionId,
         id: RequestId,
@@ -65,7 +65,7 @@ impl HostLoop {
     }
 
     /// Tells of an action. What is the same for several is made once.
-    pub(crate) fn publish_legacy(
+    pub(super) fn publish_legacy(
         &mut self,
         envelope: &ActionEnvelope,
         before: Option<&ChannelState>,
@@ -94,7 +94,7 @@ impl HostLoop {
     }
 
     /// Tells the older ones among some, and leaves the others.
-    pub(crate) fn notify_legacy(
+    pub(super) fn notify_legacy(
         &mut self,
         notification: &HostNotification,
         to: &mut Vec<ConnectionId>,
@@ -117,7 +117,7 @@ impl HostLoop {
 
     /// Sends what was put into words. If that failed, the client would miss
     /// something: it has to come back and start from where things are.
-    pub(crate) fn send_legacy(
+    pub(super) fn send_legacy(
         &mut self,
         connection: ConnectionId,
         messages: Result<LegacyMessages, DowngradeError>,

@@ -14,7 +14,7 @@ const MAX_REPLAY_BYTES: u64 = 8 * 1024 * 1024;
 
 impl HostLoop {
     /// A replay is one message, so what it holds is bounded.
-    pub(crate) fn limit_replay(&mut self, input: Input) -> Result<Input, StoreError> {
+    pub(super) fn limit_replay(&mut self, input: Input) -> Result<Input, StoreError> {
         let Input::Received {
             connection,
             message: ClientMessage::Request(id, request),

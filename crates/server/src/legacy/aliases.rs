@@ -65,7 +65,7 @@ pub(crate) struct SessionAliases {
 impl SessionAliases {
     /// The second names of all sessions that a host has now. Those of sessions
     /// that are gone stay for a while, because clients have to be told so.
-    pub(crate) fn build(host: &Host, previous: &Self) -> Self {
+    pub(super) fn build(host: &Host, previous: &Self) -> Self {
         let mut aliases = SessionAliases {
             list_version: Some(host.list_version()),
             ..SessionAliases::default()
@@ -108,12 +108,12 @@ impl SessionAliases {
     }
 
     /// Whether the list of sessions is still as it was.
-    pub(crate) fn is_current(&self, host: &Host) -> bool {
+    pub(super) fn is_current(&self, host: &Host) -> bool {
         self.list_version == Some(host.list_version())
     }
 
     /// Whether a channel has a second name.
-    pub(crate) fn has_alias(&self, channel: &Uri) -> bool {
+    pub(super) fn has_alias(&self, channel: &Uri) -> bool {
         replace_prefix(&self.aliases, channel.as_str()).is_some()
     }
 
@@ -151,7 +151,7 @@ impl SessionAliases {
     }
 
     /// The name that the host has for what a client calls so.
-    pub(crate) fn resolve(&self, name: &str) -> Option<String> {
+    pub(super) fn resolve(&self, name: &str) -> Option<String> {
         replace_prefix(&self.originals, name)
     }
 
@@ -182,14 +182,14 @@ impl SessionAliases {
 /// How a client is told names of the host.
 #[derive(Debug, Clone)]
 pub(crate) struct AddressMapping {
-    pub(crate) aliases: Arc<SessionAliases>,
+    pub(super) aliases: Arc<SessionAliases>,
     /// Whether it is told other addresses of files.
-    pub(crate) uses_host_files: bool,
+    pub(super) uses_host_files: bool,
 }
 
 impl AddressMapping {
     /// Whether a channel is called otherwise.
-    pub(crate) fn renames_channel(&self, channel: &Uri) -> bool {
+    pub(super) fn renames_channel(&self, channel: &Uri) -> bool {
         self.aliases.has_alias(channel)
     }
 
@@ -203,7 +203,7 @@ impl AddressMapping {
 }
 
 /// Replaces names in what a client says by those that the host has.
-pub(crate) fn restore_addresses(message: &mut Object, resolve: &impl Fn(&str) -> Option<String>) {
+pub(super) fn restore_addresses(message: &mut Object, resolve: &impl Fn(&str) -> Option<String>) {
     for (_, value) in message.iter_mut() {
         replace_uris(value, resolve);
     }

@@ -15,7 +15,7 @@ pub(crate) struct DowngradeCache(Vec<(DowngradeKey, Rc<Vec<LegacyMessage>>)>);
 impl DowngradeCache {
     /// What was made about a channel for somebody else of whom the same is
     /// true.
-    pub(crate) fn get(
+    pub(super) fn get(
         &self,
         client: &LegacyClient,
         channel: &Uri,
@@ -29,7 +29,7 @@ impl DowngradeCache {
 
     /// Keeps what was made for a client for others, unless it is for that one
     /// alone.
-    pub(crate) fn insert(
+    pub(super) fn insert(
         &mut self,
         client: &LegacyClient,
         channel: &Uri,
@@ -80,19 +80,19 @@ impl DowngradeKey {
 
 /// A message on a channel.
 #[derive(Clone)]
-pub(crate) struct LegacyMessage {
-    pub(crate) channel: Option<Uri>,
-    pub(crate) text: Utf8Bytes,
+pub(super) struct LegacyMessage {
+    pub(super) channel: Option<Uri>,
+    pub(super) text: Utf8Bytes,
     /// Whether it says who did it.
-    pub(crate) has_origin: bool,
+    pub(super) has_origin: bool,
 }
 
 /// What one client is told, in order.
 #[derive(Default)]
 pub(crate) struct LegacyMessages {
     /// Its own action, as it sent it.
-    pub(crate) echo: Option<Utf8Bytes>,
-    pub(crate) messages: Rc<Vec<LegacyMessage>>,
+    pub(super) echo: Option<Utf8Bytes>,
+    pub(super) messages: Rc<Vec<LegacyMessage>>,
 }
 
 impl LegacyMessages {

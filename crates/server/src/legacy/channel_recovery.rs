@@ -16,7 +16,7 @@ use crate::delivery::encode::{LoadedRecovery, ReconnectOutcome, ReconnectOutcome
 
 /// A channel that a client has a cursor of.
 #[derive(Debug)]
-pub(crate) struct NamedCursor {
+pub(super) struct NamedCursor {
     /// The name that the client used.
     client_name: Uri,
     /// The name that the host has for it.
@@ -25,7 +25,7 @@ pub(crate) struct NamedCursor {
 
 impl NamedCursor {
     /// Pairs the names of a request with those that the host has for them.
-    pub(crate) fn pair_names(client_names: Vec<Uri>, channels: Vec<Uri>) -> Vec<Self> {
+    pub(super) fn pair_names(client_names: Vec<Uri>, channels: Vec<Uri>) -> Vec<Self> {
         let names = client_names.into_iter().zip(channels);
         let cursor = |(client_names, channel)| NamedCursor {
             client_name: client_names,
@@ -36,7 +36,7 @@ impl NamedCursor {
 }
 
 /// The channels of the cursors in a message, in order.
-pub(crate) fn cursor_channels(message: &Object) -> Vec<Uri> {
+pub(super) fn cursor_channels(message: &Object) -> Vec<Uri> {
     let entries = message
         .get("params")
         .and_then(|params| params.get("subscriptions")?.as_array());

@@ -13,7 +13,7 @@ const V0_1_NUMBER: i64 = 1;
 
 /// Who says hello, if it is a client of an older version. What is wrong with a
 /// greeting is for the host to say.
-pub(crate) fn legacy_client(host: &Host, method: &str, params: &Object) -> Option<LegacyClient> {
+pub(super) fn legacy_client(host: &Host, method: &str, params: &Object) -> Option<LegacyClient> {
     let client = ClientId::from(params.get("clientId")?.as_str()?);
     let (release, version, quirks) = match method {
         "initialize" => {
@@ -74,7 +74,7 @@ fn agreed_version(release: Release, version: &str) -> Json {
 /// Whether a client that comes back is another program than the one that the
 /// version was agreed on with, so that what it speaks is not known. 0.1 has no
 /// channels and other names for the root; no older version has cursors.
-pub(crate) fn is_other_program(release: Release, params: &Object) -> bool {
+pub(super) fn is_other_program(release: Release, params: &Object) -> bool {
     let subscriptions = params.get("subscriptions").and_then(Json::as_array);
     let subscriptions = subscriptions.map(Vec::as_slice).unwrap_or_default();
     let has_channels = || {
@@ -99,7 +99,7 @@ fn has_cursors(params: &Object) -> bool {
 }
 
 /// Corrects a greeting that the host would misread. Says whether it did.
-pub(crate) fn repair_handshake(message: &mut Object) -> bool {
+pub(super) fn repair_handshake(message: &mut Object) -> bool {
     if message.get("method").and_then(Json::as_str) == Some("reconnect") {
         return false;
     }
@@ -126,7 +126,7 @@ pub(crate) fn repair_handshake(message: &mut Object) -> bool {
 }
 
 /// Offers without those that are not meant.
-pub(crate) fn plausible_offers(offers: Json, has_channel: bool) -> Json {
+pub(super) fn plausible_offers(offers: Json, has_channel: bool) -> Json {
     let offers = match offers {
         Json::Array(offers) => offers,
         one => vec![one],

@@ -13,7 +13,7 @@ use agenthost_protocol::wire::Json;
 const FILE_URI_PREFIX: &str = "file://";
 
 /// Replaces the addresses of files in edits, and in what a watch reports.
-pub(crate) fn to_host_file_uris(message: &mut Json) {
+pub(super) fn to_host_file_uris(message: &mut Json) {
     match message {
         Json::Array(items) => items.iter_mut().for_each(to_host_file_uris),
         Json::Object(fields) => {
@@ -37,7 +37,7 @@ pub(crate) fn to_host_file_uris(message: &mut Json) {
 }
 
 /// The address of the file that a client calls so.
-pub(crate) fn to_file_uri(uri: &str) -> Option<String> {
+pub(super) fn to_file_uri(uri: &str) -> Option<String> {
     let (scheme, rest) = uri.split_once(':')?;
     let path = rest.strip_prefix("//").unwrap_or(rest);
     let ours = scheme.eq_ignore_ascii_case(HOST_FILE_SCHEME) && path.starts_with('/');

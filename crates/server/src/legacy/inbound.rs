@@ -20,7 +20,7 @@ use crate::connection::message::decode_message;
 
 /// The id of what is asked in a client's name without its knowing. Nobody
 /// waits for the answer.
-pub(crate) const SYNTHETIC_REQUEST_ID: &str = "agenthost:unasked";
+pub(super) const SYNTHETIC_REQUEST_ID: &str = "agenthost:unasked";
 
 /// What to do with a message.
 #[derive(Debug)]

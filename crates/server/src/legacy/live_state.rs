@@ -9,7 +9,7 @@ use agenthost_protocol::uri::Uri;
 use agenthost_versions::{StateCapture, StateSource};
 
 /// The host as it is now, as far as it is in memory.
-pub(crate) struct LiveState<'a>(pub(crate) &'a Host);
+pub(super) struct LiveState<'a>(pub(super) &'a Host);
 
 impl StateSource for LiveState<'_> {
     fn state(&self, channel: &Uri) -> Option<ChannelState> {

@@ -6,13 +6,15 @@ use agenthost_core::{ClientMessage, ConnectionId, Effect, Host, Input, ResponseB
 use agenthost_protocol::action::{ActionEnvelope, Rejection};
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::connection::DispatchActionParams;
-use agenthost_protocol::rpc::encode::{self, EncodeError};
+use agenthost_protocol::rpc::encode;
+use agenthost_protocol::rpc::encode::EncodeError;
 use agenthost_protocol::rpc::{
     ClientNotification, HostNotification, HostRequest, RequestId, RpcError,
 };
 use agenthost_protocol::uri::{RootChannel, Uri};
 use agenthost_protocol::version::Release;
-use agenthost_protocol::wire::{self, Json, Object};
+use agenthost_protocol::wire;
+use agenthost_protocol::wire::{Json, Object};
 use agenthost_versions::{
     JsonCall, JsonDispatch, JsonEnvelope, StateCapture, TranslationContext, TranslationError,
 };
@@ -262,7 +264,7 @@ impl LegacyClients {
 }
 
 impl LegacyClient {
-    pub(crate) fn translation_context<'a>(
+    pub(super) fn translation_context<'a>(
         &'a self,
         world: &'a dyn agenthost_versions::StateSource,
     ) -> TranslationContext<'a> {

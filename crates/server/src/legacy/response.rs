@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use agenthost_core::ResponseBody;
 use agenthost_protocol::channel::Snapshot;
-use agenthost_protocol::rpc::encode::{self, EncodeError};
+use agenthost_protocol::rpc::encode;
+use agenthost_protocol::rpc::encode::EncodeError;
 use agenthost_protocol::rpc::{ErrorCode, RequestId, RpcError};
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::{Json, Object};
@@ -20,17 +21,17 @@ use super::aliases::AddressMapping;
 /// can be large.
 #[derive(Debug)]
 pub(crate) struct LegacyResponse {
-    pub(crate) id: RequestId,
-    pub(crate) body: Result<ResponseBody, RpcError>,
-    pub(crate) chain: VersionChain,
-    pub(crate) target: TargetClient,
-    pub(crate) version: Json,
-    pub(crate) subscriptions: BTreeSet<Uri>,
-    pub(crate) state_view: StateCapture,
+    pub(super) id: RequestId,
+    pub(super) body: Result<ResponseBody, RpcError>,
+    pub(super) chain: VersionChain,
+    pub(super) target: TargetClient,
+    pub(super) version: Json,
+    pub(super) subscriptions: BTreeSet<Uri>,
+    pub(super) state_view: StateCapture,
     /// What a replay has.
-    pub(crate) replayed_actions: Vec<JsonEnvelope>,
+    pub(super) replayed_actions: Vec<JsonEnvelope>,
     /// How the client is told names.
-    pub(crate) address_mapping: Option<AddressMapping>,
+    pub(super) address_mapping: Option<AddressMapping>,
 }
 
 impl LegacyResponse {

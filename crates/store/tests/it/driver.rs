@@ -17,7 +17,8 @@ use agenthost_protocol::number::Millis;
 use agenthost_protocol::root::AgentInfo;
 use agenthost_protocol::rpc::{ClientNotification, ClientRequest, Message};
 use agenthost_protocol::uri::Uri;
-use agenthost_protocol::wire::{self, Document, Json, Limits};
+use agenthost_protocol::wire;
+use agenthost_protocol::wire::{Document, Json, Limits};
 use agenthost_store::{Durability, Store};
 
 pub(crate) const NOW: Millis = Millis(1_767_603_600_000);

@@ -21,8 +21,9 @@ use agenthost_protocol::wire::{Json, Object};
 
 use crate::document::{JsonCall, JsonDispatch, JsonEnvelope};
 use crate::edit::{remove_fields, set_field, text_field};
-use crate::step::{self, PartFate, UpgradeRefusal};
-use crate::world::TranslationContext;
+use crate::state_source::TranslationContext;
+use crate::step;
+use crate::step::{PartFate, UpgradeRefusal};
 
 pub(crate) struct StepV0_1;
 

@@ -18,8 +18,9 @@ use crate::document::JsonEnvelope;
 use crate::edit::{
     object_mut, remove_fields, rename_field, set_default, set_field, take_object, text_field,
 };
-use crate::step::{self, PartFate};
-use crate::world::TranslationContext;
+use crate::state_source::TranslationContext;
+use crate::step;
+use crate::step::PartFate;
 
 pub(crate) struct StepV0_2;
 

@@ -25,8 +25,9 @@ use agenthost_protocol::wire::{Json, Object};
 
 use crate::document::{JsonCall, JsonDispatch, JsonEnvelope};
 use crate::edit::{list_mut, object_mut, remove_fields, replace_text, set_field, text_field};
-use crate::step::{self, PartFate, UpgradeRefusal};
-use crate::world::TranslationContext;
+use crate::state_source::TranslationContext;
+use crate::step;
+use crate::step::{PartFate, UpgradeRefusal};
 
 pub(crate) struct StepV0_3;
 

@@ -24,8 +24,9 @@ use agenthost_protocol::wire::Object;
 
 use crate::document::{JsonCall, JsonDispatch, JsonEnvelope};
 use crate::edit::{remove_fields, text_field};
-use crate::step::{self, PartFate, UpgradeRefusal};
-use crate::world::TranslationContext;
+use crate::state_source::TranslationContext;
+use crate::step;
+use crate::step::{PartFate, UpgradeRefusal};
 
 use selection::ModelChoice;
 

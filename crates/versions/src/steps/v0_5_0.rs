@@ -12,8 +12,9 @@ use agenthost_protocol::wire::{Json, Object};
 
 use crate::document::{JsonCall, JsonDispatch, JsonEnvelope};
 use crate::edit::{clear_input_needed, remove_fields, set_default, text_field};
-use crate::step::{self, PartFate, UpgradeRefusal};
-use crate::world::TranslationContext;
+use crate::state_source::TranslationContext;
+use crate::step;
+use crate::step::{PartFate, UpgradeRefusal};
 
 pub(crate) struct StepV0_5_0;
 

@@ -18,8 +18,9 @@ use serde_json::json;
 
 use crate::document::JsonEnvelope;
 use crate::edit::{remove_fields, set_field, text_field};
-use crate::step::{self, PartFate};
-use crate::world::TranslationContext;
+use crate::state_source::TranslationContext;
+use crate::step;
+use crate::step::PartFate;
 
 pub(crate) struct StepV0_5_1;
 

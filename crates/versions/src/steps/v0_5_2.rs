@@ -8,7 +8,7 @@
 //! call, and that a call waits for a token: it looks as if it ran.
 
 mod calls;
-mod waiting;
+pub(crate) mod pending_input;
 
 use agenthost_protocol::action::Action;
 use agenthost_protocol::channel::ChannelState;
@@ -23,8 +23,9 @@ use crate::edit::{
     clear_input_needed, object_mut, remove_fields, rename_field, set_default, set_field, text_field,
 };
 use crate::rows::StoredRow;
-use crate::step::{self, PartFate, UpgradeRefusal};
-use crate::world::TranslationContext;
+use crate::state_source::TranslationContext;
+use crate::step;
+use crate::step::{PartFate, UpgradeRefusal};
 
 pub(crate) struct StepV0_5_2;
 
@@ -58,10 +59,10 @@ impl step::VersionStep for StepV0_5_2 {
         match name {
             "Turn" => {
                 remove_fields(part, &["startedAt", "duration"]);
-                waiting::take_open_requests(part);
+                pending_input::take_open_requests(part);
             }
             "ActiveTurn" => remove_fields(part, &["startedAt"]),
-            "ChatState" => waiting::move_requests_to_chat(part),
+            "ChatState" => pending_input::move_requests_to_chat(part),
             "ToolCall" => calls::downgrade_call(part),
             "ToolCallConfirmation" => remove_fields(part, &["riskAssessment"]),
             "McpServerState" => remove_fields(part, &["oauthClient"]),
@@ -69,12 +70,12 @@ impl step::VersionStep for StepV0_5_2 {
             "ResponsePart" if text_field(part, "kind") == Some("systemNotification") => {
                 remove_fields(part, &["_meta"]);
             }
-            "SessionState" => waiting::strip_authentication(part),
+            "SessionState" => pending_input::strip_authentication(part),
             "SessionSummary" => {
                 let session = text_field(part, "resource").map(Uri::from);
-                if session
-                    .is_some_and(|session| waiting::waits_only_for_token(context, &session, None))
-                {
+                if session.is_some_and(|session| {
+                    pending_input::waits_only_for_token(context, &session, None)
+                }) {
                     clear_input_needed(part);
                 }
             }
@@ -89,7 +90,7 @@ impl step::VersionStep for StepV0_5_2 {
         mut envelope: JsonEnvelope,
     ) -> Vec<JsonEnvelope> {
         if envelope.action_type() == "chat/responsePart" {
-            waiting::part_to_request(&mut envelope.action);
+            pending_input::part_to_request(&mut envelope.action);
         }
         match envelope.action_type() {
             "chat/turnStarted" => remove_fields(&mut envelope.action, &["startedAt"]),
@@ -100,17 +101,17 @@ impl step::VersionStep for StepV0_5_2 {
             "chat/toolCallAuthRequired" | "chat/toolCallAuthResolved" => return Vec::new(),
             "chat/inputRequested" if !has_active_turn(context, &envelope) => return Vec::new(),
             "session/inputNeededSet" | "session/inputNeededRemoved" => {
-                return waiting::downgrade_input_needed(context, envelope);
+                return pending_input::downgrade_input_needed(context, envelope);
             }
             "session/chatAdded" => {
                 let chat = object_mut(&mut envelope.action, "summary")
                     .and_then(|summary| text_field(summary, "resource"))
                     .map(Uri::from);
-                waiting::fix_chat_status(context, &mut envelope, chat, "summary");
+                pending_input::fix_chat_status(context, &mut envelope, chat, "summary");
             }
             "session/chatUpdated" => {
                 let chat = text_field(&envelope.action, "chat").map(Uri::from);
-                waiting::fix_chat_status(context, &mut envelope, chat, "changes");
+                pending_input::fix_chat_status(context, &mut envelope, chat, "changes");
             }
             "changeset/filesReviewChanged" => {
                 set_field(
@@ -132,7 +133,8 @@ impl step::VersionStep for StepV0_5_2 {
     ) -> Vec<JsonCall> {
         if call.method == "root/sessionSummaryChanged" {
             let session = text_field(&call.params, "session").map(Uri::from);
-            if session.is_some_and(|session| waiting::waits_only_for_token(context, &session, None))
+            if session
+                .is_some_and(|session| pending_input::waits_only_for_token(context, &session, None))
                 && let Some(changes) = object_mut(&mut call.params, "changes")
             {
                 clear_input_needed(changes);
@@ -159,7 +161,7 @@ impl step::VersionStep for StepV0_5_2 {
                     Timestamp::from_millis(row.written_at).as_str(),
                 );
             }
-            "ChatState" => waiting::move_requests_into_turn(part),
+            "ChatState" => pending_input::move_requests_into_turn(part),
             _ => {}
         }
         PartFate::Keep

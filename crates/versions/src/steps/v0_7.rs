@@ -22,8 +22,9 @@ use agenthost_protocol::wire::{Json, Object};
 use crate::document::{JsonCall, JsonDispatch, JsonEnvelope};
 use crate::edit::{move_field, remove_fields, set_field, take_object, text_field};
 use crate::rows::StoredRow;
-use crate::step::{self, PartFate, UpgradeRefusal};
-use crate::world::TranslationContext;
+use crate::state_source::TranslationContext;
+use crate::step;
+use crate::step::{PartFate, UpgradeRefusal};
 
 pub(crate) struct StepV0_7;
 

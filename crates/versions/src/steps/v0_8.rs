@@ -6,9 +6,9 @@
 //! itself, the chat of an annotation or of a terminal's claim, that a terminal
 //! is over if its process left no number.
 
-mod closed;
+pub(crate) mod closed_enums;
 mod down;
-mod lift;
+pub(crate) mod migrate;
 mod up;
 
 use agenthost_protocol::action::Action;
@@ -18,8 +18,9 @@ use agenthost_protocol::wire::Object;
 
 use crate::document::{JsonCall, JsonDispatch, JsonEnvelope};
 use crate::rows::StoredRow;
-use crate::step::{self, PartFate, UpgradeRefusal};
-use crate::world::TranslationContext;
+use crate::state_source::TranslationContext;
+use crate::step;
+use crate::step::{PartFate, UpgradeRefusal};
 
 pub(crate) struct StepV0_8;
 
@@ -72,7 +73,7 @@ impl step::VersionStep for StepV0_8 {
     }
 
     fn migrate_part(&self, row: &StoredRow<'_>, name: &'static str, part: &mut Object) -> PartFate {
-        lift::migrate_part(row, name, part);
+        migrate::migrate_part(row, name, part);
         PartFate::Keep
     }
 }

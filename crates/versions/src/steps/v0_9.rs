@@ -7,12 +7,14 @@
 use agenthost_protocol::channel::{ChannelKind, ChannelState};
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::version::Release;
-use agenthost_protocol::wire::{self, Json, Object};
+use agenthost_protocol::wire;
+use agenthost_protocol::wire::{Json, Object};
 
 use crate::document::{JsonCall, JsonDispatch, JsonEnvelope};
 use crate::edit::{object_mut, remove_fields, replace_text, set_default, set_field, text_field};
-use crate::step::{self, PartFate, UpgradeRefusal};
-use crate::world::TranslationContext;
+use crate::state_source::TranslationContext;
+use crate::step;
+use crate::step::{PartFate, UpgradeRefusal};
 
 pub(crate) struct StepV0_9;
 

@@ -2,7 +2,8 @@
 
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::version::Release;
-use agenthost_protocol::wire::{self, Json};
+use agenthost_protocol::wire;
+use agenthost_protocol::wire::Json;
 use serde_json::json;
 
 use crate::worlds::TestClient;

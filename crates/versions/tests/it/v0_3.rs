@@ -3,7 +3,8 @@
 use agenthost_protocol::channel::ChannelKind;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::version::Release;
-use agenthost_protocol::wire::{self, Json};
+use agenthost_protocol::wire;
+use agenthost_protocol::wire::Json;
 use agenthost_versions::{JsonDispatch, VersionChain};
 use serde_json::json;
 

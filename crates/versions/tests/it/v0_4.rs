@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use agenthost_protocol::version::Release;
-use agenthost_protocol::wire::{self, Json};
+use agenthost_protocol::wire;
+use agenthost_protocol::wire::Json;
 use serde_json::json;
 
 use crate::worlds::{TestClient, chat_with};

@@ -1,7 +1,8 @@
 //! 0.6 ↔ 0.5.2.
 
 use agenthost_protocol::version::Release;
-use agenthost_protocol::wire::{self, Json};
+use agenthost_protocol::wire;
+use agenthost_protocol::wire::Json;
 use serde_json::json;
 
 use crate::worlds::{TestClient, call, chat_with, question};

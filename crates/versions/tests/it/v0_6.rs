@@ -1,7 +1,8 @@
 //! 0.7 ↔ 0.6.
 
 use agenthost_protocol::version::Release;
-use agenthost_protocol::wire::{self, Json};
+use agenthost_protocol::wire;
+use agenthost_protocol::wire::Json;
 use agenthost_versions::JsonCall;
 use serde_json::json;
 

@@ -2,7 +2,8 @@
 
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::version::Release;
-use agenthost_protocol::wire::{self, Json};
+use agenthost_protocol::wire;
+use agenthost_protocol::wire::Json;
 use agenthost_versions::{JsonCall, JsonDispatch, UpgradeRefusal};
 use serde_json::json;
 

@@ -5,7 +5,8 @@ use agenthost_protocol::channel::{ChannelState, Snapshot};
 use agenthost_protocol::ids::{ClientId, ServerSeq};
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::version::Release;
-use agenthost_protocol::wire::{self, Json};
+use agenthost_protocol::wire;
+use agenthost_protocol::wire::Json;
 use agenthost_versions::{
     JsonCall, JsonDispatch, StateCapture, TargetClient, TranslationContext, VersionChain,
 };

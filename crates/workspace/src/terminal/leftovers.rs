@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use agenthost_stdx::private_file;
 use nix::unistd::Pid;
 
-use super::ending::{kill_orphaned_group, kill_session};
+use super::exit::{kill_orphaned_group, kill_session};
 use super::run_mark::EnvMarker;
 
 /// The file of a program that runs. Gone when dropped.

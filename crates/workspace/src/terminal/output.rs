@@ -9,10 +9,10 @@ use agenthost_core::{COMMAND_PREVIEW_BYTES, TerminalEnd, TerminalEvent};
 use agenthost_protocol::terminal::OutputTail;
 use filedescriptor::{Error, FileDescriptor, POLLERR, POLLHUP, POLLIN, poll, pollfd};
 
-use super::ending::{ExitState, ProcessExit};
+use super::exit::{ExitState, ProcessExit};
+use super::full_output::{FullOutput, OutputSink};
+use super::osc::OscParser;
 use super::program::{PtyProgram, ShellIntegration};
-use super::sequences::OscParser;
-use super::whole::{FullOutput, OutputSink};
 
 /// Most bytes that are told at once. The system hands out less at a time.
 const CHUNK_BYTES: usize = 64 * 1024;

@@ -11,7 +11,8 @@ use agenthost_protocol::resource::{
     ResourceResolveResult, ResourceType, ResourceWriteParams,
 };
 use agenthost_protocol::uri::Uri;
-use agenthost_protocol::wire::{self, Json, Wire};
+use agenthost_protocol::wire;
+use agenthost_protocol::wire::{Json, Wire};
 use agenthost_workspace::{FileError, FileService, MAX_FILE_BYTES, ProtectedPaths, uri_of};
 use serde_json::json;
 use tempfile::TempDir;

@@ -10,7 +10,8 @@ use agenthost_core::{
 };
 use agenthost_protocol::resource::ResourceWatchState;
 use agenthost_protocol::uri::Uri;
-use agenthost_protocol::wire::{self, Json};
+use agenthost_protocol::wire;
+use agenthost_protocol::wire::Json;
 use agenthost_workspace::{
     ChangeTracker, DirectoryWatch, FileService, ProtectedPaths, SearchLimits, search_files, uri_of,
 };

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use agenthost_core::RequestFailure;
 use agenthost_protocol::resource::{ResourceChange, ResourceChangeType, ResourceWatchState};
-use agenthost_protocol::wire::{self, Json};
+use agenthost_protocol::wire;
+use agenthost_protocol::wire::Json;
 use agenthost_workspace::DirectoryWatch;
 use serde_json::json;
 

@@ -16,7 +16,7 @@ use crate::transport::schema::{ToolCallContent, ToolKind};
 
 /// How far a call is, for those who show it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum DisplayStage {
+pub(super) enum DisplayStage {
     /// Its arguments may not be complete.
     Announced,
     /// It waits for an answer. The kind `terminal` would take away the agent's
@@ -29,7 +29,7 @@ pub(crate) enum DisplayStage {
 impl TrackedCall {
     /// Whether it is shown as a command: it executes something, or has a
     /// terminal.
-    pub(crate) fn is_command(&self) -> bool {
+    pub(super) fn is_command(&self) -> bool {
         let is_terminal =
             |content: &ToolCallContent| matches!(content, ToolCallContent::Terminal(_));
         let executes = self.kind == Some(ToolKind::Execute);
@@ -55,7 +55,7 @@ impl TrackedCall {
     }
 
     /// What the command is for, in the agent's own words.
-    pub(crate) fn intention(&self) -> Option<String> {
+    pub(super) fn intention(&self) -> Option<String> {
         self.command_line()?;
         let description = self.input.as_ref()?.get("description")?.as_str()?;
         let description = description.trim();
@@ -64,7 +64,7 @@ impl TrackedCall {
 
     /// What is asked: the title, the whole command or the changes of files, and
     /// the words that the question came with.
-    pub(crate) fn permission_message(&self, terminals: &CallTerminals) -> MaybeMarkdown {
+    pub(super) fn permission_message(&self, terminals: &CallTerminals) -> MaybeMarkdown {
         let mut parts = vec![match self.command_line() {
             Some(line) => line.invocation().as_str().to_owned(),
             None => escape_title(&self.title()),
@@ -76,7 +76,7 @@ impl TrackedCall {
 
     /// The arguments as text. Clients show the result of a call only beside its
     /// arguments, so there are always some, unless a client carries it out.
-    pub(crate) fn input_text(&self) -> Option<String> {
+    pub(super) fn input_text(&self) -> Option<String> {
         if let Some(line) = self.command_line() {
             return Some(line.0);
         }
@@ -90,7 +90,7 @@ impl TrackedCall {
     }
 
     /// The free data of the call.
-    pub(crate) fn display_meta(&self, stage: DisplayStage) -> Object {
+    pub(super) fn display_meta(&self, stage: DisplayStage) -> Object {
         let mut meta = self.meta.clone().unwrap_or_default();
         // What the host says by these is not the agent's to say.
         meta.remove("toolKind");

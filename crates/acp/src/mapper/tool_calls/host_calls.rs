@@ -19,7 +19,8 @@ use super::{
     CallEnding, CallStage, CallTerminals, EventCollector, HostTool, HostToolSet, TrackedCall,
     TurnToolCalls, find_tool_name,
 };
-use crate::mapper::host_tools::{self, CallHints};
+use crate::mapper::host_tools;
+use crate::mapper::host_tools::CallHints;
 use crate::transport::schema::ToolCallStatus;
 
 /// Most calls that may be told of later. When there are more, the oldest is

@@ -18,7 +18,7 @@ use crate::resource::uris;
 impl Host {
     /// Completes a call with the edits of the files that it reports to have
     /// edited.
-    pub(crate) fn complete_surveyed(
+    pub(super) fn complete_surveyed(
         &mut self,
         env: &Env,
         chat: &Uri,
@@ -40,7 +40,7 @@ impl Host {
     }
 
     /// Reports edits by a call of the host's own.
-    pub(crate) fn report_edits(
+    pub(super) fn report_edits(
         &mut self,
         env: &Env,
         chat: &Uri,
@@ -109,7 +109,7 @@ impl Host {
 }
 
 /// The edits that the completion of a call reports.
-pub(crate) fn edits_in(complete: &ToolCallComplete) -> impl Iterator<Item = &FileEdit> {
+pub(super) fn edits_in(complete: &ToolCallComplete) -> impl Iterator<Item = &FileEdit> {
     let content = complete.result.content.iter().flatten();
     content.filter_map(|block| match block {
         ToolResultContent::FileEdit(edit) => Some(edit),

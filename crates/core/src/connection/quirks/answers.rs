@@ -10,7 +10,7 @@ use crate::policy::find_open_request;
 /// Turns texts into what the questions of a request ask for. Answers to
 /// questions that were not asked are dropped. What can't be read stays, and is
 /// refused like anybody's.
-pub(crate) fn parse_text_answers(chat: &ChatState, completed: &mut InputCompleted) {
+pub(super) fn parse_text_answers(chat: &ChatState, completed: &mut InputCompleted) {
     let (Ok(request), Some(answers)) = (
         find_open_request(chat, &completed.request_id),
         completed.answers.as_mut(),

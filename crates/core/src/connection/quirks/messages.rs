@@ -24,7 +24,7 @@ const REMOTE_URI_PREFIX: &str = "vscode-remote://";
 /// Drops a model and a custom agent that are not there any more, and attachments
 /// that say nothing; calls files of the session and of its customizations by the
 /// names that they have here.
-pub(crate) fn normalize_message(
+pub(super) fn normalize_message(
     agent: Option<&AgentInfo>,
     session: Option<&SessionState>,
     message: &mut Arc<Message>,

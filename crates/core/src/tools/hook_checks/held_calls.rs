@@ -17,25 +17,25 @@ const MAX_PASSED_CHECKS: usize = 100;
 /// Uses of tools that wait for hooks.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct HookChecks {
-    pub(crate) last_id: u64,
-    pub(crate) pending: BTreeMap<HookCheckId, HookCheck>,
+    pub(super) last_id: u64,
+    pub(super) pending: BTreeMap<HookCheckId, HookCheck>,
     /// Questions that hooks had nothing against. The call that follows may come
     /// to the gateway, and hooks have seen it then.
-    pub(crate) passed: Vec<PassedCheck>,
+    pub(super) passed: Vec<PassedCheck>,
 }
 
 /// Something that waits.
 #[derive(Debug, Clone)]
-pub(crate) struct HookCheck {
-    pub(crate) session: Uri,
-    pub(crate) chat: Uri,
+pub(super) struct HookCheck {
+    pub(super) session: Uri,
+    pub(super) chat: Uri,
     /// The turn that it is of: it does not wait longer than that.
-    pub(crate) turn: Option<TurnId>,
-    pub(crate) subject: CheckSubject,
+    pub(super) turn: Option<TurnId>,
+    pub(super) subject: CheckSubject,
 }
 
 #[derive(Debug, Clone)]
-pub(crate) enum CheckSubject {
+pub(super) enum CheckSubject {
     /// A call at the gateway.
     Gateway(GatewayCallId),
     /// A question of an agent.
@@ -44,13 +44,13 @@ pub(crate) enum CheckSubject {
 
 /// A question of an agent about a call.
 #[derive(Clone)]
-pub(crate) struct HeldToolCall {
-    pub(crate) call: ToolCallId,
-    pub(crate) ready: Box<ToolCallReady>,
+pub(super) struct HeldToolCall {
+    pub(super) call: ToolCallId,
+    pub(super) ready: Box<ToolCallReady>,
     /// What it is about.
-    pub(crate) passed_check: PassedCheck,
+    pub(super) passed_check: PassedCheck,
     /// What the agent did with the call since.
-    pub(crate) held_actions: Vec<ChatAction>,
+    pub(super) held_actions: Vec<ChatAction>,
 }
 
 /// Shows nothing of what is asked.
@@ -64,9 +64,9 @@ impl std::fmt::Debug for HeldToolCall {
 
 /// What hooks had nothing against.
 #[derive(Clone, PartialEq)]
-pub(crate) struct PassedCheck {
-    pub(crate) chat: Uri,
-    pub(crate) turn: TurnId,
+pub(super) struct PassedCheck {
+    pub(super) chat: Uri,
+    pub(super) turn: TurnId,
     name: Option<String>,
     input: Json,
 }
@@ -94,12 +94,12 @@ impl HookCheck {
 
 impl HookChecks {
     /// Whether nothing waits, and nothing is remembered.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.pending.is_empty() && self.passed.is_empty()
     }
 
     /// The question that a call waits with.
-    pub(crate) fn held_call_mut(
+    pub(super) fn held_call_mut(
         &mut self,
         chat: &Uri,
         target: &ToolCallTarget,
@@ -113,14 +113,14 @@ impl HookChecks {
     }
 
     /// Whether a call waits with a question.
-    pub(crate) fn is_held(&self, chat: &Uri, target: &ToolCallTarget) -> bool {
+    pub(super) fn is_held(&self, chat: &Uri, target: &ToolCallTarget) -> bool {
         self.pending
             .values()
             .any(|check| check.holds_call(chat, target))
     }
 
     /// Remembers what hooks had nothing against.
-    pub(crate) fn record_passed(&mut self, passed: PassedCheck) {
+    pub(super) fn record_passed(&mut self, passed: PassedCheck) {
         if self.passed.len() >= MAX_PASSED_CHECKS {
             self.passed.remove(0);
         }
@@ -129,14 +129,14 @@ impl HookChecks {
 
     /// Whether hooks have seen a call before it came to the gateway. It counts
     /// for one call.
-    pub(crate) fn take_passed(&mut self, call: &PassedCheck) -> bool {
+    pub(super) fn take_passed(&mut self, call: &PassedCheck) -> bool {
         let place = self.passed.iter().position(|passed| passed == call);
         place.map(|place| self.passed.remove(place)).is_some()
     }
 }
 
 /// A use of a tool in a turn, as it is known again.
-pub(crate) fn to_passed_check(tool: &ToolUse, turn: TurnId) -> PassedCheck {
+pub(super) fn to_passed_check(tool: &ToolUse, turn: TurnId) -> PassedCheck {
     PassedCheck {
         chat: tool.chat.clone(),
         turn,

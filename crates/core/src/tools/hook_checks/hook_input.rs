@@ -7,7 +7,8 @@ use agenthost_protocol::chat::{
 use agenthost_protocol::common::Meta;
 use agenthost_protocol::ids::CustomizationId;
 use agenthost_protocol::uri::Uri;
-use agenthost_protocol::wire::{self, Json, Object};
+use agenthost_protocol::wire;
+use agenthost_protocol::wire::{Json, Object};
 
 use crate::customization::find_server;
 use crate::host::Host;
@@ -23,7 +24,7 @@ const GATEWAY_SERVER_NAME: &str = "agenthost";
 
 impl Host {
     /// What an agent asks about.
-    pub(crate) fn approval_tool_use(&self, chat: &Uri, ready: &ToolCallReady) -> Option<ToolUse> {
+    pub(super) fn approval_tool_use(&self, chat: &Uri, ready: &ToolCallReady) -> Option<ToolUse> {
         let session = self.session_of(chat)?;
         let call = self.active_call(chat, &ready.target)?;
         let contributor = ready.contributor.as_ref();
@@ -51,7 +52,7 @@ impl Host {
     }
 
     /// A call that is over.
-    pub(crate) fn completed_tool_use(
+    pub(super) fn completed_tool_use(
         &self,
         chat: &Uri,
         moment: ToolHookPhase,
@@ -69,7 +70,7 @@ impl Host {
     }
 
     /// What an agent calls at the gateway.
-    pub(crate) fn gateway_tool_use(
+    pub(super) fn gateway_tool_use(
         &self,
         session: &Uri,
         chat: &Uri,
@@ -161,7 +162,7 @@ fn parse_or_string(text: &str) -> Json {
 }
 
 /// The call that an action is about, if it is about one.
-pub(crate) fn call_of_action(action: &ChatAction) -> Option<&ToolCallTarget> {
+pub(super) fn call_of_action(action: &ChatAction) -> Option<&ToolCallTarget> {
     match action {
         ChatAction::ToolCallStart(action) => Some(&action.target),
         ChatAction::ToolCallDelta(action) => Some(&action.target),

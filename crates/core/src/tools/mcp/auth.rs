@@ -13,7 +13,7 @@ use crate::tools::gateway_calls::tool_calls;
 
 impl Host {
     /// A call of a server's tool needs a token (TOO-18).
-    pub(crate) fn require_call_auth(
+    pub(super) fn require_call_auth(
         &mut self,
         session: &Uri,
         chat: &Uri,
@@ -33,7 +33,7 @@ impl Host {
     }
 
     /// Such a call goes on (TOO-20).
-    pub(crate) fn call_authorized(
+    pub(super) fn call_authorized(
         &mut self,
         session: &Uri,
         chat: &Uri,

@@ -18,7 +18,7 @@ const PROBLEM_META_KEY: &str = "agenthost.problem";
 
 impl Host {
     /// Something is wrong with a server that runs, or nothing any more.
-    pub(crate) fn set_server_problem(
+    pub(super) fn set_server_problem(
         &mut self,
         session: &Uri,
         server: &CustomizationId,
@@ -95,7 +95,7 @@ impl Host {
 }
 
 /// Whether something is a server, or has it in it.
-pub(crate) fn contains_server(one: &Customization, server: &CustomizationId) -> bool {
+pub(super) fn contains_server(one: &Customization, server: &CustomizationId) -> bool {
     let mut children = one.children().into_iter().flatten();
     one.id() == Some(server) || children.any(|child| child.id() == Some(server))
 }

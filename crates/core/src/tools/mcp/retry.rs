@@ -62,7 +62,7 @@ impl Host {
     }
 
     /// A server failed. What is shown says why, and when it is tried again.
-    pub(crate) fn handle_server_failed(
+    pub(super) fn handle_server_failed(
         &mut self,
         env: &Env,
         session: &Uri,
@@ -97,7 +97,7 @@ impl Host {
     }
 
     /// A server that failed before runs.
-    pub(crate) fn record_ready(&mut self, env: &Env, session: &Uri, server: &CustomizationId) {
+    pub(super) fn record_ready(&mut self, env: &Env, session: &Uri, server: &CustomizationId) {
         let known = self.customizations.get_mut(session);
         if let Some(failure) = known.and_then(|known| known.failures.get_mut(server)) {
             failure.ready_since = Some(env.now);
@@ -106,7 +106,7 @@ impl Host {
 
     /// What to show of a server that has stopped. One that failed and may not
     /// be tried again still failed for the same reason.
-    pub(crate) fn stopped_state(&self, session: &Uri, server: &CustomizationId) -> McpServerState {
+    pub(super) fn stopped_state(&self, session: &Uri, server: &CustomizationId) -> McpServerState {
         let known = self.customizations.get(session);
         let barred = known.filter(|known| {
             known.blocked_as_untrusted.contains(server) && !known.stopped_by_user.contains(server)

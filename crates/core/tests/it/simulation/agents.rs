@@ -6,7 +6,8 @@ use agenthost_protocol::chat::{ChatInteractivity, ErrorPart, Message};
 use agenthost_protocol::common::{ErrorInfo, SessionConfigSchema};
 use agenthost_protocol::ids::ToolCallId;
 use agenthost_protocol::terminal::TerminalState;
-use agenthost_protocol::wire::{self, Wire};
+use agenthost_protocol::wire;
+use agenthost_protocol::wire::Wire;
 
 use super::*;
 

@@ -8,7 +8,7 @@ use tar::{EntryType, Header};
 
 use super::limited_reader::{BoundedReader, ByteBudget};
 use super::tarball::MAX_STREAM_BYTES;
-use super::zip::MAX_DIRECTORY_BYTES;
+use super::zip_file::MAX_DIRECTORY_BYTES;
 use super::*;
 
 const MIB: usize = 1024 * 1024;

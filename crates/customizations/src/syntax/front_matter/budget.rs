@@ -12,7 +12,7 @@ use serde_saphyr::Error;
 
 /// Work that the front matter of one container may take: bytes of text, plus
 /// events of the parser with those that aliases stand for.
-pub(crate) const MAX_CONTAINER_WORK: usize = 2 * 1024 * 1024;
+pub(super) const MAX_CONTAINER_WORK: usize = 2 * 1024 * 1024;
 
 /// Most events of one parse. Without aliases, 64 KiB of text have fewer.
 const MAX_EVENTS: usize = 100_000;
@@ -34,7 +34,7 @@ pub(crate) struct ParseBudget {
 
 /// Why YAML was not read.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum YamlError {
+pub(super) enum YamlError {
     /// The container has used up its budget. Nothing was parsed.
     BudgetExhausted,
     /// A limit of one file was exceeded.
@@ -53,7 +53,7 @@ impl Default for ParseBudget {
 
 impl ParseBudget {
     /// Parses a text, and charges the work to the budget.
-    pub(crate) fn parse(&mut self, text: &str) -> Result<Value, YamlError> {
+    pub(super) fn parse(&mut self, text: &str) -> Result<Value, YamlError> {
         if self.left == 0 {
             return Err(YamlError::BudgetExhausted);
         }
@@ -86,7 +86,7 @@ impl ParseBudget {
     }
 
     #[cfg(test)]
-    pub(crate) fn left(&self) -> usize {
+    pub(super) fn left(&self) -> usize {
         self.left
     }
 }

@@ -7,7 +7,8 @@ use agenthost_protocol::chat::{ChatMoveDestination, ChatSource, ResponsePart, To
 use agenthost_protocol::connection::{ReconnectParams, ReconnectResult};
 use agenthost_protocol::outcome::{Invalid, Outcome};
 use agenthost_protocol::rpc::{Message, RequestId};
-use agenthost_protocol::wire::{self, Document, Json, Limits, Wire};
+use agenthost_protocol::wire;
+use agenthost_protocol::wire::{Document, Json, Limits, Wire};
 use ahp::reducers::{ReduceOutcome, apply_action_to_chat, apply_action_to_session};
 use ahp_types::actions::StateAction;
 use ahp_types::{commands, messages, state};

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::fmt::Debug;
 
-use agenthost_protocol::wire::{self, Json, Shape, Wire};
+use agenthost_protocol::wire;
+use agenthost_protocol::wire::{Json, Shape, Wire};
 use agenthost_testkit::json::{diff, normalise};
 use agenthost_testkit::{Generator, GeneratorOptions};
 use serde::Serialize;

@@ -11,7 +11,7 @@ use crate::edit::{
     list_mut, list_objects_mut, move_field, object_mut, remove_fields, rename_field, set_default,
     set_field, text_field,
 };
-use crate::world::TranslationContext;
+use crate::state_source::TranslationContext;
 
 /// What a reference to a plugin says.
 const REFERENCE_FIELDS: &[&str] = &["uri", "displayName", "icons", "nonce"];

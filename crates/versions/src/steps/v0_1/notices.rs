@@ -11,7 +11,7 @@ use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::{Json, Object};
 
 use crate::edit::{list_mut, object_mut, remove_fields, set_field, text_field};
-use crate::world::TranslationContext;
+use crate::state_source::TranslationContext;
 
 /// Makes the notifications of a turn text.
 pub(super) fn downgrade_turn_notices(turn: &mut Object) {

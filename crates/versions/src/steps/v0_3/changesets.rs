@@ -9,7 +9,7 @@ use agenthost_protocol::changeset::{
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::outcome::Outcome;
 
-use crate::world::TranslationContext;
+use crate::state_source::TranslationContext;
 
 /// Says an action with those that 0.3 has.
 pub(super) fn rewrite_changeset(context: &TranslationContext<'_>, action: Action) -> Vec<Action> {

@@ -9,7 +9,7 @@ use super::StepV0_3;
 use crate::chain::{VersionChain, downgrade_parts};
 use crate::edit::{object_mut, remove_fields, set_default, set_field, take_object, text_field};
 use crate::graph::PART_GRAPH;
-use crate::world::TranslationContext;
+use crate::state_source::TranslationContext;
 
 /// What a chat has that was its session's.
 const CHAT_FIELDS: &[&str] = &[

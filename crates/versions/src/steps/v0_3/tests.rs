@@ -4,12 +4,13 @@ use agenthost_protocol::channel::ChannelKind;
 use agenthost_protocol::ids::ClientId;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::version::Release;
-use agenthost_protocol::wire::{self, Object};
+use agenthost_protocol::wire;
+use agenthost_protocol::wire::Object;
 use serde_json::{Value, json};
 
 use super::StepV0_3;
+use crate::state_source::{StateCapture, TargetClient, TranslationContext};
 use crate::step::VersionStep as _;
-use crate::world::{StateCapture, TargetClient, TranslationContext};
 
 const SESSION: &str = "ahp-session:/s";
 const CHAT: &str = "ahp-chat:/c";

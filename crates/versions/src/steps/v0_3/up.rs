@@ -7,8 +7,8 @@ use serde_json::json;
 use super::CHAT_ACTIONS;
 use crate::document::{JsonCall, JsonDispatch};
 use crate::edit::{list_mut, object_mut, set_field, text_field};
+use crate::state_source::TranslationContext;
 use crate::step::UpgradeRefusal;
-use crate::world::TranslationContext;
 
 /// Who can have written a message, in 0.4.
 const MESSAGE_ORIGINS: &[&str] = &["user", "agent", "tool", "systemNotification"];

@@ -12,8 +12,8 @@ use agenthost_protocol::wire::{Json, Object};
 use crate::chain::VersionChain;
 use crate::document::{JsonDispatch, JsonEnvelope};
 use crate::edit::{remove_fields, set_field};
+use crate::state_source::TranslationContext;
 use crate::step::UpgradeRefusal;
-use crate::world::TranslationContext;
 
 /// Puts one active client where there was a list of them.
 pub(super) fn fold_active_clients(context: &TranslationContext<'_>, session: &mut Object) {

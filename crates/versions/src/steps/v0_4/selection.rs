@@ -12,7 +12,7 @@ use serde_json::json;
 use super::values;
 use crate::document::JsonEnvelope;
 use crate::edit::{set_field, text_field};
-use crate::world::TranslationContext;
+use crate::state_source::TranslationContext;
 
 /// A model and a custom agent.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -9,7 +9,7 @@ use super::selection::ModelChoice;
 use crate::edit::{
     list_objects_mut, object_mut, remove_fields, set_default, set_field, text_field,
 };
-use crate::world::TranslationContext;
+use crate::state_source::TranslationContext;
 
 /// Fields that the state of a session has from its summary.
 const SUMMARY_FIELDS: &[&str] = &[

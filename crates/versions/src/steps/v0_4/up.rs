@@ -11,8 +11,8 @@ use super::values;
 use crate::chain::VersionChain;
 use crate::document::JsonDispatch;
 use crate::edit::{object_mut, remove_fields, set_field, text_field};
+use crate::state_source::TranslationContext;
 use crate::step::UpgradeRefusal;
-use crate::world::TranslationContext;
 
 /// Takes up what a new session is to have: its chat begins with a draft.
 pub(super) fn upgrade_create_session(

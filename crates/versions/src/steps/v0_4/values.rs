@@ -7,7 +7,7 @@ use agenthost_protocol::uri::{RootChannel, Uri};
 use agenthost_protocol::wire::{Json, Object};
 
 use crate::edit::{object_mut, text_field};
-use crate::world::TranslationContext;
+use crate::state_source::TranslationContext;
 
 /// Writes the options of a chosen model as texts.
 pub(super) fn stringify_model_options(model: &mut Object) {

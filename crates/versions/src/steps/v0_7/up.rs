@@ -4,11 +4,12 @@ use agenthost_protocol::session::{
     ChildCustomization, Customization, CustomizationEnablement, Enablement, SessionState,
 };
 use agenthost_protocol::uri::Uri;
-use agenthost_protocol::wire::{self, Json, Object};
+use agenthost_protocol::wire;
+use agenthost_protocol::wire::{Json, Object};
 
 use crate::document::JsonDispatch;
 use crate::edit::{set_default, set_field, text_field};
-use crate::world::TranslationContext;
+use crate::state_source::TranslationContext;
 
 /// Whoever turns a customization on or off does so for this session; what was
 /// decided for more than it stays. The list is sorted, sessions first.

@@ -10,14 +10,15 @@ use agenthost_protocol::chat::{
 };
 use agenthost_protocol::list::List;
 use agenthost_protocol::uri::Uri;
-use agenthost_protocol::wire::{self, Json, Object};
+use agenthost_protocol::wire;
+use agenthost_protocol::wire::{Json, Object};
 
-use super::closed;
+use super::closed_enums;
 use crate::document::JsonEnvelope;
 use crate::edit::{
     list_mut, move_field, remove_fields, replace_text, set_field, take_object, text_field,
 };
-use crate::world::TranslationContext;
+use crate::state_source::TranslationContext;
 
 pub(super) fn downgrade_part(name: &str, part: &mut Object) {
     match name {
@@ -46,7 +47,7 @@ pub(super) fn downgrade_part(name: &str, part: &mut Object) {
         "Annotation" | "AnnotationUpdated" => flatten_origin(part),
         _ => {}
     }
-    closed::close_enums(name, part);
+    closed_enums::close_enums(name, part);
 }
 
 /// A failed turn says so in a field of its own, and not in its last part.

@@ -6,8 +6,8 @@ use agenthost_protocol::wire::{Json, Object};
 
 use crate::document::{JsonCall, JsonDispatch};
 use crate::edit::{object_mut, set_default, set_field, text_field};
+use crate::state_source::TranslationContext;
 use crate::step::UpgradeRefusal;
-use crate::world::TranslationContext;
 
 /// Commands that 0.8 doesn't have: what they are about could not be shown.
 const COMMANDS_SINCE_V0_9: &[&str] = &[

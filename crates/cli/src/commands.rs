@@ -1,0 +1,13 @@
+//! The commands of the binary, a file or folder for each.
+
+pub(crate) mod agents;
+pub(crate) mod allow;
+pub(crate) mod attach;
+pub(crate) mod customizations;
+pub(crate) mod diff;
+pub(crate) mod doctor;
+pub(crate) mod reduce;
+pub(crate) mod run;
+pub(crate) mod serve;
+pub(crate) mod sessions;
+pub(crate) mod tools_relay;

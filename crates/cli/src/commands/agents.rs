@@ -1,0 +1,102 @@
+//! `agenthost agents`: which there are, whether they work, and signing in.
+
+pub(crate) mod check;
+mod sign_in;
+
+use std::process::ExitCode;
+
+use agenthost_acp::{AcpAgent, KnownAgent};
+use anyhow::{Context, bail};
+use clap::Subcommand;
+
+use crate::config::OfferState;
+use crate::connect::{HostOptions, HostSettings};
+use crate::output;
+pub(crate) use check::{AgentReport, AgentStatus, CheckDepth, probe_agents, wait_for_interrupt};
+
+/// List the agents that are known, and say how to get those that do not work
+/// going
+///
+/// Agents that are installed are started for a moment, to see whether they
+/// answer and whether somebody is signed in. Nothing is said to them.
+#[derive(clap::Args)]
+#[command(after_help = AGENTS_EXAMPLES, args_conflicts_with_subcommands = true)]
+pub(crate) struct AgentsArgs {
+    #[command(subcommand)]
+    command: Option<AgentsCommand>,
+    #[command(flatten)]
+    host: HostOptions,
+    /// Only look whether they are installed; start nothing
+    #[arg(long)]
+    quick: bool,
+    /// One JSON object a line
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Subcommand)]
+enum AgentsCommand {
+    SignIn(sign_in::SignInArgs),
+}
+
+const AGENTS_EXAMPLES: &str = "\
+Examples:
+  agenthost agents
+  agenthost agents --quick --json
+  agenthost agents sign-in gemini             the ways there are, or the only one
+  agenthost agents sign-in gemini oauth-personal";
+
+/// An agent that is offered here, with what is known of it.
+pub(crate) fn find_offered_agent(
+    settings: &HostSettings,
+    name: &str,
+) -> anyhow::Result<(SelectedAgent, AcpAgent)> {
+    let mut candidates = settings.candidates()?.into_iter();
+    let found = candidates.find(|candidate| candidate.id == name);
+    let found = found.with_context(|| {
+        format!("there is no agent `{name}`; `agenthost agents --quick` lists them")
+    })?;
+    let agent = match found.offer_state {
+        OfferState::Offered(agent) => *agent,
+        OfferState::Missing => {
+            let install = found.known.map_or("", |known| known.install.as_str());
+            bail!("`{name}` is not installed: {install}");
+        }
+        OfferState::Hidden | OfferState::NeverAsks => bail!("`{name}` is not offered here"),
+    };
+    let (name, known) = (found.name, found.known);
+    Ok((SelectedAgent { name, known }, agent))
+}
+
+/// What is known of an agent.
+pub(crate) struct SelectedAgent {
+    pub(crate) name: String,
+    pub(crate) known: Option<&'static KnownAgent>,
+}
+
+pub(crate) async fn run(arguments: AgentsArgs) -> anyhow::Result<ExitCode> {
+    if let Some(AgentsCommand::SignIn(arguments)) = arguments.command {
+        return tokio::select! {
+            done = sign_in::run(arguments) => done,
+            () = check::wait_for_interrupt() => bail!("interrupted"),
+        };
+    }
+    let settings = arguments.host.resolve_settings()?;
+    let depth = if arguments.quick {
+        CheckDepth::InstalledOnly
+    } else {
+        CheckDepth::StartAgent
+    };
+    for report in probe_agents(settings.candidates()?, depth).await? {
+        let line = if arguments.json {
+            serde_json::to_string(&report)?
+        } else {
+            let hint = report.hint.as_ref();
+            let hint = hint.map_or(String::new(), |hint| format!("\n{:25}{hint}", ""));
+            let state = report.state.label();
+            format!("{:<11}{state:<14}{}{hint}", report.id, report.found)
+        };
+        output::print_data(&line)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,139 @@
+//! `agenthost agents sign-in`: signing in with an agent.
+
+use std::process::ExitCode;
+
+use agenthost_acp::{
+    AcpAgent, SignInKind, SignInMethod, SignInState, probe_agent, sign_in, sign_in_command,
+};
+use anyhow::{Context, bail};
+
+use crate::connect::HostOptions;
+use crate::output;
+
+/// Sign in with an agent
+///
+/// An agent offers ways to sign in. Some it does itself, often with a browser;
+/// some are a program that runs in this terminal; some are a key that has to
+/// be in its environment. If it offers one way, that is taken; if more, name
+/// one. Nothing of it is kept by agenthost.
+#[derive(clap::Args)]
+pub(crate) struct SignInArgs {
+    /// The agent
+    agent: String,
+    /// The way, as the agent calls it
+    method: Option<String>,
+    #[command(flatten)]
+    host: HostOptions,
+}
+
+pub(crate) async fn run(arguments: SignInArgs) -> anyhow::Result<ExitCode> {
+    let settings = arguments.host.resolve_settings()?;
+    let name = &arguments.agent;
+    let (found, agent) = super::find_offered_agent(&settings, name)?;
+    let folder = tempfile::tempdir().context("a folder to start the agent in")?;
+    let started = probe_agent(&agent, folder.path()).await;
+    let examined = started.map_err(|reason| anyhow::anyhow!("start `{name}`: {reason}"))?;
+    let hint = found.known.map(|known| known.sign_in.as_str());
+    let method = match (&arguments.method, &*examined.sign_in_methods) {
+        (Some(wanted), methods) => methods.iter().find(|method| method.id == *wanted),
+        (None, [only]) => Some(only),
+        (None, _) => None,
+    };
+    let Some(method) = method else {
+        if examined.sign_in_state == SignInState::SignedIn {
+            output::print_note("somebody is signed in already");
+        }
+        list_methods(&examined.sign_in_methods, hint)?;
+        return Ok(match &arguments.method {
+            Some(_) => ExitCode::FAILURE,
+            None => ExitCode::SUCCESS,
+        });
+    };
+    run_method(&agent, method, folder.path()).await?;
+    let checked = probe_agent(&agent, folder.path()).await;
+    let checked = checked.map_err(|reason| anyhow::anyhow!("start `{name}`: {reason}"))?;
+    match checked.sign_in_state {
+        SignInState::SignedIn => {
+            output::print_note(&format!("{} works", found.name));
+            Ok(ExitCode::SUCCESS)
+        }
+        SignInState::SignedOut(hint) => {
+            bail!("nobody is signed in with `{name}` yet\nhint: {hint}")
+        }
+        SignInState::Unknown(reason) => bail!("`{name}` can't begin a session: {reason}"),
+    }
+}
+
+/// Shows the ways there are.
+fn list_methods(methods: &[SignInMethod], hint: Option<&str>) -> anyhow::Result<()> {
+    for method in methods {
+        let how = match &method.kind {
+            SignInKind::Agent => "by the agent".to_owned(),
+            SignInKind::Terminal(_) => "in this terminal".to_owned(),
+            SignInKind::Variables(names) => format!("needs {}", names.join(", ")),
+        };
+        let id = output::escape_invisible(&method.id);
+        let about = method.description.as_deref().unwrap_or(&method.name);
+        output::print_data(&format!(
+            "{id:<20}{how:<20}{}",
+            output::escape_invisible(about)
+        ))?;
+    }
+    if let Some(hint) = hint {
+        output::print_note(&format!("or: {hint}"));
+    }
+    Ok(())
+}
+
+async fn run_method(
+    agent: &AcpAgent,
+    method: &SignInMethod,
+    folder: &std::path::Path,
+) -> anyhow::Result<()> {
+    match &method.kind {
+        SignInKind::Agent => {
+            output::print_note(&format!("signing in: {} (a browser may open)", method.name));
+            sign_in_through_agent(agent, method, folder).await
+        }
+        SignInKind::Terminal(way) => {
+            // It has the terminal until it ends; nothing else goes on here.
+            let mut command = sign_in_command(agent, way);
+            let ran = tokio::task::spawn_blocking(move || command.status()).await;
+            let status = ran
+                .context("sign in")?
+                .context("run the program to sign in")?;
+            if !status.success() {
+                bail!("the program to sign in ended with {status}");
+            }
+            Ok(())
+        }
+        SignInKind::Variables(names) => {
+            let missing = names.iter().find(|name| !has_variable(agent, name));
+            if let Some(missing) = missing {
+                bail!(
+                    "set {missing} here and where the host runs, or in `env` of the agent in the configuration"
+                );
+            }
+            sign_in_through_agent(agent, method, folder).await
+        }
+    }
+}
+
+async fn sign_in_through_agent(
+    agent: &AcpAgent,
+    method: &SignInMethod,
+    folder: &std::path::Path,
+) -> anyhow::Result<()> {
+    let done = sign_in(agent, folder, &method.id).await;
+    done.map_err(|reason| anyhow::anyhow!("sign in with `{}`: {reason}", agent.id()))
+}
+
+/// Whether an agent will find something in its environment.
+fn has_variable(agent: &AcpAgent, name: &str) -> bool {
+    let environment = agent.launch().environment;
+    let mut named = environment.iter().filter(|(other, _)| other == name);
+    named.any(|(_, value)| match value.strip_prefix('$') {
+        Some(reference) => std::env::var_os(reference).is_some(),
+        None => true,
+    })
+}

@@ -1,0 +1,196 @@
+//! What a person types, and what it means.
+
+use agenthost_client::Client;
+use agenthost_protocol::channel::ChannelState;
+use agenthost_protocol::chat::{
+    ChatAction, ChatState, PendingMessageKind, PendingMessageRemoved, PendingMessageSet,
+    TurnCancelled,
+};
+use agenthost_protocol::ids::{PendingMessageId, TurnId};
+use agenthost_protocol::number::Millis;
+use agenthost_protocol::uri::Uri;
+
+use crate::connect::random_id;
+use crate::dialog;
+use crate::dialog::prompter::{DECLINE_COMMAND, LineOutcome, Prompter};
+
+const HELP_LINES: &[&str] = &[
+    "a line is a message; while a turn runs, it is queued",
+    "y, n or a number answers the question that is open; text, if it asks for text",
+    "/decline      declines to answer what the agent asks",
+    "/steer TEXT   says something to the running turn",
+    "/queue TEXT   queues a message, also while a question is open",
+    "/waiting      shows what is queued; /drop drops it",
+    "/cancel       ends the running turn (so does Ctrl-C; when nothing runs, that leaves)",
+    "//NAME        a command of the agent, if it has one of this name",
+    "/help         this",
+    "/quit         leaves; the session goes on (so does the end of input)",
+];
+
+/// What comes of a line.
+#[derive(Default)]
+pub(super) struct LineAction {
+    pub(super) notes: Vec<String>,
+    pub(super) actions: Vec<ChatAction>,
+    pub(super) quits: bool,
+}
+
+impl LineAction {
+    fn with_note(text: impl Into<String>) -> Self {
+        LineAction {
+            notes: vec![text.into()],
+            ..LineAction::default()
+        }
+    }
+
+    fn with_action(action: ChatAction) -> Self {
+        LineAction {
+            actions: vec![action],
+            ..LineAction::default()
+        }
+    }
+}
+
+/// Takes a line for an answer, a command or a message, in this order.
+pub(super) fn parse_line(
+    client: &Client,
+    chat: &Uri,
+    prompter: &mut Prompter,
+    line: &str,
+) -> anyhow::Result<LineAction> {
+    if prompter.is_late_answer(line) {
+        let note = "nothing is asked any more; type it again to send it as a message";
+        return Ok(LineAction::with_note(note));
+    }
+    let is_answer = !line.starts_with('/') || line == DECLINE_COMMAND;
+    if prompter.has_open_prompt() && is_answer {
+        return Ok(match prompter.handle_line(line) {
+            LineOutcome::Answer(answer) => LineAction::with_action(*answer),
+            LineOutcome::Unclear if line.is_empty() => LineAction::default(),
+            // It may be a slip, and slips are not sent to agents.
+            LineOutcome::Unclear => {
+                LineAction::with_note("that is no answer; /queue TEXT would queue a message")
+            }
+        });
+    }
+    if line.is_empty() {
+        return Ok(LineAction::default());
+    }
+    let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+    let rest = rest.trim();
+    let is_turn_running = running_turn(client, chat).is_some();
+    Ok(match word {
+        "/quit" => LineAction {
+            quits: true,
+            ..LineAction::default()
+        },
+        "/help" => LineAction {
+            notes: HELP_LINES.iter().map(|line| (*line).to_owned()).collect(),
+            ..LineAction::default()
+        },
+        "/cancel" => match cancel_turn(client, chat) {
+            Some(action) => LineAction::with_action(action),
+            None => LineAction::with_note("nothing runs"),
+        },
+        "/steer" | "/queue" if rest.is_empty() => LineAction::with_note(format!("{word} what?")),
+        "/steer" if !is_turn_running => {
+            LineAction::with_note("nothing runs: a message is typed without /steer")
+        }
+        "/steer" => LineAction::with_action(pending_message(PendingMessageKind::Steering, rest)?),
+        "/queue" => queue_message(rest)?,
+        "/waiting" => list_queue(client, chat),
+        "/drop" => drop_queue(client, chat),
+        DECLINE_COMMAND => LineAction::with_note("no question is open"),
+        other if is_command(other) => LineAction::with_note(
+            "there is no such command; /help names them, and // begins one for the agent",
+        ),
+        _ => {
+            // Two slashes: one for us, one for the agent.
+            let agents = line.strip_prefix('/').filter(|_| line.starts_with("//"));
+            let text = agents.unwrap_or(line);
+            if is_turn_running {
+                queue_message(text)?
+            } else {
+                LineAction::with_action(dialog::turn_started(TurnId::from(random_id()?), text))
+            }
+        }
+    })
+}
+
+/// Whether a word is meant as a command: a slash, and no path.
+fn is_command(word: &str) -> bool {
+    word.strip_prefix('/')
+        .is_some_and(|name| !name.contains('/'))
+}
+
+fn queue_message(text: &str) -> anyhow::Result<LineAction> {
+    Ok(LineAction {
+        notes: vec!["queued: it goes when the turn is over".to_owned()],
+        actions: vec![pending_message(PendingMessageKind::Queued, text)?],
+        quits: false,
+    })
+}
+
+fn list_queue(client: &Client, chat: &Uri) -> LineAction {
+    let queue = chat_state(client, chat).and_then(|chat| chat.queued_messages.as_ref());
+    let texts = queue.into_iter().flat_map(|queue| queue.items());
+    let mut notes: Vec<_> = texts.map(|message| message.message.text.clone()).collect();
+    if notes.is_empty() {
+        notes.push("nothing waits".to_owned());
+    }
+    LineAction {
+        notes,
+        ..LineAction::default()
+    }
+}
+
+fn drop_queue(client: &Client, chat: &Uri) -> LineAction {
+    let queue = chat_state(client, chat).and_then(|chat| chat.queued_messages.as_ref());
+    let ids = queue.into_iter().flat_map(|queue| queue.items());
+    let actions: Vec<_> = ids
+        .map(|message| {
+            ChatAction::PendingMessageRemoved(PendingMessageRemoved {
+                kind: PendingMessageKind::Queued,
+                id: message.id.clone(),
+            })
+        })
+        .collect();
+    let note = match actions.len() {
+        0 => "nothing waits".to_owned(),
+        count => format!("dropped {count}"),
+    };
+    LineAction {
+        notes: vec![note],
+        actions,
+        quits: false,
+    }
+}
+
+fn pending_message(kind: PendingMessageKind, text: &str) -> anyhow::Result<ChatAction> {
+    Ok(ChatAction::PendingMessageSet(PendingMessageSet {
+        kind,
+        id: PendingMessageId::from(random_id()?),
+        message: dialog::user_message(text),
+    }))
+}
+
+/// Ends the running turn, if one runs.
+pub(super) fn cancel_turn(client: &Client, chat: &Uri) -> Option<ChatAction> {
+    let turn_id = running_turn(client, chat)?;
+    Some(ChatAction::TurnCancelled(TurnCancelled {
+        turn_id,
+        duration: Millis(0),
+        meta: None,
+    }))
+}
+
+fn running_turn(client: &Client, chat: &Uri) -> Option<TurnId> {
+    Some(chat_state(client, chat)?.active_turn.as_ref()?.id.clone())
+}
+
+fn chat_state<'a>(client: &'a Client, chat: &Uri) -> Option<&'a ChatState> {
+    match client.state(chat)? {
+        ChannelState::Chat(state) => Some(state),
+        _ => None,
+    }
+}

@@ -1,0 +1,317 @@
+//! `agenthost customizations allow`: code of packages that may run.
+
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use agenthost_client::Client;
+use agenthost_customizations::{CODE_META_KEY, CodeTrust, InspectedContainer, is_current_code_key};
+use agenthost_protocol::session::{ChildCustomization, Customization};
+use agenthost_protocol::wire::{Json, Object};
+use agenthost_workspace::{GitError, RepositoryCode};
+use anyhow::{Context, bail};
+
+use super::describe::describe_code_entry;
+use super::local::{LocalCustomizations, TRUSTED_CODE_KEY};
+use super::quotation::quote_word;
+use crate::connect::{COMMAND_RECONNECT_TIMEOUT, HostConnection, HostOptions};
+use crate::dialog::StdinLines;
+use crate::host_settings;
+use crate::host_settings::string_list;
+use crate::output;
+
+/// Let hooks and servers (MCP) that came with a folder run, or see which wait
+///
+/// Hooks and servers are programs. Those of your own folders and of the
+/// configuration run; those that came with a project, or that a client
+/// brought, wait until somebody has looked at them. So do the hooks and the
+/// filters of its git repository: operations such as a commit need them. What is allowed is what is
+/// there now: when it changes, it waits again. The host remembers it.
+#[derive(clap::Args)]
+#[command(after_help = ALLOW_CODE_EXAMPLES)]
+pub(super) struct AllowCodeArgs {
+    /// What to allow, by its name; without one, what waits and what is allowed
+    /// is listed
+    name: Vec<String>,
+    /// The folder that it came with [default: this folder]
+    #[arg(long, value_name = "DIR", conflicts_with = "session")]
+    directory: Option<PathBuf>,
+    /// The session that it is in, for what clients brought
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+    /// Take it back: a name, or a line of `--list`
+    #[arg(long, requires = "name")]
+    remove: bool,
+    /// List what waits and what is allowed
+    #[arg(long, conflicts_with_all = ["name", "remove"])]
+    list: bool,
+    /// Do not ask
+    #[arg(long, short)]
+    yes: bool,
+    #[command(flatten)]
+    host: HostOptions,
+}
+
+const ALLOW_CODE_EXAMPLES: &str = "\
+Examples:
+  agenthost customizations allow                  what waits, and what is allowed
+  agenthost customizations allow Hooks            shows what they run, and asks
+  agenthost customizations allow MCP servers
+  agenthost customizations allow git              hooks and filters of the repository
+  agenthost customizations allow --remove Hooks   no longer";
+
+/// A container with code.
+struct CodeContainer {
+    name: String,
+    uri: String,
+    key: String,
+    trust: CodeTrust,
+    /// What it runs, in words.
+    code_lines: Vec<String>,
+}
+
+pub(super) async fn run(arguments: AllowCodeArgs) -> anyhow::Result<ExitCode> {
+    let local = LocalCustomizations::new(&arguments.host, arguments.directory.as_deref())?;
+    let mut attached = HostConnection::connect(&arguments.host, COMMAND_RECONNECT_TIMEOUT).await?;
+    let result = update_trusted_code(&mut attached.client, local, &arguments).await;
+    attached.close().await?;
+    result?;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn update_trusted_code(
+    client: &mut Client,
+    mut local: LocalCustomizations,
+    arguments: &AllowCodeArgs,
+) -> anyhow::Result<()> {
+    let values = host_settings::read_settings(client).await?;
+    let mut keys = string_list(&values, TRUSTED_CODE_KEY);
+    local.settings.trusted_code = keys.iter().cloned().collect();
+    let containers: Vec<CodeContainer> = match &arguments.session {
+        Some(session) => {
+            let shown = super::load_customizations(client, session).await?;
+            shown
+                .iter()
+                .filter_map(CodeContainer::from_session)
+                .collect()
+        }
+        None => {
+            let looked = local.inspect().await?;
+            let repository = inspect_repository(local.directory.clone()).await?;
+            let repository = repository.map(|code| CodeContainer::from_repository(code, &keys));
+            let coded = looked.iter().filter_map(CodeContainer::from_inspected);
+            coded.chain(repository).collect()
+        }
+    };
+    let name = arguments.name.join(" ");
+    if name.is_empty() {
+        return list_code(&containers, &keys);
+    }
+    if arguments.remove {
+        let meant = containers.iter().filter(|one| one.matches_name(&name));
+        let meant: Vec<_> = meant.map(|one| one.key.as_str()).collect();
+        let before = keys.len();
+        keys.retain(|key| *key != name && !meant.contains(&key.as_str()));
+        if keys.len() == before {
+            bail!("`{name}` was not allowed; `agenthost customizations allow` lists what is");
+        }
+        store_trusted_keys(client, keys).await?;
+        output::print_note(&format!("`{name}` is not allowed any more"));
+        return Ok(());
+    }
+    let one = find_container(&containers, &name)?;
+    match one.trust {
+        CodeTrust::Own | CodeTrust::Approved => {
+            output::print_note(&format!("`{}` is allowed already", one.name));
+            return Ok(());
+        }
+        CodeTrust::Pending => {}
+    }
+    output::print_note(&format!("`{}` of {} would run:", one.name, one.uri));
+    for line in &one.code_lines {
+        output::print_note(&format!("  {line}"));
+    }
+    if !arguments.yes {
+        ask_consent().await?;
+    }
+    // Keys of an older digest never match, and would only use up the limit.
+    keys.retain(|key| is_current_key(key));
+    keys.push(one.key.clone());
+    store_trusted_keys(client, keys).await?;
+    output::print_note(&format!(
+        "`{}` is allowed, as it is now; if it changes, it waits again",
+        one.name
+    ));
+    Ok(())
+}
+
+/// The host keeps what a client's plugin runs to itself.
+const HIDDEN_CODE_NOTE: &str = "and only the client that brought it can show how: look at it there";
+
+impl CodeContainer {
+    /// What was read here.
+    fn from_inspected(looked: &InspectedContainer) -> Option<Self> {
+        let base = looked.customization.base()?;
+        let code = looked.code.as_ref()?;
+        // What the configuration and the user bring needs nobody's leave.
+        if code.trust == CodeTrust::Own {
+            return None;
+        }
+        Some(CodeContainer {
+            name: base.name.clone(),
+            uri: base.uri.as_str().to_owned(),
+            key: code.key.clone(),
+            trust: code.trust,
+            code_lines: code.entries.iter().map(describe_code_entry).collect(),
+        })
+    }
+
+    /// The code of the repository that the folder is in.
+    fn from_repository(code: RepositoryCode, keys: &[String]) -> Self {
+        let hooks = code.hooks.iter();
+        let hooks = hooks.map(|hook| {
+            format!(
+                "hook {}: {}",
+                quote_word(&hook.name),
+                quote_word(&hook.path.to_string_lossy())
+            )
+        });
+        let settings = code.settings.iter();
+        let settings = settings
+            .map(|(key, value)| format!("setting {}: {}", quote_word(key), quote_word(value)));
+        CodeContainer {
+            name: "git".to_owned(),
+            uri: code.repository.display().to_string(),
+            trust: match keys.contains(&code.key) {
+                true => CodeTrust::Approved,
+                false => CodeTrust::Pending,
+            },
+            code_lines: hooks.chain(settings).collect(),
+            key: code.key,
+        }
+    }
+
+    /// What a session has. The host does not say what is run, only when.
+    fn from_session(shown: &Customization) -> Option<Self> {
+        let base = shown.base()?;
+        let key = base.meta.as_ref()?.get(CODE_META_KEY)?.as_str()?;
+        let children = shown.children().unwrap_or_default().iter();
+        let runs = children.filter_map(|child| match child {
+            ChildCustomization::Hook(hook) => {
+                Some(format!("hook {}, {HIDDEN_CODE_NOTE}", hook.leaf.base.name))
+            }
+            ChildCustomization::McpServer(server) => {
+                Some(format!("server {}, {HIDDEN_CODE_NOTE}", server.base.name))
+            }
+            ChildCustomization::Agent(_)
+            | ChildCustomization::Skill(_)
+            | ChildCustomization::Prompt(_)
+            | ChildCustomization::Rule(_)
+            | ChildCustomization::Unknown(_) => None,
+        });
+        Some(CodeContainer {
+            name: base.name.clone(),
+            uri: base.uri.as_str().to_owned(),
+            key: key.to_owned(),
+            trust: CodeTrust::Pending,
+            code_lines: runs.collect(),
+        })
+    }
+
+    fn matches_name(&self, name: &str) -> bool {
+        self.name.eq_ignore_ascii_case(name) || self.key == name || self.uri == name
+    }
+}
+
+/// Whether a key can still match: one of a package, or one of a repository.
+fn is_current_key(key: &str) -> bool {
+    is_current_code_key(key) || RepositoryCode::is_current_key(key)
+}
+
+async fn inspect_repository(folder: PathBuf) -> anyhow::Result<Option<RepositoryCode>> {
+    let inspected = tokio::task::spawn_blocking(move || RepositoryCode::inspect(&folder)).await?;
+    match inspected {
+        // Without git no operation runs its code.
+        Err(GitError::NotInstalled) => Ok(None),
+        inspected => inspected.context("look for the code of the git repository"),
+    }
+}
+
+fn find_container<'a>(
+    containers: &'a [CodeContainer],
+    name: &str,
+) -> anyhow::Result<&'a CodeContainer> {
+    let meant: Vec<_> = containers
+        .iter()
+        .filter(|one| one.matches_name(name))
+        .collect();
+    match meant.as_slice() {
+        [one] => Ok(one),
+        [] if containers.is_empty() => bail!(
+            "there is nothing to allow here; what clients brought is found with `--session ID`"
+        ),
+        [] => {
+            let names: Vec<_> = containers.iter().map(|one| one.name.as_str()).collect();
+            bail!(
+                "there is no `{name}` with code here, but these: {}",
+                names.join(", ")
+            )
+        }
+        several => {
+            let keys: Vec<_> = several.iter().map(|one| one.key.as_str()).collect();
+            bail!("several are called `{name}`: say {}", keys.join(" or "))
+        }
+    }
+}
+
+fn list_code(containers: &[CodeContainer], keys: &[String]) -> anyhow::Result<()> {
+    let waiting = containers
+        .iter()
+        .filter(|one| one.trust == CodeTrust::Pending);
+    let mut shown = false;
+    for one in waiting {
+        output::print_data(&output::escape_invisible(&format!(
+            "waits    {}  {}",
+            one.name, one.uri
+        )))?;
+        for line in &one.code_lines {
+            output::print_data(&output::escape_invisible(&format!("         {line}")))?;
+        }
+        shown = true;
+    }
+    for key in keys {
+        let named = containers.iter().find(|one| one.key == *key);
+        let name = named.map_or(String::new(), |one| format!("  {}", one.name));
+        let state = match is_current_key(key) {
+            true => "allowed",
+            false => "expired",
+        };
+        output::print_data(&output::escape_invisible(&format!("{state}  {key}{name}")))?;
+        shown = true;
+    }
+    if !shown {
+        output::print_note("no code waits to be allowed here, and none was");
+    }
+    Ok(())
+}
+
+async fn ask_consent() -> anyhow::Result<()> {
+    if !std::io::stdin().is_terminal() {
+        bail!("nobody is here to agree; `--yes` agrees");
+    }
+    output::print_note("allow it? [y/N]");
+    let answer = StdinLines::new()
+        .next_line()
+        .await
+        .context("nobody agreed")?;
+    match answer.trim() {
+        "y" | "Y" | "yes" => Ok(()),
+        _ => bail!("nothing was allowed"),
+    }
+}
+
+async fn store_trusted_keys(client: &mut Client, keys: Vec<String>) -> anyhow::Result<()> {
+    let config = Object::from_iter([(TRUSTED_CODE_KEY.to_owned(), Json::from(keys))]);
+    host_settings::change_settings(client, config).await?;
+    Ok(())
+}

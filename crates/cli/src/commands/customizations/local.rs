@@ -1,0 +1,131 @@
+//! What a folder has, read here and now.
+
+use std::path::{Path, PathBuf};
+
+use agenthost_customizations::{
+    CustomizationSettings, InspectedContainer, apply_stored_enablement, inspect,
+};
+use agenthost_protocol::ids::ProviderId;
+use agenthost_protocol::wire::Object;
+use agenthost_server::{PACKAGES_DIR, ServerConfig};
+use anyhow::{Context, bail};
+
+use crate::commands::run::resolve_directory;
+use crate::connect::{COMMAND_RECONNECT_TIMEOUT, HostConnection, HostOptions};
+use crate::host_settings;
+use crate::host_settings::string_list;
+use crate::output;
+
+/// The setting of the host with code that a person allowed.
+pub(super) const TRUSTED_CODE_KEY: &str = "trustedCode";
+
+/// A folder, and what the configuration says about customizations.
+pub(crate) struct LocalCustomizations {
+    /// The folder.
+    pub(crate) directory: PathBuf,
+    /// What a person configured.
+    pub(crate) settings: CustomizationSettings,
+    /// Where packages are.
+    pub(crate) package_directory: PathBuf,
+    /// The agent that is meant; all if there is none.
+    pub(crate) agent: Option<ProviderId>,
+    /// What the host is set to, as far as it was asked.
+    host_values: Object,
+    /// Where the host keeps what it remembers.
+    data_directory: PathBuf,
+    agents: Vec<ProviderId>,
+}
+
+/// Whether it is known which code a person allowed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum TrustSource {
+    /// It is.
+    Known,
+    /// The host could not be asked; why.
+    Unknown(String),
+}
+
+impl LocalCustomizations {
+    /// A folder, or the one that the command is run in.
+    pub(crate) fn new(options: &HostOptions, named: Option<&Path>) -> anyhow::Result<Self> {
+        let host = options.resolve_settings()?;
+        let mut config = ServerConfig::new(&host.data_directory);
+        host.file.apply(&mut config)?;
+        let Some(customizations) = config.customizations else {
+            bail!("nothing is read: the configuration says `customizations = false`");
+        };
+        let mut settings = customizations.settings;
+        for agent in &config.agents {
+            let provider = agent.info().provider;
+            settings
+                .native_paths
+                .entry(provider)
+                .or_insert(agent.native_customizations());
+        }
+        let agents = config.agents.iter().map(|agent| agent.info().provider);
+        Ok(LocalCustomizations {
+            directory: resolve_directory(named)?,
+            settings,
+            package_directory: host.data_directory.join(PACKAGES_DIR),
+            agent: None,
+            host_values: Object::new(),
+            agents: agents.collect(),
+            data_directory: host.data_directory,
+        })
+    }
+
+    /// An agent that is offered here.
+    pub(crate) fn find_agent(&self, name: &str) -> anyhow::Result<ProviderId> {
+        let known = self.agents.iter().find(|agent| agent.as_str() == name);
+        let known = known.cloned();
+        known.with_context(|| {
+            format!("there is no agent `{name}` here; `agenthost agents` lists them")
+        })
+    }
+
+    /// Asks the host which code a person allowed, and what is on and off. Where
+    /// there was never a host nobody has decided anything.
+    pub(crate) async fn fetch_trust(&mut self, options: &HostOptions) -> TrustSource {
+        if !self.data_directory.exists() {
+            return TrustSource::Known;
+        }
+        match fetch_host_values(options).await {
+            Ok(values) => {
+                self.settings.trusted_code =
+                    string_list(&values, TRUSTED_CODE_KEY).into_iter().collect();
+                self.host_values = values;
+                TrustSource::Known
+            }
+            Err(error) => TrustSource::Unknown(format!("{error:#}")),
+        }
+    }
+
+    /// Reads all there is.
+    pub(crate) async fn inspect(&self) -> anyhow::Result<Vec<InspectedContainer>> {
+        let (settings, data) = (self.settings.clone(), self.package_directory.clone());
+        let (agent, directories) = (self.agent.clone(), vec![self.directory.clone()]);
+        let reading = tokio::task::spawn_blocking(move || {
+            inspect(&settings, &data, agent.as_ref(), &directories)
+        });
+        let folder = self.directory.display();
+        let mut looked = reading.await.with_context(|| format!("read `{folder}`"))?;
+        apply_stored_enablement(&mut looked, &self.host_values, &self.directory);
+        Ok(looked)
+    }
+}
+
+async fn fetch_host_values(options: &HostOptions) -> anyhow::Result<Object> {
+    let mut connection = HostConnection::connect(options, COMMAND_RECONNECT_TIMEOUT).await?;
+    let values = host_settings::read_settings(&mut connection.client).await;
+    connection.close().await?;
+    values
+}
+
+/// Tells a person that it is not known which code was allowed.
+pub(super) fn warn_unknown_trust(trust: &TrustSource) {
+    if let TrustSource::Unknown(problem) = trust {
+        output::print_note(&format!(
+            "which code was allowed and what is off is not known, the host can't be asked: {problem}"
+        ));
+    }
+}

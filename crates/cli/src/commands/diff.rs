@@ -1,0 +1,275 @@
+//! `agenthost diff`: what changed.
+
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use agenthost_client::Client;
+use agenthost_protocol::changeset::{
+    ChangesetFile, ChangesetState, ChangesetStatus, InvokeChangesetOperationParams,
+};
+use agenthost_protocol::channel::ChannelState;
+use agenthost_protocol::ids::{OperationId, TurnId};
+use agenthost_protocol::resource::{ContentEncoding, ResourceReadParams};
+use agenthost_protocol::root::ListSessionsParams;
+use agenthost_protocol::session::SessionSummary;
+use agenthost_protocol::uri::{RootChannel, Uri};
+use anyhow::{Context, bail};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+
+use crate::commands::run::resolve_directory;
+use crate::connect::{COMMAND_RECONNECT_TIMEOUT, HostConnection, HostOptions};
+use crate::output;
+
+/// Show what changed in the files of a session
+///
+/// Without more, what the last turn of the latest session in this folder
+/// changed, as a patch.
+#[derive(clap::Args)]
+#[command(after_help = DIFF_EXAMPLES)]
+pub(crate) struct DiffArgs {
+    /// The session, as `agenthost sessions` names it
+    /// [default: the latest one in this folder]
+    session: Option<String>,
+    /// What to show
+    #[arg(long, value_enum, default_value = "turn", value_name = "WHAT")]
+    of: DiffScope,
+    /// The turn [default: the last one]
+    #[arg(long, value_name = "ID")]
+    turn: Option<String>,
+    /// Only names and numbers of lines
+    #[arg(long)]
+    stat: bool,
+    /// The files as the protocol has them, one JSON object a line
+    #[arg(long, conflicts_with = "stat")]
+    json: bool,
+    /// Where to look for the latest session [default: this folder]
+    #[arg(long, value_name = "DIR", conflicts_with = "session")]
+    cwd: Option<PathBuf>,
+    #[command(flatten)]
+    host: HostOptions,
+}
+
+/// Which changes.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum DiffScope {
+    /// While a turn was running
+    Turn,
+    /// Since the session began
+    Session,
+    /// Since the last commit
+    Uncommitted,
+    /// Since the branch parted from the one it is based on
+    Branch,
+}
+
+const DIFF_EXAMPLES: &str = "\
+Examples:
+  agenthost diff                      what the last turn changed
+  agenthost diff --of session --stat  what the session changed, in numbers
+  agenthost diff | git apply -R       undo the last turn by hand";
+
+pub(crate) async fn run(arguments: DiffArgs) -> anyhow::Result<ExitCode> {
+    let mut connection =
+        HostConnection::connect(&arguments.host, COMMAND_RECONNECT_TIMEOUT).await?;
+    let shown = print_diff(&mut connection.client, &arguments).await;
+    connection.close().await?;
+    shown?;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn print_diff(client: &mut Client, arguments: &DiffArgs) -> anyhow::Result<()> {
+    let session = find_session(client, arguments).await?;
+    let view = match arguments.of {
+        DiffScope::Session => "session".to_owned(),
+        DiffScope::Uncommitted => "uncommitted".to_owned(),
+        DiffScope::Branch => "branch".to_owned(),
+        DiffScope::Turn => {
+            let turn = match &arguments.turn {
+                Some(turn) => TurnId::from(turn.as_str()),
+                None => find_last_turn(client, &session).await?,
+            };
+            let name = utf8_percent_encode(turn.as_str(), NON_ALPHANUMERIC);
+            format!("turn/{name}")
+        }
+    };
+    let channel = Uri::from(format!("{}/changeset/{view}", session.resource));
+    let state = wait_for_changeset(client, &channel).await?;
+    if state.files.is_empty() {
+        output::print_note("nothing changed");
+        return Ok(());
+    }
+    if arguments.json {
+        for file in state.files.items() {
+            output::print_data(&serde_json::to_string(file)?)?;
+        }
+        return Ok(());
+    }
+    if arguments.stat {
+        for file in state.files.items() {
+            output::print_data(&output::escape_invisible(&stat_line(file, &session)))?;
+        }
+        return Ok(());
+    }
+    match fetch_patch(client, &channel).await? {
+        PatchOutput::Text(text) => output::print_data(&text),
+        PatchOutput::Bytes(bytes) if std::io::stdout().is_terminal() => {
+            output::print_data(&output::strip_invisible(&String::from_utf8_lossy(&bytes)))
+        }
+        PatchOutput::Bytes(bytes) => output::print_bytes(&bytes),
+    }
+}
+
+/// The session that was named, or the latest in the folder.
+async fn find_session(client: &mut Client, arguments: &DiffArgs) -> anyhow::Result<SessionSummary> {
+    let here = resolve_directory(arguments.cwd.as_deref())?;
+    let here = agenthost_workspace::uri_of(&here);
+    let here = here.context("the name of the folder is not UTF-8")?;
+    let fits = |summary: &SessionSummary| match &arguments.session {
+        Some(name) => summary.resource.as_str() == name,
+        None => {
+            let project = summary.metadata.project.iter().map(|project| &project.uri);
+            let folders = summary.metadata.working_directories.iter().flatten();
+            project.chain(folders).any(|folder| *folder == here)
+        }
+    };
+    let mut cursor = None;
+    loop {
+        let page = client.request(ListSessionsParams {
+            channel: RootChannel,
+            limit: None,
+            cursor,
+            meta: None,
+        });
+        let page = page.await?;
+        if let Some(found) = page.items.into_iter().find(fits) {
+            return Ok(found);
+        }
+        cursor = page.next_cursor;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    match &arguments.session {
+        Some(name) => bail!("there is no session `{name}`; `agenthost sessions` lists them"),
+        None => bail!("there is no session in this folder; `agenthost sessions` lists all"),
+    }
+}
+
+async fn find_last_turn(client: &mut Client, session: &SessionSummary) -> anyhow::Result<TurnId> {
+    let chat = session.default_chat.as_ref();
+    let chat = chat.context("the session has no chat")?;
+    client.subscribe(chat).await?;
+    let Some(ChannelState::Chat(state)) = client.confirmed_state(chat) else {
+        bail!("the chat of the session is gone");
+    };
+    let ended = state.turns.items().map(|turn| &turn.id);
+    let turns = ended.chain(state.active_turn.iter().map(|turn| &turn.id));
+    let last = turns.last().cloned();
+    last.context("the session has had no turn yet")
+}
+
+/// Waits until it is known what changed.
+async fn wait_for_changeset(client: &mut Client, channel: &Uri) -> anyhow::Result<ChangesetState> {
+    client.subscribe(channel).await?;
+    loop {
+        let Some(ChannelState::Changeset(state)) = client.confirmed_state(channel) else {
+            bail!("the session is gone");
+        };
+        match &state.status {
+            ChangesetStatus::Ready => return Ok((**state).clone()),
+            ChangesetStatus::Error => {
+                let error = state.error.as_ref();
+                let reason = error.map_or("no reason was given", |error| &error.message);
+                bail!("it is not known what changed: {reason}");
+            }
+            ChangesetStatus::Computing
+            | ChangesetStatus::Recomputing
+            | ChangesetStatus::Unknown(_) => {}
+        }
+        client.next_update().await?;
+    }
+}
+
+/// Differences, to be printed.
+enum PatchOutput {
+    Text(String),
+    /// Not all of it is UTF-8.
+    Bytes(Vec<u8>),
+}
+
+/// All differences as text.
+async fn fetch_patch(client: &mut Client, channel: &Uri) -> anyhow::Result<PatchOutput> {
+    let shown = client.request(InvokeChangesetOperationParams {
+        channel: channel.clone(),
+        operation_id: OperationId::from("show-patch"),
+        target: None,
+        meta: None,
+    });
+    let follow_up = shown.await?.follow_up;
+    let content = follow_up.context("the host shows no patch")?.content;
+    let read = client.request(ResourceReadParams {
+        channel: RootChannel,
+        uri: content.uri,
+        encoding: Some(ContentEncoding::Utf8),
+        meta: None,
+    });
+    let read = read.await?;
+    if read.encoding != ContentEncoding::Utf8 {
+        // Files in other encodings come as they are.
+        let bytes = STANDARD
+            .decode(&read.data)
+            .context("the host sent no Base64")?;
+        return Ok(PatchOutput::Bytes(bytes));
+    }
+    // One is added when it is printed; more may be part of it.
+    let text = read.data.strip_suffix('\n').unwrap_or(&read.data);
+    if !std::io::stdout().is_terminal() {
+        return Ok(PatchOutput::Text(text.to_owned()));
+    }
+    let lines = text
+        .lines()
+        .map(|line| colour_line(&output::strip_invisible(line)));
+    Ok(PatchOutput::Text(lines.collect::<Vec<_>>().join("\n")))
+}
+
+fn colour_line(line: &str) -> String {
+    let colour = match line.as_bytes().first() {
+        _ if line.starts_with("+++") || line.starts_with("---") => "1",
+        Some(b'+') => "32",
+        Some(b'-') => "31",
+        Some(b'@') => "36",
+        Some(b'd') if line.starts_with("diff ") => "1",
+        _ => return line.to_owned(),
+    };
+    format!("\u{1b}[{colour}m{line}\u{1b}[0m")
+}
+
+/// A file with its numbers, named from the folder of the session.
+fn stat_line(file: &ChangesetFile, session: &SessionSummary) -> String {
+    let folders = session.metadata.working_directories.iter().flatten();
+    let folders: Vec<_> = folders.map(|folder| format!("{folder}/")).collect();
+    let name = |uri: &Uri| {
+        let inside = folders
+            .iter()
+            .find_map(|folder| uri.as_str().strip_prefix(folder));
+        let name = inside.unwrap_or(uri.as_str());
+        percent_decode_str(name).decode_utf8_lossy().into_owned()
+    };
+    let edit = &file.edit;
+    let what = match (&edit.before, &edit.after) {
+        (Some(before), Some(after)) if before.uri != after.uri => {
+            format!("{} -> {}", name(&before.uri), name(&after.uri))
+        }
+        (_, Some(after)) => name(&after.uri),
+        (Some(before), None) => format!("{} (deleted)", name(&before.uri)),
+        (None, None) => file.id.to_string(),
+    };
+    let lines = edit.diff.as_ref().map_or("binary".to_owned(), |diff| {
+        let added = diff.added.unwrap_or_default();
+        format!("+{added} -{}", diff.removed.unwrap_or_default())
+    });
+    format!("{lines:<12} {what}")
+}

@@ -1,0 +1,281 @@
+//! `agenthost doctor`: what is here, what works, what to do.
+
+mod customizations;
+
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use agenthost_client::{Client, ReadyFile};
+use agenthost_server::{HOST_FILE, ServerConfig};
+use agenthost_store::{Durability, Store, StoreError};
+use serde::Serialize;
+
+use crate::commands::agents::{AgentReport, AgentStatus, CheckDepth, probe_agents};
+use crate::config;
+use crate::config::FileConfig;
+use crate::connect::{HostOptions, HostSettings, client_options};
+use crate::output;
+
+/// Check what is here, what works, and say what to do about the rest
+#[derive(clap::Args)]
+pub(crate) struct DoctorArgs {
+    #[command(flatten)]
+    host: HostOptions,
+    /// One JSON object a line
+    #[arg(long)]
+    json: bool,
+}
+
+/// Something that was looked at.
+#[derive(Debug, Serialize)]
+struct DoctorCheck {
+    what: Cow<'static, str>,
+    ok: bool,
+    found: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<String>,
+}
+
+impl DoctorCheck {
+    fn passed(what: impl Into<Cow<'static, str>>, found: impl Into<String>) -> Self {
+        DoctorCheck {
+            what: what.into(),
+            ok: true,
+            found: found.into(),
+            hint: None,
+        }
+    }
+
+    fn failed(
+        what: impl Into<Cow<'static, str>>,
+        found: impl Into<String>,
+        hint: impl Into<String>,
+    ) -> Self {
+        DoctorCheck {
+            what: what.into(),
+            ok: false,
+            found: found.into(),
+            hint: Some(hint.into()),
+        }
+    }
+}
+
+pub(crate) async fn run(arguments: DoctorArgs) -> anyhow::Result<ExitCode> {
+    let mut findings = vec![DoctorCheck::passed("version", env!("CARGO_PKG_VERSION"))];
+    findings.push(diagnose_configuration(&arguments.host));
+    let settings = arguments.host.resolve_settings();
+    match &settings {
+        Ok(settings) => {
+            let directory = &settings.data_directory;
+            findings.push(diagnose_data_directory(directory));
+            findings.push(diagnose_host(directory).await);
+            findings.extend(list_worktrees(directory));
+        }
+        // What is wrong with them was said above.
+        Err(_) => findings.extend(
+            arguments
+                .host
+                .data_dir
+                .as_deref()
+                .map(diagnose_data_directory),
+        ),
+    }
+    findings.push(diagnose_shell());
+    findings.push(diagnose_git());
+    if let Ok(settings) = &settings {
+        findings.extend(customizations::diagnose_customizations(&arguments.host).await);
+        findings.extend(diagnose_agents(settings).await?);
+    }
+    let mut ok = true;
+    for finding in &findings {
+        ok &= finding.ok;
+        let line = if arguments.json {
+            serde_json::to_string(finding)?
+        } else {
+            let mark = if finding.ok { "ok      " } else { "problem " };
+            let hint = finding.hint.as_ref();
+            let hint = hint.map_or(String::new(), |hint| format!("\n        {hint}"));
+            output::escape_lines(&format!(
+                "{mark}{:<15}{}{hint}",
+                finding.what, finding.found
+            ))
+        };
+        output::print_data(&line)?;
+    }
+    Ok(if ok {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+fn diagnose_configuration(options: &HostOptions) -> DoctorCheck {
+    let what = "configuration";
+    let read = FileConfig::load(options.config.as_deref());
+    let applied = read.and_then(|file| file.apply(&mut ServerConfig::new("unused")));
+    if let Err(error) = applied {
+        let hint = "correct the file; docs/configuration.md has every key";
+        return DoctorCheck::failed(what, format!("{error:#}"), hint);
+    }
+    match (&options.config, config::default_config_path()) {
+        (Some(path), _) => DoctorCheck::passed(what, path.display().to_string()),
+        (None, Some(path)) if path.exists() => {
+            DoctorCheck::passed(what, path.display().to_string())
+        }
+        (None, Some(path)) => {
+            let found = format!("none, and none needed; it would be in {}", path.display());
+            DoctorCheck::passed(what, found)
+        }
+        (None, None) => DoctorCheck::passed(what, "none, and none needed"),
+    }
+}
+
+fn diagnose_data_directory(directory: &Path) -> DoctorCheck {
+    let what = "data";
+    let shown = directory.display();
+    if !directory.exists() {
+        return DoctorCheck::passed(what, format!("{shown} will be made at the first start"));
+    }
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = directory.metadata().map(|found| found.permissions().mode());
+        if mode.is_ok_and(|mode| mode & 0o077 != 0) {
+            let hint = format!("chmod 700 {shown}");
+            return DoctorCheck::failed(what, format!("{shown} can be read by others"), hint);
+        }
+        let token = directory.join("token");
+        let mode = token.metadata().map(|found| found.permissions().mode());
+        if mode.is_ok_and(|mode| mode & 0o077 != 0) {
+            let hint = format!("chmod 600 {}", token.display());
+            let found = format!("{} can be read by others", token.display());
+            return DoctorCheck::failed(what, found, hint);
+        }
+    }
+    match Store::open(directory, Durability::Process) {
+        Ok(mut store) => match store.load_host() {
+            Ok(remembered) => {
+                let count = remembered.sessions.len();
+                let (found, seq) = (format!("{shown}, {count} sessions"), remembered.seq.0);
+                DoctorCheck::passed(what, format!("{found}, {seq} actions so far"))
+            }
+            Err(error) => {
+                DoctorCheck::failed(what, error.to_string(), "restore a copy of the directory")
+            }
+        },
+        // A host has it, and that is how it should be.
+        Err(StoreError::InUse { holder, .. }) => {
+            DoctorCheck::passed(what, format!("{shown}, in use by {}", holder.trim()))
+        }
+        Err(error) => {
+            let hint = "restore a copy of the directory, or name another with --data-dir";
+            DoctorCheck::failed(what, error.to_string(), hint)
+        }
+    }
+}
+
+async fn diagnose_host(directory: &Path) -> DoctorCheck {
+    let what = "host";
+    let Ok(found) = ReadyFile::read(&directory.join(HOST_FILE)) else {
+        return DoctorCheck::passed(what, "not running; `agenthost serve` starts it");
+    };
+    let address = match found.address() {
+        Ok(address) => address,
+        Err(error) => return DoctorCheck::passed(what, error.to_string()),
+    };
+    let hello = match client_options(Duration::ZERO) {
+        Ok(hello) => hello,
+        Err(error) => {
+            return DoctorCheck::failed(what, error.to_string(), "is /dev/urandom there?");
+        }
+    };
+    let shown = match (&found.url, &found.socket) {
+        (Some(url), _) => url.clone(),
+        (None, Some(socket)) => socket.display().to_string(),
+        (None, None) => String::new(),
+    };
+    match Client::connect(&address, hello).await {
+        Ok(_) => DoctorCheck::passed(
+            what,
+            format!(
+                "version {} runs as process {} at {shown}",
+                found.version, found.pid
+            ),
+        ),
+        Err(error) => {
+            let found = format!(
+                "process {} was at {shown} and does not answer: {error}",
+                found.pid
+            );
+            let hint = "it was killed, or is stuck; `agenthost serve` goes on where it was";
+            DoctorCheck::failed(what, found, hint)
+        }
+    }
+}
+
+/// Agents: those that are here with all there is to say, the others in a line.
+async fn diagnose_agents(settings: &HostSettings) -> anyhow::Result<Vec<DoctorCheck>> {
+    // What is wrong with the configuration was said above.
+    let candidates = settings.candidates().unwrap_or_default();
+    let reports = probe_agents(candidates, CheckDepth::StartAgent).await?;
+    let missing = |report: &&AgentReport| report.state == AgentStatus::NotInstalled;
+    let missing: Vec<_> = reports.iter().filter(missing).collect();
+    let names: Vec<_> = missing.iter().map(|report| report.id.as_str()).collect();
+    let mut found = Vec::new();
+    for report in reports
+        .iter()
+        .filter(|one| one.state != AgentStatus::NotInstalled)
+    {
+        found.push(DoctorCheck {
+            what: format!("agent {}", report.id).into(),
+            ok: !report.state.is_problem(),
+            found: match report.state {
+                AgentStatus::Ready => format!("{}, signed in", report.found),
+                _ => report.found.clone(),
+            },
+            hint: report.hint.clone(),
+        });
+    }
+    if !names.is_empty() {
+        let names = names.join(", ");
+        let line = format!("not installed: {names}; `agenthost agents` says how to get them");
+        found.push(DoctorCheck::passed("agents", line));
+    }
+    Ok(found)
+}
+
+/// Worktrees of sessions, and those that were worth keeping when their session
+/// went.
+fn list_worktrees(directory: &Path) -> Vec<DoctorCheck> {
+    let folders = |path: PathBuf| {
+        let entries = std::fs::read_dir(path).into_iter().flatten();
+        entries.filter_map(|entry| Some(entry.ok()?.path()))
+    };
+    let sessions = folders(directory.join("changes/worktrees"));
+    let found = sessions.flat_map(folders);
+    found
+        .map(|path| DoctorCheck::passed("worktree", path.display().to_string()))
+        .collect()
+}
+
+fn diagnose_git() -> DoctorCheck {
+    let hint = "install git to see, undo and commit what agents change";
+    match agenthost_workspace::git_version() {
+        Ok(version) => {
+            let version = version.trim_start_matches("git version ");
+            DoctorCheck::passed("git", output::escape_invisible(version))
+        }
+        Err(error) => DoctorCheck::failed("git", format!("it can't be run: {error}"), hint),
+    }
+}
+
+fn diagnose_shell() -> DoctorCheck {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&path).map(|directory| directory.join("sh"));
+    match found.into_iter().find(|path| path.is_file()) {
+        Some(path) => DoctorCheck::passed("agent shell", path.display().to_string()),
+        None => DoctorCheck::failed("agent shell", "there is no `sh` on PATH", "install a shell"),
+    }
+}

@@ -1,0 +1,120 @@
+//! `agenthost sessions --from`: the sessions that an agent has of its own.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use agenthost_acp::{AgentSessionInfo, list_agent_sessions};
+use agenthost_protocol::wire::{Json, Object};
+use anyhow::{Context, bail};
+use serde_json::json;
+
+use crate::commands::{agents, run};
+use crate::connect::{COMMAND_RECONNECT_TIMEOUT, HostConnection, HostOptions};
+use crate::{dialog, output};
+
+/// The sessions that an agent has, from before or from elsewhere.
+#[derive(clap::Args)]
+pub(super) struct AgentSessionArgs {
+    /// List the sessions that this agent has of its own, in this folder
+    #[arg(long, value_name = "AGENT")]
+    pub(super) from: Option<String>,
+    /// Go on with one of them here: what was said in it becomes a session
+    #[arg(long, value_name = "ID", requires = "from")]
+    import: Vec<String>,
+    /// The folder [default: this folder]
+    #[arg(long, value_name = "DIR", requires = "from")]
+    cwd: Option<PathBuf>,
+}
+
+/// Lists them, or imports those that are named.
+pub(super) async fn run(
+    options: &HostOptions,
+    arguments: &AgentSessionArgs,
+    agent: &str,
+    as_json: bool,
+) -> anyhow::Result<ExitCode> {
+    let folder = run::resolve_directory(arguments.cwd.as_deref())?;
+    let (_, found) = agents::find_offered_agent(&options.resolve_settings()?, agent)?;
+    if !arguments.import.is_empty() {
+        return import_sessions(options, agent, &folder, &arguments.import).await;
+    }
+    let listed = tokio::select! {
+        listed = list_agent_sessions(&found, &folder) => listed,
+        () = agents::wait_for_interrupt() => bail!("interrupted"),
+    };
+    let listed = listed.map_err(|reason| anyhow::anyhow!("ask `{agent}`: {reason}"))?;
+    for session in &listed {
+        let line = if as_json {
+            session_json(session).to_string()
+        } else {
+            output::escape_invisible(&session_line(session))
+        };
+        output::print_data(&line)?;
+    }
+    if listed.is_empty() && !as_json {
+        output::print_note(&format!(
+            "`{agent}` has no sessions in {}",
+            folder.display()
+        ));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn import_sessions(
+    options: &HostOptions,
+    agent: &str,
+    folder: &std::path::Path,
+    sessions: &[String],
+) -> anyhow::Result<ExitCode> {
+    let mut connection = HostConnection::connect(options, COMMAND_RECONNECT_TIMEOUT).await?;
+    let mut imported = Ok(());
+    for id in sessions {
+        imported = import_session(&mut connection, agent, folder, id).await;
+        if imported.is_err() {
+            break;
+        }
+    }
+    connection.close().await?;
+    imported.map(|()| ExitCode::SUCCESS)
+}
+
+async fn import_session(
+    connection: &mut HostConnection,
+    agent: &str,
+    folder: &std::path::Path,
+    id: &str,
+) -> anyhow::Result<()> {
+    let client = &mut connection.client;
+    let wish = ("agentSession".to_owned(), Json::from(id));
+    let config = Some(Object::from_iter([wish]));
+    let session = dialog::create_session(client, Some(agent), folder, config).await?;
+    client.subscribe(&session).await?;
+    let ready = dialog::wait_until_ready(client, &session, |_| Ok(())).await;
+    if ready.is_err() {
+        // One that never began is nothing to keep.
+        let disposed = client.request(agenthost_protocol::session::DisposeSessionParams {
+            channel: session.clone(),
+            meta: None,
+        });
+        if let Err(error) = disposed.await {
+            output::print_note(&format!("`{session}` is left: {error}"));
+        }
+    }
+    ready.with_context(|| format!("import `{id}`"))?;
+    output::print_data(session.as_str())
+}
+
+fn session_json(session: &AgentSessionInfo) -> serde_json::Value {
+    json!({
+        "id": session.id,
+        "folder": session.folder,
+        "title": session.title,
+        "updated": session.updated_at,
+    })
+}
+
+fn session_line(session: &AgentSessionInfo) -> String {
+    let updated = session.updated_at.as_deref().unwrap_or("-");
+    let title = session.title.as_deref().unwrap_or("(no title)");
+    format!("{updated}  {}  {title}", session.id)
+}

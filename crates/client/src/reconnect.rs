@@ -1,0 +1,270 @@
+//! Coming back when the connection was lost.
+
+use std::time::Duration;
+
+use agenthost_protocol::connection::{
+    CHANNEL_CURSORS_VERSION, ChannelReconnectParams, ChannelRecovery, ChannelReplayCursor,
+    ReconnectParams, ReconnectRequest, ReconnectResponse, ReconnectResult,
+};
+use agenthost_protocol::ids::ServerSeq;
+use agenthost_protocol::rpc::ErrorCode;
+use agenthost_protocol::uri::{RootChannel, Uri};
+use agenthost_protocol::version::Version;
+use tokio::time::Instant;
+
+use crate::client::{Client, ClientError, ClientUpdate};
+use crate::optimistic::PendingAction;
+use crate::transport::{HostTransport, TransportError};
+
+/// How long to wait before trying again to come back, at first and at most.
+const INITIAL_BACKOFF: Duration = Duration::from_millis(50);
+const MAX_BACKOFF: Duration = Duration::from_secs(5);
+
+/// The time while the connection is lost. It lasts until the client has caught
+/// up, also when whoever waits for that gives up half-way and asks again.
+#[derive(Debug)]
+pub(crate) struct Outage {
+    /// What was wrong at first.
+    error: TransportError,
+    /// When to give up.
+    deadline: Instant,
+    /// How long to wait before the next try.
+    backoff: Duration,
+    /// Whether the one who asks for updates knows.
+    pub(crate) is_reported: bool,
+}
+
+/// Which form of `reconnect` the host takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ReconnectForm {
+    /// One sequence number for all channels.
+    Connection,
+    /// A cursor for each channel.
+    Channels,
+}
+
+impl ReconnectForm {
+    /// The form to try with a host that agreed on a version. Any host of 1.x
+    /// agrees on this one, so it may still have to be taken back.
+    pub(crate) fn for_version(version: &str) -> Self {
+        match Version::parse(version) {
+            Some(version) if version >= CHANNEL_CURSORS_VERSION => ReconnectForm::Channels,
+            _ => ReconnectForm::Connection,
+        }
+    }
+}
+
+impl Client {
+    /// The connection is lost.
+    pub(crate) fn begin_outage(&mut self, error: TransportError) {
+        // Nobody waits for it any more, and its number may come again.
+        self.pending_response = None;
+        self.outage = Some(Outage {
+            error,
+            deadline: Instant::now() + self.options.reconnect_timeout,
+            backoff: INITIAL_BACKOFF,
+            is_reported: false,
+        });
+    }
+
+    /// Comes back if the connection was lost, and catches up: what was missed
+    /// is put aside as updates.
+    pub(crate) async fn ensure_connected(&mut self) -> Result<(), ClientError> {
+        while self.outage.is_some() {
+            let tried = self.catch_up().await;
+            let Some(outage) = &mut self.outage else {
+                break;
+            };
+            match tried {
+                Ok(()) => {
+                    if outage.is_reported {
+                        self.buffered.push_front(ClientUpdate::Reconnected);
+                    }
+                    self.outage = None;
+                }
+                Err(ClientError::Transport(_))
+                    if Instant::now() + outage.backoff < outage.deadline =>
+                {
+                    let pause = outage.backoff;
+                    outage.backoff = (pause * 2).min(MAX_BACKOFF);
+                    tokio::time::sleep(pause).await;
+                }
+                Err(ClientError::Transport(again)) => {
+                    let first = self.outage.take().map(|outage| outage.error);
+                    return Err(first.unwrap_or(again).into());
+                }
+                Err(other) => return Err(other),
+            }
+        }
+        Ok(())
+    }
+
+    async fn catch_up(&mut self) -> Result<(), ClientError> {
+        let unconfirmed;
+        match self.open_and_reconnect().await {
+            Ok(ReconnectResponse::Channels(result)) => {
+                self.apply_recoveries(result.channels);
+                return self.resend_unconfirmed().await;
+            }
+            Ok(ReconnectResponse::Connection(ReconnectResult::Replay(replay))) => {
+                for envelope in replay.actions {
+                    let update = self.apply_envelope(envelope);
+                    self.buffered.push_back(update);
+                }
+                for gone in replay.missing {
+                    self.mirror.remove(&gone);
+                }
+                return self.resend_unconfirmed().await;
+            }
+            Ok(ReconnectResponse::Connection(ReconnectResult::Snapshot(result))) => {
+                unconfirmed = self.clear_mirror();
+                // The host may not know the numbers that were seen so far.
+                self.last_seen_seq = ServerSeq(0);
+                for snapshot in result.snapshots {
+                    self.install_snapshot(snapshot);
+                }
+            }
+            // The host does not know us any more: start over (HSK-22).
+            Err(ClientError::Refused(_)) => {
+                let subscriptions = self.mirror.keys().cloned().collect();
+                unconfirmed = self.clear_mirror();
+                self.initialize(subscriptions).await?;
+            }
+            Err(error) => return Err(error),
+        }
+        // What was put aside is part of where the channels are now.
+        self.buffered.clear();
+        let channels = self.mirror.keys().cloned().collect();
+        self.buffered.push_back(ClientUpdate::Resynced {
+            channels,
+            unconfirmed,
+        });
+        Ok(())
+    }
+
+    /// Connects, and asks for what was missed. A host that can't read cursors is
+    /// asked without them on another connection: it may have taken the first
+    /// question for something else.
+    async fn open_and_reconnect(&mut self) -> Result<ReconnectResponse, ClientError> {
+        loop {
+            self.transport = HostTransport::connect(&self.address).await?;
+            self.pending_response = None;
+            let answered = self.send_request(self.reconnect_request()).await;
+            let understood = match &answered {
+                Ok(ReconnectResponse::Channels(_)) => true,
+                Ok(ReconnectResponse::Connection(_)) | Err(ClientError::Decode(_)) => false,
+                Err(ClientError::Refused(error)) => error.code != ErrorCode::InvalidParams,
+                Err(_) => true,
+            };
+            if understood || self.reconnect_form == ReconnectForm::Connection {
+                return answered;
+            }
+            self.reconnect_form = ReconnectForm::Connection;
+        }
+    }
+
+    fn reconnect_request(&self) -> ReconnectRequest {
+        let client_id = self.options.client_id.clone();
+        match self.reconnect_form {
+            ReconnectForm::Connection => ReconnectRequest::Connection(ReconnectParams {
+                channel: RootChannel,
+                client_id,
+                last_seen_server_seq: self.last_seen_seq,
+                subscriptions: self.mirror.keys().cloned().collect(),
+                meta: None,
+            }),
+            ReconnectForm::Channels => {
+                let cursors = self.mirror.iter();
+                let cursors = cursors.map(|(channel, followed)| ChannelReplayCursor {
+                    channel: channel.clone(),
+                    last_seen_server_seq: followed.cursor,
+                });
+                ReconnectRequest::Channels(ChannelReconnectParams {
+                    channel: RootChannel,
+                    client_id,
+                    subscriptions: cursors.collect(),
+                    meta: None,
+                })
+            }
+        }
+    }
+
+    /// Takes up each channel on its own; those without an outcome are let go.
+    fn apply_recoveries(&mut self, outcomes: Vec<ChannelRecovery>) {
+        let mut before = std::mem::take(&mut self.mirror);
+        let mut missed = Vec::new();
+        let mut channels = Vec::new();
+        let mut unconfirmed = Vec::new();
+        for outcome in outcomes {
+            match outcome {
+                ChannelRecovery::Replay(replay) => {
+                    if let Some(followed) = before.remove(&replay.channel) {
+                        self.mirror.insert(replay.channel, followed);
+                        missed.extend(replay.actions);
+                    }
+                }
+                ChannelRecovery::Snapshot(recovery) => {
+                    let followed = before.remove(&recovery.channel);
+                    unconfirmed.extend(followed.iter().flat_map(|followed| {
+                        let pending = followed.optimistic.pending();
+                        pending.map(|pending| (recovery.channel.clone(), pending.clone()))
+                    }));
+                    channels.push(recovery.channel);
+                    self.install_snapshot(recovery.snapshot);
+                }
+                // Like a channel without an outcome, it is left behind.
+                ChannelRecovery::Missing(_) => {}
+            }
+        }
+        // What was put aside of a channel is part of its snapshot, or of the past.
+        self.buffered.retain(|update| match update {
+            ClientUpdate::Action(envelope) => !channels.contains(&envelope.channel),
+            _ => true,
+        });
+        // Channels follow from each other, so their actions are told in one order.
+        missed.sort_by_key(|envelope| envelope.server_seq);
+        for envelope in missed {
+            let update = self.apply_envelope(envelope);
+            self.buffered.push_back(update);
+        }
+        // Numbers that the host does not know are in no cursor any more.
+        let cursors = self.mirror.values().map(|followed| followed.cursor);
+        self.last_seen_seq = cursors.max().unwrap_or_default();
+        if !(before.is_empty() && channels.is_empty()) {
+            unconfirmed.sort_by_key(|(_, pending): &(Uri, PendingAction)| pending.client_seq.0);
+            self.buffered.push_back(ClientUpdate::Resynced {
+                channels,
+                unconfirmed,
+            });
+        }
+    }
+
+    /// What the host has not spoken of after a replay, it has not heard.
+    async fn resend_unconfirmed(&mut self) -> Result<(), ClientError> {
+        for (channel, pending) in self.unconfirmed_actions() {
+            self.send_dispatch(&channel, pending.client_seq, pending.action)
+                .await?;
+        }
+        Ok(())
+    }
+
+    /// Lets go of all channels. What was open in them is given back.
+    fn clear_mirror(&mut self) -> Vec<(Uri, PendingAction)> {
+        let open = self.unconfirmed_actions();
+        self.mirror.clear();
+        open
+    }
+
+    /// What we did that the host has not spoken of, in the order we did it.
+    fn unconfirmed_actions(&self) -> Vec<(Uri, PendingAction)> {
+        let channels = self.mirror.iter();
+        let mut open: Vec<_> = channels
+            .flat_map(|(channel, followed)| {
+                let pending = followed.optimistic.pending();
+                pending.map(|pending| (channel.clone(), pending.clone()))
+            })
+            .collect();
+        open.sort_by_key(|(_, pending)| pending.client_seq.0);
+        open
+    }
+}

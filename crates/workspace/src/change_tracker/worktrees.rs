@@ -1,0 +1,402 @@
+//! Worktrees that the host makes for sessions.
+//!
+//! A worktree is a folder of its own with a branch of its own. Where it came
+//! from is noted beside what git keeps of it.
+
+use std::collections::BTreeMap;
+use std::path::{Component, Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::sync::{Arc, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use agenthost_core::{
+    COMMAND_COLS, COMMAND_ROWS, CommandLine, SessionKey, TerminalEvent, Worktree, WorktreeRequest,
+};
+use agenthost_protocol::uri::Uri;
+use cap_std::ambient_authority;
+use cap_std::fs::Dir;
+
+use super::{ChangeTracker, ChangesError, OPERATION_TIMEOUT, WORKTREES_FOLDER};
+use crate::file_service::MAX_FILE_BYTES;
+use crate::file_uri::{path_of, uri_of, uri_of_raw};
+use crate::git::{GitCommand, GitOutput};
+use crate::protected_paths::ProtectedPaths;
+use crate::terminal::{PtyProgram, Terminal, TerminalOptions};
+
+/// The file in which it is noted what a worktree was made from.
+const RECORD_FILE: &str = "agenthost";
+
+/// How long setting a worktree up may take.
+const SETUP_TIMEOUT: Duration = Duration::from_secs(600);
+
+/// Most files that are copied into a worktree.
+const MAX_COPIED_FILES: usize = 100;
+
+/// What is noted of a worktree.
+struct WorktreeRecord {
+    base: String,
+    folder: Uri,
+    branch: String,
+}
+
+/// The branch that a worktree was made from, if the host made it.
+pub(super) fn recorded_base(git_dir: &Path) -> Option<String> {
+    read_record(git_dir).map(|note| note.base)
+}
+
+/// The folder that a worktree was made from, if the host made it.
+pub(super) fn recorded_folder(git_dir: &Path) -> Option<Uri> {
+    read_record(git_dir).map(|note| note.folder)
+}
+
+fn read_record(git_dir: &Path) -> Option<WorktreeRecord> {
+    let note = std::fs::read_to_string(git_dir.join(RECORD_FILE)).ok()?;
+    let mut lines = note.lines();
+    let mut line = || lines.next().map(ToOwned::to_owned);
+    Some(WorktreeRecord {
+        base: line()?,
+        folder: Uri::from(line()?),
+        branch: line()?,
+    })
+}
+
+/// What became of the worktree of a session that is gone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WorktreeRemoval {
+    /// There was none, or nothing of it is left.
+    Removed,
+    /// Something was worth keeping, in these words.
+    Kept(String),
+}
+
+impl ChangeTracker {
+    /// Makes a worktree for a session.
+    ///
+    /// # Errors
+    ///
+    /// Why it could not be made. Then nothing of it is left.
+    pub fn create_worktree(
+        &self,
+        session: &Uri,
+        folder: &Uri,
+        request: &WorktreeRequest,
+    ) -> Result<Worktree, ChangesError> {
+        let refused = |reason: &str| ChangesError::Refused(reason.to_owned());
+        let from = path_of(folder).filter(|path| path.is_dir());
+        let from = from.ok_or(ChangesError::NoFolder)?;
+        let git = self.git(&from, OPERATION_TIMEOUT);
+        if git
+            .try_read_line(["rev-parse", "--is-inside-work-tree"])?
+            .as_deref()
+            != Some("true")
+        {
+            return Err(refused(
+                "the folder is in no git repository: it can have no worktree",
+            ));
+        }
+        let key = SessionKey::of(session);
+        let short = key.as_str().get(..8).unwrap_or_default();
+        let name = request
+            .name
+            .clone()
+            .unwrap_or_else(|| format!("session-{short}"));
+        let branch = format!("agenthost/{name}");
+        let reference = format!("refs/heads/{branch}");
+        if !git
+            .run(["check-ref-format", reference.as_str()], &[])?
+            .success
+        {
+            return Err(refused(
+                "the name of the worktree can't be the name of a branch",
+            ));
+        }
+        let current = git.try_read_line(["symbolic-ref", "--quiet", "--short", "HEAD"])?;
+        let base = request.base.clone().or(current);
+        let named = base.as_deref().unwrap_or("HEAD");
+        let commit = format!("{named}^{{commit}}");
+        let known = [
+            "rev-parse",
+            "--quiet",
+            "--verify",
+            "--end-of-options",
+            commit.as_str(),
+        ];
+        let Some(commit) = git.try_read_line(known)? else {
+            return Err(refused("there is no such branch to start from"));
+        };
+        // Where no branch is checked out, it is based on the commit.
+        let base = base.unwrap_or_else(|| commit.clone());
+        let top = git.read_line(["rev-parse", "--show-toplevel"])?;
+        let prefix = git.read_line(["rev-parse", "--show-prefix"])?;
+        let called = Path::new(&top).file_name().unwrap_or("worktree".as_ref());
+        let worktree_path = self.worktree_parent(&key).join(called);
+        if worktree_path.exists() {
+            return Err(refused("there is a worktree of this session already"));
+        }
+        std::fs::create_dir_all(self.worktree_parent(&key))?;
+        // Files are written when it is known what the worktree's own
+        // configuration would run, which may be another than that of the folder.
+        let added = [
+            "worktree",
+            "add",
+            "--quiet",
+            "--no-checkout",
+            "-b",
+            branch.as_str(),
+        ];
+        let added = added.map(AsRef::as_ref);
+        let added = added
+            .into_iter()
+            .chain([worktree_path.as_os_str(), commit.as_ref()]);
+        let directory = match prefix.trim_end_matches('/') {
+            "" => worktree_path.clone(),
+            prefix => worktree_path.join(prefix),
+        };
+        let note = WorktreeRecord {
+            base,
+            folder: folder.clone(),
+            branch: branch.clone(),
+        };
+        let made = git
+            .run_without_hooks(added)
+            .and_then(GitOutput::into_stdout)
+            .and_then(|_| {
+                let checkout = ["checkout", "--quiet", "--force"];
+                self.git(&worktree_path, OPERATION_TIMEOUT)
+                    .run_with_allowed_hooks(checkout)
+            })
+            .and_then(GitOutput::into_stdout)
+            .map_err(ChangesError::from)
+            .and_then(|_| self.set_up_worktree(&key, &from, &directory, &note, request));
+        if let Err(error) = made {
+            // It may not have come that far; the first problem is the one to tell.
+            remove_worktree_and_branch(
+                &git.with_timeout(OPERATION_TIMEOUT),
+                &worktree_path,
+                &branch,
+            )
+            .unwrap_or_default();
+            return Err(error);
+        }
+        Ok(Worktree {
+            directory: uri_of(&directory).unwrap_or_else(|| uri_of_raw(&directory)),
+            branch,
+        })
+    }
+
+    /// Notes what a worktree was made from, and gets it ready.
+    fn set_up_worktree(
+        &self,
+        session: &SessionKey,
+        from: &Path,
+        directory: &Path,
+        note: &WorktreeRecord,
+        request: &WorktreeRequest,
+    ) -> Result<(), ChangesError> {
+        let git = self.git(directory, OPERATION_TIMEOUT);
+        let git_dir = git.read_line(["rev-parse", "--absolute-git-dir"])?;
+        let text = format!("{}\n{}\n{}\n", note.base, note.folder, note.branch);
+        std::fs::write(Path::new(&git_dir).join(RECORD_FILE), text)?;
+        copy_files(from, directory, &request.files, &self.protected)?;
+        let Some(line) = &request.setup else {
+            return Ok(());
+        };
+        let cancelled = Arc::new(AtomicBool::new(false));
+        let known = Arc::clone(&cancelled);
+        self.setups().insert(session.clone(), known);
+        let ran = run_setup(directory, line, self.pid_dir.clone(), &cancelled);
+        self.setups().remove(session);
+        ran
+    }
+
+    /// Ends the setup of a session that nobody wants any more.
+    pub fn cancel_setup(&self, session: &Uri) {
+        if let Some(setup) = self.setups().get(&SessionKey::of(session)) {
+            setup.store(true, Ordering::Relaxed);
+        }
+    }
+
+    fn setups(&self) -> MutexGuard<'_, BTreeMap<SessionKey, Arc<AtomicBool>>> {
+        self.setups.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Removes the worktree of a session that is gone, unless there is
+    /// something in it that is nowhere else. Files that ignore files name go
+    /// with it.
+    ///
+    /// # Errors
+    ///
+    /// If it can't be seen what is in it. Then it stays.
+    pub fn remove_worktree(&self, session: &Uri) -> Result<WorktreeRemoval, ChangesError> {
+        let parent = self.worktree_parent(&SessionKey::of(session));
+        let Some(worktree_path) = first_entry(&parent)? else {
+            return Ok(WorktreeRemoval::Removed);
+        };
+        let here = worktree_path.display();
+        let git = self.git(&worktree_path, OPERATION_TIMEOUT);
+        let status = git.read_output([
+            "status",
+            "--porcelain",
+            "-z",
+            "--untracked-files=all",
+            "--ignore-submodules=dirty",
+        ])?;
+        if !status.is_empty() {
+            let words = format!("the worktree {here} has changes that are not committed");
+            return Ok(WorktreeRemoval::Kept(words));
+        }
+        let git_dir = PathBuf::from(git.read_line(["rev-parse", "--absolute-git-dir"])?);
+        let branch = git.try_read_line(["symbolic-ref", "--quiet", "--short", "HEAD"])?;
+        let origin = read_record(&git_dir).filter(|note| Some(&note.branch) == branch.as_ref());
+        let origin = origin.and_then(|note| Some((path_of(&note.folder)?, note)));
+        let Some((folder, WorktreeRecord { base, branch, .. })) = origin else {
+            let words = format!("the worktree {here} is on another branch");
+            return Ok(WorktreeRemoval::Kept(words));
+        };
+        let git = self.git(&folder, OPERATION_TIMEOUT);
+        let range = format!("{base}..refs/heads/{branch}");
+        let ahead = git.read_line(["rev-list", "--count", "--end-of-options", range.as_str()])?;
+        let worktree_path = worktree_path.as_os_str();
+        // It was seen above that nothing would be lost. Without `--force` git
+        // would look again, with programs that were not looked at.
+        git.read_output([
+            "worktree".as_ref(),
+            "remove".as_ref(),
+            "--force".as_ref(),
+            worktree_path,
+        ])?;
+        std::fs::remove_dir_all(parent)?;
+        if ahead != "0" {
+            let words = format!("the branch {branch} has commits that {base} has not");
+            return Ok(WorktreeRemoval::Kept(words));
+        }
+        git.read_output(["branch", "--quiet", "-D", branch.as_str()])?;
+        Ok(WorktreeRemoval::Removed)
+    }
+
+    fn worktree_parent(&self, key: &SessionKey) -> PathBuf {
+        self.directory.join(WORKTREES_FOLDER).join(key.as_str())
+    }
+}
+
+/// The folder in a folder; none if there is none.
+fn first_entry(parent: &Path) -> Result<Option<PathBuf>, ChangesError> {
+    match std::fs::read_dir(parent) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        entries => {
+            let first = entries?.next().transpose()?;
+            Ok(first.map(|entry| entry.path()))
+        }
+    }
+}
+
+fn remove_worktree_and_branch(
+    git: &GitCommand,
+    worktree_path: &Path,
+    branch: &str,
+) -> Result<(), ChangesError> {
+    let worktree_path = worktree_path.as_os_str();
+    git.read_output([
+        "worktree".as_ref(),
+        "remove".as_ref(),
+        "--force".as_ref(),
+        worktree_path,
+    ])?;
+    git.read_output(["branch", "--quiet", "-D", branch])?;
+    Ok(())
+}
+
+/// Copies files that git does not track, such as settings. Those that are not
+/// there are not missed.
+fn copy_files(
+    from: &Path,
+    to: &Path,
+    names: &[String],
+    protected: &ProtectedPaths,
+) -> Result<(), ChangesError> {
+    if names.len() > MAX_COPIED_FILES {
+        return Err(ChangesError::LimitExceeded(format!(
+            "more than {MAX_COPIED_FILES} files to copy"
+        )));
+    }
+    let real = from.canonicalize()?;
+    let from = Dir::open_ambient_dir(from, ambient_authority())?;
+    let to = Dir::open_ambient_dir(to, ambient_authority())?;
+    for name in names {
+        let path = Path::new(name);
+        let plain = path.components().all(
+            |part| matches!(part, Component::Normal(part) if !part.eq_ignore_ascii_case(".git")),
+        );
+        if !plain || name.is_empty() {
+            let reason =
+                "files to copy are named from the folder, without `..` or `.git`".to_owned();
+            return Err(ChangesError::Refused(reason));
+        }
+        let Ok(metadata) = from.metadata(path) else {
+            continue;
+        };
+        let is_protected = protected.contains(&real.join(from.canonicalize(path)?));
+        if !metadata.is_file() || metadata.len() > MAX_FILE_BYTES || is_protected {
+            let reason = format!("`{name}` is no file that can be copied");
+            return Err(ChangesError::Refused(reason));
+        }
+        if let Some(parent) = path
+            .parent()
+            .filter(|parent| !parent.as_os_str().is_empty())
+        {
+            to.create_dir_all(parent)?;
+        }
+        from.copy(path, &to, path)?;
+    }
+    Ok(())
+}
+
+/// Runs what the user wants to be run first, in a terminal: it ends with the
+/// host, however that ends. Its last words if it fails.
+fn run_setup(
+    directory: &Path,
+    line: &CommandLine,
+    pid_dir: Option<Arc<Path>>,
+    cancelled: &AtomicBool,
+) -> Result<(), ChangesError> {
+    let refused = |reason: String| Err(ChangesError::Refused(reason));
+    let start = TerminalOptions {
+        program: PtyProgram::Command(line.clone()),
+        directory: uri_of(directory),
+        cols: COMMAND_COLS,
+        rows: COMMAND_ROWS,
+        pid_dir,
+        output_sink: None,
+    };
+    let (tell, events) = sync_channel(16);
+    let tell = move |event| {
+        // When nobody waits any more, nobody wants to know.
+        tell.send(event).unwrap_or_default();
+    };
+    let terminal = Terminal::open(&start, tell);
+    let _terminal = terminal.map_err(|error| ChangesError::Refused(error.to_string()))?;
+    let deadline = Instant::now() + SETUP_TIMEOUT;
+    let end = loop {
+        match events.recv_timeout(Duration::from_millis(100)) {
+            Ok(TerminalEvent::Exited(end)) => break end,
+            Ok(_) | Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => {
+                return refused("the setup command is lost".to_owned());
+            }
+        }
+        if cancelled.load(Ordering::Relaxed) {
+            return refused("the session is gone".to_owned());
+        }
+        if Instant::now() > deadline {
+            return refused("the setup command took too long".to_owned());
+        }
+    };
+    if end.exit_code == Some(0) {
+        return Ok(());
+    }
+    let words = end.preview.unwrap_or_default();
+    let last = words.lines().rfind(|line| !line.trim().is_empty());
+    let last = last.unwrap_or("it said nothing");
+    refused(format!("the setup command failed: {last}"))
+}

@@ -1,0 +1,238 @@
+//! Where a file is: a directory that was granted, and a path from there.
+
+use std::os::fd::AsRawFd;
+use std::path::{Component, Path, PathBuf};
+
+use agenthost_core::{FileAccess, GrantedRoot};
+use agenthost_protocol::uri::Uri;
+use cap_std::ambient_authority;
+use cap_std::fs::{Dir, File, Metadata, MetadataExt, OpenOptions, OpenOptionsExt};
+
+use super::FileError;
+use crate::file_uri::{path_of, uri_of};
+use crate::protected_paths::ProtectedPaths;
+
+/// Opening a pipe must not wait for somebody at the other end.
+const NONBLOCK: i32 = 0o4000;
+
+/// A file in a directory that was granted.
+pub(super) struct GrantedPath {
+    pub(super) uri: Uri,
+    pub(super) dir: Dir,
+    /// From the directory; empty for the directory itself.
+    pub(super) path: PathBuf,
+    /// Where the directory is, as it was granted.
+    root: PathBuf,
+    protected: ProtectedPaths,
+}
+
+impl GrantedPath {
+    /// Finds the granted directory that a URI is in.
+    pub(super) fn resolve(
+        roots: &[GrantedRoot],
+        protected: &ProtectedPaths,
+        uri: &Uri,
+        access: FileAccess,
+    ) -> Result<Self, FileError> {
+        let path = path_of(uri).ok_or_else(|| FileError::NotLocal(uri.clone()))?;
+        let denied = || FileError::NotGranted {
+            uri: uri.clone(),
+            access,
+        };
+        let plain = |part: Component<'_>| matches!(part, Component::RootDir | Component::Normal(_));
+        if !path.components().all(plain) {
+            return Err(denied());
+        }
+        let granted = roots.iter().filter(|root| root.access >= access);
+        let granted: Vec<_> = granted.filter_map(|root| path_of(&root.uri)).collect();
+        // By the name that was granted, or else by the one that it really has.
+        let real = granted
+            .iter()
+            .filter_map(|root| std::fs::canonicalize(root).ok());
+        let mut all = granted.iter().cloned().chain(real);
+        let Some(root) = all.find(|root| path.starts_with(root)) else {
+            return Err(denied());
+        };
+        let inside = path.strip_prefix(&root).unwrap_or(&path);
+        let granted_path = GrantedPath {
+            protected: protected.clone(),
+            ..Self::open(uri, &root, inside)?
+        };
+        match granted_path.is_protected() {
+            true => Err(denied()),
+            false => Ok(granted_path),
+        }
+    }
+
+    /// Returns `true` if the host keeps a path for itself, by the name that it
+    /// really has as far as it exists. A link to such a path counts, too.
+    fn is_protected(&self) -> bool {
+        if self.protected.is_empty() {
+            return false;
+        }
+        let named = self.real_path(&self.path);
+        let named = named.is_ok_and(|path| self.protected.contains(&path));
+        // A path that leads out of the directory is refused when it is used.
+        let known = self.target().ancestors().find_map(|known| {
+            let real = self.dir.canonicalize(known).ok()?;
+            let rest = self.target().strip_prefix(known).unwrap_or(Path::new(""));
+            self.real_path(&real.join(rest)).ok()
+        });
+        named || known.is_some_and(|path| self.protected.contains(&path))
+    }
+
+    /// Returns `true` if a path from the directory is protected.
+    pub(super) fn protects(&self, path: &Path) -> bool {
+        let real = self.dir.canonicalize(path);
+        let real = real.and_then(|real| self.real_path(&real));
+        real.is_ok_and(|path| self.protected.contains(&path))
+    }
+
+    /// Refuses to move or delete a folder with protected paths in it.
+    pub(super) fn check_movable(&self) -> Result<(), FileError> {
+        if self.protected.is_empty() {
+            return Ok(());
+        }
+        let denied = || FileError::NotGranted {
+            uri: self.uri.clone(),
+            access: FileAccess::Write,
+        };
+        // A link is moved or deleted itself, so only its folder is resolved.
+        let (folder, name) = (self.path.parent(), self.path.file_name());
+        let (Some(folder), Some(name)) = (folder, name) else {
+            return Err(denied());
+        };
+        let folder = match folder.as_os_str().is_empty() {
+            true => Path::new("."),
+            false => folder,
+        };
+        let failed = |error: std::io::Error| self.to_file_error(FileAccess::Write, &error);
+        let folder = self.dir.canonicalize(folder).map_err(failed)?;
+        let path = self.real_path(&folder).map_err(failed)?.join(name);
+        match self.protected.touches(&path) {
+            true => Err(denied()),
+            false => Ok(()),
+        }
+    }
+
+    /// A granted file stands for itself, in the directory that it is in.
+    fn open(uri: &Uri, root: &Path, inside: &Path) -> Result<Self, FileError> {
+        let failed = |error: std::io::Error| FileError::from_io(uri, &error);
+        let (root, path) = match (root.is_dir(), root.parent(), root.file_name()) {
+            (false, Some(parent), Some(name)) if inside.as_os_str().is_empty() => {
+                (parent.to_owned(), PathBuf::from(name))
+            }
+            _ => (root.to_owned(), inside.to_owned()),
+        };
+        let dir = Dir::open_ambient_dir(&root, ambient_authority()).map_err(failed)?;
+        Ok(GrantedPath {
+            uri: uri.clone(),
+            dir,
+            path,
+            root,
+            protected: ProtectedPaths::default(),
+        })
+    }
+
+    /// What the system said about it. A path that leads out of the directory
+    /// is one that was not granted.
+    pub(super) fn to_file_error(&self, access: FileAccess, error: &std::io::Error) -> FileError {
+        let left =
+            error.kind() == std::io::ErrorKind::PermissionDenied && error.raw_os_error().is_none();
+        // The system's word for a path that leaves a directory.
+        let crossed = error.raw_os_error() == Some(18);
+        if left || crossed {
+            let uri = self.uri.clone();
+            return FileError::NotGranted { uri, access };
+        }
+        FileError::from_io(&self.uri, error)
+    }
+
+    /// The path to ask the directory for.
+    pub(super) fn target(&self) -> &Path {
+        if self.path.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            &self.path
+        }
+    }
+
+    /// Opens a file to read, if it is one: asked of what was opened.
+    pub(super) fn open_file(&self) -> Result<(File, Metadata), FileError> {
+        let mut options = OpenOptions::new();
+        options.read(true).custom_flags(NONBLOCK);
+        let file = self.dir.open_with(self.target(), &options);
+        let file = file.map_err(|error| self.to_file_error(FileAccess::Read, &error))?;
+        let metadata = file.metadata();
+        let metadata = metadata.map_err(|error| self.to_file_error(FileAccess::Read, &error))?;
+        self.check_is_file(&metadata)?;
+        self.check_opened(&file)?;
+        Ok((file, metadata))
+    }
+
+    /// Asks the system where an open file is: a link may have been put in its
+    /// place since its path was checked.
+    fn check_opened(&self, file: &File) -> Result<(), FileError> {
+        if self.protected.is_empty() {
+            return Ok(());
+        }
+        let opened = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()));
+        match opened.is_ok_and(|path| self.protected.contains(&path)) {
+            true => Err(FileError::NotGranted {
+                uri: self.uri.clone(),
+                access: FileAccess::Read,
+            }),
+            false => Ok(()),
+        }
+    }
+
+    pub(super) fn check_is_file(&self, metadata: &Metadata) -> Result<(), FileError> {
+        if metadata.is_file() {
+            return Ok(());
+        }
+        Err(FileError::WrongKind {
+            uri: self.uri.clone(),
+            found: describe_kind(metadata),
+            expected: "a file",
+        })
+    }
+
+    /// Where a path from the directory really is.
+    pub(super) fn real_path(&self, path: &Path) -> std::io::Result<PathBuf> {
+        let root = std::fs::canonicalize(&self.root)?;
+        let path = path.strip_prefix(".").unwrap_or(path);
+        Ok(match path.as_os_str().is_empty() {
+            true => root,
+            false => root.join(path),
+        })
+    }
+
+    /// Where a path from the directory is.
+    pub(super) fn uri_of(&self, path: &Path) -> Option<Uri> {
+        uri_of(&self.root.join(path))
+    }
+}
+
+/// What something is, in words.
+pub(super) fn describe_kind(metadata: &Metadata) -> &'static str {
+    if metadata.is_dir() {
+        "a directory"
+    } else if metadata.is_symlink() {
+        "a link"
+    } else if metadata.is_file() {
+        "a file"
+    } else {
+        "a device, a pipe or a socket"
+    }
+}
+
+/// Changes whenever the content does.
+pub(super) fn etag(metadata: &Metadata) -> String {
+    format!(
+        "{}-{}-{}.{:09}",
+        metadata.ino(),
+        metadata.size(),
+        metadata.mtime(),
+        metadata.mtime_nsec()
+    )
+}

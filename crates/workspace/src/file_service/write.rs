@@ -1,0 +1,212 @@
+//! Changing what is in a file: all of it, or nothing.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use agenthost_core::{FileAccess, GrantedRoot};
+use agenthost_protocol::resource::{ContentEncoding, ResourceWriteMode, ResourceWriteParams};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use cap_std::fs::{Metadata, OpenOptions};
+
+use super::location::{GrantedPath, etag};
+use super::read::read_bytes;
+use super::{FileError, FileService, MAX_FILE_BYTES};
+
+impl FileService {
+    /// Writes to a file, and makes it if it is not there (RES-3 to RES-5). The
+    /// new content takes the place of the old at once: nobody sees half of it,
+    /// and if something goes wrong the old one stays.
+    ///
+    /// # Errors
+    ///
+    /// If it may not be written, is no file, is there and should not be, or is
+    /// not as it was.
+    pub fn write(
+        &self,
+        roots: &[GrantedRoot],
+        params: &ResourceWriteParams,
+    ) -> Result<(), FileError> {
+        let data = decode_data(params)?;
+        let mut granted_path = self.granted_path(roots, &params.uri, FileAccess::Write)?;
+        let writing = self.write_lock.lock();
+        let _writing = writing.unwrap_or_else(PoisonError::into_inner);
+        let before = self.check_existing(&mut granted_path, params)?;
+        let position = params.position.unwrap_or(0);
+        let mode = params.mode.unwrap_or(ResourceWriteMode::Truncate);
+        let content = match (mode, &before) {
+            (ResourceWriteMode::Truncate, _) if position == 0 => data,
+            (ResourceWriteMode::Append, Some(_)) if position == 0 => {
+                return append_data(&granted_path, &data);
+            }
+            (mode, before) => {
+                let old = match before {
+                    Some(_) => read_bytes(&granted_path)?,
+                    None => Vec::new(),
+                };
+                splice_content(&granted_path, mode, position, old, &data)?
+            }
+        };
+        check_size(&granted_path, content.len() as u64)?;
+        if before.is_none() {
+            create_parent(&granted_path)?;
+        }
+        write_atomically(&granted_path, &content, before.as_ref())
+    }
+
+    /// What was there before, if anything, and as it has to be. A link is
+    /// followed, as far as it stays inside.
+    fn check_existing(
+        &self,
+        granted_path: &mut GrantedPath,
+        params: &ResourceWriteParams,
+    ) -> Result<Option<Metadata>, FileError> {
+        let found = match granted_path.dir.metadata(granted_path.target()) {
+            Ok(metadata) => Some(metadata),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+            Err(error) => return Err(granted_path.to_file_error(FileAccess::Write, &error)),
+        };
+        if let Some(metadata) = &found {
+            if params.create_only == Some(true) {
+                return Err(FileError::Exists(params.uri.clone()));
+            }
+            granted_path.check_is_file(metadata)?;
+            // Putting another file in its place would work all the same, but
+            // somebody did not want it changed.
+            if metadata.permissions().readonly() {
+                return Err(FileError::Forbidden(params.uri.clone()));
+            }
+            let real = granted_path.dir.canonicalize(granted_path.target());
+            granted_path.path =
+                real.map_err(|error| granted_path.to_file_error(FileAccess::Write, &error))?;
+        }
+        if let Some(wanted) = &params.if_match {
+            let now = found.as_ref().map(etag);
+            if now.as_ref() != Some(wanted) {
+                return Err(FileError::Changed(params.uri.clone()));
+            }
+        }
+        Ok(found)
+    }
+}
+
+fn decode_data(params: &ResourceWriteParams) -> Result<Vec<u8>, FileError> {
+    match params.encoding {
+        ContentEncoding::Utf8 => Ok(params.data.clone().into_bytes()),
+        ContentEncoding::Base64 => {
+            let decoded = STANDARD.decode(&params.data);
+            decoded.map_err(|_| FileError::Invalid("data: is not base64".to_owned()))
+        }
+    }
+}
+
+/// Makes the folder that a new file goes to: it may be one that is only offered
+/// so far (CUS-17).
+fn create_parent(granted_path: &GrantedPath) -> Result<(), FileError> {
+    match granted_path.path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => {
+            let made = granted_path.dir.create_dir_all(folder);
+            made.map_err(|error| granted_path.to_file_error(FileAccess::Write, &error))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+fn check_size(granted_path: &GrantedPath, size: u64) -> Result<(), FileError> {
+    if size > MAX_FILE_BYTES {
+        let uri = granted_path.uri.clone();
+        return Err(FileError::TooLarge { uri, size });
+    }
+    Ok(())
+}
+
+/// The old content with the new data in its place. Positions count bytes.
+fn splice_content(
+    granted_path: &GrantedPath,
+    mode: ResourceWriteMode,
+    position: u64,
+    mut old: Vec<u8>,
+    data: &[u8],
+) -> Result<Vec<u8>, FileError> {
+    let length = old.len();
+    let beyond = || {
+        let uri = &granted_path.uri;
+        let reason = format!("position: `{uri}` has {length} bytes, {position} is beyond them");
+        FileError::Invalid(reason)
+    };
+    let position = usize::try_from(position).map_err(|_| beyond())?;
+    let rest = length.checked_sub(position).ok_or_else(beyond)?;
+    let (at, keeps) = match mode {
+        ResourceWriteMode::Truncate => (position, false),
+        ResourceWriteMode::Insert => (position, true),
+        ResourceWriteMode::Append => (rest, true),
+    };
+    let tail = old.split_off(at);
+    old.extend_from_slice(data);
+    if keeps {
+        old.extend(tail);
+    }
+    Ok(old)
+}
+
+/// Writes at the end, wherever that is by now.
+fn append_data(granted_path: &GrantedPath, data: &[u8]) -> Result<(), FileError> {
+    let failed = |error: std::io::Error| granted_path.to_file_error(FileAccess::Write, &error);
+    let mut options = OpenOptions::new();
+    options.append(true);
+    let mut file = granted_path
+        .dir
+        .open_with(&granted_path.path, &options)
+        .map_err(failed)?;
+    let metadata = file.metadata().map_err(failed)?;
+    granted_path.check_is_file(&metadata)?;
+    check_size(granted_path, data.len() as u64)?;
+    file.write_all(data).map_err(failed)
+}
+
+/// Puts new content in the place of the old.
+fn write_atomically(
+    granted_path: &GrantedPath,
+    content: &[u8],
+    before: Option<&Metadata>,
+) -> Result<(), FileError> {
+    let failed = |error: std::io::Error| granted_path.to_file_error(FileAccess::Write, &error);
+    let aside = temp_path(&granted_path.path).ok_or_else(|| {
+        FileError::Invalid(format!("`{}` is not the name of a file", granted_path.uri))
+    })?;
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    let mut file = granted_path
+        .dir
+        .open_with(&aside, &options)
+        .map_err(failed)?;
+    let written = (|| {
+        file.write_all(content)?;
+        if let Some(before) = before {
+            file.set_permissions(before.permissions())?;
+        }
+        file.sync_all()?;
+        granted_path
+            .dir
+            .rename(&aside, &granted_path.dir, &granted_path.path)
+    })();
+    written.map_err(|error| {
+        // Nothing half-written stays behind; if that fails, too, the first
+        // error is the one to tell.
+        granted_path.dir.remove_file(&aside).unwrap_or_default();
+        failed(error)
+    })
+}
+
+/// A name beside a file that nobody uses: others in this process may be
+/// writing the same file, each with a [`FileService`] of their own.
+fn temp_path(path: &Path) -> Option<PathBuf> {
+    static TEMP_COUNTER: AtomicU64 = AtomicU64::new(0);
+    let number = TEMP_COUNTER.fetch_add(1, Ordering::Relaxed);
+    let name = path.file_name()?.to_str()?;
+    let short: String = name.chars().take(100).collect();
+    let process = std::process::id();
+    Some(path.with_file_name(format!(".{short}.{process}-{number}.agenthost")))
+}

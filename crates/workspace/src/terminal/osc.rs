@@ -1,0 +1,331 @@
+//! What programs tell a terminal between what they write: titles, places, and
+//! what a shell has to say of its commands.
+
+use agenthost_core::TerminalEvent;
+use agenthost_protocol::terminal::TerminalData;
+use agenthost_protocol::uri::Uri;
+
+use super::shell_marks::ShellMarkParser;
+use crate::utf8::drain_valid_utf8;
+
+/// Longest sequence that is looked at; a longer one is text like any other.
+const MAX_OSC_BYTES: usize = 64 * 1024;
+
+const ESCAPE: u8 = 0x1b;
+const BELL: u8 = 0x07;
+
+/// Reads the output of a terminal. What belongs together, a character or a
+/// sequence, is never told in two pieces, however it comes.
+#[derive(Debug, Default)]
+pub(super) struct OscParser {
+    /// Text that can't be told yet.
+    text: Vec<u8>,
+    /// What may be the beginning of a sequence.
+    pub(super) pending: Vec<u8>,
+    /// How much of it need not be looked at again.
+    scanned: usize,
+    mark_parser: ShellMarkParser,
+}
+
+impl OscParser {
+    /// For a terminal whose shell marks its commands with a nonce, or not.
+    pub(super) fn new(nonce: Option<String>) -> Self {
+        OscParser {
+            mark_parser: ShellMarkParser::new(nonce),
+            ..OscParser::default()
+        }
+    }
+
+    /// Reads the next bytes.
+    pub(super) fn push(&mut self, bytes: &[u8]) -> Vec<TerminalEvent> {
+        self.pending.extend_from_slice(bytes);
+        let bytes = std::mem::take(&mut self.pending);
+        let mut seen = std::mem::take(&mut self.scanned);
+        let mut events = Vec::new();
+        let mut rest = bytes.as_slice();
+        while !rest.is_empty() {
+            let start = rest.iter().position(|byte| *byte == ESCAPE);
+            let (text, sequence) = rest.split_at(start.unwrap_or(rest.len()));
+            self.text.extend_from_slice(text);
+            match find_osc_end(sequence, std::mem::take(&mut seen)) {
+                OscEnd::Complete(length) => {
+                    let (whole, after) = sequence.split_at(length);
+                    self.handle_sequence(whole, &mut events);
+                    rest = after;
+                }
+                OscEnd::Incomplete if sequence.len() < MAX_OSC_BYTES => {
+                    self.pending = sequence.to_vec();
+                    // The last byte may be half of an end.
+                    self.scanned = sequence.len().saturating_sub(1);
+                    break;
+                }
+                OscEnd::Incomplete | OscEnd::NotOsc => {
+                    let (escape, after) = sequence.split_at(sequence.len().min(1));
+                    self.text.extend_from_slice(escape);
+                    rest = after;
+                }
+            }
+        }
+        if self.is_command_pending() && self.text.len() < MAX_OSC_BYTES {
+            return events;
+        }
+        events.extend(self.release_held());
+        events
+    }
+
+    /// Whether something that was written is held back, because what it
+    /// belongs to should be known in a moment.
+    pub(super) fn is_command_pending(&self) -> bool {
+        self.mark_parser.is_command_pending()
+    }
+
+    /// What was waited for does not come: what was held back goes its way.
+    pub(super) fn release_held(&mut self) -> Vec<TerminalEvent> {
+        let mut events: Vec<_> = self
+            .mark_parser
+            .take_pending_command()
+            .into_iter()
+            .collect();
+        let data = drain_valid_utf8(&mut self.text);
+        if !data.is_empty() {
+            events.push(TerminalEvent::Output(TerminalData { data }));
+        }
+        events
+    }
+
+    /// There is no more: what was held back is all there is.
+    pub(super) fn finish(&mut self) -> Vec<TerminalEvent> {
+        let mut events: Vec<_> = self
+            .mark_parser
+            .take_pending_command()
+            .into_iter()
+            .collect();
+        self.text.append(&mut self.pending);
+        self.scanned = 0;
+        self.flush_text(&mut events);
+        events
+    }
+
+    /// Titles and places are part of the output as well. Marks of shells are
+    /// not (TER-6).
+    fn handle_sequence(&mut self, sequence: &[u8], events: &mut Vec<TerminalEvent>) {
+        let inner = String::from_utf8_lossy(sequence);
+        let inner = inner.trim_start_matches("\u{1b}]");
+        let inner = inner.trim_end_matches('\u{7}').trim_end_matches("\u{1b}\\");
+        let (kind, value) = inner.split_once(';').unwrap_or((inner, ""));
+        match kind {
+            "633" | "133" => {}
+            _ => self.text.extend_from_slice(sequence),
+        }
+        let waited = self.is_command_pending();
+        let told = match kind {
+            "0" | "2" => vec![TerminalEvent::TitleChanged(
+                value.chars().take(200).collect(),
+            )],
+            "7" => directory_uri(value)
+                .map(TerminalEvent::DirectoryChanged)
+                .into_iter()
+                .collect(),
+            "633" => self.mark_parser.parse(value),
+            _ => Vec::new(),
+        };
+        let mut told = told.into_iter();
+        // What was held back belongs to the command that has its line now.
+        if waited && !self.is_command_pending() {
+            events.extend(told.next());
+        }
+        if told.len() > 0 || self.is_command_pending() != waited {
+            self.flush_text(events);
+        }
+        events.extend(told);
+    }
+
+    /// Makes output of the text so far.
+    fn flush_text(&mut self, events: &mut Vec<TerminalEvent>) {
+        if !self.text.is_empty() {
+            events.push(output_event(&std::mem::take(&mut self.text)));
+        }
+    }
+}
+
+enum OscEnd {
+    /// A sequence of this length.
+    Complete(usize),
+    /// The beginning of one.
+    Incomplete,
+    /// Something that is not looked at.
+    NotOsc,
+}
+
+/// Where a sequence of the kind that carries titles (OSC) ends; not in what
+/// was seen of it before.
+fn find_osc_end(bytes: &[u8], seen: usize) -> OscEnd {
+    match bytes {
+        [] | [_] => OscEnd::Incomplete,
+        [_, b']', rest @ ..] => {
+            let from = seen.saturating_sub(2);
+            for (index, byte) in rest.iter().enumerate().skip(from) {
+                match (byte, rest.get(index + 1)) {
+                    (&BELL, _) => return OscEnd::Complete(index + 3),
+                    (&ESCAPE, Some(b'\\')) => return OscEnd::Complete(index + 4),
+                    (&ESCAPE, Some(_)) => return OscEnd::NotOsc,
+                    _ => {}
+                }
+            }
+            OscEnd::Incomplete
+        }
+        _ => OscEnd::NotOsc,
+    }
+}
+
+/// Bytes as output. What is not UTF-8 is replaced.
+fn output_event(bytes: &[u8]) -> TerminalEvent {
+    let data = String::from_utf8_lossy(bytes).into_owned();
+    TerminalEvent::Output(TerminalData { data })
+}
+
+/// The folder of a `file:` URI, whatever machine it names: it is this one.
+fn directory_uri(value: &str) -> Option<Uri> {
+    let rest = value.strip_prefix("file://")?;
+    let path = rest.find('/').and_then(|slash| rest.get(slash..))?;
+    Some(Uri::from(format!("file://{path}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use agenthost_core::CommandLine;
+
+    use super::*;
+
+    fn read(pieces: &[&[u8]]) -> (String, Vec<TerminalEvent>) {
+        let mut sequences = OscParser::default();
+        let mut events: Vec<_> = pieces
+            .iter()
+            .flat_map(|piece| sequences.push(piece))
+            .collect();
+        events.extend(sequences.finish());
+        let mut text = String::new();
+        events.retain(|event| match event {
+            TerminalEvent::Output(output) => {
+                text.push_str(&output.data);
+                false
+            }
+            _ => true,
+        });
+        (text, events)
+    }
+
+    #[test]
+    fn titles_and_places_are_told() {
+        let output = b"a\x1b]0;my title\x07b\x1b]7;file://box/tmp/x\x1b\\c\x1b]633;A\x07\x1b[1md";
+        let (text, events) = read(&[output]);
+        assert_eq!(
+            text,
+            "a\u{1b}]0;my title\u{7}b\u{1b}]7;file://box/tmp/x\u{1b}\\c\u{1b}[1md"
+        );
+        let place = Uri::from("file:///tmp/x");
+        let title = "my title".to_owned();
+        let expected = vec![
+            TerminalEvent::TitleChanged(title),
+            TerminalEvent::DirectoryChanged(place),
+        ];
+        assert_eq!(events, expected);
+    }
+
+    #[test]
+    fn pieces_make_no_difference() {
+        let output = "é🦀\u{1b}]2;t\u{7}x\u{1b}[0m\u{1b}]133;C\u{7}end".as_bytes();
+        let whole = read(&[output]);
+        for split in 0..output.len() {
+            let (first, second) = output.split_at(split);
+            assert_eq!(read(&[first, second]), whole, "split at {split}");
+        }
+        let bytes: Vec<_> = output.chunks(1).collect();
+        assert_eq!(read(&bytes), whole);
+    }
+
+    /// TER-6, TER-8.
+    #[test]
+    fn commands_are_told_in_their_place() {
+        let mark = |mark: &str| format!("\u{1b}]633;{mark}\u{7}");
+        let output = [
+            "$ make",
+            &mark("C;n;make%0A"),
+            "out",
+            &mark("C;forged;x"),
+            "put",
+            &mark("D;n;2"),
+            &mark("P;n;/a b"),
+            "$ ",
+        ];
+        let output = output.concat();
+        for size in [1, 2, 7, 1_000] {
+            let mut sequences = OscParser::new(Some("n".to_owned()));
+            let pieces = output.as_bytes().chunks(size);
+            let mut events = pieces
+                .flat_map(|piece| sequences.push(piece))
+                .collect::<Vec<_>>();
+            // However it comes, what was written between two marks is one.
+            events.dedup_by(|next, before| match (next, before) {
+                (TerminalEvent::Output(next), TerminalEvent::Output(before)) => {
+                    before.data.push_str(&next.data);
+                    true
+                }
+                _ => false,
+            });
+            let text = |text: &str| output_of(text);
+            let expected = [
+                text("$ make"),
+                TerminalEvent::CommandExecuted(CommandLine("make\n".to_owned())),
+                text("output"),
+                TerminalEvent::CommandFinished(Some(2)),
+                TerminalEvent::DirectoryChanged(Uri::from("file:///a%20b")),
+                text("$ "),
+            ];
+            assert_eq!(events, expected, "in pieces of {size}");
+        }
+    }
+
+    /// What is written before a command has its line belongs to it.
+    #[test]
+    fn output_waits_for_the_line_of_its_command() {
+        let mark = |mark: &str| format!("\u{1b}]633;{mark}\u{7}");
+        let line = |text: &str| TerminalEvent::CommandExecuted(CommandLine(text.to_owned()));
+        let mut sequences = OscParser::new(Some("n".to_owned()));
+        let began = format!("$ x{}early", mark("U;n"));
+        assert_eq!(sequences.push(began.as_bytes()), [output_of("$ x")]);
+        assert!(sequences.is_command_pending());
+        let named = format!("{}late", mark("E;n;x"));
+        let events = sequences.push(named.as_bytes());
+        let text = |event: &TerminalEvent| match event {
+            TerminalEvent::Output(output) => Some(output.data.clone()),
+            _ => None,
+        };
+        assert_eq!(events.first(), Some(&line("x")));
+        assert_eq!(
+            events.iter().filter_map(text).collect::<String>(),
+            "earlylate"
+        );
+        // It never comes.
+        sequences.push(format!("{}early", mark("U;n")).as_bytes());
+        assert_eq!(sequences.release_held(), [line(""), output_of("early")]);
+        assert!(!sequences.is_command_pending());
+    }
+
+    fn output_of(text: &str) -> TerminalEvent {
+        super::output_event(text.as_bytes())
+    }
+
+    #[test]
+    fn what_never_ends_is_text() {
+        let mut long = b"\x1b]0;".to_vec();
+        long.extend(std::iter::repeat_n(b'x', 100_000));
+        let (text, events) = read(&[&long]);
+        assert_eq!((text.len(), events.len()), (long.len(), 0));
+        let (text, events) = read(&[b"\xff\xfe ok \xf0\x9f"]);
+        assert_eq!(
+            (text.as_str(), events.len()),
+            ("\u{fffd}\u{fffd} ok \u{fffd}", 0)
+        );
+    }
+}
