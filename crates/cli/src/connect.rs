@@ -7,6 +7,7 @@ use agenthost_client::{Client, ClientError, ClientOptions, HostAddress, Transpor
 use agenthost_protocol::connection::Implementation;
 use agenthost_protocol::ids::ClientId;
 use agenthost_server::{HOST_FILE, Server, ServerConfig, serve};
+use agenthost_stdx::hex::encode_hex;
 use agenthost_stdx::private_file;
 use anyhow::Context;
 
@@ -180,5 +181,5 @@ pub(crate) fn client_options(reconnect_timeout: Duration) -> anyhow::Result<Clie
 pub(crate) fn random_id() -> anyhow::Result<String> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes).context("random numbers")?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(encode_hex(&bytes))
 }

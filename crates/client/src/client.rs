@@ -21,7 +21,7 @@ use agenthost_protocol::wire::{DecodeError, Document, Limits, ParseError, Wire};
 use crate::mirror::MirroredChannel;
 use crate::optimistic::{PendingAction, TooManyPending};
 use crate::reconnect::{Outage, ReconnectForm};
-use crate::resources::{NoResources, Resources};
+use crate::resources::{NoResources, ResourceProvider};
 use crate::transport::{HostAddress, HostTransport, TransportError};
 
 /// Most updates that are put aside while a request waits for its answer.
@@ -121,7 +121,7 @@ pub struct Client {
     /// While the connection is lost.
     pub(crate) outage: Option<Outage>,
     /// What the host may read here.
-    pub(crate) resources: Box<dyn Resources>,
+    pub(crate) resources: Box<dyn ResourceProvider>,
     /// What is due to the host before anything else is heard of it.
     pub(crate) pending_response: Option<String>,
 }

@@ -8,7 +8,7 @@
 //! goes over the protocol. It starts no tasks; nothing happens unless someone
 //! awaits it.
 //!
-//! **Where to start.** [`Client::connect`], then [`Client::next_update`]; [`Resources`]
+//! **Where to start.** [`Client::connect`], then [`Client::next_update`]; [`ResourceProvider`]
 //! for what the host may read here.
 
 mod client;
@@ -22,5 +22,5 @@ pub use client::{Client, ClientError, ClientOptions, ClientUpdate};
 pub use optimistic::{
     MAX_PENDING_ACTIONS, OptimisticState, PendingAction, StateDiverged, TooManyPending,
 };
-pub use resources::Resources;
+pub use resources::ResourceProvider;
 pub use transport::{HostAddress, ReadyFile, TransportError};

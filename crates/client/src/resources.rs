@@ -26,7 +26,7 @@ macro_rules! resources {
         /// It is asked while somebody awaits the client, and everything else
         /// waits for its answer: it should have it at hand. Who may read what
         /// is for it to decide; `-32009` says no.
-        pub trait Resources: Send {
+        pub trait ResourceProvider: Send {
             $(
                 $(#[$doc])*
                 ///
@@ -39,7 +39,7 @@ macro_rules! resources {
             )*
         }
 
-        impl dyn Resources {
+        impl dyn ResourceProvider {
             /// Answers a request of the host, whatever it is.
             pub(crate) fn answer(
                 &mut self,
@@ -82,12 +82,12 @@ resources! {
 #[derive(Debug)]
 pub(crate) struct NoResources;
 
-impl Resources for NoResources {}
+impl ResourceProvider for NoResources {}
 
 impl Client {
     /// Serves these from now on, instead of what was served before. At first a
     /// client serves nothing.
-    pub fn serve_resources(&mut self, resources: impl Resources + 'static) {
+    pub fn serve_resources(&mut self, resources: impl ResourceProvider + 'static) {
         self.resources = Box::new(resources);
     }
 

@@ -17,12 +17,14 @@ pub(crate) mod tool_hooks;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use agenthost_core::customization::driver::{CustomizationCommand, CustomizationEvent};
 use agenthost_core::tools::mcp::transport::McpServerSpec;
 use agenthost_protocol::ids::CustomizationId;
 use agenthost_protocol::uri::Uri;
+use agenthost_stdx::result::IgnoreResult;
+use agenthost_stdx::sync::lock;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -157,8 +159,7 @@ impl CustomizationDriver {
         session: &Uri,
         server: &CustomizationId,
     ) -> Result<McpServerSpec, ServerSpecError> {
-        let specs = self.shared.specs.lock();
-        let specs = specs.unwrap_or_else(PoisonError::into_inner);
+        let specs = lock(&self.shared.specs);
         let mut containers = specs.get(session).into_iter().flat_map(BTreeMap::values);
         let spec = containers.find_map(|specs| specs.get(server));
         spec.cloned().unwrap_or(Err(ServerSpecError::UnknownServer))
@@ -166,8 +167,7 @@ impl CustomizationDriver {
 
     /// Code of sessions that no person allowed yet.
     pub fn untrusted_code(&self) -> Vec<UntrustedCode> {
-        let untrusted = self.shared.untrusted.lock();
-        let untrusted = untrusted.unwrap_or_else(PoisonError::into_inner);
+        let untrusted = lock(&self.shared.untrusted);
         untrusted.values().cloned().collect()
     }
 
@@ -185,7 +185,6 @@ impl CustomizationDriver {
     }
 
     async fn send(&self, message: DriverMessage) {
-        // It only ends when it is told to, and then nobody needs to know.
-        self.messages.send(message).await.unwrap_or_default();
+        self.messages.send(message).await.ignore_closed();
     }
 }

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use agenthost_protocol::uri::Uri;
+use agenthost_stdx::result::{IgnoreMissing, IgnoreResult};
 use nix::errno::Errno;
 use nix::sys::signal::kill;
 use nix::unistd::Pid;
@@ -182,8 +183,7 @@ pub fn fetch(source: &PluginSource, data: &Path) -> Result<PathBuf, FetchError> 
     remove_folder(&fresh)?;
     let outcome = fetch_into(source, &fresh).and_then(|()| replace_package(&fresh, &target));
     if outcome.is_err() {
-        // What failed is told; what is left of it is of no use.
-        remove_folder(&fresh).unwrap_or_default();
+        remove_folder(&fresh).ignore_secondary();
     }
     outcome.map(|()| target)
 }
@@ -242,8 +242,7 @@ fn fetch_into(source: &PluginSource, fresh: &Path) -> Result<(), FetchError> {
             let file = temporary_path(&fresh.with_extension(""), ARCHIVE_SUFFIX);
             let outcome =
                 download::download_file(url, &file).and_then(|()| archive::unpack(&file, fresh));
-            // It may not have come that far.
-            std::fs::remove_file(&file).unwrap_or_default();
+            std::fs::remove_file(&file).ignore_missing("failed to remove a downloaded archive");
             outcome
         }
     }
@@ -259,7 +258,7 @@ fn replace_package(fresh: &Path, target: &Path) -> Result<(), FetchError> {
     }
     if let Err(error) = std::fs::rename(fresh, target) {
         // What was there comes back.
-        std::fs::rename(&old, target).unwrap_or_default();
+        std::fs::rename(&old, target).log_err("failed to restore a package");
         return Err(file_error("move", fresh)(error));
     }
     remove_folder(&old)

@@ -14,6 +14,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use agenthost_core::tools::tool_use::{ToolHookPhase, ToolUse};
+use agenthost_stdx::result::{IgnoreExited, IgnoreResult};
 use agenthost_workspace::{EnvMarker, MARKER_VARIABLE, PidFile};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
@@ -65,7 +66,18 @@ pub(crate) struct HookOutcome {
     /// What they want the agent to know.
     pub(crate) context: String,
     /// Why what was about to happen must not.
-    pub(crate) refusal: Option<String>,
+    pub(crate) refusal: Option<HookDenial>,
+}
+
+/// The error of a hook that denies what is about to happen.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum HookDenial {
+    /// The reason that the hook gave, truncated.
+    #[error("{0}")]
+    Explained(String),
+    /// A denial without a reason.
+    #[error("a hook refused it")]
+    Unexplained,
 }
 
 impl HookInvocation {
@@ -248,7 +260,7 @@ async fn run_hook(
     let write_input = async move {
         if let Some(mut stdin) = stdin {
             // A hook need not listen.
-            stdin.write_all(input.as_bytes()).await.unwrap_or_default();
+            stdin.write_all(input.as_bytes()).await.ignore_closed();
         }
     };
     let end = async move {
@@ -317,8 +329,7 @@ struct ProcessGroup {
 impl Drop for ProcessGroup {
     fn drop(&mut self) {
         if let Ok(group) = i32::try_from(self.process) {
-            // There may be nobody left in it.
-            killpg(Pid::from_raw(group), Signal::SIGKILL).unwrap_or_default();
+            killpg(Pid::from_raw(group), Signal::SIGKILL).ignore_exited("failed to kill a hook");
         }
         self.marker.kill_all();
         drop(self.pid_file.take());

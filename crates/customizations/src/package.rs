@@ -8,7 +8,6 @@ pub(crate) mod identity;
 pub(crate) mod mirror;
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
@@ -228,16 +227,6 @@ pub fn is_usable_name(name: &str) -> bool {
         && name != ".."
         && !name.contains(['/', '\\', '\0'])
         && !SKIPPED_FOLDERS.contains(&name)
-}
-
-/// The beginning of a digest, for people and names.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(bytes.len() * 2);
-    for byte in bytes {
-        // Writing to a string can't fail.
-        write!(text, "{byte:02x}").unwrap_or_default();
-    }
-    text
 }
 
 fn is_parsed_extension(path: &str) -> bool {

@@ -22,11 +22,12 @@ use agenthost_protocol::session::{
     ChildCustomization, CustomizationBase, CustomizationType, LeafBase, LoadProblem, LoadState,
 };
 use agenthost_protocol::uri::Uri;
+use agenthost_stdx::text;
 
 pub(crate) use code_digest::VERSION as CODE_VERSION;
 pub(crate) use components::matches_all_files;
 pub use hooks::{DeclaredHook, HookEvent};
-pub use servers::{DeclaredServer, DeclaredTransport};
+pub use servers::{DeclaredServer, DeclaredTransport, ServerDeclError};
 
 use crate::package::identity::{make_id, uri_inside};
 use crate::package::{Package, PackageFile};
@@ -257,7 +258,7 @@ struct ParseContext<'a> {
 
 impl ParseContext<'_> {
     fn add_problem(&mut self, path: &str, what: impl std::fmt::Display) {
-        let path: String = path.chars().take(200).collect();
+        let path = text::truncate_chars(path, 200);
         let problem = format!("`{path}`: {what}");
         // What is too many is so again with each one more.
         if self.parsed.problems.last() != Some(&problem) {
@@ -372,7 +373,7 @@ impl<'a> ItemLocation<'a> {
     }
 }
 
-/// Cuts a text short.
+/// Trims a text and cuts it short.
 fn truncate_chars(text: &str, max_chars: usize) -> String {
-    text.trim().chars().take(max_chars).collect()
+    text::truncate_chars(text.trim(), max_chars)
 }

@@ -14,13 +14,26 @@ use agenthost_protocol::common::ModelSelection;
 use agenthost_protocol::ids::{CustomizationId, ModelId};
 use agenthost_protocol::session::ChildCustomization;
 use agenthost_protocol::uri::Uri;
+use agenthost_stdx::text::truncate_chars;
 use agenthost_workspace::path_of;
 
+use crate::hooks::HookDenial;
 use crate::parse::{ContainerItem, ItemDetail, ParsedContainer};
 use crate::sources::{ContainerDefinition, is_native_path};
 
 /// Most bytes of instructions.
 const MAX_INSTRUCTION_BYTES: usize = 256 * 1024;
+
+/// A reason why a turn must not begin.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum PreparationError {
+    /// The chosen custom agent, by its truncated URI, is unknown or disabled.
+    #[error("the custom agent `{0}` is not there, or is off")]
+    AgentUnavailable(String),
+    /// A hook denies the turn.
+    #[error(transparent)]
+    HookDenied(#[from] HookDenial),
+}
 
 /// A container that was read.
 #[derive(Debug, Clone)]
@@ -113,11 +126,11 @@ impl SessionView {
             .collect()
     }
 
-    /// What a turn needs; why it must not begin, in words.
+    /// What a turn needs; why it must not begin.
     pub(crate) fn prepare_turn(
         &self,
         preparation: &TurnPreparation,
-    ) -> Result<PreparedTurn, String> {
+    ) -> Result<PreparedTurn, PreparationError> {
         let agent = match &preparation.agent {
             Some(uri) => Some(self.find_agent(uri)?),
             None => None,
@@ -156,16 +169,13 @@ impl SessionView {
 
     /// The custom agent that was chosen. A turn without it would be another
     /// turn than the one that was asked for.
-    fn find_agent(&self, uri: &Uri) -> Result<EnabledItem<'_>, String> {
+    fn find_agent(&self, uri: &Uri) -> Result<EnabledItem<'_>, PreparationError> {
         self.enabled_items()
             .find(|effective| match &effective.item.child {
                 ChildCustomization::Agent(agent) => agent.leaf.base.uri == *uri,
                 _ => false,
             })
-            .ok_or_else(|| {
-                let uri: String = uri.as_str().chars().take(200).collect();
-                format!("the custom agent `{uri}` is not there, or is off")
-            })
+            .ok_or_else(|| PreparationError::AgentUnavailable(truncate_chars(uri.as_str(), 200)))
     }
 }
 

@@ -8,8 +8,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
+use agenthost_stdx::sync::lock;
 use agenthost_workspace::{FolderSubscription, WatchDepth, WatchError, WatchEvent};
 use notify::EventKind;
 use notify::event::ModifyKind;
@@ -62,8 +63,7 @@ impl FolderWatcher {
     /// Says which folders matter to a container: all of them. Tells whether
     /// any of them was not watched before. Waits for the disk.
     pub(crate) fn set_folders(&self, container: &str, folders: &WatchedFolders) -> WatchChange {
-        let subscription = self.subscription.lock();
-        let subscription = subscription.unwrap_or_else(PoisonError::into_inner);
+        let subscription = lock(&self.subscription);
         let Some(subscription) = subscription.as_ref() else {
             return WatchChange::Unchanged;
         };
@@ -95,7 +95,7 @@ impl FolderWatcher {
         container: &str,
         folders: &WatchedFolders,
     ) -> (Vec<PathBuf>, Vec<PathBuf>) {
-        let mut registry = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut registry = lock(&self.registry);
         let before = registry.by_container.remove(container).unwrap_or_default();
         for (folder, interest) in &before {
             if let Some(interests) = registry.folders.get_mut(folder) {
@@ -183,7 +183,7 @@ pub(crate) fn ancestor_folders(base: &Path, path: &Path) -> WatchedFolders {
 }
 
 fn affected_containers(registry: &Mutex<WatchRegistry>, event: WatchEvent) -> BTreeSet<String> {
-    let mut registry = registry.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut registry = lock(registry);
     let event = match event {
         WatchEvent::Changed(event) => event,
         // It could have been anything.

@@ -3,12 +3,13 @@
 //! They may do what the server can do itself, as far as apps need it, and
 //! nothing else (MCP-13, MCP-14). What is said goes through as it is.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use agenthost_core::tools::mcp::driver::McpForward;
 use agenthost_protocol::rpc::{AuthRequiredData, ErrorCode, RequestId, RpcError};
 use agenthost_protocol::wire::{Json, Object};
+use agenthost_stdx::sync::lock;
 use rmcp::model::{ProgressToken, ServerCapabilities};
 use tokio_util::sync::CancellationToken;
 
@@ -52,7 +53,7 @@ impl ForwardedRequests {
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<(RequestId, CancellationToken)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }
 

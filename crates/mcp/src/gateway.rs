@@ -13,7 +13,6 @@ pub(crate) mod results;
 pub(crate) mod server;
 pub(crate) mod tool_names;
 
-use std::fmt::Write as _;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -22,6 +21,8 @@ use std::time::Duration;
 use agenthost_core::tools::mcp::driver::McpEvent;
 use agenthost_net::LogLimiter;
 use agenthost_protocol::uri::Uri;
+use agenthost_stdx::hex::encode_hex;
+use agenthost_stdx::result::IgnoreResult;
 use agenthost_stdx::scratch::{ScratchDirectory, ScratchSpace};
 use rmcp::service::serve_server_with_ct;
 use sha2::{Digest, Sha256};
@@ -92,12 +93,7 @@ impl GatewayAddress {
             hash.update(part.len().to_le_bytes());
             hash.update(part);
         }
-        let mut text = String::new();
-        for byte in hash.finalize() {
-            // A string takes all that it is given.
-            write!(text, "{byte:02x}").unwrap_or_default();
-        }
-        text
+        encode_hex(&hash.finalize())
     }
 }
 
@@ -224,8 +220,7 @@ async fn serve_agent(
         }
     }
     gone.cancel();
-    // However it ended, it has.
-    drop(service.waiting().await);
+    service.waiting().await.ignore_elapsed();
 }
 
 /// Reads what comes first, and says for which chat it is.

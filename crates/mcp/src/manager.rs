@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use agenthost_core::tools::mcp::driver::{GatewayCallId, McpCommand, McpEvent};
@@ -14,6 +14,7 @@ use agenthost_protocol::common::ErrorInfo;
 use agenthost_protocol::ids::CustomizationId;
 use agenthost_protocol::uri::Uri;
 use agenthost_stdx::scratch::ScratchSpace;
+use agenthost_stdx::sync::lock;
 use agenthost_workspace::kill_leftovers;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -21,6 +22,7 @@ use tokio_util::task::TaskTracker;
 
 use super::app_requests;
 use super::auth::tokens::McpTokens;
+use super::gateway::call_gate::CallDenial;
 use super::gateway::{GatewayAddress, GatewayListener, HttpGateway};
 use super::server::registry::{ServerRegistry, StartedServer};
 use super::server::{DesiredState, ServerTask};
@@ -206,6 +208,7 @@ impl McpManager {
             } => {
                 // Without a room nobody waits any more.
                 if let Some(session_tools) = self.shared.lock().get(&session) {
+                    let verdict = verdict.map_err(CallDenial::Denied);
                     session_tools.call_gate.resolve(call, verdict);
                 }
             }
@@ -381,7 +384,7 @@ impl McpContext {
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<Uri, Arc<SessionTools>>> {
-        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.sessions)
     }
 }
 

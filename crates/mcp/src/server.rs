@@ -25,7 +25,7 @@ use super::auth::metadata::{PresentedToken, fetch_requirement};
 use super::auth::origin::parse_web_url;
 use super::manager::{McpContext, SERVER_FAILED_CODE};
 use super::server::failure::{
-    HTTP_PING_DELAYS, STDIO_PING_DELAYS, ServerExit, build_headers, check_alive,
+    ChallengeError, HTTP_PING_DELAYS, STDIO_PING_DELAYS, ServerExit, build_headers, check_alive,
     describe_list_error, describe_start_error,
 };
 use super::server::handle::{NotificationHandler, ServerCallError, ServerHandle};
@@ -161,8 +161,8 @@ impl ServerTask {
             match exit {
                 ServerExit::Failed(why) => return why,
                 ServerExit::AuthRequired(challenge) => {
-                    if let Err(why) = self.answer_challenge(&challenge).await {
-                        return why;
+                    if let Err(error) = self.answer_challenge(&challenge).await {
+                        return error.to_string();
                     }
                 }
                 ServerExit::TokenRevoked => self.await_replacement_token().await,
@@ -191,8 +191,7 @@ impl ServerTask {
                 let Some(address) = parse_web_url(url) else {
                     return Err(failed(&"its address is not one of the web"));
                 };
-                let headers = build_headers(headers)
-                    .map_err(|name| failed(&format!("the header `{name}` can't be sent")))?;
+                let headers = build_headers(headers).map_err(|error| failed(&error))?;
                 let auth = self.auth.get_or_insert_with(|| AuthEndpoint {
                     url: address,
                     bearer: BearerToken::default(),
@@ -302,9 +301,9 @@ impl ServerTask {
     }
 
     /// Finds out what a token is needed for, and waits for one.
-    async fn answer_challenge(&mut self, challenge: &AuthChallenge) -> Result<(), String> {
+    async fn answer_challenge(&mut self, challenge: &AuthChallenge) -> Result<(), ChallengeError> {
         let Some(auth) = self.auth.clone() else {
-            return Err("it wants a token, but can't be given one".to_owned());
+            return Err(ChallengeError::NoAuthEndpoint);
         };
         let shown = match self.presented_number {
             0 => PresentedToken::Absent,

@@ -1,7 +1,7 @@
 //! What a session has: servers that run, tools, calls that wait.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use agenthost_core::agent::ClientTool;
 use agenthost_core::tools::mcp::driver::{GatewayCallId, McpTool};
@@ -10,6 +10,8 @@ use agenthost_protocol::ids::CustomizationId;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire;
 use agenthost_protocol::wire::{Json, Object};
+use agenthost_stdx::result::IgnoreResult;
+use agenthost_stdx::sync::lock;
 use serde_json::json;
 use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
@@ -144,7 +146,7 @@ impl SessionTools {
         let settled = settling
             .wait_for(|settling| settling.publish_count > since && settling.starting.is_empty());
         // The sender lives as long as this does.
-        drop(settled.await);
+        settled.await.ignore_infallible();
     }
 
     /// A server runs, or has other tools now.
@@ -241,7 +243,8 @@ impl SessionTools {
         let mut told = self.published.subscribe();
         let heard = told.wait_for(|told| *told >= version);
         // The sender lives as long as this does.
-        drop(self.over.run_until_cancelled(heard).await);
+        let waited = self.over.run_until_cancelled(heard).await;
+        waited.transpose().ignore_infallible();
     }
 
     /// A call of a client's tool waits for its answer.
@@ -280,7 +283,7 @@ impl SessionTools {
     }
 
     fn lock(&self) -> MutexGuard<'_, SessionToolsState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 }
 

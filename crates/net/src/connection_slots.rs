@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use agenthost_stdx::sync::lock;
 use tokio_util::sync::CancellationToken;
 
 /// Limits on connections that have not authenticated.
@@ -74,7 +75,7 @@ impl PendingConnections {
     #[must_use]
     pub fn admit(&self, peer: IpAddr) -> PendingSlot {
         let address = address_group(peer);
-        let mut table = lock_table(&self.table);
+        let mut table = lock(&self.table);
         if !address.is_loopback() && table.count_slots(address) >= self.limits.per_address {
             table.evict_oldest(address);
         } else if table.slots.len() >= self.limits.connections
@@ -108,7 +109,7 @@ impl PendingSlot {
     /// cannot be evicted. Returns `false` if it has been evicted already.
     #[must_use]
     pub fn promote(&self) -> bool {
-        lock_table(&self.0.table).slots.remove(&self.0.id);
+        lock(&self.0.table).slots.remove(&self.0.id);
         !self.0.evicted.is_cancelled()
     }
 
@@ -126,7 +127,7 @@ impl PendingSlot {
 
 impl Drop for SlotHandle {
     fn drop(&mut self) {
-        lock_table(&self.table).slots.remove(&self.id);
+        lock(&self.table).slots.remove(&self.id);
     }
 }
 
@@ -168,10 +169,6 @@ fn address_group(peer: IpAddr) -> IpAddr {
         }
         other => other,
     }
-}
-
-fn lock_table(table: &Mutex<SlotTable>) -> MutexGuard<'_, SlotTable> {
-    table.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

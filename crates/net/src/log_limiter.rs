@@ -1,8 +1,9 @@
 //! A rate limit for log lines.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
+use agenthost_stdx::sync::lock;
 use tokio::time::Instant;
 
 /// The length of a window.
@@ -45,7 +46,7 @@ impl LogLimiter {
     /// were suppressed since the last one, to be logged with this one.
     #[must_use]
     pub fn permit(&self) -> Option<u64> {
-        let mut window = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut window = lock(&self.0);
         let now = Instant::now();
         if now.duration_since(window.start) >= LOG_WINDOW {
             window.start = now;

@@ -133,9 +133,9 @@ macro_rules! live {
             runtime: Option<$crate::tokio::runtime::Runtime>,
         }
 
-        struct Wire($crate::TextSocket);
+        struct WireClient($crate::TextSocket);
 
-        impl $ahp::Transport for Wire {
+        impl $ahp::Transport for WireClient {
             async fn send(
                 &mut self,
                 message: $ahp::TransportMessage,
@@ -195,7 +195,7 @@ macro_rules! live {
                         subscription_buffer: $crate::EVENT_BUFFER,
                         ..Default::default()
                     };
-                    let wire = Wire($crate::TextSocket::connect(url).await?);
+                    let wire = WireClient($crate::TextSocket::connect(url).await?);
                     let client = $ahp::Client::connect(wire, config).await;
                     client.map_err(|error| error.to_string())
                 });

@@ -4,6 +4,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 
+use agenthost_stdx::hex::encode_hex;
 use agenthost_stdx::private_file;
 use axum::http::{HeaderMap, StatusCode, Uri, header};
 use subtle::ConstantTimeEq;
@@ -165,7 +166,7 @@ pub(crate) fn load_or_create_token(directory: &Path) -> io::Result<String> {
     }
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes).map_err(io::Error::other)?;
-    let token: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let token = encode_hex(&bytes);
     private_file::replace(&path, token.as_bytes())?;
     Ok(token)
 }

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use agenthost_core::{ClientMessage, ConnectionId, Input, Principal};
 use agenthost_protocol::rpc::{ErrorCode, RequestId, RpcError};
+use agenthost_stdx::result::IgnoreResult;
 use axum::extract::ws::Utf8Bytes;
 use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
@@ -119,17 +120,17 @@ pub(crate) async fn run_connection(
             // still listen. If the host stops, it says so itself.
             if !context.stop.is_cancelled() {
                 let read_ended = LoopEvent::ReadEnded { connection, reason: why };
-                drop(context.events.send(read_ended).await);
+                context.events.send(read_ended).await.ignore_closed();
             }
             // A peer that has not read its pongs does not read anything else either.
             if why != CloseReason::TooSlow {
-                drop(tokio::time::timeout(2 * CLOSE_TIMEOUT, writing).await);
+                let written = tokio::time::timeout(2 * CLOSE_TIMEOUT, writing).await;
+                written.ignore_elapsed();
             }
         }
     }
     let disconnected = LoopEvent::Input(Input::Disconnected { connection });
-    // A loop that has ended knows nobody any more.
-    drop(context.events.send(disconnected).await);
+    context.events.send(disconnected).await.ignore_closed();
     tracing::debug!(connection = connection.0, "disconnected");
 }
 
@@ -310,5 +311,6 @@ async fn shutdown_expired(context: &ConnectionContext) {
 
 async fn close(mut writer: impl MessageWriter, why: CloseReason) {
     // A peer that does not read does not get to know why.
-    drop(tokio::time::timeout(CLOSE_TIMEOUT, writer.close(why)).await);
+    let closed = tokio::time::timeout(CLOSE_TIMEOUT, writer.close(why)).await;
+    closed.ignore_elapsed();
 }

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use agenthost_mcp::McpStartError;
 use agenthost_stdx::private_file;
+use agenthost_stdx::result::{IgnoreMissing, IgnoreResult};
 use agenthost_store::{Store, StoreError};
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, mpsc};
@@ -175,9 +176,10 @@ impl Server {
         }
         self.connection_tasks.close();
         // Whoever has not read to the end by now can reconnect to the next.
-        drop(tokio::time::timeout(SHUTDOWN_TIMEOUT, self.connection_tasks.wait()).await);
-        // Somebody may have tidied up.
-        std::fs::remove_file(&self.host_file).unwrap_or_default();
+        let closed = tokio::time::timeout(SHUTDOWN_TIMEOUT, self.connection_tasks.wait()).await;
+        closed.ignore_elapsed();
+        let removed = std::fs::remove_file(&self.host_file);
+        removed.ignore_missing("failed to remove the file with the addresses of the host");
         result
     }
 }

@@ -5,7 +5,7 @@ pub(crate) mod customization;
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use agenthost_core::{
@@ -14,6 +14,8 @@ use agenthost_core::{
 };
 use agenthost_protocol::number::Millis;
 use agenthost_protocol::uri::Uri;
+use agenthost_stdx::result::IgnoreResult;
+use agenthost_stdx::sync::lock;
 use agenthost_workspace::{
     ContentStore, DirectoryWatch, FileService, OutputSink, ProtectedPaths, PtyProgram,
     SearchLimits, ShellSpec, Terminal, TerminalOptions, kill_leftovers, search_files,
@@ -135,14 +137,13 @@ impl Workers {
             let channel = request.channel.clone();
             let send_changes = move |changes| {
                 let channel = channel.clone();
-                // When the host is gone, nobody wants to know.
-                let told = inputs.blocking_send(Input::FilesChanged { channel, changes });
-                told.unwrap_or_default();
+                let sent = inputs.blocking_send(Input::FilesChanged { channel, changes });
+                sent.ignore_closed();
             };
             let begun =
                 DirectoryWatch::start(&request.roots, &protected, &request.watch, send_changes);
             let begun = begun.map(|watch| {
-                let mut watches = watches.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut watches = lock(&watches);
                 watches.insert(request.channel.clone(), watch);
             });
             Input::WatchStarted {
@@ -154,7 +155,7 @@ impl Workers {
 
     /// Ends a watch.
     pub(crate) fn stop_watch(&mut self, channel: &Uri) {
-        let mut watches = self.watches.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut watches = lock(&self.watches);
         drop(watches.remove(channel));
     }
 
@@ -186,7 +187,7 @@ impl Workers {
         self.tasks.spawn(async move {
             if let Some(previous) = previous {
                 // It is over when its sender is gone, however it went.
-                previous.await.unwrap_or_default();
+                previous.await.ignore_elapsed();
             }
             let (connection, id) = (job.connection, job.id.clone());
             let work = move || {
@@ -294,9 +295,8 @@ impl Workers {
         let (inputs, resource) = (self.inputs.clone(), terminal.clone());
         let send_event = move |event| {
             let terminal = resource.clone();
-            // When the host is gone, nobody wants to know.
-            let told = inputs.blocking_send(Input::Terminal { terminal, event });
-            told.unwrap_or_default();
+            let sent = inputs.blocking_send(Input::Terminal { terminal, event });
+            sent.ignore_closed();
         };
         match Terminal::open(options, send_event) {
             Ok(opened) => {

@@ -17,6 +17,8 @@ use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::unistd::Uid;
 
+use crate::result::IgnoreResult;
+
 /// Permission bits of the group and of other users.
 const SHARED_BITS: u32 = 0o077;
 
@@ -218,8 +220,7 @@ fn write_and_rename(
         .and_then(|()| sync(&file))
         .and_then(|()| std::fs::rename(&temporary, path));
     written.inspect_err(|_| {
-        // The first error is the one to report.
-        std::fs::remove_file(&temporary).unwrap_or_default();
+        std::fs::remove_file(&temporary).ignore_secondary();
     })
 }
 

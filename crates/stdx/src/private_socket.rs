@@ -7,6 +7,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
 use crate::private_file::{InsecureFile, check_owner, random_sibling};
+use crate::result::IgnoreMissing;
 
 /// The file of a socket. Dropping it removes the file, unless there is another
 /// one at its path by then.
@@ -40,8 +41,7 @@ impl Drop for SocketFile {
     fn drop(&mut self) {
         let found = std::fs::symlink_metadata(&self.path);
         if found.is_ok_and(|found| file_identity(&found) == self.identity) {
-            // If it is gone by now, that is as good.
-            std::fs::remove_file(&self.path).unwrap_or_default();
+            std::fs::remove_file(&self.path).ignore_missing("failed to remove a socket");
         }
     }
 }

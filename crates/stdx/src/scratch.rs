@@ -13,6 +13,7 @@ use std::sync::Arc;
 use tempfile::TempDir;
 
 use crate::private_file::{check_owner, create_directory};
+use crate::result::IgnoreMissing;
 
 /// How names of temporary directories begin.
 const DIRECTORY_PREFIX: &str = "agenthost-";
@@ -113,7 +114,8 @@ impl Drop for ScratchDirectory {
     fn drop(&mut self) {
         if let Some(link) = &self.link {
             // The next process removes it otherwise.
-            std::fs::remove_file(link).unwrap_or_default();
+            std::fs::remove_file(link)
+                .ignore_missing("failed to remove the link of a temporary directory");
         }
     }
 }

@@ -41,8 +41,8 @@ const SCRIPT_QUEUE: usize = 64;
 /// in CHAT LINE         somewhere else
 /// ```
 ///
-/// and everything that [`parse_event`] reads. `;;` ends a line, too. At the end of the script the turn is
-/// over. What can't be read is said.
+/// and everything that [`parse_event`] reads. `;;` ends a line, too. At the end of
+/// the script the turn is over. What can't be read is said.
 #[derive(Debug, Clone, Default)]
 pub struct ScriptedAgent {
     received: Arc<Mutex<Vec<String>>>,

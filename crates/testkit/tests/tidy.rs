@@ -58,7 +58,7 @@ const LAYERS: &[Layer] = &[
     },
     Layer {
         name: "net",
-        uses: &[],
+        uses: &["stdx"],
         tests: &[],
     },
     Layer {

@@ -29,7 +29,7 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use agenthost_core::{
@@ -38,6 +38,7 @@ use agenthost_core::{
 };
 use agenthost_protocol::common::ChangesSummary;
 use agenthost_protocol::uri::Uri;
+use agenthost_stdx::sync::lock;
 
 use crate::file_uri::path_of;
 use crate::git::GitCommand;
@@ -93,15 +94,11 @@ impl ChangeTracker {
     /// Replaces the keys of the code that may run, see
     /// [`RepositoryCode`](crate::RepositoryCode).
     pub fn set_trusted_keys(&self, keys: BTreeSet<String>) {
-        *self
-            .trusted_keys
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = Arc::new(keys);
+        *lock(&self.trusted_keys) = Arc::new(keys);
     }
 
     fn git(&self, directory: &Path, timeout: Duration) -> GitCommand {
-        let trusted = self.trusted_keys.lock();
-        let trusted = trusted.unwrap_or_else(PoisonError::into_inner);
+        let trusted = lock(&self.trusted_keys);
         GitCommand::new(directory, timeout).with_trusted_keys(Arc::clone(&trusted))
     }
 

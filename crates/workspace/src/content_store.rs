@@ -17,6 +17,7 @@ use agenthost_protocol::resource::{
     ContentEncoding, ResourceReadResult, ResourceResolveResult, ResourceType,
 };
 use agenthost_protocol::uri::Uri;
+use agenthost_stdx::result::IgnoreResult;
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, DirBuilder, DirBuilderExt, File, OpenOptions, OpenOptionsExt};
 
@@ -312,8 +313,7 @@ impl ContentStore {
         let written = file.write_all(bytes);
         let placed = written.and_then(|()| self.folder.rename(&temp_path, &self.folder, path));
         placed.inspect_err(|_| {
-            // If that fails, too, the first error is the one to tell.
-            self.folder.remove_file(&temp_path).unwrap_or_default();
+            self.folder.remove_file(&temp_path).ignore_secondary();
         })
     }
 }

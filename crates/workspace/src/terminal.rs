@@ -14,11 +14,13 @@ pub(crate) mod shell_marks;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use agenthost_core::{PtyCommand, TerminalEvent};
 use agenthost_protocol::uri::Uri;
+use agenthost_stdx::result::IgnoreResult;
+use agenthost_stdx::sync::lock;
 use filedescriptor::{FileDescriptor, Pipe};
 use nix::unistd::Pid;
 use portable_pty::{MasterPty, PtySize, native_pty_system};
@@ -168,7 +170,7 @@ impl Terminal {
         };
         // It ended meanwhile, or never reads: what was typed is lost, as it is
         // at any terminal.
-        done.unwrap_or_default();
+        done.ignore_closed();
     }
 
     /// Passes on what was typed.
@@ -187,7 +189,7 @@ impl Terminal {
     ///
     /// If the system does not let us.
     pub fn resize(&self, cols: u64, rows: u64) -> Result<(), TerminalError> {
-        let master = self.master.lock().unwrap_or_else(PoisonError::into_inner);
+        let master = lock(&self.master);
         master
             .resize(pty_size(cols, rows))
             .map_err(TerminalError::of)

@@ -158,12 +158,16 @@ fn missing_tls_warning(config: &ServerConfig) -> Option<String> {
     ))
 }
 
+/// The error of an argument that is not an address with a port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("expected an address and a port, such as 127.0.0.1:8123")]
+struct InvalidAddress;
+
 /// An address by number, or this machine by its name.
-fn parse_address(text: &str) -> Result<SocketAddr, String> {
+fn parse_address(text: &str) -> Result<SocketAddr, InvalidAddress> {
     let numbers = match text.strip_prefix("localhost:") {
         Some(port) => format!("127.0.0.1:{port}"),
         None => text.to_owned(),
     };
-    let example = "expected an address and a port, such as 127.0.0.1:8123";
-    numbers.parse().map_err(|_| example.to_owned())
+    numbers.parse().map_err(|_| InvalidAddress)
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use agenthost_client::{Client, ClientError, ClientUpdate, Resources};
+use agenthost_client::{Client, ClientError, ClientUpdate, ResourceProvider};
 use agenthost_protocol::action::{Action, ReceivedAction};
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::chat::ChatAction;
@@ -31,7 +31,7 @@ struct Editor {
     granted: bool,
 }
 
-impl Resources for Editor {
+impl ResourceProvider for Editor {
     fn read(&mut self, params: ResourceReadParams) -> Result<ResourceReadResult, RpcError> {
         match params.uri.as_str() {
             "editor:/1" if self.granted => Ok(ResourceReadResult {

@@ -17,7 +17,7 @@ use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::Json;
 use tokio::time::Instant;
 
-use super::client_walk::ClientWalk;
+use super::client_walk::{ClientReplyError, ClientWalk};
 use super::task::{DriverTask, PackageKey, WorkDone};
 use crate::package::identity::short_digest;
 use crate::package::mirror;
@@ -147,7 +147,11 @@ impl DriverTask {
     }
 
     /// What a client said to a question.
-    pub(super) fn handle_reply(&mut self, query: QueryId, answer: Result<ResourceReply, String>) {
+    pub(super) fn handle_reply(
+        &mut self,
+        query: QueryId,
+        answer: Result<ResourceReply, ClientReplyError>,
+    ) {
         let found = self.packages.iter_mut().find_map(|(key, package)| {
             let PackageReadState::Walking(walk) = &mut package.read_state else {
                 return None;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use agenthost_core::customization::driver::{QueryId, ResourceQuery, ResourceReply};
 use agenthost_protocol::resource::{ContentEncoding, ResourceListResult, ResourceReadResult};
 use agenthost_protocol::uri::Uri;
+use agenthost_stdx::text::truncate_chars;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use tokio::time::Instant;
@@ -24,6 +25,11 @@ const MAX_FOLDERS: usize = 200;
 
 /// How long reading a package may take.
 const WALK_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The error that a client answers to a query, truncated when it is shown.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", truncate_reason(.0))]
+pub(super) struct ClientReplyError(pub(super) String);
 
 /// A package that is being read.
 pub(super) struct ClientWalk {
@@ -104,7 +110,11 @@ impl ClientWalk {
     }
 
     /// Takes what a client said.
-    pub(super) fn accept_reply(&mut self, query: QueryId, answer: Result<ResourceReply, String>) {
+    pub(super) fn accept_reply(
+        &mut self,
+        query: QueryId,
+        answer: Result<ResourceReply, ClientReplyError>,
+    ) {
         let Some(question) = self.open.remove(&query) else {
             return;
         };
@@ -113,18 +123,14 @@ impl ClientWalk {
                 self.add_listing(&path, depth, &listed);
             }
             (WalkQuery::File(path), Ok(ResourceReply::Read(read))) => self.add_file(&path, &read),
-            (WalkQuery::Folder { path, .. }, Err(why)) if path.is_empty() => {
-                self.failure = Some(format!(
-                    "the client does not tell what is in it: {}",
-                    truncate_reason(&why)
-                ));
+            (WalkQuery::Folder { path, .. }, Err(error)) if path.is_empty() => {
+                self.failure = Some(format!("the client does not tell what is in it: {error}"));
             }
-            (WalkQuery::Folder { path, .. }, Err(why)) => {
-                self.package
-                    .add_problem(format!("`{path}`: {}", truncate_reason(&why)));
+            (WalkQuery::Folder { path, .. }, Err(error)) => {
+                self.package.add_problem(format!("`{path}`: {error}"));
             }
-            (WalkQuery::File(path), Err(why)) => {
-                self.package.add_unreadable(&path, truncate_reason(&why))
+            (WalkQuery::File(path), Err(error)) => {
+                self.package.add_unreadable(&path, error.to_string())
             }
             (WalkQuery::Folder { path, .. }, Ok(ResourceReply::Read(_)))
             | (WalkQuery::File(path), Ok(ResourceReply::Listed(_))) => {
@@ -157,7 +163,7 @@ impl ClientWalk {
         for entry in listed.entries.iter().take(MAX_PACKAGE_FILES + 1) {
             if !is_usable_name(&entry.name) {
                 if entry.name.contains(['/', '\\', '\0']) || entry.name == ".." {
-                    let name: String = entry.name.chars().take(80).collect();
+                    let name = truncate_chars(&entry.name, 80);
                     self.package
                         .add_problem(format!("`{name}` leads out of the package"));
                 }
@@ -217,5 +223,5 @@ impl ClientWalk {
 }
 
 fn truncate_reason(why: &str) -> String {
-    why.trim().chars().take(200).collect()
+    truncate_chars(why.trim(), 200)
 }

@@ -13,7 +13,7 @@ use super::task::{DriverTask, HookKey, TrackedSession, WorkDone as TaskDone};
 use crate::hooks::{HookEnvironment, HookInvocation, HookOutcome, ResolvedHook, run_hooks};
 use crate::parse::{DeclaredHook, ItemDetail};
 use crate::sources::{CustomizationSettings, unapproved_code_key};
-use crate::turn_view::{EnabledItem, SessionView};
+use crate::turn_view::{EnabledItem, PreparationError, SessionView};
 
 /// How long a turn waits for what is still being read.
 const PREPARE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -23,7 +23,7 @@ pub(super) struct PreparationDone {
     session: Uri,
     chat: Uri,
     turn: TurnId,
-    outcome: Box<Result<PreparedTurn, String>>,
+    outcome: Result<PreparedTurn, PreparationError>,
 }
 
 impl DriverTask {
@@ -40,7 +40,7 @@ impl DriverTask {
                 session: preparation.session.clone(),
                 chat: preparation.chat.clone(),
                 turn: preparation.turn.clone(),
-                outcome: Box::new(Ok(PreparedTurn::default())),
+                outcome: Ok(PreparedTurn::default()),
             }),
         }
     }
@@ -82,7 +82,7 @@ impl DriverTask {
         let event = CustomizationEvent::TurnPrepared {
             chat: done.chat,
             turn: done.turn,
-            outcome: done.outcome,
+            outcome: Box::new(done.outcome.map_err(|error| error.to_string())),
         };
         self.push_event(&done.session, event);
     }
@@ -166,7 +166,7 @@ impl DriverTask {
                 session: preparation.session,
                 chat: preparation.chat,
                 turn: preparation.turn,
-                outcome: Box::new(outcome),
+                outcome,
             }))
         });
         session.running_preparations.insert(turn, handle);
@@ -274,12 +274,12 @@ async fn run_preparation_hooks(
     hooks: &[ResolvedHook],
     invocations: &[HookInvocation],
     environment: &HookEnvironment,
-) -> Result<PreparedTurn, String> {
+) -> Result<PreparedTurn, PreparationError> {
     let mut all = Vec::from_iter(remarks);
     for occasion in invocations {
         let outcome: HookOutcome = run_hooks(hooks, occasion, environment).await;
-        if let Some(refusal) = outcome.refusal {
-            return Err(refusal);
+        if let Some(denial) = outcome.refusal {
+            return Err(denial.into());
         }
         all.extend(Some(outcome.context).filter(|context| !context.is_empty()));
     }

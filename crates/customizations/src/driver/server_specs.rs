@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::PoisonError;
 
 use agenthost_protocol::ids::CustomizationId;
 use agenthost_protocol::uri::Uri;
+use agenthost_stdx::sync::lock;
 
 use super::task::DriverTask;
 use super::{ServerSpecError, ServerSpecs, UntrustedCode};
@@ -37,8 +37,7 @@ impl DriverTask {
             all.insert(id.clone(), ServerSpecs::from([(id, spec)]));
         }
         all.retain(|_, specs| !specs.is_empty());
-        let shared = self.shared.specs.lock();
-        let mut shared = shared.unwrap_or_else(PoisonError::into_inner);
+        let mut shared = lock(&self.shared.specs);
         shared.insert(session.clone(), all);
     }
 
@@ -57,8 +56,7 @@ impl DriverTask {
         };
         let workspace = known.directories.first().map(PathBuf::as_path);
         let specs = self.container_specs(&container, workspace);
-        let shared = self.shared.specs.lock();
-        let mut shared = shared.unwrap_or_else(PoisonError::into_inner);
+        let mut shared = lock(&self.shared.specs);
         let all = shared.entry(session.clone()).or_default();
         let id = container.definition.id.clone();
         match specs.is_empty() {
@@ -69,8 +67,7 @@ impl DriverTask {
 
     /// Nobody asks about a session any more.
     pub(super) fn remove_specs(&mut self, session: &Uri) {
-        let shared = self.shared.specs.lock();
-        let mut shared = shared.unwrap_or_else(PoisonError::into_inner);
+        let mut shared = lock(&self.shared.specs);
         shared.remove(session);
     }
 
@@ -88,8 +85,7 @@ impl DriverTask {
             uri: definition.frame.uri.clone(),
             key: code,
         });
-        let shared = self.shared.untrusted.lock();
-        let mut shared = shared.unwrap_or_else(PoisonError::into_inner);
+        let mut shared = lock(&self.shared.untrusted);
         match untrusted {
             Some(untrusted) => shared.insert(key.to_owned(), untrusted),
             None => shared.remove(key),
@@ -98,8 +94,7 @@ impl DriverTask {
 
     /// A container is gone, and so is its code.
     pub(super) fn remove_code_trust(&self, key: &str) {
-        let shared = self.shared.untrusted.lock();
-        let mut shared = shared.unwrap_or_else(PoisonError::into_inner);
+        let mut shared = lock(&self.shared.untrusted);
         shared.remove(key);
     }
 

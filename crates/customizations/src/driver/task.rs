@@ -11,12 +11,14 @@ use agenthost_core::customization::driver::{
 use agenthost_protocol::ids::{ClientId, CustomizationId, ProviderId, TurnId};
 use agenthost_protocol::session::Customization;
 use agenthost_protocol::uri::Uri;
+use agenthost_stdx::result::IgnoreResult;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::client_packages::ClientPackage;
+use super::client_walk::ClientReplyError;
 use super::containers::DiskContainer;
 use super::event_queue::EventQueue;
 use super::preparation::PreparationDone as PreparingDone;
@@ -126,9 +128,8 @@ impl DriverTask {
         let messages = start.messages;
         let watching = FolderWatcher::start(move |touched| {
             if let Some(messages) = messages.upgrade() {
-                // It ends before the watcher does: then nobody has to know.
                 let message = DriverMessage::ContainersChanged(touched);
-                messages.blocking_send(message).unwrap_or_default();
+                messages.blocking_send(message).ignore_closed();
             }
         });
         let mut work = JoinSet::new();
@@ -219,7 +220,7 @@ impl DriverTask {
             CustomizationCommand::QueryAnswered {
                 id: ticket,
                 reply: answer,
-            } => self.handle_reply(ticket, answer),
+            } => self.handle_reply(ticket, answer.map_err(ClientReplyError)),
             CustomizationCommand::SetDisabled { session, ids } => {
                 let known = self.sessions.entry(session.clone()).or_default();
                 known.disabled = ids;

@@ -12,7 +12,7 @@ use tokio::task::AbortHandle;
 use super::preparation::hook_directory;
 use super::task::{DriverTask, WorkDone as TaskDone};
 use crate::hooks::{
-    HookInvocation, MAX_HOOK_OUTPUT_BYTES, ResolvedHook, phase_of_event, run_hooks,
+    HookDenial, HookInvocation, MAX_HOOK_OUTPUT_BYTES, ResolvedHook, phase_of_event, run_hooks,
 };
 use crate::turn_view::SessionView;
 
@@ -57,7 +57,7 @@ impl Default for ToolHooks {
 pub(super) struct CheckDone {
     session: Uri,
     check: HookCheckId,
-    verdict: Result<(), String>,
+    verdict: Result<(), HookDenial>,
 }
 
 /// Hooks have heard of a tool that was used.
@@ -158,7 +158,7 @@ impl DriverTask {
         }
         let event = CustomizationEvent::ToolChecked {
             id: checked.check,
-            verdict: checked.verdict,
+            verdict: checked.verdict.map_err(|denial| denial.to_string()),
         };
         self.push_event(&checked.session, event);
     }

@@ -7,6 +7,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 
+use agenthost_stdx::result::{IgnoreExited, IgnoreResult};
+use agenthost_stdx::text::truncate_chars;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
@@ -94,18 +96,18 @@ fn run_program(program: &'static str, mut command: Command) -> Result<(), FetchE
         if let Some(mut stderr) = stderr {
             // What can't be read is not quoted.
             let mut beginning = (&mut stderr).take(MAX_STDERR_BYTES);
-            beginning.read_to_end(&mut said).unwrap_or_default();
-            std::io::copy(&mut stderr, &mut std::io::sink()).unwrap_or_default();
+            let read = beginning.read_to_end(&mut said);
+            read.log_err("failed to read the messages of a download");
+            let drained = std::io::copy(&mut stderr, &mut std::io::sink());
+            drained.log_err("failed to read the messages of a download");
         }
-        // Nobody waits any more if it took too long.
-        done.send(()).unwrap_or_default();
+        done.send(()).ignore_closed();
         said
     });
     let in_time = waits.recv_timeout(FETCH_TIMEOUT) != Err(RecvTimeoutError::Timeout);
     if !in_time {
         let group = Pid::from_raw(i32::try_from(child.id()).unwrap_or(i32::MAX));
-        // It may have ended just now.
-        killpg(group, Signal::SIGKILL).unwrap_or_default();
+        killpg(group, Signal::SIGKILL).ignore_exited("failed to kill a download");
     }
     let status = child.wait().map_err(|error| failed(error.to_string()))?;
     let said = listener.join().unwrap_or_default();
@@ -121,5 +123,5 @@ fn run_program(program: &'static str, mut command: Command) -> Result<(), FetchE
 }
 
 fn truncate_message(text: &str) -> String {
-    text.trim().chars().take(200).collect()
+    truncate_chars(text.trim(), 200)
 }

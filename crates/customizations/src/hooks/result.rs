@@ -1,8 +1,9 @@
 //! What comes of what a hook said.
 
+use agenthost_stdx::text::truncate_chars;
 use serde_json::{Map, Value};
 
-use super::HookOutcome;
+use super::{HookDenial, HookOutcome};
 use crate::parse::HookEvent;
 
 /// The exit code that says no.
@@ -10,9 +11,6 @@ const BLOCK_EXIT_CODE: i32 = 2;
 
 /// Longest reason that is told, in characters.
 const MAX_REASON_CHARS: usize = 4_000;
-
-/// What is said for a hook that has no reason.
-const DEFAULT_REASON: &str = "a hook refused it";
 
 /// What a hook said.
 pub(super) struct HookOutput {
@@ -114,10 +112,10 @@ fn refusal_outcome(power: HookPower, reason: Option<String>) -> HookOutcome {
     let reason = reason.filter(|reason| !reason.is_empty());
     match power {
         HookPower::BlockAndContext | HookPower::Block => {
-            let reason = reason.unwrap_or_else(|| DEFAULT_REASON.to_owned());
+            let reason = reason.map(|reason| truncate_chars(&reason, MAX_REASON_CHARS));
             HookOutcome {
                 context: String::new(),
-                refusal: Some(reason.chars().take(MAX_REASON_CHARS).collect()),
+                refusal: Some(reason.map_or(HookDenial::Unexplained, HookDenial::Explained)),
             }
         }
         HookPower::Feedback => context_outcome(reason.unwrap_or_default()),

@@ -2,10 +2,9 @@
 
 use agenthost_protocol::ids::CustomizationId;
 use agenthost_protocol::uri::Uri;
+use agenthost_stdx::hex::encode_hex;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use sha2::{Digest, Sha256};
-
-use crate::package::hex;
 
 /// What does not stand for itself in a path.
 const ESCAPED_PATH_BYTES: &AsciiSet = &NON_ALPHANUMERIC
@@ -24,7 +23,7 @@ pub(crate) fn make_id(kind: &str, parts: &[&str]) -> CustomizationId {
 /// A short digest of several texts, to tell things apart that nobody wants to
 /// have confused.
 pub(crate) fn short_digest(parts: &[&str]) -> String {
-    hex(digest(parts).get(..8).unwrap_or_default())
+    encode_hex(digest(parts).get(..8).unwrap_or_default())
 }
 
 fn digest(parts: &[&str]) -> [u8; 32] {

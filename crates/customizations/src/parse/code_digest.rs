@@ -5,13 +5,14 @@
 //! encoding: every field and list has a tag and a length, so text can't move
 //! from one field to another without changing the digest.
 
+use agenthost_stdx::hex::encode_hex;
 use sha2::{Digest, Sha256};
 
 use super::{
     ContainerItem, ContainerLayout, DeclaredHook, DeclaredServer, DeclaredTransport, HookEvent,
     ItemDetail, ParsedContainer,
 };
-use crate::package::{Package, hex};
+use crate::package::Package;
 
 /// Version of the encoding. A digest of another version never matches, so a
 /// change of the encoding asks for approval again.
@@ -39,7 +40,7 @@ pub(super) fn digest(
         ContainerLayout::Plugin => encoder.bytes(&package.code_digest()),
         ContainerLayout::Folder(_) | ContainerLayout::Files(_) => encoder.none(),
     }
-    Some(format!("{VERSION}{}", hex(&encoder.finish())))
+    Some(format!("{VERSION}{}", encode_hex(&encoder.finish())))
 }
 
 /// One thing that a container runs.

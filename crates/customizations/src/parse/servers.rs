@@ -42,6 +42,36 @@ pub enum DeclaredTransport {
     },
 }
 
+/// An error in the declaration of a server. Its text goes on after the name of
+/// the server.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ServerDeclError {
+    /// A declaration that is not an object.
+    #[error("has to be an object")]
+    NotAnObject,
+    /// A key whose value is not a string, or is empty.
+    #[error("has a `{0}` that is no text")]
+    NotText(&'static str),
+    /// A server without streamable HTTP.
+    #[error("speaks SSE alone, which is not supported: give the address of its streamable HTTP")]
+    SseOnly,
+    /// An unknown `type`, truncated.
+    #[error("has the type `{0}`, which is not supported")]
+    UnsupportedType(String),
+    /// A `url` whose scheme is not HTTP.
+    #[error("has an address that is not one of the web: it has to be `https://…` or `http://…`")]
+    NotWebUrl,
+    /// A declaration without the `command` or the `url` of its type.
+    #[error("has neither a `command` nor a `url`")]
+    NoTransport,
+    /// A value of `args` that is not a list of strings.
+    #[error("has `args` that are no list of texts")]
+    InvalidArguments,
+    /// A key whose value is not an object of strings, numbers and booleans.
+    #[error("has `{0}` that is no object of texts")]
+    InvalidMap(&'static str),
+}
+
 /// Leaves out what the values are: they may be secret.
 impl std::fmt::Debug for DeclaredTransport {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -58,8 +88,8 @@ impl DeclaredServer {
     ///
     /// # Errors
     ///
-    /// What is wrong with it, in words.
-    pub fn from_config(name: &str, value: &Value) -> Result<Option<Self>, String> {
+    /// What is wrong with it.
+    pub fn from_config(name: &str, value: &Value) -> Result<Option<Self>, ServerDeclError> {
         let transport = parse_transport(value)?;
         Ok(transport.map(|transport| DeclaredServer {
             name: super::truncate_chars(name, MAX_NAME_CHARS),
@@ -170,17 +200,17 @@ fn add_server(
 }
 
 /// How a server is reached; none if it is switched off.
-fn parse_transport(value: &Value) -> Result<Option<DeclaredTransport>, String> {
+fn parse_transport(value: &Value) -> Result<Option<DeclaredTransport>, ServerDeclError> {
     let Some(object) = value.as_object() else {
-        return Err("has to be an object".to_owned());
+        return Err(ServerDeclError::NotAnObject);
     };
     if object.get("disabled") == Some(&Value::Bool(true)) {
         return Ok(None);
     }
-    let text = |key: &str| match object.get(key) {
+    let text = |key: &'static str| match object.get(key) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) if !text.is_empty() => Ok(Some(text.clone())),
-        Some(_) => Err(format!("has a `{key}` that is no text")),
+        Some(_) => Err(ServerDeclError::NotText(key)),
     };
     let kind = match text("type")? {
         Some(kind) => Some(kind),
@@ -194,16 +224,10 @@ fn parse_transport(value: &Value) -> Result<Option<DeclaredTransport>, String> {
     match kind.as_deref() {
         Some("stdio" | "local" | "http" | "streamable-http" | "streamableHttp" | "remote")
         | None => {}
-        Some("sse") => {
-            return Err(
-                "speaks SSE alone, which is not supported: give the address of its \
-                        streamable HTTP"
-                    .to_owned(),
-            );
-        }
+        Some("sse") => return Err(ServerDeclError::SseOnly),
         Some(other) => {
             let other = super::truncate_chars(other, 40);
-            return Err(format!("has the type `{other}`, which is not supported"));
+            return Err(ServerDeclError::UnsupportedType(other));
         }
     }
     let program = matches!(kind.as_deref(), Some("stdio" | "local"));
@@ -216,16 +240,14 @@ fn parse_transport(value: &Value) -> Result<Option<DeclaredTransport>, String> {
         })),
         (_, Some(url)) if !program => {
             if !is_possible_web_url(&url) {
-                let wrong = "has an address that is not one of the web: it has to be `https://…` \
-                             or `http://…`";
-                return Err(wrong.to_owned());
+                return Err(ServerDeclError::NotWebUrl);
             }
             Ok(Some(DeclaredTransport::Http {
                 url,
                 headers: parse_pairs(object.get("headers"), "headers")?,
             }))
         }
-        _ => Err("has neither a `command` nor a `url`".to_owned()),
+        _ => Err(ServerDeclError::NoTransport),
     }
 }
 
@@ -242,8 +264,8 @@ fn is_possible_web_url(url: &str) -> bool {
     }
 }
 
-fn parse_texts(value: Option<&Value>) -> Result<Vec<String>, String> {
-    let wrong = || "has `args` that are no list of texts".to_owned();
+fn parse_texts(value: Option<&Value>) -> Result<Vec<String>, ServerDeclError> {
+    let wrong = || ServerDeclError::InvalidArguments;
     match value {
         None | Some(Value::Null) => Ok(Vec::new()),
         Some(Value::Array(values)) => values
@@ -254,8 +276,11 @@ fn parse_texts(value: Option<&Value>) -> Result<Vec<String>, String> {
     }
 }
 
-fn parse_pairs(value: Option<&Value>, key: &str) -> Result<Vec<(String, String)>, String> {
-    let wrong = || format!("has `{key}` that is no object of texts");
+fn parse_pairs(
+    value: Option<&Value>,
+    key: &'static str,
+) -> Result<Vec<(String, String)>, ServerDeclError> {
+    let wrong = || ServerDeclError::InvalidMap(key);
     match value {
         None | Some(Value::Null) => Ok(Vec::new()),
         Some(Value::Object(object)) => object

@@ -15,20 +15,25 @@ pub(crate) struct JsoncDocument {
     pub(crate) value: Value,
 }
 
+/// A syntax error of JSON, by its position.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("it is not JSON: line {line}, column {column}")]
+pub(crate) struct JsoncError {
+    line: usize,
+    column: usize,
+}
+
 impl JsoncDocument {
     /// Reads it.
     ///
     /// # Errors
     ///
-    /// If it is no JSON; why, in words.
-    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+    /// If it is no JSON.
+    pub(crate) fn parse(text: &str) -> Result<Self, JsoncError> {
         let plain = strip_comments(text);
-        let value = serde_json::from_str(&plain).map_err(|error| {
-            format!(
-                "it is not JSON: line {}, column {}",
-                error.line(),
-                error.column()
-            )
+        let value = serde_json::from_str(&plain).map_err(|error| JsoncError {
+            line: error.line(),
+            column: error.column(),
         })?;
         Ok(JsoncDocument {
             stripped: plain,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use agenthost_core::tools::mcp::transport::{McpServerSpec, McpTransport};
+use agenthost_stdx::text::truncate_chars;
 
 use crate::parse::{DeclaredServer, DeclaredTransport};
 
@@ -67,7 +68,7 @@ impl PlaceholderValues<'_> {
         };
         value
             .or_else(|| default.map(str::to_owned))
-            .ok_or_else(|| UnsetPlaceholder(bare.chars().take(80).collect()))
+            .ok_or_else(|| UnsetPlaceholder(truncate_chars(bare, 80)))
     }
 
     /// How a declared server is really reached.

@@ -6,10 +6,11 @@
 //! (AUT-13). When it is taken back, it is the turn of the next.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use agenthost_core::{AccessToken, Principal, TokenKey};
 use agenthost_protocol::uri::Uri;
+use agenthost_stdx::sync::lock;
 use tokio::sync::watch;
 
 /// A token, and which one of all that were ever given it is.
@@ -103,7 +104,7 @@ impl McpTokens {
     }
 
     fn lock(&self) -> MutexGuard<'_, McpTokenTable> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.table)
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use agenthost_core::tools::mcp::driver::{CallGateMode, GatewayCallId, McpEvent};
 use agenthost_protocol::wire::{Json, Object};
 
-use super::call_gate::CallVerdict;
+use super::call_gate::{CallDenial, CallVerdict};
 use super::server::GatewayServer;
 use crate::manager::McpContext;
 use crate::session_tools::SessionTools;
@@ -55,7 +55,6 @@ impl GatewayServer {
         self.shared
             .send_event(&self.session_tools.session, calling)
             .await;
-        let gone = |_| Err("the call was not answered".to_owned());
-        answered.await.unwrap_or_else(gone)
+        answered.await.unwrap_or(Err(CallDenial::Unanswered))
     }
 }

@@ -1,13 +1,26 @@
 //! Calls that somebody has to agree to before they are made.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use agenthost_core::tools::mcp::driver::{CallGateMode, GatewayCallId};
+use agenthost_stdx::result::IgnoreResult;
+use agenthost_stdx::sync::lock;
 use tokio::sync::oneshot;
 
-/// Whether a call may go on; why not, in words.
-pub(crate) type CallVerdict = Result<(), String>;
+/// Whether a call may go on; why not.
+pub(crate) type CallVerdict = Result<(), CallDenial>;
+
+/// A reason why a call must not be made.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum CallDenial {
+    /// A denial by the host, with its reason.
+    #[error("{0}")]
+    Denied(String),
+    /// A request for approval without a response.
+    #[error("the call was not answered")]
+    Unanswered,
+}
 
 /// Who has to agree to the calls of a session, and what waits for that.
 #[derive(Debug, Default)]
@@ -54,12 +67,11 @@ impl CallGate {
     /// Tells a call whether it may go on.
     pub(crate) fn resolve(&self, call: GatewayCallId, verdict: CallVerdict) {
         if let Some(waiting) = self.lock().pending_calls.remove(&call) {
-            // Who has just left does not need to know.
-            waiting.send(verdict).unwrap_or_default();
+            waiting.send(verdict).ignore_closed();
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, CallGateState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }

@@ -9,11 +9,12 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener as StdListener};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 
 use agenthost_net::{LogLimiter, PendingConnections, PendingLimits, PendingSlot};
 use agenthost_protocol::uri::Uri;
+use agenthost_stdx::sync::lock;
 use hyper::body::Incoming;
 use hyper::header::{AUTHORIZATION, CONNECTION, HOST, HeaderMap, ORIGIN, WWW_AUTHENTICATE};
 use hyper::http::HeaderValue;
@@ -264,7 +265,7 @@ impl HttpGateway {
     }
 
     fn lock(&self) -> MutexGuard<'_, HttpGatewayState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 }
 

@@ -2,12 +2,13 @@
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::Json;
 use agenthost_stdx::hex::encode_hex;
+use agenthost_stdx::sync::lock;
 use bytes::Bytes;
 use futures_util::stream::unfold;
 use http_body_util::combinators::UnsyncBoxBody;
@@ -172,9 +173,7 @@ impl HttpEndpoint {
     }
 
     fn lock(&self) -> MutexGuard<'_, VecDeque<(String, Arc<HttpSession>)>> {
-        self.http_sessions
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        lock(&self.http_sessions)
     }
 }
 

@@ -2,10 +2,11 @@
 //! lines that go both ways.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::Json;
+use agenthost_stdx::sync::lock;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf};
 use tokio::sync::{Mutex as AsyncMutex, mpsc};
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -155,8 +156,4 @@ async fn route_responses(from_server: ReadHalf<DuplexStream>, router: &ResponseR
     while let Ok(Some(line)) = lines.next_line().await {
         router.route_line(line);
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

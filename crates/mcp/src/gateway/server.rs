@@ -7,6 +7,7 @@ use std::time::Duration;
 use agenthost_core::tools::mcp::driver::{GatewayCallId, McpEvent, McpTool};
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::{Json, Object};
+use agenthost_stdx::result::IgnoreResult;
 use rmcp::model::{
     CallToolRequestParams, ClientNotification, ClientRequest, CustomResult, ErrorCode, ErrorData,
     Implementation, InitializeResult, ProtocolVersion, ServerCapabilities, ServerResult,
@@ -94,8 +95,8 @@ impl GatewayServer {
     /// what comes later is told, but not all agents listen.
     async fn list_tools(&self) -> Json {
         let settled = self.session_tools.wait_started(self.arrival.publish_count);
-        // What is there by then is what there is.
-        drop(tokio::time::timeout_at(self.arrival.deadline, settled).await);
+        let waited = tokio::time::timeout_at(self.arrival.deadline, settled).await;
+        waited.ignore_elapsed();
         let (offer, allowed) = (
             self.session_tools.offered_tools(),
             self.session_tools.tool_filter(&self.chat),
@@ -127,8 +128,8 @@ impl GatewayServer {
         let arguments = params.arguments.unwrap_or_default();
         let cancel = context.ct.clone();
         let calling = async {
-            if let Err(reason) = self.await_approval(&tool.name, &arguments).await {
-                return Ok(error_result(&reason));
+            if let Err(denial) = self.await_approval(&tool.name, &arguments).await {
+                return Ok(error_result(&denial.to_string()));
             }
             match &tool.provider {
                 ToolProvider::Client => self.call_client_tool(&tool.name, arguments).await,

@@ -78,13 +78,27 @@ pub(crate) async fn check_alive(
     exit
 }
 
-/// Headers by name, or the name of one that can't be sent.
+/// A reason why an authentication challenge of a server can't be answered.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum ChallengeError {
+    /// A transport without an endpoint for tokens.
+    #[error("it wants a token, but can't be given one")]
+    NoAuthEndpoint,
+}
+
+/// A header whose name or value is not valid in HTTP, by its name.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the header `{0}` can't be sent")]
+pub(crate) struct InvalidHeader(String);
+
+/// Headers by name, or the first one that can't be sent.
 pub(crate) fn build_headers(
     headers: &[(String, String)],
-) -> Result<HashMap<HeaderName, HeaderValue>, String> {
+) -> Result<HashMap<HeaderName, HeaderValue>, InvalidHeader> {
     let named = headers.iter().map(|(name, value)| {
-        let header = HeaderName::try_from(name.as_str()).map_err(|_| name.clone())?;
-        let mut value = HeaderValue::try_from(value.as_str()).map_err(|_| name.clone())?;
+        let invalid = || InvalidHeader(name.clone());
+        let header = HeaderName::try_from(name.as_str()).map_err(|_| invalid())?;
+        let mut value = HeaderValue::try_from(value.as_str()).map_err(|_| invalid())?;
         value.set_sensitive(true);
         Ok((header, value))
     });

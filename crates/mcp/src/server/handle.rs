@@ -1,13 +1,14 @@
 //! A server that runs, as others use it.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use agenthost_core::tools::mcp::driver::McpEvent;
 use agenthost_protocol::ids::CustomizationId;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::{Json, Object};
+use agenthost_stdx::sync::lock;
 use rmcp::ClientHandler;
 use rmcp::model::{
     ClientCapabilities, ClientConfig, ClientRequest, CustomRequest, ErrorData, Implementation,
@@ -158,7 +159,7 @@ impl ProgressListeners {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<ProgressToken, ProgressListener>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }
 

@@ -1,10 +1,11 @@
 //! Which servers run, and what is wanted of them.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use agenthost_protocol::ids::CustomizationId;
 use agenthost_protocol::uri::Uri;
+use agenthost_stdx::sync::lock;
 use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -91,6 +92,6 @@ impl ServerRegistry {
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<ServerKey, ServerEntry>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use agenthost_protocol::label::clean_label;
 use agenthost_protocol::session::{McpAppCapabilities, McpServerApps};
 use agenthost_protocol::wire::{Json, Object};
+use agenthost_stdx::text::truncate_chars;
 use rmcp::model::ServerCapabilities;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -46,7 +47,7 @@ impl ListedTool {
     /// What it does, cut short.
     pub(crate) fn description(&self) -> Option<String> {
         let said = self.definition.get("description")?.as_str()?;
-        Some(said.chars().take(MAX_SHOWN_DESCRIPTION_CHARS).collect())
+        Some(truncate_chars(said, MAX_SHOWN_DESCRIPTION_CHARS))
     }
 
     /// Whether agents get to see it: some are for apps alone.
@@ -193,7 +194,7 @@ fn parse_tool(listed: Json) -> Option<ListedTool> {
     let annotations = definition.get("annotations");
     let title = title.or_else(|| annotations?.get("title")?.as_str());
     let title = title.map(|title| {
-        let mut title: String = title.chars().take(200).collect();
+        let mut title = truncate_chars(title, 200);
         clean_label(&mut title);
         title
     });

@@ -5,10 +5,11 @@
 //! said.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use agenthost_protocol::wire::Json;
+use agenthost_stdx::sync::lock;
 
 use crate::auth::tokens::IssuedToken;
 use futures_util::StreamExt;
@@ -62,15 +63,12 @@ pub(crate) struct BearerToken(Arc<Mutex<Option<IssuedToken>>>);
 impl BearerToken {
     /// Shows another token from now on.
     pub(crate) fn set(&self, token: Option<IssuedToken>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = token;
+        *lock(&self.0) = token;
     }
 
     /// The token that is shown.
     pub(crate) fn current(&self) -> Option<IssuedToken> {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        lock(&self.0).clone()
     }
 }
 

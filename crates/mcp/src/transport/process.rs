@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agenthost_core::tools::mcp::transport::McpTransport;
+use agenthost_stdx::result::IgnoreExited;
 use agenthost_workspace::{EnvMarker, MARKER_VARIABLE, PidFile, inherited_environment};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
@@ -155,8 +156,7 @@ impl ServerProcess {
 
     /// Tells all of its group something.
     fn signal(&self, signal: Signal) {
-        // It may have ended by itself meanwhile.
-        killpg(self.group, signal).unwrap_or_default();
+        killpg(self.group, signal).ignore_exited("failed to signal an MCP server");
     }
 }
 

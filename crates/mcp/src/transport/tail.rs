@@ -1,9 +1,11 @@
 //! The end of what a server complains of, within bounds.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
+use agenthost_stdx::result::IgnoreResult;
+use agenthost_stdx::sync::lock;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::sync::watch;
 
@@ -54,14 +56,13 @@ impl StderrTail {
     pub(crate) async fn last_lines(&self, timeout: Duration, secrets: &[String]) -> String {
         let mut over = self.over.subscribe();
         let all = over.wait_for(|over| *over);
-        // What is still to come is not worth more waiting.
-        drop(tokio::time::timeout(timeout, all).await);
+        tokio::time::timeout(timeout, all).await.ignore_elapsed();
         let bytes: Vec<u8> = self.lock().iter().copied().collect();
         redacted_lines(&String::from_utf8_lossy(&bytes), secrets)
     }
 
     fn lock(&self) -> MutexGuard<'_, VecDeque<u8>> {
-        self.bytes.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.bytes)
     }
 }
 

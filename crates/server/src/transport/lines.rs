@@ -9,6 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use agenthost_stdx::private_socket::{self, SocketFile};
+use agenthost_stdx::result::IgnoreResult;
 use axum::extract::ws::Utf8Bytes;
 use futures_util::StreamExt;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufWriter};
@@ -125,7 +126,6 @@ impl<W: AsyncWrite + Unpin + Send> MessageWriter for LineWriter<W> {
     }
 
     async fn close(&mut self, _why: CloseReason) {
-        // It ends either way.
-        self.0.shutdown().await.unwrap_or_default();
+        self.0.shutdown().await.ignore_closed();
     }
 }

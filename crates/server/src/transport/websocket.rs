@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use agenthost_net::{LogLimiter, PendingSlot};
+use agenthost_stdx::result::IgnoreResult;
 use axum::extract::State;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, WebSocketUpgrade, close_code};
@@ -128,9 +129,8 @@ impl MessageWriter for SplitSink<WebSocket, Message> {
         let reason = why.reason().into();
         let frame = Message::Close(Some(CloseFrame { code, reason }));
         // If the peer said goodbye first, the answer to that is what has to go.
-        // It ends either way.
-        drop(SinkExt::send(self, frame).await);
-        drop(SinkExt::close(self).await);
+        SinkExt::send(self, frame).await.ignore_closed();
+        SinkExt::close(self).await.ignore_closed();
     }
 }
 

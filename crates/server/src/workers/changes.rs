@@ -9,6 +9,7 @@ use agenthost_core::{
     SurveyedEdits,
 };
 use agenthost_protocol::uri::Uri;
+use agenthost_stdx::result::IgnoreResult;
 use agenthost_workspace::{
     ChangeTracker, ChangesError, ContentStore, ProtectedPaths, WorktreeRemoval, is_whole_edit,
 };
@@ -127,7 +128,7 @@ impl ChangeWorker {
         self.tasks.spawn(async move {
             if let Some(previous) = previous {
                 // It is over when its sender is gone, however it went.
-                previous.await.unwrap_or_default();
+                previous.await.ignore_elapsed();
             }
             // Nobody closes it.
             let permit = room.acquire_owned().await.ok();

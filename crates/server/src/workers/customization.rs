@@ -19,6 +19,7 @@ use agenthost_protocol::common::ErrorInfo;
 use agenthost_protocol::ids::ProviderId;
 use agenthost_protocol::root::AgentInfo;
 use agenthost_protocol::uri::Uri;
+use agenthost_stdx::result::IgnoreResult;
 use agenthost_stdx::scratch::ScratchSpace;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -96,17 +97,15 @@ impl CustomizationWorker {
         let to_host = inputs.clone();
         forwarders.spawn(async move {
             while let Some((session, event)) = events.recv().await {
-                // When the host is gone, nobody wants to know.
-                let told = to_host.send(Input::Customization { session, event }).await;
-                told.unwrap_or_default();
+                let sent = to_host.send(Input::Customization { session, event }).await;
+                sent.ignore_closed();
             }
         });
         let to_host = inputs.clone();
         forwarders.spawn(async move {
             while let Some((session, event)) = tool_events.recv().await {
-                // The same.
-                let told = to_host.send(Input::Mcp { session, event }).await;
-                told.unwrap_or_default();
+                let sent = to_host.send(Input::Mcp { session, event }).await;
+                sent.ignore_closed();
             }
         });
         Ok(CustomizationWorker {

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use agenthost_core::{DiffEndpoint, GitStatus, OperationKind, OperationRequest, OperationResult};
 use agenthost_protocol::changeset::ChangesetOperationFollowUp;
 use agenthost_protocol::common::ContentRef;
+use agenthost_stdx::result::IgnoreResult;
 
 use super::diff::FileDiff;
 use super::object_address::{GitContentUri, GitObjectKind};
@@ -151,8 +152,7 @@ fn restore_index(index: &Path, staged: Option<&[u8]>) -> Result<(), ChangesError
         .and_then(|()| mode.and_then(|mode| file.set_permissions(mode)));
     let placed = written.and_then(|()| std::fs::rename(&lock, index));
     placed.inspect_err(|_| {
-        // The first problem is the one to tell.
-        std::fs::remove_file(&lock).unwrap_or_default();
+        std::fs::remove_file(&lock).ignore_secondary();
     })?;
     Ok(())
 }

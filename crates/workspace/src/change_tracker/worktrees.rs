@@ -7,13 +7,15 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::time::{Duration, Instant};
 
 use agenthost_core::{
     COMMAND_COLS, COMMAND_ROWS, CommandLine, SessionKey, TerminalEvent, Worktree, WorktreeRequest,
 };
 use agenthost_protocol::uri::Uri;
+use agenthost_stdx::result::IgnoreResult;
+use agenthost_stdx::sync::lock;
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 
@@ -170,13 +172,12 @@ impl ChangeTracker {
             .map_err(ChangesError::from)
             .and_then(|_| self.set_up_worktree(&key, &from, &directory, &note, request));
         if let Err(error) = made {
-            // It may not have come that far; the first problem is the one to tell.
             remove_worktree_and_branch(
                 &git.with_timeout(OPERATION_TIMEOUT),
                 &worktree_path,
                 &branch,
             )
-            .unwrap_or_default();
+            .ignore_secondary();
             return Err(error);
         }
         Ok(Worktree {
@@ -218,7 +219,7 @@ impl ChangeTracker {
     }
 
     fn setups(&self) -> MutexGuard<'_, BTreeMap<SessionKey, Arc<AtomicBool>>> {
-        self.setups.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.setups)
     }
 
     /// Removes the worktree of a session that is gone, unless there is
@@ -371,8 +372,7 @@ fn run_setup(
     };
     let (tell, events) = sync_channel(16);
     let tell = move |event| {
-        // When nobody waits any more, nobody wants to know.
-        tell.send(event).unwrap_or_default();
+        tell.send(event).ignore_closed();
     };
     let terminal = Terminal::open(&start, tell);
     let _terminal = terminal.map_err(|error| ChangesError::Refused(error.to_string()))?;

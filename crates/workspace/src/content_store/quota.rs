@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
+use agenthost_stdx::sync::lock;
 use cap_std::fs::Dir;
 
 /// Bytes of content that one session may store. Agents decide how much they
@@ -60,8 +61,7 @@ impl ContentQuota {
     }
 
     fn used(&self) -> MutexGuard<'_, BTreeMap<String, u64>> {
-        // The map is changed by single inserts, so it is whole after a panic.
-        self.used.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.used)
     }
 }
 

@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use cap_std::fs::MetadataExt;
-use std::sync::PoisonError;
 
 use agenthost_core::resource::uris;
 use agenthost_core::{FileAccess, GrantedRoot};
 use agenthost_protocol::resource::{
     ResourceCopyParams, ResourceDeleteParams, ResourceMkdirParams, ResourceMoveParams,
 };
+use agenthost_stdx::sync::lock;
 
 use super::location::{GrantedPath, describe_kind};
 use super::{FileError, FileService};
@@ -91,10 +91,7 @@ impl FileService {
         let from = check_not_root(self.granted_path(roots, &params.source, FileAccess::Write)?)?;
         let to =
             check_not_root(self.granted_path(roots, &params.destination, FileAccess::Write)?)?;
-        let _writing = self
-            .write_lock
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let _writing = lock(&self.write_lock);
         from.check_movable()?;
         let found = from.dir.symlink_metadata(&from.path);
         found.map_err(|error| from.to_file_error(FileAccess::Write, &error))?;
@@ -119,10 +116,7 @@ impl FileService {
         let from = self.granted_path(roots, &params.source, FileAccess::Read)?;
         let to =
             check_not_root(self.granted_path(roots, &params.destination, FileAccess::Write)?)?;
-        let _writing = self
-            .write_lock
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let _writing = lock(&self.write_lock);
         let metadata = from.dir.metadata(from.target());
         let metadata = metadata.map_err(|error| from.to_file_error(FileAccess::Read, &error))?;
         if metadata.is_dir() && uris::is_within(&params.source, &params.destination) {

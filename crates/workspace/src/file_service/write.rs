@@ -2,11 +2,12 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use agenthost_core::{FileAccess, GrantedRoot};
 use agenthost_protocol::resource::{ContentEncoding, ResourceWriteMode, ResourceWriteParams};
+use agenthost_stdx::result::IgnoreResult;
+use agenthost_stdx::sync::lock;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use cap_std::fs::{Metadata, OpenOptions};
@@ -31,8 +32,7 @@ impl FileService {
     ) -> Result<(), FileError> {
         let data = decode_data(params)?;
         let mut granted_path = self.granted_path(roots, &params.uri, FileAccess::Write)?;
-        let writing = self.write_lock.lock();
-        let _writing = writing.unwrap_or_else(PoisonError::into_inner);
+        let _writing = lock(&self.write_lock);
         let before = self.check_existing(&mut granted_path, params)?;
         let position = params.position.unwrap_or(0);
         let mode = params.mode.unwrap_or(ResourceWriteMode::Truncate);
@@ -193,9 +193,8 @@ fn write_atomically(
             .rename(&aside, &granted_path.dir, &granted_path.path)
     })();
     written.map_err(|error| {
-        // Nothing half-written stays behind; if that fails, too, the first
-        // error is the one to tell.
-        granted_path.dir.remove_file(&aside).unwrap_or_default();
+        // Nothing half-written stays behind.
+        granted_path.dir.remove_file(&aside).ignore_secondary();
         failed(error)
     })
 }

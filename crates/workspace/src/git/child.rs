@@ -8,6 +8,8 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
+use agenthost_stdx::result::{IgnoreExited, IgnoreResult};
+use agenthost_stdx::text::truncate_chars;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
@@ -75,7 +77,7 @@ impl GitOutput {
             .take_while(|line| line.starts_with('\t'))
             .map(|line| line.trim());
         let words: Vec<_> = std::iter::once(words).chain(names).collect();
-        GitError::Failed(words.join(" ").chars().take(300).collect())
+        GitError::Failed(truncate_chars(&words.join(" "), 300))
     }
 }
 
@@ -150,10 +152,9 @@ fn kill_at_deadline<R>(child: u32, deadline: Instant, wait: impl FnOnce() -> R) 
             let left = deadline.saturating_duration_since(Instant::now());
             let late = over.recv_timeout(left) == Err(RecvTimeoutError::Timeout);
             if let (true, Some(group)) = (late, group) {
-                // The group may be gone already, so the results do not matter.
-                killpg(group, Signal::SIGTERM).unwrap_or_default();
+                killpg(group, Signal::SIGTERM).ignore_exited("failed to terminate git");
                 if over.recv_timeout(TERMINATE_GRACE) == Err(RecvTimeoutError::Timeout) {
-                    killpg(group, Signal::SIGKILL).unwrap_or_default();
+                    killpg(group, Signal::SIGKILL).ignore_exited("failed to kill git");
                 }
             }
             late
@@ -174,7 +175,7 @@ fn pump_pipes(child: &mut Child, input: &[u8]) -> std::io::Result<(Vec<u8>, Stri
             if let Some(mut stdin) = stdin {
                 // Git may exit before it has read all of its input; its exit
                 // status says why.
-                stdin.write_all(input).unwrap_or_default();
+                stdin.write_all(input).ignore_closed();
             }
         });
         let errors = scope.spawn(move || {
@@ -182,8 +183,10 @@ fn pump_pipes(child: &mut Child, input: &[u8]) -> std::io::Result<(Vec<u8>, Stri
             if let Some(mut stderr) = stderr {
                 let mut first = stderr.by_ref().take(MAX_ERROR_BYTES);
                 // The exit status is what counts; the text only explains it.
-                first.read_to_end(&mut errors).unwrap_or_default();
-                std::io::copy(&mut stderr, &mut std::io::sink()).unwrap_or_default();
+                let read = first.read_to_end(&mut errors);
+                read.log_err("failed to read the messages of git");
+                let drained = std::io::copy(&mut stderr, &mut std::io::sink());
+                drained.log_err("failed to read the messages of git");
             }
             String::from_utf8_lossy(&errors).into_owned()
         });

@@ -11,6 +11,7 @@ use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use agenthost_stdx::hex::encode_hex;
 use sha2::{Digest, Sha256};
 
 use super::config::RepositoryConfig;
@@ -148,11 +149,7 @@ fn code_key(common_dir: &Path, hooks: &[RepositoryHook], settings: &[(String, St
         add(key.as_bytes());
         add(value.as_bytes());
     }
-    let digest: String = hash
-        .finalize()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
+    let digest = encode_hex(&hash.finalize());
     format!("{KEY_VERSION}:{digest}")
 }
 

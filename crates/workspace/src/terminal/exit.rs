@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use agenthost_stdx::result::IgnoreExited;
+use agenthost_stdx::sync::lock;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use portable_pty::ExitStatus;
@@ -66,7 +68,7 @@ impl ExitState {
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<ProcessExit>> {
-        self.exit.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.exit)
     }
 }
 
@@ -144,8 +146,7 @@ fn session_groups(leader: Pid) -> BTreeSet<Pid> {
 fn signal_groups(groups: &BTreeSet<Pid>, signals: &[Signal]) {
     for group in groups {
         for signal in signals {
-            // It may have ended by itself meanwhile.
-            killpg(*group, *signal).unwrap_or_default();
+            killpg(*group, *signal).ignore_exited("failed to signal a terminal");
         }
     }
 }

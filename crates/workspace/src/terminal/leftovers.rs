@@ -9,6 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use agenthost_stdx::private_file;
+use agenthost_stdx::result::IgnoreMissing;
 use nix::unistd::Pid;
 
 use super::exit::{kill_orphaned_group, kill_session};
@@ -39,8 +40,7 @@ impl PidFile {
 
 impl Drop for PidFile {
     fn drop(&mut self) {
-        // Whoever removed it first wanted the same.
-        std::fs::remove_file(&self.0).unwrap_or_default();
+        std::fs::remove_file(&self.0).ignore_missing("failed to remove a pid file");
     }
 }
 

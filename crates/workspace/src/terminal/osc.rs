@@ -4,6 +4,7 @@
 use agenthost_core::TerminalEvent;
 use agenthost_protocol::terminal::TerminalData;
 use agenthost_protocol::uri::Uri;
+use agenthost_stdx::text::truncate_chars;
 
 use super::shell_marks::ShellMarkParser;
 use crate::utf8::drain_valid_utf8;
@@ -119,9 +120,7 @@ impl OscParser {
         }
         let waited = self.is_command_pending();
         let told = match kind {
-            "0" | "2" => vec![TerminalEvent::TitleChanged(
-                value.chars().take(200).collect(),
-            )],
+            "0" | "2" => vec![TerminalEvent::TitleChanged(truncate_chars(value, 200))],
             "7" => directory_uri(value)
                 .map(TerminalEvent::DirectoryChanged)
                 .into_iter()

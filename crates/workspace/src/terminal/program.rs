@@ -8,6 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use agenthost_core::CommandLine;
+use agenthost_stdx::hex::encode_hex;
 use agenthost_stdx::scratch::{ScratchDirectory, ScratchSpace};
 use portable_pty::CommandBuilder;
 
@@ -234,5 +235,5 @@ impl ShellIntegration {
 fn random_nonce() -> io::Result<String> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes).map_err(io::Error::other)?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(encode_hex(&bytes))
 }

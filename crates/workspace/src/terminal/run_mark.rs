@@ -9,6 +9,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use agenthost_stdx::result::IgnoreExited;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
@@ -54,8 +55,7 @@ impl EnvMarker {
             }
             any = true;
             for process in marked {
-                // It may have ended by itself meanwhile.
-                kill(process, Signal::SIGKILL).unwrap_or_default();
+                kill(process, Signal::SIGKILL).ignore_exited("failed to kill a process");
             }
         }
         any

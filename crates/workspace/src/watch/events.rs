@@ -57,7 +57,9 @@ impl WatchEventSender {
                 self.lost.store(true, Ordering::Release);
                 // The receiver may have emptied the queue before it could see
                 // the flag. If the queue is still full, it will see it.
-                self.events.try_send(WatchEvent::Lost).unwrap_or_default();
+                match self.events.try_send(WatchEvent::Lost) {
+                    Ok(()) | Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {}
+                }
             }
         }
     }

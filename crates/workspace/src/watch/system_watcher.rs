@@ -15,8 +15,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
+use agenthost_stdx::result::IgnoreResult;
+use agenthost_stdx::sync::lock;
 use notify::event::{CreateKind, ModifyKind, RenameMode};
 use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 
@@ -134,9 +136,7 @@ impl Drop for FolderSubscription {
 impl SharedWatcher {
     /// Returns the watcher of the process, or makes it.
     fn get_or_create() -> Result<Arc<Self>, WatchError> {
-        let mut known = SHARED_WATCHER
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut known = lock(&SHARED_WATCHER);
         if let Some(shared) = known.upgrade() {
             return Ok(shared);
         }
@@ -162,7 +162,7 @@ impl SharedWatcher {
     }
 
     fn lock(&self) -> MutexGuard<'_, WatcherState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     /// Passes an event on, and follows folders that came or went.
@@ -275,8 +275,7 @@ impl WatcherState {
             known.remove(&id);
             if known.is_empty() {
                 self.folders.remove(&folder);
-                // A folder that is gone is not watched any more.
-                self.watcher.unwatch(&folder).unwrap_or_default();
+                self.unwatch(&folder);
             }
         }
     }
@@ -286,8 +285,7 @@ impl WatcherState {
     /// one left for a folder that is elsewhere now.
     fn renew_watches(&mut self, path: &Path) {
         for folder in self.folders_below(path) {
-            // A folder that is gone is not watched any more.
-            self.watcher.unwatch(&folder).unwrap_or_default();
+            self.unwatch(&folder);
             let there = folder.canonicalize().is_ok_and(|real| real == folder);
             let watched = there && {
                 let watched = self.watcher.watch(&folder, RecursiveMode::NonRecursive);
@@ -296,6 +294,18 @@ impl WatcherState {
             if !watched {
                 self.folders.remove(&folder);
             }
+        }
+    }
+
+    /// Ends the watch of a folder. `notify` has ended it already if the folder
+    /// is gone.
+    fn unwatch(&mut self, folder: &Path) {
+        match self.watcher.unwatch(folder) {
+            Err(notify::Error {
+                kind: notify::ErrorKind::WatchNotFound,
+                ..
+            }) => {}
+            unwatched => unwatched.log_err("failed to end the watch of a folder"),
         }
     }
 

@@ -7,6 +7,7 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
+use agenthost_stdx::text::truncate_chars;
 use serde_json::Value;
 use serde_saphyr::Error;
 
@@ -110,7 +111,7 @@ fn to_yaml_error(error: &Error) -> YamlError {
 /// The beginning of what the parser complains about.
 fn truncate_problem(problem: &str) -> String {
     let line = problem.lines().next().unwrap_or_default();
-    line.chars().take(160).collect()
+    truncate_chars(line, 160)
 }
 
 #[cfg(test)]
