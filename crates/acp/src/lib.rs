@@ -37,4 +37,4 @@ pub use registry::profile::{AcpProfile, HostToolAccess, SessionMultiplicity};
 pub use registry::{HistoryFidelity, KnownAgent, TokenBinding, known_agents};
 pub use services::AcpService;
 pub use session::auto_approve::AutoApprovePolicy;
-pub use session::mcp_servers::{AgentMcpServer, AgentMcpTransport};
+pub use session::mcp_servers::AgentMcpServer;

@@ -1,52 +1,14 @@
 //! Servers of tools that an agent is to use.
 
 use agenthost_agents::McpReach;
+use agenthost_core::tools::mcp::transport::{EnvRef, McpServerSpec, McpTransport};
 use serde_json::{Value, json};
 
 use crate::process_pool::launch::resolve_reference;
 
-/// A server that speaks the Model Context Protocol.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AgentMcpServer {
-    /// Its name.
-    pub name: String,
-    /// How it is reached.
-    pub transport: AgentMcpTransport,
-}
-
-/// How a server of tools is reached. The values of variables and headers may
-/// be `$NAME`: that stands for what the host has in its environment.
-#[derive(Clone, PartialEq, Eq)]
-pub enum AgentMcpTransport {
-    /// The agent starts it.
-    Stdio {
-        /// The program.
-        command: String,
-        /// Its arguments.
-        arguments: Vec<String>,
-        /// What it finds in its environment.
-        environment: Vec<(String, String)>,
-    },
-    /// It is there already.
-    Http {
-        /// Where.
-        url: String,
-        /// What to send with each request. Of a value each word may be
-        /// `$NAME`.
-        headers: Vec<(String, String)>,
-    },
-}
-
-/// Leaves out what the values are: they may be secret.
-impl std::fmt::Debug for AgentMcpTransport {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let kind = match self {
-            AgentMcpTransport::Stdio { .. } => "Program",
-            AgentMcpTransport::Http { .. } => "Http",
-        };
-        f.debug_struct(kind).finish_non_exhaustive()
-    }
-}
+/// An MCP server that the agent starts or connects to itself. Values of
+/// variables, and words of headers, may be `$NAME`.
+pub type AgentMcpServer = McpServerSpec<String, EnvRef>;
 
 /// What an agent is told of servers, by what it said of itself.
 #[derive(Clone, Default)]
@@ -83,11 +45,9 @@ impl SupportedServers {
         };
         for server in servers {
             match &server.transport {
-                AgentMcpTransport::Http { .. } if !http => {
-                    usable.unsupported.push(server.name.clone())
-                }
-                AgentMcpTransport::Http { .. } | AgentMcpTransport::Stdio { .. } => {
-                    usable.servers.push(server.to_acp_server());
+                McpTransport::Http { .. } if !http => usable.unsupported.push(server.name.clone()),
+                McpTransport::Http { .. } | McpTransport::Stdio { .. } => {
+                    usable.servers.push(to_acp_server(server));
                 }
             }
         }
@@ -95,34 +55,36 @@ impl SupportedServers {
     }
 }
 
-impl AgentMcpServer {
-    fn to_acp_server(&self) -> Value {
-        let name = &self.name;
-        match &self.transport {
-            AgentMcpTransport::Stdio {
-                command,
-                arguments,
-                environment,
-            } => {
-                let value = |value: &str| resolve_reference(value)?.into_string().ok();
-                let env = to_name_values(environment, value);
-                json!({"name": name, "command": command, "args": arguments, "env": env})
-            }
-            AgentMcpTransport::Http { url, headers } => {
-                let headers = to_name_values(headers, resolve_words);
-                json!({"type": "http", "name": name, "url": url, "headers": headers})
-            }
+/// A server as `session/new` describes it. The agent chooses the working
+/// directory of a program.
+fn to_acp_server(server: &AgentMcpServer) -> Value {
+    let name = &server.name;
+    match &server.transport {
+        McpTransport::Stdio {
+            command,
+            arguments,
+            environment,
+            directory: _,
+        } => {
+            let value = |value: &str| resolve_reference(value)?.into_string().ok();
+            let env = to_name_values(environment, value);
+            json!({"name": name, "command": command, "args": arguments, "env": env})
+        }
+        McpTransport::Http { url, headers } => {
+            let headers = to_name_values(headers, resolve_words);
+            json!({"type": "http", "name": name, "url": url, "headers": headers})
         }
     }
 }
 
 /// Names with values. What the host does not have, it can't give.
 fn to_name_values(
-    pairs: &[(String, String)],
+    pairs: &[(String, EnvRef)],
     value: impl Fn(&str) -> Option<String>,
 ) -> Vec<Value> {
     let pairs = pairs.iter();
-    let pairs = pairs.filter_map(|(name, text)| Some(json!({"name": name, "value": value(text)?})));
+    let pairs =
+        pairs.filter_map(|(name, text)| Some(json!({"name": name, "value": value(&text.0)?})));
     pairs.collect()
 }
 
@@ -138,8 +100,8 @@ mod tests {
     use super::*;
 
     fn servers() -> Vec<AgentMcpServer> {
-        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        let program = AgentMcpTransport::Stdio {
+        let pair = |name: &str, value: &str| (name.to_owned(), EnvRef(value.to_owned()));
+        let program = McpTransport::Stdio {
             command: "tools".to_owned(),
             arguments: vec!["-x".to_owned()],
             environment: vec![
@@ -147,8 +109,9 @@ mod tests {
                 pair("P", "$PATH"),
                 pair("N", "$NO_SUCH_NAME"),
             ],
+            directory: None,
         };
-        let http = AgentMcpTransport::Http {
+        let http = McpTransport::Http {
             url: "http://127.0.0.1/mcp".to_owned(),
             headers: vec![
                 pair("Authorization", "Bearer $PATH"),

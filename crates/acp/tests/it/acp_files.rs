@@ -3,8 +3,9 @@
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use agenthost_acp::{AcpAgent, AcpService, AgentMcpServer, AgentMcpTransport};
+use agenthost_acp::{AcpAgent, AcpService, AgentMcpServer};
 use agenthost_core::agent::AgentCommand;
+use agenthost_core::tools::mcp::transport::{EnvRef, McpTransport};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -234,12 +235,13 @@ async fn servers_of_tools_are_passed_on() {
         name: name.to_owned(),
         transport: way,
     };
-    let program = AgentMcpTransport::Stdio {
+    let program = McpTransport::Stdio {
         command: "/bin/tools".to_owned(),
         arguments: vec!["-x".to_owned()],
-        environment: vec![("P".to_owned(), "$PATH".to_owned())],
+        environment: vec![("P".to_owned(), EnvRef("$PATH".to_owned()))],
+        directory: None,
     };
-    let http = AgentMcpTransport::Http {
+    let http = McpTransport::Http {
         url: "http://127.0.0.1/mcp".to_owned(),
         headers: Vec::new(),
     };

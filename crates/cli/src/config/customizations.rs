@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use agenthost_core::tools::mcp::transport::Template;
 use agenthost_customizations::fetch::{ArchiveLocation, PluginSource};
 use agenthost_customizations::parse::{DeclaredServer, DeclaredTransport};
 use agenthost_customizations::{ConfiguredPlugin, CustomizationSettings};
@@ -87,7 +88,7 @@ impl McpTable {
         let pairs = |pairs: &BTreeMap<String, String>| {
             let pairs = pairs.iter();
             pairs
-                .map(|(name, value)| (name.clone(), to_placeholder_syntax(value)))
+                .map(|(name, value)| (name.clone(), Template(to_placeholder_syntax(value))))
                 .collect()
         };
         let way = match self.transport()? {
@@ -96,13 +97,13 @@ impl McpTable {
                 arguments,
                 environment,
             } => DeclaredTransport::Stdio {
-                command: command.to_owned(),
-                arguments: arguments.to_vec(),
+                command: command.into(),
+                arguments: arguments.iter().cloned().map(Template).collect(),
                 environment: pairs(environment),
                 directory: None,
             },
             McpTableTransport::Http { url, headers } => DeclaredTransport::Http {
-                url: url.to_owned(),
+                url: url.into(),
                 headers: pairs(headers),
             },
         };

@@ -29,7 +29,7 @@ fn plugins_and_servers_are_taken_as_they_are_written() {
     let DeclaredTransport::Http { headers, .. } = &settings.servers[0].transport else {
         panic!("it has an address");
     };
-    assert_eq!(headers, &[("A".to_owned(), "Bearer ${T}".to_owned())]);
+    assert_eq!(headers, &[("A".to_owned(), "Bearer ${T}".into())]);
     let off = parse_config("customizations = false\n[[plugins]]\npath = '/opt/tools'").unwrap();
     assert!(off.customizations().unwrap().is_none());
 }

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use agenthost_acp::{AcpAgent, AcpService, AgentMcpServer, AgentMcpTransport, KnownAgent};
+use agenthost_acp::{AcpAgent, AcpService, AgentMcpServer, KnownAgent};
 use agenthost_agents::GATEWAY_SERVER_NAME;
+use agenthost_core::tools::mcp::transport::{EnvRef, McpTransport};
 use anyhow::bail;
 use serde::Deserialize;
 
@@ -54,18 +55,22 @@ fn to_agent_mcp_server(table: &McpTable) -> anyhow::Result<AgentMcpServer> {
     if name == GATEWAY_SERVER_NAME {
         bail!("server `{name}`: that is what the host's own server is called");
     }
-    let pairs = |pairs: &BTreeMap<String, String>| pairs.clone().into_iter().collect();
+    let pairs = |pairs: &BTreeMap<String, String>| {
+        let pairs = pairs.clone().into_iter();
+        pairs.map(|(name, value)| (name, EnvRef(value))).collect()
+    };
     let way = match table.transport()? {
         McpTableTransport::Stdio {
             command,
             arguments,
             environment,
-        } => AgentMcpTransport::Stdio {
+        } => McpTransport::Stdio {
             command: command.to_owned(),
             arguments: arguments.to_vec(),
             environment: pairs(environment),
+            directory: None,
         },
-        McpTableTransport::Http { url, headers } => AgentMcpTransport::Http {
+        McpTableTransport::Http { url, headers } => McpTransport::Http {
             url: url.to_owned(),
             headers: pairs(headers),
         },

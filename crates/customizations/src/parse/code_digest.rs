@@ -5,6 +5,8 @@
 //! encoding: every field and list has a tag and a length, so text can't move
 //! from one field to another without changing the digest.
 
+use std::ops::Deref;
+
 use agenthost_stdx::hex::encode_hex;
 use sha2::{Digest, Sha256};
 
@@ -153,7 +155,7 @@ impl DigestEncoder {
         self.optional(kind);
     }
 
-    fn pairs(&mut self, pairs: &[(String, String)]) {
+    fn pairs(&mut self, pairs: &[(String, impl Deref<Target = str>)]) {
         self.list(pairs.len());
         for (name, value) in pairs {
             self.text(name);
@@ -214,6 +216,7 @@ fn event_label(event: HookEvent) -> &'static str {
 mod tests {
     use std::time::Duration;
 
+    use agenthost_core::tools::mcp::transport::Template;
     use proptest::prelude::*;
     use proptest::sample::Index;
 
@@ -279,22 +282,26 @@ mod tests {
                 .map(|pair| (pair[0].clone(), pair.get(1).cloned().unwrap_or_default()))
                 .collect()
         };
+        let templates = |pairs: Vec<(String, String)>| -> Vec<(String, Template)> {
+            let pairs = pairs.into_iter();
+            pairs.map(|(name, value)| (name, Template(value))).collect()
+        };
         let name = one(take(1));
         match kind.index(3) {
             0 => Owned::Server(DeclaredServer {
                 name,
                 transport: DeclaredTransport::Stdio {
-                    command: one(take(1)),
-                    arguments: take(5),
-                    directory: take(1).into_iter().next(),
-                    environment: pairs(take(4)),
+                    command: one(take(1)).into(),
+                    arguments: take(5).into_iter().map(Template).collect(),
+                    directory: take(1).into_iter().next().map(Template),
+                    environment: templates(pairs(take(4))),
                 },
             }),
             1 => Owned::Server(DeclaredServer {
                 name,
                 transport: DeclaredTransport::Http {
-                    url: one(take(1)),
-                    headers: pairs(take(6)),
+                    url: one(take(1)).into(),
+                    headers: templates(pairs(take(6))),
                 },
             }),
             _ => Owned::Hook(

@@ -1,5 +1,6 @@
 //! Servers of tools, as packages and workspaces declare them.
 
+use agenthost_core::tools::mcp::transport::{McpServerSpec, McpTransport, Template};
 use agenthost_protocol::session::{ChildCustomization, McpServerCustomization, McpServerState};
 use serde_json::Value;
 use url::Url;
@@ -10,37 +11,11 @@ use crate::syntax::jsonc::JsoncDocument;
 /// Most servers of a container.
 const MAX_SERVERS: usize = 100;
 
-/// A server as it was declared: names in values are not resolved yet.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DeclaredServer {
-    /// Its name.
-    pub name: String,
-    /// How it is reached.
-    pub transport: DeclaredTransport,
-}
+/// An MCP server as it was declared, with placeholders.
+pub type DeclaredServer = McpServerSpec<Template, Template, Template>;
 
-/// How a server is reached.
-#[derive(Clone, PartialEq, Eq)]
-pub enum DeclaredTransport {
-    /// A program.
-    Stdio {
-        /// The program.
-        command: String,
-        /// Its arguments.
-        arguments: Vec<String>,
-        /// What it finds in its environment.
-        environment: Vec<(String, String)>,
-        /// Where it starts.
-        directory: Option<String>,
-    },
-    /// An address.
-    Http {
-        /// The address.
-        url: String,
-        /// What to send with each request.
-        headers: Vec<(String, String)>,
-    },
-}
+/// How a declared server is reached.
+pub type DeclaredTransport = McpTransport<Template, Template, Template>;
 
 /// An error in the declaration of a server. Its text goes on after the name of
 /// the server.
@@ -70,32 +45,6 @@ pub enum ServerDeclError {
     /// A key whose value is not an object of strings, numbers and booleans.
     #[error("has `{0}` that is no object of texts")]
     InvalidMap(&'static str),
-}
-
-/// Leaves out what the values are: they may be secret.
-impl std::fmt::Debug for DeclaredTransport {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            DeclaredTransport::Stdio { .. } => "Program(…)",
-            DeclaredTransport::Http { .. } => "Http(…)",
-        })
-    }
-}
-
-impl DeclaredServer {
-    /// A server of a configuration, in the words that `mcp.json` has for it;
-    /// none if it is switched off.
-    ///
-    /// # Errors
-    ///
-    /// What is wrong with it.
-    pub fn from_config(name: &str, value: &Value) -> Result<Option<Self>, ServerDeclError> {
-        let transport = parse_transport(value)?;
-        Ok(transport.map(|transport| DeclaredServer {
-            name: super::truncate_chars(name, MAX_NAME_CHARS),
-            transport,
-        }))
-    }
 }
 
 /// Reads a file with servers, if it is there.
@@ -233,17 +182,17 @@ fn parse_transport(value: &Value) -> Result<Option<DeclaredTransport>, ServerDec
     let program = matches!(kind.as_deref(), Some("stdio" | "local"));
     match (text("command")?, text("url")?) {
         (Some(command), _) if program || kind.is_none() => Ok(Some(DeclaredTransport::Stdio {
-            command,
+            command: command.into(),
             arguments: parse_texts(object.get("args"))?,
             environment: parse_pairs(object.get("env"), "env")?,
-            directory: text("cwd")?,
+            directory: text("cwd")?.map(Template),
         })),
         (_, Some(url)) if !program => {
             if !is_possible_web_url(&url) {
                 return Err(ServerDeclError::NotWebUrl);
             }
             Ok(Some(DeclaredTransport::Http {
-                url,
+                url: url.into(),
                 headers: parse_pairs(object.get("headers"), "headers")?,
             }))
         }
@@ -264,13 +213,13 @@ fn is_possible_web_url(url: &str) -> bool {
     }
 }
 
-fn parse_texts(value: Option<&Value>) -> Result<Vec<String>, ServerDeclError> {
+fn parse_texts(value: Option<&Value>) -> Result<Vec<Template>, ServerDeclError> {
     let wrong = || ServerDeclError::InvalidArguments;
     match value {
         None | Some(Value::Null) => Ok(Vec::new()),
         Some(Value::Array(values)) => values
             .iter()
-            .map(|value| value.as_str().map(str::to_owned).ok_or_else(wrong))
+            .map(|value| value.as_str().map(Template::from).ok_or_else(wrong))
             .collect(),
         Some(_) => Err(wrong()),
     }
@@ -279,7 +228,7 @@ fn parse_texts(value: Option<&Value>) -> Result<Vec<String>, ServerDeclError> {
 fn parse_pairs(
     value: Option<&Value>,
     key: &'static str,
-) -> Result<Vec<(String, String)>, ServerDeclError> {
+) -> Result<Vec<(String, Template)>, ServerDeclError> {
     let wrong = || ServerDeclError::InvalidMap(key);
     match value {
         None | Some(Value::Null) => Ok(Vec::new()),
@@ -287,9 +236,9 @@ fn parse_pairs(
             .iter()
             .filter(|(_, value)| !value.is_null())
             .map(|(name, value)| match value {
-                Value::String(text) => Ok((name.clone(), text.clone())),
-                Value::Number(number) => Ok((name.clone(), number.to_string())),
-                Value::Bool(flag) => Ok((name.clone(), flag.to_string())),
+                Value::String(text) => Ok((name.clone(), Template(text.clone()))),
+                Value::Number(number) => Ok((name.clone(), Template(number.to_string()))),
+                Value::Bool(flag) => Ok((name.clone(), Template(flag.to_string()))),
                 Value::Null | Value::Array(_) | Value::Object(_) => Err(wrong()),
             })
             .collect(),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use agenthost_core::tools::mcp::transport::{McpServerSpec, McpTransport};
+use agenthost_core::tools::mcp::transport::{McpServerSpec, McpTransport, Template};
 use agenthost_stdx::text::truncate_chars;
 
 use crate::parse::{DeclaredServer, DeclaredTransport};
@@ -80,7 +80,7 @@ impl PlaceholderValues<'_> {
         &self,
         declared: &DeclaredServer,
     ) -> Result<McpServerSpec, UnsetPlaceholder> {
-        let pairs = |pairs: &[(String, String)]| {
+        let pairs = |pairs: &[(String, Template)]| {
             let pairs = pairs.iter();
             pairs
                 .map(|(name, value)| Ok((name.clone(), self.resolve(value)?)))

@@ -295,7 +295,7 @@ async fn servers_of_the_configuration_stand_by_themselves() {
     let server = DeclaredServer {
         name: "tools".to_owned(),
         transport: DeclaredTransport::Http {
-            url: "https://${HOST_OF_TOOLS}/mcp".to_owned(),
+            url: "https://${HOST_OF_TOOLS}/mcp".into(),
             headers: Vec::new(),
         },
     };

@@ -1,6 +1,7 @@
 //! Servers of tools (MCP) through the host: an agent uses them, apps talk to
 //! them, tokens reach them.
 
+use agenthost_core::tools::mcp::transport::Template;
 use agenthost_customizations::CustomizationSettings;
 use agenthost_customizations::parse::{DeclaredServer, DeclaredTransport};
 use agenthost_testkit::acp_agent;
@@ -23,9 +24,9 @@ pub(crate) fn program(name: &str, how: &str) -> DeclaredServer {
     DeclaredServer {
         name: name.to_owned(),
         transport: DeclaredTransport::Stdio {
-            command,
-            arguments,
-            environment: vec![(mcp_server::SERVER_MODE_VARIABLE.to_owned(), how.to_owned())],
+            command: command.into(),
+            arguments: arguments.into_iter().map(Template).collect(),
+            environment: vec![(mcp_server::SERVER_MODE_VARIABLE.to_owned(), how.into())],
             directory: None,
         },
     }
@@ -195,7 +196,7 @@ async fn a_server_wants_a_token() {
     let declared = DeclaredServer {
         name: "vault".to_owned(),
         transport: DeclaredTransport::Http {
-            url: protected.url(),
+            url: protected.url().into(),
             headers: Vec::new(),
         },
     };

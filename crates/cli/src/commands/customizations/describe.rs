@@ -4,6 +4,8 @@
 //! declared: names such as `${TOKEN}` are not resolved. All of it is untrusted,
 //! so every value is quoted.
 
+use std::ops::Deref;
+
 use agenthost_customizations::CodeEntry;
 use agenthost_customizations::parse::{DeclaredHook, DeclaredServer, DeclaredTransport, HookEvent};
 
@@ -70,7 +72,7 @@ fn describe_server(declared: &DeclaredServer) -> String {
     }
 }
 
-fn format_environment(pairs: &[(String, String)]) -> String {
+fn format_environment(pairs: &[(String, impl Deref<Target = str>)]) -> String {
     let pairs = pairs.iter();
     pairs
         .map(|(name, value)| format!("{}={} ", quote_word(name), quote_word(value)))
@@ -89,6 +91,8 @@ mod tests {
     use std::collections::BTreeMap;
     use std::time::Duration;
 
+    use agenthost_core::tools::mcp::transport::Template;
+
     use super::*;
 
     fn program(
@@ -102,10 +106,10 @@ mod tests {
         DeclaredServer {
             name: "s".to_owned(),
             transport: DeclaredTransport::Stdio {
-                command: command.to_owned(),
-                arguments: arguments.iter().map(owned).collect(),
-                environment: environment.map(|(a, b)| (owned(a), owned(b))).collect(),
-                directory: directory.map(str::to_owned),
+                command: command.into(),
+                arguments: arguments.iter().map(|text| (*text).into()).collect(),
+                environment: environment.map(|(a, b)| (owned(a), (*b).into())).collect(),
+                directory: directory.map(Template::from),
             },
         }
     }
@@ -125,8 +129,8 @@ mod tests {
         let http = DeclaredServer {
             name: "w x".to_owned(),
             transport: DeclaredTransport::Http {
-                url: "https://x.org/mcp".to_owned(),
-                headers: vec![("Authorization".to_owned(), "Bearer ${T}".to_owned())],
+                url: "https://x.org/mcp".into(),
+                headers: vec![("Authorization".to_owned(), "Bearer ${T}".into())],
             },
         };
         assert_eq!(

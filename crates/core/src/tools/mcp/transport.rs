@@ -1,5 +1,6 @@
 //! MCP servers and how they are reached.
 
+use std::ops::Deref;
 use std::path::PathBuf;
 
 /// An MCP server, as a configuration or a package declares it.
@@ -47,6 +48,32 @@ pub struct Template(pub String);
 /// host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EnvRef(pub String);
+
+impl Deref for Template {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<String> for Template {
+    fn from(text: String) -> Self {
+        Template(text)
+    }
+}
+
+impl From<&str> for Template {
+    fn from(text: &str) -> Self {
+        Template(text.to_owned())
+    }
+}
+
+impl From<String> for EnvRef {
+    fn from(text: String) -> Self {
+        EnvRef(text)
+    }
+}
 
 /// Leaves out the values, which may be secret.
 impl<T, V, D> std::fmt::Debug for McpTransport<T, V, D> {
