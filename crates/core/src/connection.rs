@@ -216,7 +216,11 @@ impl Host {
             }
             ClientRequest::Authenticate(params) => self.authenticate(env, connection, params, out),
             ClientRequest::MoveChat(params) => self.move_chat(env, params, out),
-            other => Err(RequestFailure::Unsupported(other.method())),
+            ClientRequest::ListAutomationTriggerDefinitions(_)
+            | ClientRequest::RunAutomation(_)
+            | ClientRequest::FetchAutomationRuns(_) => {
+                Err(RequestFailure::Unsupported(request.method()))
+            }
         }
         .map(Some)
         .map_err(RpcError::from)

@@ -19,9 +19,8 @@ use std::sync::Arc;
 use agenthost_protocol::ids::CustomizationId;
 use agenthost_protocol::list::List;
 use agenthost_protocol::session::{
-    ChildCustomization, Customization, CustomizationRemoved, CustomizationUpdated,
-    CustomizationsChanged, LoadState, McpServerCustomization, McpServerState, SessionAction,
-    SessionState,
+    Customization, CustomizationRemoved, CustomizationUpdated, CustomizationsChanged, LoadState,
+    McpServerCustomization, McpServerState, SessionAction, SessionState,
 };
 use agenthost_protocol::uri::Uri;
 
@@ -318,17 +317,9 @@ pub(crate) struct McpServerRef<'a> {
 /// All servers of a session.
 pub(crate) fn mcp_servers(session: &SessionState) -> impl Iterator<Item = McpServerRef<'_>> {
     all_customizations(session).flat_map(|one| {
-        let top = match one {
-            Customization::McpServer(server) => Some((&**server, true)),
-            Customization::Plugin(_) | Customization::Directory(_) | Customization::Unknown(_) => {
-                None
-            }
-        };
+        let top = one.as_mcp_server().map(|server| (server, true));
         let children = one.children().into_iter().flatten();
-        let inside = children.filter_map(|child| match child {
-            ChildCustomization::McpServer(server) => Some((&**server, child.is_on())),
-            _ => None,
-        });
+        let inside = children.filter_map(|child| Some((child.as_mcp_server()?, child.is_on())));
         let all = top.into_iter().chain(inside);
         all.map(|(server, is_on)| McpServerRef {
             server,

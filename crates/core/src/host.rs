@@ -16,13 +16,14 @@ pub(crate) mod step;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use agenthost_protocol::changeset::ChangesetState;
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::chat::ChatState;
 use agenthost_protocol::ids::{ClientId, ProviderId, ServerSeq, TurnId};
 use agenthost_protocol::number::Millis;
 use agenthost_protocol::root::{AgentsChanged, RootAction, RootState};
 use agenthost_protocol::session::{SessionState, SessionSummary};
-use agenthost_protocol::terminal::TerminalInfo;
+use agenthost_protocol::terminal::{TerminalInfo, TerminalState};
 use agenthost_protocol::uri::{RootChannel, Uri};
 
 use crate::agent::SlashCommand;
@@ -340,24 +341,23 @@ impl Host {
 
     /// The host's own state.
     pub(crate) fn root(&self) -> Option<&RootState> {
-        match self.state(&RootChannel.into())? {
-            ChannelState::Root(root) => Some(root),
-            _ => None,
-        }
+        self.state(&RootChannel.into())?.as_root()
     }
 
     pub(crate) fn session(&self, channel: &Uri) -> Option<&SessionState> {
-        match self.state(channel)? {
-            ChannelState::Session(session) => Some(session),
-            _ => None,
-        }
+        self.state(channel)?.as_session()
     }
 
     pub(crate) fn chat(&self, channel: &Uri) -> Option<&ChatState> {
-        match self.state(channel)? {
-            ChannelState::Chat(chat) => Some(chat),
-            _ => None,
-        }
+        self.state(channel)?.as_chat()
+    }
+
+    pub(crate) fn terminal(&self, channel: &Uri) -> Option<&TerminalState> {
+        self.state(channel)?.as_terminal()
+    }
+
+    pub(crate) fn changeset(&self, channel: &Uri) -> Option<&ChangesetState> {
+        self.state(channel)?.as_changeset()
     }
 
     /// The session that a channel belongs to.

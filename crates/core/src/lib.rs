@@ -13,6 +13,8 @@
 //! that refuses a client's action, `host::react` what follows from one. The
 //! other folders have a subject each.
 
+#![deny(clippy::wildcard_enum_match_arm)]
+
 pub mod agent;
 mod changeset;
 mod chat;

@@ -52,23 +52,7 @@ impl Host {
                     .session_of(channel)
                     .and_then(|owner| self.session(owner));
                 let agent = session.and_then(|session| self.agent_of_session(session));
-                match &mut action {
-                    ChatAction::TurnStarted(start) => {
-                        models::drop_placeholder(agent, &mut start.message);
-                        self.pin_attachments(&mut start.message)?;
-                    }
-                    ChatAction::PendingMessageSet(set) => {
-                        models::drop_placeholder(agent, &mut set.message);
-                        self.pin_attachments(&mut set.message)?;
-                    }
-                    ChatAction::DraftChanged(change) => {
-                        let draft = change.draft.as_mut();
-                        draft
-                            .into_iter()
-                            .for_each(|draft| models::drop_placeholder(agent, draft));
-                    }
-                    action => self.preserve_worker_links(channel, action),
-                }
+                self.normalize_chat_action(channel, agent, &mut action)?;
                 let place = chat::ChatActionContext {
                     agent,
                     session,
@@ -104,8 +88,82 @@ impl Host {
             (ChannelState::Root(root), Action::Root(action)) => {
                 root::check_root_action(root, action).map(Action::Root)
             }
-            _ => Err(Refusal::WrongChannel(info.name)),
+            (
+                ChannelState::Session(_)
+                | ChannelState::Chat(_)
+                | ChannelState::Terminal(_)
+                | ChannelState::Changeset(_)
+                | ChannelState::ResourceWatch(_)
+                | ChannelState::Canvas(_)
+                | ChannelState::AutomationRun(_)
+                | ChannelState::Root(_)
+                | ChannelState::Annotations(_)
+                | ChannelState::Automations(_),
+                _,
+            ) => Err(Refusal::WrongChannel(info.name)),
         }
+    }
+
+    /// Normalizes what a client did in a chat before it is checked: messages lose placeholders
+    /// of models and get their attachments pinned, tool calls keep their links to workers.
+    fn normalize_chat_action(
+        &self,
+        channel: &Uri,
+        agent: Option<&AgentInfo>,
+        action: &mut ChatAction,
+    ) -> Result<(), Refusal> {
+        match action {
+            ChatAction::TurnStarted(start) => {
+                models::drop_placeholder(agent, &mut start.message);
+                self.pin_attachments(&mut start.message)?;
+            }
+            ChatAction::PendingMessageSet(set) => {
+                models::drop_placeholder(agent, &mut set.message);
+                self.pin_attachments(&mut set.message)?;
+            }
+            ChatAction::DraftChanged(change) => {
+                let draft = change.draft.as_mut();
+                draft
+                    .into_iter()
+                    .for_each(|draft| models::drop_placeholder(agent, draft));
+            }
+            ChatAction::ToolCallComplete(_) | ChatAction::ToolCallContentChanged(_) => {
+                self.preserve_worker_links(channel, action)
+            }
+            ChatAction::Delta(_)
+            | ChatAction::ResponsePart(_)
+            | ChatAction::Reasoning(_)
+            | ChatAction::Usage(_)
+            | ChatAction::TurnComplete(_)
+            | ChatAction::TurnCancelled(_)
+            | ChatAction::Error(_)
+            | ChatAction::TurnResume(_)
+            | ChatAction::ToolCallStart(_)
+            | ChatAction::ToolCallDelta(_)
+            | ChatAction::ToolCallReady(_)
+            | ChatAction::ToolCallConfirmed(_)
+            | ChatAction::ToolCallResultConfirmed(_)
+            | ChatAction::ToolCallAuthRequired(_)
+            | ChatAction::ToolCallAuthResolved(_)
+            | ChatAction::ActivityChanged(_)
+            | ChatAction::BackgroundWorkSet(_)
+            | ChatAction::BackgroundWorkRemoved(_)
+            | ChatAction::MovableChanged(_)
+            | ChatAction::ChangesetsChanged(_)
+            | ChatAction::CanvasesChanged(_)
+            | ChatAction::WorkingDirectorySet(_)
+            | ChatAction::WorkingDirectoryRemoved(_)
+            | ChatAction::PendingMessageRemoved(_)
+            | ChatAction::QueuedMessagesReordered(_)
+            | ChatAction::IsReadChanged(_)
+            | ChatAction::IsArchivedChanged(_)
+            | ChatAction::InputRequested(_)
+            | ChatAction::InputAnswerChanged(_)
+            | ChatAction::InputCompleted(_)
+            | ChatAction::Truncated(_)
+            | ChatAction::TurnsLoaded(_) => {}
+        }
+        Ok(())
     }
 
     /// The agent of a name; without one, the default agent.

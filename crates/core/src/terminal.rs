@@ -10,7 +10,6 @@ pub(crate) mod output;
 pub(crate) mod output_preview;
 
 use agenthost_protocol::action::ActionOrigin;
-use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::root::{RootAction, TerminalsChanged};
 use agenthost_protocol::terminal::{
     CreateTerminalParams, TerminalAction, TerminalClaim, TerminalExit, TerminalInfo, TerminalInput,
@@ -201,10 +200,8 @@ impl Host {
     }
 
     fn has_exited(&self, terminal: &Uri) -> bool {
-        match self.state(terminal) {
-            Some(ChannelState::Terminal(state)) => state.lifecycle != TerminalLifecycle::Running,
-            _ => true,
-        }
+        let state = self.terminal(terminal);
+        state.is_none_or(|state| state.lifecycle != TerminalLifecycle::Running)
     }
 
     /// Passes on what was typed. Only who typed it hears of it, and nothing of
@@ -238,7 +235,7 @@ impl Host {
             self.send_pty_command(terminal, command, out);
             return;
         }
-        let Some(ChannelState::Terminal(state)) = self.state(terminal) else {
+        let Some(state) = self.terminal(terminal) else {
             return;
         };
         if let TerminalClaim::Session(claim) = &state.claim {
@@ -264,7 +261,7 @@ impl Host {
 
     /// Brings the entry of a terminal up to date (ROOT-5).
     pub(crate) fn sync_terminal_entry(&mut self, terminal: &Uri, out: &mut Effects) {
-        let Some(ChannelState::Terminal(state)) = self.state(terminal) else {
+        let Some(state) = self.terminal(terminal) else {
             return;
         };
         let info = TerminalInfo {
@@ -285,21 +282,18 @@ impl Host {
         action: TerminalAction,
         out: &mut Effects,
     ) {
-        match action {
-            TerminalAction::Exited(exited) => {
-                self.end_terminal(env, terminal, exited.exit_code, out);
-            }
-            action => {
-                let is_output = matches!(action, TerminalAction::Data(_));
-                if is_output {
-                    self.announce_command(env, terminal, out);
-                }
-                self.originate(terminal, action, out);
-                self.trim_terminal(terminal, out);
-                if is_output {
-                    self.schedule_preview(env, terminal, out);
-                }
-            }
+        if let TerminalAction::Exited(exited) = action {
+            self.end_terminal(env, terminal, exited.exit_code, out);
+            return;
+        }
+        let is_output = matches!(action, TerminalAction::Data(_));
+        if is_output {
+            self.announce_command(env, terminal, out);
+        }
+        self.originate(terminal, action, out);
+        self.trim_terminal(terminal, out);
+        if is_output {
+            self.schedule_preview(env, terminal, out);
         }
     }
 
@@ -311,9 +305,9 @@ impl Host {
                 && !self.terminals.contains_key(*uri)
                 && !self.command_runs.contains_key(*uri)
         });
-        let running = own.filter(|(uri, _)| match self.state(uri) {
-            Some(ChannelState::Terminal(state)) => state.lifecycle == TerminalLifecycle::Running,
-            _ => false,
+        let running = own.filter(|(uri, _)| {
+            let state = self.terminal(uri);
+            state.is_some_and(|state| state.lifecycle == TerminalLifecycle::Running)
         });
         let running: Vec<_> = running.map(|(uri, _)| uri.clone()).collect();
         for terminal in running {

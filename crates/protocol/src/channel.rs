@@ -20,7 +20,7 @@ use crate::uri::Uri;
 use crate::wire::{DecodeError, Node, Object, Shape, Wire};
 
 macro_rules! channels {
-    ($($(#[$doc:meta])* $kind:ident($state:ident) by $field:literal;)*) => {
+    ($($(#[$doc:meta])* $kind:ident($state:ident) by $field:literal, $as_state:ident;)*) => {
         /// A kind of channel that has state.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum ChannelKind {
@@ -53,6 +53,17 @@ macro_rules! channels {
                     $(ChannelState::$kind(_) => ChannelKind::$kind,)*
                 }
             }
+
+            $(
+                #[doc = concat!("The state, if it is of kind `", stringify!($kind), "`.")]
+                pub fn $as_state(&self) -> Option<&$state> {
+                    if let ChannelState::$kind(state) = self {
+                        Some(state)
+                    } else {
+                        None
+                    }
+                }
+            )*
 
             /// Applies an action. If a snapshot shares the state, the
             /// snapshot keeps what it has.
@@ -113,25 +124,25 @@ macro_rules! channels {
 
 channels! {
     /// A session.
-    Session(SessionState) by "activeClients";
+    Session(SessionState) by "activeClients", as_session;
     /// A chat.
-    Chat(ChatState) by "turns";
+    Chat(ChatState) by "turns", as_chat;
     /// A terminal.
-    Terminal(TerminalState) by "content";
+    Terminal(TerminalState) by "content", as_terminal;
     /// A changeset.
-    Changeset(ChangesetState) by "files";
+    Changeset(ChangesetState) by "files", as_changeset;
     /// A watch.
-    ResourceWatch(ResourceWatchState) by "recursive";
+    ResourceWatch(ResourceWatchState) by "recursive", as_resource_watch;
     /// A canvas.
-    Canvas(CanvasState) by "canvasId";
+    Canvas(CanvasState) by "canvasId", as_canvas;
     /// A run of an automation.
-    AutomationRun(AutomationRunState) by "sessions";
+    AutomationRun(AutomationRunState) by "sessions", as_automation_run;
     /// The host.
-    Root(RootState) by "agents";
+    Root(RootState) by "agents", as_root;
     /// The annotations of a session.
-    Annotations(AnnotationsState) by "annotations";
+    Annotations(AnnotationsState) by "annotations", as_annotations;
     /// The catalogue of automations.
-    Automations(AutomationsState) by "entries";
+    Automations(AutomationsState) by "entries", as_automations;
 }
 
 fn has_required(node: Node<'_>, shape: &Shape) -> Result<bool, DecodeError> {

@@ -42,6 +42,8 @@
 //! # Ok::<(), wire::FromStrError>(())
 //! ```
 
+#![deny(clippy::wildcard_enum_match_arm)]
+
 // The derive names this crate, also from inside.
 extern crate self as agenthost_protocol;
 

@@ -70,14 +70,16 @@ impl VersionChain {
     pub fn is_passthrough(&self, action: &Action) -> bool {
         let older = self.steps.last().map(|step| step.older_release());
         let chats = older.is_none_or(|release| release.capabilities().chats);
+        // Up to 0.6 there was always some of the arguments.
         chats
-            && match action {
+            && (matches!(
+                action,
                 Action::Chat(ChatAction::Delta(_) | ChatAction::Reasoning(_))
-                | Action::Terminal(TerminalAction::Data(_)) => true,
-                // Up to 0.6 there was always some of it.
-                Action::Chat(ChatAction::ToolCallDelta(delta)) => delta.content.is_some(),
-                _ => false,
-            }
+                    | Action::Terminal(TerminalAction::Data(_))
+            ) || matches!(
+                action,
+                Action::Chat(ChatAction::ToolCallDelta(delta)) if delta.content.is_some()
+            ))
     }
 
     /// Takes an action down: the actions that say the same, in order. The
@@ -361,8 +363,8 @@ fn upgrade_parts(step: &dyn VersionStep, place: Option<NodeId>, object: &mut Obj
 
 /// The JSON of something that is an object.
 fn to_object(value: &impl Serialize) -> Result<Object, TranslationError> {
-    match serde_json::to_value(value)? {
-        Json::Object(object) => Ok(object),
-        _ => Err(TranslationError(serde::ser::Error::custom("not an object"))),
-    }
+    let Json::Object(object) = serde_json::to_value(value)? else {
+        return Err(TranslationError(serde::ser::Error::custom("not an object")));
+    };
+    Ok(object)
 }

@@ -53,10 +53,10 @@ pub(crate) fn list_mut<'a>(object: &'a mut Object, field: &str) -> Option<&'a mu
 
 /// Takes a field away that holds an object, and gives the object.
 pub(crate) fn take_object(object: &mut Object, field: &str) -> Option<Object> {
-    match object.shift_remove(field)? {
-        Json::Object(taken) => Some(taken),
-        _ => None,
-    }
+    let Json::Object(taken) = object.shift_remove(field)? else {
+        return None;
+    };
+    Some(taken)
 }
 
 /// Moves a field from one object to another, if it is there.

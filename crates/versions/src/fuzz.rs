@@ -65,10 +65,10 @@ pub fn versions_down(data: &[u8]) {
 fn object(data: &[u8]) -> Option<Object> {
     let text = std::str::from_utf8(data).ok()?;
     let document = Document::parse(text, Limits::default()).ok()?;
-    match document.root().to_json() {
-        Json::Object(object) => Some(object),
-        _ => None,
-    }
+    let Json::Object(object) = document.root().to_json() else {
+        return None;
+    };
+    Some(object)
 }
 
 fn decode<T: Wire>(json: &Json) -> Option<T> {
@@ -264,7 +264,14 @@ fn state_down(
     let resource = match state.kind() {
         ChannelKind::Session => SESSION,
         ChannelKind::Chat => CHAT,
-        _ => "ahp-terminal:/t",
+        ChannelKind::Terminal
+        | ChannelKind::Changeset
+        | ChannelKind::ResourceWatch
+        | ChannelKind::Canvas
+        | ChannelKind::AutomationRun
+        | ChannelKind::Root
+        | ChannelKind::Annotations
+        | ChannelKind::Automations => "ahp-terminal:/t",
     };
     let snapshot = Snapshot {
         resource: Uri::from(resource),
@@ -282,10 +289,8 @@ fn action_down(
     action: Action,
     all: &mut Vec<Json>,
 ) {
-    let channel = channel.unwrap_or(match &action {
-        Action::Session(_) => SESSION,
-        _ => CHAT,
-    });
+    let is_session = matches!(action, Action::Session(_));
+    let channel = channel.unwrap_or(if is_session { SESSION } else { CHAT });
     let channel = Uri::from(channel);
     let before = before.or_else(|| context.states.state(&channel));
     let at = TranslationContext {

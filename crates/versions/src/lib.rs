@@ -14,6 +14,8 @@
 //! which runs them; then any of `steps`. `graph` finds the parts of a
 //! document that a step changes, wherever they are.
 
+#![deny(clippy::wildcard_enum_match_arm)]
+
 mod chain;
 mod document;
 mod edit;

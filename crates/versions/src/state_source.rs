@@ -28,18 +28,18 @@ pub trait StateSource {
 impl dyn StateSource + '_ {
     /// The state of a session.
     pub fn session(&self, session: &Uri) -> Option<Arc<SessionState>> {
-        match self.state(session)? {
-            ChannelState::Session(state) => Some(state),
-            _ => None,
-        }
+        let ChannelState::Session(state) = self.state(session)? else {
+            return None;
+        };
+        Some(state)
     }
 
     /// The state of a chat.
     pub fn chat(&self, chat: &Uri) -> Option<Arc<ChatState>> {
-        match self.state(chat)? {
-            ChannelState::Chat(state) => Some(state),
-            _ => None,
-        }
+        let ChannelState::Chat(state) = self.state(chat)? else {
+            return None;
+        };
+        Some(state)
     }
 
     /// The chat that is meant when a session is named.
@@ -179,10 +179,8 @@ impl TranslationContext<'_> {
     /// it, which does not get to know the channel.
     pub(crate) fn state_after(&self, action: &Action) -> Option<ChannelState> {
         let mut state = self.state_before?.clone();
-        match state.reduce(action) {
-            Outcome::Applied => Some(state),
-            _ => None,
-        }
+        let applied = state.reduce(action) == Outcome::Applied;
+        applied.then_some(state)
     }
 
     /// The chat that the viewer sees as a session, or would see.

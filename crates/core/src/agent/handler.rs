@@ -8,7 +8,6 @@ use agenthost_protocol::chat::{
     ResponsePart,
 };
 use agenthost_protocol::common::ErrorInfo;
-use agenthost_protocol::ids::TurnId;
 use agenthost_protocol::session::{
     CreationFailed, Ready, ServerToolsChanged, SessionAction, SessionLifecycle,
 };
@@ -199,7 +198,40 @@ impl Host {
             }
             ChatAction::ResponsePart(added) => added.part.key(),
             ChatAction::ToolCallStart(start) => Some(start.target.tool_call_id.as_str()),
-            _ => None,
+            ChatAction::TurnStarted(_)
+            | ChatAction::Delta(_)
+            | ChatAction::Reasoning(_)
+            | ChatAction::Usage(_)
+            | ChatAction::TurnComplete(_)
+            | ChatAction::TurnCancelled(_)
+            | ChatAction::Error(_)
+            | ChatAction::TurnResume(_)
+            | ChatAction::ToolCallDelta(_)
+            | ChatAction::ToolCallReady(_)
+            | ChatAction::ToolCallConfirmed(_)
+            | ChatAction::ToolCallComplete(_)
+            | ChatAction::ToolCallResultConfirmed(_)
+            | ChatAction::ToolCallContentChanged(_)
+            | ChatAction::ToolCallAuthRequired(_)
+            | ChatAction::ToolCallAuthResolved(_)
+            | ChatAction::ActivityChanged(_)
+            | ChatAction::BackgroundWorkRemoved(_)
+            | ChatAction::MovableChanged(_)
+            | ChatAction::ChangesetsChanged(_)
+            | ChatAction::CanvasesChanged(_)
+            | ChatAction::WorkingDirectorySet(_)
+            | ChatAction::WorkingDirectoryRemoved(_)
+            | ChatAction::PendingMessageSet(_)
+            | ChatAction::PendingMessageRemoved(_)
+            | ChatAction::QueuedMessagesReordered(_)
+            | ChatAction::DraftChanged(_)
+            | ChatAction::IsReadChanged(_)
+            | ChatAction::IsArchivedChanged(_)
+            | ChatAction::InputRequested(_)
+            | ChatAction::InputAnswerChanged(_)
+            | ChatAction::InputCompleted(_)
+            | ChatAction::Truncated(_)
+            | ChatAction::TurnsLoaded(_) => None,
         };
         // Parts and calls share their names, each is used once (PRT-3, A-24).
         let turn = self.chat(chat).and_then(|chat| chat.active_turn.as_ref());
@@ -249,7 +281,7 @@ impl Host {
                 | ChatAction::TurnsLoaded(_)
                 | ChatAction::MovableChanged(_)
         );
-        let is_late = match (turn_of_action(&action), &action) {
+        let is_late = match (action.turn_id(), &action) {
             // The host runs some turns without the agent.
             (Some(turn), _) => !self.is_running(chat, turn) || self.is_command_turn(chat, turn),
             // It names no turn, but nothing is being done without one.
@@ -279,7 +311,9 @@ impl Host {
             return;
         }
         let mut verdict = PermissionVerdict::Ask;
+        let mut ready_target = None;
         if let ChatAction::ToolCallReady(ready) = &mut action {
+            ready_target = Some(ready.target.clone());
             verdict = self.permission_verdict(chat, ready);
             match verdict {
                 PermissionVerdict::Ask | PermissionVerdict::Deny => {
@@ -291,14 +325,8 @@ impl Host {
         if let ChatAction::ToolCallComplete(complete) = &action {
             self.mark_call_answered(chat, &complete.target);
         }
-        let ready_target = match &action {
-            ChatAction::ToolCallReady(ready) => Some(ready.target.clone()),
-            _ => None,
-        };
-        let usage_before = match &action {
-            ChatAction::Usage(_) => Some(self.usage_of_turn(chat)),
-            _ => None,
-        };
+        let is_usage = matches!(action, ChatAction::Usage(_));
+        let usage_before = is_usage.then(|| self.usage_of_turn(chat));
         let ends_background_work = matches!(action, ChatAction::BackgroundWorkRemoved(_));
         let affects_input = pending_input::affects_input_needed(&action);
         let may_orphan_calls = matches!(
@@ -337,48 +365,5 @@ fn has_own_action(part: &ResponsePart) -> bool {
         | ResponsePart::Reasoning(_)
         | ResponsePart::SystemNotification(_)
         | ResponsePart::Unknown(_) => false,
-    }
-}
-
-/// The turn that an action belongs to, if it belongs to one.
-fn turn_of_action(action: &ChatAction) -> Option<&TurnId> {
-    match action {
-        ChatAction::Delta(action) => Some(&action.turn_id),
-        ChatAction::ResponsePart(action) => Some(&action.turn_id),
-        ChatAction::Reasoning(action) => Some(&action.turn_id),
-        ChatAction::Usage(action) => Some(&action.turn_id),
-        ChatAction::ToolCallStart(action) => Some(&action.target.turn_id),
-        ChatAction::ToolCallDelta(action) => Some(&action.target.turn_id),
-        ChatAction::ToolCallReady(action) => Some(&action.target.turn_id),
-        ChatAction::ToolCallComplete(action) => Some(&action.target.turn_id),
-        ChatAction::ToolCallContentChanged(action) => Some(&action.target.turn_id),
-        ChatAction::ToolCallAuthRequired(action) => Some(&action.target.turn_id),
-        ChatAction::ToolCallAuthResolved(action) => Some(&action.target.turn_id),
-        ChatAction::TurnStarted(_)
-        | ChatAction::TurnComplete(_)
-        | ChatAction::TurnCancelled(_)
-        | ChatAction::Error(_)
-        | ChatAction::TurnResume(_)
-        | ChatAction::ToolCallConfirmed(_)
-        | ChatAction::ToolCallResultConfirmed(_)
-        | ChatAction::ActivityChanged(_)
-        | ChatAction::BackgroundWorkSet(_)
-        | ChatAction::BackgroundWorkRemoved(_)
-        | ChatAction::MovableChanged(_)
-        | ChatAction::ChangesetsChanged(_)
-        | ChatAction::CanvasesChanged(_)
-        | ChatAction::WorkingDirectorySet(_)
-        | ChatAction::WorkingDirectoryRemoved(_)
-        | ChatAction::PendingMessageSet(_)
-        | ChatAction::PendingMessageRemoved(_)
-        | ChatAction::QueuedMessagesReordered(_)
-        | ChatAction::DraftChanged(_)
-        | ChatAction::IsReadChanged(_)
-        | ChatAction::IsArchivedChanged(_)
-        | ChatAction::InputRequested(_)
-        | ChatAction::InputAnswerChanged(_)
-        | ChatAction::InputCompleted(_)
-        | ChatAction::Truncated(_)
-        | ChatAction::TurnsLoaded(_) => None,
     }
 }

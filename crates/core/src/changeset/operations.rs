@@ -5,7 +5,6 @@ use agenthost_protocol::changeset::{
     ChangesetOperationStatus, ChangesetOperationStatusChanged, ChangesetOperationTarget,
     ChangesetState, InvokeChangesetOperationParams,
 };
-use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::common::ErrorInfo;
 use agenthost_protocol::ids::OperationId;
 use agenthost_protocol::rpc::RequestId;
@@ -200,7 +199,7 @@ impl Host {
         let unknown = || RequestFailure::UnknownChannel(channel.clone());
         let (session, view) = self.find_changeset(channel).ok_or_else(unknown)?;
         let span = self.changeset_range(channel).ok_or_else(unknown)?;
-        let Some(ChannelState::Changeset(state)) = self.state(channel) else {
+        let Some(state) = self.changeset(channel) else {
             let reason = "subscribe to this changeset first: it is computed for who looks at it";
             return Err(RequestFailure::InvalidParams(reason.to_owned()));
         };
@@ -222,7 +221,9 @@ impl Host {
             ChangesetOperationStatus::Running => {
                 return refuse(format!("`{name}` is being done already"));
             }
-            _ => {}
+            ChangesetOperationStatus::Idle
+            | ChangesetOperationStatus::Error
+            | ChangesetOperationStatus::Unknown(_) => {}
         }
         let (scope, file) = match &params.target {
             None => (ChangesetOperationScope::Changeset, None),

@@ -39,7 +39,7 @@ impl Host {
         error: Option<ErrorInfo>,
         out: &mut Effects,
     ) -> bool {
-        let Some(ChannelState::Changeset(state)) = self.state(channel) else {
+        let Some(state) = self.changeset(channel) else {
             return false;
         };
         if (&state.status, &state.error) == (&status, &error) {

@@ -4,7 +4,6 @@
 //! while a turn runs, and else ever less often.
 
 use agenthost_protocol::changeset::ChangesetStatus;
-use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::common::SessionStatus;
 use agenthost_protocol::ids::TurnId;
 use agenthost_protocol::number::Millis;
@@ -175,10 +174,8 @@ impl Host {
     }
 
     pub(super) fn is_changeset_ready(&self, channel: &Uri) -> bool {
-        match self.state(channel) {
-            Some(ChannelState::Changeset(state)) => state.status == ChangesetStatus::Ready,
-            _ => false,
-        }
+        let state = self.changeset(channel);
+        state.is_some_and(|state| state.status == ChangesetStatus::Ready)
     }
 
     pub(super) fn has_subscribers(&self, channel: &Uri) -> bool {

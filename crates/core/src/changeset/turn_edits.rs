@@ -102,9 +102,10 @@ impl TurnSurvey {
     /// Keeps an event until the survey is over; gives it back if there is no
     /// more room.
     fn hold(&mut self, event: AgentEvent) -> Result<(), AgentEvent> {
-        let bytes = match &event {
-            AgentEvent::Chat { action, .. } => response_bytes(action),
-            _ => 0,
+        let bytes = if let AgentEvent::Chat { action, .. } = &event {
+            response_bytes(action)
+        } else {
+            0
         };
         let bytes = self.held_bytes.saturating_add(bytes);
         if self.held_events.len() >= MAX_HELD_EVENTS || bytes > MAX_HELD_EVENT_BYTES {
@@ -160,26 +161,25 @@ impl Host {
         action: ChatAction,
         out: &mut Effects,
     ) -> Option<ChatAction> {
-        match action {
-            ChatAction::ToolCallComplete(complete)
-                if reports_edits(&complete) && self.can_survey(chat, &complete.target) =>
-            {
-                let survey = self.edit_surveys.survey_of(chat, &complete.target.turn_id);
-                // It waited for something else, and the agent went on.
-                if survey.is_running {
-                    let action = Box::new(ChatAction::ToolCallComplete(complete));
-                    let chat = chat.clone();
-                    survey
-                        .held_events
-                        .push_back(AgentEvent::Chat { chat, action });
-                    return None;
-                }
-                survey.completion = Some(complete);
-                self.start_survey(chat, out);
-                None
-            }
-            action => Some(action),
+        let ChatAction::ToolCallComplete(complete) = action else {
+            return Some(action);
+        };
+        if !reports_edits(&complete) || !self.can_survey(chat, &complete.target) {
+            return Some(ChatAction::ToolCallComplete(complete));
         }
+        let survey = self.edit_surveys.survey_of(chat, &complete.target.turn_id);
+        // It waited for something else, and the agent went on.
+        if survey.is_running {
+            let action = Box::new(ChatAction::ToolCallComplete(complete));
+            let chat = chat.clone();
+            survey
+                .held_events
+                .push_back(AgentEvent::Chat { chat, action });
+            return None;
+        }
+        survey.completion = Some(complete);
+        self.start_survey(chat, out);
+        None
     }
 
     /// Has the files compared after a call that may have changed some.

@@ -140,11 +140,14 @@ pub(crate) fn attached_channels(message: &Message) -> impl Iterator<Item = &Uri>
 
 /// The message that an action brings, if it is one that an agent will see.
 pub(crate) fn message_in_action(action: &ReceivedAction) -> Option<&Message> {
-    match action {
-        ReceivedAction::Valid(Action::Chat(ChatAction::TurnStarted(start))) => Some(&start.message),
-        ReceivedAction::Valid(Action::Chat(ChatAction::PendingMessageSet(set))) => {
-            Some(&set.message)
-        }
-        _ => None,
+    let ReceivedAction::Valid(Action::Chat(action)) = action else {
+        return None;
+    };
+    if let ChatAction::TurnStarted(start) = action {
+        Some(&start.message)
+    } else if let ChatAction::PendingMessageSet(set) = action {
+        Some(&set.message)
+    } else {
+        None
     }
 }

@@ -97,10 +97,12 @@ impl Host {
             return;
         };
         // Older clients are told that a turn goes on by cutting it off first.
-        let (turn, before, only_older) = match action {
-            ChatAction::Truncated(cut) => (cut.turn_id.as_ref(), 0, false),
-            ChatAction::TurnResume(resume) => (Some(&resume.turn_id), 1, true),
-            _ => return,
+        let (turn, before, only_older) = if let ChatAction::Truncated(cut) = action {
+            (cut.turn_id.as_ref(), 0, false)
+        } else if let ChatAction::TurnResume(resume) = action {
+            (Some(&resume.turn_id), 1, true)
+        } else {
+            return;
         };
         let chat = self.chat(channel);
         let index = chat.and_then(|chat| {
@@ -132,7 +134,7 @@ impl Host {
         let Some(loaded) = self.loaded(channel) else {
             return;
         };
-        let ChannelState::Chat(chat) = &loaded.state else {
+        let Some(chat) = loaded.state.as_chat() else {
             return;
         };
         let total = loaded.evicted_turns.len() + chat.turns.len();

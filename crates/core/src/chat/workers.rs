@@ -125,13 +125,11 @@ impl Host {
     /// Sees to it that an action that replaces what a call shows leaves its
     /// workers in it.
     pub(crate) fn preserve_worker_links(&self, chat: &Uri, action: &mut ChatAction) {
-        match action {
-            ChatAction::ToolCallComplete(complete) => self.complete_with_workers(chat, complete),
-            ChatAction::ToolCallContentChanged(change) => {
-                let call = change.target.tool_call_id.clone();
-                self.add_worker_links(chat, &call, &mut change.content);
-            }
-            _ => {}
+        if let ChatAction::ToolCallComplete(complete) = action {
+            self.complete_with_workers(chat, complete);
+        } else if let ChatAction::ToolCallContentChanged(change) = action {
+            let call = change.target.tool_call_id.clone();
+            self.add_worker_links(chat, &call, &mut change.content);
         }
     }
 
@@ -337,8 +335,8 @@ fn is_work_of(work: &BackgroundWork, worker: &Uri) -> bool {
 /// A call that runs, in the turn that is running.
 fn running_call<'a>(chat: Option<&'a ChatState>, call: &ToolCallId) -> Option<&'a ToolCallRunning> {
     let turn = chat?.active_turn.as_ref()?;
-    match turn.response_parts.call(call.as_str())? {
-        ToolCall::Running(call) => Some(call),
-        _ => None,
-    }
+    let ToolCall::Running(call) = turn.response_parts.call(call.as_str())? else {
+        return None;
+    };
+    Some(call)
 }

@@ -166,13 +166,20 @@ impl Host {
             found.extend(
                 mcp_servers(state).filter_map(|one| match &one.server.state {
                     McpServerState::AuthRequired(requirement) => Some(&**requirement),
-                    _ => None,
+                    McpServerState::Starting(_)
+                    | McpServerState::Ready
+                    | McpServerState::Error(_)
+                    | McpServerState::Stopped
+                    | McpServerState::Unknown(_) => None,
                 }),
             );
             let entries = state.input_needed.iter().flat_map(|list| list.items());
             found.extend(entries.filter_map(|entry| match entry {
                 SessionInputRequest::ToolAuthentication(entry) => Some(&entry.tool_call.0.auth),
-                _ => None,
+                SessionInputRequest::ChatInput(_)
+                | SessionInputRequest::ToolConfirmation(_)
+                | SessionInputRequest::ToolClientExecution(_)
+                | SessionInputRequest::Unknown(_) => None,
             }));
         }
         found.retain(|requirement| requirement.resource.resource == resource);

@@ -284,11 +284,11 @@ impl Host {
 }
 
 fn to_read_error(error: &RpcError) -> ClientReadError {
-    match error.code {
-        // A client that serves nothing is nothing special (RPC-14).
-        ErrorCode::MethodNotFound => ClientReadError::Unsupported,
-        _ => ClientReadError::Refused(error.message.chars().take(MAX_CLIENT_ERROR_CHARS).collect()),
+    // A client that serves nothing is nothing special (RPC-14).
+    if error.code == ErrorCode::MethodNotFound {
+        return ClientReadError::Unsupported;
     }
+    ClientReadError::Refused(error.message.chars().take(MAX_CLIENT_ERROR_CHARS).collect())
 }
 
 fn decode_reply(

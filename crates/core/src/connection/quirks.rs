@@ -176,42 +176,40 @@ impl Host {
         channel: &Uri,
         mut action: Action,
     ) -> Action {
-        match &mut action {
-            Action::Root(RootAction::ConfigChanged(change)) if quirks.unknown_config => {
-                let config = self.root().and_then(|root| root.config.as_ref());
-                if let Some(config) = config {
-                    let schema = &config.schema;
-                    let fits = |key: &str, value: &Json| {
-                        settings::check_setting(schema, key, value).is_ok()
-                    };
-                    change.config.retain(|key, value| fits(key, value));
-                }
-            }
-            Action::Session(SessionAction::ConfigChanged(change)) if quirks.unknown_config => {
-                let session = self.session(channel);
-                let config = session.and_then(|session| session.config.as_ref());
-                if let Some(config) = config {
-                    let known = &config.schema.properties;
-                    change.config.retain(|key, _| known.contains_key(key));
-                }
-            }
-            Action::Chat(
-                ChatAction::TurnStarted(TurnStarted { message, .. })
-                | ChatAction::PendingMessageSet(PendingMessageSet { message, .. }),
-            ) if quirks.silent_rejections => {
-                let session = self
-                    .session_of(channel)
-                    .and_then(|owner| self.session(owner));
-                let agent = session.and_then(|session| self.agent_of_session(session));
-                models::drop_placeholder(agent, message);
-                messages::normalize_message(agent, session, message);
-            }
-            Action::Chat(ChatAction::InputCompleted(completed)) if quirks.text_answers => {
-                if let Some(chat) = self.chat(channel) {
-                    answers::parse_text_answers(chat, completed);
-                }
-            }
-            _ => {}
+        if let Action::Root(RootAction::ConfigChanged(change)) = &mut action
+            && quirks.unknown_config
+            && let Some(config) = self.root().and_then(|root| root.config.as_ref())
+        {
+            let schema = &config.schema;
+            let fits =
+                |key: &str, value: &Json| settings::check_setting(schema, key, value).is_ok();
+            change.config.retain(|key, value| fits(key, value));
+        }
+        if let Action::Session(SessionAction::ConfigChanged(change)) = &mut action
+            && quirks.unknown_config
+            && let Some(config) = self.session(channel).and_then(|it| it.config.as_ref())
+        {
+            let known = &config.schema.properties;
+            change.config.retain(|key, _| known.contains_key(key));
+        }
+        if let Action::Chat(
+            ChatAction::TurnStarted(TurnStarted { message, .. })
+            | ChatAction::PendingMessageSet(PendingMessageSet { message, .. }),
+        ) = &mut action
+            && quirks.silent_rejections
+        {
+            let session = self
+                .session_of(channel)
+                .and_then(|owner| self.session(owner));
+            let agent = session.and_then(|session| self.agent_of_session(session));
+            models::drop_placeholder(agent, message);
+            messages::normalize_message(agent, session, message);
+        }
+        if let Action::Chat(ChatAction::InputCompleted(completed)) = &mut action
+            && quirks.text_answers
+            && let Some(chat) = self.chat(channel)
+        {
+            answers::parse_text_answers(chat, completed);
         }
         action
     }

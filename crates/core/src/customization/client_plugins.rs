@@ -63,12 +63,12 @@ impl Host {
 
     /// A client is back: what could not be read from it can be tried again.
     pub(crate) fn retry_client_plugins(&mut self, client: &ClientId, out: &mut Effects) {
-        let failed = |one: &Customization| match one {
-            Customization::Plugin(plugin) => {
-                plugin.container.client_id.as_ref() == Some(client)
-                    && matches!(plugin.container.load, Some(LoadState::Error(_)))
-            }
-            _ => false,
+        let failed = |one: &Customization| {
+            let Customization::Plugin(plugin) = one else {
+                return false;
+            };
+            plugin.container.client_id.as_ref() == Some(client)
+                && matches!(plugin.container.load, Some(LoadState::Error(_)))
         };
         for session in self.customizations.keys().cloned().collect::<Vec<_>>() {
             let state = self.session(&session);

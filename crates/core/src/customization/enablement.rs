@@ -133,9 +133,11 @@ impl Host {
             .collect();
         match &mut new {
             Customization::Plugin(plugin) => {
-                let shown = shown.and_then(|shown| match shown {
-                    Customization::Plugin(shown) => shown.enablement.as_deref(),
-                    _ => None,
+                let shown = shown.and_then(|shown| {
+                    let Customization::Plugin(shown) = shown else {
+                        return None;
+                    };
+                    shown.enablement.as_deref()
                 });
                 // What a client says of its own plugin holds everywhere (CUS-14).
                 let published = brought.map(published_decisions);
@@ -149,10 +151,7 @@ impl Host {
                 directory.enabled = before.unwrap_or_else(|| self.is_on_by_default(state, &key));
             }
             Customization::McpServer(server) => {
-                let shown = shown.and_then(|shown| match shown {
-                    Customization::McpServer(shown) => Some(&**shown),
-                    _ => None,
-                });
+                let shown = shown.and_then(Customization::as_mcp_server);
                 let before = shown.and_then(|shown| shown.enablement.as_deref());
                 server.enablement = list(key.as_ref(), &server.base.id, before, None);
                 self.preserve_server_state(session, server, shown);
@@ -170,10 +169,7 @@ impl Host {
             });
             let shown = shown_children.iter().find(|shown| shown.id() == child.id());
             if let ChildCustomization::McpServer(server) = child {
-                let shown = shown.and_then(|shown| match shown {
-                    ChildCustomization::McpServer(shown) => Some(&**shown),
-                    _ => None,
-                });
+                let shown = shown.and_then(ChildCustomization::as_mcp_server);
                 let before = shown.and_then(|shown| shown.enablement.as_deref());
                 server.enablement = list(key.as_ref(), &server.base.id, before, published);
                 self.preserve_server_state(session, server, shown);
@@ -235,7 +231,9 @@ impl Host {
         let everywhere = match published {
             Some(published) => published.iter().find_map(|decision| match decision {
                 CustomizationEnablement::Global(decision) => Some(decision.enabled),
-                _ => None,
+                CustomizationEnablement::Session(_)
+                | CustomizationEnablement::Workspace(_)
+                | CustomizationEnablement::Unknown(_) => None,
             }),
             None => self.stored_decision(key, GLOBAL_SCOPE),
         };

@@ -38,15 +38,17 @@ pub(super) fn rule_files(message: &Message, chat: Option<&ChatState>) -> Vec<Uri
 /// What a turn has changed, as far as its agent told.
 fn changed_files(turn: &Turn) -> impl Iterator<Item = &Uri> {
     let parts = turn.response_parts.items().rev();
-    let content = parts.flat_map(|part| match part {
-        ResponsePart::ToolCall(part) => match &part.tool_call {
-            ToolCall::Completed(call) => call.result.content.as_deref().unwrap_or_default(),
-            _ => &[],
-        },
-        _ => &[],
+    let calls = parts.filter_map(ResponsePart::as_tool_call);
+    let content = calls.flat_map(|call| {
+        let ToolCall::Completed(call) = call else {
+            return [].as_slice();
+        };
+        call.result.content.as_deref().unwrap_or_default()
     });
-    content.filter_map(|content| match content {
-        ToolResultContent::FileEdit(edit) => edit.after.as_ref().map(|after| &after.uri),
-        _ => None,
+    content.filter_map(|content| {
+        let ToolResultContent::FileEdit(edit) = content else {
+            return None;
+        };
+        edit.after.as_ref().map(|after| &after.uri)
     })
 }

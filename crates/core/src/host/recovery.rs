@@ -78,7 +78,12 @@ impl Host {
             ChannelState::Terminal(_) => {
                 self.end_interrupted_turns(env, MissingTerminals::AwaitLoad, out)
             }
-            _ => {}
+            ChannelState::ResourceWatch(_)
+            | ChannelState::Canvas(_)
+            | ChannelState::AutomationRun(_)
+            | ChannelState::Root(_)
+            | ChannelState::Annotations(_)
+            | ChannelState::Automations(_) => {}
         }
     }
 

@@ -77,11 +77,12 @@ pub(super) fn check_chat_action(
         ChatAction::ToolCallContentChanged(change) => {
             check_executor(chat, client, &change.target, false)?;
         }
-        ChatAction::ToolCallResultConfirmed(confirmed) => match find_call(chat, &confirmed.target)?
-        {
-            ToolCall::PendingResultConfirmation(_) => {}
-            _ => return Err(call_not_waiting(&confirmed.target)),
-        },
+        ChatAction::ToolCallResultConfirmed(confirmed) => {
+            let call = find_call(chat, &confirmed.target)?;
+            if !matches!(call, ToolCall::PendingResultConfirmation(_)) {
+                return Err(call_not_waiting(&confirmed.target));
+            }
+        }
         ChatAction::PendingMessageSet(set) => {
             check_writable(chat)?;
             check_message(context.agent, context.session, &set.message)?;
@@ -279,7 +280,13 @@ fn check_confirmation(
         ToolCall::Running(call) if !confirmed.approved && is_executor(&call.head, client) => {
             return Ok(());
         }
-        _ => return Err(call_not_waiting(&confirmed.target)),
+        ToolCall::Streaming(_)
+        | ToolCall::Running(_)
+        | ToolCall::AuthRequired(_)
+        | ToolCall::PendingResultConfirmation(_)
+        | ToolCall::Completed(_)
+        | ToolCall::Cancelled(_)
+        | ToolCall::Unknown(_) => return Err(call_not_waiting(&confirmed.target)),
     };
     if confirmed.edited_tool_input.is_some() {
         check_editable(call)?;
@@ -342,7 +349,13 @@ fn check_executor(
         ToolCall::AuthRequired(_) if failed => Ok(()),
         ToolCall::Running(call) if is_executor(&call.head, client) => Ok(()),
         ToolCall::Running(_) => Err(Refusal::NotOwner(target.tool_call_id.clone())),
-        _ => Err(call_not_waiting(target)),
+        ToolCall::Streaming(_)
+        | ToolCall::PendingConfirmation(_)
+        | ToolCall::AuthRequired(_)
+        | ToolCall::PendingResultConfirmation(_)
+        | ToolCall::Completed(_)
+        | ToolCall::Cancelled(_)
+        | ToolCall::Unknown(_) => Err(call_not_waiting(target)),
     }
 }
 

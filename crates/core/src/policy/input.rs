@@ -71,17 +71,25 @@ pub(crate) fn find_open_request<'a>(
 ) -> Result<&'a InputRequest, Refusal> {
     let parts = chat.active_turn.as_ref().map(|turn| &turn.response_parts);
     let open = parts.and_then(|parts| parts.item(parts.position_of_open_input(id.as_str())?));
-    match open {
-        Some(ResponsePart::InputRequest(part)) => Ok(&part.request),
-        _ => Err(unknown("open request", id)),
-    }
+    let Some(ResponsePart::InputRequest(part)) = open else {
+        return Err(unknown("open request", id));
+    };
+    Ok(&part.request)
 }
 
 fn find_question<'a>(request: &'a InputRequest, name: &str) -> Result<&'a Question, Refusal> {
     let mut questions = request.questions.iter().flatten();
     let found = questions.find(|question| match question {
         Question::Unknown(unknown) => unknown.text("id") == Some(name),
-        known => known.base().is_some_and(|base| base.id.as_str() == name),
+        Question::Text(_)
+        | Question::Number(_)
+        | Question::Integer(_)
+        | Question::Boolean(_)
+        | Question::SingleSelect(_)
+        | Question::MultiSelect(_) => {
+            let base = question.base();
+            base.is_some_and(|base| base.id.as_str() == name)
+        }
     });
     found.ok_or_else(|| unknown("question", name))
 }
@@ -175,7 +183,16 @@ fn check_answer_value(question: &Question, value: &AnswerValue) -> Result<(), Re
             let count = (chosen.value.len() + free) as u64;
             check_count(&question.base, count, question.min, question.max, "choices")
         }
-        _ => Ok(()),
+        (
+            Question::Text(_)
+            | Question::Number(_)
+            | Question::Integer(_)
+            | Question::Boolean(_)
+            | Question::SingleSelect(_)
+            | Question::MultiSelect(_)
+            | Question::Unknown(_),
+            _,
+        ) => Ok(()),
     }
 }
 

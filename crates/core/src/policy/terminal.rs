@@ -45,7 +45,10 @@ pub(super) fn check_terminal_action(
             (TerminalClaim::Client(holder), _) if holder.client_id == *client => {}
             (TerminalClaim::Session(held), TerminalClaim::Session(wanted))
                 if is_narrower(held, wanted) => {}
-            _ => return Err(not_claimed()),
+            (
+                TerminalClaim::Client(_) | TerminalClaim::Session(_),
+                TerminalClaim::Client(_) | TerminalClaim::Session(_),
+            ) => return Err(not_claimed()),
         },
         TerminalAction::TitleChanged(change) => check_title(&change.title)?,
         TerminalAction::Resized(_) | TerminalAction::Cleared(_) => {}

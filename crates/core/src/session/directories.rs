@@ -18,13 +18,14 @@ impl Host {
         action: &SessionAction,
         out: &mut Effects,
     ) {
-        let (gone, instead) = match action {
-            SessionAction::WorkingDirectorySet(_) => (None, None),
-            SessionAction::WorkingDirectoryRemoved(removed) => (Some(&removed.directory), None),
-            SessionAction::WorkingDirectoryReplaced(replaced) => {
-                (Some(&replaced.directory), Some(&replaced.replacement))
-            }
-            _ => return,
+        let (gone, instead) = if let SessionAction::WorkingDirectorySet(_) = action {
+            (None, None)
+        } else if let SessionAction::WorkingDirectoryRemoved(removed) = action {
+            (Some(&removed.directory), None)
+        } else if let SessionAction::WorkingDirectoryReplaced(replaced) = action {
+            (Some(&replaced.directory), Some(&replaced.replacement))
+        } else {
+            return;
         };
         let Some(state) = self.session(session) else {
             return;

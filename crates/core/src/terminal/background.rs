@@ -5,7 +5,6 @@
 //! TER-15). The call completes with the output so far, the turn goes on, and
 //! the command runs until it ends or a client disposes its terminal.
 
-use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::terminal::{
     TerminalClaim, TerminalLifecycle, TerminalSessionClaim, TerminalState,
 };
@@ -54,9 +53,7 @@ impl Host {
         &self,
         terminal: &Uri,
     ) -> Option<(&TerminalState, &TerminalSessionClaim)> {
-        let ChannelState::Terminal(state) = self.state(terminal)? else {
-            return None;
-        };
+        let state = self.terminal(terminal)?;
         let TerminalClaim::Session(claim) = &state.claim else {
             return None;
         };

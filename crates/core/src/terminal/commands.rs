@@ -6,7 +6,6 @@
 //! client that attaches to a command without output can't tell it from one
 //! that is over, and would not show what comes later.
 
-use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::ids::CommandId;
 use agenthost_protocol::number::Millis;
 use agenthost_protocol::terminal::{
@@ -68,7 +67,7 @@ impl Host {
         exit_code: Option<i64>,
         out: &mut Effects,
     ) {
-        let Some(ChannelState::Terminal(state)) = self.state(terminal) else {
+        let Some(state) = self.terminal(terminal) else {
             return;
         };
         let Some(TerminalPart::Command(command)) = state.content.last_item() else {

@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::common::ContentRef;
 use agenthost_protocol::label::clean_label;
 use agenthost_protocol::terminal::{
@@ -98,7 +97,7 @@ impl Host {
         if !listed && !self.command_runs.contains_key(terminal) {
             return;
         }
-        let Some(ChannelState::Terminal(state)) = self.state(terminal) else {
+        let Some(state) = self.terminal(terminal) else {
             // It went with its session.
             self.command_runs.remove(terminal);
             return;
@@ -170,7 +169,7 @@ impl Host {
     /// Keeps the output of a terminal within its bound (TER-19), by actions
     /// like any other: what the host forgets, its clients forget.
     pub(crate) fn trim_terminal(&mut self, terminal: &Uri, out: &mut Effects) {
-        let Some(ChannelState::Terminal(state)) = self.state(terminal) else {
+        let Some(state) = self.terminal(terminal) else {
             return;
         };
         let length: usize = state.content.items().map(part_bytes).sum();

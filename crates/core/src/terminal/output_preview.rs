@@ -6,7 +6,6 @@
 //! For clients like that the end of the output is told with the call, now and
 //! then.
 
-use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::chat::{
     ChatAction, ToolCallContentChanged, ToolCallTarget, ToolResultContent, ToolResultText,
 };
@@ -108,9 +107,9 @@ impl Host {
         text: &str,
     ) -> Option<(ToolCallTarget, Vec<ToolResultContent>)> {
         let turn = self.chat(chat)?.active_turn.as_ref()?;
-        let shows = |block: &ToolResultContent| match block {
-            ToolResultContent::Terminal(block) => block.resource == *terminal,
-            _ => false,
+        let shows = |block: &ToolResultContent| {
+            let block = block.as_terminal();
+            block.is_some_and(|block| block.resource == *terminal)
         };
         let calls = self.unfinished_calls(chat);
         let mut calls = calls.into_iter();
@@ -136,11 +135,8 @@ impl Host {
 
     /// The previews that calls show of the terminals among some content.
     pub(crate) fn previews_of(&self, content: &[ToolResultContent]) -> Vec<ToolResultContent> {
-        let terminals = content.iter().filter_map(|block| match block {
-            ToolResultContent::Terminal(block) => Some(&block.resource),
-            _ => None,
-        });
-        let previews = terminals.filter_map(|terminal| self.output_previews.get(terminal));
+        let terminals = content.iter().filter_map(ToolResultContent::as_terminal);
+        let previews = terminals.filter_map(|block| self.output_previews.get(&block.resource));
         let told = previews.filter_map(|preview| preview.published.clone());
         told.map(|text| ToolResultContent::Text(ToolResultText { text }))
             .collect()
@@ -162,11 +158,7 @@ impl Host {
     }
 
     fn running_terminal(&self, terminal: &Uri) -> Option<&TerminalState> {
-        match self.state(terminal)? {
-            ChannelState::Terminal(state) if state.lifecycle == TerminalLifecycle::Running => {
-                Some(state)
-            }
-            _ => None,
-        }
+        let state = self.terminal(terminal)?;
+        (state.lifecycle == TerminalLifecycle::Running).then_some(state)
     }
 }

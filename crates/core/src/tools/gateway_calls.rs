@@ -187,10 +187,10 @@ impl Host {
         };
         let mut fitting: Vec<_> = tool_calls(turn.response_parts.items())
             .filter(|(call, head)| {
-                let of_client = match &head.contributor {
-                    Some(ToolCallContributor::Client(owner)) => owner.client_id == tool.client,
-                    _ => false,
-                };
+                let of_client = matches!(
+                    &head.contributor,
+                    Some(ToolCallContributor::Client(owner)) if owner.client_id == tool.client
+                );
                 of_client
                     && head.tool_name == tool.definition.name
                     && is_open(call)
@@ -373,10 +373,8 @@ impl Host {
 pub(crate) fn tool_calls<'a>(
     parts: impl Iterator<Item = &'a ResponsePart>,
 ) -> impl Iterator<Item = (&'a ToolCall, &'a ToolCallHead)> {
-    parts.filter_map(|part| match part {
-        ResponsePart::ToolCall(part) => Some((&part.tool_call, part.tool_call.head()?)),
-        _ => None,
-    })
+    let calls = parts.filter_map(ResponsePart::as_tool_call);
+    calls.filter_map(|call| Some((call, call.head()?)))
 }
 
 /// Whether something may still come of a call.
@@ -398,9 +396,14 @@ fn has_input(call: &ToolCall, input: &str) -> bool {
         ToolCall::Streaming(call) => call.partial_input.as_deref(),
         ToolCall::Running(call) => match &call.parameters.tool_input {
             Some(ToolInput::Inline(input)) => Some(input.as_str()),
-            _ => None,
+            Some(ToolInput::Referenced(_)) | None => None,
         },
-        _ => None,
+        ToolCall::PendingConfirmation(_)
+        | ToolCall::AuthRequired(_)
+        | ToolCall::PendingResultConfirmation(_)
+        | ToolCall::Completed(_)
+        | ToolCall::Cancelled(_)
+        | ToolCall::Unknown(_) => None,
     };
     let Some(wrote) = wrote else {
         return false;

@@ -25,7 +25,6 @@ use crate::host::step::Env;
 use crate::tools::mcp::driver::{CallGateMode, GatewayCallId, McpCommand};
 use crate::tools::tool_use::{HookCheckId, ToolHookPhase, ToolUse};
 use held_calls::{CheckSubject, HeldToolCall, HookCheck, to_passed_check};
-use hook_input::call_of_action;
 
 pub(crate) use held_calls::HookChecks;
 
@@ -79,15 +78,16 @@ impl Host {
         let Some(action) = self.hold_if_checked(env, chat, action, out) else {
             return;
         };
-        match self.hold_completion(chat, action, out) {
-            Some(ChatAction::ToolCallComplete(complete)) => {
-                let target = complete.target.clone();
-                self.complete_agent_call(env, chat, complete, out);
-                self.survey_after(chat, &target, out);
-            }
-            Some(action) => self.apply_agent_action(env, chat, action, out),
-            None => {}
-        }
+        let Some(action) = self.hold_completion(chat, action, out) else {
+            return;
+        };
+        let ChatAction::ToolCallComplete(complete) = action else {
+            self.apply_agent_action(env, chat, action, out);
+            return;
+        };
+        let target = complete.target.clone();
+        self.complete_agent_call(env, chat, complete, out);
+        self.survey_after(chat, &target, out);
     }
 
     /// An agent completes a call.
@@ -114,7 +114,7 @@ impl Host {
         action: ChatAction,
         out: &mut Effects,
     ) -> Option<ChatAction> {
-        let Some(target) = call_of_action(&action) else {
+        let Some(target) = action.tool_call() else {
             return Some(action);
         };
         if let Some(question) = self.hook_checks.held_call_mut(chat, target) {
@@ -128,13 +128,14 @@ impl Host {
             }
             return None;
         }
-        match action {
-            ChatAction::ToolCallReady(ready) if self.needs_check(chat, &ready) => {
-                self.check_tool_call(env, chat, ready, out);
-                None
-            }
-            action => Some(action),
+        let ChatAction::ToolCallReady(ready) = action else {
+            return Some(action);
+        };
+        if !self.needs_check(chat, &ready) {
+            return Some(ChatAction::ToolCallReady(ready));
         }
+        self.check_tool_call(env, chat, ready, out);
+        None
     }
 
     /// Whether hooks have to look at a call before people are asked about it. A
@@ -159,13 +160,12 @@ impl Host {
         let contributor = head.and_then(|head| head.contributor.as_ref());
         let of_client = matches!(contributor, Some(ToolCallContributor::Client(_)));
         let asks = ready.question != ToolCallQuestion::default();
-        let asked = match call {
-            ToolCall::PendingConfirmation(call) => {
-                let input = ready.tool_input.as_ref();
-                input.is_none_or(|input| call.parameters.tool_input.as_ref() == Some(input))
-            }
-            _ => false,
-        };
+        let input = ready.tool_input.as_ref();
+        let is_same = |known| input.is_none_or(|input| known == Some(input));
+        let asked = matches!(
+            call,
+            ToolCall::PendingConfirmation(call) if is_same(call.parameters.tool_input.as_ref())
+        );
         (asks || !of_client) && !asked
     }
 

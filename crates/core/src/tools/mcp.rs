@@ -50,16 +50,7 @@ impl Host {
         out: &mut Effects,
     ) {
         if !self.customizations.contains_key(session) {
-            match event {
-                McpEvent::ClientToolCalled { call, .. } => {
-                    reject_gateway_call(call, "The session is over", out)
-                }
-                McpEvent::ApprovalRequested { call, .. } => {
-                    let reason = "The session is over".to_owned();
-                    resolve_gateway_call(session, call, Err(reason), out);
-                }
-                _ => {}
-            }
+            reject_late_event(session, event, out);
             return;
         }
         match event {
@@ -304,10 +295,7 @@ impl Host {
 
     /// Whether turns of a session wait for a server (MCP-3).
     pub(crate) fn waits_for_servers(&self, session: &Uri) -> bool {
-        let blocks = |state: &McpServerState| match state {
-            McpServerState::Starting(starting) => starting.blocking == Some(true),
-            _ => false,
-        };
+        let blocks = |state: &McpServerState| matches!(state, McpServerState::Starting(starting) if starting.blocking == Some(true));
         let state = self.session(session);
         let mut servers = state.into_iter().flat_map(mcp_servers);
         servers.any(|found| blocks(&found.server.state))
@@ -415,4 +403,29 @@ impl Host {
 pub(crate) fn server_channel(session: &Uri, server: &CustomizationId) -> Uri {
     let hash = crate::resource::content::short_hash(format!("{session}\n{server}").as_bytes());
     Uri::from(format!("mcp://agenthost/{hash}"))
+}
+
+/// Rejects the call that waits behind an event of a session that is over.
+fn reject_late_event(session: &Uri, event: McpEvent, out: &mut Effects) {
+    match event {
+        McpEvent::ClientToolCalled { call, .. } => {
+            reject_gateway_call(call, "The session is over", out)
+        }
+        McpEvent::ApprovalRequested { call, .. } => {
+            let reason = "The session is over".to_owned();
+            resolve_gateway_call(session, call, Err(reason), out);
+        }
+        McpEvent::ToolsRequested
+        | McpEvent::ServerReady { .. }
+        | McpEvent::ServerAuthRequired { .. }
+        | McpEvent::ServerFailed { .. }
+        | McpEvent::ServerStopped { .. }
+        | McpEvent::ToolListProblem { .. }
+        | McpEvent::ToolsChanged { .. }
+        | McpEvent::CallAbandoned { .. }
+        | McpEvent::CallAuthRequired { .. }
+        | McpEvent::CallAuthorized { .. }
+        | McpEvent::ForwardAnswered { .. }
+        | McpEvent::ServerNotified { .. } => {}
+    }
 }

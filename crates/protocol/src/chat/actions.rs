@@ -5,6 +5,7 @@ mod organisation;
 mod tool_calls;
 
 use crate::action::actions;
+use crate::ids::TurnId;
 
 pub use conversation::*;
 pub use organisation::*;
@@ -87,5 +88,94 @@ actions! {
         Truncated(Truncated) = "chat/truncated", Client, V0_4;
         /// Older turns were loaded.
         TurnsLoaded(TurnsLoaded) = "chat/turnsLoaded", Host, V0_5_1;
+    }
+}
+
+impl ChatAction {
+    /// The turn that the action belongs to, if it belongs to one. What cuts turns off, or loads
+    /// them, belongs to none.
+    pub fn turn_id(&self) -> Option<&TurnId> {
+        match self {
+            ChatAction::TurnStarted(action) => Some(&action.turn_id),
+            ChatAction::Delta(action) => Some(&action.turn_id),
+            ChatAction::ResponsePart(action) => Some(&action.turn_id),
+            ChatAction::Reasoning(action) => Some(&action.turn_id),
+            ChatAction::Usage(action) => Some(&action.turn_id),
+            ChatAction::TurnComplete(action) => Some(&action.turn_id),
+            ChatAction::TurnCancelled(action) => Some(&action.turn_id),
+            ChatAction::Error(action) => Some(&action.turn_id),
+            ChatAction::TurnResume(action) => Some(&action.turn_id),
+            ChatAction::ToolCallStart(_)
+            | ChatAction::ToolCallDelta(_)
+            | ChatAction::ToolCallReady(_)
+            | ChatAction::ToolCallConfirmed(_)
+            | ChatAction::ToolCallComplete(_)
+            | ChatAction::ToolCallResultConfirmed(_)
+            | ChatAction::ToolCallContentChanged(_)
+            | ChatAction::ToolCallAuthRequired(_)
+            | ChatAction::ToolCallAuthResolved(_) => self.tool_call().map(|call| &call.turn_id),
+            ChatAction::ActivityChanged(_)
+            | ChatAction::BackgroundWorkSet(_)
+            | ChatAction::BackgroundWorkRemoved(_)
+            | ChatAction::MovableChanged(_)
+            | ChatAction::ChangesetsChanged(_)
+            | ChatAction::CanvasesChanged(_)
+            | ChatAction::WorkingDirectorySet(_)
+            | ChatAction::WorkingDirectoryRemoved(_)
+            | ChatAction::PendingMessageSet(_)
+            | ChatAction::PendingMessageRemoved(_)
+            | ChatAction::QueuedMessagesReordered(_)
+            | ChatAction::DraftChanged(_)
+            | ChatAction::IsReadChanged(_)
+            | ChatAction::IsArchivedChanged(_)
+            | ChatAction::InputRequested(_)
+            | ChatAction::InputAnswerChanged(_)
+            | ChatAction::InputCompleted(_)
+            | ChatAction::Truncated(_)
+            | ChatAction::TurnsLoaded(_) => None,
+        }
+    }
+
+    /// The tool call that the action is about, if it is about one.
+    pub fn tool_call(&self) -> Option<&ToolCallTarget> {
+        match self {
+            ChatAction::ToolCallStart(action) => Some(&action.target),
+            ChatAction::ToolCallDelta(action) => Some(&action.target),
+            ChatAction::ToolCallReady(action) => Some(&action.target),
+            ChatAction::ToolCallConfirmed(action) => Some(&action.target),
+            ChatAction::ToolCallComplete(action) => Some(&action.target),
+            ChatAction::ToolCallResultConfirmed(action) => Some(&action.target),
+            ChatAction::ToolCallContentChanged(action) => Some(&action.target),
+            ChatAction::ToolCallAuthRequired(action) => Some(&action.target),
+            ChatAction::ToolCallAuthResolved(action) => Some(&action.target),
+            ChatAction::TurnStarted(_)
+            | ChatAction::Delta(_)
+            | ChatAction::ResponsePart(_)
+            | ChatAction::Reasoning(_)
+            | ChatAction::Usage(_)
+            | ChatAction::TurnComplete(_)
+            | ChatAction::TurnCancelled(_)
+            | ChatAction::Error(_)
+            | ChatAction::TurnResume(_)
+            | ChatAction::ActivityChanged(_)
+            | ChatAction::BackgroundWorkSet(_)
+            | ChatAction::BackgroundWorkRemoved(_)
+            | ChatAction::MovableChanged(_)
+            | ChatAction::ChangesetsChanged(_)
+            | ChatAction::CanvasesChanged(_)
+            | ChatAction::WorkingDirectorySet(_)
+            | ChatAction::WorkingDirectoryRemoved(_)
+            | ChatAction::PendingMessageSet(_)
+            | ChatAction::PendingMessageRemoved(_)
+            | ChatAction::QueuedMessagesReordered(_)
+            | ChatAction::DraftChanged(_)
+            | ChatAction::IsReadChanged(_)
+            | ChatAction::IsArchivedChanged(_)
+            | ChatAction::InputRequested(_)
+            | ChatAction::InputAnswerChanged(_)
+            | ChatAction::InputCompleted(_)
+            | ChatAction::Truncated(_)
+            | ChatAction::TurnsLoaded(_) => None,
+        }
     }
 }

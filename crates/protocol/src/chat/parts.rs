@@ -98,10 +98,7 @@ impl ResponseParts {
 
     /// The tool call of a name.
     pub fn call(&self, key: &str) -> Option<&ToolCall> {
-        match self.item(self.position_of_call(key)?)? {
-            ResponsePart::ToolCall(part) => Some(&part.tool_call),
-            _ => None,
-        }
+        self.item(self.position_of_call(key)?)?.as_tool_call()
     }
 
     /// Where the first open input request of a name stands.
@@ -159,10 +156,10 @@ impl ResponseParts {
 
 /// The name of an input request, open or not.
 fn input_request_name(part: &ResponsePart) -> Option<Arc<str>> {
-    match part {
-        ResponsePart::InputRequest(part) => Some(part.request.id.as_str().into()),
-        _ => None,
-    }
+    let ResponsePart::InputRequest(part) = part else {
+        return None;
+    };
+    Some(part.request.id.as_str().into())
 }
 
 impl PartialEq for ResponseParts {

@@ -23,9 +23,11 @@ impl ChatState {
             ChatAction::Delta(action) => self.change_part(
                 &action.turn_id,
                 action.part_id.as_str(),
-                |part| match part {
-                    ResponsePart::Markdown(part) => Some(&mut part.content),
-                    _ => None,
+                |part| {
+                    let ResponsePart::Markdown(part) = part else {
+                        return None;
+                    };
+                    Some(&mut part.content)
                 },
                 &action.content,
             ),
@@ -33,9 +35,11 @@ impl ChatState {
             ChatAction::Reasoning(action) => self.change_part(
                 &action.turn_id,
                 action.part_id.as_str(),
-                |part| match part {
-                    ResponsePart::Reasoning(part) => Some(&mut part.content),
-                    _ => None,
+                |part| {
+                    let ResponsePart::Reasoning(part) = part else {
+                        return None;
+                    };
+                    Some(&mut part.content)
                 },
                 &action.content,
             ),

@@ -108,6 +108,15 @@ impl ResponsePart {
         }
     }
 
+    /// The tool call, if the part is one.
+    pub fn as_tool_call(&self) -> Option<&ToolCall> {
+        if let ResponsePart::ToolCall(part) = self {
+            Some(&part.tool_call)
+        } else {
+            None
+        }
+    }
+
     /// Whether the part waits for a person.
     pub fn awaits_user(&self) -> bool {
         match self {

@@ -94,3 +94,14 @@ pub struct ToolResultSubagent {
     /// What it was asked to do.
     pub description: Option<String>,
 }
+
+impl ToolResultContent {
+    /// The terminal, if the content is one.
+    pub fn as_terminal(&self) -> Option<&ToolResultTerminal> {
+        if let ToolResultContent::Terminal(terminal) = self {
+            Some(terminal)
+        } else {
+            None
+        }
+    }
+}

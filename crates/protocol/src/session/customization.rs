@@ -189,13 +189,13 @@ impl SessionState {
         let all = self.customizations.iter().flat_map(|all| all.items());
         let on = all.filter(|one| one.is_on());
         let mut children = on.flat_map(|one| one.children().into_iter().flatten());
-        children.any(|child| match child {
+        children.any(|child| {
+            let ChildCustomization::Agent(agent) = child else {
+                return false;
+            };
             // One that only agents may pick, nobody else can (CUS-18).
-            ChildCustomization::Agent(agent) => {
-                let pickable = agent.disable_user_invocation != Some(true);
-                agent.leaf.base.uri == *uri && pickable && child.is_on()
-            }
-            _ => false,
+            let pickable = agent.disable_user_invocation != Some(true);
+            agent.leaf.base.uri == *uri && pickable && child.is_on()
         })
     }
 }
@@ -208,6 +208,15 @@ impl Customization {
             Customization::Directory(directory) => Some(&directory.container.base.id),
             Customization::McpServer(server) => Some(&server.base.id),
             Customization::Unknown(_) => None,
+        }
+    }
+
+    /// The MCP server, if it is one.
+    pub fn as_mcp_server(&self) -> Option<&McpServerCustomization> {
+        if let Customization::McpServer(server) = self {
+            Some(server)
+        } else {
+            None
         }
     }
 
@@ -258,9 +267,9 @@ impl Customization {
             return (server.base.id == *id).then_some(server);
         }
         let mut children = self.children_mut()?.iter_mut();
-        children.find_map(|child| match child {
-            ChildCustomization::McpServer(server) if server.base.id == *id => Some(&mut **server),
-            _ => None,
+        children.find_map(|child| {
+            let server = child.as_mcp_server_mut()?;
+            (server.base.id == *id).then_some(server)
         })
     }
 

@@ -61,7 +61,12 @@ impl<'d> Node<'d> {
         match self.token().kind {
             TokenKind::True => Ok(true),
             TokenKind::False => Ok(false),
-            _ => Err(DecodeError::expected("true or false", self)),
+            TokenKind::Null
+            | TokenKind::Number
+            | TokenKind::Plain
+            | TokenKind::Escaped
+            | TokenKind::Array
+            | TokenKind::Object => Err(DecodeError::expected("true or false", self)),
         }
     }
 
@@ -70,7 +75,12 @@ impl<'d> Node<'d> {
         match self.token().kind {
             TokenKind::Plain => Ok(Cow::Borrowed(self.slice())),
             TokenKind::Escaped => Ok(Cow::Owned(unescape(self.slice()))),
-            _ => Err(DecodeError::expected("a string", self)),
+            TokenKind::Null
+            | TokenKind::True
+            | TokenKind::False
+            | TokenKind::Number
+            | TokenKind::Array
+            | TokenKind::Object => Err(DecodeError::expected("a string", self)),
         }
     }
 
@@ -191,9 +201,10 @@ impl<'d> Iterator for Entries<'d> {
         let key = Node::new(self.document, self.index);
         let value = Node::new(self.document, self.index + 1);
         self.index = value.token().next;
-        let name = match key.token().kind {
-            TokenKind::Escaped => Cow::Owned(unescape(key.slice())),
-            _ => Cow::Borrowed(key.slice()),
+        let name = if key.token().kind == TokenKind::Escaped {
+            Cow::Owned(unescape(key.slice()))
+        } else {
+            Cow::Borrowed(key.slice())
         };
         Some((name, value))
     }

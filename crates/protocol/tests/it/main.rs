@@ -7,6 +7,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod accessors;
 mod decoding;
 mod effects;
 mod fuzz;

@@ -56,14 +56,20 @@ fn event_bytes(event: &LoopEvent) -> usize {
     match event {
         LoopEvent::MessageReceived { bytes, .. } => *bytes,
         LoopEvent::Input(Input::Agent { event, .. }) => match event {
-            AgentEvent::Terminal { action, .. } => match &**action {
-                TerminalAction::Data(data) => data.data.len(),
-                _ => 0,
-            },
-            AgentEvent::Chat { action, .. } => match &**action {
-                ChatAction::Delta(delta) => delta.content.len(),
-                _ => 0,
-            },
+            AgentEvent::Terminal { action, .. } => {
+                if let TerminalAction::Data(data) = &**action {
+                    data.data.len()
+                } else {
+                    0
+                }
+            }
+            AgentEvent::Chat { action, .. } => {
+                if let ChatAction::Delta(delta) = &**action {
+                    delta.content.len()
+                } else {
+                    0
+                }
+            }
             _ => 0,
         },
         LoopEvent::Input(Input::Terminal {

@@ -22,8 +22,15 @@ impl HostLoop {
         else {
             return Ok(input);
         };
-        let message = match *request {
-            ClientRequest::Reconnect(ReconnectRequest::Connection(params))
+        let ClientRequest::Reconnect(request) = *request else {
+            let message = ClientMessage::Request(id, request);
+            return Ok(Input::Received {
+                connection,
+                message,
+            });
+        };
+        let message = match request {
+            ReconnectRequest::Connection(params)
                 if self
                     .store
                     .replay_bytes(params.last_seen_server_seq, &params.subscriptions)?
@@ -31,9 +38,7 @@ impl HostLoop {
             {
                 ClientMessage::ReplayTooLarge(id, Box::new(params))
             }
-            ClientRequest::Reconnect(ReconnectRequest::Connection(params))
-                if self.legacy.contains(connection) =>
-            {
+            ReconnectRequest::Connection(params) if self.legacy.contains(connection) => {
                 match self.load_past_states(&params)? {
                     Some(past) => {
                         self.legacy.set_past_states(connection, &id, past);
@@ -43,12 +48,14 @@ impl HostLoop {
                     None => ClientMessage::ReplayTooLarge(id, Box::new(params)),
                 }
             }
-            ClientRequest::Reconnect(ReconnectRequest::Channels(mut params)) => {
+            ReconnectRequest::Channels(mut params) => {
                 self.limit_channel_replays(&mut params.subscriptions)?;
                 let request = ReconnectRequest::Channels(params);
                 ClientMessage::Request(id, Box::new(ClientRequest::Reconnect(request)))
             }
-            request => ClientMessage::Request(id, Box::new(request)),
+            ReconnectRequest::Connection(_) => {
+                ClientMessage::Request(id, Box::new(ClientRequest::Reconnect(request)))
+            }
         };
         Ok(Input::Received {
             connection,

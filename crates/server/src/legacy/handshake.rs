@@ -65,9 +65,10 @@ fn is_plausible(release: Release, params: &Object) -> bool {
 /// How a client is told a version that it agreed on before. Clients of 0.1 are
 /// not told again.
 fn agreed_version(release: Release, version: &str) -> Json {
-    match release {
-        Release::V0_1 => Json::from(V0_1_NUMBER),
-        _ => Json::from(version),
+    if release == Release::V0_1 {
+        Json::from(V0_1_NUMBER)
+    } else {
+        Json::from(version)
     }
 }
 

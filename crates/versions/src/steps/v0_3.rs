@@ -162,7 +162,14 @@ impl step::VersionStep for StepV0_3 {
         match kind {
             ChannelKind::Session => merge::add_chat_to_session(context, &channel, state),
             ChannelKind::Chat => merge::chat_to_session(context, &channel, state),
-            _ => {}
+            ChannelKind::Terminal
+            | ChannelKind::Changeset
+            | ChannelKind::ResourceWatch
+            | ChannelKind::Canvas
+            | ChannelKind::AutomationRun
+            | ChannelKind::Root
+            | ChannelKind::Annotations
+            | ChannelKind::Automations => {}
         }
     }
 

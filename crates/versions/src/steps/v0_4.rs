@@ -38,21 +38,22 @@ impl step::VersionStep for StepV0_4 {
     }
 
     fn rewrite(&self, context: &TranslationContext<'_>, action: Action) -> Vec<Action> {
-        match (&action, context.state_before) {
-            (
-                Action::Session(
-                    SessionAction::ActiveClientSet(_) | SessionAction::ActiveClientRemoved(_),
-                ),
-                Some(ChannelState::Session(before)),
-            ) => clients::rewrite_active_client(context, before, &action),
-            // Older releases are not told of these turns, but of what they show to
-            // be chosen.
-            (Action::Chat(ChatAction::TurnsLoaded(_)), Some(ChannelState::Chat(_))) => {
-                let draft = ChatAction::DraftChanged(DraftChanged { draft: None });
-                vec![action, Action::Chat(draft)]
-            }
-            _ => vec![action],
+        if let Action::Session(
+            SessionAction::ActiveClientSet(_) | SessionAction::ActiveClientRemoved(_),
+        ) = &action
+            && let Some(ChannelState::Session(before)) = context.state_before
+        {
+            return clients::rewrite_active_client(context, before, &action);
         }
+        // Older releases are not told of these turns, but of what they show to
+        // be chosen.
+        if let Action::Chat(ChatAction::TurnsLoaded(_)) = &action
+            && let Some(ChannelState::Chat(_)) = context.state_before
+        {
+            let draft = ChatAction::DraftChanged(DraftChanged { draft: None });
+            return vec![action, Action::Chat(draft)];
+        }
+        vec![action]
     }
 
     fn downgrade_part(

@@ -109,9 +109,7 @@ fn to_state_change(action: &mut Object, kind: &str) {
 /// MCP server the container as it is now, for others nothing. `None` if it is
 /// not inside of anything.
 fn child_toggle_action(after: &ChannelState, id: &CustomizationId) -> Option<Option<Action>> {
-    let ChannelState::Session(session) = after else {
-        return None;
-    };
+    let session = after.as_session()?;
     if top_level_customizations(session).any(|top| top.id() == Some(id)) {
         return None;
     }

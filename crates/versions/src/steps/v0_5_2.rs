@@ -41,13 +41,13 @@ impl step::VersionStep for StepV0_5_2 {
         let Some(ChannelState::Chat(before)) = context.state_before else {
             return vec![action];
         };
-        match action {
-            Action::Chat(ChatAction::ToolCallReady(ready)) => calls::rewrite_ready(before, ready),
-            Action::Chat(ChatAction::ToolCallComplete(done)) => {
-                calls::rewrite_complete(before, done)
-            }
-            action => vec![action],
+        if let Action::Chat(ChatAction::ToolCallReady(ready)) = action {
+            return calls::rewrite_ready(before, ready);
         }
+        if let Action::Chat(ChatAction::ToolCallComplete(done)) = action {
+            return calls::rewrite_complete(before, done);
+        }
+        vec![action]
     }
 
     fn downgrade_part(
@@ -193,10 +193,9 @@ fn upgrade_action(action: &mut Object, began: &str) {
 fn has_active_turn(context: &TranslationContext<'_>, envelope: &JsonEnvelope) -> bool {
     let channel = envelope.channel.as_deref().map(Uri::from);
     let after = channel.and_then(|channel| context.states.state(&channel));
-    match after.as_ref().or(context.state_before) {
-        Some(ChannelState::Chat(chat)) => chat.active_turn.is_some(),
-        _ => true,
-    }
+    let state = after.as_ref().or(context.state_before);
+    let chat = state.and_then(ChannelState::as_chat);
+    chat.is_none_or(|chat| chat.active_turn.is_some())
 }
 
 /// Whether this is a question that nobody has answered.

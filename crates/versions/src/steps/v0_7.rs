@@ -34,23 +34,25 @@ impl step::VersionStep for StepV0_7 {
     }
 
     fn rewrite(&self, context: &TranslationContext<'_>, action: Action) -> Vec<Action> {
-        match (context.state_before, &action) {
-            (Some(before), Action::Session(SessionAction::WorkingDirectoryReplaced(_))) => {
-                rewrite_directories(before, &action)
-            }
-            (before, Action::Session(SessionAction::InputNeededSet(set)))
-                if !is_visible(context, &set.request) =>
-            {
-                remove_replaced_request(context, before, &set.request)
-            }
-            (Some(before), Action::Session(SessionAction::InputNeededRemoved(removed)))
-                if find_request(before, removed.id.as_str())
-                    .is_some_and(|it| !is_visible(context, it)) =>
-            {
-                Vec::new()
-            }
-            _ => vec![action],
+        let before = context.state_before;
+        if let Action::Session(SessionAction::WorkingDirectoryReplaced(_)) = &action
+            && let Some(before) = before
+        {
+            return rewrite_directories(before, &action);
         }
+        if let Action::Session(SessionAction::InputNeededSet(set)) = &action
+            && !is_visible(context, &set.request)
+        {
+            return remove_replaced_request(context, before, &set.request);
+        }
+        if let Action::Session(SessionAction::InputNeededRemoved(removed)) = &action
+            && let Some(request) =
+                before.and_then(|before| find_request(before, removed.id.as_str()))
+            && !is_visible(context, request)
+        {
+            return Vec::new();
+        }
+        vec![action]
     }
 
     fn downgrade_part(
@@ -189,10 +191,7 @@ fn remove_replaced_request(
 
 /// What a session waits for by a name.
 fn find_request<'a>(session: &'a ChannelState, key: &str) -> Option<&'a SessionInputRequest> {
-    let ChannelState::Session(session) = session else {
-        return None;
-    };
-    let mut waiting = session.input_needed.as_ref()?.items();
+    let mut waiting = session.as_session()?.input_needed.as_ref()?.items();
     waiting.find(|request| request.key() == Some(key))
 }
 
@@ -240,11 +239,7 @@ fn rewrite_directories(before: &ChannelState, action: &Action) -> Vec<Action> {
 }
 
 fn directories(state: &ChannelState) -> &[Uri] {
-    match state {
-        ChannelState::Session(session) => {
-            let directories = session.metadata.working_directories.as_deref();
-            directories.unwrap_or_default()
-        }
-        _ => &[],
-    }
+    let session = state.as_session();
+    let directories = session.and_then(|session| session.metadata.working_directories.as_deref());
+    directories.unwrap_or_default()
 }

@@ -32,7 +32,12 @@ impl Host {
             ToolResultContent::FileEdit(claimed) => {
                 replace_claimed_edit(claimed, surveyed, &mut reported)
             }
-            other => vec![other],
+            ToolResultContent::Text(_)
+            | ToolResultContent::EmbeddedResource(_)
+            | ToolResultContent::Resource(_)
+            | ToolResultContent::Terminal(_)
+            | ToolResultContent::Subagent(_)
+            | ToolResultContent::Unknown(_) => vec![block],
         });
         let content: Vec<_> = content.collect();
         complete.result.content = (!content.is_empty()).then_some(content);

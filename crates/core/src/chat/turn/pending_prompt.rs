@@ -76,10 +76,12 @@ enum MessageRef {
 impl Host {
     /// Takes note of who sent a message that was just accepted.
     pub(crate) fn record_sender(&mut self, chat: &Uri, action: &ChatAction, client: &ClientId) {
-        let sent = match action {
-            ChatAction::TurnStarted(start) => MessageRef::Turn(start.turn_id.clone()),
-            ChatAction::PendingMessageSet(set) => MessageRef::Pending(set.id.clone()),
-            _ => return,
+        let sent = if let ChatAction::TurnStarted(start) = action {
+            MessageRef::Turn(start.turn_id.clone())
+        } else if let ChatAction::PendingMessageSet(set) = action {
+            MessageRef::Pending(set.id.clone())
+        } else {
+            return;
         };
         let state = self.chat(chat).cloned();
         self.message_senders

@@ -4,7 +4,6 @@
 //! content. A call that has produced output is completed as failed before that,
 //! so that its output stays in the transcript (TUR-12, TOO-27).
 
-use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::chat::{
     ChatAction, ResponsePart, TerminalCommandResult, ToolCall, ToolCallComplete,
     ToolCallContributor, ToolCallResult, ToolCallRunning, ToolCallTarget, ToolResultContent,
@@ -53,10 +52,7 @@ impl Host {
         let parts = turn
             .into_iter()
             .flat_map(|turn| turn.response_parts.items());
-        let calls = parts.filter_map(|part| match part {
-            ResponsePart::ToolCall(part) => Some(&part.tool_call),
-            _ => None,
-        });
+        let calls = parts.filter_map(ResponsePart::as_tool_call);
         let running = calls.filter_map(|call| match call {
             ToolCall::Running(call) => Some(call),
             // Not run yet, paused until there is a token, or over.
@@ -137,7 +133,7 @@ impl Host {
         for block in &mut blocks {
             if let ToolResultContent::Terminal(block) = block
                 && block.result.is_none()
-                && let Some(ChannelState::Terminal(state)) = self.state(&block.resource)
+                && let Some(state) = self.terminal(&block.resource)
             {
                 let result = partial_result(state);
                 written.extend(result.preview.clone());
@@ -147,11 +143,11 @@ impl Host {
         let text = written.concat();
         // What was told of a terminal while it ran, also by a host that stopped.
         let previews = self.previews_of(&blocks);
-        blocks.retain(|block| match block {
-            ToolResultContent::Text(told) => {
-                !previews.contains(block) && !text.contains(told.text.as_str())
-            }
-            _ => true,
+        blocks.retain(|block| {
+            let ToolResultContent::Text(told) = block else {
+                return true;
+            };
+            !previews.contains(block) && !text.contains(told.text.as_str())
         });
         if !text.is_empty() && !blocks.iter().any(is_text) {
             blocks.insert(0, ToolResultContent::Text(ToolResultText { text }));
@@ -162,12 +158,9 @@ impl Host {
 
 /// What the call did: run a command, in one line, or what it was to do.
 fn call_message(call: &ToolCallRunning, content: &[ToolResultContent]) -> MaybeMarkdown {
-    let title = content.iter().find_map(|block| match block {
-        ToolResultContent::Terminal(block) => Some(block.title.as_str()),
-        _ => None,
-    });
-    match title {
-        Some(title) => title.into(),
+    let terminal = content.iter().find_map(ToolResultContent::as_terminal);
+    match terminal {
+        Some(block) => block.title.as_str().into(),
         None => call.parameters.invocation_message.clone(),
     }
 }

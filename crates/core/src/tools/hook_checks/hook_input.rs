@@ -1,8 +1,7 @@
 //! What hooks are told of the use of a tool.
 
 use agenthost_protocol::chat::{
-    ChatAction, ToolCall, ToolCallCompleted, ToolCallContributor, ToolCallHead, ToolCallReady,
-    ToolCallTarget, ToolInput,
+    ToolCall, ToolCallCompleted, ToolCallContributor, ToolCallHead, ToolCallReady, ToolInput,
 };
 use agenthost_protocol::common::Meta;
 use agenthost_protocol::ids::CustomizationId;
@@ -159,47 +158,4 @@ fn hook_input(meta: Option<&Meta>, input: Option<&ToolInput>) -> Json {
 /// What is no JSON is told as it is.
 fn parse_or_string(text: &str) -> Json {
     wire::from_str(text).unwrap_or_else(|_| Json::from(text))
-}
-
-/// The call that an action is about, if it is about one.
-pub(super) fn call_of_action(action: &ChatAction) -> Option<&ToolCallTarget> {
-    match action {
-        ChatAction::ToolCallStart(action) => Some(&action.target),
-        ChatAction::ToolCallDelta(action) => Some(&action.target),
-        ChatAction::ToolCallReady(action) => Some(&action.target),
-        ChatAction::ToolCallConfirmed(action) => Some(&action.target),
-        ChatAction::ToolCallComplete(action) => Some(&action.target),
-        ChatAction::ToolCallResultConfirmed(action) => Some(&action.target),
-        ChatAction::ToolCallContentChanged(action) => Some(&action.target),
-        ChatAction::ToolCallAuthRequired(action) => Some(&action.target),
-        ChatAction::ToolCallAuthResolved(action) => Some(&action.target),
-        ChatAction::TurnStarted(_)
-        | ChatAction::TurnComplete(_)
-        | ChatAction::TurnCancelled(_)
-        | ChatAction::TurnResume(_)
-        | ChatAction::Error(_)
-        | ChatAction::Delta(_)
-        | ChatAction::ResponsePart(_)
-        | ChatAction::Reasoning(_)
-        | ChatAction::Usage(_)
-        | ChatAction::ActivityChanged(_)
-        | ChatAction::BackgroundWorkSet(_)
-        | ChatAction::BackgroundWorkRemoved(_)
-        | ChatAction::MovableChanged(_)
-        | ChatAction::ChangesetsChanged(_)
-        | ChatAction::CanvasesChanged(_)
-        | ChatAction::WorkingDirectorySet(_)
-        | ChatAction::WorkingDirectoryRemoved(_)
-        | ChatAction::PendingMessageSet(_)
-        | ChatAction::PendingMessageRemoved(_)
-        | ChatAction::QueuedMessagesReordered(_)
-        | ChatAction::DraftChanged(_)
-        | ChatAction::IsReadChanged(_)
-        | ChatAction::IsArchivedChanged(_)
-        | ChatAction::InputRequested(_)
-        | ChatAction::InputAnswerChanged(_)
-        | ChatAction::InputCompleted(_)
-        | ChatAction::Truncated(_)
-        | ChatAction::TurnsLoaded(_) => None,
-    }
 }

@@ -184,7 +184,33 @@ pub fn strip_apps_from_action(envelope: &ActionEnvelope) -> Option<ActionEnvelop
             let customizations = strip_apps_from_list(&changed.customizations)?;
             SessionAction::CustomizationsChanged(CustomizationsChanged { customizations })
         }
-        _ => return None,
+        SessionAction::Ready(_)
+        | SessionAction::CreationFailed(_)
+        | SessionAction::ChatAdded(_)
+        | SessionAction::ChatRemoved(_)
+        | SessionAction::ChatUpdated(_)
+        | SessionAction::ChatsReordered(_)
+        | SessionAction::DefaultChatChanged(_)
+        | SessionAction::TitleChanged(_)
+        | SessionAction::ServerToolsChanged(_)
+        | SessionAction::ActiveClientSet(_)
+        | SessionAction::ActiveClientRemoved(_)
+        | SessionAction::WorkingDirectorySet(_)
+        | SessionAction::WorkingDirectoryRemoved(_)
+        | SessionAction::WorkingDirectoryReplaced(_)
+        | SessionAction::InputNeededSet(_)
+        | SessionAction::InputNeededRemoved(_)
+        | SessionAction::CustomizationToggled(_)
+        | SessionAction::CustomizationRemoved(_)
+        | SessionAction::McpServerStartRequested(_)
+        | SessionAction::McpServerStopRequested(_)
+        | SessionAction::McpServerBackgroundRequested(_)
+        | SessionAction::IsReadChanged(_)
+        | SessionAction::IsArchivedChanged(_)
+        | SessionAction::ActivityChanged(_)
+        | SessionAction::ChangesetsChanged(_)
+        | SessionAction::ConfigChanged(_)
+        | SessionAction::MetaChanged(_) => return None,
     };
     let mut envelope = envelope.clone();
     envelope.action = Arc::new(hidden.into());

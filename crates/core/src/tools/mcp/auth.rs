@@ -63,10 +63,10 @@ impl Host {
         let tool = known.mcp_tools.iter().find(|known| known.name == tool)?;
         let turn = self.chat(chat)?.active_turn.as_ref()?;
         let fitting = tool_calls(turn.response_parts.items()).filter(|(call, head)| {
-            let of_server = match &head.contributor {
-                Some(ToolCallContributor::Mcp(owner)) => owner.customization_id == tool.server,
-                _ => false,
-            };
+            let of_server = matches!(
+                &head.contributor,
+                Some(ToolCallContributor::Mcp(owner)) if owner.customization_id == tool.server
+            );
             let state = match waits {
                 AuthWait::Waiting => matches!(call, ToolCall::AuthRequired(_)),
                 AuthWait::Running => matches!(call, ToolCall::Running(_)),

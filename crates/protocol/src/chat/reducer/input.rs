@@ -79,9 +79,11 @@ fn change_open_request<R>(
 ) -> Option<R> {
     let index = parts.position_of_open_input(id.as_str())?;
     parts
-        .change(index, |part| match part {
-            ResponsePart::InputRequest(open) => Some(change(open)),
-            _ => None,
+        .change(index, |part| {
+            let ResponsePart::InputRequest(open) = part else {
+                return None;
+            };
+            Some(change(open))
         })
         .flatten()
 }

@@ -172,7 +172,11 @@ impl ToolCall {
             ToolCall::PendingConfirmation(call) => {
                 (call.head, call.parameters.tool_input, call.question)
             }
-            other => return CallTransition::Unchanged(other),
+            ToolCall::AuthRequired(_)
+            | ToolCall::PendingResultConfirmation(_)
+            | ToolCall::Completed(_)
+            | ToolCall::Cancelled(_)
+            | ToolCall::Unknown(_) => return CallTransition::Unchanged(self),
         };
         if let Some(intention) = &action.intention {
             head.intention = Some(intention.clone());
@@ -259,7 +263,12 @@ impl ToolCall {
                 result.content = result.content.or(call.content);
                 (call.head, call.parameters, call.approval)
             }
-            other => return CallTransition::Unchanged(other),
+            ToolCall::Streaming(_)
+            | ToolCall::AuthRequired(_)
+            | ToolCall::PendingResultConfirmation(_)
+            | ToolCall::Completed(_)
+            | ToolCall::Cancelled(_)
+            | ToolCall::Unknown(_) => return CallTransition::Unchanged(self),
         };
         CallTransition::Advanced(if review {
             ToolCall::PendingResultConfirmation(ToolCallPendingResultConfirmation {
@@ -317,7 +326,14 @@ impl ToolCall {
                     content: call.content,
                 }))
             }
-            other => CallTransition::Unchanged(other),
+            ToolCall::Streaming(_)
+            | ToolCall::PendingConfirmation(_)
+            | ToolCall::Running(_)
+            | ToolCall::AuthRequired(_)
+            | ToolCall::PendingResultConfirmation(_)
+            | ToolCall::Completed(_)
+            | ToolCall::Cancelled(_)
+            | ToolCall::Unknown(_) => CallTransition::Unchanged(self),
         }
     }
 

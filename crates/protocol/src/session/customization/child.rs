@@ -125,11 +125,34 @@ impl ChildCustomization {
         }
     }
 
+    /// The MCP server, if it is one.
+    pub fn as_mcp_server(&self) -> Option<&McpServerCustomization> {
+        if let ChildCustomization::McpServer(server) = self {
+            Some(server)
+        } else {
+            None
+        }
+    }
+
+    /// The MCP server, to change it.
+    pub fn as_mcp_server_mut(&mut self) -> Option<&mut McpServerCustomization> {
+        if let ChildCustomization::McpServer(server) = self {
+            Some(server)
+        } else {
+            None
+        }
+    }
+
     /// What all customizations have, unless its kind is unknown.
     pub fn base(&self) -> Option<&CustomizationBase> {
         match self {
             ChildCustomization::McpServer(server) => Some(&server.base),
-            other => other.leaf().map(|leaf| &leaf.base),
+            ChildCustomization::Agent(_)
+            | ChildCustomization::Skill(_)
+            | ChildCustomization::Prompt(_)
+            | ChildCustomization::Rule(_)
+            | ChildCustomization::Hook(_)
+            | ChildCustomization::Unknown(_) => self.leaf().map(|leaf| &leaf.base),
         }
     }
 
@@ -140,8 +163,13 @@ impl ChildCustomization {
                 let list = server.enablement.as_deref();
                 CustomizationEnablement::effective(list.unwrap_or_default())
             }
-            other => {
-                let leaf = other.leaf();
+            ChildCustomization::Agent(_)
+            | ChildCustomization::Skill(_)
+            | ChildCustomization::Prompt(_)
+            | ChildCustomization::Rule(_)
+            | ChildCustomization::Hook(_)
+            | ChildCustomization::Unknown(_) => {
+                let leaf = self.leaf();
                 leaf.is_some_and(|leaf| leaf.enabled.unwrap_or(true))
             }
         }

@@ -128,14 +128,15 @@ impl SessionState {
     /// The MCP server of a name; `None` if the name is something else's.
     fn mcp_server(&mut self, id: &CustomizationId) -> Option<&mut McpServerCustomization> {
         match self.find_customization(id)? {
-            CustomizationPosition::Top(index) => match self.top_mut(index)? {
-                Customization::McpServer(server) => Some(server),
-                _ => None,
-            },
-            CustomizationPosition::Inside(index, child) => match self.child_mut(index, child)? {
-                ChildCustomization::McpServer(server) => Some(server),
-                _ => None,
-            },
+            CustomizationPosition::Top(index) => {
+                let Customization::McpServer(server) = self.top_mut(index)? else {
+                    return None;
+                };
+                Some(server)
+            }
+            CustomizationPosition::Inside(index, child) => {
+                self.child_mut(index, child)?.as_mcp_server_mut()
+            }
         }
     }
 }

@@ -65,7 +65,12 @@ fn count_notice(turn: &ActiveTurn, said: &str) -> usize {
         ResponsePart::SystemNotification(notice) => notice.content.as_str() == said,
         // The error of a turn that goes on is told as a notification.
         ResponsePart::Error(failed) => failed.error.message == said,
-        _ => false,
+        ResponsePart::Markdown(_)
+        | ResponsePart::ContentRef(_)
+        | ResponsePart::ToolCall(_)
+        | ResponsePart::Reasoning(_)
+        | ResponsePart::InputRequest(_)
+        | ResponsePart::Unknown(_) => false,
     });
     same.count()
 }

@@ -13,18 +13,15 @@ use crate::state_source::TranslationContext;
 
 /// Says an action with those that 0.3 has.
 pub(super) fn rewrite_changeset(context: &TranslationContext<'_>, action: Action) -> Vec<Action> {
-    match action {
-        Action::Changeset(ChangesetAction::ContentChanged(change)) => rewrite_content(change),
-        Action::Changeset(ChangesetAction::OperationStatusChanged(change)) => {
-            let shown = operations_after(context, &change);
-            vec![
-                shown.unwrap_or(Action::Changeset(ChangesetAction::OperationStatusChanged(
-                    change,
-                ))),
-            ]
-        }
-        other => vec![other],
+    if let Action::Changeset(ChangesetAction::ContentChanged(change)) = action {
+        return rewrite_content(change);
     }
+    if let Action::Changeset(ChangesetAction::OperationStatusChanged(change)) = &action
+        && let Some(shown) = operations_after(context, change)
+    {
+        return vec![shown];
+    }
+    vec![action]
 }
 
 /// All files are replaced: none, then each of the new ones.

@@ -42,23 +42,20 @@ pub(super) fn rewrite_active_client(
     action: &Action,
 ) -> Vec<Action> {
     let after = context.state_after(action);
-    let after = match &after {
-        Some(ChannelState::Session(after)) => after,
-        // Nothing came of it.
-        _ => before,
-    };
+    // Without a state after it, nothing came of it.
+    let after = after.as_ref().and_then(ChannelState::as_session);
+    let after = after.unwrap_or(before);
     let (before, after) = (
         visible_client(context, before),
         visible_client(context, after),
     );
     // Who says of itself that it is gone, and was not there, has to hear who
     // is: it takes its word for what happened.
-    let own = match action {
-        Action::Session(SessionAction::ActiveClientRemoved(removed)) => {
-            removed.client_id == *context.client.client_id()
-        }
-        _ => false,
-    };
+    let own = matches!(
+        action,
+        Action::Session(SessionAction::ActiveClientRemoved(removed))
+            if removed.client_id == *context.client.client_id()
+    );
     let action = match (before, after) {
         (before, after) if before == after && !own => return Vec::new(),
         (_, Some(client)) => SessionAction::ActiveClientSet(ActiveClientSet {
@@ -83,10 +80,8 @@ pub(super) fn downgrade_active_client(
     let after = after
         .as_deref()
         .and_then(|after| visible_client(context, after));
-    let before = match context.state_before {
-        Some(ChannelState::Session(before)) => visible_client(context, before),
-        _ => None,
-    };
+    let before = context.state_before.and_then(ChannelState::as_session);
+    let before = before.and_then(|before| visible_client(context, before));
     let action = &mut envelope.action;
     if let (Some(before), Some(after)) = (before, after)
         && before != after

@@ -128,10 +128,8 @@ pub(super) fn choice_actions_for_chat(
     let Some(session) = context.states.session_of(&chat) else {
         return Vec::new();
     };
-    let before = match context.state_before {
-        Some(ChannelState::Chat(before)) => ModelChoice::of_state(before),
-        _ => ModelChoice::default(),
-    };
+    let before = context.state_before.and_then(ChannelState::as_chat);
+    let before = before.map(ModelChoice::of_state).unwrap_or_default();
     let after = ModelChoice::of_chat(context, &chat);
     let mut actions = Vec::new();
     if main_chat(context, &session).as_ref() == Some(&chat) {
@@ -157,10 +155,8 @@ pub(super) fn choice_actions_for_session(
     let Some(session) = envelope.channel.as_deref().map(Uri::from) else {
         return Vec::new();
     };
-    let before = match context.state_before {
-        Some(ChannelState::Session(before)) => before.default_chat.as_ref(),
-        _ => None,
-    };
+    let before = context.state_before.and_then(ChannelState::as_session);
+    let before = before.and_then(|before| before.default_chat.as_ref());
     let before = before.map(|chat| ModelChoice::of_chat(context, chat));
     let after = ModelChoice::of_session(context, &session);
     let actions = choice_actions(&before.unwrap_or_default(), &after);
@@ -214,12 +210,14 @@ fn to_session_envelopes(
     session: &Uri,
     actions: Vec<Json>,
 ) -> Vec<JsonEnvelope> {
-    let on_session = |action| match action {
-        Json::Object(action) => Some(JsonEnvelope {
+    let on_session = |action| {
+        let Json::Object(action) = action else {
+            return None;
+        };
+        Some(JsonEnvelope {
             channel: Some(session.to_string()),
             ..envelope.with_action(action)
-        }),
-        _ => None,
+        })
     };
     actions.into_iter().filter_map(on_session).collect()
 }

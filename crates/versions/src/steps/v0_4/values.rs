@@ -139,7 +139,14 @@ fn config_property(
             let schema = &root.config.as_ref()?.schema;
             schema.properties.get(key).cloned()
         }
-        _ => None,
+        ChannelState::Chat(_)
+        | ChannelState::Terminal(_)
+        | ChannelState::Changeset(_)
+        | ChannelState::ResourceWatch(_)
+        | ChannelState::Canvas(_)
+        | ChannelState::AutomationRun(_)
+        | ChannelState::Annotations(_)
+        | ChannelState::Automations(_) => None,
     }
 }
 

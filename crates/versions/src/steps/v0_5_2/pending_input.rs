@@ -19,12 +19,14 @@ use crate::state_source::TranslationContext;
 pub(super) fn take_open_requests(turn: &mut Object) -> Vec<Json> {
     let mut requests = Vec::new();
     if let Some(Json::Array(parts)) = turn.get_mut("responseParts") {
-        parts.retain_mut(|part| match part {
-            Json::Object(part) if is_open_request(part) => {
+        parts.retain_mut(|part| {
+            if let Json::Object(part) = part
+                && is_open_request(part)
+            {
                 requests.extend(part.shift_remove("request"));
-                false
+                return false;
             }
-            _ => true,
+            true
         });
     }
     requests
@@ -225,12 +227,8 @@ fn waits_for_token(session: &SessionState, chat: Option<&Uri>) -> bool {
 }
 
 fn entry_before<'a>(context: &TranslationContext<'a>, id: &str) -> Option<&'a SessionInputRequest> {
-    match context.state_before {
-        Some(ChannelState::Session(session)) => {
-            input_needed_entries(session).find(|entry| entry.key() == Some(id))
-        }
-        _ => None,
-    }
+    let session = context.state_before?.as_session()?;
+    input_needed_entries(session).find(|entry| entry.key() == Some(id))
 }
 
 fn input_needed_entries(session: &SessionState) -> impl Iterator<Item = &SessionInputRequest> {

@@ -52,7 +52,12 @@ pub(super) fn join_terminal_entries(owner: &mut Object) {
                 let alone = attach_end(&mut entries, end);
                 entries.extend(alone);
             }
-            other => entries.push(other),
+            Json::Object(_)
+            | Json::Null
+            | Json::Bool(_)
+            | Json::Number(_)
+            | Json::String(_)
+            | Json::Array(_) => entries.push(entry),
         }
     }
     *content = entries;

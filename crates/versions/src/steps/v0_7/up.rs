@@ -1,7 +1,7 @@
 //! 0.7 → 0.8.
 
 use agenthost_protocol::session::{
-    ChildCustomization, Customization, CustomizationEnablement, Enablement, SessionState,
+    Customization, CustomizationEnablement, Enablement, SessionState,
 };
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire;
@@ -69,10 +69,8 @@ fn known_enablement<'a>(
         Some(Customization::Directory(_) | Customization::Unknown(_)) => None,
         None => {
             let mut inside = all().filter_map(Customization::children).flatten();
-            match inside.find(|one| one.id().is_some_and(|it| it.as_str() == id))? {
-                ChildCustomization::McpServer(server) => server.enablement.as_deref(),
-                _ => None,
-            }
+            let child = inside.find(|one| one.id().is_some_and(|it| it.as_str() == id))?;
+            child.as_mcp_server()?.enablement.as_deref()
         }
     }
 }

@@ -122,19 +122,17 @@ fn repeat_error(context: &TranslationContext<'_>, envelope: &mut JsonEnvelope) {
 }
 
 pub(super) fn rewrite_action(context: &TranslationContext<'_>, action: Action) -> Vec<Action> {
-    match action {
-        Action::Chat(ChatAction::TurnResume(resume)) => match context.state_before {
-            Some(ChannelState::Chat(chat)) => rewrite_resume(chat, &resume),
-            _ => Vec::new(),
-        },
-        // It changes nothing in 0.9, and would in 0.8.
-        Action::Chat(ChatAction::ResponsePart(added))
-            if matches!(*added.part, ResponsePart::Error(_)) =>
-        {
-            Vec::new()
-        }
-        other => vec![other],
+    if let Action::Chat(ChatAction::TurnResume(resume)) = &action {
+        let chat = context.state_before.and_then(ChannelState::as_chat);
+        return chat.map_or_else(Vec::new, |chat| rewrite_resume(chat, resume));
     }
+    // It changes nothing in 0.9, and would in 0.8.
+    if let Action::Chat(ChatAction::ResponsePart(added)) = &action
+        && matches!(*added.part, ResponsePart::Error(_))
+    {
+        return Vec::new();
+    }
+    vec![action]
 }
 
 /// Says that a failed turn goes on: it is taken away, and begun once more with
@@ -169,7 +167,14 @@ fn rewrite_resume(chat: &ChatState, resume: &TurnResume) -> Vec<Action> {
             let request = question.request.clone();
             ChatAction::InputRequested(Box::new(InputRequested { request }))
         }
-        _ => ChatAction::ResponsePart(ResponsePartAdded {
+        ResponsePart::Markdown(_)
+        | ResponsePart::ContentRef(_)
+        | ResponsePart::ToolCall(_)
+        | ResponsePart::Reasoning(_)
+        | ResponsePart::SystemNotification(_)
+        | ResponsePart::InputRequest(_)
+        | ResponsePart::Error(_)
+        | ResponsePart::Unknown(_) => ChatAction::ResponsePart(ResponsePartAdded {
             turn_id: turn.id.clone(),
             part: error_to_notification(part),
             meta: None,
@@ -187,15 +192,13 @@ fn rewrite_resume(chat: &ChatState, resume: &TurnResume) -> Vec<Action> {
 
 /// A part of a turn that has got over its errors, see [`errors_to_notifications`].
 fn error_to_notification(part: &Arc<ResponsePart>) -> Arc<ResponsePart> {
-    match &**part {
-        ResponsePart::Error(failed) => {
-            let content = failed.error.message.as_str().into();
-            let notification = SystemNotificationPart {
-                content,
-                meta: None,
-            };
-            Arc::new(ResponsePart::SystemNotification(notification))
-        }
-        _ => Arc::clone(part),
-    }
+    let ResponsePart::Error(failed) = &**part else {
+        return Arc::clone(part);
+    };
+    let content = failed.error.message.as_str().into();
+    let notification = SystemNotificationPart {
+        content,
+        meta: None,
+    };
+    Arc::new(ResponsePart::SystemNotification(notification))
 }
