@@ -198,6 +198,7 @@ impl Agent for AcpAgent {
             }),
             ..self.clone()
         };
-        Box::pin(bridge::run_bridge(session, agent))
+        let bridge = bridge::run_bridge(session, agent);
+        Box::pin(async { bridge.await.map_err(|error| error.to_string()) })
     }
 }

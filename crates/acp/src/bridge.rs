@@ -31,6 +31,7 @@ use tokio::time::Instant;
 
 use super::agent::AcpAgent;
 use super::connection::{AcpConnection, AgentCall, StartPhase};
+use super::error::{AcpError, StartError};
 use super::mapper::events::MappedEvent;
 use super::mapper::host_tools::HostToolSet;
 use super::registry::profile::SessionMultiplicity;
@@ -83,7 +84,7 @@ enum BridgeStage {
 }
 
 /// Works for a session until there are no more commands.
-pub(super) async fn run_bridge(session: SessionContext, agent: AcpAgent) -> Result<(), String> {
+pub(crate) async fn run_bridge(session: SessionContext, agent: AcpAgent) -> Result<(), AcpError> {
     let mut commands = session.commands;
     let mut bridge = SessionBridge {
         session: session.uri,
@@ -106,7 +107,7 @@ pub(super) async fn run_bridge(session: SessionContext, agent: AcpAgent) -> Resu
 }
 
 impl SessionBridge {
-    async fn run(&mut self, commands: &mut mpsc::Receiver<AgentCommand>) -> Result<(), String> {
+    async fn run(&mut self, commands: &mut mpsc::Receiver<AgentCommand>) -> Result<(), AcpError> {
         loop {
             let deadline = self.next_deadline();
             tokio::select! {
@@ -132,10 +133,10 @@ impl SessionBridge {
     }
 
     /// Starts the agent if it does not run.
-    async fn start_agent(&mut self) -> Result<(), String> {
+    async fn start_agent(&mut self) -> Result<(), AcpError> {
         if self.connection.is_none() {
             let folder = self.folders.first().cloned();
-            let folder = folder.ok_or("an agent needs a folder to work in")?;
+            let folder = folder.ok_or(StartError::NoFolder)?;
             let started = AcpConnection::start(&self.agent, &folder).await;
             self.connection = Some(started?);
         }
@@ -143,7 +144,7 @@ impl SessionBridge {
     }
 
     /// Goes on with all turns that wait for the agent.
-    async fn advance_turns(&mut self) -> Result<(), String> {
+    async fn advance_turns(&mut self) -> Result<(), AcpError> {
         let chats: Vec<_> = self.chats.keys().cloned().collect();
         for chat in chats {
             self.advance_turn(&chat).await?;
@@ -152,7 +153,7 @@ impl SessionBridge {
     }
 
     /// Goes on with the turn of a chat, as far as that is possible now.
-    async fn advance_turn(&mut self, address: &Uri) -> Result<(), String> {
+    async fn advance_turn(&mut self, address: &Uri) -> Result<(), AcpError> {
         let Some(chat) = self.chats.get_mut(address) else {
             return Ok(());
         };
@@ -160,8 +161,8 @@ impl SessionBridge {
         if !waits || chat.in_flight.is_some() {
             return Ok(());
         }
-        if let Err(reason) = self.start_agent().await {
-            return self.fail_turn(address, "agentStart", &reason).await;
+        if let Err(error) = self.start_agent().await {
+            return self.fail_turn(address, "agentStart", &error).await;
         }
         let (Some(connection), Some(chat)) = (&self.connection, self.chats.get_mut(address)) else {
             return Ok(());
@@ -190,7 +191,7 @@ impl SessionBridge {
     }
 
     /// Gets an agent session for a chat: the one that it had, or another.
-    async fn open_session(&mut self, address: &Uri) -> Result<(), String> {
+    async fn open_session(&mut self, address: &Uri) -> Result<(), AcpError> {
         if self.resume_session(address, ReplayPurpose::Resume) {
             return Ok(());
         }
@@ -226,7 +227,7 @@ impl SessionBridge {
         &mut self,
         source_chat: Option<&Uri>,
         events: Vec<MappedEvent>,
-    ) -> Result<(), String> {
+    ) -> Result<(), AcpError> {
         for events in events {
             match (events, source_chat) {
                 (MappedEvent::SlashCommandsChanged(commands), _) => {
@@ -279,7 +280,7 @@ impl SessionBridge {
     }
 
     /// Something happened in the turn of a chat, if it has one.
-    async fn emit_turn_event(&mut self, chat: &Uri, event: TurnEvent) -> Result<(), String> {
+    async fn emit_turn_event(&mut self, chat: &Uri, event: TurnEvent) -> Result<(), AcpError> {
         let turn = self.chats.get_mut(chat).and_then(|chat| chat.turn.as_mut());
         if let Some(turn) = turn {
             self.events
@@ -291,7 +292,7 @@ impl SessionBridge {
 
     /// Tells the host what can be chosen and what is, in the session of a chat
     /// or in the spare one; once the agent has answered what it was told.
-    async fn sync_options(&mut self, chat: Option<&Uri>) -> Result<(), String> {
+    async fn sync_options(&mut self, chat: Option<&Uri>) -> Result<(), AcpError> {
         let unset = self.config_values.is_empty();
         let Some(session) = self.agent_session(chat) else {
             return Ok(());

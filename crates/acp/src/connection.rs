@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
 use super::agent::AcpAgent;
+use super::error::{AcpError, UnsupportedFeature};
 use super::process_pool::{AgentMessages, LeaseRequest, LeaseStart, ProcessLease, SessionClaim};
 use super::registry::probe::sign_in;
 use super::registry::probe::sign_in::SignInMethod;
@@ -104,7 +105,7 @@ struct SessionFeatures {
 impl AcpConnection {
     /// Starts an agent, or joins one that works in the same folder, and asks
     /// what it can do.
-    pub(crate) async fn start(agent: &AcpAgent, folder: &Path) -> Result<Self, String> {
+    pub(crate) async fn start(agent: &AcpAgent, folder: &Path) -> Result<Self, AcpError> {
         let pool = match agent.profile.sessions {
             SessionMultiplicity::Many => Some(&*agent.process_pool),
             SessionMultiplicity::One => None,
@@ -156,10 +157,10 @@ impl AcpConnection {
     }
 
     /// It said what it can do.
-    pub(crate) fn handle_initialized(&mut self, response: &Value) -> Result<(), String> {
+    pub(crate) fn handle_initialized(&mut self, response: &Value) -> Result<(), AcpError> {
         let version = response.get("protocolVersion").and_then(Value::as_u64);
         if version != Some(1) {
-            return Err("it speaks another version of the protocol".to_owned());
+            return Err(UnsupportedFeature::ProtocolVersion.into());
         }
         let able = response.pointer("/agentCapabilities/sessionCapabilities");
         let can = |key: &str| {
@@ -320,15 +321,17 @@ impl AcpConnection {
         found.into_iter().map(|(_, update)| update).collect()
     }
 
-    /// Why it did not do what it was asked, for people.
-    pub(crate) fn describe_error(&self, error: &AgentCallError) -> String {
+    /// Returns the error of a request, with instructions if it requires that a
+    /// person signs in.
+    pub(crate) fn to_acp_error(&self, error: &AgentCallError) -> AcpError {
         match error {
             AgentCallError::Rejected { code, message } if *code == AUTH_REQUIRED_CODE => {
-                let hint = self.sign_in_instructions();
-                format!("the agent wants you to sign in first: {message}\nhint: {hint}")
+                AcpError::AuthRequired {
+                    message: message.clone(),
+                    hint: self.sign_in_instructions(),
+                }
             }
-            AgentCallError::Rejected { message, .. } => message.clone(),
-            AgentCallError::Gone => error.to_string(),
+            AgentCallError::Rejected { .. } | AgentCallError::Gone => error.clone().into(),
         }
     }
 

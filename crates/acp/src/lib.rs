@@ -16,6 +16,7 @@
 mod agent;
 mod bridge;
 mod connection;
+mod error;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzz;
 mod mapper;
@@ -26,7 +27,8 @@ mod session;
 mod transport;
 
 pub use agent::AcpAgent;
-pub use process_pool::launch::AgentLaunch;
+pub use error::{AcpError, AgentStep, AgentTimeout, SignInError, StartError, UnsupportedFeature};
+pub use process_pool::launch::{AgentLaunch, SpawnError};
 pub use registry::discovery::{find_known_agent, find_program};
 pub use registry::probe::session_list::{AgentSessionInfo, list_agent_sessions};
 pub use registry::probe::sign_in::{SignInKind, SignInMethod, TerminalSignIn};

@@ -27,6 +27,7 @@ use agenthost_protocol::ids::{InputRequestId, ToolCallId, TurnId};
 use agenthost_protocol::label::clean_label;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::Object;
+use agenthost_stdx::text::truncate_chars;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -276,7 +277,7 @@ impl ChatMapper {
             "max_turn_requests" => "The agent stopped: it asked the model too often.".to_owned(),
             "refusal" => "The agent refused to go on.".to_owned(),
             other => {
-                let other: String = other.chars().take(60).collect();
+                let other = truncate_chars(other, 60);
                 format!("The agent stopped: {other}.")
             }
         };

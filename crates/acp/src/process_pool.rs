@@ -12,8 +12,10 @@ pub(crate) mod tree;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
+use agenthost_stdx::result::IgnoreResult;
+use agenthost_stdx::sync::lock;
 use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -22,9 +24,10 @@ use tokio::task::JoinSet;
 use router::{RoutingTable, TaggedCall, lock_routing, route_messages};
 
 use super::connection::AgentCall;
+use super::error::{AcpError, StartError};
 use super::process_pool::launch::{AgentLaunch, ManagedChild, STDERR_DRAIN_TIMEOUT};
 use super::process_pool::tail::StreamTail;
-use super::transport::{AgentMessage, JsonRpcConnection};
+use super::transport::{AgentCallError, AgentMessage, JsonRpcConnection};
 
 /// Messages that wait for a line. When there are more, all lines wait.
 const LEASE_QUEUE: usize = 64;
@@ -38,7 +41,7 @@ type PoolKey = (PathBuf, Vec<(String, String)>);
 /// Says how many: the environment may hold secrets.
 impl std::fmt::Debug for ProcessPool {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = lock(&self.0);
         f.debug_struct("ProcessPool")
             .field("known", &known.len())
             .finish()
@@ -84,7 +87,7 @@ impl ProcessLease {
     /// what it can do; who joins one is told.
     pub(crate) async fn acquire(
         request: &LeaseRequest<'_>,
-    ) -> Result<(Self, AgentMessages, LeaseStart), String> {
+    ) -> Result<(Self, AgentMessages, LeaseStart), AcpError> {
         let key = || {
             let environment = request.launch.environment.clone();
             (request.folder.to_owned(), environment)
@@ -97,7 +100,7 @@ impl ProcessLease {
         if let Some(known) = request.pool {
             known.add(key(), &shared);
         }
-        let (line, messages) = ProcessLease::join(shared).ok_or("the agent ended")?;
+        let (line, messages) = ProcessLease::join(shared).ok_or(AgentCallError::Gone)?;
         Ok((line, messages, LeaseStart::Started))
     }
 
@@ -113,7 +116,7 @@ impl ProcessLease {
         if let Some(initialized) = routes.initialize_result.clone() {
             let answer = AgentMessage::Response(AgentCall::Initialize, Ok(initialized));
             // Nothing else waits yet, so there is room.
-            sender.try_send(answer).unwrap_or_default();
+            sender.try_send(answer).ignore_infallible();
         }
         routes.leases.insert(id, sender);
         drop(routes);
@@ -196,8 +199,7 @@ impl ProcessLease {
                 None
             };
         };
-        let process = last.process.into_inner();
-        let process = process.unwrap_or_else(PoisonError::into_inner);
+        let process = last.lock_process().take();
         // Its input is closed by this.
         drop(last.connection);
         let stderr_line = match process {
@@ -263,7 +265,7 @@ pub(crate) enum LeaseStart {
 
 impl ProcessPool {
     fn find(&self, key: &PoolKey) -> Option<Arc<PooledProcess>> {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = lock(&self.0);
         known.retain(|_, shared| shared.strong_count() > 0);
         let shared = known.get(key)?.upgrade()?;
         let routes = shared.lock_routing();
@@ -277,7 +279,7 @@ impl ProcessPool {
     }
 
     fn add(&self, key: PoolKey, shared: &Arc<PooledProcess>) {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = lock(&self.0);
         known.insert(key, Arc::downgrade(shared));
     }
 }
@@ -289,19 +291,16 @@ fn supports_sharing(initialized: &Value) -> bool {
 }
 
 impl PooledProcess {
-    async fn start(request: &LeaseRequest<'_>) -> Result<Arc<Self>, String> {
+    async fn start(request: &LeaseRequest<'_>) -> Result<Arc<Self>, AcpError> {
         let started = ManagedChild::spawn(request.launch, request.folder, request.pid_dir);
-        let (process, pipes) = started.map_err(|error| error.to_string())?;
+        let (process, pipes) = started.map_err(StartError::from)?;
         let opened = JsonRpcConnection::open(pipes.stdin, pipes.stdout).await;
-        let (connection, incoming, noise) = match opened {
-            Ok(opened) => opened,
-            Err(error) => {
-                let stderr_line = process.shutdown().await;
-                return Err(match stderr_line {
-                    Some(stderr_line) => format!("{error}: {stderr_line}"),
-                    None => error.to_string(),
-                });
-            }
+        let Ok((connection, incoming, noise)) = opened else {
+            let (reason, stderr_line) = (None, process.shutdown().await);
+            return Err(AcpError::Gone {
+                reason,
+                stderr_line,
+            });
         };
         let routes = Arc::default();
         let mut router = JoinSet::new();
@@ -321,6 +320,6 @@ impl PooledProcess {
     }
 
     fn lock_process(&self) -> MutexGuard<'_, Option<ManagedChild>> {
-        self.process.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.process)
     }
 }

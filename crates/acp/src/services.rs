@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use agenthost_core::{FileAccess, GrantedRoot};
 use agenthost_protocol::uri::Uri;
+use agenthost_stdx::result::IgnoreResult;
 use agenthost_workspace::{FileError, FileService, ProtectedPaths};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -222,7 +223,7 @@ impl HostServices {
             responder,
         };
         // Without its worker nothing is left of the session, either.
-        self.file_jobs.send(job).await.unwrap_or_default();
+        self.file_jobs.send(job).await.ignore_closed();
     }
 }
 
@@ -232,7 +233,7 @@ async fn run_file_jobs(files: Arc<FileService>, mut jobs: mpsc::Receiver<FileSer
         let files = Arc::clone(&files);
         let done = tokio::task::spawn_blocking(move || job.run(&files));
         // One that breaks is answered all the same: its reply is dropped.
-        done.await.unwrap_or_default();
+        done.await.ignore_elapsed();
     }
 }
 

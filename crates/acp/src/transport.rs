@@ -13,13 +13,16 @@ pub(crate) mod text_chunk;
 use std::collections::VecDeque;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use agent_client_protocol::{
     Client, Error, Lines, UntypedMessage, is_connection_terminated, is_incoming_transport_closed,
     v1,
 };
-use futures_util::{sink, stream};
+use agenthost_stdx::result::IgnoreResult;
+use agenthost_stdx::sync::lock;
+use agenthost_stdx::text::truncate_chars;
+use futures_util::{Sink, Stream, sink, stream};
 use serde::Serialize;
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
@@ -70,10 +73,10 @@ pub(crate) type JsonParams = serde_json::Map<String, Value>;
 pub(crate) struct RequestResponder(v1::Responder<Value>);
 
 impl RequestResponder {
-    /// Answers. An agent that is gone needs no answer.
+    /// Answers.
     pub(crate) fn respond(self, answer: &impl Serialize) {
         let answer = serde_json::to_value(answer).unwrap_or_default();
-        self.0.respond(answer).unwrap_or_default();
+        self.0.respond(answer).ignore_closed();
     }
 
     /// Answers with what was done, or why it was not.
@@ -82,8 +85,7 @@ impl RequestResponder {
             Ok(answer) => self.respond(&answer),
             Err(error) => {
                 let refusal = Error::new(error.code(), error.to_string()).data(error.data());
-                // An agent that is gone needs no answer.
-                self.0.respond_with_error(refusal).unwrap_or_default();
+                self.0.respond_with_error(refusal).ignore_closed();
             }
         }
     }
@@ -153,19 +155,18 @@ impl<T: std::fmt::Debug + Send + 'static> JsonRpcConnection<T> {
         let asked = self.agent.prepare_request(message);
         let asked = asked.on_receiving_result(async move |result| {
             let answer = AgentMessage::Response(tag, result.map_err(to_call_error));
-            // Nobody waits for it any more.
-            responses.send(answer).await.unwrap_or_default();
+            responses.send(answer).await.ignore_closed();
             Ok(())
         });
         // A connection that is over says so itself.
-        asked.unwrap_or_default();
+        asked.ignore_closed();
     }
 
     /// Tells something.
     pub(crate) fn notify(&self, method: &str, params: &impl Serialize) {
         if let Ok(message) = UntypedMessage::new(method, params) {
             // A connection that is over says so itself.
-            self.agent.send_notification(message).unwrap_or_default();
+            self.agent.send_notification(message).ignore_closed();
         }
     }
 }
@@ -182,7 +183,7 @@ fn to_call_error(error: Error) -> AgentCallError {
     };
     AgentCallError::Rejected {
         code: error.code.into(),
-        message: message.chars().take(500).collect(),
+        message: truncate_chars(&message, 500),
     }
 }
 
@@ -217,19 +218,45 @@ impl ReadBudget {
             .acquire_many_owned(size.min(MAX_BUFFERED_KIB))
             .await;
         // It is never closed.
-        let mut all = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        all.extend(taken.ok());
+        lock(&self.held).extend(taken.ok());
     }
 
     /// The oldest message was dealt with.
     fn release_oldest(&self) {
-        let mut all = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        drop(all.pop_front());
+        drop(lock(&self.held).pop_front());
     }
 }
 
 const PERMISSION_METHOD: &str = "session/request_permission";
 const ELICITATION_METHOD: &str = "elicitation/create";
+
+/// The requests of agents that the host handles.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum AgentRequestKind {
+    Permission,
+    Elicitation,
+    Service(ServiceRequest),
+}
+
+impl AgentRequestKind {
+    /// Returns the kind of a request by its method; `None` if the method is not
+    /// known.
+    fn from_method(method: &str) -> Option<Self> {
+        match method {
+            PERMISSION_METHOD => Some(AgentRequestKind::Permission),
+            ELICITATION_METHOD => Some(AgentRequestKind::Elicitation),
+            other => ServiceRequest::from_method(other).map(AgentRequestKind::Service),
+        }
+    }
+
+    fn to_message<T>(self, params: JsonParams, reply: RequestResponder) -> AgentMessage<T> {
+        match self {
+            AgentRequestKind::Permission => AgentMessage::Permission(params, reply),
+            AgentRequestKind::Elicitation => AgentMessage::Elicitation(params, reply),
+            AgentRequestKind::Service(request) => AgentMessage::Service(request, params, reply),
+        }
+    }
+}
 
 /// Whether a message takes up room until it was dealt with; the rest is
 /// answered at once.
@@ -237,10 +264,7 @@ fn counts_against_budget(line: &JsonRpcLine) -> bool {
     let method = line.method.as_deref().unwrap_or_default();
     match line.kind {
         JsonRpcKind::Notification => method == SESSION_UPDATE_METHOD,
-        JsonRpcKind::Request => {
-            [PERMISSION_METHOD, ELICITATION_METHOD].contains(&method)
-                || ServiceRequest::from_method(method).is_some()
-        }
+        JsonRpcKind::Request => AgentRequestKind::from_method(method).is_some(),
         JsonRpcKind::Response => false,
     }
 }
@@ -258,38 +282,10 @@ async fn run_io<T: std::fmt::Debug + Send + 'static>(
     let budget = ReadBudget::new();
     let why: Arc<Mutex<Option<String>>> = Arc::default();
     let from = LineReader::new(stdout, noise);
-    let state = (from, budget.clone(), Arc::clone(&why));
-    let incoming = stream::unfold(state, |(mut from, budget, why)| async move {
-        match from.next_message().await {
-            Ok(line) => {
-                let line = line?;
-                if counts_against_budget(&line) {
-                    budget.acquire(line.text.len()).await;
-                }
-                Some((Ok(line.text), (from, budget, why)))
-            }
-            Err(error) => {
-                *why.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.to_string());
-                None
-            }
-        }
-    });
+    let incoming = read_lines(from, budget.clone(), Arc::clone(&why));
     // An agent that ends may not have read everything; that is no news.
     let write_failed = Arc::new(AtomicBool::new(false));
-    let state = (stdin, Arc::clone(&write_failed));
-    let outgoing = sink::unfold(
-        state,
-        |(mut stdin, write_failed), mut line: String| async move {
-            line.push('\n');
-            let written = async {
-                stdin.write_all(line.as_bytes()).await?;
-                stdin.flush().await
-            };
-            let written: io::Result<()> = written.await;
-            write_failed.store(written.is_err(), Ordering::Relaxed);
-            written.map(|()| (stdin, write_failed))
-        },
-    );
+    let outgoing = write_lines(stdin, Arc::clone(&write_failed));
     let (for_requests, for_notifications) = (sender.clone(), sender.clone());
     let (request_budget, notification_budget) = (budget.clone(), budget);
     let ended = Client
@@ -297,20 +293,11 @@ async fn run_io<T: std::fmt::Debug + Send + 'static>(
         .on_receive_request(
             async move |message: UntypedMessage, responder: v1::Responder<Value>, _| {
                 let (method, params) = message.into_parts();
-                let params = to_params(params);
-                let reply = RequestResponder(responder);
-                let question = match method.as_str() {
-                    PERMISSION_METHOD => AgentMessage::Permission(params, reply),
-                    ELICITATION_METHOD => AgentMessage::Elicitation(params, reply),
-                    other => match ServiceRequest::from_method(other) {
-                        Some(request) => AgentMessage::Service(request, params, reply),
-                        None => {
-                            return reply.0.respond_with_error(Error::method_not_found());
-                        }
-                    },
+                let Some(kind) = AgentRequestKind::from_method(&method) else {
+                    return responder.respond_with_error(Error::method_not_found());
                 };
-                // Nobody listens any more; the agent hears that soon.
-                for_requests.send(question).await.unwrap_or_default();
+                let question = kind.to_message(to_params(params), RequestResponder(responder));
+                for_requests.send(question).await.ignore_closed();
                 request_budget.release_oldest();
                 Ok(())
             },
@@ -325,8 +312,7 @@ async fn run_io<T: std::fmt::Debug + Send + 'static>(
                     return Ok(());
                 }
                 let told = AgentMessage::Update(params);
-                // Nobody listens any more; the agent hears that soon.
-                for_notifications.send(told).await.unwrap_or_default();
+                for_notifications.send(told).await.ignore_closed();
                 notification_budget.release_oldest();
                 Ok(())
             },
@@ -339,16 +325,61 @@ async fn run_io<T: std::fmt::Debug + Send + 'static>(
             Ok(())
         })
         .await;
-    let read = why.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let read = lock(&why).take();
     let ended = ended
         .err()
         .filter(|_| !write_failed.load(Ordering::Relaxed));
     let reason = read.or_else(|| ended.map(|error| error.message));
-    // Nobody waits for it any more.
     sender
         .send(AgentMessage::Closed(reason))
         .await
-        .unwrap_or_default();
+        .ignore_closed();
+}
+
+/// Reads messages as far as the budget allows. The error that ends them is kept
+/// in `why`.
+fn read_lines(
+    from: LineReader<impl AsyncRead + Send + Unpin + 'static>,
+    budget: ReadBudget,
+    why: Arc<Mutex<Option<String>>>,
+) -> impl Stream<Item = io::Result<String>> + Send + 'static {
+    let state = (from, budget, why);
+    stream::unfold(state, |(mut from, budget, why)| async move {
+        match from.next_message().await {
+            Ok(line) => {
+                let line = line?;
+                if counts_against_budget(&line) {
+                    budget.acquire(line.text.len()).await;
+                }
+                Some((Ok(line.text), (from, budget, why)))
+            }
+            Err(error) => {
+                *lock(&why) = Some(error.to_string());
+                None
+            }
+        }
+    })
+}
+
+/// Writes messages, and notes whether the last one could not be written.
+fn write_lines(
+    stdin: impl AsyncWrite + Send + Unpin + 'static,
+    write_failed: Arc<AtomicBool>,
+) -> impl Sink<String, Error = io::Error> + Send + 'static {
+    let state = (stdin, write_failed);
+    sink::unfold(
+        state,
+        |(mut stdin, write_failed), mut line: String| async move {
+            line.push('\n');
+            let written = async {
+                stdin.write_all(line.as_bytes()).await?;
+                stdin.flush().await
+            };
+            let written: io::Result<()> = written.await;
+            write_failed.store(written.is_err(), Ordering::Relaxed);
+            written.map(|()| (stdin, write_failed))
+        },
+    )
 }
 
 fn to_params(params: Value) -> JsonParams {

@@ -58,6 +58,7 @@ impl Agent for ShellAgent {
     }
 
     fn run_session(&self, session: SessionContext) -> SessionFuture {
-        Box::pin(session::run_session(session, self.pid_dir.clone()))
+        let session = session::run_session(session, self.pid_dir.clone());
+        Box::pin(async { session.await.map_err(|error| error.to_string()) })
     }
 }

@@ -9,6 +9,7 @@ use agenthost_protocol::common::ErrorInfo;
 use agenthost_protocol::ids::ProviderId;
 use agenthost_protocol::root::AgentInfo;
 use agenthost_protocol::uri::Uri;
+use agenthost_stdx::result::IgnoreResult;
 use agenthost_workspace::{ContentStore, ProtectedPaths};
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinSet};
@@ -164,9 +165,8 @@ impl AgentSupervisor {
                 Some(Ok(Ok(())) | Err(_)) | None => return,
             };
             let error = stop_error(&reason);
-            // A host that is gone needs no telling.
             let told = events.send(AgentEvent::Stopped { error }).await;
-            told.unwrap_or_default();
+            told.ignore_closed();
         });
         if let Some(before) = self
             .running

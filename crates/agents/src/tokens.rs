@@ -1,10 +1,11 @@
 //! Tokens that clients handed over, in memory and nowhere else.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use agenthost_core::{AccessToken, Principal, TokenKey};
 use agenthost_protocol::uri::Uri;
+use agenthost_stdx::sync::lock;
 
 /// All tokens there are. Clones share them.
 #[derive(Debug, Clone, Default)]
@@ -53,7 +54,7 @@ impl TokenStore {
     }
 
     fn lock(&self) -> MutexGuard<'_, TokenTable> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }
 

@@ -48,7 +48,7 @@ const LAYERS: &[Layer] = &[
     },
     Layer {
         name: "agents",
-        uses: &["protocol", "core", "workspace"],
+        uses: &["stdx", "protocol", "core", "workspace"],
         tests: &[],
     },
     Layer {

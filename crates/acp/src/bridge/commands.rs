@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use agenthost_core::agent::AgentCommand;
+use agenthost_core::agent::{AgentCommand, AgentNotes, ClientTool, ToolCallDecision};
+use agenthost_core::tools::mcp::driver::McpTool;
 use agenthost_protocol::ids::{ToolCallId, TurnId};
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::Object;
@@ -13,6 +14,7 @@ use super::{
     AbandonedPrompt, AgentSession, AgentSessionState, ChatEntry, SessionBridge, TurnInProgress,
     set_option,
 };
+use crate::error::{AcpError, StartError};
 use crate::mapper::error_part;
 use crate::mapper::host_tools::HostToolSet;
 use crate::session::PermissionOutcome;
@@ -26,20 +28,13 @@ enum CancelOutcome {
 }
 
 impl SessionBridge {
-    pub(super) async fn handle_command(&mut self, command: AgentCommand) -> Result<(), String> {
+    pub(crate) async fn handle_command(&mut self, command: AgentCommand) -> Result<(), AcpError> {
         match command {
             AgentCommand::Open {
                 directories,
                 config,
                 notes,
-            } => {
-                self.set_directories(&directories)?;
-                self.config_values = config.unwrap_or_default();
-                for (chat, note) in notes {
-                    self.chats.entry(chat).or_default().resumable_id = Some(note);
-                }
-                self.start_agent().await
-            }
+            } => self.start_session(&directories, config, notes).await?,
             AgentCommand::AddAttachment {
                 chat,
                 turn,
@@ -48,7 +43,6 @@ impl SessionBridge {
             } => {
                 let chat = self.chats.entry(chat).or_default();
                 chat.attachments.for_turn(&turn).push((resource, content));
-                Ok(())
             }
             AgentCommand::Prompt {
                 chat,
@@ -57,48 +51,19 @@ impl SessionBridge {
                 history: before,
                 prepared,
             } => {
-                let entry = self.chats.entry(chat.clone()).or_default();
-                entry.attachments.for_turn(&turn);
-                let running = TurnInProgress::new(turn, message, before, prepared);
-                if let Some(last) = entry.turn.replace(running) {
-                    last.cancel_requests();
-                }
-                self.advance_turn(&chat).await
+                let turn = TurnInProgress::new(turn, message, before, prepared);
+                self.begin_turn(&chat, turn).await?;
             }
             AgentCommand::Cancel { chat, turn } => match self.cancel_turn(&chat, Some(&turn)) {
-                CancelOutcome::Cancelled => self.close_turn_terminals(&chat).await,
-                CancelOutcome::NothingToCancel => Ok(()),
+                CancelOutcome::Cancelled => self.close_turn_terminals(&chat).await?,
+                CancelOutcome::NothingToCancel => {}
             },
             AgentCommand::DecideToolCall {
                 chat,
                 turn,
                 call,
                 decision,
-            } => {
-                let Some(entry) = self.chats.get_mut(&chat) else {
-                    return Ok(());
-                };
-                let (Some(session), Some(running)) =
-                    (entry.agent_session.open_session(), &mut entry.turn)
-                else {
-                    return Ok(());
-                };
-                if running.id != turn {
-                    return Ok(());
-                }
-                match running.resolve_permission(&call, &decision) {
-                    Some(PermissionOutcome::Allowed) => {
-                        let told = session.mapper.handle_approved(&call);
-                        self.emit(Some(&chat), told).await
-                    }
-                    Some(PermissionOutcome::Denied) => {
-                        session.mapper.handle_denied(&call);
-                        running.mapper.mark_denied(&call);
-                        Ok(())
-                    }
-                    None => Ok(()),
-                }
-            }
+            } => self.decide_call(&chat, &turn, &call, &decision).await?,
             AgentCommand::AnswerInput {
                 chat,
                 turn,
@@ -106,74 +71,24 @@ impl SessionBridge {
                 response,
                 answers,
             } => {
-                let running = self
-                    .chats
-                    .get_mut(&chat)
-                    .and_then(|chat| chat.turn.as_mut());
-                if let Some(running) = running.filter(|running| running.id == turn) {
+                if let Some(running) = self.running_turn(&chat, &turn) {
                     running.answer_elicitation(&request, response, &answers);
                 }
-                Ok(())
             }
-            AgentCommand::SetConfig { values } => self.set_config(values).await,
-            AgentCommand::SetDirectories { directories } => self.set_directories(&directories),
-            AgentCommand::OpenChat { chat, context } => {
-                self.open_chat(chat, context);
-                Ok(())
-            }
-            AgentCommand::CloseChat { chat } => {
-                self.cancel_turn(&chat, None);
-                self.services
-                    .terminals
-                    .terminate_matching(|claim| claim.chat == chat);
-                self.close_turn_terminals(&chat).await?;
-                if let Some(mut entry) = self.chats.remove(&chat) {
-                    self.abandon_prompt(&chat, &mut entry);
-                    self.release_session(&mut entry);
-                }
-                Ok(())
-            }
-            // Agents can't forget a part of what was said, only all of it.
-            AgentCommand::Rewind { chat, .. } => {
-                self.cancel_turn(&chat, None);
-                self.close_turn_terminals(&chat).await?;
-                if let Some(mut entry) = self.chats.remove(&chat) {
-                    self.abandon_prompt(&chat, &mut entry);
-                    self.release_session(&mut entry);
-                    entry.resumable_id = None;
-                    self.chats.insert(chat, entry);
-                }
-                Ok(())
-            }
-            AgentCommand::Resume { chat, turn } => {
-                let reason = "this agent can't take up a turn again";
-                let error = Some(error_part("notResumable", reason));
-                Ok(self.events.end_turn(&chat, &turn, error).await?)
-            }
+            AgentCommand::SetConfig { values } => self.set_config(values).await?,
+            AgentCommand::SetDirectories { directories } => self.set_directories(&directories)?,
+            AgentCommand::OpenChat { chat, context } => self.open_chat(chat, context),
+            AgentCommand::CloseChat { chat } => self.close_chat(&chat).await?,
+            AgentCommand::Rewind { chat, .. } => self.rewind_chat(chat).await?,
+            AgentCommand::Resume { chat, turn } => self.reject_resume(&chat, &turn).await?,
             AgentCommand::UseTerminal {
                 terminal, command, ..
-            } => {
-                self.services.terminals.execute(&terminal, command);
-                Ok(())
-            }
+            } => self.services.terminals.execute(&terminal, command),
             AgentCommand::ContinueInBackground { terminal, .. } => {
                 self.services.terminals.continue_in_background(&terminal);
-                Ok(())
             }
-            AgentCommand::SetClientTools { tools } => {
-                self.set_host_tools(HostToolSet {
-                    client_tools: tools,
-                    server_tools: self.host_tools.server_tools.clone(),
-                });
-                Ok(())
-            }
-            AgentCommand::SetMcpTools { tools } => {
-                self.set_host_tools(HostToolSet {
-                    client_tools: self.host_tools.client_tools.clone(),
-                    server_tools: tools,
-                });
-                Ok(())
-            }
+            AgentCommand::SetClientTools { tools } => self.set_client_tools(tools),
+            AgentCommand::SetMcpTools { tools } => self.set_mcp_tools(tools),
             AgentCommand::HandOverToolCall {
                 chat,
                 turn,
@@ -181,25 +96,151 @@ impl SessionBridge {
                 tool,
                 input,
             } => {
-                let told = match self.hand_over_call(&chat, &turn, &call) {
-                    Some(session) => session
-                        .mapper
-                        .handle_client_tool_called(&call, &tool, &input),
-                    None => Vec::new(),
-                };
-                self.emit(Some(&chat), told).await
+                self.begin_client_call(&chat, &turn, &call, &tool, &input)
+                    .await?;
             }
-            // The agent gets the result by the way that it called the tool.
             AgentCommand::CompleteToolCall {
                 chat, turn, call, ..
-            } => {
-                if let Some(session) = self.hand_over_call(&chat, &turn, &call) {
-                    session.mapper.handle_client_tool_completed(&call);
-                }
+            } => self.complete_client_call(&chat, &turn, &call),
+            // It can't be talked to while it works: what it is not told of, stays.
+            AgentCommand::Steer { .. } | AgentCommand::Close => {}
+        }
+        Ok(())
+    }
+
+    /// Starts the agent for the session.
+    async fn start_session(
+        &mut self,
+        directories: &[Uri],
+        config: Option<Object>,
+        notes: AgentNotes,
+    ) -> Result<(), AcpError> {
+        self.set_directories(directories)?;
+        self.config_values = config.unwrap_or_default();
+        for (chat, note) in notes {
+            self.chats.entry(chat).or_default().resumable_id = Some(note);
+        }
+        self.start_agent().await
+    }
+
+    /// Begins a turn of a chat, in place of one that still runs.
+    async fn begin_turn(&mut self, chat: &Uri, turn: TurnInProgress) -> Result<(), AcpError> {
+        let entry = self.chats.entry(chat.clone()).or_default();
+        entry.attachments.for_turn(&turn.id);
+        if let Some(last) = entry.turn.replace(turn) {
+            last.cancel_requests();
+        }
+        self.advance_turn(chat).await
+    }
+
+    /// Returns the turn of a chat, if it is this one.
+    fn running_turn(&mut self, chat: &Uri, turn: &TurnId) -> Option<&mut TurnInProgress> {
+        let running = self.chats.get_mut(chat)?.turn.as_mut();
+        running.filter(|running| running.id == *turn)
+    }
+
+    /// Tells the agent whether a tool call may run.
+    async fn decide_call(
+        &mut self,
+        chat: &Uri,
+        turn: &TurnId,
+        call: &ToolCallId,
+        decision: &ToolCallDecision,
+    ) -> Result<(), AcpError> {
+        let Some(entry) = self.chats.get_mut(chat) else {
+            return Ok(());
+        };
+        let (Some(session), Some(running)) = (entry.agent_session.open_session(), &mut entry.turn)
+        else {
+            return Ok(());
+        };
+        if running.id != *turn {
+            return Ok(());
+        }
+        match running.resolve_permission(call, decision) {
+            Some(PermissionOutcome::Allowed) => {
+                let told = session.mapper.handle_approved(call);
+                self.emit(Some(chat), told).await
+            }
+            Some(PermissionOutcome::Denied) => {
+                session.mapper.handle_denied(call);
+                running.mapper.mark_denied(call);
                 Ok(())
             }
-            // It can't be talked to while it works: what it is not told of, stays.
-            AgentCommand::Steer { .. } | AgentCommand::Close => Ok(()),
+            None => Ok(()),
+        }
+    }
+
+    /// Ends all that runs for a chat, and forgets the chat.
+    async fn close_chat(&mut self, chat: &Uri) -> Result<(), AcpError> {
+        self.cancel_turn(chat, None);
+        self.services
+            .terminals
+            .terminate_matching(|claim| claim.chat == *chat);
+        self.close_turn_terminals(chat).await?;
+        if let Some(mut entry) = self.chats.remove(chat) {
+            self.abandon_prompt(chat, &mut entry);
+            self.release_session(&mut entry);
+        }
+        Ok(())
+    }
+
+    /// Has the next turn of a chat begin in a new agent session. Agents can't
+    /// forget a part of what was said, only all of it.
+    async fn rewind_chat(&mut self, chat: Uri) -> Result<(), AcpError> {
+        self.cancel_turn(&chat, None);
+        self.close_turn_terminals(&chat).await?;
+        if let Some(mut entry) = self.chats.remove(&chat) {
+            self.abandon_prompt(&chat, &mut entry);
+            self.release_session(&mut entry);
+            entry.resumable_id = None;
+            self.chats.insert(chat, entry);
+        }
+        Ok(())
+    }
+
+    /// Ends a turn that the host wants to go on with.
+    async fn reject_resume(&mut self, chat: &Uri, turn: &TurnId) -> Result<(), AcpError> {
+        let reason = "this agent can't take up a turn again";
+        let error = Some(error_part("notResumable", reason));
+        Ok(self.events.end_turn(chat, turn, error).await?)
+    }
+
+    fn set_client_tools(&mut self, tools: Vec<ClientTool>) {
+        self.set_host_tools(HostToolSet {
+            client_tools: tools,
+            server_tools: self.host_tools.server_tools.clone(),
+        });
+    }
+
+    fn set_mcp_tools(&mut self, tools: Vec<McpTool>) {
+        self.set_host_tools(HostToolSet {
+            client_tools: self.host_tools.client_tools.clone(),
+            server_tools: tools,
+        });
+    }
+
+    /// Hands a call over to the client that has the tool.
+    async fn begin_client_call(
+        &mut self,
+        chat: &Uri,
+        turn: &TurnId,
+        call: &ToolCallId,
+        tool: &str,
+        input: &str,
+    ) -> Result<(), AcpError> {
+        let told = match self.hand_over_call(chat, turn, call) {
+            Some(session) => session.mapper.handle_client_tool_called(call, tool, input),
+            None => Vec::new(),
+        };
+        self.emit(Some(chat), told).await
+    }
+
+    /// Ends a call that a client carried out. The agent gets the result by the
+    /// way that it called the tool.
+    fn complete_client_call(&mut self, chat: &Uri, turn: &TurnId, call: &ToolCallId) {
+        if let Some(session) = self.hand_over_call(chat, turn, call) {
+            session.mapper.handle_client_tool_completed(call);
         }
     }
 
@@ -229,10 +270,10 @@ impl SessionBridge {
         chat.agent_session.open_session()
     }
 
-    fn set_directories(&mut self, directories: &[Uri]) -> Result<(), String> {
+    fn set_directories(&mut self, directories: &[Uri]) -> Result<(), AcpError> {
         self.services.set_directories(directories);
         let folders: Option<Vec<_>> = directories.iter().map(path_of).collect();
-        self.folders = folders.ok_or("the folder of this session is not on this machine")?;
+        self.folders = folders.ok_or(StartError::RemoteFolder)?;
         if self.folders.is_empty() {
             // Somebody who only wants to talk; agents want a folder all the same.
             self.folders.extend(std::env::home_dir());
@@ -293,7 +334,7 @@ impl SessionBridge {
         }
     }
 
-    async fn set_config(&mut self, values: Object) -> Result<(), String> {
+    async fn set_config(&mut self, values: Object) -> Result<(), AcpError> {
         self.config_values = values;
         let Some(live) = &self.connection else {
             return Ok(());

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use agenthost_core::agent::{AgentEvent, ForbiddenValue};
 use agenthost_protocol::wire::Object;
 
-use super::{MappedEvent, PromptState, SessionBridge, TurnEvent};
+use super::{AcpError, MappedEvent, PromptState, SessionBridge, TurnEvent};
 
 /// Most remarks that wait. More than that nobody reads.
 const MAX_QUEUED_NOTICES: usize = 20;
@@ -74,7 +74,7 @@ impl ConfigNotices {
 
 impl SessionBridge {
     /// Says what has to be said, if there is a turn that it can be said in.
-    pub(super) async fn emit_notices(&mut self) -> Result<(), String> {
+    pub(crate) async fn emit_notices(&mut self) -> Result<(), AcpError> {
         if self.notices.queued.is_empty() {
             return Ok(());
         }

@@ -5,6 +5,7 @@ use tokio::time::Instant;
 
 use super::{AgentSessionState, BridgeStage, SessionBridge};
 use crate::connection::StartPhase;
+use crate::error::{AcpError, AgentTimeout};
 use crate::mapper::error_part;
 
 impl SessionBridge {
@@ -13,13 +14,13 @@ impl SessionBridge {
         &mut self,
         chat: &Uri,
         kind: &str,
-        reason: &str,
-    ) -> Result<(), String> {
+        error: &AcpError,
+    ) -> Result<(), AcpError> {
         let turn = self.chats.get_mut(chat).and_then(|chat| chat.turn.take());
         if let Some(turn) = turn {
             let id = turn.id.clone();
             turn.cancel_requests();
-            let error = Some(error_part(kind, reason));
+            let error = Some(error_part(kind, &error.to_string()));
             self.events.end_turn(chat, &id, error).await?;
         }
         Ok(())
@@ -27,7 +28,7 @@ impl SessionBridge {
 
     /// The agent is gone, or has to go: all that it was doing has failed. The
     /// next message starts it again.
-    pub(super) async fn fail_agent(&mut self, reason: &str) -> Result<(), String> {
+    pub(crate) async fn fail_agent(&mut self, error: AcpError) -> Result<(), AcpError> {
         self.spare_session = AgentSessionState::None;
         self.abandoned_prompts.clear();
         self.services.terminals.release_all();
@@ -50,11 +51,11 @@ impl SessionBridge {
                 .take()
                 .is_some_and(|flight| flight.cancel_deadline.is_some());
             if !cancelled && !was_resuming {
-                self.fail_turn(&address, "agentStopped", reason).await?;
+                self.fail_turn(&address, "agentStopped", &error).await?;
             }
         }
         if self.stage == BridgeStage::Opening {
-            return Err(reason.to_owned());
+            return Err(error);
         }
         Box::pin(self.advance_turns()).await
     }
@@ -82,17 +83,17 @@ impl SessionBridge {
     }
 
     /// The agent has taken too long for something.
-    pub(super) async fn handle_timeout(&mut self) -> Result<(), String> {
-        let reason = if self.ignores_cancel() {
-            "the agent did not stop when it was told to, and was ended"
+    pub(crate) async fn handle_timeout(&mut self) -> Result<(), AcpError> {
+        let timeout = if self.ignores_cancel() {
+            AgentTimeout::Cancel
         } else {
-            "the agent did not answer in time, and was ended"
+            AgentTimeout::Response
         };
         // At once: it had its time.
         if let Some(live) = self.connection.take() {
-            live.kill(reason);
+            live.kill(&timeout.to_string());
         }
-        self.fail_agent(reason).await
+        self.fail_agent(timeout.into()).await
     }
 
     /// Whether the agent goes on with what it was told to stop.
@@ -126,6 +127,6 @@ impl SessionBridge {
             }
         }
         // Nobody is left to hear what it complained of.
-        drop(live.shutdown().await);
+        live.shutdown().await;
     }
 }

@@ -6,6 +6,7 @@ use agenthost_protocol::uri::Uri;
 use serde_json::Value;
 
 use super::{AbandonedPrompt, AgentCall, AgentMessage, AgentSessionState, SessionBridge};
+use crate::error::AcpError;
 use crate::session::cancelled_outcome;
 use crate::session::replay::SessionReplay;
 use crate::transport::{AUTH_REQUIRED_CODE, AgentCallError, JsonParams, RequestResponder};
@@ -30,7 +31,7 @@ impl SessionBridge {
     pub(super) async fn handle_message(
         &mut self,
         message: AgentMessage<AgentCall>,
-    ) -> Result<(), String> {
+    ) -> Result<(), AcpError> {
         match message {
             AgentMessage::Update(params) => self.handle_update(&params).await,
             AgentMessage::Permission(params, reply) => self.handle_permission(&params, reply).await,
@@ -45,7 +46,7 @@ impl SessionBridge {
         }
     }
 
-    async fn handle_update(&mut self, params: &JsonParams) -> Result<(), String> {
+    async fn handle_update(&mut self, params: &JsonParams) -> Result<(), AcpError> {
         let (Some(id), Some(update)) = (session_id(params), params.get("update")) else {
             return Ok(());
         };
@@ -70,7 +71,7 @@ impl SessionBridge {
         &mut self,
         owner: &SessionOwner,
         update: &Value,
-    ) -> Result<(), String> {
+    ) -> Result<(), AcpError> {
         let chat = owner.chat();
         let Some(session) = self.agent_session(chat) else {
             return Ok(());
@@ -83,7 +84,7 @@ impl SessionBridge {
         &mut self,
         params: &JsonParams,
         responder: RequestResponder,
-    ) -> Result<(), String> {
+    ) -> Result<(), AcpError> {
         let Some(address) = session_id(params).and_then(|id| self.chat_of(id)) else {
             self.respond_unavailable(params, responder, &cancelled_outcome());
             return Ok(());
@@ -110,7 +111,7 @@ impl SessionBridge {
         &mut self,
         params: &JsonParams,
         responder: RequestResponder,
-    ) -> Result<(), String> {
+    ) -> Result<(), AcpError> {
         let address = session_id(params).and_then(|id| self.chat_of(id));
         let chat = address
             .as_ref()
@@ -141,7 +142,7 @@ impl SessionBridge {
         &mut self,
         call: AgentCall,
         response: Result<Value, AgentCallError>,
-    ) -> Result<(), String> {
+    ) -> Result<(), AcpError> {
         // What becomes of that is said when the connection is over.
         if response == Err(AgentCallError::Gone) {
             return Ok(());
@@ -173,7 +174,7 @@ impl SessionBridge {
         address: &Uri,
         id: &TurnId,
         response: Result<Value, AgentCallError>,
-    ) -> Result<(), String> {
+    ) -> Result<(), AcpError> {
         let meant = |prompt: &AbandonedPrompt| prompt.chat == *address && prompt.turn == *id;
         self.abandoned_prompts.retain(|prompt| !meant(prompt));
         let Some(chat) = self.chats.get_mut(address) else {
@@ -216,7 +217,7 @@ impl SessionBridge {
         key: &str,
         value: &Value,
         response: Result<Value, AgentCallError>,
-    ) -> Result<(), String> {
+    ) -> Result<(), AcpError> {
         let Some(owner) = self.owner_of(id) else {
             return Ok(());
         };
@@ -243,17 +244,16 @@ impl SessionBridge {
     }
 
     /// The agent is gone.
-    async fn handle_closed(&mut self, reason: Option<String>) -> Result<(), String> {
+    async fn handle_closed(&mut self, reason: Option<String>) -> Result<(), AcpError> {
         let stderr_line = match self.connection.take() {
             Some(live) => live.shutdown().await,
             None => None,
         };
-        let mut text = "the agent ended".to_owned();
-        for more in [reason, stderr_line].into_iter().flatten() {
-            text.push_str(": ");
-            text.push_str(&more);
-        }
-        self.fail_agent(&text).await
+        self.fail_agent(AcpError::Gone {
+            reason,
+            stderr_line,
+        })
+        .await
     }
 
     pub(super) fn owner_of(&self, id: &str) -> Option<SessionOwner> {

@@ -4,6 +4,7 @@ use agenthost_agents::TurnEvent;
 use agenthost_protocol::uri::Uri;
 
 use super::{AgentCall, MappedEvent, SessionBridge, set_option};
+use crate::error::AcpError;
 use crate::session::prompt::tags;
 use crate::session::{HistoryKnowledge, PromptInFlight};
 use crate::session::{options, prompt, transcript};
@@ -17,7 +18,7 @@ const RESUMED_NOTICE: &str = "The agent was started again, and goes on with its 
 
 impl SessionBridge {
     /// Hands the message of a turn to the agent.
-    pub(super) async fn send_prompt(&mut self, address: &Uri) -> Result<(), String> {
+    pub(crate) async fn send_prompt(&mut self, address: &Uri) -> Result<(), AcpError> {
         let (Some(live), Some(chat)) = (&mut self.connection, self.chats.get_mut(address)) else {
             return Ok(());
         };

@@ -11,6 +11,7 @@ use tokio::time::Instant;
 
 use super::messages::is_auth_required;
 use super::{AgentSessionState, BridgeStage, MappedEvent, SessionBridge};
+use crate::error::{AcpError, AgentStep, UnsupportedFeature};
 use crate::mapper::ChatMapper;
 use crate::session::HistoryKnowledge;
 use crate::session::options;
@@ -48,7 +49,7 @@ impl SessionBridge {
         address: Uri,
         deadline: Instant,
         response: Result<Value, AgentCallError>,
-    ) -> Result<(), String> {
+    ) -> Result<(), AcpError> {
         if !self.awaits_session(&address, deadline) {
             self.close_unclaimed_session(&response);
             return Ok(());
@@ -93,7 +94,7 @@ impl SessionBridge {
         id: &str,
         deadline: Instant,
         answer: Result<Value, AgentCallError>,
-    ) -> Result<(), String> {
+    ) -> Result<(), AcpError> {
         let Some(live) = &self.connection else {
             return Ok(());
         };
@@ -115,19 +116,16 @@ impl SessionBridge {
         let answer = match (answer, purpose) {
             (Ok(answer), _) => answer,
             (Err(error), ReplayPurpose::Import) => {
-                let id = &replay.id;
-                return Err(format!(
-                    "take up its session `{id}`: {}",
-                    live.describe_error(&error)
-                ));
+                let step = AgentStep::ResumeSession(replay.id);
+                return Err(live.to_acp_error(&error).in_step(step));
             }
             (Err(error), ReplayPurpose::Resume) if is_auth_required(&Err(error.clone())) => {
-                let reason = live.describe_error(&error);
+                let error = live.to_acp_error(&error);
                 if let Some(chat) = self.chats.get_mut(&address) {
                     chat.resumable_id = Some(replay.id);
                 }
                 self.events.send(AgentEvent::AuthRequired).await?;
-                return self.fail_turn(&address, "authRequired", &reason).await;
+                return self.fail_turn(&address, "authRequired", &error).await;
             }
             // It has forgotten it: a new one is told what was said.
             (Err(_), ReplayPurpose::Resume) => return self.advance_turn(&address).await,
@@ -170,16 +168,16 @@ impl SessionBridge {
     }
 
     /// Takes up a session that the host does not know.
-    pub(super) fn import_session(&mut self, id: String) -> Result<(), String> {
+    pub(crate) fn import_session(&mut self, id: String) -> Result<(), AcpError> {
         let chat = uris::default_chat_uri(&self.session);
         self.chats.entry(chat.clone()).or_default().resumable_id = Some(id);
         if self.resume_session(&chat, ReplayPurpose::Import) {
             return Ok(());
         }
-        Err("this agent can't take up a session again, or another session here has it".to_owned())
+        Err(UnsupportedFeature::ImportSession.into())
     }
 
-    async fn import_turns(&mut self, chat: &Uri, turns: Vec<ReplayedTurn>) -> Result<(), String> {
+    async fn import_turns(&mut self, chat: &Uri, turns: Vec<ReplayedTurn>) -> Result<(), AcpError> {
         let mut imported = Vec::new();
         for turn in turns {
             let id = turn.id;
@@ -189,8 +187,7 @@ impl SessionBridge {
                 match told {
                     MappedEvent::Turn(event) => actions.extend(mapper.map(event)),
                     MappedEvent::StoreContent(kept) => {
-                        let kept = self.events.store_content(kept.name, kept.bytes).await;
-                        kept.map_err(|error| error.to_string())?;
+                        self.events.store_content(kept.name, kept.bytes).await?;
                     }
                     MappedEvent::Terminal(terminal, told) => {
                         self.emit_terminal_update(chat, terminal, told).await?;
@@ -216,7 +213,7 @@ impl SessionBridge {
     }
 
     /// The wish was granted: from now on the session is noted as all are.
-    async fn clear_import_request(&mut self) -> Result<(), String> {
+    async fn clear_import_request(&mut self) -> Result<(), AcpError> {
         let granted = (options::AGENT_SESSION_KEY.to_owned(), Json::from(""));
         let configurable = AgentEvent::ConfigSchemaChanged {
             schema: Box::new(options::placeholder_schema()),
@@ -228,7 +225,7 @@ impl SessionBridge {
     }
 
     /// The host can send messages from now on.
-    pub(super) async fn mark_ready(&mut self) -> Result<(), String> {
+    pub(crate) async fn mark_ready(&mut self) -> Result<(), AcpError> {
         self.stage = BridgeStage::Open;
         let tools = Vec::new();
         self.events.send(AgentEvent::Opened { tools }).await?;
@@ -237,7 +234,7 @@ impl SessionBridge {
 
     /// Has the host remember which session of the agent a chat has, if that is
     /// of any use.
-    pub(super) async fn record_session_id(&mut self, chat: &Uri, id: &str) -> Result<(), String> {
+    pub(crate) async fn record_session_id(&mut self, chat: &Uri, id: &str) -> Result<(), AcpError> {
         if !self
             .connection
             .as_ref()

@@ -9,11 +9,14 @@ use agenthost_protocol::terminal::{
     TerminalAction, TerminalClaim, TerminalClaimed, TerminalSessionClaim, TerminalState,
 };
 use agenthost_protocol::uri::Uri;
+use agenthost_stdx::result::IgnoreResult;
+use agenthost_stdx::text::truncate_chars;
 use agenthost_workspace::{PtyProgram, TerminalOptions};
 use serde_json::{Value, json};
 
 use super::SessionBridge;
 use super::messages::{SessionOwner, session_id};
+use crate::error::AcpError;
 use crate::mapper::events::TerminalUpdate;
 use crate::process_pool::launch::agent_environment;
 use crate::services::{
@@ -31,7 +34,7 @@ impl SessionBridge {
         request: ServiceRequest,
         params: JsonParams,
         responder: RequestResponder,
-    ) -> Result<(), String> {
+    ) -> Result<(), AcpError> {
         let session = session_id(&params).unwrap_or_default().to_owned();
         if let Err(error) = self.check_service(request, &session) {
             responder.respond_result(Err(error));
@@ -85,9 +88,7 @@ impl SessionBridge {
         if self.owner_of(session).is_some() {
             return Ok(());
         }
-        Err(ServiceError::UnknownSession(
-            session.chars().take(60).collect(),
-        ))
+        Err(ServiceError::UnknownSession(truncate_chars(session, 60)))
     }
 
     /// Nobody can be asked: the agent gets the answer that says so, or is told
@@ -109,7 +110,7 @@ impl SessionBridge {
         session: String,
         params: &JsonParams,
         responder: RequestResponder,
-    ) -> Result<(), String> {
+    ) -> Result<(), AcpError> {
         let Some(SessionOwner::Chat(chat)) = self.owner_of(&session) else {
             let reason = "nothing was said in this session yet".to_owned();
             responder.respond_result(Err(ServiceError::Refused(reason)));
@@ -183,7 +184,7 @@ impl SessionBridge {
     pub(super) async fn handle_terminal_event(
         &mut self,
         notice: TerminalNotice,
-    ) -> Result<(), String> {
+    ) -> Result<(), AcpError> {
         let Some(report) = self.services.terminals.handle_notice(notice) else {
             return Ok(());
         };
@@ -206,7 +207,7 @@ impl SessionBridge {
         chat: &Uri,
         terminal: Uri,
         update: TerminalUpdate,
-    ) -> Result<(), String> {
+    ) -> Result<(), AcpError> {
         let event = match update {
             TerminalUpdate::Opened { title, cwd, call } => {
                 let claim = TerminalClaim::Session(self.terminal_claim(chat, Some(call)));
@@ -237,7 +238,7 @@ impl SessionBridge {
 
     /// A turn of a chat was ended from outside: nothing that the agent showed
     /// in it goes on.
-    pub(super) async fn close_turn_terminals(&mut self, chat: &Uri) -> Result<(), String> {
+    pub(crate) async fn close_turn_terminals(&mut self, chat: &Uri) -> Result<(), AcpError> {
         let place = self.chats.get_mut(chat);
         let Some(session) = place.and_then(|chat| chat.agent_session.open_session()) else {
             return Ok(());
@@ -254,11 +255,12 @@ impl SessionBridge {
                 let happened = self.services.terminals.next_notice().await;
                 self.handle_terminal_event(happened).await?;
             }
-            Ok::<(), String>(())
+            Ok::<(), AcpError>(())
         };
         // If the host is gone, or something does not end even when it is
         // killed: what is left goes when it is dropped.
-        drop(tokio::time::timeout(TERMINAL_EXIT_TIMEOUT, wait_for_exits).await);
+        let waited = tokio::time::timeout(TERMINAL_EXIT_TIMEOUT, wait_for_exits).await;
+        waited.ignore_elapsed();
     }
 
     /// What a terminal of a chat is for.

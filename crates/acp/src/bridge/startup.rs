@@ -7,6 +7,7 @@ use tokio::time::Instant;
 
 use super::messages::{SessionOwner, is_auth_required};
 use super::{AgentSession, AgentSessionState, BridgeStage, SessionBridge, set_option};
+use crate::error::{AcpError, AgentStep};
 use crate::mapper::ChatMapper;
 use crate::session::HistoryKnowledge;
 use crate::session::options::SessionOptions;
@@ -16,17 +17,17 @@ impl SessionBridge {
     pub(super) async fn handle_initialized(
         &mut self,
         response: Result<Value, AgentCallError>,
-    ) -> Result<(), String> {
+    ) -> Result<(), AcpError> {
         let Some(live) = &mut self.connection else {
             return Ok(());
         };
         let started = match response {
             Ok(response) => live.handle_initialized(&response),
-            Err(error) => Err(live.describe_error(&error)),
+            Err(error) => Err(live.to_acp_error(&error)),
         };
-        if let Err(reason) = started {
+        if let Err(error) = started {
             self.connection = None;
-            return self.fail_agent(&format!("start the agent: {reason}")).await;
+            return self.fail_agent(error.in_step(AgentStep::Initialize)).await;
         }
         if self.stage == BridgeStage::Opening {
             // What is there to be taken up is, when it is needed.
@@ -51,7 +52,7 @@ impl SessionBridge {
         chat: Option<Uri>,
         deadline: Instant,
         response: Result<Value, AgentCallError>,
-    ) -> Result<(), String> {
+    ) -> Result<(), AcpError> {
         if chat
             .as_ref()
             .is_some_and(|chat| !self.awaits_session(chat, deadline))
@@ -63,23 +64,23 @@ impl SessionBridge {
             return Ok(());
         };
         let id = |response: &Value| Some(response.get("sessionId")?.as_str()?.to_owned());
-        let reason = match &response {
+        let error = match &response {
             Ok(response) if id(response).is_some() => None,
-            Ok(_) => Some("it began a session without a name".to_owned()),
-            Err(error) => Some(live.describe_error(error)),
+            Ok(_) => Some(AcpError::MissingSessionId),
+            Err(error) => Some(live.to_acp_error(error)),
         };
-        if let Some(reason) = reason {
-            let reason = format!("begin a session: {reason}");
+        if let Some(error) = error {
+            let error = error.in_step(AgentStep::OpenSession);
             if is_auth_required(&response) {
                 self.events.send(AgentEvent::AuthRequired).await?;
             }
             return match chat {
-                None => Err(reason),
+                None => Err(error),
                 Some(chat) => {
                     if let Some(place) = self.chats.get_mut(&chat) {
                         place.agent_session = AgentSessionState::None;
                     }
-                    self.fail_turn(&chat, "agentSession", &reason).await
+                    self.fail_turn(&chat, "agentSession", &error).await
                 }
             };
         }
@@ -113,7 +114,7 @@ impl SessionBridge {
         id: String,
         response: &Value,
         history: HistoryKnowledge,
-    ) -> Result<(), String> {
+    ) -> Result<(), AcpError> {
         let Some(live) = &mut self.connection else {
             return Ok(());
         };

@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use agenthost_stdx::result::IgnoreResult;
+
 /// Most lines between the common beginning and end that are compared line by
 /// line. Of more, all are replaced.
 const MAX_COMPARED_LINES: usize = 400;
@@ -59,8 +61,7 @@ pub(crate) fn unified_diff(path: &str, before: Option<&str>, after: &str) -> Str
     }
     let left_out = shown.len().saturating_sub(MAX_DIFF_LINES);
     if left_out > 0 {
-        // Writing to a string does not fail.
-        writeln!(text, "@@ {left_out} more lines").unwrap_or_default();
+        writeln!(text, "@@ {left_out} more lines").ignore_infallible();
     }
     text
 }

@@ -8,6 +8,7 @@
 
 use agenthost_protocol::chat::{ConfirmationOption, ConfirmationOptionKind};
 use agenthost_protocol::ids::ConfirmationOptionId;
+use agenthost_stdx::text::truncate_chars;
 
 use crate::session::option_label;
 use crate::transport::schema::{ContentBlock, ToolCallContent, ToolCallUpdate};
@@ -82,13 +83,13 @@ impl PermissionPrompt {
                 None => rest.push(content),
             }
         }
-        let words = words.join("\n\n").chars().take(MAX_PROMPT_CHARS).collect();
+        let words = truncate_chars(&words.join("\n\n"), MAX_PROMPT_CHARS);
         let edits = rest.iter().filter(|content| is_edit(content));
         let edits = edits.cloned().collect();
         // One of nothing but words does not take away what was produced.
         update.fields.content = (!rest.is_empty()).then_some(rest);
         PermissionPrompt {
-            text: Some(words).filter(|words: &String| !words.is_empty()),
+            text: Some(words).filter(|words| !words.is_empty()),
             edits,
         }
     }

@@ -18,6 +18,7 @@ use agenthost_protocol::chat::{
 use agenthost_protocol::common::{FileEditCollection, Meta};
 use agenthost_protocol::ids::ToolCallId;
 use agenthost_protocol::wire::Object;
+use agenthost_stdx::text::truncate_chars;
 use serde_json::{Value, json};
 
 use super::content;
@@ -390,7 +391,7 @@ impl TrackedCall {
         let error = (!success).then(|| {
             let said = content::joined_text(&results).or(output);
             let said = said.unwrap_or_else(|| "it failed".to_owned());
-            json!({ "message": said.chars().take(500).collect::<String>() })
+            json!({ "message": truncate_chars(&said, 500) })
         });
         let structured = match &self.output {
             Some(Value::Object(output)) => Some(output.clone()),

@@ -59,16 +59,26 @@ impl std::fmt::Debug for AgentLaunch {
 
 /// Why an agent could not be started.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum SpawnError {
+pub enum SpawnError {
     /// It works in a folder that is not there.
     #[error("start `{program}`: the folder `{}` is not there", folder.display())]
-    Folder { program: String, folder: PathBuf },
+    Folder {
+        /// The program.
+        program: String,
+        /// The folder.
+        folder: PathBuf,
+    },
     /// There is no such program.
     #[error("start `{0}`: there is no such program")]
     Missing(String),
     /// The system says no.
     #[error("start `{program}`: {source}")]
-    System { program: String, source: io::Error },
+    System {
+        /// The program.
+        program: String,
+        /// The error of the system.
+        source: io::Error,
+    },
 }
 
 /// A process that runs. Dropped, it is killed with all it started.

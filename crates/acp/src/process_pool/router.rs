@@ -1,8 +1,10 @@
 //! Who hears what an agent sends.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
+use agenthost_stdx::result::IgnoreResult;
+use agenthost_stdx::sync::lock;
 use serde_json::Value;
 use tokio::sync::mpsc;
 
@@ -36,7 +38,7 @@ pub(super) struct RoutingTable {
 }
 
 pub(super) fn lock_routing(routes: &Mutex<RoutingTable>) -> MutexGuard<'_, RoutingTable> {
-    routes.lock().unwrap_or_else(PoisonError::into_inner)
+    lock(routes)
 }
 
 /// Tells each line what it has to hear, until there is nothing more.
@@ -50,8 +52,7 @@ pub(super) async fn route_messages(
         }
         let heard = lock_routing(&routes).route_message(incoming);
         for (line, heard) in heard {
-            // Who does not listen any more needs not hear it.
-            line.send(heard).await.unwrap_or_default();
+            line.send(heard).await.ignore_closed();
         }
     }
 }
@@ -66,7 +67,7 @@ async fn close_leases(reason: Option<String>, routes: &Mutex<RoutingTable>) {
     };
     for line in lines.into_values() {
         let closed = AgentMessage::Closed(reason.clone());
-        line.send(closed).await.unwrap_or_default();
+        line.send(closed).await.ignore_closed();
     }
 }
 

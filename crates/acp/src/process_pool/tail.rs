@@ -1,9 +1,11 @@
 //! The end of what somebody writes, within bounds.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
+use agenthost_stdx::result::IgnoreResult;
+use agenthost_stdx::sync::lock;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::sync::watch;
 
@@ -52,7 +54,8 @@ impl StreamTail {
         let mut over = self.is_complete.subscribe();
         let all = over.wait_for(|over| *over);
         // What is still to come is not worth more waiting.
-        drop(tokio::time::timeout(timeout, all).await);
+        let waited = tokio::time::timeout(timeout, all).await;
+        waited.ignore_elapsed();
         self.last_line()
     }
 
@@ -66,7 +69,7 @@ impl StreamTail {
     }
 
     fn lock(&self) -> MutexGuard<'_, VecDeque<u8>> {
-        self.bytes.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.bytes)
     }
 }
 

@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use agenthost_stdx::result::IgnoreExited;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::{Pid, getpgrp};
 
@@ -91,8 +92,7 @@ fn signal_groups(groups: &BTreeSet<i32>, signal: Signal) {
     for group in groups.iter().copied().map(Pid::from_raw) {
         // Nobody joins the host's own group, but if, the host stays.
         if group != own && group.as_raw() > 1 {
-            // It may have ended by itself meanwhile.
-            killpg(group, signal).unwrap_or_default();
+            killpg(group, signal).ignore_exited("signal a process group of an agent");
         }
     }
 }

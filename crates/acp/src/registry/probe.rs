@@ -9,12 +9,14 @@ pub(crate) mod sign_in;
 use std::path::Path;
 use std::time::Duration;
 
+use agenthost_stdx::text::truncate_chars;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
 
 use super::probe::sign_in::{SignInKind, SignInMethod, TerminalSignIn};
 use crate::agent::AcpAgent;
 use crate::connection::{AcpConnection, AgentCall};
+use crate::error::{AcpError, AgentTimeout, SignInError};
 use crate::process_pool::launch::{AgentLaunch, ManagedChild, agent_environment};
 use crate::transport::{AUTH_REQUIRED_CODE, AgentCallError, AgentMessage};
 
@@ -56,8 +58,8 @@ pub enum SignInState {
 ///
 /// # Errors
 ///
-/// In words, if it does not start or does not answer.
-pub async fn probe_agent(agent: &AcpAgent, folder: &Path) -> Result<ProbeReport, String> {
+/// If it does not start or does not answer.
+pub async fn probe_agent(agent: &AcpAgent, folder: &Path) -> Result<ProbeReport, AcpError> {
     let mut connection = AcpConnection::start(agent, folder).await?;
     let examined = run_probe(&mut connection, folder).await;
     shutdown_agent(connection, examined).await
@@ -67,8 +69,8 @@ pub async fn probe_agent(agent: &AcpAgent, folder: &Path) -> Result<ProbeReport,
 ///
 /// # Errors
 ///
-/// In words, if there is no such method or it did not work.
-pub async fn sign_in(agent: &AcpAgent, folder: &Path, method: &str) -> Result<(), String> {
+/// If there is no such method or it did not work.
+pub async fn sign_in(agent: &AcpAgent, folder: &Path, method: &str) -> Result<(), AcpError> {
     let mut connection = AcpConnection::start(agent, folder).await?;
     let done = authenticate(&mut connection, method).await;
     shutdown_agent(connection, done).await
@@ -85,7 +87,7 @@ pub async fn program_version(launch: &AgentLaunch, arguments: &[String]) -> Opti
     drop(pipes.stdin);
     let line = tokio::time::timeout(VERSION_TIMEOUT, first_line(&mut pipes.stdout)).await;
     // What it complained of says nothing about its version.
-    drop(process.shutdown().await);
+    process.shutdown().await;
     let line = line.ok()??;
     let plain = line.chars().filter(|letter| !letter.is_control());
     Some(plain.take(60).collect())
@@ -128,20 +130,20 @@ pub fn sign_in_command(agent: &AcpAgent, sign_in: &TerminalSignIn) -> std::proce
 /// Ends an agent. If it did not answer, what it complained of may say why.
 pub(crate) async fn shutdown_agent<T>(
     connection: AcpConnection,
-    outcome: Result<T, String>,
-) -> Result<T, String> {
+    outcome: Result<T, AcpError>,
+) -> Result<T, AcpError> {
     let stderr_line = connection.shutdown().await;
-    outcome.map_err(|reason| match stderr_line {
-        Some(stderr_line) if !reason.contains(&stderr_line) => format!("{reason}: {stderr_line}"),
-        _ => reason,
+    outcome.map_err(|error| match stderr_line {
+        Some(stderr_line) => error.with_stderr_line(stderr_line),
+        None => error,
     })
 }
 
-async fn run_probe(connection: &mut AcpConnection, folder: &Path) -> Result<ProbeReport, String> {
+async fn run_probe(connection: &mut AcpConnection, folder: &Path) -> Result<ProbeReport, AcpError> {
     let initialized = await_initialized(connection).await?;
     let version = initialized.pointer("/agentInfo/version");
     let version = version.and_then(Value::as_str);
-    let version = version.map(|version| version.chars().take(60).collect());
+    let version = version.map(|version| truncate_chars(version, 60));
     connection.open_session(None, &[folder.to_owned()]);
     let sign_in_state = match next_response(connection, STEP_TIMEOUT).await {
         Ok(Ok(session)) => {
@@ -155,8 +157,8 @@ async fn run_probe(connection: &mut AcpConnection, folder: &Path) -> Result<Prob
         Ok(Err(AgentCallError::Rejected { code, .. })) if code == AUTH_REQUIRED_CODE => {
             SignInState::SignedOut(connection.sign_in_instructions())
         }
-        Ok(Err(error)) => SignInState::Unknown(connection.describe_error(&error)),
-        Err(reason) => SignInState::Unknown(reason),
+        Ok(Err(error)) => SignInState::Unknown(connection.to_acp_error(&error).to_string()),
+        Err(error) => SignInState::Unknown(error.to_string()),
     };
     Ok(ProbeReport {
         version,
@@ -165,7 +167,7 @@ async fn run_probe(connection: &mut AcpConnection, folder: &Path) -> Result<Prob
     })
 }
 
-async fn authenticate(connection: &mut AcpConnection, method: &str) -> Result<(), String> {
+async fn authenticate(connection: &mut AcpConnection, method: &str) -> Result<(), AcpError> {
     await_initialized(connection).await?;
     let known = connection
         .sign_in_methods
@@ -175,20 +177,20 @@ async fn authenticate(connection: &mut AcpConnection, method: &str) -> Result<()
         // It takes what it finds in its environment when it is told to.
         Some(SignInKind::Agent | SignInKind::Variables(_)) => {}
         Some(SignInKind::Terminal(_)) => {
-            return Err(format!("`{method}` is nothing that the agent does itself"));
+            return Err(SignInError::NeedsTerminal(method.to_owned()).into());
         }
-        None => return Err(format!("the agent has no method `{method}` to sign in")),
+        None => return Err(SignInError::UnknownMethod(method.to_owned()).into()),
     }
     let params = json!({"methodId": method});
     connection.call(AgentCall::Other, "authenticate", &params);
     let answered = next_response(connection, SIGN_IN_TIMEOUT).await?;
-    answered.map(drop).map_err(|error| error.to_string())
+    answered.map(drop).map_err(AcpError::from)
 }
 
 /// Waits until the agent has said what it can do.
-pub(crate) async fn await_initialized(connection: &mut AcpConnection) -> Result<Value, String> {
+pub(crate) async fn await_initialized(connection: &mut AcpConnection) -> Result<Value, AcpError> {
     let initialized = next_response(connection, STEP_TIMEOUT).await?;
-    let initialized = initialized.map_err(|error| connection.describe_error(&error))?;
+    let initialized = initialized.map_err(|error| connection.to_acp_error(&error))?;
     connection.handle_initialized(&initialized)?;
     Ok(initialized)
 }
@@ -209,16 +211,19 @@ async fn discard_session(connection: &mut AcpConnection) {
 pub(crate) async fn next_response(
     connection: &mut AcpConnection,
     timeout: Duration,
-) -> Result<Result<Value, AgentCallError>, String> {
+) -> Result<Result<Value, AgentCallError>, AcpError> {
     let next = async {
         loop {
             match connection.messages.recv().await {
                 Some(AgentMessage::Response(_, answer)) => return Ok(answer),
                 Some(AgentMessage::Closed(reason)) => {
-                    let words = "the agent ended".to_owned();
-                    return Err(reason.map_or(words.clone(), |reason| format!("{words}: {reason}")));
+                    let stderr_line = None;
+                    return Err(AcpError::Gone {
+                        reason,
+                        stderr_line,
+                    });
                 }
-                None => return Err("the agent ended".to_owned()),
+                None => return Err(AgentCallError::Gone.into()),
                 Some(AgentMessage::Permission(_, reply)) => {
                     reply.respond(&crate::session::cancelled_outcome())
                 }
@@ -231,5 +236,5 @@ pub(crate) async fn next_response(
         }
     };
     let answered = tokio::time::timeout(timeout, next).await;
-    answered.unwrap_or_else(|_| Err(format!("nothing came in {} s", timeout.as_secs())))
+    answered.unwrap_or_else(|_| Err(AgentTimeout::Probe(timeout).into()))
 }

@@ -16,6 +16,8 @@ use agenthost_protocol::terminal::{
     TerminalTitleChanged,
 };
 use agenthost_protocol::uri::{Uri, encode_path_segment};
+use agenthost_stdx::result::IgnoreResult;
+use agenthost_stdx::text::truncate_chars;
 use agenthost_workspace::{PtyProgram, Terminal, TerminalOptions};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -160,9 +162,8 @@ impl AgentTerminals {
         let (sender, name) = (self.sender.clone(), id.clone());
         let send_notice = move |event| {
             let id = name.clone();
-            // When the session is over, nobody wants to know.
             let sent = sender.blocking_send(TerminalNotice { id, event });
-            sent.unwrap_or_default();
+            sent.ignore_closed();
         };
         let terminal = Terminal::open(&options, send_notice);
         let terminal = terminal
@@ -436,7 +437,7 @@ fn terminal_id(params: &JsonParams) -> &str {
 }
 
 fn unknown_terminal(id: &str) -> ServiceError {
-    ServiceError::UnknownTerminal(id.chars().take(60).collect())
+    ServiceError::UnknownTerminal(truncate_chars(id, 60))
 }
 
 fn exit_status(end: &TerminalEnd) -> Value {

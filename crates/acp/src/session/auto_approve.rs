@@ -7,6 +7,7 @@
 use agenthost_core::agent::ForbiddenValue;
 use agenthost_protocol::common::{ConfigPropertySchema, SessionConfigSchema};
 use agenthost_protocol::wire::{Json, Object};
+use agenthost_stdx::text::truncate_chars;
 use serde_json::json;
 
 /// Words that say so in the names of agents that nobody knows, without what is
@@ -168,11 +169,7 @@ impl AutoApproveRules<'_> {
 
     fn forbidden_value(&self, key: &str, value: Json) -> ForbiddenValue {
         let shown = value.as_str().map(str::to_owned);
-        let shown: String = shown
-            .unwrap_or_else(|| value.to_string())
-            .chars()
-            .take(60)
-            .collect();
+        let shown = truncate_chars(&shown.unwrap_or_else(|| value.to_string()), 60);
         let reason = format!(
             "`{shown}` lets the agent do everything without asking, and the host does not allow that\n\
              hint: `allow_trusting = true` for this agent in the configuration of the host"

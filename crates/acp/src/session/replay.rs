@@ -8,6 +8,7 @@ use agenthost_protocol::chat::Turn;
 use agenthost_protocol::ids::TurnId;
 use agenthost_protocol::list::List;
 use agenthost_protocol::uri::Uri;
+use agenthost_stdx::text::truncate_chars;
 use serde_json::Value;
 
 use super::prompt::tags;
@@ -142,12 +143,7 @@ impl SessionReplay {
     /// Whether this can be the chat that the host knows. An agent that tells
     /// nothing again is believed.
     pub(crate) fn matches_history(&self, known: &List<Turn>) -> bool {
-        let begins = |text: &str| {
-            text.trim()
-                .chars()
-                .take(MAX_COMPARED_CHARS)
-                .collect::<String>()
-        };
+        let begins = |text: &str| truncate_chars(text.trim(), MAX_COMPARED_CHARS);
         let said = self.turns.iter();
         let said: Vec<_> = said
             .map(|turn| begins(&tags::strip_host_tags(&turn.user_text)))

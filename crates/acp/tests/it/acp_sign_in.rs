@@ -60,10 +60,12 @@ async fn somebody_signs_in() {
     assert!(stopped.contains("sign in first"), "{stopped}");
     assert!(stopped.ends_with(hint), "{stopped}");
     let refused = sign_in(&agent, folder.path(), "nothing").await.unwrap_err();
+    let refused = refused.to_string();
     assert!(refused.contains("no method `nothing`"), "{refused}");
     let refused = sign_in(&agent, folder.path(), "terminal")
         .await
         .unwrap_err();
+    let refused = refused.to_string();
     assert!(refused.contains("nothing that the agent does"), "{refused}");
     sign_in(&agent, folder.path(), "key").await.unwrap();
     let examined = probe_agent(&agent, folder.path()).await.unwrap();
@@ -96,8 +98,9 @@ async fn what_does_not_answer_is_said() {
     };
     let broken = AcpAgent::new("a", "A", script("echo no key >&2; exit 1"));
     let reason = probe_agent(&broken, folder.path()).await.unwrap_err();
-    assert_eq!(reason, "the agent ended: no key");
+    assert_eq!(reason.to_string(), "the agent ended: no key");
     let old = probe_agent(&agent("old"), folder.path()).await.unwrap_err();
+    let old = old.to_string();
     assert!(old.contains("version"), "{old}");
     let says = ["-c".to_owned(), "echo; echo a 1.2; sleep 1000".to_owned()];
     let version = program_version(&script(""), &says).await;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use agenthost_core::{PtyCommand, TerminalEnd, TerminalEvent};
 use agenthost_protocol::uri::Uri;
+use agenthost_stdx::result::IgnoreResult;
 use agenthost_workspace::{Terminal, TerminalError, TerminalOptions};
 use tokio::sync::mpsc;
 
@@ -32,8 +33,7 @@ impl RunningCommand {
     pub(super) fn start(start: &TerminalOptions) -> Result<Self, TerminalError> {
         let (sender, events) = mpsc::channel(COMMAND_EVENT_QUEUE);
         let send_event = move |event| {
-            // When the turn is over, nobody wants to know.
-            sender.blocking_send(event).unwrap_or_default();
+            sender.blocking_send(event).ignore_closed();
         };
         let terminal = Arc::new(Terminal::open(start, send_event)?);
         Ok(RunningCommand { terminal, events })
@@ -43,7 +43,8 @@ impl RunningCommand {
     pub(super) fn attach_handle(&self, handle: &TerminalHandle, address: &Uri) {
         let terminal = Arc::downgrade(&self.terminal);
         // A turn runs one command, so nothing was connected before.
-        drop(handle.0.set((address.clone(), terminal)));
+        let attached = handle.0.set((address.clone(), terminal));
+        attached.ignore_infallible();
     }
 
     /// The next thing that happens; the last is its end.
@@ -57,7 +58,8 @@ impl RunningCommand {
         self.terminal.terminate();
         let ended = async { while self.events.recv().await.is_some() {} };
         // Whether it went or not, what is left of it goes with the terminal.
-        drop(tokio::time::timeout(TERMINATE_GRACE, ended).await);
+        let waited = tokio::time::timeout(TERMINATE_GRACE, ended).await;
+        waited.ignore_elapsed();
     }
 }
 

@@ -7,7 +7,9 @@ use std::sync::atomic::AtomicBool;
 
 use agenthost_core::PtyCommand;
 use agenthost_core::agent::{AgentCommand, AgentEvent};
+use agenthost_protocol::chat::Message;
 use agenthost_protocol::common::ToolDefinition;
+use agenthost_protocol::ids::TurnId;
 use agenthost_protocol::uri::Uri;
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
@@ -15,7 +17,7 @@ use tokio::task::{JoinError, JoinSet};
 
 use super::command::TerminalHandle;
 use super::turn::ShellTurn;
-use crate::agent::{HostGone, SessionContext};
+use crate::agent::{AgentEventSender, HostGone, SessionContext};
 use crate::turn_mapper::TurnMapper;
 
 /// Commands that wait for a turn. There are few that a turn can get.
@@ -24,137 +26,197 @@ const TURN_COMMAND_QUEUE: usize = 64;
 /// Most commands of a session that continue in the background.
 const MAX_BACKGROUND_COMMANDS: usize = 32;
 
+/// Why the shell agent stopped working for a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(super) enum ShellError {
+    /// The command queue of a turn is full.
+    #[error("a turn does not take commands any more")]
+    TurnQueueFull,
+    /// The task of a turn panicked.
+    #[error("a turn broke")]
+    TurnPanicked,
+    /// The host is gone.
+    #[error(transparent)]
+    HostGone(#[from] HostGone),
+}
+
 /// What a turn that runs can be told by.
 struct TurnHandle {
     commands: mpsc::Sender<AgentCommand>,
     terminal: TerminalHandle,
 }
 
+/// A session, and the turns that run for it.
+struct ShellSession {
+    uri: Uri,
+    events: AgentEventSender,
+    directory: Option<Uri>,
+    pid_dir: Option<Arc<Path>>,
+    always_allowed: Arc<AtomicBool>,
+    /// The tasks of all turns; dropped before the handles, so that each is
+    /// aborted.
+    turns: JoinSet<Result<(), HostGone>>,
+    /// Commands that continue without their turn, by the chat that they are for.
+    background: Vec<(Uri, TurnHandle)>,
+    running: BTreeMap<Uri, TurnHandle>,
+}
+
 /// Works for a session until there are no more commands. Turns in different
 /// chats run side by side; the host sees to it that a chat has one at a time.
 pub(super) async fn run_session(
-    mut session: SessionContext,
+    context: SessionContext,
     pid_dir: Option<Arc<Path>>,
-) -> Result<(), String> {
-    let mut directory = None;
-    let always_allowed = Arc::new(AtomicBool::new(false));
-    let mut running: BTreeMap<Uri, TurnHandle> = BTreeMap::new();
-    // Commands that continue without their turn, by the chat that they are for.
-    let mut background: Vec<(Uri, TurnHandle)> = Vec::new();
-    let mut turns = JoinSet::new();
+) -> Result<(), ShellError> {
+    let mut commands = context.commands;
+    let mut session = ShellSession {
+        uri: context.uri,
+        events: context.events,
+        directory: None,
+        pid_dir,
+        always_allowed: Arc::new(AtomicBool::new(false)),
+        turns: JoinSet::new(),
+        background: Vec::new(),
+        running: BTreeMap::new(),
+    };
     loop {
         let command = tokio::select! {
-            command = session.commands.recv() => command,
-            Some(ended) = turns.join_next() => {
+            command = commands.recv() => command,
+            Some(ended) = session.turns.join_next() => {
                 check_turn_end(ended)?;
                 continue;
             }
         };
         match command {
             None | Some(AgentCommand::Close) => break,
-            Some(AgentCommand::Open { directories, .. }) => {
-                directory = directories.into_iter().next();
-                let tools = vec![shell_tool()];
-                session.events.send(AgentEvent::Opened { tools }).await?;
-            }
-            Some(AgentCommand::Prompt {
-                chat,
-                turn,
-                message,
-                ..
-            }) => {
-                let (sender, commands) = mpsc::channel(TURN_COMMAND_QUEUE);
-                let handle = TurnHandle {
-                    commands: sender,
-                    terminal: TerminalHandle::default(),
-                };
-                let turn = ShellTurn {
-                    session: session.uri.clone(),
-                    chat: chat.clone(),
-                    turn: turn.clone(),
-                    commands,
-                    terminal: handle.terminal.clone(),
-                    events: session.events.clone(),
-                    directory: directory.clone(),
-                    pid_dir: pid_dir.clone(),
-                    always_allowed: Arc::clone(&always_allowed),
-                    mapper: TurnMapper::new(turn),
-                };
-                running.retain(|_, turn| !turn.commands.is_closed());
-                running.insert(chat, handle);
-                turns.spawn(async move { turn.run_turn(&message.text).await });
-            }
-            // Goes past the turn: that may be waiting for the host.
-            Some(AgentCommand::UseTerminal {
-                chat,
-                terminal,
-                command,
-            }) => {
-                let is_closed = command == PtyCommand::Close;
-                let of_chat = background.iter().map(|(_, turn)| turn);
-                for turn in of_chat.chain(running.get(&chat)) {
-                    turn.terminal.execute(&terminal, command.clone());
-                }
-                if is_closed {
-                    background.retain(|(_, turn)| !turn.terminal.is_attached_to(&terminal));
-                }
-            }
-            Some(AgentCommand::ContinueInBackground {
-                chat,
-                terminal,
-                output,
-            }) => {
-                background.retain(|(_, turn)| !turn.commands.is_closed());
-                let is_meant = |turn: &TurnHandle| turn.terminal.is_attached_to(&terminal);
-                if background.len() < MAX_BACKGROUND_COMMANDS
-                    && running.get(&chat).is_some_and(is_meant)
-                    && let Some(turn) = running.remove(&chat)
-                {
-                    forward_command(
-                        &turn,
-                        AgentCommand::ContinueInBackground {
-                            chat: chat.clone(),
-                            terminal,
-                            output,
-                        },
-                    )?;
-                    background.push((chat, turn));
-                }
-            }
-            Some(AgentCommand::CloseChat { chat }) => {
-                // Without commands, a turn ends with all that it started.
-                background.retain(|(of, _)| *of != chat);
-                running.remove(&chat);
-            }
-            Some(command) => {
-                let turn = command.chat().and_then(|chat| running.get(chat));
-                if let Some(turn) = turn {
-                    forward_command(turn, command)?;
-                }
-            }
+            Some(command) => session.handle_command(command).await?,
         }
     }
     // Without commands they come to an end, with all they started.
-    running.clear();
-    background.clear();
-    while let Some(ended) = turns.join_next().await {
+    session.running.clear();
+    session.background.clear();
+    while let Some(ended) = session.turns.join_next().await {
         check_turn_end(ended)?;
     }
     Ok(())
 }
 
-/// Passes a command on to a turn. One that is over takes none.
-fn forward_command(turn: &TurnHandle, command: AgentCommand) -> Result<(), String> {
-    match turn.commands.try_send(command) {
-        Ok(()) | Err(TrySendError::Closed(_)) => Ok(()),
-        Err(TrySendError::Full(_)) => Err("a turn does not take commands any more".to_owned()),
+impl ShellSession {
+    async fn handle_command(&mut self, command: AgentCommand) -> Result<(), ShellError> {
+        match command {
+            AgentCommand::Open { directories, .. } => {
+                self.directory = directories.into_iter().next();
+                let tools = vec![shell_tool()];
+                self.events.send(AgentEvent::Opened { tools }).await?;
+            }
+            AgentCommand::Prompt {
+                chat,
+                turn,
+                message,
+                ..
+            } => self.spawn_turn(chat, turn, message),
+            AgentCommand::UseTerminal {
+                chat,
+                terminal,
+                command,
+            } => self.use_terminal(&chat, &terminal, &command),
+            AgentCommand::ContinueInBackground {
+                chat,
+                terminal,
+                output,
+            } => self.continue_in_background(chat, terminal, output)?,
+            AgentCommand::CloseChat { chat } => {
+                // Without commands, a turn ends with all that it started.
+                self.background.retain(|(of, _)| *of != chat);
+                self.running.remove(&chat);
+            }
+            command => {
+                let turn = command.chat().and_then(|chat| self.running.get(chat));
+                if let Some(turn) = turn {
+                    forward_command(turn, command)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs a turn in a task of its own.
+    fn spawn_turn(&mut self, chat: Uri, turn: TurnId, message: Arc<Message>) {
+        let (sender, commands) = mpsc::channel(TURN_COMMAND_QUEUE);
+        let handle = TurnHandle {
+            commands: sender,
+            terminal: TerminalHandle::default(),
+        };
+        let turn = ShellTurn {
+            session: self.uri.clone(),
+            chat: chat.clone(),
+            turn: turn.clone(),
+            commands,
+            terminal: handle.terminal.clone(),
+            events: self.events.clone(),
+            directory: self.directory.clone(),
+            pid_dir: self.pid_dir.clone(),
+            always_allowed: Arc::clone(&self.always_allowed),
+            mapper: TurnMapper::new(turn),
+        };
+        self.running.retain(|_, turn| !turn.commands.is_closed());
+        self.running.insert(chat, handle);
+        self.turns
+            .spawn(async move { turn.run_turn(&message.text).await });
+    }
+
+    /// Passes a command on to a terminal of a chat. Goes past the turn: that may
+    /// be waiting for the host.
+    fn use_terminal(&mut self, chat: &Uri, terminal: &Uri, command: &PtyCommand) {
+        let of_chat = self.background.iter().map(|(_, turn)| turn);
+        for turn in of_chat.chain(self.running.get(chat)) {
+            turn.terminal.execute(terminal, command.clone());
+        }
+        if *command == PtyCommand::Close {
+            self.background
+                .retain(|(_, turn)| !turn.terminal.is_attached_to(terminal));
+        }
+    }
+
+    /// Lets the command of a turn continue without the turn, unless too many do.
+    fn continue_in_background(
+        &mut self,
+        chat: Uri,
+        terminal: Uri,
+        output: String,
+    ) -> Result<(), ShellError> {
+        self.background
+            .retain(|(_, turn)| !turn.commands.is_closed());
+        let is_meant = |turn: &TurnHandle| turn.terminal.is_attached_to(&terminal);
+        if self.background.len() < MAX_BACKGROUND_COMMANDS
+            && self.running.get(&chat).is_some_and(is_meant)
+            && let Some(turn) = self.running.remove(&chat)
+        {
+            forward_command(
+                &turn,
+                AgentCommand::ContinueInBackground {
+                    chat: chat.clone(),
+                    terminal,
+                    output,
+                },
+            )?;
+            self.background.push((chat, turn));
+        }
+        Ok(())
     }
 }
 
-fn check_turn_end(ended: Result<Result<(), HostGone>, JoinError>) -> Result<(), String> {
+/// Passes a command on to a turn. One that is over takes none.
+fn forward_command(turn: &TurnHandle, command: AgentCommand) -> Result<(), ShellError> {
+    match turn.commands.try_send(command) {
+        Ok(()) | Err(TrySendError::Closed(_)) => Ok(()),
+        Err(TrySendError::Full(_)) => Err(ShellError::TurnQueueFull),
+    }
+}
+
+fn check_turn_end(ended: Result<Result<(), HostGone>, JoinError>) -> Result<(), ShellError> {
     match ended {
         Ok(ended) => Ok(ended?),
-        Err(_) => Err("a turn broke".to_owned()),
+        Err(_) => Err(ShellError::TurnPanicked),
     }
 }
 

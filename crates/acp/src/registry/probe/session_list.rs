@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::{STEP_TIMEOUT, await_initialized, next_response, shutdown_agent};
 use crate::agent::AcpAgent;
 use crate::connection::{AcpConnection, AgentCall};
+use crate::error::{AcpError, UnsupportedFeature};
 
 /// Most pages that are asked for: an agent may go on forever.
 const MAX_LIST_PAGES: usize = 100;
@@ -28,11 +29,11 @@ pub struct AgentSessionInfo {
 ///
 /// # Errors
 ///
-/// In words, if it does not answer or can't say.
+/// If it does not answer or can't say.
 pub async fn list_agent_sessions(
     agent: &AcpAgent,
     folder: &Path,
-) -> Result<Vec<AgentSessionInfo>, String> {
+) -> Result<Vec<AgentSessionInfo>, AcpError> {
     let mut connection = AcpConnection::start(agent, folder).await?;
     let listed = request_sessions(&mut connection, folder).await;
     shutdown_agent(connection, listed).await
@@ -41,11 +42,11 @@ pub async fn list_agent_sessions(
 async fn request_sessions(
     connection: &mut AcpConnection,
     folder: &Path,
-) -> Result<Vec<AgentSessionInfo>, String> {
+) -> Result<Vec<AgentSessionInfo>, AcpError> {
     let initialized = await_initialized(connection).await?;
     let can = initialized.pointer("/agentCapabilities/sessionCapabilities/list");
     if can.is_none_or(Value::is_null) {
-        return Err("this agent does not tell which sessions it has".to_owned());
+        return Err(UnsupportedFeature::ListSessions.into());
     }
     let mut sessions = Vec::new();
     let mut cursor = None;
@@ -56,7 +57,7 @@ async fn request_sessions(
         };
         connection.call(AgentCall::Other, "session/list", &params);
         let page = next_response(connection, STEP_TIMEOUT).await?;
-        let page = page.map_err(|error| connection.describe_error(&error))?;
+        let page = page.map_err(|error| connection.to_acp_error(&error))?;
         let listed = page.get("sessions").and_then(Value::as_array);
         sessions.extend(listed.into_iter().flatten().filter_map(parse_session));
         cursor = page

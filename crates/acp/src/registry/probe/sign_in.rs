@@ -1,5 +1,6 @@
 //! Ways to sign in that an agent offers.
 
+use agenthost_stdx::text::truncate_chars;
 use serde_json::Value;
 
 /// Longest that is shown of what an agent calls something.
@@ -88,7 +89,7 @@ fn parse_method(method: &Value) -> Option<SignInMethod> {
     };
     Some(SignInMethod {
         name: text("name", MAX_METHOD_NAME_CHARS)
-            .unwrap_or_else(|| id.chars().take(MAX_METHOD_NAME_CHARS).collect()),
+            .unwrap_or_else(|| truncate_chars(&id, MAX_METHOD_NAME_CHARS)),
         description: text("description", MAX_DESCRIPTION_CHARS).filter(|text| !text.is_empty()),
         id,
         kind,

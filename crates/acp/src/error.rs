@@ -1,0 +1,224 @@
+//! Errors of agents that speak ACP, by the choice that a caller has.
+
+use std::fmt;
+use std::time::Duration;
+
+use agenthost_agents::HostGone;
+use agenthost_workspace::ContentError;
+
+use super::process_pool::launch::SpawnError;
+use super::transport::AgentCallError;
+
+/// Why an agent does not work, or not any more.
+#[derive(Debug, thiserror::Error)]
+pub enum AcpError {
+    /// The process of the agent did not start.
+    #[error(transparent)]
+    Start(#[from] StartError),
+    /// The agent requires that a person signs in first.
+    #[error("the agent wants you to sign in first: {message}\nhint: {hint}")]
+    AuthRequired {
+        /// The message of the agent.
+        message: String,
+        /// Instructions for signing in.
+        hint: String,
+    },
+    /// The agent can't be asked to sign a person in by this method.
+    #[error(transparent)]
+    SignIn(#[from] SignInError),
+    /// The agent rejected a request, with this message.
+    #[error("{0}")]
+    Rejected(String),
+    /// The agent opened a session without an id.
+    #[error("it began a session without a name")]
+    MissingSessionId,
+    /// The agent lacks a feature.
+    #[error(transparent)]
+    Unsupported(#[from] UnsupportedFeature),
+    /// The agent exited, or closed its output.
+    #[error("the agent ended{}{}", detail(.reason), detail(.stderr_line))]
+    Gone {
+        /// The error of the connection, if there was one.
+        reason: Option<String>,
+        /// The last line that the agent wrote to stderr.
+        stderr_line: Option<String>,
+    },
+    /// The agent took too long.
+    #[error(transparent)]
+    Timeout(#[from] AgentTimeout),
+    /// The host is gone.
+    #[error(transparent)]
+    HostGone(#[from] HostGone),
+    /// Content of an imported session could not be stored.
+    #[error(transparent)]
+    Content(#[from] ContentError),
+    /// A step of starting to work failed.
+    #[error("{step}: {source}")]
+    Step {
+        /// The step.
+        step: AgentStep,
+        /// The reason.
+        source: Box<AcpError>,
+    },
+    /// An error that a line on stderr may explain.
+    #[error("{source}: {stderr_line}")]
+    WithStderr {
+        /// The error.
+        source: Box<AcpError>,
+        /// The last line that the agent wrote to stderr.
+        stderr_line: String,
+    },
+}
+
+/// Why the process of an agent did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The session has no folder.
+    #[error("an agent needs a folder to work in")]
+    NoFolder,
+    /// A folder of the session is on another machine.
+    #[error("the folder of this session is not on this machine")]
+    RemoteFolder,
+    /// The program could not be run.
+    #[error(transparent)]
+    Spawn(#[from] SpawnError),
+}
+
+/// Why an agent can't be asked to sign a person in.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SignInError {
+    /// The method of this id takes a terminal.
+    #[error("`{0}` is nothing that the agent does itself")]
+    NeedsTerminal(String),
+    /// The agent offers no method of this id.
+    #[error("the agent has no method `{0}` to sign in")]
+    UnknownMethod(String),
+}
+
+/// A feature that an agent lacks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum UnsupportedFeature {
+    /// The version of ACP that the host speaks.
+    #[error("it speaks another version of the protocol")]
+    ProtocolVersion,
+    /// A list of its sessions.
+    #[error("this agent does not tell which sessions it has")]
+    ListSessions,
+    /// A session of its own for a new session of the host.
+    #[error("this agent can't take up a session again, or another session here has it")]
+    ImportSession,
+}
+
+/// The wait that an agent let run out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum AgentTimeout {
+    /// The wait for a response, while no session runs; the agent is still there.
+    #[error("nothing came in {} s", .0.as_secs())]
+    Probe(Duration),
+    /// The wait for a response; the host has killed the agent.
+    #[error("the agent did not answer in time, and was ended")]
+    Response,
+    /// The wait for the end of a cancelled turn; the host has killed the agent.
+    #[error("the agent did not stop when it was told to, and was ended")]
+    Cancel,
+}
+
+/// A step of starting to work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AgentStep {
+    /// The first request, which negotiates the protocol.
+    Initialize,
+    /// A new session of the agent.
+    OpenSession,
+    /// The session of this id, which the agent had before.
+    ResumeSession(String),
+}
+
+impl fmt::Display for AgentStep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            AgentStep::Initialize => f.write_str("start the agent"),
+            AgentStep::OpenSession => f.write_str("begin a session"),
+            AgentStep::ResumeSession(id) => write!(f, "take up its session `{id}`"),
+        }
+    }
+}
+
+impl AcpError {
+    /// Says which step failed.
+    pub(crate) fn in_step(self, step: AgentStep) -> Self {
+        let source = Box::new(self);
+        AcpError::Step { step, source }
+    }
+
+    /// Adds the last line that the agent wrote to stderr, unless the text of the
+    /// error has it already.
+    pub(crate) fn with_stderr_line(self, stderr_line: String) -> Self {
+        if self.to_string().contains(&stderr_line) {
+            return self;
+        }
+        match self {
+            AcpError::Gone {
+                reason,
+                stderr_line: None,
+            } => AcpError::Gone {
+                reason,
+                stderr_line: Some(stderr_line),
+            },
+            error => AcpError::WithStderr {
+                source: Box::new(error),
+                stderr_line,
+            },
+        }
+    }
+}
+
+impl From<AgentCallError> for AcpError {
+    fn from(error: AgentCallError) -> Self {
+        match error {
+            AgentCallError::Rejected { message, .. } => AcpError::Rejected(message),
+            AgentCallError::Gone => AcpError::Gone {
+                reason: None,
+                stderr_line: None,
+            },
+        }
+    }
+}
+
+/// Returns the text that a detail adds to an error.
+fn detail(detail: &Option<String>) -> String {
+    let detail = detail.as_ref();
+    detail.map_or_else(String::new, |detail| format!(": {detail}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_agent_that_ended_says_why() {
+        let gone = |reason: Option<&str>, stderr_line: Option<&str>| AcpError::Gone {
+            reason: reason.map(str::to_owned),
+            stderr_line: stderr_line.map(str::to_owned),
+        };
+        assert_eq!(gone(None, None).to_string(), "the agent ended");
+        assert_eq!(
+            gone(Some("a"), Some("b")).to_string(),
+            "the agent ended: a: b"
+        );
+        let same = gone(Some("no key"), None).with_stderr_line("no key".to_owned());
+        assert_eq!(same.to_string(), "the agent ended: no key");
+        let more = gone(Some("a"), None).with_stderr_line("no key".to_owned());
+        assert_eq!(more.to_string(), "the agent ended: a: no key");
+    }
+
+    #[test]
+    fn steps_and_stderr_add_to_the_text() {
+        let rejected = AcpError::Rejected("no".to_owned());
+        let failed = rejected.in_step(AgentStep::ResumeSession("s".to_owned()));
+        let failed = failed.with_stderr_line("no key".to_owned());
+        assert_eq!(failed.to_string(), "take up its session `s`: no: no key");
+        let timeout = AcpError::from(AgentTimeout::Probe(Duration::from_secs(45)));
+        assert_eq!(timeout.to_string(), "nothing came in 45 s");
+    }
+}
