@@ -65,7 +65,7 @@ async fn it_gets_what_was_chosen_and_nothing_else() {
     pipes.stdout.read_to_string(&mut written).await.unwrap();
     let mut lines = written.lines();
     assert_eq!(lines.next(), Some("/usr"));
-    assert_eq!(lines.next(), Some("a b agenthost-agents none none path"));
+    assert_eq!(lines.next(), Some("a b agenthost-acp none none path"));
     assert!(!written.contains("not-passed-on"), "{written}");
     drop(open);
     assert_eq!(process.shutdown().await.as_deref(), Some("last [1mone"));

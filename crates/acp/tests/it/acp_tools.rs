@@ -222,12 +222,11 @@ async fn every_chat_has_a_way_to_the_tools_of_the_host() {
             let call = gateway.called().await;
             assert_eq!(call.chat, of.to_string(), "{how}");
             call.answer("rain").await;
-            let said = ended(&mut bench, &turn).await;
-            let end = format!("end {turn}");
-            assert_eq!(
-                said,
-                ["text \"editor_run, weather_get\"", "text \"rain\"", &end]
-            );
+            // Text that comes quickly is merged, so only all of it is certain.
+            let said = ended(&mut bench, &turn).await.concat();
+            let said = said.replace("\"text \"", "");
+            let expected = format!("text \"editor_run, weather_getrain\"end {turn}");
+            assert_eq!(said, expected);
         }
     }
 }
