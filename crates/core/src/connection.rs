@@ -13,7 +13,7 @@ pub(crate) mod subscriptions;
 pub(crate) mod token_registry;
 
 use agenthost_protocol::action::ActionOrigin;
-use agenthost_protocol::connection::ReconnectRequest;
+use agenthost_protocol::connection::{InitializeParams, ReconnectRequest};
 use agenthost_protocol::ids::ServerSeq;
 use agenthost_protocol::rpc::{ClientNotification, ClientRequest, ErrorCode, RequestId, RpcError};
 
@@ -95,18 +95,6 @@ impl Host {
         }
     }
 
-    /// Sends somebody for an answer.
-    fn submit_file_request(
-        &self,
-        connection: ConnectionId,
-        id: &RequestId,
-        request: FileRequest,
-        out: &mut Effects,
-    ) -> Result<Option<ResponseBody>, RpcError> {
-        self.submit_file_job(connection, id, request, out);
-        Ok(None)
-    }
-
     /// Carries a request out; `None` if the answer is among the effects
     /// already.
     fn handle_request(
@@ -117,112 +105,139 @@ impl Host {
         request: ClientRequest,
         out: &mut Effects,
     ) -> Result<Option<ResponseBody>, RpcError> {
-        match request {
-            ClientRequest::Ping(_) => return Ok(Some(ResponseBody::Null)),
+        let is_handshake = matches!(
+            request,
+            ClientRequest::Ping(_) | ClientRequest::Initialize(_) | ClientRequest::Reconnect(_)
+        );
+        if !is_handshake && self.clients.client_of(connection).is_none() {
+            return Err(RequestFailure::NotInitialized.into());
+        }
+        self.route_request(env, connection, id, request, out)
+    }
+
+    fn route_request(
+        &mut self,
+        env: &Env,
+        connection: ConnectionId,
+        id: &RequestId,
+        request: ClientRequest,
+        out: &mut Effects,
+    ) -> Result<Option<ResponseBody>, RpcError> {
+        let submit = |request, out: &mut Effects| {
+            self.submit_file_job(connection, id, request, out);
+            Ok(None)
+        };
+        let answered = match request {
+            ClientRequest::Ping(_) => Ok(Some(ResponseBody::Null)),
             ClientRequest::Initialize(params) => {
-                // Whoever follows more than the host already was here before.
-                let followed = params.initial_subscriptions.as_ref().map_or(0, Vec::len);
-                let answer = self.initialize(connection, params, out)?;
-                out.respond(connection, id, answer);
-                if followed > 1 {
-                    self.send_list_changes(connection, ServerSeq(0), out);
-                }
-                return Ok(None);
+                return self.answer_initialize(connection, id, params, out);
             }
             ClientRequest::Reconnect(request) => {
-                match request {
-                    ReconnectRequest::Connection(params) => {
-                        self.reconnect(env, connection, id, params, CatchUpMode::Replay, out)?;
-                    }
-                    ReconnectRequest::Channels(params) => {
-                        self.recover_channels(env, connection, id, &params, out)?;
-                    }
-                }
-                return Ok(None);
+                return self.answer_reconnect(env, connection, id, request, out);
             }
-            _ if self.clients.client_of(connection).is_none() => {
-                return Err(RequestFailure::NotInitialized.into());
+            ClientRequest::Subscribe(params) => self.subscribe(connection, &params, out).map(Some),
+            ClientRequest::ListSessions(params) => {
+                self.list_sessions(connection, &params).map(Some)
             }
-            ClientRequest::Subscribe(params) => self.subscribe(connection, &params, out),
-            ClientRequest::ListSessions(params) => self.list_sessions(connection, &params),
             ClientRequest::CreateSession(params) => {
-                self.create_session(env, connection, id, params, out)?;
-                return Ok(None);
+                let created = self.create_session(env, connection, id, params, out);
+                created.map(|()| None)
             }
             ClientRequest::DisposeSession(params) => {
-                self.dispose_session_for(connection, &params.channel, out)?;
-                Ok(ResponseBody::Null)
+                let disposed = self.dispose_session_for(connection, &params.channel, out);
+                disposed.map(|()| Some(ResponseBody::Null))
             }
             ClientRequest::CreateChat(params) => {
-                self.create_chat(env, connection, id, params, out)?;
-                return Ok(None);
+                let created = self.create_chat(env, connection, id, params, out);
+                created.map(|()| None)
             }
             ClientRequest::DisposeChat(params) => {
-                self.dispose_chat(env, &params.channel, out)?;
-                Ok(ResponseBody::Null)
+                let disposed = self.dispose_chat(env, &params.channel, out);
+                disposed.map(|()| Some(ResponseBody::Null))
             }
-            ClientRequest::FetchTurns(params) => self.fetch_turns(connection, &params, out),
-            ClientRequest::ResolveSessionConfig(params) => self.resolve_config(&params),
-            ClientRequest::SessionConfigCompletions(params) => self.config_completions(&params),
+            ClientRequest::MoveChat(params) => self.move_chat(env, params, out).map(Some),
+            ClientRequest::FetchTurns(params) => {
+                self.fetch_turns(connection, &params, out).map(Some)
+            }
+            ClientRequest::ResolveSessionConfig(params) => self.resolve_config(&params).map(Some),
+            ClientRequest::SessionConfigCompletions(params) => {
+                self.config_completions(&params).map(Some)
+            }
             ClientRequest::Completions(params) => {
-                return Ok(self.handle_completions(connection, id, &params, out)?);
+                self.handle_completions(connection, id, &params, out)
             }
-            ClientRequest::CreateTerminal(params) => self.create_terminal(connection, params, out),
-            ClientRequest::DisposeTerminal(params) => self.dispose_terminal(&params.channel, out),
+            ClientRequest::CreateTerminal(params) => {
+                self.create_terminal(connection, params, out).map(Some)
+            }
+            ClientRequest::DisposeTerminal(params) => {
+                self.dispose_terminal(&params.channel, out).map(Some)
+            }
             ClientRequest::InvokeChangesetOperation(params) => {
-                self.invoke_operation(connection, id, &params, out)?;
-                return Ok(None);
+                let invoked = self.invoke_operation(connection, id, &params, out);
+                invoked.map(|()| None)
             }
             ClientRequest::CreateResourceWatch(params) => {
-                self.create_watch(env, connection, id, params, out)?;
-                return Ok(None);
+                let created = self.create_watch(env, connection, id, params, out);
+                created.map(|()| None)
             }
             ClientRequest::ResourceRequest(params) => {
-                return Ok(self.request_access(connection, id, &params, out)?);
+                self.request_access(connection, id, &params, out)
             }
-            ClientRequest::ResourceRead(params) => {
-                return self.submit_file_request(connection, id, FileRequest::Read(params), out);
-            }
+            ClientRequest::ResourceRead(params) => submit(FileRequest::Read(params), out),
             ClientRequest::ResourceWrite(params) => {
-                return self.submit_file_request(
-                    connection,
-                    id,
-                    FileRequest::Write(Box::new(params)),
-                    out,
-                );
+                submit(FileRequest::Write(Box::new(params)), out)
             }
-            ClientRequest::ResourceList(params) => {
-                return self.submit_file_request(connection, id, FileRequest::List(params), out);
+            ClientRequest::ResourceList(params) => submit(FileRequest::List(params), out),
+            ClientRequest::ResourceCopy(params) => submit(FileRequest::Copy(params), out),
+            ClientRequest::ResourceDelete(params) => submit(FileRequest::Delete(params), out),
+            ClientRequest::ResourceMove(params) => submit(FileRequest::Move(params), out),
+            ClientRequest::ResourceResolve(params) => submit(FileRequest::Resolve(params), out),
+            ClientRequest::ResourceMkdir(params) => submit(FileRequest::MakeDirectory(params), out),
+            ClientRequest::Authenticate(params) => {
+                self.authenticate(env, connection, params, out).map(Some)
             }
-            ClientRequest::ResourceCopy(params) => {
-                return self.submit_file_request(connection, id, FileRequest::Copy(params), out);
-            }
-            ClientRequest::ResourceDelete(params) => {
-                return self.submit_file_request(connection, id, FileRequest::Delete(params), out);
-            }
-            ClientRequest::ResourceMove(params) => {
-                return self.submit_file_request(connection, id, FileRequest::Move(params), out);
-            }
-            ClientRequest::ResourceResolve(params) => {
-                return self.submit_file_request(connection, id, FileRequest::Resolve(params), out);
-            }
-            ClientRequest::ResourceMkdir(params) => {
-                return self.submit_file_request(
-                    connection,
-                    id,
-                    FileRequest::MakeDirectory(params),
-                    out,
-                );
-            }
-            ClientRequest::Authenticate(params) => self.authenticate(env, connection, params, out),
-            ClientRequest::MoveChat(params) => self.move_chat(env, params, out),
-            ClientRequest::ListAutomationTriggerDefinitions(_)
+            unsupported @ (ClientRequest::ListAutomationTriggerDefinitions(_)
             | ClientRequest::RunAutomation(_)
-            | ClientRequest::FetchAutomationRuns(_) => {
-                Err(RequestFailure::Unsupported(request.method()))
+            | ClientRequest::FetchAutomationRuns(_)) => {
+                Err(RequestFailure::Unsupported(unsupported.method()))
+            }
+        };
+        Ok(answered?)
+    }
+
+    fn answer_initialize(
+        &mut self,
+        connection: ConnectionId,
+        id: &RequestId,
+        params: InitializeParams,
+        out: &mut Effects,
+    ) -> Result<Option<ResponseBody>, RpcError> {
+        // Whoever follows more than the host already was here before.
+        let followed = params.initial_subscriptions.as_ref().map_or(0, Vec::len);
+        let answer = self.initialize(connection, params, out)?;
+        out.respond(connection, id, answer);
+        if followed > 1 {
+            self.send_list_changes(connection, ServerSeq(0), out);
+        }
+        Ok(None)
+    }
+
+    fn answer_reconnect(
+        &mut self,
+        env: &Env,
+        connection: ConnectionId,
+        id: &RequestId,
+        request: ReconnectRequest,
+        out: &mut Effects,
+    ) -> Result<Option<ResponseBody>, RpcError> {
+        match request {
+            ReconnectRequest::Connection(params) => {
+                self.reconnect(env, connection, id, params, CatchUpMode::Replay, out)?;
+            }
+            ReconnectRequest::Channels(params) => {
+                self.recover_channels(env, connection, id, &params, out)?;
             }
         }
-        .map(Some)
-        .map_err(RpcError::from)
+        Ok(None)
     }
 }

@@ -38,7 +38,7 @@ pub use chat::completions::{FileKind, FileMatch, FileSearch, MAX_COMPLETION_ITEM
 pub use connection::auth::{AccessToken, TokenKey};
 pub use connection::channel_recovery::RecoveryOutcome;
 pub use connection::epochs::{ClosedEpoch, WriterEpochs};
-pub use connection::host_requests::RawResponse;
+pub use connection::host_requests::{ClientReadError, RawResponse};
 pub use connection::quirks::ClientQuirks;
 pub use connection::registry::{ClientRecord, GracePeriodId, Principal};
 pub use customization::apply_enablement_settings;

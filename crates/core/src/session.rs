@@ -18,11 +18,12 @@ use agenthost_protocol::chat::ChatState;
 use agenthost_protocol::common::SessionStatus;
 use agenthost_protocol::number::Millis;
 use agenthost_protocol::root::{
-    ActiveSessionsChanged, ListSessionsParams, ListSessionsResult, RootAction, SessionRemovedParams,
+    ActiveSessionsChanged, AgentInfo, ListSessionsParams, ListSessionsResult, RootAction,
+    SessionRemovedParams,
 };
 use agenthost_protocol::rpc::{HostNotification, RequestId};
 use agenthost_protocol::session::{
-    ChatRemoved, CreateSessionParams, ProjectInfo, SessionAction, SessionConfigState,
+    ActiveClient, ChatRemoved, CreateSessionParams, ProjectInfo, SessionAction, SessionConfigState,
     SessionLifecycle, SessionMetadata, SessionState, SessionSummary,
 };
 use agenthost_protocol::uri::{RootChannel, Uri};
@@ -56,43 +57,14 @@ impl Host {
     ) -> Result<(), RequestFailure> {
         let quirks = self.connection_quirks(connection);
         let fork = self.resolve_fork(&mut params)?;
+        self.check_session_free(&params.channel)?;
         let session = params.channel;
-        uris::check_session(&session)?;
-        if self.channels.contains_key(&session) {
-            return Err(RequestFailure::SessionExists(session));
-        }
-        let taken = [
-            uris::default_chat_uri(&session),
-            uris::annotations_uri(&session),
-        ];
-        if taken.iter().any(|uri| self.channels.contains_key(uri)) {
-            return Err(RequestFailure::SessionExists(session));
-        }
-        let listed = self.listed_sessions().count();
-        if listed >= self.config.max_sessions {
-            return Err(RequestFailure::TooManySessions(listed));
-        }
         let agent = self.find_agent(params.provider.as_ref())?;
         if self.is_alias_taken(&session, &agent.provider) {
             return Err(RequestFailure::SessionExists(session));
         }
-        if let (Some(active), Some(client)) =
-            (&params.active_client, self.clients.client_of(connection))
-        {
-            let judged = policy::session::check_active_client(client, active);
-            judged.map_err(|refusal| {
-                RequestFailure::InvalidParams(format!("activeClient: {refusal}"))
-            })?;
-        }
-        let mut directories = params.working_directories.unwrap_or_default();
-        let several = agent
-            .capabilities
-            .as_ref()
-            .is_some_and(|capabilities| capabilities.multiple_working_directories.is_some());
-        if !several {
-            directories.truncate(1);
-        }
-        directories.iter().try_for_each(uris::check_directory)?;
+        self.check_maker_as_active(connection, params.active_client.as_ref())?;
+        let directories = usable_directories(agent, params.working_directories)?;
         let provider = agent.provider.clone();
         let (schema, values) =
             self.initial_config(&provider, directories.first(), params.config, quirks)?;
@@ -135,19 +107,56 @@ impl Host {
         if let Some(client) = self.clients.client_of(connection).cloned() {
             self.record_principal(&session, &client, out);
         }
-        let Some(from) = source else {
-            if maker.is_none() {
-                self.open_or_isolate(&session, out);
-            }
-            return Ok(());
-        };
-        // What was said before has to stay readable (RES-15), and known.
-        let to = session.clone();
-        out.push(Effect::ShareContent { from, to });
-        self.take_checkpoint(&session, CheckpointId::SessionStart, out);
-        self.open_agent(&session, out);
-        self.open_moved_chats(&[resource], out);
+        match source {
+            Some(source) => self.open_forked_session(&session, source, resource, out),
+            None if maker.is_none() => self.open_or_isolate(&session, out),
+            None => {}
+        }
         Ok(())
+    }
+
+    /// Whether there is room for one more session, at an address that is free.
+    fn check_session_free(&self, session: &Uri) -> Result<(), RequestFailure> {
+        uris::check_session(session)?;
+        let taken = [
+            session.clone(),
+            uris::default_chat_uri(session),
+            uris::annotations_uri(session),
+        ];
+        if taken.iter().any(|uri| self.channels.contains_key(uri)) {
+            return Err(RequestFailure::SessionExists(session.clone()));
+        }
+        let listed = self.listed_sessions().count();
+        if listed >= self.config.max_sessions {
+            return Err(RequestFailure::TooManySessions(listed));
+        }
+        Ok(())
+    }
+
+    /// Whether a client that makes a session brings only what is its own.
+    fn check_maker_as_active(
+        &self,
+        connection: ConnectionId,
+        active: Option<&ActiveClient>,
+    ) -> Result<(), RequestFailure> {
+        if let (Some(active), Some(client)) = (active, self.clients.client_of(connection)) {
+            let judged = policy::session::check_active_client(client, active);
+            judged.map_err(|refusal| {
+                RequestFailure::InvalidParams(format!("activeClient: {refusal}"))
+            })?;
+        }
+        Ok(())
+    }
+
+    /// What was said before has to stay readable (RES-15), and known.
+    fn open_forked_session(&mut self, session: &Uri, source: Uri, chat: Uri, out: &mut Effects) {
+        out.push(Effect::ShareContent {
+            from: source,
+            to: session.clone(),
+        });
+        self.take_checkpoint(session, CheckpointId::SessionStart, out);
+        self.open_agent(session, out);
+        self.open_moved_chats(&[chat], out);
     }
 
     /// Ends a session that a client is done with.
@@ -290,6 +299,24 @@ fn parse_cursor(cursor: &str) -> Option<SessionListKey> {
         std::cmp::Reverse(modified.parse().ok()?),
         Uri::from(session),
     ))
+}
+
+/// The directories of a new session: the first alone, unless its agent works
+/// in several.
+fn usable_directories(
+    agent: &AgentInfo,
+    directories: Option<Vec<Uri>>,
+) -> Result<Vec<Uri>, RequestFailure> {
+    let mut directories = directories.unwrap_or_default();
+    let several = agent
+        .capabilities
+        .as_ref()
+        .is_some_and(|capabilities| capabilities.multiple_working_directories.is_some());
+    if !several {
+        directories.truncate(1);
+    }
+    directories.iter().try_for_each(uris::check_directory)?;
+    Ok(directories)
 }
 
 pub(crate) fn new_session_state(

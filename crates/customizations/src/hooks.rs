@@ -66,12 +66,12 @@ pub(crate) struct HookOutcome {
     /// What they want the agent to know.
     pub(crate) context: String,
     /// Why what was about to happen must not.
-    pub(crate) refusal: Option<HookDenial>,
+    pub(crate) refusal: Option<DenialReason>,
 }
 
 /// The error of a hook that denies what is about to happen.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum HookDenial {
+pub(crate) enum DenialReason {
     /// The reason that the hook gave, truncated.
     #[error("{0}")]
     Explained(String),

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use agenthost_core::agent::SlashCommand;
-use agenthost_core::customization::driver::{PreparedTurn, TurnPreparation};
+use agenthost_core::customization::driver::{PreparationError, PreparedTurn, TurnPreparation};
 use agenthost_protocol::common::ModelSelection;
 use agenthost_protocol::ids::{CustomizationId, ModelId};
 use agenthost_protocol::session::ChildCustomization;
@@ -17,23 +17,11 @@ use agenthost_protocol::uri::Uri;
 use agenthost_stdx::text::truncate_chars;
 use agenthost_workspace::path_of;
 
-use crate::hooks::HookDenial;
 use crate::parse::{ContainerItem, ItemDetail, ParsedContainer};
 use crate::sources::{ContainerDefinition, is_native_path};
 
 /// Most bytes of instructions.
 const MAX_INSTRUCTION_BYTES: usize = 256 * 1024;
-
-/// A reason why a turn must not begin.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum PreparationError {
-    /// The chosen custom agent, by its truncated URI, is unknown or disabled.
-    #[error("the custom agent `{0}` is not there, or is off")]
-    AgentUnavailable(String),
-    /// A hook denies the turn.
-    #[error(transparent)]
-    HookDenied(#[from] HookDenial),
-}
 
 /// A container that was read.
 #[derive(Debug, Clone)]
@@ -126,7 +114,7 @@ impl SessionView {
             .collect()
     }
 
-    /// What a turn needs; why it must not begin.
+    /// What a turn needs, or why it must not begin.
     pub(crate) fn prepare_turn(
         &self,
         preparation: &TurnPreparation,
@@ -175,7 +163,7 @@ impl SessionView {
                 ChildCustomization::Agent(agent) => agent.leaf.base.uri == *uri,
                 _ => false,
             })
-            .ok_or_else(|| PreparationError::AgentUnavailable(truncate_chars(uri.as_str(), 200)))
+            .ok_or_else(|| PreparationError::AgentNotEnabled(truncate_chars(uri.as_str(), 200)))
     }
 }
 

@@ -22,7 +22,6 @@ use tokio_util::task::TaskTracker;
 
 use super::app_requests;
 use super::auth::tokens::McpTokens;
-use super::gateway::call_gate::CallDenial;
 use super::gateway::{GatewayAddress, GatewayListener, HttpGateway};
 use super::server::registry::{ServerRegistry, StartedServer};
 use super::server::{DesiredState, ServerTask};
@@ -208,7 +207,6 @@ impl McpManager {
             } => {
                 // Without a room nobody waits any more.
                 if let Some(session_tools) = self.shared.lock().get(&session) {
-                    let verdict = verdict.map_err(CallDenial::Denied);
                     session_tools.call_gate.resolve(call, verdict);
                 }
             }

@@ -184,8 +184,56 @@ impl Server {
     }
 }
 
+/// What clients come in by, before anyone is let in.
+struct BoundListeners {
+    tcp: Option<(TcpListener, SocketAddr)>,
+    unix: Option<UnixSocketListener>,
+}
+
 /// Starts a server: it listens when this returns.
 pub async fn serve(config: ServerConfig) -> Result<Server, ServeError> {
+    check_listeners(&config)?;
+    let certificates = config.tls.as_ref().map(CertificateStore::open);
+    let certificates = certificates.transpose()?;
+    let store = Store::open(&config.data_directory, config.durability)?;
+    let token = auth::load_or_create_token(&config.data_directory).map_err(ServeError::Token)?;
+    let wire_log = open_wire_log(&config)?;
+    let listeners = bind_listeners(&config).await?;
+
+    let stop = CancellationToken::new();
+    let (events, receiver) = mpsc::channel(INPUT_QUEUE);
+    let host_loop = build_host_loop(&config, store, receiver)?;
+    let capacity = Arc::clone(&host_loop.capacity);
+    let context = ConnectionContext {
+        limits: config.limits,
+        events,
+        next_connection: Arc::new(AtomicU32::new(1)),
+        permits: Arc::new(Semaphore::new(config.limits.connections)),
+        capacity,
+        wire_log,
+        stop: stop.clone(),
+        tasks: TaskTracker::new(),
+    };
+    let mut server = Server {
+        address: listeners.tcp.as_ref().map(|(_, address)| *address),
+        socket: config.socket.clone(),
+        token,
+        is_tls: config.tls.is_some(),
+        host_file: config.data_directory.join(HOST_FILE),
+        stop: stop.clone(),
+        connection_tasks: context.tasks.clone(),
+        tasks: JoinSet::new(),
+    };
+    server.write_ready_file(&server.host_file)?;
+    server
+        .tasks
+        .spawn(async move { Ok(host_loop.run(stop).await?) });
+    spawn_listeners(config, certificates, listeners, context, &mut server);
+    Ok(server)
+}
+
+/// Whether there is something to listen on, and it is safe to.
+fn check_listeners(config: &ServerConfig) -> Result<(), ServeError> {
     if config.listen.is_none() && config.socket.is_none() && !config.stdio {
         return Err(ServeError::NoListener);
     }
@@ -196,17 +244,23 @@ pub async fn serve(config: ServerConfig) -> Result<Server, ServeError> {
     {
         return Err(ServeError::NotLoopback(listen));
     }
-    let certificates = config.tls.as_ref().map(CertificateStore::open);
-    let certificates = certificates.transpose()?;
-    let store = Store::open(&config.data_directory, config.durability)?;
-    let token = auth::load_or_create_token(&config.data_directory).map_err(ServeError::Token)?;
-    let wire_log = match &config.wire_log {
-        None => None,
-        Some(log) => Some(WireLog::open(log).map_err(|source| ServeError::WireLog {
-            path: log.path.clone(),
-            source,
-        })?),
-    };
+    Ok(())
+}
+
+fn open_wire_log(config: &ServerConfig) -> Result<Option<WireLog>, ServeError> {
+    match &config.wire_log {
+        None => Ok(None),
+        Some(log) => {
+            let opened = WireLog::open(log).map_err(|source| ServeError::WireLog {
+                path: log.path.clone(),
+                source,
+            });
+            opened.map(Some)
+        }
+    }
+}
+
+async fn bind_listeners(config: &ServerConfig) -> Result<BoundListeners, ServeError> {
     let tcp = match config.listen {
         None => None,
         Some(address) => {
@@ -223,40 +277,21 @@ pub async fn serve(config: ServerConfig) -> Result<Server, ServeError> {
             ServeError::Socket { path, source }
         })?),
     };
+    Ok(BoundListeners { tcp, unix })
+}
 
-    let stop = CancellationToken::new();
-    let (events, receiver) = mpsc::channel(INPUT_QUEUE);
-    let host_loop = build_host_loop(&config, store, receiver)?;
-    let capacity = Arc::clone(&host_loop.capacity);
-    let context = ConnectionContext {
-        limits: config.limits,
-        events,
-        next_connection: Arc::new(AtomicU32::new(1)),
-        permits: Arc::new(Semaphore::new(config.limits.connections)),
-        capacity,
-        wire_log,
-        stop: stop.clone(),
-        tasks: TaskTracker::new(),
-    };
-    let server = Server {
-        address: tcp.as_ref().map(|(_, address)| *address),
-        socket: config.socket.clone(),
-        token: token.clone(),
-        is_tls: config.tls.is_some(),
-        host_file: config.data_directory.join(HOST_FILE),
-        stop: stop.clone(),
-        connection_tasks: context.tasks.clone(),
-        tasks: JoinSet::new(),
-    };
-    server.write_ready_file(&server.host_file)?;
-    let mut server = server;
-    let until = stop.clone();
-    let tasks = &mut server.tasks;
-    tasks.spawn(async move { Ok(host_loop.run(until).await?) });
-    let only_stdio = tcp.is_none() && unix.is_none();
-    if let Some((tcp, address)) = tcp {
+/// Lets clients in by all listeners, each in a task of the server.
+fn spawn_listeners(
+    config: ServerConfig,
+    certificates: Option<CertificateStore>,
+    listeners: BoundListeners,
+    context: ConnectionContext,
+    server: &mut Server,
+) {
+    let only_stdio = listeners.tcp.is_none() && listeners.unix.is_none();
+    if let Some((tcp, address)) = listeners.tcp {
         let guard = UpgradeGuard {
-            token,
+            token: server.token.clone(),
             address,
             is_tls: certificates.is_some(),
             allowed_origins: config.allowed_origins,
@@ -266,16 +301,16 @@ pub async fn serve(config: ServerConfig) -> Result<Server, ServeError> {
             tcp,
             certificates,
             router: websocket::router(guard, context.clone()),
-            stop: stop.clone(),
+            stop: context.stop.clone(),
         };
-        tasks.spawn(async move {
+        server.tasks.spawn(async move {
             listener.run().await;
             Ok(())
         });
     }
-    if let Some(unix) = unix {
+    if let Some(unix) = listeners.unix {
         let context = context.clone();
-        tasks.spawn(async move {
+        server.tasks.spawn(async move {
             unix.accept(context).await;
             Ok(())
         });
@@ -290,5 +325,4 @@ pub async fn serve(config: ServerConfig) -> Result<Server, ServeError> {
             }
         });
     }
-    Ok(server)
 }

@@ -46,19 +46,9 @@ pub struct EventTarget {
 ///
 /// In words, if it is none of these.
 pub fn parse_event(target: &EventTarget, text: &str) -> Result<AgentEvent, String> {
-    let (what, rest) = split_word(text);
+    let (verb, rest) = split_word(text);
     let chat = target.chat.clone();
-    let turn = || match (rest, &target.turn) {
-        ("", Some(turn)) => turn.clone(),
-        _ => TurnId::from(rest),
-    };
-    let failed = |resumable| {
-        Some(ErrorPart {
-            error: error_info("it broke"),
-            resumable,
-        })
-    };
-    Ok(match what {
+    Ok(match verb {
         "opened" => AgentEvent::Opened {
             tools: rest.split_whitespace().map(tool_definition).collect(),
         },
@@ -69,29 +59,10 @@ pub fn parse_event(target: &EventTarget, text: &str) -> Result<AgentEvent, Strin
                 rest
             }),
         },
-        "begin" => {
-            let (turn, message) = split_word(rest);
-            AgentEvent::TurnStarted {
-                chat,
-                turn: TurnId::from(turn),
-                message: parse_json::<Message>(message)?.into(),
-            }
-        }
-        "end" => AgentEvent::TurnEnded {
-            chat,
-            turn: turn(),
-            error: None,
-        },
-        "error" => AgentEvent::TurnEnded {
-            chat,
-            turn: turn(),
-            error: failed(None),
-        },
-        "resumable" => AgentEvent::TurnEnded {
-            chat,
-            turn: turn(),
-            error: failed(Some(true)),
-        },
+        "begin" => parse_turn_start(chat, rest)?,
+        "end" => turn_ended(target, rest, None),
+        "error" => turn_ended(target, rest, Some(error_part(None))),
+        "resumable" => turn_ended(target, rest, Some(error_part(Some(true)))),
         "steered" => AgentEvent::SteeringAccepted {
             chat,
             id: rest.into(),
@@ -103,79 +74,112 @@ pub fn parse_event(target: &EventTarget, text: &str) -> Result<AgentEvent, Strin
             chat,
             note: (!rest.is_empty()).then(|| rest.to_owned()),
         },
-        "adopt" => {
-            let (turn, rest) = split_word(rest);
-            let mut parts = serde_json::Deserializer::from_str(rest).into_iter::<Json>();
-            let message = parts.next().and_then(Result::ok).unwrap_or_default();
-            let (name, payload) =
-                split_word(rest.get(parts.byte_offset()..).unwrap_or_default().trim());
-            let place = EventTarget {
-                chat: chat.clone(),
-                turn: Some(TurnId::from(turn)),
-            };
-            let actions = match name {
-                "" => Vec::new(),
-                name => match parse_action(&place, name, payload)? {
-                    AgentEvent::Chat { action, .. } => vec![*action],
-                    _ => return Err(format!("{name}: not an action of a chat")),
-                },
-            };
-            AgentEvent::HistoryImported {
-                chat,
-                turns: vec![ImportedTurn {
-                    id: TurnId::from(turn),
-                    message: parse_json::<Message>(&message.to_string())?.into(),
-                    actions,
-                }],
-            }
-        }
+        "adopt" => parse_imported_turn(chat, rest)?,
         "title" => AgentEvent::TitleSuggested {
             chat,
             title: rest.to_owned(),
         },
-        "options" => {
-            let mut parts = serde_json::Deserializer::from_str(rest).into_iter::<Json>();
-            let mut part = || match parts.next() {
-                Some(Ok(part)) => Ok(part),
-                _ => Err(format!("{rest}: expected a schema and values")),
-            };
-            AgentEvent::ConfigSchemaChanged {
-                schema: Box::new(parse_json(&part()?.to_string())?),
-                values: part()?.as_object().cloned().unwrap_or_default(),
-            }
-        }
-        "forbids" => {
-            let (key, rest) = split_word(rest);
-            let (value, reason) = split_word(rest);
-            AgentEvent::ForbiddenValuesChanged {
-                values: vec![ForbiddenValue {
-                    key: key.to_owned(),
-                    value: value.into(),
-                    reason: reason.to_owned(),
-                }],
-            }
-        }
+        "options" => parse_config_schema(rest)?,
+        "forbids" => parse_forbidden_value(rest),
         "signin" => AgentEvent::AuthRequired,
-        "worker" => {
-            let (worker, rest) = split_word(rest);
-            let (call, how) = split_word(rest);
-            AgentEvent::WorkerOpened(Box::new(WorkerChat {
-                chat: Uri::from(worker),
-                parent: chat,
-                call: call.into(),
-                title: "a worker".to_owned(),
-                interactivity: match how {
-                    "hidden" => ChatInteractivity::Hidden,
-                    "full" => ChatInteractivity::Full,
-                    _ => ChatInteractivity::ReadOnly,
-                },
-            }))
-        }
+        "worker" => parse_worker(chat, rest),
         "close" => AgentEvent::WorkerClosed {
             chat: Uri::from(rest),
         },
         name => parse_action(target, name, rest)?,
     })
+}
+
+/// `begin TURN {message}`
+fn parse_turn_start(chat: Uri, rest: &str) -> Result<AgentEvent, String> {
+    let (turn, message) = split_word(rest);
+    Ok(AgentEvent::TurnStarted {
+        chat,
+        turn: TurnId::from(turn),
+        message: parse_json::<Message>(message)?.into(),
+    })
+}
+
+/// The end of the turn that is named, or else of the target's.
+fn turn_ended(target: &EventTarget, named: &str, error: Option<ErrorPart>) -> AgentEvent {
+    AgentEvent::TurnEnded {
+        chat: target.chat.clone(),
+        turn: match (named, &target.turn) {
+            ("", Some(turn)) => turn.clone(),
+            _ => TurnId::from(named),
+        },
+        error,
+    }
+}
+
+/// `adopt TURN {message} [ACTION {payload}]`
+fn parse_imported_turn(chat: Uri, rest: &str) -> Result<AgentEvent, String> {
+    let (turn, rest) = split_word(rest);
+    let mut parts = serde_json::Deserializer::from_str(rest).into_iter::<Json>();
+    let message = parts.next().and_then(Result::ok).unwrap_or_default();
+    let (name, payload) = split_word(rest.get(parts.byte_offset()..).unwrap_or_default().trim());
+    let place = EventTarget {
+        chat: chat.clone(),
+        turn: Some(TurnId::from(turn)),
+    };
+    let actions = match name {
+        "" => Vec::new(),
+        name => match parse_action(&place, name, payload)? {
+            AgentEvent::Chat { action, .. } => vec![*action],
+            _ => return Err(format!("{name}: not an action of a chat")),
+        },
+    };
+    Ok(AgentEvent::HistoryImported {
+        chat,
+        turns: vec![ImportedTurn {
+            id: TurnId::from(turn),
+            message: parse_json::<Message>(&message.to_string())?.into(),
+            actions,
+        }],
+    })
+}
+
+/// `options {schema} {values}`
+fn parse_config_schema(rest: &str) -> Result<AgentEvent, String> {
+    let mut parts = serde_json::Deserializer::from_str(rest).into_iter::<Json>();
+    let mut part = || match parts.next() {
+        Some(Ok(part)) => Ok(part),
+        _ => Err(format!("{rest}: expected a schema and values")),
+    };
+    Ok(AgentEvent::ConfigSchemaChanged {
+        schema: Box::new(parse_json(&part()?.to_string())?),
+        values: part()?.as_object().cloned().unwrap_or_default(),
+    })
+}
+
+/// `forbids KEY VALUE REASON`
+fn parse_forbidden_value(rest: &str) -> AgentEvent {
+    let (key, rest) = split_word(rest);
+    let (value, reason) = split_word(rest);
+    AgentEvent::ForbiddenValuesChanged {
+        values: vec![ForbiddenValue {
+            key: key.to_owned(),
+            value: value.into(),
+            reason: reason.to_owned(),
+        }],
+    }
+}
+
+/// `worker CHAT CALL HOW`
+fn parse_worker(parent: Uri, rest: &str) -> AgentEvent {
+    let (worker, rest) = split_word(rest);
+    let (call, how) = split_word(rest);
+    AgentEvent::WorkerOpened(Box::new(WorkerChat {
+        chat: Uri::from(worker),
+        parent,
+        call: call.into(),
+        title: "a worker".to_owned(),
+        interactivity: match how {
+            "hidden" => ChatInteractivity::Hidden,
+            "full" => ChatInteractivity::Full,
+            _ => ChatInteractivity::ReadOnly,
+        },
+    }))
 }
 
 fn parse_action(target: &EventTarget, name: &str, payload: &str) -> Result<AgentEvent, String> {
@@ -225,6 +229,13 @@ fn slash_command(name: &str) -> SlashCommand {
 
 fn error_info(message: &str) -> ErrorInfo {
     ErrorInfo::new("test", message)
+}
+
+fn error_part(resumable: Option<bool>) -> ErrorPart {
+    ErrorPart {
+        error: error_info("it broke"),
+        resumable,
+    }
 }
 
 /// The first word, and what comes after it.

@@ -4,11 +4,13 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use agenthost_client::{Client, ClientUpdate};
+use agenthost_protocol::action::ActionOrigin;
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::chat::{ChatAction, TurnCancelled};
-use agenthost_protocol::ids::TurnId;
+use agenthost_protocol::ids::{ClientSeq, TurnId};
 use agenthost_protocol::number::Millis;
 use agenthost_protocol::terminal::{TerminalAction, TerminalInput};
+use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::{Json, Object};
 use anyhow::{Context, bail};
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -94,102 +96,185 @@ async fn run_turn(
     arguments: &RunArgs,
     directory: &Path,
 ) -> anyhow::Result<TurnEnding> {
-    let config = arguments.worktree.then(|| {
-        let isolation = ("isolation".to_owned(), Json::from("worktree"));
-        Object::from_iter([isolation])
-    });
-    let agent = arguments.agent.as_deref();
-    let session = dialog::create_session(client, agent, directory, config).await?;
+    let session = create_session(client, arguments, directory).await?;
     let mut printer = TurnPrinter::new(arguments.json);
-    let snapshot = client.subscribe(&session).await?;
-    printer.print_snapshot(snapshot)?;
-    let chat =
-        dialog::wait_until_ready(client, &session, |update| printer.print_json(update)).await?;
-    let snapshot = client.subscribe(&chat).await?;
-    printer.print_snapshot(snapshot)?;
-    printer.set_chat(chat.clone());
-    let id = TurnId::from("1");
-    let started = dialog::turn_started(id.clone(), &arguments.message);
-    let start_seq = client.dispatch(&chat, started).await?;
-
-    let mut prompter = Prompter::default();
+    let chat = open_chat(client, &session, &mut printer).await?;
+    let mut turn = RunningTurn::start(client, chat, arguments).await?;
     let mut stdin_lines = StdinLines::new();
-    let mut interrupted = false;
-    // Whether what runs was told that nothing more is typed.
-    let mut input_ended = false;
-    // The last answer that was given.
-    let mut answer_seq = None;
     let mut interrupt = signal(SignalKind::interrupt()).context("listen for Ctrl-C")?;
     loop {
-        if let Some(ChannelState::Chat(state)) = client.confirmed_state(&chat) {
-            prompter.update_from_chat(state);
+        if let Some(ChannelState::Chat(state)) = client.confirmed_state(&turn.chat) {
+            turn.prompter.update_from_chat(state);
         }
-        if arguments.yes
-            && let Some(agreed) = prompter.approve()
+        if turn.approves_all
+            && let Some(agreed) = turn.prompter.approve()
         {
-            answer_seq = Some(client.dispatch(&chat, agreed).await?);
+            turn.answer(client, agreed).await?;
             continue;
         }
-        prompter.print_prompt(&mut printer)?;
+        turn.prompter.print_prompt(&mut printer)?;
         let terminal = printer.running_terminal(client);
         let update = tokio::select! {
             update = client.next_update() => update?,
-            line = stdin_lines.next_line(), if prompter.has_open_prompt() || terminal.is_some() && !input_ended => {
-                if let (false, Some(terminal)) = (prompter.has_open_prompt(), &terminal) {
-                    input_ended = line.is_none();
-                    let data = line.map(|line| format!("{line}\n"));
-                    let data = data.unwrap_or_else(|| END_OF_INPUT.to_owned());
-                    let input = TerminalAction::Input(TerminalInput { data });
-                    client.dispatch(terminal, input).await?;
-                    continue;
-                }
-                let confirmed = match line {
-                    Some(line) => match prompter.handle_line(&line) {
-                        LineOutcome::Answer(confirmed) => Some(*confirmed),
-                        LineOutcome::Unclear => None,
-                    },
-                    None => {
-                        output::print_note(
-                            "nobody is here to agree, so it is denied; `--yes` agrees to everything",
-                        );
-                        prompter.deny()
-                    }
-                };
-                if let Some(confirmed) = confirmed {
-                    answer_seq = Some(client.dispatch(&chat, confirmed).await?);
-                }
+            line = stdin_lines.next_line(), if turn.reads_input(terminal.as_ref()) => {
+                turn.handle_line(client, terminal.as_ref(), line).await?;
                 continue;
             }
-            reason = wait_for_stop(&mut interrupt, &printer, interrupted) => {
-                if interrupted {
-                    // At once: whatever has not been read stays unread.
-                    std::process::exit(130);
-                }
-                interrupted = true;
-                output::print_note(reason);
-                let duration = Millis(0);
-                let cancelled = TurnCancelled { turn_id: id.clone(), duration, meta: None };
-                client.dispatch(&chat, ChatAction::TurnCancelled(cancelled)).await?;
+            reason = wait_for_stop(&mut interrupt, &printer, turn.interrupted) => {
+                turn.cancel(client, reason).await?;
                 continue;
             }
         };
         if let ClientUpdate::Rejected { origin, reason } = &update {
-            let refused = origin.as_ref().map(|origin| origin.client_seq);
-            let answer = refused.is_some() && refused == answer_seq;
-            if refused == Some(start_seq) || answer && arguments.yes {
-                bail!("the host refused: {reason}");
-            }
-            // All else was for something that had just ended.
-            if answer {
-                // One that does not fit can be given again by who gave it.
-                prompter.handle_rejection();
-                output::print_note(&format!("refused: {reason}"));
-            }
+            turn.handle_rejection(origin.as_ref(), reason)?;
         }
         if let Some(ended) = printer.handle_update(client, &update).await? {
             printer.finish()?;
             return Ok(ended);
         }
+    }
+}
+
+async fn create_session(
+    client: &mut Client,
+    arguments: &RunArgs,
+    directory: &Path,
+) -> anyhow::Result<Uri> {
+    let config = arguments.worktree.then(|| {
+        let isolation = ("isolation".to_owned(), Json::from("worktree"));
+        Object::from_iter([isolation])
+    });
+    let agent = arguments.agent.as_deref();
+    dialog::create_session(client, agent, directory, config).await
+}
+
+/// Waits for a session, and follows it and its chat. Returns the chat.
+async fn open_chat(
+    client: &mut Client,
+    session: &Uri,
+    printer: &mut TurnPrinter,
+) -> anyhow::Result<Uri> {
+    let snapshot = client.subscribe(session).await?;
+    printer.print_snapshot(snapshot)?;
+    let chat =
+        dialog::wait_until_ready(client, session, |update| printer.print_json(update)).await?;
+    let snapshot = client.subscribe(&chat).await?;
+    printer.print_snapshot(snapshot)?;
+    printer.set_chat(chat.clone());
+    Ok(chat)
+}
+
+/// A turn that runs, with what the person at this terminal is asked.
+struct RunningTurn {
+    chat: Uri,
+    id: TurnId,
+    start_seq: ClientSeq,
+    approves_all: bool,
+    prompter: Prompter,
+    interrupted: bool,
+    /// Whether what runs was told that nothing more is typed.
+    input_ended: bool,
+    /// The last answer that was given.
+    answer_seq: Option<ClientSeq>,
+}
+
+impl RunningTurn {
+    async fn start(client: &mut Client, chat: Uri, arguments: &RunArgs) -> anyhow::Result<Self> {
+        let id = TurnId::from("1");
+        let started = dialog::turn_started(id.clone(), &arguments.message);
+        let start_seq = client.dispatch(&chat, started).await?;
+        Ok(RunningTurn {
+            chat,
+            id,
+            start_seq,
+            approves_all: arguments.yes,
+            prompter: Prompter::default(),
+            interrupted: false,
+            input_ended: false,
+            answer_seq: None,
+        })
+    }
+
+    /// Whether a line that is typed is for a prompt or for what runs.
+    fn reads_input(&self, terminal: Option<&Uri>) -> bool {
+        self.prompter.has_open_prompt() || terminal.is_some() && !self.input_ended
+    }
+
+    async fn answer(&mut self, client: &mut Client, answer: ChatAction) -> anyhow::Result<()> {
+        self.answer_seq = Some(client.dispatch(&self.chat, answer).await?);
+        Ok(())
+    }
+
+    /// Takes a line that was typed; none, if nothing more is typed.
+    async fn handle_line(
+        &mut self,
+        client: &mut Client,
+        terminal: Option<&Uri>,
+        line: Option<String>,
+    ) -> anyhow::Result<()> {
+        if let (false, Some(terminal)) = (self.prompter.has_open_prompt(), terminal) {
+            self.input_ended = line.is_none();
+            let data = line.map(|line| format!("{line}\n"));
+            let data = data.unwrap_or_else(|| END_OF_INPUT.to_owned());
+            let input = TerminalAction::Input(TerminalInput { data });
+            client.dispatch(terminal, input).await?;
+            return Ok(());
+        }
+        let confirmed = match line {
+            Some(line) => match self.prompter.handle_line(&line) {
+                LineOutcome::Answer(confirmed) => Some(*confirmed),
+                LineOutcome::Unclear => None,
+            },
+            None => {
+                output::print_note(
+                    "nobody is here to agree, so it is denied; `--yes` agrees to everything",
+                );
+                self.prompter.deny()
+            }
+        };
+        if let Some(confirmed) = confirmed {
+            self.answer(client, confirmed).await?;
+        }
+        Ok(())
+    }
+
+    /// Cancels the turn. The second time, leaves at once.
+    async fn cancel(&mut self, client: &mut Client, reason: &str) -> anyhow::Result<()> {
+        if self.interrupted {
+            // At once: whatever has not been read stays unread.
+            std::process::exit(130);
+        }
+        self.interrupted = true;
+        output::print_note(reason);
+        let duration = Millis(0);
+        let cancelled = TurnCancelled {
+            turn_id: self.id.clone(),
+            duration,
+            meta: None,
+        };
+        client
+            .dispatch(&self.chat, ChatAction::TurnCancelled(cancelled))
+            .await?;
+        Ok(())
+    }
+
+    fn handle_rejection(
+        &mut self,
+        origin: Option<&ActionOrigin>,
+        reason: &str,
+    ) -> anyhow::Result<()> {
+        let refused = origin.map(|origin| origin.client_seq);
+        let answer = refused.is_some() && refused == self.answer_seq;
+        if refused == Some(self.start_seq) || answer && self.approves_all {
+            bail!("the host refused: {reason}");
+        }
+        // All else was for something that had just ended.
+        if answer {
+            // One that does not fit can be given again by who gave it.
+            self.prompter.handle_rejection();
+            output::print_note(&format!("refused: {reason}"));
+        }
+        Ok(())
     }
 }
 

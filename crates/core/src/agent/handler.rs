@@ -7,19 +7,23 @@ use agenthost_protocol::chat::{
     ChatAction, ConfirmationReason, ErrorPart, PendingMessageKind, PendingMessageRemoved,
     ResponsePart,
 };
-use agenthost_protocol::common::ErrorInfo;
+use agenthost_protocol::common::{ErrorInfo, ToolDefinition};
+use agenthost_protocol::ids::PendingMessageId;
 use agenthost_protocol::session::{
     CreationFailed, Ready, ServerToolsChanged, SessionAction, SessionLifecycle,
 };
+use agenthost_protocol::terminal::TerminalState;
 use agenthost_protocol::uri::Uri;
 
 use crate::agent::content::clean_event;
 use crate::agent::{AgentEvent, SlashCommand};
 use crate::host::Host;
 use crate::host::effect::{Effect, Effects};
+use crate::host::error::ActionCheckError;
 use crate::host::step::Env;
 use crate::resource::links::is_web_page;
 use crate::session::pending_input;
+use crate::terminal::output::CommandLine;
 use crate::tools::permissions;
 use crate::tools::permissions::PermissionVerdict;
 
@@ -39,24 +43,7 @@ impl Host {
             return;
         };
         match event {
-            AgentEvent::Opened { mut tools } => {
-                let mut names = BTreeSet::new();
-                tools.retain(|tool| names.insert(tool.name.clone()));
-                // Opened again after a restart: it has been ready all along.
-                let created = self.is_creating(session);
-                if created {
-                    self.originate(session, SessionAction::Ready(Ready {}), out);
-                }
-                if !tools.is_empty() {
-                    let changed = ServerToolsChanged { tools };
-                    self.originate(session, SessionAction::ServerToolsChanged(changed), out);
-                    self.resend_client_tools(session, out);
-                }
-                self.sync_session(session, out);
-                if created {
-                    self.begin_early_turns(env, session, out);
-                }
-            }
+            AgentEvent::Opened { tools } => self.handle_agent_opened(env, session, tools, out),
             AgentEvent::Stopped { error } => self.handle_agent_stopped(env, session, error, out),
             // An agent has no business in the chats of others.
             AgentEvent::Chat { chat, .. }
@@ -70,15 +57,7 @@ impl Host {
                 if self.session_of(&chat) != Some(session) => {}
             AgentEvent::Chat { chat, action } => self.handle_agent_action(env, &chat, *action, out),
             AgentEvent::SteeringAccepted { chat, id } => {
-                let waiting = self
-                    .chat(&chat)
-                    .and_then(|chat| chat.steering_message.as_ref());
-                if waiting.is_some_and(|waiting| waiting.id == id) {
-                    let kind = PendingMessageKind::Steering;
-                    let removed = PendingMessageRemoved { kind, id };
-                    let removed = ChatAction::PendingMessageRemoved(removed);
-                    self.originate(&chat, removed, out);
-                }
+                self.remove_steering_message(&chat, id, out);
             }
             AgentEvent::TurnStarted {
                 chat,
@@ -115,18 +94,66 @@ impl Host {
                 terminal,
                 state,
                 command,
-            } => {
-                if !self.channels.contains_key(&terminal) && self.sessions.contains_key(session) {
-                    self.create_channel(&terminal, Some(session), (*state).into(), out);
-                    if let Some(line) = command {
-                        self.record_command(env, &terminal, line);
-                    }
-                }
-            }
+            } => self.open_agent_terminal(env, session, &terminal, *state, command, out),
             AgentEvent::Terminal { terminal, action } => {
                 if self.session_of(&terminal) == Some(session) {
                     self.apply_agent_terminal_action(env, &terminal, *action, out);
                 }
+            }
+        }
+    }
+
+    fn handle_agent_opened(
+        &mut self,
+        env: &Env,
+        session: &Uri,
+        mut tools: Vec<ToolDefinition>,
+        out: &mut Effects,
+    ) {
+        let mut names = BTreeSet::new();
+        tools.retain(|tool| names.insert(tool.name.clone()));
+        // Opened again after a restart: it has been ready all along.
+        let created = self.is_creating(session);
+        if created {
+            self.originate(session, SessionAction::Ready(Ready {}), out);
+        }
+        if !tools.is_empty() {
+            let changed = ServerToolsChanged { tools };
+            self.originate(session, SessionAction::ServerToolsChanged(changed), out);
+            self.resend_client_tools(session, out);
+        }
+        self.sync_session(session, out);
+        if created {
+            self.begin_early_turns(env, session, out);
+        }
+    }
+
+    /// The agent has taken a steering message in: it waits no more.
+    fn remove_steering_message(&mut self, chat: &Uri, id: PendingMessageId, out: &mut Effects) {
+        let waiting = self
+            .chat(chat)
+            .and_then(|chat| chat.steering_message.as_ref());
+        if waiting.is_some_and(|waiting| waiting.id == id) {
+            let kind = PendingMessageKind::Steering;
+            let removed = PendingMessageRemoved { kind, id };
+            let removed = ChatAction::PendingMessageRemoved(removed);
+            self.originate(chat, removed, out);
+        }
+    }
+
+    fn open_agent_terminal(
+        &mut self,
+        env: &Env,
+        session: &Uri,
+        terminal: &Uri,
+        state: TerminalState,
+        command: Option<CommandLine>,
+        out: &mut Effects,
+    ) {
+        if !self.channels.contains_key(terminal) && self.sessions.contains_key(session) {
+            self.create_channel(terminal, Some(session), state.into(), out);
+            if let Some(line) = command {
+                self.record_command(env, terminal, line);
             }
         }
     }
@@ -182,15 +209,15 @@ impl Host {
     }
 
     /// Whether the host can do what an agent wants; if not, why.
-    fn check_agent_action(&self, chat: &Uri, action: &ChatAction) -> Result<(), String> {
+    fn check_agent_action(&self, chat: &Uri, action: &ChatAction) -> Result<(), ActionCheckError> {
         let name = match action {
             ChatAction::ResponsePart(added) if has_own_action(&added.part) => {
-                return Err("such a part is added by an action of its own".to_owned());
+                return Err(ActionCheckError::PartHasOwnAction);
             }
             ChatAction::InputRequested(requested)
                 if requested.request.url.iter().any(|url| !is_web_page(url)) =>
             {
-                return Err("its URL is not one of a web page".to_owned());
+                return Err(ActionCheckError::NotWebPage);
             }
             ChatAction::BackgroundWorkSet(set) => {
                 let session = self.session_of(chat);
@@ -240,7 +267,7 @@ impl Host {
             parts.position(name).is_some() || parts.position_of_call(name).is_some()
         });
         if used {
-            return Err("its name is in use in this turn".to_owned());
+            return Err(ActionCheckError::NameUsed);
         }
         Ok(())
     }
@@ -294,11 +321,11 @@ impl Host {
         if !is_agent_action || is_host_action || is_late {
             return;
         }
-        if let Err(reason) = self.check_agent_action(chat, &action) {
+        if let Err(error) = self.check_agent_action(chat, &action) {
             out.push(Effect::ReportDiscarded {
                 channel: chat.clone(),
                 action: action.info().name,
-                reason,
+                reason: error.to_string(),
             });
             return;
         }

@@ -22,6 +22,7 @@ use crate::changeset::driver::CheckpointId;
 use crate::chat::{new_chat_state, new_chat_summary};
 use crate::host::Host;
 use crate::host::effect::{Effect, Effects};
+use crate::host::error::ActionCheckError;
 use crate::host::step::Env;
 use crate::policy::limits::MAX_SESSION_CHATS;
 use crate::resource::uris;
@@ -39,11 +40,11 @@ impl Host {
         let target = self.check_spawning_call(session, &worker);
         let target = match target {
             Ok(target) => target,
-            Err(reason) => {
+            Err(error) => {
                 out.push(Effect::ReportDiscarded {
                     channel: worker.chat,
                     action: "a chat for a worker",
-                    reason,
+                    reason: error.to_string(),
                 });
                 return;
             }
@@ -73,22 +74,20 @@ impl Host {
         &self,
         session: &Uri,
         worker: &WorkerChat,
-    ) -> Result<ToolCallTarget, String> {
+    ) -> Result<ToolCallTarget, ActionCheckError> {
         if self.channels.contains_key(&worker.chat) {
-            return Err("there is something at this address already".to_owned());
+            return Err(ActionCheckError::AddressTaken);
         }
-        uris::check_chat(&worker.chat).map_err(|failure| failure.to_string())?;
+        uris::check_chat(&worker.chat).map_err(ActionCheckError::InvalidAddress)?;
         let chats = self.session(session).map_or(0, |state| state.chats.len());
         if chats >= MAX_SESSION_CHATS {
-            return Err(format!(
-                "a session may have at most {MAX_SESSION_CHATS} chats"
-            ));
+            return Err(ActionCheckError::TooManyChats);
         }
         let parent = self.chat(&worker.parent);
         let parent = parent.filter(|_| self.session_of(&worker.parent) == Some(session));
         let turn = parent.and_then(|parent| parent.active_turn.as_ref());
         let Some(turn) = turn.filter(|_| running_call(parent, &worker.call).is_some()) else {
-            return Err("the call that spawns it does not run".to_owned());
+            return Err(ActionCheckError::SpawningCallNotRunning);
         };
         Ok(ToolCallTarget {
             turn_id: turn.id.clone(),
@@ -265,7 +264,7 @@ impl Host {
         &self,
         session: &Uri,
         work: &BackgroundWork,
-    ) -> Result<(), String> {
+    ) -> Result<(), ActionCheckError> {
         let named = match work {
             BackgroundWork::Subagent(work) => Some(&work.chat),
             BackgroundWork::Shell(work) => work.terminal.as_ref(),
@@ -273,7 +272,7 @@ impl Host {
         };
         match named {
             Some(channel) if self.session_of(channel) != Some(session) => {
-                Err(format!("there is no `{channel}` in this session"))
+                Err(ActionCheckError::NotInSession(channel.clone()))
             }
             _ => Ok(()),
         }

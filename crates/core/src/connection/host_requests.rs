@@ -46,25 +46,35 @@ impl std::fmt::Debug for RawResponse {
 
 /// Why something could not be read from a client.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum ClientReadError {
+pub enum ClientReadError {
+    /// No client that could answer is connected.
     #[error("the client that sent it is not connected")]
     Absent,
+    /// As many requests wait for the client as may.
     #[error("the client has too much to answer already")]
     Busy,
+    /// The client took too long.
     #[error("the client did not answer in time")]
     TimedOut,
+    /// The connection ended first.
     #[error("the client left before it answered")]
     Disconnected,
+    /// The client does not know the request.
     #[error("the client does not serve what it attaches")]
     Unsupported,
+    /// The client answered with this error.
     #[error("the client says: {0}")]
     Refused(String),
+    /// The answer can't be decoded.
     #[error("what the client answered makes no sense")]
     Malformed,
+    /// The content exceeds the limit.
     #[error("it is larger than {} KiB", MAX_ATTACHMENT_BYTES / 1024)]
     TooLarge,
+    /// All contents of a message together exceed the limit.
     #[error("too much is attached to the message")]
     TotalTooLarge,
+    /// More contents are attached than are read.
     #[error("of all that is attached to the message, only the first {MAX_ATTACHMENTS} are read")]
     TooMany,
 }
@@ -218,10 +228,9 @@ impl Host {
                 self.attachment_read(slot, read, out);
             }
             RequestOrigin::Customization(ticket) => {
-                let answer = heard.map_err(|unread| unread.to_string());
                 let heard = CustomizationCommand::QueryAnswered {
                     id: ticket,
-                    reply: answer,
+                    reply: heard,
                 };
                 out.push(Effect::Customization(Box::new(heard)));
             }

@@ -13,6 +13,7 @@ use agenthost_protocol::session::{ClientPluginCustomization, Customization};
 use agenthost_protocol::uri::Uri;
 
 use crate::agent::SlashCommand;
+use crate::connection::host_requests::ClientReadError;
 use crate::tools::tool_use::{HookCheckId, ToolHookPhase, ToolUse};
 
 /// What the host wants to know about customizations.
@@ -45,8 +46,8 @@ pub enum CustomizationCommand {
     QueryAnswered {
         /// What was wanted.
         id: QueryId,
-        /// What the client said; why nothing came of it, in words.
-        reply: Result<ResourceReply, String>,
+        /// What the client said, or why nothing came of it.
+        reply: Result<ResourceReply, ClientReadError>,
     },
     /// What is off in a session: all of it. A container that is off means all
     /// that is in it.
@@ -185,8 +186,8 @@ pub enum CustomizationEvent {
         chat: Uri,
         /// The turn.
         turn: TurnId,
-        /// What it needs; why it must not begin, in words.
-        outcome: Box<Result<PreparedTurn, String>>,
+        /// What it needs, or why it must not begin.
+        outcome: Box<Result<PreparedTurn, PreparationError>>,
     },
     /// When hooks of tools that may run are to be run: all of it. Told before
     /// the first turn begins, and again when it is something else.
@@ -198,9 +199,49 @@ pub enum CustomizationEvent {
     ToolChecked {
         /// What was asked.
         id: HookCheckId,
-        /// Why it must not be used, in words, if it must not.
-        verdict: Result<(), String>,
+        /// Why it must not be used, if it must not.
+        verdict: Result<(), HookDenial>,
     },
+}
+
+/// Why a turn must not begin.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PreparationError {
+    /// A hook denies it, for this reason.
+    #[error("{0}")]
+    Denied(String),
+    /// The custom agent that was chosen can't be used.
+    #[error("the custom agent `{0}` is not there, or is off")]
+    AgentNotEnabled(String),
+}
+
+/// Why a tool that hooks look at must not be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum HookDenial {
+    /// A hook denies it, for this reason.
+    #[error("{0}")]
+    Denied(String),
+    /// The hooks can't be run.
+    #[error("its hooks could not be run")]
+    HooksNotRun,
+    /// As many tools wait for hooks as may.
+    #[error("Too many tools wait for hooks")]
+    TooManyChecks,
+    /// The turn ended before the hooks did.
+    #[error("The turn is over")]
+    TurnOver,
+    /// The chat was disposed of before the hooks ended.
+    #[error("The chat is gone")]
+    ChatGone,
+    /// The session ended before the hooks did.
+    #[error("The session is over")]
+    SessionOver,
+    /// The agent gave the call up before the hooks ended.
+    #[error("The agent does not wait for it any more")]
+    CallAbandoned,
+    /// The host said nothing to the call, and does not wait for it any more.
+    #[error("the call was not answered")]
+    Unanswered,
 }
 
 /// Something that a client has.

@@ -6,7 +6,9 @@ use agenthost_protocol::ids::TurnId;
 use agenthost_protocol::uri::Uri;
 
 use super::rule_files::rule_files;
-use crate::customization::driver::{CustomizationCommand, PreparedTurn, TurnPreparation};
+use crate::customization::driver::{
+    CustomizationCommand, PreparationError, PreparedTurn, TurnPreparation,
+};
 use crate::host::Host;
 use crate::host::effect::{Effect, Effects};
 use crate::host::step::Env;
@@ -67,7 +69,7 @@ impl Host {
         env: &Env,
         chat: &Uri,
         turn: &TurnId,
-        outcome: Result<PreparedTurn, String>,
+        outcome: Result<PreparedTurn, PreparationError>,
         out: &mut Effects,
     ) {
         let prompt = self.pending_prompts.get_mut(chat);
@@ -85,10 +87,10 @@ impl Host {
                 }
                 self.send_prompt_if_ready(chat, out);
             }
-            Err(reason) => {
+            Err(error) => {
                 self.pending_prompts.remove(chat);
                 let part = ErrorPart {
-                    error: ErrorInfo::new("refused", &reason),
+                    error: ErrorInfo::new("refused", error.to_string()),
                     resumable: None,
                 };
                 self.end_turn(env, chat, turn, Some(part), out);

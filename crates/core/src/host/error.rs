@@ -6,6 +6,7 @@ use agenthost_protocol::rpc::{ErrorCode, PermissionDeniedData, RpcError};
 use agenthost_protocol::timestamp::TimestampError;
 use agenthost_protocol::uri::{RootChannel, Uri};
 
+use crate::policy::limits::MAX_SESSION_CHATS;
 use crate::resource::FileAccess;
 
 /// Why a request was not carried out.
@@ -202,4 +203,33 @@ pub enum Refusal {
     /// A value is not allowed.
     #[error("{0}")]
     Invalid(String),
+}
+
+/// Why an action of an agent is discarded.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub(crate) enum ActionCheckError {
+    /// Another action adds such a part, and says what the chat waits for.
+    #[error("such a part is added by an action of its own")]
+    PartHasOwnAction,
+    /// A client would open it.
+    #[error("its URL is not one of a web page")]
+    NotWebPage,
+    /// Parts and calls of a turn have names of their own.
+    #[error("its name is in use in this turn")]
+    NameUsed,
+    /// The address of a chat for a worker is in use.
+    #[error("there is something at this address already")]
+    AddressTaken,
+    /// The address of a chat for a worker is not one of a chat.
+    #[error(transparent)]
+    InvalidAddress(RequestFailure),
+    /// The session has as many chats as it may have.
+    #[error("a session may have at most {MAX_SESSION_CHATS} chats")]
+    TooManyChats,
+    /// The tool call that spawns a worker is over, or there is none.
+    #[error("the call that spawns it does not run")]
+    SpawningCallNotRunning,
+    /// The work in the background is about something of another session.
+    #[error("there is no `{0}` in this session")]
+    NotInSession(Uri),
 }

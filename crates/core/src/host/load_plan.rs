@@ -4,10 +4,10 @@
 //! input needs, reads it, and hands it in as `Input::ChannelLoaded`.
 
 use agenthost_protocol::action::{Action, ReceivedAction};
-use agenthost_protocol::chat::{ChatAction, ChatMoveDestination, ChatSource};
-use agenthost_protocol::connection::ReconnectRequest;
+use agenthost_protocol::chat::{ChatAction, ChatMoveDestination, ChatSource, CreateChatParams};
+use agenthost_protocol::connection::{DispatchActionParams, ReconnectRequest};
 use agenthost_protocol::rpc::{ClientNotification, ClientRequest};
-use agenthost_protocol::session::SessionAction;
+use agenthost_protocol::session::{CreateSessionParams, SessionAction};
 use agenthost_protocol::uri::Uri;
 
 use crate::agent::AgentEvent;
@@ -60,79 +60,10 @@ impl Host {
     /// else happens at its end.
     fn channels_for_input(&self, input: &Input) -> (Vec<Uri>, LoadExtent) {
         match input {
-            Input::Received { message, .. } => match message {
-                ClientMessage::Request(_, request) => self.channels_for_request(request),
-                ClientMessage::Notification(notification) => match &**notification {
-                    ClientNotification::DispatchAction(params) => {
-                        let cuts = matches!(
-                            params.action,
-                            ReceivedAction::Valid(Action::Chat(ChatAction::Truncated(_)))
-                        );
-                        let message = attachments::message_in_action(&params.action);
-                        let attached = message.into_iter().flat_map(attachments::attached_channels);
-                        let attached: Vec<_> = attached.cloned().collect();
-                        // Of a chat that is attached, all of it is meant.
-                        let whole = cuts || !attached.is_empty();
-                        let extent = if whole {
-                            LoadExtent::Whole
-                        } else {
-                            LoadExtent::Tail
-                        };
-                        let mut channels = vec![params.channel.clone()];
-                        channels.extend(attached);
-                        if affects_default_chat(&params.action) {
-                            let session = self.sessions.get(&params.channel);
-                            let default = session.and_then(|summary| summary.default_chat.clone());
-                            channels.extend(default);
-                        }
-                        if removes_directory(&params.action) {
-                            channels.extend(self.chats_of(&params.channel));
-                        }
-                        (channels, extent)
-                    }
-                    ClientNotification::Unsubscribe(_) => (Vec::new(), LoadExtent::Tail),
-                },
-                ClientMessage::ReplayTooLarge(_, params) => {
-                    (params.subscriptions.clone(), LoadExtent::Whole)
-                }
-                // A chat with a turn that runs is in memory.
-                ClientMessage::Response(..)
-                | ClientMessage::Invalid(..)
-                | ClientMessage::Rejected(_)
-                | ClientMessage::ToMcpServer(..) => (Vec::new(), LoadExtent::Tail),
-            },
-            Input::Agent {
-                event: AgentEvent::TurnEnded { chat, .. },
-                ..
-            } => self.channels_for_turn_end(chat),
-            Input::Terminal {
-                terminal,
-                event: TerminalEvent::Exited(_) | TerminalEvent::Failed(_),
-            } => match self.command_runs.get(terminal) {
-                Some(run) => self.channels_for_turn_end(&run.chat_key.chat),
-                None => (Vec::new(), LoadExtent::Tail),
-            },
-            Input::Agent { session, event } => {
-                let channel = match event {
-                    AgentEvent::Chat { chat, .. }
-                    | AgentEvent::SteeringAccepted { chat, .. }
-                    | AgentEvent::TurnStarted { chat, .. }
-                    | AgentEvent::WorkerClosed { chat }
-                    | AgentEvent::HistoryImported { chat, .. }
-                    | AgentEvent::TurnEnded { chat, .. } => chat,
-                    AgentEvent::WorkerOpened(worker) => &worker.parent,
-                    AgentEvent::Terminal { terminal, .. } => terminal,
-                    AgentEvent::Opened { .. }
-                    | AgentEvent::Stopped { .. }
-                    | AgentEvent::SlashCommandsChanged { .. }
-                    | AgentEvent::ConfigSchemaChanged { .. }
-                    | AgentEvent::NoteChanged { .. }
-                    | AgentEvent::ForbiddenValuesChanged { .. }
-                    | AgentEvent::AuthRequired
-                    | AgentEvent::TitleSuggested { .. }
-                    | AgentEvent::TerminalOpened { .. } => session,
-                };
-                (vec![channel.clone()], LoadExtent::Tail)
+            Input::Received { message, .. } => self.channels_for_message(message),
+            Input::Agent { session, event } => self.channels_for_agent_event(session, event),
+            Input::Terminal { terminal, event } => {
+                self.channels_for_terminal_event(terminal, event)
             }
             Input::ClientToolTimedOut { session, call } => {
                 let chat = call.chat().cloned();
@@ -141,10 +72,10 @@ impl Host {
             }
             Input::CheckpointTaken {
                 session,
-                checkpoint: mark,
+                checkpoint,
                 ..
             } => {
-                let chats = match mark {
+                let chats = match checkpoint {
                     CheckpointId::SessionStart => self.chats_of(session).collect(),
                     CheckpointId::BeforeTurn(turn) | CheckpointId::AfterTurn(turn) => {
                         vec![turn.chat.clone()]
@@ -158,9 +89,9 @@ impl Host {
             | Input::Customization { session, .. }
             | Input::Mcp { session, .. } => (vec![session.clone()], LoadExtent::Tail),
             Input::DiffComputed { channel, .. } => (vec![channel.clone()], LoadExtent::Tail),
-            Input::OperationFinished {
-                request: wanted, ..
-            } => (vec![wanted.channel.clone()], LoadExtent::Tail),
+            Input::OperationFinished { request, .. } => {
+                (vec![request.channel.clone()], LoadExtent::Tail)
+            }
             Input::Started
             | Input::ChangesetRefreshDue { .. }
             | Input::PreviewDue { .. }
@@ -176,11 +107,96 @@ impl Host {
             | Input::AccessRequestTimedOut { .. }
             | Input::CallAnnouncementTimedOut { .. }
             | Input::AgentListDebounced
-            | Input::Terminal { .. }
             | Input::FilesChanged { .. }
             | Input::WatchIdleTimedOut { .. }
             | Input::HostRequestTimedOut { .. }
             | Input::EvictionDue => (Vec::new(), LoadExtent::Tail),
+        }
+    }
+
+    fn channels_for_message(&self, message: &ClientMessage) -> (Vec<Uri>, LoadExtent) {
+        match message {
+            ClientMessage::Request(_, request) => self.channels_for_request(request),
+            ClientMessage::Notification(notification) => match &**notification {
+                ClientNotification::DispatchAction(params) => self.channels_for_dispatch(params),
+                ClientNotification::Unsubscribe(_) => (Vec::new(), LoadExtent::Tail),
+            },
+            ClientMessage::ReplayTooLarge(_, params) => {
+                (params.subscriptions.clone(), LoadExtent::Whole)
+            }
+            // A chat with a turn that runs is in memory.
+            ClientMessage::Response(..)
+            | ClientMessage::Invalid(..)
+            | ClientMessage::Rejected(_)
+            | ClientMessage::ToMcpServer(..) => (Vec::new(), LoadExtent::Tail),
+        }
+    }
+
+    fn channels_for_dispatch(&self, params: &DispatchActionParams) -> (Vec<Uri>, LoadExtent) {
+        let cuts = matches!(
+            params.action,
+            ReceivedAction::Valid(Action::Chat(ChatAction::Truncated(_)))
+        );
+        let message = attachments::message_in_action(&params.action);
+        let attached = message.into_iter().flat_map(attachments::attached_channels);
+        let attached: Vec<_> = attached.cloned().collect();
+        // Of a chat that is attached, all of it is meant.
+        let whole = cuts || !attached.is_empty();
+        let extent = if whole {
+            LoadExtent::Whole
+        } else {
+            LoadExtent::Tail
+        };
+        let mut channels = vec![params.channel.clone()];
+        channels.extend(attached);
+        if affects_default_chat(&params.action) {
+            let session = self.sessions.get(&params.channel);
+            let default = session.and_then(|summary| summary.default_chat.clone());
+            channels.extend(default);
+        }
+        if removes_directory(&params.action) {
+            channels.extend(self.chats_of(&params.channel));
+        }
+        (channels, extent)
+    }
+
+    fn channels_for_agent_event(
+        &self,
+        session: &Uri,
+        event: &AgentEvent,
+    ) -> (Vec<Uri>, LoadExtent) {
+        let channel = match event {
+            AgentEvent::TurnEnded { chat, .. } => return self.channels_for_turn_end(chat),
+            AgentEvent::Chat { chat, .. }
+            | AgentEvent::SteeringAccepted { chat, .. }
+            | AgentEvent::TurnStarted { chat, .. }
+            | AgentEvent::WorkerClosed { chat }
+            | AgentEvent::HistoryImported { chat, .. } => chat,
+            AgentEvent::WorkerOpened(worker) => &worker.parent,
+            AgentEvent::Terminal { terminal, .. } => terminal,
+            AgentEvent::Opened { .. }
+            | AgentEvent::Stopped { .. }
+            | AgentEvent::SlashCommandsChanged { .. }
+            | AgentEvent::ConfigSchemaChanged { .. }
+            | AgentEvent::NoteChanged { .. }
+            | AgentEvent::ForbiddenValuesChanged { .. }
+            | AgentEvent::AuthRequired
+            | AgentEvent::TitleSuggested { .. }
+            | AgentEvent::TerminalOpened { .. } => session,
+        };
+        (vec![channel.clone()], LoadExtent::Tail)
+    }
+
+    /// The command of a turn ends it.
+    fn channels_for_terminal_event(
+        &self,
+        terminal: &Uri,
+        event: &TerminalEvent,
+    ) -> (Vec<Uri>, LoadExtent) {
+        let has_ended = matches!(event, TerminalEvent::Exited(_) | TerminalEvent::Failed(_));
+        match self.command_runs.get(terminal).filter(|_| has_ended) {
+            Some(run) => self.channels_for_turn_end(&run.chat_key.chat),
+            None => (Vec::new(), LoadExtent::Tail),
         }
     }
 
@@ -214,7 +230,11 @@ impl Host {
     fn chats_with_turns(&self, changeset: &Uri) -> impl Iterator<Item = Uri> {
         let owner = match ChangesetView::parse_changeset_uri(changeset) {
             Some((owner, ChangesetView::Turn(_) | ChangesetView::BetweenTurns(..))) => Some(owner),
-            _ => None,
+            Some((
+                _,
+                ChangesetView::Branch | ChangesetView::Uncommitted | ChangesetView::Session,
+            ))
+            | None => None,
         };
         let owner = owner.into_iter();
         owner.flat_map(|owner| {
@@ -229,69 +249,20 @@ impl Host {
             ClientRequest::Initialize(params) => {
                 params.initial_subscriptions.clone().unwrap_or_default()
             }
-            // A replay comes from the log as it is; snapshots need states.
-            // Changesets are looked at again, and may be about turns.
-            ClientRequest::Reconnect(ReconnectRequest::Connection(params))
-                if self.can_replay(params) =>
-            {
-                let watched = params.subscriptions.iter();
-                let turns = watched.flat_map(|channel| self.chats_with_turns(channel));
-                return (turns.collect(), LoadExtent::Tail);
-            }
-            ClientRequest::Reconnect(ReconnectRequest::Connection(params)) => {
-                params.subscriptions.clone()
-            }
-            ClientRequest::Reconnect(ReconnectRequest::Channels(params)) => {
-                let plan = self.plan_recovery(params);
-                let replayed = plan.replays.iter().map(|cursor| &cursor.channel);
-                let watched = replayed.chain(&plan.snapshots);
-                let mut needed: Vec<_> = watched
-                    .flat_map(|channel| self.chats_with_turns(channel))
-                    .collect();
-                if plan.snapshots.is_empty() {
-                    return (needed, LoadExtent::Tail);
-                }
-                needed.extend(plan.snapshots);
-                needed
-            }
-            ClientRequest::Subscribe(params) => {
-                let turns = self.chats_with_turns(&params.channel);
-                turns.chain([params.channel.clone()]).collect()
-            }
+            ClientRequest::Reconnect(request) => return self.channels_for_reconnect(request),
+            ClientRequest::Subscribe(params) => self.channels_with_turns(&params.channel),
             ClientRequest::InvokeChangesetOperation(params) => {
-                let turns = self.chats_with_turns(&params.channel);
-                turns.chain([params.channel.clone()]).collect()
+                self.channels_with_turns(&params.channel)
             }
-            ClientRequest::DisposeSession(params) => {
-                let chats = self.chats_of(&params.channel);
-                let changesets = self.changesets_of(&params.channel);
-                let rest = changesets.chain([params.channel.clone()]);
-                chats.chain(rest).collect()
-            }
-            ClientRequest::CreateChat(params) => {
-                let source = params.source.as_ref().map(|source| match source {
-                    ChatSource::Fork(fork) => &fork.chat,
-                    ChatSource::SideChat(side) => &side.chat,
-                });
-                let message = params.initial_message.iter();
-                let attached = message.flat_map(|message| attachments::attached_channels(message));
-                let channels = source.into_iter().chain([&params.channel]).chain(attached);
-                channels.cloned().collect()
-            }
+            ClientRequest::DisposeSession(params) => self.channels_of_session(&params.channel),
+            ClientRequest::CreateChat(params) => channels_for_new_chat(params),
             ClientRequest::MoveChat(params) => match &params.destination {
                 ChatMoveDestination::Session(to) => {
                     vec![params.channel.clone(), to.session.clone()]
                 }
                 ChatMoveDestination::NewSession => vec![params.channel.clone()],
             },
-            ClientRequest::CreateSession(params) => {
-                let forked = fork::requested_fork(params.meta.as_ref());
-                let chats = forked.into_iter().flat_map(|(session, _)| {
-                    let chats: Vec<_> = self.chats_of(&session).collect();
-                    chats.into_iter().chain([session])
-                });
-                chats.collect()
-            }
+            ClientRequest::CreateSession(params) => self.channels_for_new_session(params),
             ClientRequest::DisposeChat(params) => vec![params.channel.clone()],
             // VS Code names the session and means its default chat.
             ClientRequest::Completions(params) => {
@@ -303,31 +274,120 @@ impl Host {
                     .collect()
             }
             ClientRequest::FetchTurns(params) => vec![params.channel.clone()],
-            _ => Vec::new(),
+            ClientRequest::Ping(_)
+            | ClientRequest::ListSessions(_)
+            | ClientRequest::ResolveSessionConfig(_)
+            | ClientRequest::SessionConfigCompletions(_)
+            | ClientRequest::CreateTerminal(_)
+            | ClientRequest::DisposeTerminal(_)
+            | ClientRequest::Authenticate(_)
+            | ClientRequest::ResourceRead(_)
+            | ClientRequest::ResourceWrite(_)
+            | ClientRequest::ResourceList(_)
+            | ClientRequest::ResourceCopy(_)
+            | ClientRequest::ResourceDelete(_)
+            | ClientRequest::ResourceMove(_)
+            | ClientRequest::ResourceResolve(_)
+            | ClientRequest::ResourceMkdir(_)
+            | ClientRequest::ResourceRequest(_)
+            | ClientRequest::CreateResourceWatch(_)
+            | ClientRequest::ListAutomationTriggerDefinitions(_)
+            | ClientRequest::RunAutomation(_)
+            | ClientRequest::FetchAutomationRuns(_) => Vec::new(),
         };
-        let windowed = match request {
-            ClientRequest::Subscribe(params) => params
-                .view
-                .as_ref()
-                .is_some_and(|view| view.turns.is_some()),
-            _ => false,
-        };
-        let shown = matches!(
-            request,
-            ClientRequest::Initialize(_)
-                | ClientRequest::Reconnect(_)
-                | ClientRequest::Subscribe(_)
-                | ClientRequest::CreateSession(_)
-                | ClientRequest::CreateChat(_)
-                | ClientRequest::MoveChat(_)
-                | ClientRequest::FetchTurns(_)
-        );
-        let extent = if shown && !windowed {
-            LoadExtent::Whole
-        } else {
-            LoadExtent::Tail
-        };
-        (channels, extent)
+        (channels, extent_for_request(request))
+    }
+
+    /// A replay comes from the log as it is; snapshots need states.
+    /// Changesets are looked at again, and may be about turns.
+    fn channels_for_reconnect(&self, request: &ReconnectRequest) -> (Vec<Uri>, LoadExtent) {
+        match request {
+            ReconnectRequest::Connection(params) if self.can_replay(params) => {
+                let watched = params.subscriptions.iter();
+                let turns = watched.flat_map(|channel| self.chats_with_turns(channel));
+                (turns.collect(), LoadExtent::Tail)
+            }
+            ReconnectRequest::Connection(params) => {
+                (params.subscriptions.clone(), LoadExtent::Whole)
+            }
+            ReconnectRequest::Channels(params) => {
+                let plan = self.plan_recovery(params);
+                let replayed = plan.replays.iter().map(|cursor| &cursor.channel);
+                let watched = replayed.chain(&plan.snapshots);
+                let mut needed: Vec<_> = watched
+                    .flat_map(|channel| self.chats_with_turns(channel))
+                    .collect();
+                if plan.snapshots.is_empty() {
+                    return (needed, LoadExtent::Tail);
+                }
+                needed.extend(plan.snapshots);
+                (needed, LoadExtent::Whole)
+            }
+        }
+    }
+
+    /// A channel, and the chats whose turns it may be about if it is a
+    /// changeset.
+    fn channels_with_turns(&self, channel: &Uri) -> Vec<Uri> {
+        let turns = self.chats_with_turns(channel);
+        turns.chain([channel.clone()]).collect()
+    }
+
+    /// A session with its chats and changesets.
+    fn channels_of_session(&self, session: &Uri) -> Vec<Uri> {
+        let chats = self.chats_of(session);
+        let changesets = self.changesets_of(session);
+        let rest = changesets.chain([session.clone()]);
+        chats.chain(rest).collect()
+    }
+
+    /// What a new session is forked from, if it is.
+    fn channels_for_new_session(&self, params: &CreateSessionParams) -> Vec<Uri> {
+        let forked = fork::requested_fork(params.meta.as_ref());
+        let chats = forked.into_iter().flat_map(|(session, _)| {
+            let chats: Vec<_> = self.chats_of(&session).collect();
+            chats.into_iter().chain([session])
+        });
+        chats.collect()
+    }
+}
+
+/// The session of a new chat, its source, and what its first message refers
+/// to.
+fn channels_for_new_chat(params: &CreateChatParams) -> Vec<Uri> {
+    let source = params.source.as_ref().map(|source| match source {
+        ChatSource::Fork(fork) => &fork.chat,
+        ChatSource::SideChat(side) => &side.chat,
+    });
+    let message = params.initial_message.iter();
+    let attached = message.flat_map(|message| attachments::attached_channels(message));
+    let channels = source.into_iter().chain([&params.channel]).chain(attached);
+    channels.cloned().collect()
+}
+
+/// How much of its channels a request needs. What is answered with a snapshot
+/// needs all of it, unless a window of the turns is enough.
+fn extent_for_request(request: &ClientRequest) -> LoadExtent {
+    let is_windowed = if let ClientRequest::Subscribe(params) = request {
+        let view = params.view.as_ref();
+        view.is_some_and(|view| view.turns.is_some())
+    } else {
+        false
+    };
+    let is_shown = matches!(
+        request,
+        ClientRequest::Initialize(_)
+            | ClientRequest::Reconnect(_)
+            | ClientRequest::Subscribe(_)
+            | ClientRequest::CreateSession(_)
+            | ClientRequest::CreateChat(_)
+            | ClientRequest::MoveChat(_)
+            | ClientRequest::FetchTurns(_)
+    );
+    if is_shown && !is_windowed {
+        LoadExtent::Whole
+    } else {
+        LoadExtent::Tail
     }
 }
 

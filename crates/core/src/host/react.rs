@@ -4,14 +4,12 @@
 //! shows of it, then what lists show of the session, then what agents are
 //! asked to do (SEQ-5, SEQ-7).
 
+mod chat;
+
 use std::sync::Arc;
 
 use agenthost_protocol::action::Action;
-use agenthost_protocol::chat::{
-    ActiveTurn, Answers, CancellationReason, ChatAction, ChatSummary, PendingMessageKind,
-    ResponsePart, TurnStarted,
-};
-use agenthost_protocol::ids::InputRequestId;
+use agenthost_protocol::chat::{ChatSummary, TurnStarted};
 use agenthost_protocol::session::{ChatAdded, ChatUpdated, SessionAction};
 use agenthost_protocol::uri::Uri;
 
@@ -24,7 +22,6 @@ use crate::host::step::Env;
 use crate::session::summary;
 use crate::session::summary::ChatChange;
 use crate::tools::client_tools::client_tools;
-use crate::tools::permissions;
 
 impl Host {
     pub(crate) fn react(&mut self, env: &Env, channel: &Uri, action: &Action, out: &mut Effects) {
@@ -88,18 +85,42 @@ impl Host {
             SessionAction::IsArchivedChanged(change) => {
                 self.archive_default_chat(session, change.is_archived, out);
             }
-            SessionAction::ConfigChanged(_) if self.open_agents.contains(session) => {
-                let state = self.session(session);
-                if let Some(values) = state.and_then(|state| self.agent_config_values(state)) {
-                    self.send_agent_command(session, AgentCommand::SetConfig { values }, out);
-                }
-            }
+            SessionAction::ConfigChanged(_) => self.forward_config(session, out),
             SessionAction::WorkingDirectorySet(_)
             | SessionAction::WorkingDirectoryRemoved(_)
             | SessionAction::WorkingDirectoryReplaced(_) => {
                 self.handle_directories_changed(session, action, out);
             }
-            _ => {}
+            SessionAction::Ready(_)
+            | SessionAction::CreationFailed(_)
+            | SessionAction::ChatAdded(_)
+            | SessionAction::ChatRemoved(_)
+            | SessionAction::ChatUpdated(_)
+            | SessionAction::ChatsReordered(_)
+            | SessionAction::DefaultChatChanged(_)
+            | SessionAction::TitleChanged(_)
+            | SessionAction::ServerToolsChanged(_)
+            | SessionAction::InputNeededSet(_)
+            | SessionAction::InputNeededRemoved(_)
+            | SessionAction::CustomizationsChanged(_)
+            | SessionAction::CustomizationUpdated(_)
+            | SessionAction::CustomizationRemoved(_)
+            | SessionAction::McpServerStateChanged(_)
+            | SessionAction::IsReadChanged(_)
+            | SessionAction::ActivityChanged(_)
+            | SessionAction::ChangesetsChanged(_)
+            | SessionAction::MetaChanged(_) => {}
+        }
+    }
+
+    /// Sends an open agent the configuration of its session.
+    fn forward_config(&mut self, session: &Uri, out: &mut Effects) {
+        if !self.open_agents.contains(session) {
+            return;
+        }
+        let state = self.session(session);
+        if let Some(values) = state.and_then(|state| self.agent_config_values(state)) {
+            self.send_agent_command(session, AgentCommand::SetConfig { values }, out);
         }
     }
 
@@ -107,135 +128,6 @@ impl Host {
     pub(crate) fn sync_input_needed_of(&mut self, chat: &Uri, out: &mut Effects) {
         if let Some(session) = self.session_of(chat).cloned() {
             self.sync_input_needed(&session, chat, out);
-        }
-    }
-
-    fn react_chat(&mut self, env: &Env, chat: &Uri, action: &ChatAction, out: &mut Effects) {
-        match action {
-            ChatAction::TurnStarted(start) => {
-                self.mark_unread(chat, out);
-                self.derive_title(chat, &start.message.text, out);
-                self.confirm_provisional(chat, out);
-                if !self.waits_for_session(chat) {
-                    self.begin_turn_work(env, chat, start, out);
-                }
-            }
-            ChatAction::TurnCancelled(cancelled) => {
-                self.clear_activity(chat, out);
-                self.sync_chat(chat, out);
-                // What the agent has not heard of, it does not have to stop.
-                let unheard =
-                    self.pending_prompts.remove(chat).is_some() || self.waits_for_session(chat);
-                if !unheard && !self.is_command_turn(chat, &cancelled.turn_id) {
-                    let cancel = AgentCommand::Cancel {
-                        chat: chat.clone(),
-                        turn: cancelled.turn_id.clone(),
-                    };
-                    self.send_agent_command(chat, cancel, out);
-                }
-                self.end_workers(env, chat, out);
-                self.notify_turn_ended(chat, &cancelled.turn_id, out);
-                self.checkpoint_turn(chat, &cancelled.turn_id, CheckpointId::AfterTurn, out);
-            }
-            ChatAction::TurnResume(resume) => {
-                let resume = AgentCommand::Resume {
-                    chat: chat.clone(),
-                    turn: resume.turn_id.clone(),
-                };
-                self.mark_unread(chat, out);
-                self.send_agent_command(chat, resume, out);
-            }
-            ChatAction::Truncated(cut) => {
-                // What was running is gone, with what it was doing (TUR-15).
-                self.clear_activity(chat, out);
-                self.sync_chat(chat, out);
-                self.clamp_windows(chat);
-                self.pending_prompts.remove(chat);
-                // It would remember what was cut.
-                if let Some(session) = self.session_of(chat).cloned() {
-                    self.set_agent_note(&session, chat, None, out);
-                }
-                let last = cut.turn_id.as_ref();
-                let rewind = AgentCommand::Rewind {
-                    chat: chat.clone(),
-                    last_turn: last.and_then(|_| self.last_turn_of_agent(chat)),
-                };
-                self.send_agent_command(chat, rewind, out);
-                self.end_workers(env, chat, out);
-            }
-            ChatAction::ToolCallConfirmed(confirmed)
-                if !confirmed.approved && self.is_running_call(chat, &confirmed.target) =>
-            {
-                // Its client does not want to carry it out (CLT-13).
-                let message = "The client declined to run it".to_owned();
-                self.fail_call(env, chat, confirmed.target.clone(), message, out);
-            }
-            // The agent has asked something else by now, and hooks look at it.
-            ChatAction::ToolCallConfirmed(confirmed)
-                if confirmed.approved && self.waits_for_hooks(chat, &confirmed.target) => {}
-            ChatAction::ToolCallConfirmed(confirmed) => {
-                let picked = confirmed.selected_option_id.as_ref();
-                if picked.is_some_and(permissions::is_host_option) {
-                    self.allow_tool_in_session(chat, &confirmed.target, out);
-                }
-                let decision = if confirmed.approved {
-                    let option = confirmed.selected_option_id.clone();
-                    ToolCallDecision::Approved {
-                        option: option.filter(|id| !permissions::is_host_option(id)),
-                        edited_input: confirmed.edited_tool_input.clone(),
-                    }
-                } else {
-                    ToolCallDecision::Denied {
-                        option: confirmed.selected_option_id.clone(),
-                        reason: confirmed.reason.unwrap_or(CancellationReason::Denied),
-                        suggestion: confirmed.user_suggestion.clone(),
-                    }
-                };
-                self.send_decision(chat, &confirmed.target, decision, out);
-                // What it showed before it was asked about again (TOO-8).
-                self.publish_worker_links(chat, &confirmed.target, out);
-            }
-            // What waits for an approval is not for the agent to see (TOO-16).
-            ChatAction::ToolCallComplete(complete) => {
-                self.forward_tool_result(chat, &complete.target, out);
-                self.mark_possible_edit(chat, &complete.target);
-            }
-            ChatAction::ToolCallResultConfirmed(confirmed) if confirmed.approved => {
-                self.send_decision(
-                    chat,
-                    &confirmed.target,
-                    ToolCallDecision::ResultApproved,
-                    out,
-                );
-                self.forward_tool_result(chat, &confirmed.target, out);
-            }
-            ChatAction::ToolCallResultConfirmed(confirmed) => {
-                self.send_decision(chat, &confirmed.target, ToolCallDecision::ResultDenied, out);
-            }
-            ChatAction::InputCompleted(completed) => {
-                let turn = self.chat(chat).and_then(|chat| chat.active_turn.as_ref());
-                if let Some(turn) = turn {
-                    let answer = AgentCommand::AnswerInput {
-                        chat: chat.clone(),
-                        turn: turn.id.clone(),
-                        request: completed.request_id.clone(),
-                        response: completed.response,
-                        answers: resolved_answers(turn, &completed.request_id),
-                    };
-                    self.send_agent_command(chat, answer, out);
-                }
-            }
-            ChatAction::PendingMessageSet(set) if set.kind == PendingMessageKind::Steering => {
-                self.forward_steering(chat, out);
-            }
-            ChatAction::IsArchivedChanged(change) => {
-                self.archive_session_of(chat, change.is_archived, out);
-            }
-            // A message queued while nothing runs goes at once (PEN-4).
-            ChatAction::PendingMessageSet(set) if set.kind == PendingMessageKind::Queued => {
-                self.start_queued(env, chat, out);
-            }
-            _ => {}
         }
     }
 
@@ -382,17 +274,4 @@ impl Host {
         self.originate(&session, action, out);
         self.sync_session(&session, out);
     }
-}
-
-/// The answers to a request that was just resolved: those that were shared,
-/// and over them those that came with the resolution (INP-5).
-fn resolved_answers(turn: &ActiveTurn, id: &InputRequestId) -> Answers {
-    let mut parts = turn.response_parts.items().rev();
-    let found = parts.find_map(|part| match part {
-        ResponsePart::InputRequest(part) if part.request.id == *id => Some(&part.request),
-        _ => None,
-    });
-    found
-        .and_then(|request| request.answers.clone())
-        .unwrap_or_default()
 }

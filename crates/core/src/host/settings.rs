@@ -18,7 +18,7 @@ use crate::host::Host;
 use crate::host::effect::Effects;
 use crate::resource::uris;
 use crate::resource::{FileAccess, GrantedRoot};
-use crate::session::config::check_value;
+use crate::session::config::{ConfigValueError, check_value};
 
 /// The agent of sessions that name none.
 const DEFAULT_AGENT_SETTING: &str = "defaultAgent";
@@ -132,19 +132,23 @@ impl Host {
 }
 
 /// Whether a value is one that the host can work with; if not, why.
-pub(crate) fn check_setting(schema: &ConfigSchema, key: &str, value: &Json) -> Result<(), String> {
+pub(crate) fn check_setting(
+    schema: &ConfigSchema,
+    key: &str,
+    value: &Json,
+) -> Result<(), ConfigValueError> {
     let Some(property) = schema.properties.get(key) else {
-        return Err("there is no such setting".to_owned());
+        return Err(ConfigValueError::UnknownSetting);
     };
     check_value(property, value)?;
     if key == TOOL_TIMEOUT_SETTING && value.as_u64().is_none() {
-        return Err("expected a whole number of seconds".to_owned());
+        return Err(ConfigValueError::NotWholeSeconds);
     }
     if key == READABLE_FOLDERS_SETTING || key == WRITABLE_FOLDERS_SETTING {
         let folders = value.as_array().into_iter().flatten();
         for folder in folders.filter_map(Json::as_str) {
             let checked = uris::check_directory(&Uri::from(folder));
-            checked.map_err(|failure| failure.to_string())?;
+            checked.map_err(ConfigValueError::InvalidFolder)?;
         }
     }
     Ok(())

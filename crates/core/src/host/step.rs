@@ -2,14 +2,15 @@
 
 use std::collections::BTreeSet;
 
+use agenthost_protocol::ids::ServerSeq;
 use agenthost_protocol::number::Millis;
 use agenthost_protocol::timestamp::Timestamp;
 use agenthost_protocol::version::Release;
 
-use crate::connection::registry::ConnectionEntry;
+use crate::connection::registry::{ConnectionEntry, Principal};
 use crate::host::Host;
 use crate::host::effect::Effects;
-use crate::host::input::Input;
+use crate::host::input::{ConnectionId, Input};
 use crate::host::recovery::MissingTerminals;
 
 /// The world at the moment of a step. Whoever calls `step` provides it, so a
@@ -41,20 +42,18 @@ impl Host {
         if !matches!(input, Input::ChannelLoaded { .. }) {
             self.end_interrupted_turns(env, MissingTerminals::Ignore, out);
         }
+        self.route_input(env, input, out);
+        self.release_late_events(env, out);
+        self.stop_finished_commands(out);
+    }
+
+    fn route_input(&mut self, env: &Env, input: Input, out: &mut Effects) {
         match input {
             Input::Started => self.start(out),
             Input::Connected {
                 connection,
                 principal,
-            } => {
-                let new = ConnectionEntry {
-                    principal,
-                    client: None,
-                    subscriptions: BTreeSet::new(),
-                    release: Release::CURRENT,
-                };
-                self.clients.connections.insert(connection, new);
-            }
+            } => self.add_connection(connection, principal),
             Input::Received {
                 connection,
                 message,
@@ -63,46 +62,37 @@ impl Host {
             Input::Agent { session, event } => self.handle_agent_event(env, &session, event, out),
             Input::GraceExpired {
                 client,
-                grace_period: departure,
-            } => {
-                self.expire_grace_period(env, &client, departure, out);
-            }
-            Input::TokenExpired {
-                key: place,
-                nonce: given,
-            } => self.expire_token(place, given, out),
-            Input::LogCompacted { log_start } => {
-                self.log_start = log_start;
-                self.epochs.drop_before(log_start);
-            }
+                grace_period,
+            } => self.expire_grace_period(env, &client, grace_period, out),
+            Input::TokenExpired { key, nonce } => self.expire_token(key, nonce, out),
+            Input::LogCompacted { log_start } => self.drop_log_before(log_start),
             Input::ChannelLoaded { channel, loaded } => {
                 self.handle_loaded(env, &channel, loaded, out)
             }
             Input::RequestCompleted {
                 connection,
                 id,
-                result: answer,
-            } => self.complete_request(connection, &id, *answer, out),
+                result,
+            } => self.complete_request(connection, &id, *result, out),
             Input::Terminal { terminal, event } => {
                 self.handle_terminal_event(env, &terminal, event, out);
             }
             Input::CheckpointTaken {
                 session,
-                checkpoint: mark,
+                checkpoint,
                 outcome,
-            } => self.handle_checkpoint_taken(&session, &mark, *outcome, out),
+            } => self.handle_checkpoint_taken(&session, &checkpoint, *outcome, out),
             Input::DiffComputed { channel, outcome } => {
                 self.handle_diff_computed(&channel, *outcome, out)
             }
-            Input::EditsSurveyed {
-                turn,
-                edits: surveyed,
-            } => self.handle_edits_surveyed(env, &turn, *surveyed, out),
+            Input::EditsSurveyed { turn, edits } => {
+                self.handle_edits_surveyed(env, &turn, *edits, out)
+            }
             Input::OperationFinished {
-                request: wanted,
-                operation_id: name,
+                request,
+                operation_id,
                 outcome,
-            } => self.handle_operation_finished(&wanted, &name, outcome, out),
+            } => self.handle_operation_finished(&request, &operation_id, outcome, out),
             Input::WorktreeCreated { session, outcome } => {
                 self.handle_worktree_created(env, &session, outcome, out)
             }
@@ -117,10 +107,9 @@ impl Host {
             Input::Mcp { session, event } => self.handle_mcp_event(env, &session, event, out),
             Input::AgentListDebounced => self.publish_agent_list(out),
             Input::CallAnnouncementTimedOut { call } => self.announcement_timed_out(env, call, out),
-            Input::WatchStarted {
-                request: errand,
-                outcome: begun,
-            } => self.handle_watch_started(*errand, begun, out),
+            Input::WatchStarted { request, outcome } => {
+                self.handle_watch_started(*request, outcome, out)
+            }
             Input::FilesChanged { channel, changes } => {
                 self.handle_files_changed(&channel, changes, out);
             }
@@ -136,7 +125,20 @@ impl Host {
             }
             Input::EvictionDue => self.evict_idle_channels(out),
         }
-        self.release_late_events(env, out);
-        self.stop_finished_commands(out);
+    }
+
+    fn add_connection(&mut self, connection: ConnectionId, principal: Principal) {
+        let entry = ConnectionEntry {
+            principal,
+            client: None,
+            subscriptions: BTreeSet::new(),
+            release: Release::CURRENT,
+        };
+        self.clients.connections.insert(connection, entry);
+    }
+
+    fn drop_log_before(&mut self, log_start: ServerSeq) {
+        self.log_start = log_start;
+        self.epochs.drop_before(log_start);
     }
 }

@@ -1,10 +1,11 @@
 //! Actions on chats.
 
 use agenthost_protocol::chat::{
-    CancellationReason, ChatAction, ChatInteractivity, ChatState, ConfirmationOptionKind,
-    ConfirmationReason, ErrorPart, PendingMessageKind, ResponsePart, ToolCall, ToolCallConfirmed,
-    ToolCallContributor, ToolCallHead, ToolCallPendingConfirmation, ToolCallTarget, ToolInput,
-    TurnStarted, TurnState,
+    CancellationReason, ChatAction, ChatInteractivity, ChatState, ChatWorkingDirectoryRemoved,
+    ChatWorkingDirectorySet, ConfirmationOptionKind, ConfirmationReason, ErrorPart, Message,
+    PendingMessageKind, PendingMessageRemoved, PendingMessageSet, ResponsePart, ToolCall,
+    ToolCallConfirmed, ToolCallContributor, ToolCallHead, ToolCallPendingConfirmation,
+    ToolCallTarget, ToolInput, Truncated, TurnCancelled, TurnStarted, TurnState,
 };
 use agenthost_protocol::ids::{ClientId, PendingMessageId, TurnId};
 use agenthost_protocol::number::Millis;
@@ -54,21 +55,9 @@ pub(super) fn check_chat_action(
     let chat = context.chat;
     match &mut action {
         ChatAction::TurnStarted(start) => check_turn_start(env, context, start)?,
-        ChatAction::TurnCancelled(cancel) => {
-            check_in_progress(chat, &cancel.turn_id)?;
-            check_meta(cancel.meta.as_ref())?;
-            // Time is told by the host's clock (TUR-5).
-            cancel.duration = elapsed(env, chat);
-        }
+        ChatAction::TurnCancelled(cancel) => check_turn_cancel(env, chat, cancel)?,
         ChatAction::TurnResume(resume) => check_resumable(chat, &resume.turn_id)?,
-        ChatAction::Truncated(cut) => {
-            check_writable(chat)?;
-            if let Some(last) = &cut.turn_id
-                && chat.turns.find(|turn| turn.id == *last).is_none()
-            {
-                return Err(unknown("turn", last));
-            }
-        }
+        ChatAction::Truncated(cut) => check_truncation(chat, cut)?,
         ChatAction::ToolCallConfirmed(confirmed) => check_confirmation(chat, client, confirmed)?,
         ChatAction::ToolCallComplete(complete) => {
             let failed = !complete.result.success;
@@ -83,53 +72,15 @@ pub(super) fn check_chat_action(
                 return Err(call_not_waiting(&confirmed.target));
             }
         }
-        ChatAction::PendingMessageSet(set) => {
-            check_writable(chat)?;
-            check_message(context.agent, context.session, &set.message)?;
-            check_name("waiting message", set.id.as_str())?;
-            check_queue_capacity(chat, &set.id, set.kind)?;
-            check_pending_messages(chat, &set.id, &set.message)?;
-        }
-        ChatAction::PendingMessageRemoved(removed) => {
-            let waits = match removed.kind {
-                PendingMessageKind::Steering => chat
-                    .steering_message
-                    .as_ref()
-                    .is_some_and(|message| message.id == removed.id),
-                PendingMessageKind::Queued => chat
-                    .queued_messages
-                    .as_ref()
-                    .is_some_and(|queue| queue.find(|message| message.id == removed.id).is_some()),
-            };
-            if !waits {
-                return Err(unknown("waiting message", &removed.id));
-            }
-        }
+        ChatAction::PendingMessageSet(set) => check_pending_message(context, set)?,
+        ChatAction::PendingMessageRemoved(removed) => check_pending_removal(chat, removed)?,
         ChatAction::DraftChanged(change) => {
-            if let Some(draft) = &change.draft {
-                check_from_user(draft)?;
-                check_message_meta(draft)?;
-                check_bytes("a draft", message_bytes(draft), MAX_DRAFT_BYTES)?;
-            }
+            change.draft.as_deref().map_or(Ok(()), check_draft)?;
         }
         ChatAction::InputAnswerChanged(change) => input::check_answer(chat, change)?,
         ChatAction::InputCompleted(completed) => input::check_completion(chat, completed)?,
-        ChatAction::WorkingDirectorySet(set) => {
-            check_multiple_directories(context.agent)?;
-            let session = context.session.iter();
-            let mut known = session.flat_map(|s| s.metadata.working_directories.iter().flatten());
-            let Some(known) = known.find(|known| uris::is_same_uri(known, &set.directory)) else {
-                return Err(unknown("directory of the session", &set.directory));
-            };
-            set.directory.clone_from(known);
-        }
-        ChatAction::WorkingDirectoryRemoved(removed) => {
-            check_multiple_directories(context.agent)?;
-            let mut own = chat.summary.working_directories.iter().flatten();
-            if let Some(known) = own.find(|known| uris::is_same_uri(known, &removed.directory)) {
-                removed.directory.clone_from(known);
-            }
-        }
+        ChatAction::WorkingDirectorySet(set) => check_added_directory(context, set)?,
+        ChatAction::WorkingDirectoryRemoved(removed) => check_removed_directory(context, removed)?,
         ChatAction::QueuedMessagesReordered(_)
         | ChatAction::IsReadChanged(_)
         | ChatAction::IsArchivedChanged(_) => {}
@@ -196,6 +147,90 @@ fn check_turn_start(
     let behind = started < env.now.0.saturating_sub(MAX_CLOCK_BEHIND_MS);
     if ahead || behind {
         start.started_at = env.timestamp();
+    }
+    Ok(())
+}
+
+fn check_turn_cancel(
+    env: &Env,
+    chat: &ChatState,
+    cancel: &mut TurnCancelled,
+) -> Result<(), Refusal> {
+    check_in_progress(chat, &cancel.turn_id)?;
+    check_meta(cancel.meta.as_ref())?;
+    // Time is told by the host's clock (TUR-5).
+    cancel.duration = elapsed(env, chat);
+    Ok(())
+}
+
+fn check_truncation(chat: &ChatState, cut: &Truncated) -> Result<(), Refusal> {
+    check_writable(chat)?;
+    if let Some(last) = &cut.turn_id
+        && chat.turns.find(|turn| turn.id == *last).is_none()
+    {
+        return Err(unknown("turn", last));
+    }
+    Ok(())
+}
+
+fn check_pending_message(
+    context: &ChatActionContext<'_>,
+    set: &PendingMessageSet,
+) -> Result<(), Refusal> {
+    let chat = context.chat;
+    check_writable(chat)?;
+    check_message(context.agent, context.session, &set.message)?;
+    check_name("waiting message", set.id.as_str())?;
+    check_queue_capacity(chat, &set.id, set.kind)?;
+    check_pending_messages(chat, &set.id, &set.message)
+}
+
+fn check_pending_removal(chat: &ChatState, removed: &PendingMessageRemoved) -> Result<(), Refusal> {
+    let waits = match removed.kind {
+        PendingMessageKind::Steering => chat
+            .steering_message
+            .as_ref()
+            .is_some_and(|message| message.id == removed.id),
+        PendingMessageKind::Queued => chat
+            .queued_messages
+            .as_ref()
+            .is_some_and(|queue| queue.find(|message| message.id == removed.id).is_some()),
+    };
+    if !waits {
+        return Err(unknown("waiting message", &removed.id));
+    }
+    Ok(())
+}
+
+fn check_draft(draft: &Message) -> Result<(), Refusal> {
+    check_from_user(draft)?;
+    check_message_meta(draft)?;
+    check_bytes("a draft", message_bytes(draft), MAX_DRAFT_BYTES)
+}
+
+/// A chat gets directories of its session, named as the session names them.
+fn check_added_directory(
+    context: &ChatActionContext<'_>,
+    set: &mut ChatWorkingDirectorySet,
+) -> Result<(), Refusal> {
+    check_multiple_directories(context.agent)?;
+    let session = context.session.iter();
+    let mut known = session.flat_map(|s| s.metadata.working_directories.iter().flatten());
+    let Some(known) = known.find(|known| uris::is_same_uri(known, &set.directory)) else {
+        return Err(unknown("directory of the session", &set.directory));
+    };
+    set.directory.clone_from(known);
+    Ok(())
+}
+
+fn check_removed_directory(
+    context: &ChatActionContext<'_>,
+    removed: &mut ChatWorkingDirectoryRemoved,
+) -> Result<(), Refusal> {
+    check_multiple_directories(context.agent)?;
+    let mut own = context.chat.summary.working_directories.iter().flatten();
+    if let Some(known) = own.find(|known| uris::is_same_uri(known, &removed.directory)) {
+        removed.directory.clone_from(known);
     }
     Ok(())
 }

@@ -38,7 +38,7 @@ fn check_config_change(
     };
     for (key, value) in &change.config {
         settings::check_setting(&config.schema, key, value)
-            .map_err(|problem| invalid(key, &problem))?;
+            .map_err(|problem| invalid(key, &problem.to_string()))?;
         if shown_only(key) && config.values.get(key) != Some(value) {
             return Err(invalid(key, "can't be changed"));
         }

@@ -134,8 +134,8 @@ impl Host {
         for (key, value) in &given {
             let forbidden = self.forbidden_reason(provider, key, value);
             let problem = match (schema.properties.get(key), forbidden) {
-                (None, _) => Err("there is no such property".to_owned()),
-                (Some(_), Some(reason)) => Err(reason.to_owned()),
+                (None, _) => Err(ConfigValueError::UnknownProperty),
+                (Some(_), Some(reason)) => Err(ConfigValueError::Forbidden(reason.to_owned())),
                 (Some(property), None) => check_value(&property.property, value),
             };
             problem.map_err(|problem| {
@@ -259,8 +259,40 @@ pub(crate) fn with_defaults(schema: &SessionConfigSchema, mut values: Object) ->
     values
 }
 
+/// Why a value of a configuration or a setting is refused.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub(crate) enum ConfigValueError {
+    /// The value is of another type.
+    #[error("expected a value of type {0}")]
+    WrongType(String),
+    /// The value is none of those to choose from.
+    #[error("expected one of the values that are offered")]
+    NotOffered,
+    /// The array is too long or too short.
+    #[error("expected another number of items")]
+    WrongItemCount,
+    /// The configuration has no such property.
+    #[error("there is no such property")]
+    UnknownProperty,
+    /// The agent forbids the value, for this reason.
+    #[error("{0}")]
+    Forbidden(String),
+    /// The host has no such setting.
+    #[error("there is no such setting")]
+    UnknownSetting,
+    /// A timeout is a whole number.
+    #[error("expected a whole number of seconds")]
+    NotWholeSeconds,
+    /// The folder of a setting can't be one.
+    #[error(transparent)]
+    InvalidFolder(RequestFailure),
+}
+
 /// Whether a value is what a property asks for; if not, what it asks for.
-pub(crate) fn check_value(schema: &ConfigPropertySchema, value: &Json) -> Result<(), String> {
+pub(crate) fn check_value(
+    schema: &ConfigPropertySchema,
+    value: &Json,
+) -> Result<(), ConfigValueError> {
     let fits = match schema.r#type.as_str() {
         "string" => value.is_string(),
         "number" => value.is_number(),
@@ -272,19 +304,19 @@ pub(crate) fn check_value(schema: &ConfigPropertySchema, value: &Json) -> Result
         _ => true,
     };
     if !fits {
-        return Err(format!("expected a value of type {}", schema.r#type));
+        return Err(ConfigValueError::WrongType(schema.r#type.clone()));
     }
     if let Some(choices) = &schema.r#enum
         && !choices.contains(value)
     {
-        return Err("expected one of the values that are offered".to_owned());
+        return Err(ConfigValueError::NotOffered);
     }
     if let Some(items) = value.as_array() {
         let count = items.len() as u64;
         let few = schema.min_items.is_some_and(|min| count < min);
         let many = schema.max_items.is_some_and(|max| count > max);
         if few || many {
-            return Err("expected another number of items".to_owned());
+            return Err(ConfigValueError::WrongItemCount);
         }
         for item in items {
             schema

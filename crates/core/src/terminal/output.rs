@@ -11,6 +11,7 @@ use agenthost_protocol::terminal::{
 };
 use agenthost_protocol::uri::Uri;
 
+use crate::chat::turn::command_turn::ProgramOutcome;
 use crate::host::Host;
 use crate::host::effect::Effects;
 use crate::host::step::Env;
@@ -137,12 +138,14 @@ impl Host {
             TerminalEvent::CommandFinished(exit_code) => {
                 self.finish_command(env, terminal, exit_code, out);
             }
-            TerminalEvent::Exited(end) => self.handle_program_ended(env, terminal, Ok(end), out),
+            TerminalEvent::Exited(end) => {
+                self.handle_program_ended(env, terminal, ProgramOutcome::Ended(end), out);
+            }
             TerminalEvent::Failed(reason) => {
                 self.silent_commands.remove(terminal);
                 let data = format!("{reason}\r\n");
                 self.originate(terminal, TerminalAction::Data(TerminalData { data }), out);
-                self.handle_program_ended(env, terminal, Err(reason), out);
+                self.handle_program_ended(env, terminal, ProgramOutcome::NotStarted(reason), out);
             }
         }
     }

@@ -18,7 +18,7 @@ use agenthost_protocol::ids::TurnId;
 use agenthost_protocol::text::MaybeMarkdown;
 use agenthost_protocol::uri::Uri;
 
-use crate::customization::driver::CustomizationCommand;
+use crate::customization::driver::{CustomizationCommand, HookDenial};
 use crate::host::Host;
 use crate::host::effect::{Effect, Effects};
 use crate::host::step::Env;
@@ -181,8 +181,7 @@ impl Host {
             return;
         };
         if self.hook_checks.pending.len() >= MAX_HOOK_CHECKS {
-            let reason = "Too many tools wait for hooks".to_owned();
-            self.deny_tool_call(env, chat, ready, reason, out);
+            self.deny_tool_call(env, chat, ready, &HookDenial::TooManyChecks, out);
             return;
         }
         let question = HeldToolCall {
@@ -219,8 +218,7 @@ impl Host {
         {
             resolve_gateway_call(session, call, Ok(()), out);
         } else if self.hook_checks.pending.len() >= MAX_HOOK_CHECKS {
-            let reason = "Too many tools wait for hooks".to_owned();
-            resolve_gateway_call(session, call, Err(reason), out);
+            resolve_gateway_call(session, call, Err(HookDenial::TooManyChecks), out);
         } else {
             self.start_check(turn, tool, CheckSubject::Gateway(call), out);
         }
@@ -256,7 +254,7 @@ impl Host {
         &mut self,
         env: &Env,
         id: HookCheckId,
-        verdict: Result<(), String>,
+        verdict: Result<(), HookDenial>,
         out: &mut Effects,
     ) {
         let Some(check) = self.hook_checks.pending.remove(&id) else {
@@ -277,7 +275,7 @@ impl Host {
                         self.hook_checks.record_passed(passing);
                         self.apply_agent_action(env, chat, ChatAction::ToolCallReady(ready), out);
                     }
-                    Err(reason) => self.deny_tool_call(env, chat, ready, reason, out),
+                    Err(denial) => self.deny_tool_call(env, chat, ready, &denial, out),
                 }
                 for action in later {
                     self.handle_agent_action(env, chat, action, out);
@@ -293,7 +291,7 @@ impl Host {
         env: &Env,
         chat: &Uri,
         ready: Box<ToolCallReady>,
-        reason: String,
+        denial: &HookDenial,
         out: &mut Effects,
     ) {
         let refused = ChatAction::ToolCallConfirmed(Box::new(ToolCallConfirmed {
@@ -303,7 +301,7 @@ impl Host {
             reason: Some(CancellationReason::Denied),
             edited_tool_input: None,
             user_suggestion: None,
-            reason_message: Some(MaybeMarkdown::Plain(reason)),
+            reason_message: Some(MaybeMarkdown::Plain(denial.to_string())),
             selected_option_id: None,
         }));
         if self.originate(chat, ChatAction::ToolCallReady(ready), out)
@@ -325,7 +323,7 @@ impl Host {
         passed.retain(|passed| passed.chat != *chat || !over(&passed.turn));
         self.drop_checks(
             |check| check.chat == *chat && check.turn.as_ref().is_some_and(over),
-            "The turn is over",
+            &HookDenial::TurnOver,
             out,
         );
     }
@@ -335,14 +333,14 @@ impl Host {
         self.hook_checks
             .passed
             .retain(|passed| passed.chat != *chat);
-        self.drop_checks(|check| check.chat == *chat, "The chat is gone", out);
+        self.drop_checks(|check| check.chat == *chat, &HookDenial::ChatGone, out);
     }
 
     /// Nobody runs the hooks of a session any more.
     pub(crate) fn drop_checks_of_session(&mut self, session: &Uri, out: &mut Effects) {
         self.drop_checks(
             |check| check.session == *session,
-            "The session is over",
+            &HookDenial::SessionOver,
             out,
         );
     }
@@ -351,13 +349,13 @@ impl Host {
     pub(crate) fn drop_abandoned_check(&mut self, call: GatewayCallId, out: &mut Effects) {
         let is_it =
             |check: &HookCheck| matches!(check.subject, CheckSubject::Gateway(it) if it == call);
-        self.drop_checks(is_it, "The agent does not wait for it any more", out);
+        self.drop_checks(is_it, &HookDenial::CallAbandoned, out);
     }
 
     fn drop_checks(
         &mut self,
         is_over: impl Fn(&HookCheck) -> bool,
-        reason: &str,
+        denial: &HookDenial,
         out: &mut Effects,
     ) {
         let over = self
@@ -366,7 +364,7 @@ impl Host {
             .extract_if(.., |_, check| is_over(check));
         for (ticket, check) in over {
             if let CheckSubject::Gateway(call) = check.subject {
-                resolve_gateway_call(&check.session, call, Err(reason.to_owned()), out);
+                resolve_gateway_call(&check.session, call, Err(denial.clone()), out);
             }
             let session = check.session;
             let errand = CustomizationCommand::CancelCheck {
@@ -409,7 +407,7 @@ impl Host {
 pub(crate) fn resolve_gateway_call(
     session: &Uri,
     call: GatewayCallId,
-    verdict: Result<(), String>,
+    verdict: Result<(), HookDenial>,
     out: &mut Effects,
 ) {
     let session = session.clone();

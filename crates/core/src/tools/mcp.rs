@@ -29,6 +29,7 @@ use problems::contains_server;
 
 use crate::agent::AgentCommand;
 use crate::agent::content::clean_server_tools;
+use crate::customization::driver::HookDenial;
 use crate::customization::{all_customizations, find_server, is_stopped, mcp_servers};
 use crate::host::Host;
 use crate::host::effect::{Effect, Effects};
@@ -412,8 +413,7 @@ fn reject_late_event(session: &Uri, event: McpEvent, out: &mut Effects) {
             reject_gateway_call(call, "The session is over", out)
         }
         McpEvent::ApprovalRequested { call, .. } => {
-            let reason = "The session is over".to_owned();
-            resolve_gateway_call(session, call, Err(reason), out);
+            resolve_gateway_call(session, call, Err(HookDenial::SessionOver), out);
         }
         McpEvent::ToolsRequested
         | McpEvent::ServerReady { .. }

@@ -16,7 +16,8 @@
 
 use agenthost_core::agent::SlashCommand;
 use agenthost_core::customization::driver::{
-    CustomizationCommand, CustomizationEvent, PreparedTurn, QueryId, ResourceQuery, ResourceReply,
+    CustomizationCommand, CustomizationEvent, HookDenial, PreparationError, PreparedTurn, QueryId,
+    ResourceQuery, ResourceReply,
 };
 use agenthost_core::tools::mcp::driver::{
     CallGateMode, GatewayCallId, McpCommand, McpEvent, McpTool, StartReason,
@@ -102,7 +103,7 @@ pub(crate) fn event(line: &str) -> Input {
                 id: HookCheckId(ticket.parse().unwrap()),
                 verdict: match reason {
                     "" => Ok(()),
-                    reason => Err(reason.to_owned()),
+                    reason => Err(HookDenial::Denied(reason.to_owned())),
                 },
             }
         }
@@ -111,7 +112,7 @@ pub(crate) fn event(line: &str) -> Input {
             CustomizationEvent::TurnPrepared {
                 chat,
                 turn: TurnId::from(turn),
-                outcome: Box::new(Err(reason.to_owned())),
+                outcome: Box::new(Err(PreparationError::Denied(reason.to_owned()))),
             }
         }
     };
@@ -314,7 +315,10 @@ pub(crate) fn render_tools(errand: &McpCommand) -> String {
             };
             format!("guarded by {guard}")
         }
-        McpCommand::ResolveApproval { call, verdict, .. } => format!("pass {} {verdict:?}", call.0),
+        McpCommand::ResolveApproval { call, verdict, .. } => {
+            let verdict = verdict.as_ref().map_err(ToString::to_string);
+            format!("pass {} {verdict:?}", call.0)
+        }
         McpCommand::ForwardRequest(forwarded) => format!(
             "forward {} to {} with {}",
             forwarded.method,

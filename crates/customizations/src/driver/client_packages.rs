@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use agenthost_core::ClientReadError;
 use agenthost_core::customization::driver::{
     ClientPlugin, CustomizationEvent, QueryId, ResourceReply,
 };
@@ -17,7 +18,7 @@ use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::Json;
 use tokio::time::Instant;
 
-use super::client_walk::{ClientReplyError, ClientWalk};
+use super::client_walk::ClientWalk;
 use super::task::{DriverTask, PackageKey, WorkDone};
 use crate::package::identity::short_digest;
 use crate::package::mirror;
@@ -150,7 +151,7 @@ impl DriverTask {
     pub(super) fn handle_reply(
         &mut self,
         query: QueryId,
-        answer: Result<ResourceReply, ClientReplyError>,
+        answer: Result<ResourceReply, ClientReadError>,
     ) {
         let found = self.packages.iter_mut().find_map(|(key, package)| {
             let PackageReadState::Walking(walk) = &mut package.read_state else {

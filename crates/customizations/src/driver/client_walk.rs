@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
+use agenthost_core::ClientReadError;
 use agenthost_core::customization::driver::{QueryId, ResourceQuery, ResourceReply};
 use agenthost_protocol::resource::{ContentEncoding, ResourceListResult, ResourceReadResult};
 use agenthost_protocol::uri::Uri;
@@ -25,11 +26,6 @@ const MAX_FOLDERS: usize = 200;
 
 /// How long reading a package may take.
 const WALK_TIMEOUT: Duration = Duration::from_secs(30);
-
-/// The error that a client answers to a query, truncated when it is shown.
-#[derive(Debug, thiserror::Error)]
-#[error("{}", truncate_reason(.0))]
-pub(super) struct ClientReplyError(pub(super) String);
 
 /// A package that is being read.
 pub(super) struct ClientWalk {
@@ -113,7 +109,7 @@ impl ClientWalk {
     pub(super) fn accept_reply(
         &mut self,
         query: QueryId,
-        answer: Result<ResourceReply, ClientReplyError>,
+        answer: Result<ResourceReply, ClientReadError>,
     ) {
         let Some(question) = self.open.remove(&query) else {
             return;
@@ -124,13 +120,17 @@ impl ClientWalk {
             }
             (WalkQuery::File(path), Ok(ResourceReply::Read(read))) => self.add_file(&path, &read),
             (WalkQuery::Folder { path, .. }, Err(error)) if path.is_empty() => {
-                self.failure = Some(format!("the client does not tell what is in it: {error}"));
+                self.failure = Some(format!(
+                    "the client does not tell what is in it: {}",
+                    truncate_reason(&error)
+                ));
             }
             (WalkQuery::Folder { path, .. }, Err(error)) => {
-                self.package.add_problem(format!("`{path}`: {error}"));
+                self.package
+                    .add_problem(format!("`{path}`: {}", truncate_reason(&error)));
             }
             (WalkQuery::File(path), Err(error)) => {
-                self.package.add_unreadable(&path, error.to_string())
+                self.package.add_unreadable(&path, truncate_reason(&error))
             }
             (WalkQuery::Folder { path, .. }, Ok(ResourceReply::Read(_)))
             | (WalkQuery::File(path), Ok(ResourceReply::Listed(_))) => {
@@ -222,6 +222,6 @@ impl ClientWalk {
     }
 }
 
-fn truncate_reason(why: &str) -> String {
-    truncate_chars(why.trim(), 200)
+fn truncate_reason(why: &ClientReadError) -> String {
+    truncate_chars(why.to_string().trim(), 200)
 }

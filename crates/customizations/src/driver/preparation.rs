@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use agenthost_core::customization::driver::{CustomizationEvent, PreparedTurn, TurnPreparation};
+use agenthost_core::customization::driver::{
+    CustomizationEvent, PreparationError, PreparedTurn, TurnPreparation,
+};
 use agenthost_protocol::ids::TurnId;
 use agenthost_protocol::uri::Uri;
 use tokio::time::Instant;
@@ -13,7 +15,7 @@ use super::task::{DriverTask, HookKey, TrackedSession, WorkDone as TaskDone};
 use crate::hooks::{HookEnvironment, HookInvocation, HookOutcome, ResolvedHook, run_hooks};
 use crate::parse::{DeclaredHook, ItemDetail};
 use crate::sources::{CustomizationSettings, unapproved_code_key};
-use crate::turn_view::{EnabledItem, PreparationError, SessionView};
+use crate::turn_view::{EnabledItem, SessionView};
 
 /// How long a turn waits for what is still being read.
 const PREPARE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -82,7 +84,7 @@ impl DriverTask {
         let event = CustomizationEvent::TurnPrepared {
             chat: done.chat,
             turn: done.turn,
-            outcome: Box::new(done.outcome.map_err(|error| error.to_string())),
+            outcome: Box::new(done.outcome),
         };
         self.push_event(&done.session, event);
     }
@@ -278,8 +280,8 @@ async fn run_preparation_hooks(
     let mut all = Vec::from_iter(remarks);
     for occasion in invocations {
         let outcome: HookOutcome = run_hooks(hooks, occasion, environment).await;
-        if let Some(denial) = outcome.refusal {
-            return Err(denial.into());
+        if let Some(refusal) = outcome.refusal {
+            return Err(PreparationError::Denied(refusal.to_string()));
         }
         all.extend(Some(outcome.context).filter(|context| !context.is_empty()));
     }

@@ -18,7 +18,6 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::client_packages::ClientPackage;
-use super::client_walk::ClientReplyError;
 use super::containers::DiskContainer;
 use super::event_queue::EventQueue;
 use super::preparation::PreparationDone as PreparingDone;
@@ -220,7 +219,7 @@ impl DriverTask {
             CustomizationCommand::QueryAnswered {
                 id: ticket,
                 reply: answer,
-            } => self.handle_reply(ticket, answer.map_err(ClientReplyError)),
+            } => self.handle_reply(ticket, answer),
             CustomizationCommand::SetDisabled { session, ids } => {
                 let known = self.sessions.entry(session.clone()).or_default();
                 known.disabled = ids;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use agenthost_core::customization::driver::CustomizationEvent;
+use agenthost_core::customization::driver::{CustomizationEvent, HookDenial};
 use agenthost_core::tools::tool_use::{HookCheckId, ToolHookPhase, ToolUse};
 use agenthost_protocol::uri::Uri;
 use tokio::sync::Semaphore;
@@ -12,7 +12,7 @@ use tokio::task::AbortHandle;
 use super::preparation::hook_directory;
 use super::task::{DriverTask, WorkDone as TaskDone};
 use crate::hooks::{
-    HookDenial, HookInvocation, MAX_HOOK_OUTPUT_BYTES, ResolvedHook, phase_of_event, run_hooks,
+    HookInvocation, MAX_HOOK_OUTPUT_BYTES, ResolvedHook, phase_of_event, run_hooks,
 };
 use crate::turn_view::SessionView;
 
@@ -133,7 +133,9 @@ impl DriverTask {
             TaskDone::ToolChecked(CheckDone {
                 session: of,
                 check,
-                verdict: outcome.refusal.map_or(Ok(()), Err),
+                verdict: outcome
+                    .refusal
+                    .map_or(Ok(()), |reason| Err(HookDenial::Denied(reason.to_string()))),
             })
         });
         if let Some(known) = self.sessions.get_mut(&session) {
@@ -158,7 +160,7 @@ impl DriverTask {
         }
         let event = CustomizationEvent::ToolChecked {
             id: checked.check,
-            verdict: checked.verdict.map_err(|denial| denial.to_string()),
+            verdict: checked.verdict,
         };
         self.push_event(&checked.session, event);
     }

@@ -3,7 +3,7 @@
 use agenthost_stdx::text::truncate_chars;
 use serde_json::{Map, Value};
 
-use super::{HookDenial, HookOutcome};
+use super::{DenialReason, HookOutcome};
 use crate::parse::HookEvent;
 
 /// The exit code that says no.
@@ -115,7 +115,7 @@ fn refusal_outcome(power: HookPower, reason: Option<String>) -> HookOutcome {
             let reason = reason.map(|reason| truncate_chars(&reason, MAX_REASON_CHARS));
             HookOutcome {
                 context: String::new(),
-                refusal: Some(reason.map_or(HookDenial::Unexplained, HookDenial::Explained)),
+                refusal: Some(reason.map_or(DenialReason::Unexplained, DenialReason::Explained)),
             }
         }
         HookPower::Feedback => context_outcome(reason.unwrap_or_default()),

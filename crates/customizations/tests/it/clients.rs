@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use agenthost_core::ClientReadError;
 use agenthost_core::customization::driver::{
     ClientPlugin, CustomizationCommand, CustomizationEvent, ResourceQuery, ResourceReply,
 };
@@ -65,13 +66,13 @@ impl Client {
         }
     }
 
-    fn answer(&self, wanted: &ResourceQuery) -> Result<ResourceReply, String> {
+    fn answer(&self, wanted: &ResourceQuery) -> Result<ResourceReply, ClientReadError> {
         match wanted {
             ResourceQuery::Read(uri) => {
                 let text = self
                     .files
                     .get(uri.as_str())
-                    .ok_or("there is no such file")?;
+                    .ok_or_else(|| ClientReadError::Refused("there is no such file".to_owned()))?;
                 let read = ResourceReadResult {
                     data: (*text).to_owned(),
                     encoding: ContentEncoding::Utf8,
@@ -236,7 +237,7 @@ async fn a_client_that_does_not_answer_well_gets_a_state_that_says_so() {
     bring(&host, vec![("c1", plugin("p", ROOT, None))]).await;
     while !brought(&host).contains("error") {
         if let CustomizationEvent::ResourceRequested { id: ticket, .. } = host.next().await {
-            let answer = Err("nobody is there".to_owned());
+            let answer = Err(ClientReadError::Absent);
             let errand = CustomizationCommand::QueryAnswered {
                 id: ticket,
                 reply: answer,
@@ -246,7 +247,7 @@ async fn a_client_that_does_not_answer_well_gets_a_state_that_says_so() {
     }
     assert_eq!(
         brought(&host),
-        "Brought of c1 error\n  ! the client does not tell what is in it: nobody is there []"
+        "Brought of c1 error\n  ! the client does not tell what is in it: the client that sent it is not connected []"
     );
 }
 

@@ -138,7 +138,7 @@ impl Host {
             if let CustomizationEvent::TurnPrepared { turn, outcome, .. } = self.next().await
                 && turn == wanted
             {
-                return *outcome;
+                return outcome.map_err(|error| error.to_string());
             }
         }
     }

@@ -43,7 +43,7 @@ impl Host {
                 verdict,
             } = self.next().await
             {
-                return (ticket.0, verdict);
+                return (ticket.0, verdict.map_err(|denial| denial.to_string()));
             }
         }
     }

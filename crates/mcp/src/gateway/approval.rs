@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use agenthost_core::customization::driver::HookDenial;
 use agenthost_core::tools::mcp::driver::{CallGateMode, GatewayCallId, McpEvent};
 use agenthost_protocol::wire::{Json, Object};
 
-use super::call_gate::{CallDenial, CallVerdict};
+use super::call_gate::CallVerdict;
 use super::server::GatewayServer;
 use crate::manager::McpContext;
 use crate::session_tools::SessionTools;
@@ -55,6 +56,6 @@ impl GatewayServer {
         self.shared
             .send_event(&self.session_tools.session, calling)
             .await;
-        answered.await.unwrap_or(Err(CallDenial::Unanswered))
+        answered.await.unwrap_or(Err(HookDenial::Unanswered))
     }
 }

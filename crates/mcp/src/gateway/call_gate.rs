@@ -3,24 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
 
+use agenthost_core::customization::driver::HookDenial;
 use agenthost_core::tools::mcp::driver::{CallGateMode, GatewayCallId};
 use agenthost_stdx::result::IgnoreResult;
 use agenthost_stdx::sync::lock;
 use tokio::sync::oneshot;
 
-/// Whether a call may go on; why not.
-pub(crate) type CallVerdict = Result<(), CallDenial>;
-
-/// A reason why a call must not be made.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum CallDenial {
-    /// A denial by the host, with its reason.
-    #[error("{0}")]
-    Denied(String),
-    /// A request for approval without a response.
-    #[error("the call was not answered")]
-    Unanswered,
-}
+/// Whether a call may go on, or why not.
+pub(crate) type CallVerdict = Result<(), HookDenial>;
 
 /// Who has to agree to the calls of a session, and what waits for that.
 #[derive(Debug, Default)]

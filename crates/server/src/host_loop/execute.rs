@@ -1,14 +1,18 @@
 //! What comes of a step: the world hears of it.
 
 use std::slice;
+use std::sync::Arc;
 
+use agenthost_core::customization::driver::CustomizationCommand;
+use agenthost_core::tools::mcp::driver::McpCommand;
 use agenthost_core::{
-    AppVisibility, ConnectionId, Effect, Input, RecoveryOutcome, ResponseBody,
-    strip_apps_from_action,
+    AccessToken, AppVisibility, ConnectionId, Effect, Input, Principal, Recipient, RecoveryOutcome,
+    ResponseBody, TokenKey, strip_apps_from_action,
 };
-use agenthost_protocol::action::ActionEnvelope;
+use agenthost_protocol::action::{ActionEnvelope, Rejection};
 use agenthost_protocol::ids::ServerSeq;
-use agenthost_protocol::rpc::encode;
+use agenthost_protocol::rpc::{HostNotification, HostRequest, RequestId, RpcError, encode};
+use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire;
 use agenthost_store::StoreError;
 use axum::extract::ws::Utf8Bytes;
@@ -41,180 +45,211 @@ impl HostLoop {
             Effect::Respond {
                 connection,
                 id,
-                result: answer,
-            } => {
-                let outgoing = match answer {
-                    Err(error) => to_text_message(encode::failure(&id, &error))?,
-                    Ok(ResponseBody::Replay {
-                        after,
-                        until,
-                        channels,
-                        missing,
-                        apps: seen,
-                    }) => {
-                        let envelopes = self.store.replay(after, until, &channels)?;
-                        let envelopes = filter_replay(envelopes, seen)?;
-                        to_text_message(crate::delivery::encode::encode_replay(
-                            &id, envelopes, &missing,
-                        ))?
-                    }
-                    Ok(ResponseBody::Recoveries {
-                        channels,
-                        until,
-                        apps: seen,
-                    }) => {
-                        let channels = self.load_recoveries(channels, until, seen)?;
-                        let address_mapping = None;
-                        OutgoingMessage::Recoveries(
-                            id,
-                            ReconnectOutcomes {
-                                channels,
-                                address_mapping,
-                            },
-                        )
-                    }
-                    Ok(answer) => OutgoingMessage::Response(id, Box::new(answer)),
-                };
-                self.publisher.send(connection, outgoing)?;
-            }
-            Effect::Publish { envelope, to } => {
-                let text = self.action_text(&envelope)?;
-                self.publisher.publish(&envelope, &to, &text)?;
-            }
+                result,
+            } => self.respond(connection, id, result)?,
+            Effect::Publish { envelope, to } => self.publish(&envelope, &to)?,
             Effect::PublishLegacy {
                 envelope,
                 before,
-                view: scene,
+                view,
                 to,
-            } => self.publish_legacy(&envelope, before.as_ref(), *scene, &to)?,
-            Effect::Notify {
-                notification,
-                mut to,
-            } => {
-                self.notify_legacy(&notification, &mut to)?;
-                let encoded = encode::notification(notification.method(), &*notification);
-                let text = to_utf8_bytes(encoded)?;
-                for connection in to {
-                    self.publisher
-                        .send(connection, OutgoingMessage::Text(text.clone()))?;
-                }
-            }
+            } => self.publish_legacy(&envelope, before.as_ref(), *view, &to)?,
             Effect::PublishToOne {
                 connection,
                 envelope,
-            } if self.legacy.contains(connection) => {
-                let scene = self.host.state_view([&envelope.channel]);
-                let before = self.host.state(&envelope.channel).cloned();
-                self.publish_legacy(&envelope, before.as_ref(), scene, &[connection])?;
-            }
+            } => self.publish_to_one(connection, &envelope)?,
             Effect::RejectAction {
                 connection,
                 rejection,
-            } if self.legacy.contains(connection) => {
-                let words = self
-                    .legacy
-                    .downgrade_rejection(&self.host, connection, &rejection);
-                self.send_legacy(connection, words)?;
+            } => self.send_rejection(connection, &rejection)?,
+            Effect::Notify { notification, to } => self.notify(&notification, to)?,
+            Effect::ForwardMcpNotification { method, params, to } => {
+                self.send_text(to_utf8_bytes(encode::notification(&method, &params))?, to)?;
             }
             Effect::SendRequest {
                 connection,
                 id,
                 request,
-            } if self.legacy.contains(connection) => {
-                let words = self
-                    .legacy
-                    .downgrade_request(&self.host, connection, &id, &request);
-                self.send_legacy(connection, words)?;
-            }
-            Effect::PublishToOne {
-                connection,
-                envelope,
-            } => self.send_encoded(connection, encode::notification("action", &*envelope))?,
-            Effect::RejectAction {
-                connection,
-                rejection,
-            } => self.send_encoded(connection, encode::notification("action", &*rejection))?,
-            Effect::SendRequest {
-                connection,
-                id,
-                request,
-            } => self.send_encoded(
-                connection,
-                encode::request(&id, request.method(), &*request),
-            )?,
+            } => self.send_request(connection, &id, &request)?,
             Effect::CloseConnection { connection } => {
-                self.publisher
-                    .send(connection, OutgoingMessage::Close(CloseReason::Done))?;
-            }
-            Effect::Agent {
-                session,
-                provider,
-                command,
-            } => return Ok(self.agents.send_command(&session, &provider, *command)),
-            Effect::StoreToken { key: place, token } => {
-                if let Some(customizing) = &self.customizations {
-                    customizing.store_token(place.clone(), token.clone());
-                }
-                self.agents.store_token(place, token);
-            }
-            Effect::SetTokenPrincipals {
-                session,
-                principals,
-            } => {
-                if let Some(customizing) = &self.customizations {
-                    customizing.set_token_principals(&session, principals.clone());
-                }
-                self.agents.set_token_principals(session, principals);
+                let close = OutgoingMessage::Close(CloseReason::Done);
+                self.publisher.send(connection, close)?;
             }
             Effect::ReportDiscarded {
                 channel,
                 action,
                 reason,
-            } => {
-                tracing::warn!(%channel, action, reason, "an action was discarded");
-            }
+            } => tracing::warn!(%channel, action, reason, "an action was discarded"),
+            Effect::Agent {
+                session,
+                provider,
+                command,
+            } => return Ok(self.agents.send_command(&session, &provider, *command)),
+            Effect::StoreToken { key, token } => self.store_token(key, token),
+            Effect::SetTokenPrincipals {
+                session,
+                principals,
+            } => self.set_token_principals(session, principals),
+            Effect::Customization(command) => return Ok(self.run_customization_command(*command)),
+            Effect::Mcp(command) => return Ok(self.run_mcp_command(*command)),
             Effect::Terminal {
-                chat_key: place,
+                chat_key,
                 terminal,
                 command,
             } => {
-                let session = place.as_ref().map(|place| &place.session);
-                return Ok(self
-                    .workers
-                    .run_terminal_command(session, terminal, *command));
+                let session = chat_key.as_ref().map(|chat_key| &chat_key.session);
+                let workers = &mut self.workers;
+                return Ok(workers.run_terminal_command(session, terminal, *command));
             }
-            Effect::TrackChanges(errand) => self.workers.change_worker.submit(*errand),
+            Effect::TrackChanges(job) => self.workers.change_worker.submit(*job),
             Effect::TrustCode { keys } => {
                 self.workers.change_worker.tracker().set_trusted_keys(keys)
             }
-            Effect::StoreContent(kept) => self.workers.store_content(&kept),
+            Effect::StoreContent(text) => self.workers.store_content(&text),
             Effect::ShareContent { from, to } => self.workers.share_content(&from, &to),
             Effect::DeleteContent { session } => self.workers.delete_content(&session),
-            Effect::Watch(errand) => self.workers.start_watch(errand),
+            Effect::Watch(request) => self.workers.start_watch(request),
             Effect::Unwatch { channel } => self.workers.stop_watch(&channel),
-            Effect::AccessFiles(errand) => return Ok(self.workers.run_file_job(errand)),
-            Effect::Customization(errand) => {
-                let customizing = self.customizations.as_ref();
-                return Ok(customizing.and_then(|one| one.run_command(*errand)));
-            }
-            Effect::Mcp(errand) => {
-                let customizing = self.customizations.as_ref();
-                return Ok(customizing.and_then(|one| one.run_mcp_command(*errand)));
-            }
-            Effect::ForwardMcpNotification { method, params, to } => {
-                let text = to_utf8_bytes(encode::notification(&method, &params))?;
-                for connection in to {
-                    self.publisher
-                        .send(connection, OutgoingMessage::Text(text.clone()))?;
-                }
-            }
+            Effect::AccessFiles(job) => return Ok(self.workers.run_file_job(job)),
             Effect::SearchFiles(search) => return Ok(self.workers.search_files(search)),
-            Effect::Schedule {
-                delay: after,
-                input,
-            } => self.workers.schedule(after, *input),
+            Effect::Schedule { delay, input } => self.workers.schedule(delay, *input),
         }
         Ok(None)
+    }
+
+    fn respond(
+        &mut self,
+        connection: ConnectionId,
+        id: RequestId,
+        result: Result<ResponseBody, RpcError>,
+    ) -> Result<(), StoreError> {
+        let outgoing = match result {
+            Err(error) => to_text_message(encode::failure(&id, &error))?,
+            Ok(ResponseBody::Replay {
+                after,
+                until,
+                channels,
+                missing,
+                apps: seen,
+            }) => {
+                let envelopes = self.store.replay(after, until, &channels)?;
+                let envelopes = filter_replay(envelopes, seen)?;
+                to_text_message(crate::delivery::encode::encode_replay(
+                    &id, envelopes, &missing,
+                ))?
+            }
+            Ok(ResponseBody::Recoveries {
+                channels,
+                until,
+                apps: seen,
+            }) => {
+                let channels = self.load_recoveries(channels, until, seen)?;
+                let address_mapping = None;
+                OutgoingMessage::Recoveries(
+                    id,
+                    ReconnectOutcomes {
+                        channels,
+                        address_mapping,
+                    },
+                )
+            }
+            Ok(answer) => OutgoingMessage::Response(id, Box::new(answer)),
+        };
+        Ok(self.publisher.send(connection, outgoing)?)
+    }
+
+    fn publish(
+        &mut self,
+        envelope: &Arc<ActionEnvelope>,
+        to: &[Recipient],
+    ) -> Result<(), StoreError> {
+        let text = self.action_text(envelope)?;
+        Ok(self.publisher.publish(envelope, to, &text)?)
+    }
+
+    fn publish_to_one(
+        &mut self,
+        connection: ConnectionId,
+        envelope: &ActionEnvelope,
+    ) -> Result<(), StoreError> {
+        if self.legacy.contains(connection) {
+            let view = self.host.state_view([&envelope.channel]);
+            let before = self.host.state(&envelope.channel).cloned();
+            return self.publish_legacy(envelope, before.as_ref(), view, &[connection]);
+        }
+        self.send_encoded(connection, encode::notification("action", envelope))
+    }
+
+    fn send_rejection(
+        &mut self,
+        connection: ConnectionId,
+        rejection: &Rejection,
+    ) -> Result<(), StoreError> {
+        if self.legacy.contains(connection) {
+            let message = self
+                .legacy
+                .downgrade_rejection(&self.host, connection, rejection);
+            return self.send_legacy(connection, message);
+        }
+        self.send_encoded(connection, encode::notification("action", rejection))
+    }
+
+    fn send_request(
+        &mut self,
+        connection: ConnectionId,
+        id: &RequestId,
+        request: &HostRequest,
+    ) -> Result<(), StoreError> {
+        if self.legacy.contains(connection) {
+            let message = self
+                .legacy
+                .downgrade_request(&self.host, connection, id, request);
+            return self.send_legacy(connection, message);
+        }
+        self.send_encoded(connection, encode::request(id, request.method(), request))
+    }
+
+    fn notify(
+        &mut self,
+        notification: &HostNotification,
+        mut to: Vec<ConnectionId>,
+    ) -> Result<(), StoreError> {
+        self.notify_legacy(notification, &mut to)?;
+        let encoded = encode::notification(notification.method(), notification);
+        self.send_text(to_utf8_bytes(encoded)?, to)
+    }
+
+    /// Sends several connections the same message.
+    fn send_text(&mut self, text: Utf8Bytes, to: Vec<ConnectionId>) -> Result<(), StoreError> {
+        for connection in to {
+            self.publisher
+                .send(connection, OutgoingMessage::Text(text.clone()))?;
+        }
+        Ok(())
+    }
+
+    fn run_customization_command(&self, command: CustomizationCommand) -> Option<Input> {
+        let worker = self.customizations.as_ref()?;
+        worker.run_command(command)
+    }
+
+    fn run_mcp_command(&self, command: McpCommand) -> Option<Input> {
+        let worker = self.customizations.as_ref()?;
+        worker.run_mcp_command(command)
+    }
+
+    fn store_token(&mut self, key: TokenKey, token: Option<AccessToken>) {
+        if let Some(worker) = &self.customizations {
+            worker.store_token(key.clone(), token.clone());
+        }
+        self.agents.store_token(key, token);
+    }
+
+    fn set_token_principals(&mut self, session: Uri, principals: Vec<Principal>) {
+        if let Some(worker) = &self.customizations {
+            worker.set_token_principals(&session, principals.clone());
+        }
+        self.agents.set_token_principals(session, principals);
     }
 
     /// Reads what channels missed from the log.

@@ -5,12 +5,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use agenthost_agents::AgentSupervisor;
-use agenthost_core::{Host, HostConfig, SessionKey};
+use agenthost_core::{Host, HostConfig, Input, SessionKey, StoredHost};
 use agenthost_protocol::connection::Implementation;
 use agenthost_protocol::number::Millis;
 use agenthost_stdx::scratch::ScratchSpace;
 use agenthost_store::Store;
-use agenthost_workspace::{ContentStore, ShellSpec, uri_of};
+use agenthost_workspace::{ContentStore, ProtectedPaths, ShellSpec, uri_of};
 use tokio::sync::mpsc;
 
 use crate::config::{CHANGES_DIR, PID_DIR, SCRATCH_DIR, ServerConfig};
@@ -22,7 +22,9 @@ use crate::legacy::LegacyClients;
 use crate::server::ServeError;
 use crate::workers::Workers;
 use crate::workers::changes::ChangeWorker;
-use crate::workers::customization::{agent_infos, customizable_agents, start_customization_worker};
+use crate::workers::customization::{
+    CustomizationWorker, agent_infos, customizable_agents, start_customization_worker,
+};
 
 /// The same for agents. Their inputs can be large.
 const AGENT_INPUT_QUEUE: usize = 256;
@@ -39,55 +41,21 @@ pub(crate) fn build_host_loop(
     let (input_sender, agent_inputs) = mpsc::channel(AGENT_INPUT_QUEUE);
     let pid_dir = config.data_directory.join(PID_DIR);
     let protected = config.protected_paths();
-    let path = config.data_directory.join(CONTENT_DIR);
-    let contents = ContentStore::open(&path);
-    let contents = contents.map_err(|source| ServeError::Content { path, source })?;
-    let contents = Arc::new(contents);
-    let changes = config.data_directory.join(CHANGES_DIR);
-    let kept = Arc::clone(&contents);
-    let change_worker = ChangeWorker::new(changes, kept, &pid_dir, protected.clone());
+    let contents = open_contents(&config.data_directory)?;
     let scratch = open_scratch(&config.data_directory)?;
-    let shell = ShellSpec {
-        path: config.shell.clone(),
-        scratch: scratch.clone(),
-        ..ShellSpec::default()
-    };
-    let inputs = input_sender.clone();
-    let kept = Arc::clone(&contents);
-    let workers = Workers::new(
-        inputs,
-        kept,
-        change_worker,
-        &pid_dir,
-        shell,
-        protected.clone(),
-    );
+    let workers = build_workers(config, &protected, &input_sender, &contents, &scratch);
     // Programs that used them have ended by now. The next start tries again.
     if let Err(error) = scratch.sweep() {
         tracing::warn!(%error, "failed to remove temporary directories of an earlier host");
     }
     let customizing = start_customization_worker(config, &pid_dir, scratch, &input_sender)?;
-    let mut agents = AgentSupervisor::new(input_sender);
-    agents.set_protected_paths(protected);
-    agents.set_content_store(Arc::clone(&contents));
-    let relay = config.customizations.as_ref();
-    let relay = relay.and_then(|customizations| customizations.relay.as_ref());
-    if let (Some(relay), Some(customizing)) = (relay, &customizing) {
-        agents.set_tool_relay(customizing.tool_relay(relay));
-    }
-    let mut schemas = BTreeMap::new();
-    let mut forbidden = BTreeMap::new();
-    for agent in &config.agents {
-        agent.on_host_start();
-        let provider = agent.info().provider;
-        schemas.extend(
-            agent
-                .config_schema()
-                .map(|schema| (provider.clone(), schema)),
-        );
-        forbidden.insert(provider, agent.forbidden_values());
-        agents.add(Arc::clone(agent));
-    }
+    let agents = build_agents(
+        config,
+        protected,
+        input_sender,
+        &contents,
+        customizing.as_ref(),
+    );
     // Before anything is read: numbers go on from here.
     store.begin_epoch(micros_since_1970(), random_nonce() as u32)?;
     let stored = store.load_host()?;
@@ -96,38 +64,10 @@ pub(crate) fn build_host_loop(
     }
     // What can't be read may be what it belongs to.
     if stored.unreadable.is_empty() {
-        let sessions = stored.sessions.iter();
-        let sessions = sessions.map(|session| SessionKey::of(&session.resource));
-        let sessions = sessions.collect();
-        // The next start tries again.
-        if let Err(error) = workers.change_worker.tracker().retain_sessions(&sessions) {
-            tracing::warn!(%error, "what was kept of sessions that are gone is left behind");
-        }
-        if let Err(error) = contents.retain_sessions(&sessions) {
-            tracing::warn!(%error, "content of sessions that are gone is left behind");
-        }
+        remove_orphaned_data(&stored, &workers, &contents);
     }
     let compacted = stored.seq;
-    let grace = config.limits.grace_period.as_millis();
-    let host = Host::new(
-        HostConfig {
-            server: Implementation {
-                name: "agenthost".to_owned(),
-                version: Some(env!("CARGO_PKG_VERSION").to_owned()),
-                title: None,
-            },
-            agents: agent_infos(config, &agents),
-            schemas,
-            forbidden_values: forbidden,
-            granted_roots: config.roots.clone(),
-            default_directory: std::env::home_dir().and_then(|home| uri_of(&home)),
-            customizable: customizable_agents(config),
-            grace_period: Millis(i64::try_from(grace).unwrap_or(i64::MAX)),
-            max_subscriptions: config.limits.subscriptions,
-            max_sessions: config.limits.sessions,
-        },
-        stored,
-    );
+    let host = Host::new(build_host_config(config, &agents), stored);
     Ok(HostLoop {
         host,
         store,
@@ -148,11 +88,111 @@ pub(crate) fn build_host_loop(
     })
 }
 
+fn build_workers(
+    config: &ServerConfig,
+    protected: &ProtectedPaths,
+    inputs: &mpsc::Sender<Input>,
+    contents: &Arc<ContentStore>,
+    scratch: &ScratchSpace,
+) -> Workers {
+    let pid_dir = config.data_directory.join(PID_DIR);
+    let changes = config.data_directory.join(CHANGES_DIR);
+    let change_worker =
+        ChangeWorker::new(changes, Arc::clone(contents), &pid_dir, protected.clone());
+    let shell = ShellSpec {
+        path: config.shell.clone(),
+        scratch: scratch.clone(),
+        ..ShellSpec::default()
+    };
+    Workers::new(
+        inputs.clone(),
+        Arc::clone(contents),
+        change_worker,
+        &pid_dir,
+        shell,
+        protected.clone(),
+    )
+}
+
+fn build_agents(
+    config: &ServerConfig,
+    protected: ProtectedPaths,
+    inputs: mpsc::Sender<Input>,
+    contents: &Arc<ContentStore>,
+    customizing: Option<&CustomizationWorker>,
+) -> AgentSupervisor {
+    let mut agents = AgentSupervisor::new(inputs);
+    agents.set_protected_paths(protected);
+    agents.set_content_store(Arc::clone(contents));
+    let relay = config.customizations.as_ref();
+    let relay = relay.and_then(|customizations| customizations.relay.as_ref());
+    if let (Some(relay), Some(customizing)) = (relay, customizing) {
+        agents.set_tool_relay(customizing.tool_relay(relay));
+    }
+    for agent in &config.agents {
+        agent.on_host_start();
+        agents.add(Arc::clone(agent));
+    }
+    agents
+}
+
+fn build_host_config(config: &ServerConfig, agents: &AgentSupervisor) -> HostConfig {
+    let mut schemas = BTreeMap::new();
+    let mut forbidden = BTreeMap::new();
+    for agent in &config.agents {
+        let provider = agent.info().provider;
+        schemas.extend(
+            agent
+                .config_schema()
+                .map(|schema| (provider.clone(), schema)),
+        );
+        forbidden.insert(provider, agent.forbidden_values());
+    }
+    let grace = config.limits.grace_period.as_millis();
+    HostConfig {
+        server: Implementation {
+            name: "agenthost".to_owned(),
+            version: Some(env!("CARGO_PKG_VERSION").to_owned()),
+            title: None,
+        },
+        agents: agent_infos(config, agents),
+        schemas,
+        forbidden_values: forbidden,
+        granted_roots: config.roots.clone(),
+        default_directory: std::env::home_dir().and_then(|home| uri_of(&home)),
+        customizable: customizable_agents(config),
+        grace_period: Millis(i64::try_from(grace).unwrap_or(i64::MAX)),
+        max_subscriptions: config.limits.subscriptions,
+        max_sessions: config.limits.sessions,
+    }
+}
+
+/// Removes what is kept for sessions that are not stored any more.
+fn remove_orphaned_data(stored: &StoredHost, workers: &Workers, contents: &ContentStore) {
+    let sessions = stored.sessions.iter();
+    let sessions = sessions.map(|session| SessionKey::of(&session.resource));
+    let sessions = sessions.collect();
+    // The next start tries again.
+    if let Err(error) = workers.change_worker.tracker().retain_sessions(&sessions) {
+        tracing::warn!(%error, "what was kept of sessions that are gone is left behind");
+    }
+    if let Err(error) = contents.retain_sessions(&sessions) {
+        tracing::warn!(%error, "content of sessions that are gone is left behind");
+    }
+}
+
 fn micros_since_1970() -> u64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     since.map_or(0, |since| {
         u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
     })
+}
+
+fn open_contents(data_directory: &Path) -> Result<Arc<ContentStore>, ServeError> {
+    let path = data_directory.join(CONTENT_DIR);
+    let contents = ContentStore::open(&path);
+    let contents = contents.map_err(|source| ServeError::Content { path, source })?;
+    Ok(Arc::new(contents))
 }
 
 fn open_scratch(data_directory: &Path) -> Result<ScratchSpace, ServeError> {

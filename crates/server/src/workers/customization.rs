@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use agenthost_agents::{AgentSupervisor, ToolRelay};
 use agenthost_core::customization::driver::{
-    CustomizationCommand, CustomizationEvent, PreparedTurn,
+    CustomizationCommand, CustomizationEvent, HookDenial, PreparedTurn,
 };
 use agenthost_core::tools::mcp::driver::{McpCommand, McpEvent, StartReason};
 use agenthost_core::{AccessToken, Input, Principal, TokenKey};
@@ -155,7 +155,7 @@ impl CustomizationWorker {
                 session: tool.session,
                 event: CustomizationEvent::ToolChecked {
                     id: ticket,
-                    verdict: Err("its hooks could not be run".to_owned()),
+                    verdict: Err(HookDenial::HooksNotRun),
                 },
             }),
             _ => None,

@@ -22,7 +22,7 @@ use cap_std::fs::Dir;
 use super::{ChangeTracker, ChangesError, OPERATION_TIMEOUT, WORKTREES_FOLDER};
 use crate::file_service::MAX_FILE_BYTES;
 use crate::file_uri::{path_of, uri_of, uri_of_raw};
-use crate::git::{GitCommand, GitOutput};
+use crate::git::GitCommand;
 use crate::protected_paths::ProtectedPaths;
 use crate::terminal::{PtyProgram, Terminal, TerminalOptions};
 
@@ -72,6 +72,71 @@ pub enum WorktreeRemoval {
     Kept(String),
 }
 
+fn refused(reason: &str) -> ChangesError {
+    ChangesError::Refused(reason.to_owned())
+}
+
+fn check_in_repository(git: &GitCommand) -> Result<(), ChangesError> {
+    if git
+        .try_read_line(["rev-parse", "--is-inside-work-tree"])?
+        .as_deref()
+        != Some("true")
+    {
+        return Err(refused(
+            "the folder is in no git repository: it can have no worktree",
+        ));
+    }
+    Ok(())
+}
+
+/// The branch that is made for a worktree.
+fn new_branch(
+    git: &GitCommand,
+    session: &SessionKey,
+    request: &WorktreeRequest,
+) -> Result<String, ChangesError> {
+    let short = session.as_str().get(..8).unwrap_or_default();
+    let name = request
+        .name
+        .clone()
+        .unwrap_or_else(|| format!("session-{short}"));
+    let branch = format!("agenthost/{name}");
+    let reference = format!("refs/heads/{branch}");
+    if !git
+        .run(["check-ref-format", reference.as_str()], &[])?
+        .success
+    {
+        return Err(refused(
+            "the name of the worktree can't be the name of a branch",
+        ));
+    }
+    Ok(branch)
+}
+
+/// The branch that a worktree is based on, and its commit.
+fn resolve_base(
+    git: &GitCommand,
+    request: &WorktreeRequest,
+) -> Result<(String, String), ChangesError> {
+    let current = git.try_read_line(["symbolic-ref", "--quiet", "--short", "HEAD"])?;
+    let base = request.base.clone().or(current);
+    let named = base.as_deref().unwrap_or("HEAD");
+    let commit = format!("{named}^{{commit}}");
+    let known = [
+        "rev-parse",
+        "--quiet",
+        "--verify",
+        "--end-of-options",
+        commit.as_str(),
+    ];
+    let Some(commit) = git.try_read_line(known)? else {
+        return Err(refused("there is no such branch to start from"));
+    };
+    // Where no branch is checked out, it is based on the commit.
+    let base = base.unwrap_or_else(|| commit.clone());
+    Ok((base, commit))
+}
+
 impl ChangeTracker {
     /// Makes a worktree for a session.
     ///
@@ -84,51 +149,13 @@ impl ChangeTracker {
         folder: &Uri,
         request: &WorktreeRequest,
     ) -> Result<Worktree, ChangesError> {
-        let refused = |reason: &str| ChangesError::Refused(reason.to_owned());
         let from = path_of(folder).filter(|path| path.is_dir());
         let from = from.ok_or(ChangesError::NoFolder)?;
         let git = self.git(&from, OPERATION_TIMEOUT);
-        if git
-            .try_read_line(["rev-parse", "--is-inside-work-tree"])?
-            .as_deref()
-            != Some("true")
-        {
-            return Err(refused(
-                "the folder is in no git repository: it can have no worktree",
-            ));
-        }
+        check_in_repository(&git)?;
         let key = SessionKey::of(session);
-        let short = key.as_str().get(..8).unwrap_or_default();
-        let name = request
-            .name
-            .clone()
-            .unwrap_or_else(|| format!("session-{short}"));
-        let branch = format!("agenthost/{name}");
-        let reference = format!("refs/heads/{branch}");
-        if !git
-            .run(["check-ref-format", reference.as_str()], &[])?
-            .success
-        {
-            return Err(refused(
-                "the name of the worktree can't be the name of a branch",
-            ));
-        }
-        let current = git.try_read_line(["symbolic-ref", "--quiet", "--short", "HEAD"])?;
-        let base = request.base.clone().or(current);
-        let named = base.as_deref().unwrap_or("HEAD");
-        let commit = format!("{named}^{{commit}}");
-        let known = [
-            "rev-parse",
-            "--quiet",
-            "--verify",
-            "--end-of-options",
-            commit.as_str(),
-        ];
-        let Some(commit) = git.try_read_line(known)? else {
-            return Err(refused("there is no such branch to start from"));
-        };
-        // Where no branch is checked out, it is based on the commit.
-        let base = base.unwrap_or_else(|| commit.clone());
+        let branch = new_branch(&git, &key, request)?;
+        let (base, commit) = resolve_base(&git, request)?;
         let top = git.read_line(["rev-parse", "--show-toplevel"])?;
         let prefix = git.read_line(["rev-parse", "--show-prefix"])?;
         let called = Path::new(&top).file_name().unwrap_or("worktree".as_ref());
@@ -137,20 +164,6 @@ impl ChangeTracker {
             return Err(refused("there is a worktree of this session already"));
         }
         std::fs::create_dir_all(self.worktree_parent(&key))?;
-        // Files are written when it is known what the worktree's own
-        // configuration would run, which may be another than that of the folder.
-        let added = [
-            "worktree",
-            "add",
-            "--quiet",
-            "--no-checkout",
-            "-b",
-            branch.as_str(),
-        ];
-        let added = added.map(AsRef::as_ref);
-        let added = added
-            .into_iter()
-            .chain([worktree_path.as_os_str(), commit.as_ref()]);
         let directory = match prefix.trim_end_matches('/') {
             "" => worktree_path.clone(),
             prefix => worktree_path.join(prefix),
@@ -160,17 +173,9 @@ impl ChangeTracker {
             folder: folder.clone(),
             branch: branch.clone(),
         };
-        let made = git
-            .run_without_hooks(added)
-            .and_then(GitOutput::into_stdout)
-            .and_then(|_| {
-                let checkout = ["checkout", "--quiet", "--force"];
-                self.git(&worktree_path, OPERATION_TIMEOUT)
-                    .run_with_allowed_hooks(checkout)
-            })
-            .and_then(GitOutput::into_stdout)
-            .map_err(ChangesError::from)
-            .and_then(|_| self.set_up_worktree(&key, &from, &directory, &note, request));
+        let made = self
+            .check_out_worktree(&git, &worktree_path, &branch, &commit)
+            .and_then(|()| self.set_up_worktree(&key, &from, &directory, &note, request));
         if let Err(error) = made {
             remove_worktree_and_branch(
                 &git.with_timeout(OPERATION_TIMEOUT),
@@ -184,6 +189,29 @@ impl ChangeTracker {
             directory: uri_of(&directory).unwrap_or_else(|| uri_of_raw(&directory)),
             branch,
         })
+    }
+
+    /// Adds a worktree with a new branch, and writes its files.
+    fn check_out_worktree(
+        &self,
+        git: &GitCommand,
+        worktree_path: &Path,
+        branch: &str,
+        commit: &str,
+    ) -> Result<(), ChangesError> {
+        // Files are written when it is known what the worktree's own
+        // configuration would run, which may be another than that of the folder.
+        let added = ["worktree", "add", "--quiet", "--no-checkout", "-b", branch];
+        let added = added.map(AsRef::as_ref);
+        let added = added
+            .into_iter()
+            .chain([worktree_path.as_os_str(), commit.as_ref()]);
+        git.run_without_hooks(added)?.into_stdout()?;
+        let checkout = ["checkout", "--quiet", "--force"];
+        self.git(worktree_path, OPERATION_TIMEOUT)
+            .run_with_allowed_hooks(checkout)?
+            .into_stdout()?;
+        Ok(())
     }
 
     /// Notes what a worktree was made from, and gets it ready.

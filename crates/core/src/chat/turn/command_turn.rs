@@ -46,6 +46,15 @@ enum CommandStage {
     Ending,
 }
 
+/// What became of the program of a terminal.
+#[derive(Debug)]
+pub(crate) enum ProgramOutcome {
+    /// The program ran and ended.
+    Ended(TerminalEnd),
+    /// The program could not be started, for this reason.
+    NotStarted(String),
+}
+
 /// The command that a message is, if it is one: a user's, with the prefix.
 pub(crate) fn parse_command(message: &Message) -> Option<CommandLine> {
     let line = message.text.strip_prefix(COMMAND_PREFIX)?;
@@ -169,10 +178,13 @@ impl Host {
         &mut self,
         env: &Env,
         terminal: &Uri,
-        ended: Result<TerminalEnd, String>,
+        outcome: ProgramOutcome,
         out: &mut Effects,
     ) {
-        let exit_code = ended.as_ref().ok().and_then(|end| end.exit_code);
+        let exit_code = match &outcome {
+            ProgramOutcome::Ended(end) => end.exit_code,
+            ProgramOutcome::NotStarted(_) => None,
+        };
         let Some(run) = self.command_runs.remove(terminal) else {
             self.end_terminal(env, terminal, exit_code, out);
             return;
@@ -183,12 +195,12 @@ impl Host {
         // The call of a command in the background is complete.
         let is_running =
             run.stage != CommandStage::Background && self.is_running(&run.chat_key.chat, &run.turn);
-        let has_run = ended.is_ok();
+        let has_run = matches!(outcome, ProgramOutcome::Ended(_));
         if is_running {
             let report = run.report(terminal);
-            let result = match ended {
-                Ok(end) => report.ended_result(end),
-                Err(reason) => report.failed_result(reason),
+            let result = match outcome {
+                ProgramOutcome::Ended(end) => report.ended_result(end),
+                ProgramOutcome::NotStarted(reason) => report.failed_result(reason),
             };
             self.complete_command_call(&run, result, out);
         }

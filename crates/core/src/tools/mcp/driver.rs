@@ -14,6 +14,7 @@ use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::{Json, Object};
 
 use crate::agent::ClientTool;
+use crate::customization::driver::HookDenial;
 use crate::host::input::ConnectionId;
 
 /// What the host wants of servers of tools.
@@ -78,8 +79,8 @@ pub enum McpCommand {
         session: Uri,
         /// The call.
         call: GatewayCallId,
-        /// Why not, in words, if it may not.
-        verdict: Result<(), String>,
+        /// Why not, if it may not.
+        verdict: Result<(), HookDenial>,
     },
     /// A client has something to say to a server.
     ForwardRequest(Box<McpForward>),

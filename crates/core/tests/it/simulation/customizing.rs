@@ -2,7 +2,8 @@
 //! call tools of clients.
 
 use agenthost_core::customization::driver::{
-    CustomizationCommand, CustomizationEvent, PreparedTurn, QueryId, ResourceQuery,
+    CustomizationCommand, CustomizationEvent, HookDenial, PreparationError, PreparedTurn, QueryId,
+    ResourceQuery,
 };
 use agenthost_core::tools::mcp::driver::{GatewayCallId, McpCommand, McpEvent};
 use agenthost_core::tools::tool_use::ToolHookPhase;
@@ -94,7 +95,7 @@ impl Simulation {
             CustomizationCommand::Prepare(preparation) => {
                 let refused = self.chance.chance(0.1);
                 let outcome = if refused {
-                    Err("no".to_owned())
+                    Err(PreparationError::Denied("no".to_owned()))
                 } else {
                     Ok(PreparedTurn::default())
                 };
@@ -112,7 +113,7 @@ impl Simulation {
                 let checked = CustomizationEvent::ToolChecked {
                     id: *ticket,
                     verdict: match self.chance.chance(0.3) {
-                        true => Err("no".to_owned()),
+                        true => Err(HookDenial::Denied("no".to_owned())),
                         false => Ok(()),
                     },
                 };
