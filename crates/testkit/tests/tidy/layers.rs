@@ -1,15 +1,13 @@
-//! What holds for the whole workspace, checked like everything else.
-
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+//! Dependencies between the crates of the workspace, and the dependency tree of `protocol`.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
 
-/// Who may use whom. `tests` are dev-dependencies. The same table stands in
-/// ARCHITECTURE.md.
+use crate::workspace_root;
+
+/// The crates that each crate may depend on. ARCHITECTURE.md has the same table.
 const LAYERS: &[Layer] = &[
     Layer {
         name: "stdx",
@@ -124,11 +122,12 @@ const LAYERS: &[Layer] = &[
 struct Layer {
     name: &'static str,
     uses: &'static [&'static str],
+    /// Dev-dependencies.
     tests: &'static [&'static str],
 }
 
-/// All that `protocol` is made of: no clock, no randomness, no runtime, and
-/// none of the official crates.
+/// The complete dependency tree of `protocol`: no clock, no randomness, no runtime, and none of the
+/// official crates.
 const PROTOCOL_TREE: &[&str] = &[
     "agenthost-protocol",
     "agenthost-protocol-derive",
@@ -154,14 +153,9 @@ const PROTOCOL_TREE: &[&str] = &[
     "zmij",
 ];
 
-fn workspace() -> PathBuf {
-    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    crates.parent().unwrap().to_owned()
-}
-
 fn cargo(arguments: &[&str]) -> String {
     let output = Command::new(env!("CARGO"))
-        .current_dir(workspace())
+        .current_dir(workspace_root())
         .args(arguments)
         .output()
         .unwrap();
@@ -234,26 +228,4 @@ fn the_protocol_is_made_of_nothing_else() {
         new.is_empty(),
         "new in the tree of agenthost-protocol: {new:?}"
     );
-}
-
-#[test]
-fn source_files_are_short_and_none_is_called_mod() {
-    let mut pending = vec![workspace().join("crates")];
-    while let Some(directory) = pending.pop() {
-        for entry in std::fs::read_dir(directory).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                pending.push(path);
-                continue;
-            }
-            if path.extension().is_none_or(|extension| extension != "rs") {
-                continue;
-            }
-            assert_ne!(path.file_name().unwrap(), "mod.rs", "{}", path.display());
-            if path.components().any(|part| part.as_os_str() == "src") {
-                let lines = std::fs::read_to_string(&path).unwrap().lines().count();
-                assert!(lines <= 450, "{} has {lines} lines", path.display());
-            }
-        }
-    }
 }

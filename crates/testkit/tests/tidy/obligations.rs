@@ -1,0 +1,133 @@
+//! Ids of obligations: every id that the project cites is explained in docs/obligations.md.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::lexer::is_word;
+use crate::{WORKSPACE, files_below, read, relative_path, workspace_root};
+
+/// The page that explains all ids.
+const PAGE: &str = "docs/obligations.md";
+
+/// An id begins with at most this many letters.
+const MAX_PREFIX_LETTERS: usize = 4;
+
+/// An id ends with at most this many digits.
+const MAX_NUMBER_DIGITS: usize = 3;
+
+/// A failure message lists at most this many ids.
+const MAX_LISTED_IDS: usize = 20;
+
+/// Prefixes of standards and names that look like ids.
+const OTHER_PREFIXES: &[&str] = &[
+    "AES", "BSD", "CVE", "GPL", "HTTP", "ISO", "MIT", "OSC", "RFC", "SHA", "TLS", "UTF",
+];
+
+/// Returns the ids in a text, each with its line.
+fn cited_ids(text: &str) -> Vec<(String, usize)> {
+    let mut found = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        for (at, _) in line.match_indices('-') {
+            let before = &line[..at];
+            let prefix_length = before.len() - before.trim_end_matches(is_word).len();
+            let prefix = &before[before.len() - prefix_length..];
+            let after = &line[at + 1..];
+            let number = &after[..after.len() - after.trim_start_matches(is_word).len()];
+            let is_id = (1..=MAX_PREFIX_LETTERS).contains(&prefix.len())
+                && prefix.chars().all(|c| c.is_ascii_uppercase())
+                && (1..=MAX_NUMBER_DIGITS).contains(&number.len())
+                && number.chars().all(|c| c.is_ascii_digit());
+            if is_id && !OTHER_PREFIXES.contains(&prefix) {
+                found.push((format!("{prefix}-{number}"), index + 1));
+            }
+        }
+    }
+    found
+}
+
+/// Returns the ids that have a row with an anchor, `<a id="…"></a>` before the id.
+fn explained_ids() -> BTreeSet<String> {
+    let page = read(&workspace_root().join(PAGE));
+    let mut found = BTreeSet::new();
+    for row in page.lines() {
+        let anchor = row.strip_prefix("| <a id=\"");
+        if let Some((anchor, rest)) = anchor.and_then(|row| row.split_once("\"></a>")) {
+            let id = rest.split(' ').next().unwrap_or_default();
+            assert_eq!(
+                anchor,
+                id.to_ascii_lowercase(),
+                "the anchor of {id} in {PAGE}"
+            );
+            assert!(found.insert(id.to_owned()), "{PAGE} has two rows for {id}");
+        }
+    }
+    assert!(!found.is_empty(), "{PAGE} has no rows");
+    found
+}
+
+#[test]
+fn obligations_are_explained() {
+    let root = workspace_root();
+    let mut cited = BTreeMap::new();
+    for source in &WORKSPACE.files {
+        for (id, line) in cited_ids(&source.text) {
+            cited.entry(id).or_insert_with(|| source.place(line));
+        }
+    }
+    let mut pages = files_below(&root.join("docs"), "md");
+    let entries = std::fs::read_dir(&root).unwrap();
+    let top = entries.map(|entry| entry.unwrap().path());
+    pages.extend(top.filter(|path| path.extension().is_some_and(|found| found == "md")));
+    for page in pages {
+        for (id, line) in cited_ids(&read(&page)) {
+            let place = || format!("{}:{line}", relative_path(&page));
+            cited.entry(id).or_insert_with(place);
+        }
+    }
+    let explained = explained_ids();
+    let missing: Vec<_> = cited
+        .iter()
+        .filter(|(id, _)| !explained.contains(*id))
+        .map(|(id, place)| format!("{place} {id}"))
+        .collect();
+    let listed = &missing[..missing.len().min(MAX_LISTED_IDS)];
+    assert!(
+        missing.is_empty(),
+        "{} ids have no row in {PAGE}: correct the id, or add a row: {listed:#?}",
+        missing.len(),
+    );
+}
+
+/// Prints the ids; run it with `--nocapture`. A test can cover an obligation without naming it.
+#[test]
+fn obligations_that_no_test_names_are_listed() {
+    let mut tested = BTreeSet::new();
+    for source in &WORKSPACE.files {
+        let is_test = source.path.contains("/tests/") || source.is_test_file;
+        let ids = cited_ids(&source.text).into_iter();
+        let ids = ids.filter(|(_, line)| is_test || source.is_test_line(*line));
+        tested.extend(ids.map(|(id, _)| id));
+    }
+    let explained = explained_ids();
+    let untested: Vec<_> = explained.difference(&tested).map(String::as_str).collect();
+    println!(
+        "{} of {} obligations are named by no test: {}",
+        untested.len(),
+        explained.len(),
+        untested.join(", ")
+    );
+}
+
+#[test]
+fn ids_are_told_from_other_names() {
+    let id = |prefix: &str, number: &str| format!("{prefix}-{number}");
+    let text = format!(
+        "({}) UTF-8 {} {} {} see-{}",
+        id("DSP", "6"),
+        id("DSP", "6b"),
+        id("LONGER", "6"),
+        id("DSP", "1234"),
+        id("ROOT", "16"),
+    );
+    let ids: Vec<_> = cited_ids(&text).into_iter().map(|(id, _)| id).collect();
+    assert_eq!(ids, [id("DSP", "6"), id("ROOT", "16")]);
+}
