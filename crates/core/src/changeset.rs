@@ -13,6 +13,8 @@ pub(crate) mod refresh;
 pub(crate) mod turn_edits;
 pub(crate) mod view;
 
+use std::collections::BTreeMap;
+
 use agenthost_protocol::changeset::{
     ChangesetAction, ChangesetCleared, ChangesetState, ChangesetStatus,
 };
@@ -25,7 +27,16 @@ use crate::host::Host;
 use crate::host::effect::Effects;
 use crate::host::error::{Refusal, RequestFailure};
 pub(crate) use refresh::ChangesetRefresh;
+use turn_edits::EditSurveys;
 use view::ChangesetView;
+
+/// Changesets that are computed, and edits of running turns.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ChangesetTable {
+    /// Changesets that are being computed, or will be.
+    refreshes: BTreeMap<Uri, ChangesetRefresh>,
+    edit_surveys: EditSurveys,
+}
 
 /// Most changesets of one session.
 const MAX_SESSION_CHANGESETS: usize = 64;
@@ -93,7 +104,7 @@ impl Host {
         if self.changeset_range(channel).is_none() {
             return Err(RequestFailure::UnknownChannel(channel.clone()));
         }
-        if !self.channels.contains_key(channel) {
+        if !self.channels.contains(channel) {
             self.evict_changeset(&session, out)?;
             let state = ChangesetState {
                 status: ChangesetStatus::Computing,
@@ -145,12 +156,12 @@ impl Host {
     pub(crate) fn remove_changesets(&mut self, owner: &Uri, out: &mut Effects) {
         let all = self
             .channels
-            .keys()
+            .uris()
             .filter(|uri| view::is_changeset_of(owner, uri));
         for channel in all.cloned().collect::<Vec<_>>() {
             let cleared = ChangesetAction::Cleared(ChangesetCleared {});
             self.originate(&channel, cleared, out);
-            self.changeset_refreshes.remove(&channel);
+            self.changesets.refreshes.remove(&channel);
             self.remove_channel(&channel, out);
         }
     }

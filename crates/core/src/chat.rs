@@ -43,7 +43,7 @@ impl Host {
         let Some(state) = self.session(session) else {
             return Err(RequestFailure::UnknownSession(session.clone()));
         };
-        if self.channels.contains_key(&params.chat) {
+        if self.channels.contains(&params.chat) {
             // Clients that are not sure create the default chat again
             // (CHT-3).
             if params.chat == uris::default_chat_uri(session) {
@@ -160,7 +160,7 @@ impl Host {
         let removed = SessionAction::ChatRemoved(ChatRemoved { chat: chat.clone() });
         self.originate(session, removed, out);
         self.sync_session(session, out);
-        if self.open_agents.contains(session) {
+        if self.sessions.is_agent_open(session) {
             let chat = chat.clone();
             self.send_agent_command(session, AgentCommand::CloseChat { chat }, out);
         }

@@ -12,69 +12,32 @@ pub(crate) mod preparation;
 pub(crate) mod readable_files;
 pub(crate) mod rule_files;
 pub(crate) mod session_enablement;
+pub(crate) mod session_state;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use agenthost_protocol::ids::CustomizationId;
 use agenthost_protocol::list::List;
 use agenthost_protocol::session::{
-    Customization, CustomizationRemoved, CustomizationUpdated, CustomizationsChanged, LoadState,
+    Customization, CustomizationRemoved, CustomizationUpdated, CustomizationsChanged,
     McpServerCustomization, McpServerState, SessionAction, SessionState,
 };
 use agenthost_protocol::uri::Uri;
 
-use crate::agent::SlashCommand;
 use crate::agent::content::{clean_commands, clean_customization};
 use crate::customization::driver::{ClientPlugin, CustomizationCommand, CustomizationEvent};
 use crate::host::Host;
 use crate::host::effect::{Effect, Effects};
 use crate::host::step::Env;
-use crate::tools::mcp::ServerFailure;
-use crate::tools::mcp::driver::McpTool;
-use crate::tools::tool_use::ToolHookPhase;
 
 pub(crate) use enablement::{ENABLEMENT_SETTING, check_decisions, sort_decisions};
 pub use enablement_export::apply_enablement_settings;
 pub(crate) use preparation::PreparationState;
+pub(crate) use session_state::CustomizationRegistry;
 
 /// Most names that can stand at the beginning of a message.
 const MAX_CUSTOM_COMMANDS: usize = 1_000;
-
-/// What is known of the customizations of a session beside their state, for as
-/// long as somebody reads them.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct SessionCustomizations {
-    /// What can stand at the beginning of a message.
-    pub(crate) commands: Vec<SlashCommand>,
-    /// The tools of servers that run.
-    pub(crate) mcp_tools: Vec<McpTool>,
-    /// When its hooks of tools are run.
-    pub(crate) tool_hooks: BTreeSet<ToolHookPhase>,
-    /// Servers whose state is of this run of the host.
-    pub(crate) started_servers: BTreeSet<CustomizationId>,
-    /// Whether what there is was found in this run of the host.
-    pub(crate) is_discovered: bool,
-    /// Whether an agent came for tools.
-    pub(crate) tools_requested: bool,
-    /// Servers that a person stopped: no turn starts them.
-    pub(crate) stopped_by_user: BTreeSet<CustomizationId>,
-    /// Servers that may not be started as things are: nobody allowed their code.
-    pub(crate) blocked_as_untrusted: BTreeSet<CustomizationId>,
-    /// Servers that failed.
-    pub(crate) failures: BTreeMap<CustomizationId, ServerFailure>,
-    /// What is wrong with servers that run.
-    pub(crate) problems: BTreeMap<CustomizationId, String>,
-    /// How far reading has got, apart from that.
-    pub(crate) load_states: BTreeMap<CustomizationId, LoadState>,
-    /// What clients brought, as it was last told.
-    plugins_sent: Vec<ClientPlugin>,
-    /// The tools that custom agents are to use, by chat, as it was last told.
-    /// Where there is none, all.
-    pub(crate) tool_filters: BTreeMap<Uri, Vec<String>>,
-    /// What is off, as it was last told.
-    disabled_sent: BTreeSet<CustomizationId>,
-}
 
 impl Host {
     /// Whether anything is read for sessions.
@@ -84,14 +47,13 @@ impl Host {
 
     /// Has the customizations of a session read, and from then on followed.
     pub(crate) fn track_customizations(&mut self, session: &Uri, out: &mut Effects) {
-        if !self.reads_customizations() || self.customizations.contains_key(session) {
+        if !self.reads_customizations() || self.customizations.contains(session) {
             return;
         }
         if self.session(session).is_none() {
             return;
         }
-        self.customizations
-            .insert(session.clone(), SessionCustomizations::default());
+        self.customizations.insert(session.clone());
         self.sync_token_principals(session, out);
         self.reset_server_states(session, out);
         self.track_directories(session, out);
@@ -104,7 +66,7 @@ impl Host {
         let Some(state) = self.session(session) else {
             return;
         };
-        if self.customizations.contains_key(session) {
+        if self.customizations.contains(session) {
             let directories = state.metadata.working_directories.clone();
             let follow = CustomizationCommand::Track {
                 session: session.clone(),
@@ -118,10 +80,10 @@ impl Host {
     /// Tells which code may run, if that is something else than before.
     pub(crate) fn sync_trusted_code(&mut self, out: &mut Effects) {
         let keys = self.trusted_code();
-        if self.published_trust == keys {
+        if self.customizations.published_trust == keys {
             return;
         }
-        self.published_trust.clone_from(&keys);
+        self.customizations.published_trust.clone_from(&keys);
         out.push(Effect::TrustCode { keys: keys.clone() });
         if self.reads_customizations() {
             let trust = CustomizationCommand::SetTrustedCode { keys };
@@ -157,7 +119,7 @@ impl Host {
             event,
             CustomizationEvent::TurnPrepared { .. } | CustomizationEvent::ToolChecked { .. }
         );
-        if !answers && !self.customizations.contains_key(session) {
+        if !answers && !self.customizations.contains(session) {
             return;
         }
         match event {

@@ -1,5 +1,6 @@
 //! The host: all state, and the one function that changes it.
 
+pub(crate) mod channels;
 pub(crate) mod commit;
 pub(crate) mod config;
 pub(crate) mod effect;
@@ -13,7 +14,7 @@ pub(crate) mod settings;
 pub(crate) mod state_view;
 pub(crate) mod step;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use agenthost_protocol::changeset::ChangesetState;
@@ -23,35 +24,30 @@ use agenthost_protocol::ids::{ClientId, ProviderId, ServerSeq, TurnId};
 use agenthost_protocol::number::Millis;
 use agenthost_protocol::root::{AgentsChanged, RootAction, RootState};
 use agenthost_protocol::session::{SessionState, SessionSummary};
-use agenthost_protocol::terminal::{TerminalInfo, TerminalState};
+use agenthost_protocol::terminal::TerminalState;
 use agenthost_protocol::uri::{RootChannel, Uri};
 
-use crate::agent::SlashCommand;
 use crate::agent::content::{clean_agents, clean_schema};
 use crate::agent::models::offer_models;
 use crate::agent::options;
 use crate::agent::options::AgentOptions;
-use crate::changeset::ChangesetRefresh;
-use crate::changeset::turn_edits::EditSurveys;
-use crate::chat::turn::command_turn::CommandRun;
-use crate::chat::turn::pending_prompt::{MessageSenders, PendingPrompt};
-use crate::chat::turn::response_size::ResponseUsages;
-use crate::connection::epochs::WriterEpochs;
-use crate::connection::host_requests::HostRequests;
+use crate::changeset::ChangesetTable;
+use crate::chat::turn::TurnTable;
+use crate::connection::epochs::{HostLog, WriterEpochs};
+use crate::connection::host_requests::OpenRequests;
 use crate::connection::registry::{
     ClientEntry, ClientPresence, ClientRecord, ClientRegistry, GracePeriodId,
 };
 use crate::connection::token_registry::TokenRegistry;
-use crate::customization::SessionCustomizations;
+use crate::customization::CustomizationRegistry;
+use crate::host::channels::{ChannelEntry, ChannelResidency, ChannelTable};
 use crate::host::config::HostConfig;
 use crate::host::effect::Effects;
-use crate::host::input::{ConnectionId, LoadedChannel};
-use crate::resource::access_requests::AccessRequest;
+use crate::host::input::LoadedChannel;
+use crate::session::index::SessionIndex;
 use crate::session::list::{ListChanges, RemovedSession};
-use crate::terminal::commands::SilentCommand;
-use crate::terminal::output_preview::OutputPreview;
-use crate::tools::hook_checks::HookChecks;
-use crate::tools::mcp::GatewayCalls;
+use crate::terminal::TerminalTable;
+use crate::tools::ToolState;
 
 /// What the log remembers.
 #[derive(Debug, Clone, Default)]
@@ -94,92 +90,17 @@ pub struct StoredChannel {
 #[derive(Debug, Clone)]
 pub struct Host {
     pub(crate) config: HostConfig,
-    pub(crate) seq: ServerSeq,
-    pub(crate) log_start: ServerSeq,
-    pub(crate) epochs: WriterEpochs,
-    pub(crate) channels: BTreeMap<Uri, ChannelEntry>,
-    pub(crate) sessions: BTreeMap<Uri, Arc<SessionSummary>>,
-    /// Sessions whose agent was told to open since the host started.
-    pub(crate) open_agents: BTreeSet<Uri>,
+    pub(crate) log: HostLog,
+    pub(crate) channels: ChannelTable,
+    pub(crate) sessions: SessionIndex,
     pub(crate) clients: ClientRegistry,
-    /// Terminals that clients opened, as lists show them.
-    pub(crate) terminals: BTreeMap<Uri, TerminalInfo>,
-    /// Commands that run for turns, by their terminal.
-    pub(crate) command_runs: BTreeMap<Uri, CommandRun>,
-    /// Commands that have written nothing so far, by their terminal.
-    pub(crate) silent_commands: BTreeMap<Uri, SilentCommand>,
-    /// Output that calls show besides their terminal, by that.
-    pub(crate) output_previews: BTreeMap<Uri, OutputPreview>,
-    /// Chats from the log with a turn that was running when the host stopped,
-    /// until the terminals are loaded that the turn shows.
-    pub(crate) interrupted_chats: BTreeSet<Uri>,
-    /// Clients that wait for access to files.
-    pub(crate) access_requests: Vec<AccessRequest>,
-    /// Changesets that are being computed, or will be.
-    pub(crate) changeset_refreshes: BTreeMap<Uri, ChangesetRefresh>,
-    /// What clients were asked.
-    pub(crate) host_requests: HostRequests,
-    /// Turns that their agents have not heard of yet, by chat.
-    pub(crate) pending_prompts: BTreeMap<Uri, PendingPrompt>,
-    pub(crate) message_senders: MessageSenders,
-    /// What agents said they understand, by session.
-    pub(crate) slash_commands: BTreeMap<Uri, Vec<SlashCommand>>,
-    /// Titles that no person gave, by session. Any other is left alone.
-    pub(crate) derived_titles: BTreeMap<Uri, String>,
-    /// Which tokens there are, and who may use them.
+    pub(crate) requests: OpenRequests,
     pub(crate) tokens: TokenRegistry,
-    /// What is known of the customizations of sessions that are followed.
-    pub(crate) customizations: BTreeMap<Uri, SessionCustomizations>,
-    /// How large the responses of running turns are.
-    pub(crate) response_usages: ResponseUsages,
-    pub(crate) gateway_calls: GatewayCalls,
-    pub(crate) hook_checks: HookChecks,
-    pub(crate) edit_surveys: EditSurveys,
-    /// Code that may run, as it was last told.
-    pub(crate) published_trust: BTreeSet<String>,
-    pub(crate) list_changes: ListChanges,
-}
-
-/// Something that can be subscribed to.
-#[derive(Debug, Clone)]
-pub(crate) struct ChannelEntry {
-    /// The session it belongs to; none for the host's own.
-    pub(crate) session: Option<Uri>,
-    /// The last action before it came into being. A client that has seen no
-    /// more than this knows another channel of the same address, if any.
-    pub(crate) created_seq: ServerSeq,
-    pub(crate) residency: ChannelResidency,
-    pub(crate) subscribers: BTreeMap<ConnectionId, Subscription>,
-}
-
-/// How someone watches a channel.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Subscription {
-    /// How long the host may wait to say several things at once.
-    pub(crate) max_latency: Millis,
-    /// Of a chat, how many of the oldest turns it has not been shown.
-    pub(crate) hidden_turns: usize,
-    /// Whether it speaks an older version than the host, or calls sessions
-    /// otherwise: asked for every action.
-    pub(crate) is_legacy: bool,
-}
-
-/// Where the state of a channel is.
-#[derive(Debug, Clone)]
-pub(crate) enum ChannelResidency {
-    Resident(LoadedChannel),
-    /// In the log, until someone needs it.
-    Evicted,
-}
-
-impl ChannelEntry {
-    /// What of it is in memory.
-    pub(crate) fn loaded(&self) -> Option<&LoadedChannel> {
-        match &self.residency {
-            ChannelResidency::Resident(loaded) => Some(loaded),
-            ChannelResidency::Evicted => None,
-        }
-    }
+    pub(crate) turns: TurnTable,
+    pub(crate) terminals: TerminalTable,
+    pub(crate) changesets: ChangesetTable,
+    pub(crate) customizations: CustomizationRegistry,
+    pub(crate) tools: ToolState,
 }
 
 impl Host {
@@ -189,35 +110,24 @@ impl Host {
         config.schemas.values_mut().for_each(clean_schema);
         options::restore_agent_options(&mut config, stored_host.agent_options);
         offer_models(&mut config.agents, stored_host.root.as_ref());
+        let list_changes = ListChanges::since(stored_host.seq, stored_host.removed_sessions);
         let mut host = Host {
             config,
-            seq: stored_host.seq,
-            log_start: stored_host.log_start,
-            epochs: stored_host.epochs,
-            channels: BTreeMap::new(),
-            sessions: BTreeMap::new(),
-            open_agents: BTreeSet::new(),
+            log: HostLog {
+                seq: stored_host.seq,
+                log_start: stored_host.log_start,
+                epochs: stored_host.epochs,
+            },
+            channels: ChannelTable::default(),
+            sessions: SessionIndex::new(list_changes),
             clients: ClientRegistry::default(),
-            terminals: BTreeMap::new(),
-            command_runs: BTreeMap::new(),
-            silent_commands: BTreeMap::new(),
-            output_previews: BTreeMap::new(),
-            interrupted_chats: BTreeSet::new(),
-            access_requests: Vec::new(),
-            changeset_refreshes: BTreeMap::new(),
-            host_requests: HostRequests::default(),
-            pending_prompts: BTreeMap::new(),
-            message_senders: MessageSenders::default(),
-            slash_commands: BTreeMap::new(),
-            derived_titles: BTreeMap::new(),
+            requests: OpenRequests::default(),
             tokens: TokenRegistry::default(),
-            customizations: BTreeMap::new(),
-            response_usages: ResponseUsages::default(),
-            gateway_calls: GatewayCalls::default(),
-            hook_checks: HookChecks::default(),
-            edit_surveys: EditSurveys::default(),
-            published_trust: BTreeSet::new(),
-            list_changes: ListChanges::since(stored_host.seq, stored_host.removed_sessions),
+            turns: TurnTable::default(),
+            terminals: TerminalTable::default(),
+            changesets: ChangesetTable::default(),
+            customizations: CustomizationRegistry::default(),
+            tools: ToolState::default(),
         };
         for stored in stored_host.channels {
             host.insert_channel(stored, ChannelResidency::Evicted);
@@ -251,7 +161,7 @@ impl Host {
     pub fn channels_to_recover(&self) -> Vec<Uri> {
         let in_progress = agenthost_protocol::common::SessionStatus::IN_PROGRESS;
         let mut found = Vec::new();
-        for (session, summary) in &self.sessions {
+        for (session, summary) in self.sessions.iter() {
             let chats = summary.chats.iter().flatten();
             let running = chats.filter(|chat| {
                 chat.status
@@ -274,7 +184,7 @@ impl Host {
 
     /// The last number that was given out.
     pub fn seq(&self) -> ServerSeq {
-        self.seq
+        self.log.seq
     }
 
     /// How long a client may be gone before it is forgotten.
@@ -287,7 +197,7 @@ impl Host {
     /// everyone else.
     pub(crate) fn start(&mut self, out: &mut Effects) {
         let root = Uri::from(RootChannel);
-        if !self.channels.contains_key(&root) {
+        if !self.channels.contains(&root) {
             let state = RootState {
                 agents: self.config.agents.clone(),
                 active_sessions: Some(0),

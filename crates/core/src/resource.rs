@@ -133,7 +133,7 @@ impl Host {
     /// All that was granted: the directories of sessions, those that the host
     /// was started with, those that a person added, and files of customizations.
     fn granted_roots(&self) -> impl Iterator<Item = GrantedRoot> {
-        let sessions = self.sessions.values();
+        let sessions = self.sessions.summaries();
         let directories =
             sessions.flat_map(|summary| summary.metadata.working_directories.iter().flatten());
         let directories = directories.map(|uri| GrantedRoot {

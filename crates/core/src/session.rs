@@ -6,6 +6,7 @@ pub(crate) mod config_policy;
 pub(crate) mod directories;
 pub(crate) mod flags;
 pub(crate) mod fork;
+pub(crate) mod index;
 pub(crate) mod list;
 pub(crate) mod pending_input;
 pub(crate) mod provisional;
@@ -123,7 +124,7 @@ impl Host {
             uris::default_chat_uri(session),
             uris::annotations_uri(session),
         ];
-        if taken.iter().any(|uri| self.channels.contains_key(uri)) {
+        if taken.iter().any(|uri| self.channels.contains(uri)) {
             return Err(RequestFailure::SessionExists(session.clone()));
         }
         let listed = self.listed_sessions().count();
@@ -177,12 +178,10 @@ impl Host {
         let Some(gone) = self.sessions.remove(session) else {
             return false;
         };
-        self.slash_commands.remove(session);
         self.untrack_customizations(session, out);
-        self.derived_titles.remove(session);
         self.drop_principals(session, out);
         self.close_session_terminals(session, out);
-        if self.open_agents.remove(session) {
+        if self.sessions.close_agent(session) {
             out.push(Effect::Agent {
                 session: session.clone(),
                 provider: gone.metadata.provider.clone(),
@@ -214,10 +213,10 @@ impl Host {
             let removed = RemovedSession {
                 session: session.clone(),
                 provider: gone.metadata.provider.clone(),
-                seq: self.seq,
+                seq: self.log.seq,
             };
             out.write(StoreWrite::SessionUnlisted(removed.clone()));
-            self.list_changes.record_removal(removed);
+            self.sessions.changes.record_removal(removed);
             let removed = SessionRemovedParams {
                 channel: RootChannel,
                 session: session.clone(),

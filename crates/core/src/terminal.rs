@@ -9,6 +9,8 @@ pub(crate) mod commands;
 pub(crate) mod output;
 pub(crate) mod output_preview;
 
+use std::collections::BTreeMap;
+
 use agenthost_protocol::action::ActionOrigin;
 use agenthost_protocol::root::{RootAction, TerminalsChanged};
 use agenthost_protocol::terminal::{
@@ -25,7 +27,9 @@ use crate::host::input::ConnectionId;
 use crate::host::step::Env;
 use crate::resource::FileAccess;
 use crate::resource::uris;
+use crate::terminal::commands::SilentCommand;
 use crate::terminal::output::CommandLine;
+use crate::terminal::output_preview::OutputPreview;
 
 /// Most terminals at a time.
 const MAX_TERMINALS: usize = 200;
@@ -36,6 +40,25 @@ pub(crate) const TERMINAL_SIZE_RANGE: std::ops::RangeInclusive<u64> = 1..=1_000;
 /// A terminal that nobody gave a size.
 const DEFAULT_COLS: u64 = 80;
 const DEFAULT_ROWS: u64 = 24;
+
+/// Terminals of clients, and commands in any terminal.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct TerminalTable {
+    /// Terminals that clients opened, as lists show them.
+    opened: BTreeMap<Uri, TerminalInfo>,
+    /// Commands without output so far.
+    silent_commands: BTreeMap<Uri, SilentCommand>,
+    /// Output that tool calls show besides their terminal.
+    output_previews: BTreeMap<Uri, OutputPreview>,
+}
+
+impl TerminalTable {
+    /// Drops what is known of a terminal whose channel was removed.
+    pub(crate) fn forget_commands(&mut self, terminal: &Uri) {
+        self.silent_commands.remove(terminal);
+        self.output_previews.remove(terminal);
+    }
+}
 
 /// What runs in a terminal.
 #[derive(Debug, Clone, PartialEq)]
@@ -83,11 +106,11 @@ impl Host {
     ) -> Result<ResponseBody, RequestFailure> {
         let terminal = params.channel;
         uris::check_terminal(&terminal)?;
-        if self.channels.contains_key(&terminal) {
+        if self.channels.contains(&terminal) {
             return Err(RequestFailure::ChatExists(terminal));
         }
         let refuse = |reason: &str| Err(RequestFailure::InvalidParams(reason.to_owned()));
-        if self.terminals.len() >= MAX_TERMINALS {
+        if self.terminals.opened.len() >= MAX_TERMINALS {
             return refuse("there are too many terminals already");
         }
         let (session, home) = match &params.claim {
@@ -153,7 +176,7 @@ impl Host {
         terminal: &Uri,
         out: &mut Effects,
     ) -> Result<ResponseBody, RequestFailure> {
-        if self.terminals.remove(terminal).is_none() {
+        if self.terminals.opened.remove(terminal).is_none() {
             if self.end_background_command(terminal, out) {
                 return Ok(ResponseBody::Null);
             }
@@ -182,7 +205,7 @@ impl Host {
                 self.route_terminal_command(terminal, resize, out);
             }
             TerminalAction::Claimed(_) | TerminalAction::TitleChanged(_)
-                if self.terminals.contains_key(terminal) =>
+                if self.terminals.opened.contains_key(terminal) =>
             {
                 self.sync_terminal_entry(terminal, out);
             }
@@ -231,7 +254,7 @@ impl Host {
         command: PtyCommand,
         out: &mut Effects,
     ) {
-        if self.terminals.contains_key(terminal) || self.command_runs.contains_key(terminal) {
+        if self.terminals.opened.contains_key(terminal) || self.turns.has_command_run(terminal) {
             self.send_pty_command(terminal, command, out);
             return;
         }
@@ -251,8 +274,8 @@ impl Host {
     pub(crate) fn send_pty_command(&self, terminal: &Uri, command: PtyCommand, out: &mut Effects) {
         out.push(Effect::Terminal {
             chat_key: self
-                .command_runs
-                .get(terminal)
+                .turns
+                .command_run(terminal)
                 .map(|run| run.chat_key.clone()),
             terminal: terminal.clone(),
             command: Box::new(command),
@@ -270,7 +293,7 @@ impl Host {
             claim: state.claim.clone(),
             lifecycle: state.lifecycle.clone(),
         };
-        self.terminals.insert(terminal.clone(), info);
+        self.terminals.opened.insert(terminal.clone(), info);
         self.publish_terminals(out);
     }
 
@@ -302,8 +325,8 @@ impl Host {
         let channels = self.channels.iter();
         let own = channels.filter(|(uri, channel)| {
             channel.session.as_ref() == Some(session)
-                && !self.terminals.contains_key(*uri)
-                && !self.command_runs.contains_key(*uri)
+                && !self.terminals.opened.contains_key(*uri)
+                && !self.turns.has_command_run(uri)
         });
         let running = own.filter(|(uri, _)| {
             let state = self.terminal(uri);
@@ -317,10 +340,10 @@ impl Host {
 
     /// A session is gone, with its terminals.
     pub(crate) fn close_session_terminals(&mut self, session: &Uri, out: &mut Effects) {
-        let all = self.terminals.keys().cloned().collect::<Vec<_>>();
+        let all = self.terminals.opened.keys().cloned().collect::<Vec<_>>();
         for terminal in all {
             if self.session_of(&terminal) == Some(session) {
-                self.terminals.remove(&terminal);
+                self.terminals.opened.remove(&terminal);
                 self.send_pty_command(&terminal, PtyCommand::Close, out);
             }
         }
@@ -333,8 +356,8 @@ impl Host {
             return;
         };
         let listed = state.terminals.iter().flatten().cloned();
-        let there = listed.filter(|info| self.channels.contains_key(&info.resource));
-        self.terminals = there
+        let there = listed.filter(|info| self.channels.contains(&info.resource));
+        self.terminals.opened = there
             .map(|mut info| {
                 if info.lifecycle == TerminalLifecycle::Running {
                     let exit_code = None;
@@ -347,7 +370,7 @@ impl Host {
     }
 
     fn publish_terminals(&mut self, out: &mut Effects) {
-        let terminals: Vec<_> = self.terminals.values().cloned().collect();
+        let terminals: Vec<_> = self.terminals.opened.values().cloned().collect();
         let Some(state) = self.root() else {
             return;
         };

@@ -6,3 +6,15 @@ pub(crate) mod hook_checks;
 pub mod mcp;
 pub(crate) mod permissions;
 pub mod tool_use;
+
+use gateway_calls::GatewayCalls;
+use hook_checks::HookChecks;
+
+/// Tool calls that the host takes part in.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ToolState {
+    /// Calls that agents made through the gateway.
+    gateway_calls: GatewayCalls,
+    /// Calls and approvals that wait for hooks.
+    hook_checks: HookChecks,
+}

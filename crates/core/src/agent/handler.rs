@@ -150,7 +150,7 @@ impl Host {
         command: Option<CommandLine>,
         out: &mut Effects,
     ) {
-        if !self.channels.contains_key(terminal) && self.sessions.contains_key(session) {
+        if !self.channels.contains(terminal) && self.sessions.contains(session) {
             self.create_channel(terminal, Some(session), state.into(), out);
             if let Some(line) = command {
                 self.record_command(env, terminal, line);
@@ -167,7 +167,7 @@ impl Host {
         error: ErrorInfo,
         out: &mut Effects,
     ) {
-        self.open_agents.remove(session);
+        self.sessions.close_agent(session);
         if self.is_creating(session) {
             self.fail_creation(env, session, error, out);
             return;
@@ -274,9 +274,9 @@ impl Host {
 
     /// What can be completed at the beginning of a message.
     fn set_slash_commands(&mut self, session: &Uri, mut commands: Vec<SlashCommand>) {
-        if self.sessions.contains_key(session) {
+        if self.sessions.contains(session) {
             commands.truncate(MAX_SLASH_COMMANDS);
-            self.slash_commands.insert(session.clone(), commands);
+            self.sessions.set_slash_commands(session.clone(), commands);
         }
     }
 

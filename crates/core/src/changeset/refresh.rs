@@ -52,7 +52,11 @@ impl Host {
         else {
             return;
         };
-        let looking = self.changeset_refreshes.entry(channel.clone()).or_default();
+        let looking = self
+            .changesets
+            .refreshes
+            .entry(channel.clone())
+            .or_default();
         if std::mem::replace(&mut looking.is_running, true) {
             looking.is_stale = true;
             return;
@@ -93,7 +97,7 @@ impl Host {
         };
         let all: Vec<_> = all.into_iter().filter(concerned).collect();
         for channel in all {
-            if let Some(looking) = self.changeset_refreshes.get_mut(&channel) {
+            if let Some(looking) = self.changesets.refreshes.get_mut(&channel) {
                 looking.interval = ACTIVE_REFRESH_INTERVAL;
             }
             self.refresh_and_publish(&channel, out);
@@ -107,7 +111,11 @@ impl Host {
         outcome: Result<ChangesetDiff, RequestFailure>,
         out: &mut Effects,
     ) {
-        let looking = self.changeset_refreshes.entry(channel.clone()).or_default();
+        let looking = self
+            .changesets
+            .refreshes
+            .entry(channel.clone())
+            .or_default();
         looking.is_running = false;
         let again = std::mem::take(&mut looking.is_stale);
         let changed = match outcome {
@@ -125,13 +133,13 @@ impl Host {
     /// again: soon while a turn runs, and else ever less often.
     fn schedule_refresh(&mut self, channel: &Uri, changed: bool, out: &mut Effects) {
         if !self.is_changeset_live(channel) || !self.has_subscribers(channel) {
-            self.changeset_refreshes.remove(channel);
+            self.changesets.refreshes.remove(channel);
             return;
         }
         let has_turn = self
             .session_of(channel)
             .is_some_and(|session| self.has_running_turn(session));
-        let Some(looking) = self.changeset_refreshes.get_mut(channel) else {
+        let Some(looking) = self.changesets.refreshes.get_mut(channel) else {
             return;
         };
         let doubled = Millis(looking.interval.0.saturating_mul(2));
@@ -147,14 +155,14 @@ impl Host {
 
     /// A while has passed since somebody looked.
     pub(crate) fn refresh_due(&mut self, channel: &Uri, round: u64, out: &mut Effects) {
-        let current = self.changeset_refreshes.get(channel);
+        let current = self.changesets.refreshes.get(channel);
         if current.is_none_or(|looking| looking.is_running || looking.round != round) {
             return;
         }
         if self.has_subscribers(channel) {
             self.refresh_changeset(channel, out);
         } else {
-            self.changeset_refreshes.remove(channel);
+            self.changesets.refreshes.remove(channel);
         }
     }
 

@@ -133,13 +133,13 @@ impl Host {
         };
         // Workers may have changed files since the last survey.
         if let AgentEvent::TurnEnded { turn, .. } = &event
-            && let Some(survey) = self.edit_surveys.surveys.get(&chat)
+            && let Some(survey) = self.changesets.edit_surveys.surveys.get(&chat)
             && survey.turn == *turn
             && survey.is_stale
         {
             self.start_survey(&chat, out);
         }
-        let survey = self.edit_surveys.surveys.get_mut(&chat);
+        let survey = self.changesets.edit_surveys.surveys.get_mut(&chat);
         let Some(survey) = survey.filter(|survey| survey.is_running) else {
             return Some(event);
         };
@@ -167,7 +167,10 @@ impl Host {
         if !reports_edits(&complete) || !self.can_survey(chat, &complete.target) {
             return Some(ChatAction::ToolCallComplete(complete));
         }
-        let survey = self.edit_surveys.survey_of(chat, &complete.target.turn_id);
+        let survey = self
+            .changesets
+            .edit_surveys
+            .survey_of(chat, &complete.target.turn_id);
         // It waited for something else, and the agent went on.
         if survey.is_running {
             let action = Box::new(ChatAction::ToolCallComplete(complete));
@@ -199,7 +202,10 @@ impl Host {
         if self.is_worker(chat) && base.chat == *chat {
             return false;
         }
-        self.edit_surveys.survey_of(&base.chat, &base.turn).is_stale = true;
+        self.changesets
+            .edit_surveys
+            .survey_of(&base.chat, &base.turn)
+            .is_stale = true;
         true
     }
 
@@ -211,7 +217,7 @@ impl Host {
         turn: &TurnId,
         out: &mut Effects,
     ) {
-        let survey = self.edit_surveys.surveys.get_mut(chat);
+        let survey = self.changesets.edit_surveys.surveys.get_mut(chat);
         match survey.filter(|survey| survey.turn == *turn && survey.is_running) {
             Some(survey) => survey.command_ended = true,
             None => self.end_turn(env, chat, turn, None, out),
@@ -222,7 +228,7 @@ impl Host {
     /// them: the agent is gone, or does too much at once.
     pub(crate) fn drop_survey(&mut self, env: &Env, session: &Uri, chat: &Uri, out: &mut Effects) {
         // What waits for one survey may begin the next.
-        while let Some(survey) = self.edit_surveys.surveys.remove(chat) {
+        while let Some(survey) = self.changesets.edit_surveys.surveys.remove(chat) {
             if let Some(complete) = survey.completion {
                 self.complete_surveyed(env, chat, complete, &mut SurveyedEdits::default(), out);
             }
@@ -237,22 +243,22 @@ impl Host {
 
     /// The turn of a chat is over, and so are its surveys.
     pub(crate) fn drop_late_survey(&mut self, chat: &Uri) {
-        let survey = self.edit_surveys.surveys.get(chat);
+        let survey = self.changesets.edit_surveys.surveys.get(chat);
         if survey.is_none_or(|survey| self.is_running(chat, &survey.turn)) {
             return;
         }
-        let survey = self.edit_surveys.surveys.remove(chat);
+        let survey = self.changesets.edit_surveys.surveys.remove(chat);
         if let (Some(session), Some(survey)) = (self.session_of(chat).cloned(), survey) {
             let events = survey.held_events.into_iter();
             let released = events.map(|event| (session.clone(), event));
-            self.edit_surveys.late_events.extend(released);
+            self.changesets.edit_surveys.late_events.extend(released);
         }
     }
 
     /// Does what waited for surveys of turns that are over. Most of it comes too
     /// late by now; the agent may have begun another turn.
     pub(crate) fn release_late_events(&mut self, env: &Env, out: &mut Effects) {
-        while let Some((session, event)) = self.edit_surveys.late_events.pop_front() {
+        while let Some((session, event)) = self.changesets.edit_surveys.late_events.pop_front() {
             self.handle_agent_event(env, &session, event, out);
         }
     }
@@ -269,7 +275,7 @@ impl Host {
         let Some(session) = self.session_of(chat).cloned() else {
             return;
         };
-        let survey = self.edit_surveys.surveys.get_mut(chat);
+        let survey = self.changesets.edit_surveys.surveys.get_mut(chat);
         let Some(survey) = survey.filter(|survey| survey.turn == *turn && survey.is_running) else {
             return;
         };
@@ -279,7 +285,7 @@ impl Host {
         if !surveyed.edits.is_empty() {
             self.report_edits(env, chat, turn, surveyed.edits, out);
         }
-        let Some(survey) = self.edit_surveys.surveys.get_mut(chat) else {
+        let Some(survey) = self.changesets.edit_surveys.surveys.get_mut(chat) else {
             return;
         };
         survey.is_running = false;
@@ -288,7 +294,7 @@ impl Host {
             return;
         }
         if survey.command_ended {
-            self.edit_surveys.surveys.remove(chat);
+            self.changesets.edit_surveys.surveys.remove(chat);
             self.end_turn(env, chat, turn, None, out);
             return;
         }
@@ -297,7 +303,7 @@ impl Host {
 
     /// Does what waited for a survey, until something waits for the next one.
     fn release_held_events(&mut self, env: &Env, session: &Uri, chat: &Uri, out: &mut Effects) {
-        let survey = self.edit_surveys.surveys.get_mut(chat);
+        let survey = self.changesets.edit_surveys.surveys.get_mut(chat);
         let mut waiting = survey.map_or(VecDeque::new(), |survey| {
             survey.held_bytes = 0;
             std::mem::take(&mut survey.held_events)
@@ -348,7 +354,7 @@ impl Host {
         let Some(session) = self.session_of(chat).cloned() else {
             return;
         };
-        let survey = self.edit_surveys.surveys.get_mut(chat);
+        let survey = self.changesets.edit_surveys.surveys.get_mut(chat);
         let Some(survey) = survey.filter(|survey| !survey.is_running) else {
             return;
         };

@@ -147,7 +147,7 @@ impl Host {
     }
 
     fn matching_commands(&self, session: &Uri, typed: &CompletionQuery<'_>) -> Vec<CompletionItem> {
-        let own = self.slash_commands.get(session).into_iter().flatten();
+        let own = self.sessions.slash_commands(session).iter();
         let known = self.customizations.get(session);
         let added = known.into_iter().flat_map(|known| &known.commands);
         // What the agent understands by itself, it is told as it is.

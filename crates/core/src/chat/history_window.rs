@@ -207,9 +207,7 @@ impl Host {
             !record.shared && record.windowed.remove(channel)
         };
         if changed {
-            record
-                .windowed
-                .retain(|chat| self.channels.contains_key(chat));
+            record.windowed.retain(|chat| self.channels.contains(chat));
             out.write(StoreWrite::Client(id, Box::new(client.record.clone())));
         }
     }

@@ -206,7 +206,7 @@ impl Host {
             let chat = summary.resource.clone();
             self.remove_changesets(&chat, out);
             let closed = AgentCommand::CloseChat { chat: chat.clone() };
-            if self.open_agents.contains(&party.from) {
+            if self.sessions.is_agent_open(&party.from) {
                 self.send_agent_command(&party.from, closed, out);
             }
             self.set_agent_note(&party.from, &chat, None, out);

@@ -7,6 +7,7 @@ pub(crate) mod response_size;
 pub(crate) mod unfinished_calls;
 pub(crate) mod usage;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use agenthost_protocol::action::Action;
@@ -21,12 +22,69 @@ use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::Standalone;
 
 use crate::changeset::driver::CheckpointId;
+use crate::chat::turn::command_turn::CommandRun;
+use crate::chat::turn::pending_prompt::{MessageSenders, PendingPrompt};
+use crate::chat::turn::response_size::ResponseUsages;
 use crate::chat::turn::unfinished_calls::TurnEnd;
 use crate::host::Host;
 use crate::host::effect::Effects;
 use crate::host::input::ConnectionId;
 use crate::host::step::Env;
 use crate::policy;
+
+/// Turns that have started, beside their state in the protocol.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct TurnTable {
+    /// Prompts that were not sent to their agents yet, by chat.
+    prompts: BTreeMap<Uri, PendingPrompt>,
+    senders: MessageSenders,
+    /// The sizes of the responses of running turns.
+    response_sizes: ResponseUsages,
+    /// Commands that run for turns, by their terminal.
+    command_runs: BTreeMap<Uri, CommandRun>,
+    /// Chats from the log with a turn that was running when the host stopped,
+    /// until the terminals that the turn shows are loaded.
+    pub(crate) interrupted_chats: BTreeSet<Uri>,
+}
+
+impl TurnTable {
+    pub(crate) fn prompt_mut(&mut self, chat: &Uri) -> Option<&mut PendingPrompt> {
+        self.prompts.get_mut(chat)
+    }
+
+    /// Removes the prompt of a chat. Returns `false` if there is none.
+    pub(crate) fn remove_prompt(&mut self, chat: &Uri) -> bool {
+        self.prompts.remove(chat).is_some()
+    }
+
+    /// Returns the chats whose prompt was not sent yet.
+    pub(crate) fn chats_with_prompts(&self) -> impl Iterator<Item = &Uri> {
+        self.prompts.keys()
+    }
+
+    pub(crate) fn has_command_run(&self, terminal: &Uri) -> bool {
+        self.command_runs.contains_key(terminal)
+    }
+
+    pub(crate) fn command_run(&self, terminal: &Uri) -> Option<&CommandRun> {
+        self.command_runs.get(terminal)
+    }
+
+    pub(crate) fn remove_command_run(&mut self, terminal: &Uri) {
+        self.command_runs.remove(terminal);
+    }
+
+    /// Adds an action to the size of the response of the running turn.
+    pub(crate) fn record_response(&mut self, chat: &Uri, state: &ChatState, action: &ChatAction) {
+        self.response_sizes.record(chat, state, action);
+    }
+
+    /// Drops what is known of a chat whose channel was removed.
+    pub(crate) fn forget_chat(&mut self, chat: &Uri) {
+        self.response_sizes.remove(chat);
+        self.interrupted_chats.remove(chat);
+    }
+}
 
 /// Where the message of a turn comes from that the host starts.
 #[derive(Debug)]
@@ -95,7 +153,7 @@ impl Host {
             }),
         };
         self.originate(chat, action, out);
-        self.pending_prompts.remove(chat);
+        self.turns.prompts.remove(chat);
         self.clear_activity(chat, out);
         self.sync_chat(chat, out);
         self.sync_input_needed_of(chat, out);

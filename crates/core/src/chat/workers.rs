@@ -75,7 +75,7 @@ impl Host {
         session: &Uri,
         worker: &WorkerChat,
     ) -> Result<ToolCallTarget, ActionCheckError> {
-        if self.channels.contains_key(&worker.chat) {
+        if self.channels.contains(&worker.chat) {
             return Err(ActionCheckError::AddressTaken);
         }
         uris::check_chat(&worker.chat).map_err(ActionCheckError::InvalidAddress)?;

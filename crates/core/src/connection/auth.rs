@@ -159,7 +159,7 @@ impl Host {
     /// What servers and calls of their tools wait for (AUT-2).
     fn open_challenges(&self, resource: &str) -> Vec<&McpAuthRequirement> {
         let mut found = Vec::new();
-        for session in self.customizations.keys() {
+        for session in self.customizations.sessions() {
             let Some(state) = self.session(session) else {
                 continue;
             };

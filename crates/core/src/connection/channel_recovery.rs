@@ -88,7 +88,7 @@ impl Host {
         }
         let wanted = params.subscriptions.iter();
         let answer = ResponseBody::Recoveries {
-            until: self.seq,
+            until: self.log.seq,
             channels: wanted
                 .filter_map(|cursor| outcomes.remove(&cursor.channel))
                 .collect(),

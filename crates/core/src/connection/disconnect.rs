@@ -63,7 +63,7 @@ impl Host {
         client: &ClientId,
         out: &mut Effects,
     ) {
-        for session in self.sessions.keys().cloned().collect::<Vec<_>>() {
+        for session in self.sessions.uris().cloned().collect::<Vec<_>>() {
             self.leave_unsubscribed_session(env, client, &session, out);
         }
     }

@@ -12,6 +12,17 @@
 
 use agenthost_protocol::ids::ServerSeq;
 
+/// The end of the log, and the numbers that it knows.
+#[derive(Debug, Clone)]
+pub(crate) struct HostLog {
+    /// The last number that was given out.
+    pub(crate) seq: ServerSeq,
+    /// Everything after this number is in the log; a client that has seen less
+    /// gets snapshots.
+    pub(crate) log_start: ServerSeq,
+    pub(crate) epochs: WriterEpochs,
+}
+
 /// Epochs that are over, and the one that goes on.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WriterEpochs {

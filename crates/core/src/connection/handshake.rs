@@ -67,7 +67,7 @@ impl Host {
             shared: before.is_some(),
             epoch: before
                 .as_ref()
-                .map_or(self.epochs.current, |before| before.epoch),
+                .map_or(self.log.epochs.current, |before| before.epoch),
             principal,
             version: version.to_owned(),
             capabilities: params.capabilities.unwrap_or_default(),
@@ -88,7 +88,7 @@ impl Host {
             .collect();
         Ok(ResponseBody::Initialize(Box::new(InitializeResult {
             protocol_version: version.to_owned(),
-            server_seq: self.seq,
+            server_seq: self.log.seq,
             server_info: Some(self.config.server.clone()),
             snapshots,
             default_directory: self
@@ -140,7 +140,7 @@ impl Host {
         missing.retain(|channel| !self.is_stateless(connection, channel));
         let answer = ResponseBody::Replay {
             after: params.last_seen_server_seq,
-            until: self.seq,
+            until: self.log.seq,
             channels: watched.clone(),
             missing,
             apps: self.app_visibility(connection),
@@ -184,7 +184,7 @@ impl Host {
     pub(crate) fn has_actions_since(&self, client: &ClientId, seen: ServerSeq) -> bool {
         let client = self.clients.clients.get(client);
         let attached = client.map_or(ServerSeq(0), |client| client.record.epoch);
-        self.log_start <= seen && self.epochs.may_have_seen(seen, attached, self.seq)
+        self.log.log_start <= seen && self.log.epochs.may_have_seen(seen, attached, self.log.seq)
     }
 
     /// The record of a client that comes back on a new connection.
@@ -213,9 +213,9 @@ impl Host {
         out: &mut Effects,
     ) {
         let windowed = !record.shared && !std::mem::take(&mut record.windowed).is_empty();
-        let stale = !record.shared && record.epoch != self.epochs.current;
+        let stale = !record.shared && record.epoch != self.log.epochs.current;
         if windowed || stale {
-            record.epoch = self.epochs.current;
+            record.epoch = self.log.epochs.current;
             let kept = Box::new(record.clone());
             out.write(StoreWrite::Client(client.clone(), kept));
         }

@@ -21,6 +21,7 @@ use crate::customization::driver::{CustomizationCommand, QueryId, ResourceQuery,
 use crate::host::Host;
 use crate::host::effect::{Effect, Effects};
 use crate::host::input::{ConnectionId, Input};
+use crate::resource::access_requests::AccessRequest;
 
 /// How long a client may take to answer.
 const HOST_REQUEST_TIMEOUT: Millis = Millis(10_000);
@@ -77,6 +78,15 @@ pub enum ClientReadError {
     /// More contents are attached than are read.
     #[error("of all that is attached to the message, only the first {MAX_ATTACHMENTS} are read")]
     TooMany,
+}
+
+/// Requests without a response so far.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct OpenRequests {
+    /// Requests of the host to clients.
+    pub(super) host: HostRequests,
+    /// Requests of clients for access to files.
+    pub(crate) access: Vec<AccessRequest>,
 }
 
 /// What clients were asked and have not answered yet.
@@ -144,7 +154,7 @@ impl Host {
         answer: Result<RawResponse, RpcError>,
         out: &mut Effects,
     ) {
-        let Some(mut question) = self.host_requests.open.remove(&(connection, id)) else {
+        let Some(mut question) = self.requests.host.open.remove(&(connection, id)) else {
             return;
         };
         match (question.step, answer) {
@@ -177,14 +187,14 @@ impl Host {
         id: RequestId,
         out: &mut Effects,
     ) {
-        if let Some(question) = self.host_requests.open.remove(&(connection, id)) {
+        if let Some(question) = self.requests.host.open.remove(&(connection, id)) {
             self.deliver_reply(question.origin, Err(ClientReadError::TimedOut), out);
         }
     }
 
     /// Who is gone answers nothing. Comes after the connection is forgotten.
     pub(crate) fn fail_requests_of(&mut self, connection: ConnectionId, out: &mut Effects) {
-        let open = &mut self.host_requests.open;
+        let open = &mut self.requests.host.open;
         let gone = open.extract_if(.., |(asked, _), _| *asked == connection);
         let gone: Vec<_> = gone.map(|(_, question)| question).collect();
         for question in gone {
@@ -244,14 +254,14 @@ impl Host {
         out: &mut Effects,
     ) {
         let of_it = |(asked, _): &&(ConnectionId, RequestId)| *asked == connection;
-        if self.host_requests.open.keys().filter(of_it).count() >= MAX_OPEN_HOST_REQUESTS {
+        if self.requests.host.open.keys().filter(of_it).count() >= MAX_OPEN_HOST_REQUESTS {
             self.try_next_connection(question, ClientReadError::Busy, out);
             return;
         }
         // A number: the official client takes a request with any other id for
         // a notification (RPC-2).
-        self.host_requests.last_id += 1;
-        let id = RequestId::from(self.host_requests.last_id);
+        self.requests.host.last_id += 1;
+        let id = RequestId::from(self.requests.host.last_id);
         let request = match (question.step, &question.query) {
             (ReadStep::Read | ReadStep::ReadAgain, ResourceQuery::Read(uri)) => {
                 HostRequest::ResourceRead(ResourceReadParams {
@@ -288,7 +298,7 @@ impl Host {
             id: id.clone(),
         };
         out.schedule(HOST_REQUEST_TIMEOUT, unanswered);
-        self.host_requests.open.insert((connection, id), question);
+        self.requests.host.open.insert((connection, id), question);
     }
 }
 

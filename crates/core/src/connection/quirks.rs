@@ -161,10 +161,10 @@ impl Host {
     /// than whoever chose it; `None` if there is none, or it is written alike.
     pub fn find_equivalent_channel(&self, uri: &str) -> Option<&Uri> {
         let (scheme, _) = uri.split_once(':')?;
-        if CONTENT_SCHEMES.contains(&scheme) || self.channels.contains_key(&Uri::from(uri)) {
+        if CONTENT_SCHEMES.contains(&scheme) || self.channels.contains(&Uri::from(uri)) {
             return None;
         }
-        let mut channels = self.channels.keys();
+        let mut channels = self.channels.uris();
         channels.find(|known| decode_uri(known.as_str()).eq(decode_uri(uri)))
     }
 

@@ -13,11 +13,12 @@ use agenthost_protocol::uri::Uri;
 use agenthost_protocol::version::Release;
 
 use crate::changeset::view;
+use crate::host::Host;
+use crate::host::channels::Subscription;
 use crate::host::effect::{Effects, ResponseBody};
 use crate::host::error::RequestFailure;
 use crate::host::input::ConnectionId;
 use crate::host::step::Env;
-use crate::host::{Host, Subscription};
 use crate::tools::mcp::app_channel::strip_apps_from_state;
 
 /// Longest that an action waits for others, whatever a client allows. Longer
@@ -76,7 +77,7 @@ impl Host {
         Ok(Snapshot {
             resource: channel.clone(),
             state,
-            from_seq: self.seq,
+            from_seq: self.log.seq,
         })
     }
 

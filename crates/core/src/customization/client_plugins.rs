@@ -70,7 +70,7 @@ impl Host {
             plugin.container.client_id.as_ref() == Some(client)
                 && matches!(plugin.container.load, Some(LoadState::Error(_)))
         };
-        for session in self.customizations.keys().cloned().collect::<Vec<_>>() {
+        for session in self.customizations.sessions().cloned().collect::<Vec<_>>() {
             let state = self.session(&session);
             if state.is_some_and(|state| all_customizations(state).any(failed))
                 && let Some(known) = self.customizations.get_mut(&session)

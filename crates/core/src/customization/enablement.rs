@@ -270,7 +270,7 @@ impl Host {
         let folder = primary_directory(state).cloned();
         self.store_session_decision(session, toggled, out);
         if self.store_decisions(&key, folder.as_ref(), &toggled.enablement, out) {
-            for other in self.customizations.keys().cloned().collect::<Vec<_>>() {
+            for other in self.customizations.sessions().cloned().collect::<Vec<_>>() {
                 if other != *session {
                     self.reapply_decisions(&other, &key, out);
                 }

@@ -48,7 +48,7 @@ impl Host {
         self.track_customizations(&session, out);
         self.start_servers(&session, out);
         self.retry_servers(env, &session, out);
-        let own = self.slash_commands.get(&session).into_iter().flatten();
+        let own = self.sessions.slash_commands(&session).iter();
         let preparation = TurnPreparation {
             chat: chat.clone(),
             turn: turn.clone(),
@@ -72,7 +72,7 @@ impl Host {
         outcome: Result<PreparedTurn, PreparationError>,
         out: &mut Effects,
     ) {
-        let prompt = self.pending_prompts.get_mut(chat);
+        let prompt = self.turns.prompt_mut(chat);
         let Some(reading) = prompt.filter(|reading| reading.turn == *turn) else {
             return;
         };
@@ -88,7 +88,7 @@ impl Host {
                 self.send_prompt_if_ready(chat, out);
             }
             Err(error) => {
-                self.pending_prompts.remove(chat);
+                self.turns.remove_prompt(chat);
                 let part = ErrorPart {
                     error: ErrorInfo::new("refused", error.to_string()),
                     resumable: None,
@@ -103,7 +103,7 @@ impl Host {
         let Some(session) = self.session_of(chat) else {
             return;
         };
-        if self.customizations.contains_key(session) && self.is_customizable(session) {
+        if self.customizations.contains(session) && self.is_customizable(session) {
             let ended = CustomizationCommand::TurnEnded {
                 session: session.clone(),
                 chat: chat.clone(),
@@ -115,7 +115,7 @@ impl Host {
 
     /// Turns that waited for servers may go on.
     pub(crate) fn send_unblocked_prompts(&mut self, session: &Uri, out: &mut Effects) {
-        let waiting = self.pending_prompts.keys();
+        let waiting = self.turns.chats_with_prompts();
         let waiting = waiting.filter(|chat| self.session_of(chat) == Some(session));
         for chat in waiting.cloned().collect::<Vec<_>>() {
             self.send_prompt_if_ready(&chat, out);

@@ -25,7 +25,7 @@ const SKILL_FILE: &str = "SKILL.md";
 impl Host {
     /// Files and folders of customizations outside of the folders of sessions.
     pub(crate) fn readable_customizations(&self) -> impl Iterator<Item = GrantedRoot> {
-        let sessions = self.customizations.keys();
+        let sessions = self.customizations.sessions();
         let states = sessions.filter_map(|session| self.session(session));
         let uris: BTreeSet<Uri> = states.flat_map(readable_uris).collect();
         uris.into_iter().map(|uri| GrantedRoot {

@@ -9,10 +9,11 @@ use agenthost_protocol::outcome::Outcome;
 use agenthost_protocol::rpc::HostNotification;
 use agenthost_protocol::uri::{RootChannel, Uri};
 
+use crate::host::channels::ChannelResidency;
 use crate::host::effect::{Effect, Effects, Recipient, StoreWrite};
 use crate::host::input::{ConnectionId, LoadedChannel};
 use crate::host::state_view::StateView;
-use crate::host::{ChannelResidency, Host, StoredChannel};
+use crate::host::{Host, StoredChannel};
 use crate::tools::mcp::app_channel::strip_apps_from_action;
 
 impl Host {
@@ -67,7 +68,7 @@ impl Host {
             Outcome::NoOp | Outcome::WrongChannel | Outcome::Invalid(_) => return outcome,
         }
         if let (ChannelState::Chat(state), Action::Chat(action)) = (&loaded.state, &action) {
-            self.response_usages.record(channel, state, action);
+            self.turns.record_response(channel, state, action);
         }
         let (mut legacy, mut to) = (Vec::new(), Vec::new());
         for (connection, subscription) in &target.subscribers {
@@ -178,12 +179,12 @@ impl Host {
             channel: channel.clone(),
             session: session.cloned(),
             state: state.clone(),
-            seq: self.seq,
+            seq: self.log.seq,
         });
         let stored = StoredChannel {
             channel: channel.clone(),
             session: session.cloned(),
-            created_seq: self.seq,
+            created_seq: self.log.seq,
         };
         self.insert_channel(
             stored,
@@ -197,10 +198,8 @@ impl Host {
             return;
         };
         self.drop_prompt(channel);
-        self.response_usages.remove(channel);
-        self.silent_commands.remove(channel);
-        self.output_previews.remove(channel);
-        self.interrupted_chats.remove(channel);
+        self.turns.forget_chat(channel);
+        self.terminals.forget_commands(channel);
         if let Some(session) = &removed.session {
             self.set_tool_filter(session, channel, None, out);
         }
@@ -213,7 +212,7 @@ impl Host {
         }
         out.write(StoreWrite::ChannelRemoved {
             channel: channel.clone(),
-            seq: self.seq,
+            seq: self.log.seq,
         });
     }
 
@@ -262,7 +261,7 @@ impl Host {
     }
 
     pub(crate) fn next_seq(&mut self) -> ServerSeq {
-        self.seq.0 += 1;
-        self.seq
+        self.log.seq.0 += 1;
+        self.log.seq
     }
 }

@@ -7,15 +7,16 @@ use agenthost_protocol::session::SessionLifecycle;
 use agenthost_protocol::terminal::TerminalLifecycle;
 use agenthost_protocol::uri::Uri;
 
+use crate::host::Host;
+use crate::host::channels::{ChannelEntry, ChannelResidency};
 use crate::host::effect::Effects;
-use crate::host::{ChannelEntry, ChannelResidency, Host};
 
 impl Host {
     /// Lets go of every channel that nobody looks at and nothing happens in.
     /// A session stays for as long as something of it does.
     pub(crate) fn evict_idle_channels(&mut self, out: &mut Effects) {
         let mut busy = BTreeSet::new();
-        for (uri, channel) in &mut self.channels {
+        for (uri, channel) in self.channels.iter_mut() {
             if channel.session.as_ref() == Some(uri) || channel.session.is_none() {
                 continue;
             }
@@ -28,7 +29,7 @@ impl Host {
         for session in self.idle_sessions(&busy) {
             self.untrack_customizations(&session, out);
         }
-        for (uri, channel) in &mut self.channels {
+        for (uri, channel) in self.channels.iter_mut() {
             let is_session = channel.session.as_ref() == Some(uri);
             if is_session && !busy.contains(uri) && is_idle(channel) {
                 channel.residency = ChannelResidency::Evicted;
@@ -39,11 +40,11 @@ impl Host {
     /// Sessions whose customizations nobody needs: no agent works for them, and
     /// nobody looks.
     fn idle_sessions(&self, busy: &BTreeSet<Uri>) -> Vec<Uri> {
-        let followed = self.customizations.keys();
+        let followed = self.customizations.sessions();
         let idle = followed.filter(|session| {
             let channel = self.channels.get(session);
             let quiet = channel.is_none_or(is_idle);
-            quiet && !busy.contains(session) && !self.open_agents.contains(session)
+            quiet && !busy.contains(session) && !self.sessions.is_agent_open(session)
         });
         idle.cloned().collect()
     }

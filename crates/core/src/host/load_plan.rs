@@ -14,8 +14,9 @@ use crate::agent::AgentEvent;
 use crate::changeset::driver::CheckpointId;
 use crate::changeset::view::ChangesetView;
 use crate::chat::attachments;
+use crate::host::Host;
+use crate::host::channels::ChannelResidency;
 use crate::host::input::{ChannelNeed, ClientMessage, Input, LoadExtent};
-use crate::host::{ChannelResidency, Host};
 use crate::session::fork;
 use crate::terminal::output::TerminalEvent;
 
@@ -32,7 +33,7 @@ impl Host {
     /// were running when the host stopped.
     pub fn missing_among(&self, channels: Vec<Uri>, extent: LoadExtent) -> Vec<ChannelNeed> {
         let mut needed: Vec<ChannelNeed> = Vec::new();
-        let interrupted = self.interrupted_chats.iter();
+        let interrupted = self.turns.interrupted_chats.iter();
         let terminals = interrupted.flat_map(|chat| self.missing_terminals(chat));
         for channel in channels.into_iter().chain(terminals) {
             let owner = self.session_of(&channel).cloned();
@@ -194,7 +195,7 @@ impl Host {
         event: &TerminalEvent,
     ) -> (Vec<Uri>, LoadExtent) {
         let has_ended = matches!(event, TerminalEvent::Exited(_) | TerminalEvent::Failed(_));
-        match self.command_runs.get(terminal).filter(|_| has_ended) {
+        match self.turns.command_run(terminal).filter(|_| has_ended) {
             Some(run) => self.channels_for_turn_end(&run.chat_key.chat),
             None => (Vec::new(), LoadExtent::Tail),
         }

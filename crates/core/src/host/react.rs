@@ -115,7 +115,7 @@ impl Host {
 
     /// Sends an open agent the configuration of its session.
     fn forward_config(&mut self, session: &Uri, out: &mut Effects) {
-        if !self.open_agents.contains(session) {
+        if !self.sessions.is_agent_open(session) {
             return;
         }
         let state = self.session(session);
@@ -203,7 +203,7 @@ impl Host {
     /// Opens the agent of a session, and tells it of the tools of clients.
     /// Does nothing if it is open.
     pub(crate) fn open_agent(&mut self, session: &Uri, out: &mut Effects) {
-        if self.session(session).is_none() || !self.open_agents.insert(session.clone()) {
+        if self.session(session).is_none() || !self.sessions.open_agent(session.clone()) {
             return;
         }
         self.sync_token_principals(session, out);

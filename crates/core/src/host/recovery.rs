@@ -9,10 +9,11 @@ use agenthost_protocol::session::{CreationFailed, SessionAction, SessionLifecycl
 use agenthost_protocol::terminal::TerminalLifecycle;
 use agenthost_protocol::uri::Uri;
 
+use crate::host::Host;
+use crate::host::channels::ChannelResidency;
 use crate::host::effect::Effects;
 use crate::host::input::LoadedChannel;
 use crate::host::step::Env;
-use crate::host::{ChannelResidency, Host};
 use crate::session::provisional;
 
 /// What to do about terminals that are not in memory.
@@ -49,7 +50,7 @@ impl Host {
         match state {
             ChannelState::Chat(chat) => {
                 if chat.active_turn.is_some() {
-                    self.interrupted_chats.insert(channel.clone());
+                    self.turns.interrupted_chats.insert(channel.clone());
                     self.end_interrupted_turns(env, MissingTerminals::AwaitLoad, out);
                 } else {
                     self.clear_background(env, channel, out);
@@ -96,12 +97,14 @@ impl Host {
         out: &mut Effects,
     ) {
         let chats = match missing {
-            MissingTerminals::Ignore => std::mem::take(&mut self.interrupted_chats),
+            MissingTerminals::Ignore => std::mem::take(&mut self.turns.interrupted_chats),
             MissingTerminals::AwaitLoad => {
-                let interrupted = self.interrupted_chats.iter();
+                let interrupted = self.turns.interrupted_chats.iter();
                 let whole = interrupted.filter(|chat| self.missing_terminals(chat).is_empty());
                 let whole: BTreeSet<_> = whole.cloned().collect();
-                self.interrupted_chats.retain(|chat| !whole.contains(chat));
+                self.turns
+                    .interrupted_chats
+                    .retain(|chat| !whole.contains(chat));
                 whole
             }
         };
@@ -130,7 +133,7 @@ impl Host {
             | ToolResultContent::Unknown(_) => None,
         });
         let is_stored = |terminal: &&Uri| {
-            let channel = self.channels.get(*terminal);
+            let channel = self.channels.get(terminal);
             channel.is_some_and(|channel| matches!(channel.residency, ChannelResidency::Evicted))
         };
         terminals.filter(is_stored).cloned().collect()

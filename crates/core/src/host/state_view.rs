@@ -74,6 +74,6 @@ impl Host {
 
     /// Whether there is such a channel, in memory or not.
     pub fn has_channel(&self, channel: &Uri) -> bool {
-        self.channels.contains_key(channel)
+        self.channels.contains(channel)
     }
 }

@@ -138,7 +138,7 @@ impl Host {
     }
 
     fn drop_log_before(&mut self, log_start: ServerSeq) {
-        self.log_start = log_start;
-        self.epochs.drop_before(log_start);
+        self.log.log_start = log_start;
+        self.log.epochs.drop_before(log_start);
     }
 }

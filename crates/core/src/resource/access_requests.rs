@@ -54,10 +54,10 @@ impl Host {
         // What no folder could ever have in it, nobody has to be asked for.
         let plain =
             params.uri.as_str().starts_with("file:///") && !uris::has_parent_segment(&params.uri);
-        if self.access_requests.len() >= MAX_ACCESS_REQUESTS || !plain {
+        if self.requests.access.len() >= MAX_ACCESS_REQUESTS || !plain {
             return Err(refused);
         }
-        self.access_requests.push(AccessRequest {
+        self.requests.access.push(AccessRequest {
             connection,
             id: id.clone(),
             uri: params.uri.clone(),
@@ -74,12 +74,12 @@ impl Host {
 
     /// Something else was granted now: answers those who waited for it.
     pub(crate) fn resolve_access_requests(&mut self, out: &mut Effects) {
-        let waiting = std::mem::take(&mut self.access_requests);
+        let waiting = std::mem::take(&mut self.requests.access);
         let (granted, waiting) = waiting.into_iter().partition(|request| {
             let granted = self.check_granted(&request.uri, request.access);
             granted.is_ok()
         });
-        self.access_requests = waiting;
+        self.requests.access = waiting;
         let granted: Vec<AccessRequest> = granted;
         for request in &granted {
             out.respond(request.connection, &request.id, ResponseBody::Empty);
@@ -96,9 +96,9 @@ impl Host {
         id: &RequestId,
         out: &mut Effects,
     ) {
-        let mut requests = self.access_requests.iter();
+        let mut requests = self.requests.access.iter();
         let found = requests.position(|one| one.connection == connection && one.id == *id);
-        let Some(request) = found.map(|index| self.access_requests.remove(index)) else {
+        let Some(request) = found.map(|index| self.requests.access.remove(index)) else {
             return;
         };
         let (uri, access) = (request.uri, request.access);
@@ -112,10 +112,11 @@ impl Host {
 
     /// Who is gone waits for nothing.
     pub(crate) fn drop_access_requests(&mut self, connection: ConnectionId, out: &mut Effects) {
-        let before = self.access_requests.len();
-        self.access_requests
+        let before = self.requests.access.len();
+        self.requests
+            .access
             .retain(|one| one.connection != connection);
-        if self.access_requests.len() != before {
+        if self.requests.access.len() != before {
             self.publish_access_requests(out);
         }
     }
@@ -127,7 +128,8 @@ impl Host {
         };
         let mut values: Object = config.values.clone();
         let mut asked: Vec<_> = self
-            .access_requests
+            .requests
+            .access
             .iter()
             .map(describe_access_request)
             .collect();

@@ -12,11 +12,12 @@ use agenthost_protocol::resource::{
 use agenthost_protocol::rpc::RequestId;
 use agenthost_protocol::uri::Uri;
 
+use crate::host::Host;
+use crate::host::channels::ChannelEntry;
 use crate::host::effect::{Effect, Effects, ResponseBody};
 use crate::host::error::RequestFailure;
 use crate::host::input::{ConnectionId, Input};
 use crate::host::step::Env;
-use crate::host::{ChannelEntry, Host};
 use crate::resource::uris;
 use crate::resource::{FileAccess, GrantedRoot};
 
@@ -57,7 +58,7 @@ impl Host {
         if !is_fixed {
             self.check_granted(&params.uri, FileAccess::Read)?;
         }
-        let watches = self.channels.values().filter(|channel| is_watch(channel));
+        let watches = self.channels.entries().filter(|channel| is_watch(channel));
         if watches.count() >= MAX_WATCHES {
             let reason = format!("there are {MAX_WATCHES} watches already");
             return Err(RequestFailure::InvalidParams(reason));
@@ -146,7 +147,7 @@ impl Host {
 
     /// Nothing that was watched when the host stopped is watched now.
     pub(crate) fn remove_stale_watches(&mut self, out: &mut Effects) {
-        let channels = self.channels.keys();
+        let channels = self.channels.uris();
         let watches = channels.filter(|uri| uri.as_str().starts_with("ahp-resource-watch:"));
         for channel in watches.cloned().collect::<Vec<_>>() {
             self.remove_channel(&channel, out);

@@ -56,7 +56,7 @@ impl Host {
         }
         self.take_checkpoint(session, CheckpointId::SessionStart, out);
         self.track_directories(session, out);
-        if self.open_agents.contains(session) {
+        if self.sessions.is_agent_open(session) {
             self.send_agent_command(session, AgentCommand::SetDirectories { directories }, out);
         }
     }

@@ -106,7 +106,7 @@ impl Host {
             return;
         };
         let before = &state.metadata.title;
-        let given = before.is_empty() || self.derived_titles.get(session) == Some(before);
+        let given = before.is_empty() || self.sessions.derived_title(session) == Some(before);
         let line = title.lines().map(str::trim).find(|line| !line.is_empty());
         let mut title: String = line
             .unwrap_or_default()
@@ -121,7 +121,8 @@ impl Host {
     }
 
     fn set_derived_title(&mut self, session: &Uri, title: String, out: &mut Effects) {
-        self.derived_titles.insert(session.clone(), title.clone());
+        self.sessions
+            .set_derived_title(session.clone(), title.clone());
         let titled = SessionAction::TitleChanged(SessionTitleChanged { title });
         self.originate(session, titled, out);
         self.sync_session(session, out);

@@ -95,13 +95,13 @@ impl Host {
     /// A number that rises whenever a session comes, goes, or gets another
     /// default chat or other folders.
     pub fn list_version(&self) -> u64 {
-        self.list_changes.version
+        self.sessions.changes.version
     }
 
     /// The last sessions that were removed from the list, the oldest first.
     pub fn removed_sessions(&self) -> impl Iterator<Item = &RemovedSession> {
-        let removed = self.list_changes.removed.iter();
-        removed.filter(|removed| !self.sessions.contains_key(&removed.session))
+        let removed = self.sessions.changes.removed.iter();
+        removed.filter(|removed| !self.sessions.contains(&removed.session))
     }
 
     /// Brings what a session says it does, and what lists show of it, up to
@@ -148,8 +148,11 @@ impl Host {
             return;
         }
         match renamed {
-            true => self.list_changes.record_identity_change(session, self.seq),
-            false => self.list_changes.record_change(session, self.seq),
+            true => self
+                .sessions
+                .changes
+                .record_identity_change(session, self.log.seq),
+            false => self.sessions.changes.record_change(session, self.log.seq),
         }
         let changed = SessionSummaryChangedParams {
             channel: RootChannel,
@@ -191,7 +194,11 @@ impl Host {
         }
         let mut missed: Vec<_> = self
             .listed_sessions()
-            .filter(|summary| self.list_changes.may_have_missed(&summary.resource, seen))
+            .filter(|summary| {
+                self.sessions
+                    .changes
+                    .may_have_missed(&summary.resource, seen)
+            })
             .collect();
         missed.sort_by_key(|summary| Reverse(summary.modified_at.to_millis().ok()));
         for summary in missed.into_iter().take(MAX_CATCH_UP_SESSIONS) {

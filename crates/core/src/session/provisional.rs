@@ -48,7 +48,7 @@ impl Host {
 
     /// Ends the oldest of a client's provisional sessions if it has too many.
     pub(crate) fn evict_provisional(&mut self, client: &ClientId, out: &mut Effects) {
-        let sessions = self.sessions.values();
+        let sessions = self.sessions.summaries();
         let theirs = sessions.filter(|summary| maker(summary).as_ref() == Some(client));
         let mut theirs: Vec<_> = theirs
             .map(|summary| {
@@ -88,8 +88,9 @@ impl Host {
 
     /// Tells everyone who watches the list of a new session.
     pub(crate) fn announce_session(&mut self, summary: &SessionSummary, out: &mut Effects) {
-        self.list_changes
-            .record_identity_change(&summary.resource, self.seq);
+        self.sessions
+            .changes
+            .record_identity_change(&summary.resource, self.log.seq);
         let added = SessionAddedParams {
             channel: RootChannel,
             summary: summary.clone(),
@@ -100,7 +101,7 @@ impl Host {
 
     /// The sessions that clients get to see.
     pub fn listed_sessions(&self) -> impl Iterator<Item = &Arc<SessionSummary>> {
-        let sessions = self.sessions.values();
+        let sessions = self.sessions.summaries();
         sessions.filter(|summary| maker(summary).is_none())
     }
 
@@ -116,7 +117,10 @@ impl Host {
 
     /// Ends provisional sessions whose makers the host does not know any more.
     pub(crate) fn dispose_orphaned_provisional(&mut self, out: &mut Effects) {
-        let makers = self.sessions.values().filter_map(|summary| maker(summary));
+        let makers = self
+            .sessions
+            .summaries()
+            .filter_map(|summary| maker(summary));
         let gone: Vec<_> = makers
             .filter(|client| !self.clients.clients.contains_key(client))
             .collect();

@@ -26,7 +26,7 @@ impl Host {
         };
         let output = partial_result(state).preview.unwrap_or_default();
         let chat = claim.chat.clone();
-        if self.command_runs.contains_key(terminal) {
+        if self.turns.has_command_run(terminal) {
             self.detach_command_run(env, terminal, output, out);
             return;
         }

@@ -31,12 +31,16 @@ impl Host {
     pub(crate) fn record_command(&mut self, env: &Env, terminal: &Uri, line: CommandLine) {
         let started = env.now;
         let command = SilentCommand { line, started };
-        self.silent_commands.insert(terminal.clone(), command);
+        self.terminals
+            .silent_commands
+            .insert(terminal.clone(), command);
     }
 
     /// Tells the start of the command of a terminal, unless it was told.
     pub(crate) fn announce_command(&mut self, env: &Env, terminal: &Uri, out: &mut Effects) {
-        if let Some(SilentCommand { line, started }) = self.silent_commands.remove(terminal) {
+        if let Some(SilentCommand { line, started }) =
+            self.terminals.silent_commands.remove(terminal)
+        {
             self.publish_command_start(env, terminal, line, started, out);
         }
     }

@@ -94,13 +94,13 @@ impl Host {
         event: TerminalEvent,
         out: &mut Effects,
     ) {
-        let listed = self.terminals.contains_key(terminal);
-        if !listed && !self.command_runs.contains_key(terminal) {
+        let listed = self.terminals.opened.contains_key(terminal);
+        if !listed && !self.turns.has_command_run(terminal) {
             return;
         }
         let Some(state) = self.terminal(terminal) else {
             // It went with its session.
-            self.command_runs.remove(terminal);
+            self.turns.remove_command_run(terminal);
             return;
         };
         match event {
@@ -142,7 +142,7 @@ impl Host {
                 self.handle_program_ended(env, terminal, ProgramOutcome::Ended(end), out);
             }
             TerminalEvent::Failed(reason) => {
-                self.silent_commands.remove(terminal);
+                self.terminals.silent_commands.remove(terminal);
                 let data = format!("{reason}\r\n");
                 self.originate(terminal, TerminalAction::Data(TerminalData { data }), out);
                 self.handle_program_ended(env, terminal, ProgramOutcome::NotStarted(reason), out);
@@ -163,8 +163,8 @@ impl Host {
         self.finish_command(env, terminal, exit_code, out);
         let exited = TerminalAction::Exited(TerminalExited { exit_code });
         self.originate(terminal, exited, out);
-        self.output_previews.remove(terminal);
-        if self.terminals.contains_key(terminal) {
+        self.terminals.output_previews.remove(terminal);
+        if self.terminals.opened.contains_key(terminal) {
             self.sync_terminal_entry(terminal, out);
         }
     }

@@ -44,7 +44,7 @@ pub(crate) struct OutputPreview {
 impl Host {
     /// Schedules a preview, because something was written to a terminal.
     pub(crate) fn schedule_preview(&mut self, env: &Env, terminal: &Uri, out: &mut Effects) {
-        let known = self.output_previews.get(terminal);
+        let known = self.terminals.output_previews.get(terminal);
         if known.is_some_and(|preview| preview.is_scheduled) || !self.needs_previews(terminal) {
             return;
         }
@@ -56,7 +56,7 @@ impl Host {
                     .clamp(MIN_PREVIEW_INTERVAL_MS, MAX_PREVIEW_INTERVAL_MS)
             }
         };
-        let preview = self.output_previews.entry(terminal.clone());
+        let preview = self.terminals.output_previews.entry(terminal.clone());
         let preview = preview.or_insert(OutputPreview {
             first_output: env.now,
             published: None,
@@ -69,13 +69,13 @@ impl Host {
 
     /// Tells the end of the output of a terminal with the call that shows it.
     pub(crate) fn publish_output_preview(&mut self, terminal: &Uri, out: &mut Effects) {
-        let Some(preview) = self.output_previews.get_mut(terminal) else {
+        let Some(preview) = self.terminals.output_previews.get_mut(terminal) else {
             return;
         };
         preview.is_scheduled = false;
         let before = preview.published.clone();
         let Some(state) = self.running_terminal(terminal) else {
-            self.output_previews.remove(terminal);
+            self.terminals.output_previews.remove(terminal);
             return;
         };
         let TerminalClaim::Session(claim) = &state.claim else {
@@ -92,7 +92,7 @@ impl Host {
         };
         let changed = ToolCallContentChanged { target, content };
         self.originate(&chat, ChatAction::ToolCallContentChanged(changed), out);
-        if let Some(preview) = self.output_previews.get_mut(terminal) {
+        if let Some(preview) = self.terminals.output_previews.get_mut(terminal) {
             preview.published = Some(text);
         }
     }
@@ -136,7 +136,8 @@ impl Host {
     /// The previews that calls show of the terminals among some content.
     pub(crate) fn previews_of(&self, content: &[ToolResultContent]) -> Vec<ToolResultContent> {
         let terminals = content.iter().filter_map(ToolResultContent::as_terminal);
-        let previews = terminals.filter_map(|block| self.output_previews.get(&block.resource));
+        let previews =
+            terminals.filter_map(|block| self.terminals.output_previews.get(&block.resource));
         let told = previews.filter_map(|preview| preview.published.clone());
         told.map(|text| ToolResultContent::Text(ToolResultText { text }))
             .collect()

@@ -89,7 +89,7 @@ impl Host {
             return;
         };
         let tools = client_tools(state);
-        if self.open_agents.contains(session) {
+        if self.sessions.is_agent_open(session) {
             self.send_agent_command(session, AgentCommand::SetClientTools { tools }, out);
         }
         self.sync_gateway_tools(session, out);

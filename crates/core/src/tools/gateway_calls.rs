@@ -88,9 +88,9 @@ impl Host {
         let announced = self.find_announced_call(&called.chat, &tool, &called.input);
         if announced.is_none()
             && self.has_active_turn(&called)
-            && self.gateway_calls.unannounced.len() < MAX_GATEWAY_CALLS
+            && self.tools.gateway_calls.unannounced.len() < MAX_GATEWAY_CALLS
         {
-            self.gateway_calls.unannounced.insert(id, called);
+            self.tools.gateway_calls.unannounced.insert(id, called);
             out.schedule(
                 ANNOUNCEMENT_TIMEOUT,
                 Input::CallAnnouncementTimedOut { call: id },
@@ -108,7 +108,7 @@ impl Host {
         ticket: GatewayCallId,
         out: &mut Effects,
     ) {
-        if let Some(called) = self.gateway_calls.unannounced.remove(&ticket) {
+        if let Some(called) = self.tools.gateway_calls.unannounced.remove(&ticket) {
             self.match_or_begin_call(env, ticket, called, out);
         }
     }
@@ -143,7 +143,7 @@ impl Host {
             reject_gateway_call(id, "There is no turn that this could be for", out);
             return;
         };
-        if self.gateway_calls.pending.len() >= MAX_GATEWAY_CALLS {
+        if self.tools.gateway_calls.pending.len() >= MAX_GATEWAY_CALLS {
             reject_gateway_call(id, "Too many tools are being called", out);
             return;
         }
@@ -167,7 +167,7 @@ impl Host {
         };
         self.send_agent_command(chat, called, out);
         self.ready_call(env, &location, &tool, input, out);
-        self.gateway_calls.pending.insert(id, location);
+        self.tools.gateway_calls.pending.insert(id, location);
         self.deliver_results(chat, out);
     }
 
@@ -181,8 +181,8 @@ impl Host {
     ) -> Option<ToolCallId> {
         let turn = self.chat(chat)?.active_turn.as_ref()?;
         let claimed = |call: &ToolCallId| {
-            let waiting = self.gateway_calls.pending.values();
-            let mut places = waiting.chain(&self.gateway_calls.answered);
+            let waiting = self.tools.gateway_calls.pending.values();
+            let mut places = waiting.chain(&self.tools.gateway_calls.answered);
             places.any(|place| place.chat == *chat && place.call == *call)
         };
         let mut fitting: Vec<_> = tool_calls(turn.response_parts.items())
@@ -270,6 +270,7 @@ impl Host {
         self.drop_late_survey(chat);
         self.drop_answered_calls(chat);
         if !self
+            .tools
             .gateway_calls
             .pending
             .values()
@@ -278,7 +279,7 @@ impl Host {
             return;
         }
         let mut settled = Vec::new();
-        for (ticket, place) in &self.gateway_calls.pending {
+        for (ticket, place) in &self.tools.gateway_calls.pending {
             if place.chat == *chat
                 && let Some(result) = self.call_result(place)
             {
@@ -286,8 +287,8 @@ impl Host {
             }
         }
         for (ticket, result) in settled {
-            let place = self.gateway_calls.pending.remove(&ticket);
-            self.gateway_calls.answered.extend(place);
+            let place = self.tools.gateway_calls.pending.remove(&ticket);
+            self.tools.gateway_calls.answered.extend(place);
             complete_gateway_call(ticket, result, out);
         }
     }
@@ -329,7 +330,7 @@ impl Host {
     /// An agent has completed a call itself, which it may never have made:
     /// what came of that is no answer to a later one.
     pub(crate) fn mark_call_answered(&mut self, chat: &Uri, target: &ToolCallTarget) {
-        self.gateway_calls.answered.push(CallLocation {
+        self.tools.gateway_calls.answered.push(CallLocation {
             chat: chat.clone(),
             turn: target.turn_id.clone(),
             call: target.tool_call_id.clone(),
@@ -341,7 +342,7 @@ impl Host {
     fn drop_answered_calls(&mut self, chat: &Uri) {
         let running = self.chat(chat).and_then(|chat| chat.active_turn.as_ref());
         let running = running.map(|turn| turn.id.clone());
-        let answered = &mut self.gateway_calls.answered;
+        let answered = &mut self.tools.gateway_calls.answered;
         answered.retain(|place| place.chat != *chat || Some(&place.turn) == running.as_ref());
     }
 
@@ -353,11 +354,11 @@ impl Host {
         ticket: GatewayCallId,
         out: &mut Effects,
     ) {
-        self.gateway_calls.unannounced.remove(&ticket);
-        let Some(place) = self.gateway_calls.pending.remove(&ticket) else {
+        self.tools.gateway_calls.unannounced.remove(&ticket);
+        let Some(place) = self.tools.gateway_calls.pending.remove(&ticket) else {
             return;
         };
-        self.gateway_calls.answered.push(place.clone());
+        self.tools.gateway_calls.answered.push(place.clone());
         if self.call_result(&place).is_none() {
             let target = ToolCallTarget {
                 turn_id: place.turn,

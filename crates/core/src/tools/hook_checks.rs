@@ -117,7 +117,7 @@ impl Host {
         let Some(target) = action.tool_call() else {
             return Some(action);
         };
-        if let Some(question) = self.hook_checks.held_call_mut(chat, target) {
+        if let Some(question) = self.tools.hook_checks.held_call_mut(chat, target) {
             match question.held_actions.len() < MAX_HELD_ACTIONS {
                 true => question.held_actions.push(action),
                 false => out.push(Effect::ReportDiscarded {
@@ -180,7 +180,7 @@ impl Host {
         let Some(tool) = self.approval_tool_use(chat, &ready) else {
             return;
         };
-        if self.hook_checks.pending.len() >= MAX_HOOK_CHECKS {
+        if self.tools.hook_checks.pending.len() >= MAX_HOOK_CHECKS {
             self.deny_tool_call(env, chat, ready, &HookDenial::TooManyChecks, out);
             return;
         }
@@ -213,11 +213,12 @@ impl Host {
         let turn = turn.map(|turn| turn.id.clone());
         if let Some(turn) = &turn
             && self
+                .tools
                 .hook_checks
                 .take_passed(&to_passed_check(&tool, turn.clone()))
         {
             resolve_gateway_call(session, call, Ok(()), out);
-        } else if self.hook_checks.pending.len() >= MAX_HOOK_CHECKS {
+        } else if self.tools.hook_checks.pending.len() >= MAX_HOOK_CHECKS {
             resolve_gateway_call(session, call, Err(HookDenial::TooManyChecks), out);
         } else {
             self.start_check(turn, tool, CheckSubject::Gateway(call), out);
@@ -231,7 +232,7 @@ impl Host {
         subject: CheckSubject,
         out: &mut Effects,
     ) {
-        let checks = &mut self.hook_checks;
+        let checks = &mut self.tools.hook_checks;
         checks.last_id = checks.last_id.saturating_add(1);
         let ticket = HookCheckId(checks.last_id);
         let check = HookCheck {
@@ -257,7 +258,7 @@ impl Host {
         verdict: Result<(), HookDenial>,
         out: &mut Effects,
     ) {
-        let Some(check) = self.hook_checks.pending.remove(&id) else {
+        let Some(check) = self.tools.hook_checks.pending.remove(&id) else {
             return;
         };
         let chat = &check.chat;
@@ -272,7 +273,7 @@ impl Host {
                 } = *question;
                 match verdict {
                     Ok(()) => {
-                        self.hook_checks.record_passed(passing);
+                        self.tools.hook_checks.record_passed(passing);
                         self.apply_agent_action(env, chat, ChatAction::ToolCallReady(ready), out);
                     }
                     Err(denial) => self.deny_tool_call(env, chat, ready, &denial, out),
@@ -313,13 +314,13 @@ impl Host {
 
     /// What waits for hooks in a turn that is over does not wait any more.
     pub(crate) fn drop_late_checks(&mut self, chat: &Uri, out: &mut Effects) {
-        if self.hook_checks.is_empty() {
+        if self.tools.hook_checks.is_empty() {
             return;
         }
         let running = self.chat(chat).and_then(|chat| chat.active_turn.as_ref());
         let running = running.map(|turn| turn.id.clone());
         let over = |turn: &TurnId| Some(turn) != running.as_ref();
-        let passed = &mut self.hook_checks.passed;
+        let passed = &mut self.tools.hook_checks.passed;
         passed.retain(|passed| passed.chat != *chat || !over(&passed.turn));
         self.drop_checks(
             |check| check.chat == *chat && check.turn.as_ref().is_some_and(over),
@@ -330,7 +331,8 @@ impl Host {
 
     /// A chat is gone: nothing in it waits any more.
     pub(crate) fn drop_checks_of_chat(&mut self, chat: &Uri, out: &mut Effects) {
-        self.hook_checks
+        self.tools
+            .hook_checks
             .passed
             .retain(|passed| passed.chat != *chat);
         self.drop_checks(|check| check.chat == *chat, &HookDenial::ChatGone, out);
@@ -359,6 +361,7 @@ impl Host {
         out: &mut Effects,
     ) {
         let over = self
+            .tools
             .hook_checks
             .pending
             .extract_if(.., |_, check| is_over(check));
@@ -395,7 +398,7 @@ impl Host {
 
     /// Whether hooks look at something that an agent asks about a call.
     pub(crate) fn waits_for_hooks(&self, chat: &Uri, target: &ToolCallTarget) -> bool {
-        self.hook_checks.is_held(chat, target)
+        self.tools.hook_checks.is_held(chat, target)
     }
 
     fn is_completed(&self, chat: &Uri, target: &ToolCallTarget) -> bool {

@@ -21,7 +21,6 @@ use agenthost_protocol::session::{
 };
 use agenthost_protocol::uri::Uri;
 
-pub(crate) use crate::tools::gateway_calls::GatewayCalls;
 pub(crate) use retry::ServerFailure;
 
 use crate::tools::gateway_calls::{GatewayCall, reject_gateway_call};
@@ -50,7 +49,7 @@ impl Host {
         event: McpEvent,
         out: &mut Effects,
     ) {
-        if !self.customizations.contains_key(session) {
+        if !self.customizations.contains(session) {
             reject_late_event(session, event, out);
             return;
         }
@@ -356,7 +355,7 @@ impl Host {
         };
         let before = std::mem::replace(&mut known.mcp_tools, tools.clone());
         self.publish_tools(session, &before, &tools, out);
-        if self.open_agents.contains(session) {
+        if self.sessions.is_agent_open(session) {
             self.send_agent_command(session, AgentCommand::SetMcpTools { tools }, out);
         }
     }
@@ -389,7 +388,7 @@ impl Host {
 
     /// Tells what tools the clients of a session carry out.
     pub(crate) fn sync_gateway_tools(&self, session: &Uri, out: &mut Effects) {
-        if self.customizations.contains_key(session)
+        if self.customizations.contains(session)
             && let Some(state) = self.session(session)
         {
             out.push(Effect::Mcp(Box::new(McpCommand::SetClientTools {

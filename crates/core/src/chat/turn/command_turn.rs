@@ -149,7 +149,7 @@ impl Host {
         let shown = ToolCallContentChanged { target, content };
         self.originate(chat, ChatAction::ToolCallContentChanged(shown), out);
         self.sync_chat(chat, out);
-        self.command_runs.insert(terminal.clone(), run);
+        self.turns.command_runs.insert(terminal.clone(), run);
         let open = PtyCommand::Open {
             program: TerminalProgram::Command(line),
             directory,
@@ -161,7 +161,7 @@ impl Host {
 
     /// Whether a turn is a command that the host runs.
     pub(crate) fn is_command_turn(&self, chat: &Uri, turn: &TurnId) -> bool {
-        let mut runs = self.command_runs.values();
+        let mut runs = self.turns.command_runs.values();
         runs.any(|run| run.chat_key.chat == *chat && run.turn == *turn)
     }
 
@@ -185,7 +185,7 @@ impl Host {
             ProgramOutcome::Ended(end) => end.exit_code,
             ProgramOutcome::NotStarted(_) => None,
         };
-        let Some(run) = self.command_runs.remove(terminal) else {
+        let Some(run) = self.turns.command_runs.remove(terminal) else {
             self.end_terminal(env, terminal, exit_code, out);
             return;
         };
@@ -237,7 +237,7 @@ impl Host {
         output: String,
         out: &mut Effects,
     ) {
-        let Some(run) = self.command_runs.get_mut(terminal) else {
+        let Some(run) = self.turns.command_runs.get_mut(terminal) else {
             return;
         };
         if run.stage != CommandStage::Running {
@@ -259,17 +259,18 @@ impl Host {
     pub(crate) fn stop_finished_commands(&mut self, out: &mut Effects) {
         let is_over = |run: &CommandRun| match run.stage {
             CommandStage::Running => !self.is_running(&run.chat_key.chat, &run.turn),
-            CommandStage::Background => !self.channels.contains_key(&run.chat_key.chat),
+            CommandStage::Background => !self.channels.contains(&run.chat_key.chat),
             CommandStage::Ending => false,
         };
         let over: Vec<_> = self
+            .turns
             .command_runs
             .iter()
             .filter(|(_, run)| is_over(run))
             .map(|(terminal, _)| terminal.clone())
             .collect();
         for terminal in over {
-            if let Some(run) = self.command_runs.get_mut(&terminal) {
+            if let Some(run) = self.turns.command_runs.get_mut(&terminal) {
                 run.stage = CommandStage::Ending;
             }
             self.send_pty_command(&terminal, PtyCommand::Close, out);

@@ -84,11 +84,13 @@ impl Host {
             return;
         };
         let state = self.chat(chat).cloned();
-        self.message_senders
+        self.turns
+            .senders
             .0
             .retain(|(other, sent), _| other != chat || is_pending(state.as_ref(), sent));
         // It may have been somebody else's before.
-        self.message_senders
+        self.turns
+            .senders
             .0
             .insert((chat.clone(), sent), client.clone());
     }
@@ -102,7 +104,7 @@ impl Host {
     ) {
         if let Some(client) = self.clients.client_of(connection).cloned() {
             let key = (chat.clone(), MessageRef::Turn(turn.clone()));
-            self.message_senders.0.insert(key, client);
+            self.turns.senders.0.insert(key, client);
         }
     }
 
@@ -114,9 +116,9 @@ impl Host {
         id: PendingMessageId,
     ) {
         let waiting = (chat.clone(), MessageRef::Pending(id));
-        if let Some(client) = self.message_senders.0.remove(&waiting) {
+        if let Some(client) = self.turns.senders.0.remove(&waiting) {
             let key = (chat.clone(), MessageRef::Turn(turn.clone()));
-            self.message_senders.0.insert(key, client);
+            self.turns.senders.0.insert(key, client);
         }
     }
 
@@ -149,7 +151,7 @@ impl Host {
             contents: unread.collect(),
             remaining_bytes: MAX_TOTAL_ATTACHMENT_BYTES,
         };
-        self.pending_prompts.insert(chat.clone(), reading);
+        self.turns.prompts.insert(chat.clone(), reading);
         for (index, wanted) in wanted.iter().enumerate() {
             let slot = AttachmentSlot {
                 chat: chat.clone(),
@@ -176,7 +178,7 @@ impl Host {
         read: Result<Arc<ResourceReadResult>, ClientReadError>,
         out: &mut Effects,
     ) {
-        let reading = self.pending_prompts.get_mut(&slot.chat);
+        let reading = self.turns.prompts.get_mut(&slot.chat);
         let Some(reading) = reading.filter(|reading| reading.turn == slot.turn) else {
             return;
         };
@@ -199,17 +201,17 @@ impl Host {
 
     /// Whether the agent of a chat has not heard of its turn yet.
     pub(crate) fn has_pending_prompt(&self, chat: &Uri) -> bool {
-        self.pending_prompts.contains_key(chat)
+        self.turns.prompts.contains_key(chat)
     }
 
     /// A chat is gone: nobody waits for what its messages refer to.
     pub(crate) fn drop_prompt(&mut self, chat: &Uri) {
-        self.pending_prompts.remove(chat);
-        self.message_senders.0.retain(|(other, _), _| other != chat);
+        self.turns.prompts.remove(chat);
+        self.turns.senders.0.retain(|(other, _), _| other != chat);
     }
 
     pub(crate) fn send_prompt_if_ready(&mut self, chat: &Uri, out: &mut Effects) {
-        let reading = self.pending_prompts.get(chat);
+        let reading = self.turns.prompts.get(chat);
         let waits =
             |reading: &PendingPrompt| reading.contents.iter().any(|(_, read)| read.is_none());
         let blocked = self
@@ -218,11 +220,11 @@ impl Host {
         if reading.is_none_or(waits) || blocked {
             return;
         }
-        let Some(reading) = self.pending_prompts.remove(chat) else {
+        let Some(reading) = self.turns.prompts.remove(chat) else {
             return;
         };
         let PreparationState::Done(prepared) = reading.preparation else {
-            self.pending_prompts.insert(chat.clone(), reading);
+            self.turns.prompts.insert(chat.clone(), reading);
             return;
         };
         for attached in reading.attachment_commands {
@@ -254,11 +256,11 @@ impl Host {
     /// Who sent the message of a turn that has just started.
     fn take_sender(&mut self, chat: &Uri, start: &TurnStarted) -> Option<ClientId> {
         let started = (chat.clone(), MessageRef::Turn(start.turn_id.clone()));
-        let starter = self.message_senders.0.remove(&started);
+        let starter = self.turns.senders.0.remove(&started);
         let waiting = start.queued_message_id.clone();
         let waiting = waiting.map(|id| (chat.clone(), MessageRef::Pending(id)));
         // Whoever starts the turn of a message that waited may not have sent it.
-        let sender = waiting.and_then(|waiting| self.message_senders.0.remove(&waiting));
+        let sender = waiting.and_then(|waiting| self.turns.senders.0.remove(&waiting));
         sender.or(starter)
     }
 

@@ -122,7 +122,7 @@ impl Host {
     ) -> Result<(), Refusal> {
         let growth = measure_growth(action);
         let turn = self.chat(chat).and_then(|chat| chat.active_turn.as_ref());
-        let (Some(turn), Some(usage)) = (turn, self.response_usages.0.get(chat)) else {
+        let (Some(turn), Some(usage)) = (turn, self.turns.response_sizes.0.get(chat)) else {
             return Ok(());
         };
         if matches!(growth, ResponseGrowth::Part(_))

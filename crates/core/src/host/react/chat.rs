@@ -105,7 +105,7 @@ impl Host {
         self.clear_activity(chat, out);
         self.sync_chat(chat, out);
         // What the agent has not heard of, it does not have to stop.
-        let unheard = self.pending_prompts.remove(chat).is_some() || self.waits_for_session(chat);
+        let unheard = self.turns.remove_prompt(chat) || self.waits_for_session(chat);
         if !unheard && !self.is_command_turn(chat, &cancelled.turn_id) {
             let cancel = AgentCommand::Cancel {
                 chat: chat.clone(),
@@ -132,7 +132,7 @@ impl Host {
         self.clear_activity(chat, out);
         self.sync_chat(chat, out);
         self.clamp_windows(chat);
-        self.pending_prompts.remove(chat);
+        self.turns.remove_prompt(chat);
         // It would remember what was cut.
         if let Some(session) = self.session_of(chat).cloned() {
             self.set_agent_note(&session, chat, None, out);

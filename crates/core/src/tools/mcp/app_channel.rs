@@ -107,7 +107,7 @@ impl Host {
 
     /// The server that has a channel; it has one while it is ready.
     pub(crate) fn find_server_at(&self, channel: &Uri) -> Option<(Uri, CustomizationId)> {
-        self.customizations.keys().find_map(|session| {
+        self.customizations.sessions().find_map(|session| {
             let mut servers = mcp_servers(self.session(session)?);
             let found = servers.find(|found| found.server.channel.as_ref() == Some(channel))?;
             Some((session.clone(), found.server.base.id.clone()))

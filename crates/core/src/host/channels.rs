@@ -1,0 +1,94 @@
+//! The channels of the host, their states and their subscribers.
+
+use std::collections::BTreeMap;
+
+use agenthost_protocol::ids::ServerSeq;
+use agenthost_protocol::number::Millis;
+use agenthost_protocol::uri::Uri;
+
+use crate::host::input::{ConnectionId, LoadedChannel};
+
+/// All channels by URI.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ChannelTable(BTreeMap<Uri, ChannelEntry>);
+
+/// A channel that clients can subscribe to.
+#[derive(Debug, Clone)]
+pub(crate) struct ChannelEntry {
+    /// The session that the channel belongs to; none for the host's own.
+    pub(crate) session: Option<Uri>,
+    /// The last action before the channel was created. A client that has seen
+    /// no more than this knows another channel of the same address, if any.
+    pub(crate) created_seq: ServerSeq,
+    pub(crate) residency: ChannelResidency,
+    pub(crate) subscribers: BTreeMap<ConnectionId, Subscription>,
+}
+
+/// A connection's subscription to a channel.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Subscription {
+    /// How long the host may delay actions to merge them.
+    pub(crate) max_latency: Millis,
+    /// How many of the oldest turns of a chat the client has not been sent.
+    pub(crate) hidden_turns: usize,
+    /// `true` for a client of an older version, or with other names for
+    /// sessions.
+    pub(crate) is_legacy: bool,
+}
+
+/// Where the state of a channel is.
+#[derive(Debug, Clone)]
+pub(crate) enum ChannelResidency {
+    /// In memory.
+    Resident(LoadedChannel),
+    /// In the log, until a step needs it.
+    Evicted,
+}
+
+impl ChannelEntry {
+    /// Returns the part of the channel that is in memory.
+    pub(crate) fn loaded(&self) -> Option<&LoadedChannel> {
+        match &self.residency {
+            ChannelResidency::Resident(loaded) => Some(loaded),
+            ChannelResidency::Evicted => None,
+        }
+    }
+}
+
+impl ChannelTable {
+    pub(crate) fn contains(&self, channel: &Uri) -> bool {
+        self.0.contains_key(channel)
+    }
+
+    pub(crate) fn get(&self, channel: &Uri) -> Option<&ChannelEntry> {
+        self.0.get(channel)
+    }
+
+    pub(crate) fn get_mut(&mut self, channel: &Uri) -> Option<&mut ChannelEntry> {
+        self.0.get_mut(channel)
+    }
+
+    pub(crate) fn insert(&mut self, channel: Uri, entry: ChannelEntry) {
+        self.0.insert(channel, entry);
+    }
+
+    pub(crate) fn remove(&mut self, channel: &Uri) -> Option<ChannelEntry> {
+        self.0.remove(channel)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Uri, &ChannelEntry)> {
+        self.0.iter()
+    }
+
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (&Uri, &mut ChannelEntry)> {
+        self.0.iter_mut()
+    }
+
+    pub(crate) fn uris(&self) -> impl Iterator<Item = &Uri> {
+        self.0.keys()
+    }
+
+    pub(crate) fn entries(&self) -> impl Iterator<Item = &ChannelEntry> {
+        self.0.values()
+    }
+}

@@ -1,0 +1,99 @@
+//! The sessions of the host: summaries, and state that the log does not have.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use agenthost_protocol::session::SessionSummary;
+use agenthost_protocol::uri::Uri;
+
+use super::list::ListChanges;
+use crate::agent::SlashCommand;
+
+/// All sessions by URI.
+#[derive(Debug, Clone)]
+pub(crate) struct SessionIndex {
+    summaries: BTreeMap<Uri, Arc<SessionSummary>>,
+    /// Sessions whose agent was told to open since the host started.
+    open_agents: BTreeSet<Uri>,
+    /// Slash commands that agents announced.
+    slash_commands: BTreeMap<Uri, Vec<SlashCommand>>,
+    /// Titles that no person gave. Any other title is left alone.
+    derived_titles: BTreeMap<Uri, String>,
+    /// Changes of the list, for clients that missed them.
+    pub(super) changes: ListChanges,
+}
+
+impl SessionIndex {
+    pub(crate) fn new(changes: ListChanges) -> Self {
+        SessionIndex {
+            summaries: BTreeMap::new(),
+            open_agents: BTreeSet::new(),
+            slash_commands: BTreeMap::new(),
+            derived_titles: BTreeMap::new(),
+            changes,
+        }
+    }
+
+    pub(crate) fn contains(&self, session: &Uri) -> bool {
+        self.summaries.contains_key(session)
+    }
+
+    pub(crate) fn get(&self, session: &Uri) -> Option<&Arc<SessionSummary>> {
+        self.summaries.get(session)
+    }
+
+    pub(crate) fn insert(&mut self, session: Uri, summary: Arc<SessionSummary>) {
+        self.summaries.insert(session, summary);
+    }
+
+    /// Removes a session. Its agent stays open until
+    /// [`close_agent`](Self::close_agent).
+    pub(crate) fn remove(&mut self, session: &Uri) -> Option<Arc<SessionSummary>> {
+        self.slash_commands.remove(session);
+        self.derived_titles.remove(session);
+        self.summaries.remove(session)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Uri, &Arc<SessionSummary>)> {
+        self.summaries.iter()
+    }
+
+    pub(crate) fn uris(&self) -> impl Iterator<Item = &Uri> {
+        self.summaries.keys()
+    }
+
+    pub(crate) fn summaries(&self) -> impl Iterator<Item = &Arc<SessionSummary>> {
+        self.summaries.values()
+    }
+
+    pub(crate) fn is_agent_open(&self, session: &Uri) -> bool {
+        self.open_agents.contains(session)
+    }
+
+    /// Marks the agent of a session as open. Returns `false` if it was.
+    pub(crate) fn open_agent(&mut self, session: Uri) -> bool {
+        self.open_agents.insert(session)
+    }
+
+    /// Marks the agent of a session as closed. Returns `false` if it was not
+    /// open.
+    pub(crate) fn close_agent(&mut self, session: &Uri) -> bool {
+        self.open_agents.remove(session)
+    }
+
+    pub(crate) fn slash_commands(&self, session: &Uri) -> &[SlashCommand] {
+        self.slash_commands.get(session).map_or(&[], Vec::as_slice)
+    }
+
+    pub(crate) fn set_slash_commands(&mut self, session: Uri, commands: Vec<SlashCommand>) {
+        self.slash_commands.insert(session, commands);
+    }
+
+    pub(crate) fn derived_title(&self, session: &Uri) -> Option<&String> {
+        self.derived_titles.get(session)
+    }
+
+    pub(crate) fn set_derived_title(&mut self, session: Uri, title: String) {
+        self.derived_titles.insert(session, title);
+    }
+}
