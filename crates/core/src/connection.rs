@@ -212,11 +212,14 @@ impl Host {
         params: InitializeParams,
         out: &mut Effects,
     ) -> Result<Option<ResponseBody>, RpcError> {
-        // Whoever follows more than the host already was here before.
+        // A client that was here before tries to reconnect first, or subscribes
+        // to more than the root.
         let followed = params.initial_subscriptions.as_ref().map_or(0, Vec::len);
+        let entry = self.clients.connections.get(&connection);
+        let is_back = followed > 1 || entry.is_some_and(|entry| entry.reconnect_refused);
         let answer = self.initialize(connection, params, out)?;
         out.respond(connection, id, answer);
-        if followed > 1 {
+        if is_back {
             self.send_list_changes(connection, ServerSeq(0), out);
         }
         Ok(None)
@@ -230,14 +233,20 @@ impl Host {
         request: ReconnectRequest,
         out: &mut Effects,
     ) -> Result<Option<ResponseBody>, RpcError> {
-        match request {
+        let answered = match request {
             ReconnectRequest::Connection(params) => {
-                self.reconnect(env, connection, id, params, CatchUpMode::Replay, out)?;
+                self.reconnect(env, connection, id, params, CatchUpMode::Replay, out)
             }
             ReconnectRequest::Channels(params) => {
-                self.recover_channels(env, connection, id, &params, out)?;
+                self.recover_channels(env, connection, id, &params, out)
             }
+        };
+        if answered.is_err()
+            && let Some(entry) = self.clients.connections.get_mut(&connection)
+        {
+            entry.reconnect_refused = true;
         }
+        answered?;
         Ok(None)
     }
 }

@@ -59,6 +59,7 @@ pub use resource::content::{
 pub use resource::watches::WatchRequest;
 pub use resource::{FileAccess, FileJob, FileRequest, GrantedRoot};
 pub use session::list::{MAX_REMOVED_SESSIONS, RemovedSession};
+pub use terminal::background::MAX_BACKGROUND_COMMANDS;
 pub use terminal::command_report::{
     BACKGROUND_NOTE, COMMAND_COLS, COMMAND_PREVIEW_BYTES, COMMAND_ROWS, CommandReport,
     RAW_INPUT_META_KEY, code_block, terminal_call_meta,

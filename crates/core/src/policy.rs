@@ -74,7 +74,11 @@ impl Host {
                 session::check_session_action(agent, session, client, action).map(Action::Session)
             }
             (ChannelState::Terminal(terminal), Action::Terminal(action)) => {
-                terminal::check_terminal_action(terminal, client, action).map(Action::Terminal)
+                let action = terminal::check_terminal_action(terminal, client, action)?;
+                if terminal::is_detach(terminal, &action) {
+                    self.check_background_capacity(channel)?;
+                }
+                Ok(Action::Terminal(action))
             }
             (ChannelState::Annotations(state), Action::Annotations(action)) => {
                 let session = self.session_of(channel).unwrap_or(channel);

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use agenthost_core::PtyCommand;
 use agenthost_core::agent::{AgentCommand, AgentEvent};
+use agenthost_core::{MAX_BACKGROUND_COMMANDS, PtyCommand};
 use agenthost_protocol::chat::Message;
 use agenthost_protocol::common::ToolDefinition;
 use agenthost_protocol::ids::TurnId;
@@ -22,9 +22,6 @@ use crate::turn_mapper::TurnMapper;
 
 /// Commands that wait for a turn. There are few that a turn can get.
 const TURN_COMMAND_QUEUE: usize = 64;
-
-/// Most commands of a session that continue in the background.
-const MAX_BACKGROUND_COMMANDS: usize = 32;
 
 /// Why the shell agent stopped working for a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use agenthost_protocol::chat::{
     ChatAction, ChatMoveDestination, ChatMoveToSession, ChatOrigin, ChatSummary, MovableChanged,
-    MoveChatParams, MoveChatResult,
+    MoveChatParams, MoveChatResult, ResponsePart, ToolCall,
 };
 use agenthost_protocol::common::SessionStatus;
 use agenthost_protocol::session::{
     ChatAdded, ChatRemoved, ChatsReordered, SessionAction, SessionState,
 };
+use agenthost_protocol::terminal::{TerminalAction, TerminalClaim, TerminalClaimed};
 use agenthost_protocol::uri::{Uri, session_uri};
 
 use crate::agent::{AgentCommand, ChatContext};
@@ -50,6 +51,66 @@ impl Host {
         Ok(ResponseBody::MoveChat(MoveChatResult { session }))
     }
 
+    /// Returns the channels that `moveChat` needs, as far as they are known: the
+    /// chat, its workers, and the terminals that their calls show.
+    pub(crate) fn channels_for_move(&self, chat: &Uri) -> Vec<Uri> {
+        let session = self.session_of(chat).and_then(|from| self.session(from));
+        let chats = session.map(|session| moved_with(session, chat));
+        let mut channels: Vec<_> = chats
+            .iter()
+            .flatten()
+            .map(|it| it.resource.clone())
+            .collect();
+        let shown = channels.iter().flat_map(|chat| self.shown_terminals(chat));
+        let shown: Vec<_> = shown.cloned().collect();
+        channels.extend(shown);
+        channels.push(chat.clone());
+        channels
+    }
+
+    /// Returns the terminals that the calls of a chat show.
+    fn shown_terminals(&self, chat: &Uri) -> impl Iterator<Item = &Uri> {
+        let turns = self
+            .chat(chat)
+            .into_iter()
+            .flat_map(|chat| chat.turns.iter());
+        let parts = turns.flat_map(|turn| turn.response_parts.items());
+        let calls = parts.filter_map(ResponsePart::as_tool_call);
+        let content = calls.flat_map(ToolCall::content);
+        content.filter_map(|content| Some(&content.as_terminal()?.resource))
+    }
+
+    /// Moves the terminals that a chat shows into its new session (MOV-13): they
+    /// would go with the old one otherwise (TER-17).
+    fn move_terminals(&mut self, chat: &Uri, from: &Uri, to: &Uri, out: &mut Effects) {
+        let terminals: Vec<_> = self.shown_terminals(chat).cloned().collect();
+        for terminal in terminals {
+            let claim = self.terminal(&terminal).map(|state| state.claim.clone());
+            let Some(TerminalClaim::Session(mut claim)) = claim else {
+                continue;
+            };
+            if claim.session != *from || claim.chat != *chat {
+                continue;
+            }
+            self.move_channel(&terminal, to, out);
+            claim.session = to.clone();
+            let claimed = TerminalAction::Claimed(TerminalClaimed {
+                claim: TerminalClaim::Session(claim),
+            });
+            self.originate(&terminal, claimed, out);
+        }
+    }
+
+    fn move_channel(&mut self, channel: &Uri, to: &Uri, out: &mut Effects) {
+        if let Some(entry) = self.channels.get_mut(channel) {
+            entry.session = Some(to.clone());
+        }
+        out.write(StoreWrite::ChannelMoved {
+            channel: channel.clone(),
+            session: to.clone(),
+        });
+    }
+
     /// The chat, and the workers that it spawned, and theirs (MOV-6).
     fn collect_moved_chats(&self, chat: &Uri) -> Result<MovedChats, RequestFailure> {
         let unknown = || RequestFailure::UnknownSession(chat.clone());
@@ -59,15 +120,7 @@ impl Host {
         if movable != Some(true) || session.default_chat.as_ref() == Some(chat) {
             return reject_params("this chat can't be moved");
         }
-        let mut chats: Vec<Arc<ChatSummary>> = Vec::new();
-        for summary in session.chats.iter() {
-            let first = summary.resource == *chat;
-            let of_party = matches!(&summary.origin, Some(ChatOrigin::Tool(origin))
-                if origin.chat == *chat || chats.iter().any(|other| other.resource == origin.chat));
-            if first || of_party {
-                chats.push(Arc::clone(summary));
-            }
-        }
+        let chats = moved_with(session, chat);
         let busy = |summary: &Arc<ChatSummary>| {
             let running = SessionStatus::IN_PROGRESS;
             summary.status.contains(running)
@@ -82,6 +135,13 @@ impl Host {
         };
         if chats.iter().any(at_work) {
             return reject_params("something works in the background of this chat");
+        }
+        let has_command = |summary: &Arc<ChatSummary>| {
+            let mut terminals = self.shown_terminals(&summary.resource);
+            terminals.any(|terminal| self.is_background_command(terminal))
+        };
+        if chats.iter().any(has_command) {
+            return reject_params("a command continues in the background of this chat");
         }
         Ok(MovedChats { from, chats })
     }
@@ -211,13 +271,8 @@ impl Host {
             }
             self.set_agent_note(&party.from, &chat, None, out);
             self.set_tool_filter(&party.from, &chat, None, out);
-            if let Some(channel) = self.channels.get_mut(&chat) {
-                channel.session = Some(to.clone());
-            }
-            out.write(StoreWrite::ChannelMoved {
-                channel: chat.clone(),
-                session: to.clone(),
-            });
+            self.move_channel(&chat, to, out);
+            self.move_terminals(&chat, &party.from, to, out);
             let removed = SessionAction::ChatRemoved(ChatRemoved { chat });
             self.originate(&party.from, removed, out);
         }
@@ -250,6 +305,20 @@ impl Host {
             .map(|chat| chat.resource.clone())
             .collect())
     }
+}
+
+/// A chat of a session, and the workers that it spawned, and theirs (MOV-6).
+fn moved_with(session: &SessionState, chat: &Uri) -> Vec<Arc<ChatSummary>> {
+    let mut chats: Vec<Arc<ChatSummary>> = Vec::new();
+    for summary in session.chats.iter() {
+        let is_moved = summary.resource == *chat;
+        let is_worker = matches!(&summary.origin, Some(ChatOrigin::Tool(origin))
+            if origin.chat == *chat || chats.iter().any(|other| other.resource == origin.chat));
+        if is_moved || is_worker {
+            chats.push(Arc::clone(summary));
+        }
+    }
+    chats
 }
 
 /// The order with some chats behind another; without one, in front.

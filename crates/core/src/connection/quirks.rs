@@ -187,10 +187,12 @@ impl Host {
         }
         if let Action::Session(SessionAction::ConfigChanged(change)) = &mut action
             && quirks.unknown_config
-            && let Some(config) = self.session(channel).and_then(|it| it.config.as_ref())
+            && let Some(session) = self.session(channel)
+            && let Some(config) = session.config.as_ref()
         {
-            let known = &config.schema.properties;
-            change.config.retain(|key, _| known.contains_key(key));
+            let provider = &session.metadata.provider;
+            let given = std::mem::take(&mut change.config);
+            change.config = self.retain_valid_values(provider, &config.schema, given);
         }
         if let Action::Chat(
             ChatAction::TurnStarted(TurnStarted { message, .. })

@@ -77,6 +77,9 @@ pub(crate) struct ConnectionEntry {
     pub(crate) subscriptions: BTreeSet<Uri>,
     /// What it speaks.
     pub(crate) release: Release,
+    /// `true` once a `reconnect` was refused because its client is not known any
+    /// more: the client was here before.
+    pub(crate) reconnect_refused: bool,
 }
 
 /// All clients and connections.

@@ -257,12 +257,13 @@ impl Host {
             }
             ClientRequest::DisposeSession(params) => self.channels_of_session(&params.channel),
             ClientRequest::CreateChat(params) => channels_for_new_chat(params),
-            ClientRequest::MoveChat(params) => match &params.destination {
-                ChatMoveDestination::Session(to) => {
-                    vec![params.channel.clone(), to.session.clone()]
+            ClientRequest::MoveChat(params) => {
+                let mut channels = self.channels_for_move(&params.channel);
+                if let ChatMoveDestination::Session(to) = &params.destination {
+                    channels.push(to.session.clone());
                 }
-                ChatMoveDestination::NewSession => vec![params.channel.clone()],
-            },
+                channels
+            }
             ClientRequest::CreateSession(params) => self.channels_for_new_session(params),
             ClientRequest::DisposeChat(params) => vec![params.channel.clone()],
             // VS Code names the session and means its default chat.

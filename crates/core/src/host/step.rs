@@ -133,6 +133,7 @@ impl Host {
             client: None,
             subscriptions: BTreeSet::new(),
             release: Release::CURRENT,
+            reconnect_refused: false,
         };
         self.clients.connections.insert(connection, entry);
     }

@@ -64,6 +64,32 @@ pub(super) fn check_terminal_action(
     Ok(action)
 }
 
+/// Returns `true` for an action that lets the command of a tool call continue in
+/// the background (TER-15).
+pub(super) fn is_detach(terminal: &TerminalState, action: &TerminalAction) -> bool {
+    let names_turn = |claim: &TerminalClaim| match claim {
+        TerminalClaim::Session(claim) => claim.turn_id.is_some() || claim.tool_call_id.is_some(),
+        TerminalClaim::Client(_) => false,
+    };
+    match action {
+        TerminalAction::Claimed(claimed) => {
+            matches!(claimed.claim, TerminalClaim::Session(_))
+                && names_turn(&terminal.claim)
+                && !names_turn(&claimed.claim)
+        }
+        TerminalAction::Input(_)
+        | TerminalAction::Resized(_)
+        | TerminalAction::TitleChanged(_)
+        | TerminalAction::Cleared(_)
+        | TerminalAction::Data(_)
+        | TerminalAction::CwdChanged(_)
+        | TerminalAction::Exited(_)
+        | TerminalAction::CommandDetectionAvailable(_)
+        | TerminalAction::CommandExecuted(_)
+        | TerminalAction::CommandFinished(_) => false,
+    }
+}
+
 fn not_claimed() -> Refusal {
     Refusal::Invalid("the terminal is somebody else's".to_owned())
 }

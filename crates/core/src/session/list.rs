@@ -22,7 +22,7 @@ use crate::host::input::ConnectionId;
 use crate::session::{provisional, summary};
 
 /// Most sessions that a client is told of at once, the latest first.
-const MAX_CATCH_UP_SESSIONS: usize = 200;
+const MAX_CATCH_UP_SESSIONS: usize = 1_000;
 
 /// Most removed sessions that are remembered.
 pub const MAX_REMOVED_SESSIONS: usize = 1_000;

@@ -14,8 +14,12 @@ use crate::agent::AgentCommand;
 use crate::chat::turn::unfinished_calls::partial_result;
 use crate::host::Host;
 use crate::host::effect::Effects;
+use crate::host::error::Refusal;
 use crate::host::step::Env;
 use crate::terminal::PtyCommand;
+
+/// Most commands of a session that run in the background.
+pub const MAX_BACKGROUND_COMMANDS: usize = 32;
 
 impl Host {
     /// Lets the command of a terminal continue in the background, if its claim
@@ -36,6 +40,26 @@ impl Host {
             output,
         };
         self.send_agent_command(terminal, detach, out);
+    }
+
+    /// Returns `true` if the command of a terminal runs in the background.
+    pub(crate) fn is_background_command(&self, terminal: &Uri) -> bool {
+        self.find_background_command(terminal).is_some()
+    }
+
+    /// Checks that one more command of a session may continue in the background.
+    pub(crate) fn check_background_capacity(&self, terminal: &Uri) -> Result<(), Refusal> {
+        let session = self.session_of(terminal);
+        let is_of_session = |other: &&Uri| self.session_of(other) == session;
+        let others = self.channels.uris().filter(is_of_session);
+        let running =
+            others.filter(|other| *other != terminal && self.is_background_command(other));
+        if running.count() >= MAX_BACKGROUND_COMMANDS {
+            return Err(Refusal::Invalid(format!(
+                "{MAX_BACKGROUND_COMMANDS} commands of the session run in the background already"
+            )));
+        }
+        Ok(())
     }
 
     /// Ends a command that runs in the background. Returns `false` if there is

@@ -222,3 +222,39 @@ fn a_session_begins_with_what_was_said_in_another() {
         "#]],
     );
 }
+
+/// MOV-13, TER-17: the terminals of a chat go with it; a command that runs in
+/// the background keeps its chat where it is.
+#[test]
+fn terminals_go_with_their_chat() {
+    check(
+        r#"
+        - c1 joins a
+        - c1 opens s1
+        - c1 createChat s1 {"chat": "ahp-chat:/1"}
+        - c1 subscribe ahp-chat:/1
+        - c1 ! ahp-chat:/1 chat/turnStarted {"turnId": "t1", "startedAt": "2026-01-05T09:00:00Z", "message": {"text": "!make", "origin": {"kind": "user"}}}
+        - c1 ! run terminal/claimed {"claim": {"kind": "session", "session": "ahp-session:/s1", "chat": "ahp-chat:/1"}}
+        c1 moveChat ahp-chat:/1 {"destination": {"kind": "newSession"}}
+        - terminal run exited 0 done
+        - c1 subscribe run
+        c1 moveChat ahp-chat:/1 {"destination": {"kind": "newSession"}}
+        - c1 disposeSession s1
+        c1 subscribe run
+        "#,
+        expect![[r#"
+            c1 moveChat ahp-chat:/1 {"destination": {"kind": "newSession"}}
+                c1: error -32602 a command continues in the background of this chat
+            c1 moveChat ahp-chat:/1 {"destination": {"kind": "newSession"}}
+                c1: 17 ahp-chat:/1 chat/movableChanged {"movable":false}
+                share content of s1 with shell:/session-0000000000000000000000000000000d
+                agent s1: close chat ahp-chat:/1
+                c1: 18 run terminal/claimed {"claim":{"kind":"session","session":"shell:/session-0000000000000000000000000000000d","chat":"ahp-chat:/1"}}
+                agent shell:/session-0000000000000000000000000000000d: open
+                agent shell:/session-0000000000000000000000000000000d: chat ahp-chat:/1 with 1 turns
+                c1: in shell:/session-0000000000000000000000000000000d
+            c1 subscribe run
+                c1: snapshot of run at 22
+        "#]],
+    );
+}

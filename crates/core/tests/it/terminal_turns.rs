@@ -1,5 +1,6 @@
 //! Messages that are commands (TUR-20).
 
+use agenthost_core::MAX_BACKGROUND_COMMANDS;
 use expect_test::expect;
 
 use crate::script::check;
@@ -325,5 +326,26 @@ fn a_command_in_the_background_is_ended() {
                 c1: null
                 terminal run: close
         "#]],
+    );
+}
+
+/// TER-15: a claim that would let one command too many continue is rejected, and
+/// the turn keeps its command.
+#[test]
+fn only_so_many_commands_continue_in_the_background() {
+    let claim = r#"terminal/claimed {"claim": {"kind": "session", "session": "ahp-session:/s1", "chat": "ahp-chat://default/YWhwLXNlc3Npb246L3Mx"}}"#;
+    let mut script = String::from("- c1 joins a\n- c1 opens s1\n");
+    for number in 0..MAX_BACKGROUND_COMMANDS {
+        script.push_str(&format!(
+            "- c1 says t{number} !sleep 1000\n- c1 ! run {claim}\n"
+        ));
+    }
+    script.push_str(&format!("- c1 says last !sleep 1000\nc1 ! run {claim}\n"));
+    check(
+        &script,
+        expect![[r#"
+        c1 ! run terminal/claimed {"claim": {"kind": "session", "session": "ahp-session:/s1", "chat": "ahp-chat://default/YWhwLXNlc3Npb246L3Mx"}}
+            c1: 297 rejected: 32 commands of the session run in the background already
+    "#]],
     );
 }

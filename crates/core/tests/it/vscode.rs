@@ -127,6 +127,50 @@ fn sessions_without_a_message_end_with_their_maker() {
     );
 }
 
+/// A page that the host has forgotten keeps its list, whatever it subscribed to.
+#[test]
+fn a_page_that_was_forgotten_is_told_how_the_list_changed() {
+    check(
+        &connected(
+            r#"
+            - c2 createSession shell:/2 {"provider": "shell"}
+            - c1 leave
+            - grace page
+            - c2 disposeSession shell:/2
+            - c3 connect
+            c3 reconnect {"clientId": "page", "lastSeenServerSeq": 0, "subscriptions": ["ahp-root://"]}
+            c3 initialize {"protocolVersions": ["0.9.0"], "clientId": "page", "clientInfo": {"name": "vscode-agent-host-client"}, "initialSubscriptions": ["ahp-root://"]}
+            "#,
+        ),
+        expect![[r#"
+            c3 reconnect {"clientId": "page", "lastSeenServerSeq": 0, "subscriptions": ["ahp-root://"]}
+                c3: error -32008 client `page` is not known here any more: initialize again
+            c3 initialize {"protocolVersions": ["0.9.0"], "clientId": "page", "clientInfo": {"name": "vscode-agent-host-client"}, "initialSubscriptions": ["ahp-root://"]}
+                c3: version 0.9.0 at 3 with [root]
+                c3: root/sessionRemoved {"session":"shell:/2"}
+        "#]],
+    );
+}
+
+/// A value that is not offered is dropped, and its neighbours are kept.
+#[test]
+fn values_of_a_session_that_are_not_offered_are_dropped() {
+    check(
+        &talking(
+            r#"
+            c1 ! shell:/1 session/configChanged {"config": {"autoApprove": "assisted", "permissions": {"allow": ["shell"]}, "mode": "plan"}}
+            c2 ! shell:/1 session/configChanged {"config": {"autoApprove": "assisted", "permissions": {"allow": ["shell"]}}}
+            "#,
+        ),
+        expect![[r#"
+            c1 ! shell:/1 session/configChanged {"config": {"autoApprove": "assisted", "permissions": {"allow": ["shell"]}, "mode": "plan"}}
+                c1: 6 retold shell:/1 session/configChanged {"config":{"permissions":{"allow":["shell"]}}}
+            c2 ! shell:/1 session/configChanged {"config": {"autoApprove": "assisted", "permissions": {"allow": ["shell"]}}}
+                c2: 7 rejected: autoApprove: expected one of the values that are offered
+        "#]],
+    );
+}
+
 /// Finding 10: the list is not replayed, and VS Code does not ask for it.
 #[test]
 fn a_page_that_comes_back_is_told_how_the_list_changed() {

@@ -396,6 +396,21 @@ impl ToolCall {
         }
     }
 
+    /// The content that the call has produced so far.
+    pub fn content(&self) -> &[ToolResultContent] {
+        let content = match self {
+            ToolCall::Running(call) => &call.content,
+            ToolCall::AuthRequired(call) => &call.content,
+            ToolCall::PendingResultConfirmation(call) => &call.result.content,
+            ToolCall::Completed(call) => &call.result.content,
+            ToolCall::Streaming(_)
+            | ToolCall::PendingConfirmation(_)
+            | ToolCall::Cancelled(_)
+            | ToolCall::Unknown(_) => &None,
+        };
+        content.as_deref().unwrap_or_default()
+    }
+
     /// Whether the call waits for a person.
     pub fn awaits_user(&self) -> bool {
         match self {
