@@ -43,9 +43,7 @@ pub use connection::quirks::ClientQuirks;
 pub use connection::registry::{ClientRecord, GracePeriodId, Principal};
 pub use customization::apply_enablement_settings;
 pub use host::config::HostConfig;
-pub use host::effect::{
-    AppVisibility, ChatKey, Effect, Effects, Recipient, ResponseBody, StoreWrite,
-};
+pub use host::effect::{AppVisibility, Effect, Effects, Recipient, ResponseBody, StoreWrite};
 pub use host::error::{Refusal, RequestFailure};
 pub use host::input::{
     ChannelNeed, ClientMessage, ConnectionId, Input, LoadExtent, LoadedChannel, RejectedDispatch,

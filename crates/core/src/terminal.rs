@@ -271,15 +271,20 @@ impl Host {
         }
     }
 
-    pub(crate) fn send_pty_command(&self, terminal: &Uri, command: PtyCommand, out: &mut Effects) {
-        out.push(Effect::Terminal {
-            chat_key: self
-                .turns
-                .command_run(terminal)
-                .map(|run| run.chat_key.clone()),
+    pub(crate) fn send_pty_command(
+        &mut self,
+        terminal: &Uri,
+        command: PtyCommand,
+        out: &mut Effects,
+    ) {
+        let run = self.turns.command_run(terminal);
+        let chat = run.map(|run| run.chat.clone());
+        let effect = Effect::Terminal {
+            content_session: run.map(|run| run.session.clone()),
             terminal: terminal.clone(),
             command: Box::new(command),
-        });
+        };
+        self.turns.push_effect(chat.as_ref(), effect, out);
     }
 
     /// Brings the entry of a terminal up to date (ROOT-5).

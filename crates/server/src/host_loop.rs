@@ -211,9 +211,7 @@ impl HostLoop {
                         self.workers.drop_file_queue(*connection);
                     }
                     let is_eviction = matches!(input, Input::EvictionDue);
-                    let released_effects = self.workers.change_worker.release_effects(&input);
                     self.step_host(input, &mut out)?;
-                    out.effects.extend(released_effects);
                     if is_eviction {
                         let host = &self.host;
                         self.store.evict(|channel| host.state(channel).is_some());

@@ -26,6 +26,9 @@ impl Host {
             }
             CheckpointId::SessionStart | CheckpointId::BeforeTurn(_) => None,
         };
+        if let CheckpointId::BeforeTurn(turn) = &checkpoint {
+            self.turns.raise_barrier(&turn.chat);
+        }
         let task = ChangeTask::TakeCheckpoint {
             checkpoint,
             chat_start: chat_began,

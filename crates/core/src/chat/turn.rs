@@ -1,5 +1,6 @@
 //! Turns begin and end.
 
+mod checkpoint_barrier;
 pub(crate) mod command_turn;
 pub(crate) mod early_start;
 pub(crate) mod pending_prompt;
@@ -22,6 +23,7 @@ use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::Standalone;
 
 use crate::changeset::driver::CheckpointId;
+use crate::chat::turn::checkpoint_barrier::CheckpointBarrier;
 use crate::chat::turn::command_turn::CommandRun;
 use crate::chat::turn::pending_prompt::{MessageSenders, PendingPrompt};
 use crate::chat::turn::response_size::ResponseUsages;
@@ -37,6 +39,8 @@ use crate::policy;
 pub(crate) struct TurnTable {
     /// Prompts that were not sent to their agents yet, by chat.
     prompts: BTreeMap<Uri, PendingPrompt>,
+    /// Effects that wait for the checkpoint before their turn, by chat.
+    barriers: BTreeMap<Uri, CheckpointBarrier>,
     senders: MessageSenders,
     /// The sizes of the responses of running turns.
     response_sizes: ResponseUsages,

@@ -225,16 +225,15 @@ pub enum Effect {
     /// Do something with a terminal that a client opened; what happens in it
     /// comes as `Input::Terminal`.
     Terminal {
-        /// The turn that it is for, if it is for one.
-        chat_key: Option<ChatKey>,
+        /// The session that output is stored for which is too long to be shown.
+        content_session: Option<Uri>,
         /// The terminal.
         terminal: Uri,
         /// What.
         command: Box<PtyCommand>,
     },
     /// Find something out about the files of a session, or do something with
-    /// them; what comes back depends on what it is. What is asked of the agent
-    /// after a turn is about to begin waits until that is marked.
+    /// them; what comes back depends on what it is.
     TrackChanges(Box<ChangeJob>),
     /// Replace the keys of the code that a person has allowed to run: that of
     /// repositories. Sent when they change; at first there are none.
@@ -267,15 +266,6 @@ pub enum Effect {
     /// Do something with servers of tools; what happens comes as
     /// `Input::Mcp`.
     Mcp(Box<McpCommand>),
-}
-
-/// Where a turn is that changes files.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ChatKey {
-    /// The session.
-    pub session: Uri,
-    /// The chat.
-    pub chat: Uri,
 }
 
 /// Someone to send an action to.

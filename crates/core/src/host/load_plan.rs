@@ -196,7 +196,7 @@ impl Host {
     ) -> (Vec<Uri>, LoadExtent) {
         let has_ended = matches!(event, TerminalEvent::Exited(_) | TerminalEvent::Failed(_));
         match self.turns.command_run(terminal).filter(|_| has_ended) {
-            Some(run) => self.channels_for_turn_end(&run.chat_key.chat),
+            Some(run) => self.channels_for_turn_end(&run.chat),
             None => (Vec::new(), LoadExtent::Tail),
         }
     }

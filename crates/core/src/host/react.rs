@@ -231,15 +231,18 @@ impl Host {
         self.track_customizations(session, out);
     }
 
-    fn push_agent_command(&self, session: Uri, command: AgentCommand, out: &mut Effects) {
+    fn push_agent_command(&mut self, session: Uri, command: AgentCommand, out: &mut Effects) {
         let Some(state) = self.session(&session) else {
             return;
         };
-        out.push(Effect::Agent {
-            provider: state.metadata.provider.clone(),
+        let provider = state.metadata.provider.clone();
+        let chat = command.chat().cloned();
+        let effect = Effect::Agent {
             session,
+            provider,
             command: Box::new(command),
-        });
+        };
+        self.turns.push_effect(chat.as_ref(), effect, out);
     }
 
     /// Brings the session's entry of a chat up to date (CHT-19).

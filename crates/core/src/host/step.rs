@@ -7,6 +7,7 @@ use agenthost_protocol::number::Millis;
 use agenthost_protocol::timestamp::Timestamp;
 use agenthost_protocol::version::Release;
 
+use crate::changeset::driver::CheckpointId;
 use crate::connection::registry::{ConnectionEntry, Principal};
 use crate::host::Host;
 use crate::host::effect::Effects;
@@ -81,7 +82,12 @@ impl Host {
                 session,
                 checkpoint,
                 outcome,
-            } => self.handle_checkpoint_taken(&session, &checkpoint, *outcome, out),
+            } => {
+                self.handle_checkpoint_taken(&session, &checkpoint, *outcome, out);
+                if let CheckpointId::BeforeTurn(turn) = &checkpoint {
+                    self.turns.lower_barrier(&turn.chat, out);
+                }
+            }
             Input::DiffComputed { channel, outcome } => {
                 self.handle_diff_computed(&channel, *outcome, out)
             }

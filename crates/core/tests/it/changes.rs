@@ -40,6 +40,22 @@ fn summary(json: &Value) -> Option<ChangesSummary> {
     })
 }
 
+/// A checkpoint was taken, and nothing is known of git.
+pub(crate) fn taken(job: ChangeJob) -> Input {
+    let ChangeTask::TakeCheckpoint { checkpoint, .. } = job.task else {
+        panic!("this was not asked: {:?}", job.task);
+    };
+    Input::CheckpointTaken {
+        session: job.session,
+        checkpoint,
+        outcome: Box::new(Ok(CheckpointReport {
+            status: None,
+            session_total: None,
+            chat_total: None,
+        })),
+    }
+}
+
 /// A moment was marked: `{git: {..}, session: [+, -, files], chat: [..]}`.
 pub(crate) fn marked(errand: ChangeJob, text: &str) -> Input {
     let ChangeTask::TakeCheckpoint {

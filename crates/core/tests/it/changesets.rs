@@ -31,7 +31,7 @@ fn views_are_offered() {
                 c1: 4 s1 session/changesetsChanged {"changesets":[{"label":"Branch changes","uriTemplate":"s1/changeset/branch","description":"work → main","changeKind":"branch","capabilities":{"review":{}}},{"label":"Uncommitted changes","uriTemplate":"s1/changeset/uncommitted","description":"What is not committed","changeKind":"uncommitted","capabilities":{"review":{}}},{"label":"Session changes","uriTemplate":"s1/changeset/session","description":"What changed since the session began","changeKind":"session","capabilities":{"review":{}}},{"label":"Turn changes","uriTemplate":"s1/changeset/turn/{turnId}","description":"What changed while a turn was running","changeKind":"turn","capabilities":{"review":{}}},{"label":"Changes between turns","uriTemplate":"s1/changeset/compare/{originalTurnId}/{modifiedTurnId}","description":"What changed from the end of one turn to the end of another","changeKind":"compare-turns","capabilities":{"review":{}}}]}
                 c1: 5 s1.chat chat/changesetsChanged {"changesets":[{"label":"Branch changes","uriTemplate":"s1.chat/changeset/branch","description":"work → main","changeKind":"branch","capabilities":{"review":{}}},{"label":"Uncommitted changes","uriTemplate":"s1.chat/changeset/uncommitted","description":"What is not committed","changeKind":"uncommitted","capabilities":{"review":{}}},{"label":"Turn changes","uriTemplate":"s1.chat/changeset/turn/{turnId}","description":"What changed while a turn was running","changeKind":"turn","capabilities":{"review":{}}},{"label":"Changes between turns","uriTemplate":"s1.chat/changeset/compare/{originalTurnId}/{modifiedTurnId}","description":"What changed from the end of one turn to the end of another","changeKind":"compare-turns","capabilities":{"review":{}}}]}
             marked {"git": {"branch": "work", "base": "main", "uncommitted": 1}}
-                nothing
+                agent s1: prompt t1 "go"
             agent s1 end t1
                 c1: 9 s1.chat chat/turnComplete {"duration":0,"turnId":"t1"}
                 c1: 10 s1 session/chatUpdated {"changes":{"status":1,"modifiedAt":"2026-01-05T09:00:00.000Z"},"chat":"s1.chat"}
@@ -362,6 +362,41 @@ fn a_session_has_a_worktree() {
                 c1: error -32602 config.isolation: there is no such property
             c1 createSession s3 {"workingDirectories": ["file:///w"], "config": {"isolation": "moon"}}
                 c1: error -32602 config.isolation: expected one of the values that are offered
+        "#]],
+    );
+}
+
+/// CHS-17: neither the agent nor a command begins before the checkpoint is taken;
+/// one that fails does not hold them back.
+#[test]
+fn a_turn_waits_for_its_checkpoint() {
+    check(
+        r#"
+        - c1 joins a
+        - c1 opens s1 {"workingDirectories": ["file:///w"]}
+        - marked
+        c1 says t1 go
+        c1 ! s1.chat chat/turnCancelled {"turnId": "t1", "duration": 0}
+        c1 says t2 !make
+        marked failed no git
+        marked failed no git
+        marked
+        "#,
+        expect![[r#"
+            c1 says t1 go
+                changes s1: mark before t1
+            c1 ! s1.chat chat/turnCancelled {"turnId": "t1", "duration": 0}
+                changes s1: mark after t1, chat since before t1
+            c1 says t2 !make
+                changes s1: mark before t2
+            marked failed no git
+                nothing
+            marked failed no git
+                nothing
+            marked
+                agent s1: prompt t1 "go"
+                agent s1: cancel t1
+                terminal run: open "make" in file:///w, 120 by 30
         "#]],
     );
 }

@@ -90,13 +90,16 @@ pub(crate) fn check_customized(script: &str, expected: Expect) {
 pub(crate) fn run(world: &mut World, script: &str) -> String {
     let mut runner = Runner { world, requests: 0 };
     let mut result = Vec::new();
-    for line in script
-        .lines()
-        .map(str::trim)
-        .filter(|line| !line.is_empty())
-    {
+    let lines = script.lines().map(str::trim);
+    let lines: Vec<_> = lines.filter(|line| !line.is_empty()).collect();
+    let is_marked = |line: &&str| line.trim_start_matches("- ").starts_with("marked");
+    let last_marked = lines.iter().rposition(is_marked);
+    for (number, line) in lines.iter().copied().enumerate() {
         let quiet = line.strip_prefix("- ");
-        let effects = runner.run(&fill(quiet.unwrap_or(line)));
+        let mut effects = runner.run(&fill(quiet.unwrap_or(line)));
+        if last_marked.is_none_or(|last| number > last) {
+            runner.take_checkpoints(&mut effects);
+        }
         if quiet.is_some() {
             continue;
         }
@@ -150,6 +153,17 @@ struct Runner<'w> {
 }
 
 impl Runner<'_> {
+    /// Takes the checkpoints that turns wait for, as scripts without a `marked`
+    /// expect it. Numbers that steps make names of stay as they are without.
+    fn take_checkpoints(&mut self, effects: &mut Effects) {
+        let steps = self.world.steps;
+        for more in self.world.take_checkpoints() {
+            effects.writes.extend(more.writes);
+            effects.effects.extend(more.effects);
+        }
+        self.world.steps = steps;
+    }
+
     fn run(&mut self, line: &str) -> Effects {
         let (who, rest) = word(line);
         match who {

@@ -192,6 +192,7 @@ impl Simulation {
             }
             self.end_questions();
         }
+        self.world.take_checkpoints();
         self.check_told();
         // Ending one may start the next of a queue, in another chat.
         let chats: Vec<_> = self.world.log.channels.keys().cloned().collect();

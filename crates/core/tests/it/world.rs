@@ -11,10 +11,10 @@ use agenthost_core::agent::AgentCommand;
 use agenthost_core::customization::driver::CustomizationCommand;
 use agenthost_core::tools::mcp::driver::{GatewayCallId, McpCommand};
 use agenthost_core::{
-    AppVisibility, ChangeJob, ChannelNeed, ClientMessage, ConnectionId, Effect, Effects, Env,
-    FileJob, FileSearch, GracePeriodId, Host, HostConfig, Input, LoadExtent, Principal, PtyCommand,
-    RecoveryOutcome, ResponseBody, StoreWrite, WatchRequest, strip_apps_from_action,
-    strip_apps_from_state,
+    AppVisibility, ChangeJob, ChangeTask, ChannelNeed, CheckpointId, ClientMessage, ConnectionId,
+    Effect, Effects, Env, FileJob, FileSearch, GracePeriodId, Host, HostConfig, Input, LoadExtent,
+    Principal, PtyCommand, RecoveryOutcome, ResponseBody, StoreWrite, WatchRequest,
+    strip_apps_from_action, strip_apps_from_state,
 };
 use agenthost_protocol::action::{Action, ActionEnvelope};
 use agenthost_protocol::channel::{ChannelState, Snapshot};
@@ -31,6 +31,7 @@ use agenthost_protocol::rpc::{ClientNotification, RequestId};
 use agenthost_protocol::session::{SessionAction, SessionInputRequest};
 use agenthost_protocol::uri::Uri;
 
+use crate::changes;
 use crate::digest::StepDigest;
 use crate::invariants::{self, Listing, Queues, Verdicts};
 use crate::log::{Log, cut};
@@ -70,7 +71,7 @@ pub(crate) struct World {
     pub(crate) queues: Queues,
     pub(crate) verdicts: Verdicts,
     pub(crate) now: i64,
-    steps: u128,
+    pub(crate) steps: u128,
     pub(crate) digest: Option<StepDigest>,
 }
 
@@ -242,6 +243,25 @@ impl World {
             client.channels.remove(&params.channel);
         }
         self.take(input, &mut all);
+        all
+    }
+
+    /// Takes the checkpoints that turns wait for.
+    pub(crate) fn take_checkpoints(&mut self) -> Vec<Effects> {
+        let is_awaited = |job: &ChangeJob| {
+            matches!(
+                &job.task,
+                ChangeTask::TakeCheckpoint {
+                    checkpoint: CheckpointId::BeforeTurn(_),
+                    ..
+                }
+            )
+        };
+        let mut all = Vec::new();
+        while let Some(index) = self.changes.iter().position(|job| is_awaited(job)) {
+            let job = self.changes.remove(index).unwrap();
+            all.push(self.step(changes::taken(*job)));
+        }
         all
     }
 

@@ -27,9 +27,6 @@ use crate::delivery::outbox::{CloseReason, OutgoingMessage};
 impl HostLoop {
     /// Does one thing. What the host has to know at once comes back.
     pub(super) fn execute(&mut self, effect: Effect) -> Result<Vec<Input>, StoreError> {
-        let Some(effect) = self.workers.change_worker.hold_effect(effect) else {
-            return Ok(Vec::new());
-        };
         match effect {
             Effect::Respond {
                 connection,
@@ -93,11 +90,11 @@ impl HostLoop {
             Effect::Customization(command) => return Ok(self.run_customization_command(*command)),
             Effect::Mcp(command) => return Ok(self.run_mcp_command(*command)),
             Effect::Terminal {
-                chat_key,
+                content_session,
                 terminal,
                 command,
             } => {
-                let session = chat_key.as_ref().map(|chat_key| &chat_key.session);
+                let session = content_session.as_ref();
                 let workers = &mut self.workers;
                 return Ok(workers.run_terminal_command(session, terminal, *command));
             }

@@ -4,10 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use agenthost_core::{
-    ChangeJob, ChangeTask, ChatKey, CheckpointId, Effect, Input, PtyCommand, RequestFailure,
-    SurveyedEdits,
-};
+use agenthost_core::{ChangeJob, ChangeTask, Input, RequestFailure, SurveyedEdits};
 use agenthost_protocol::uri::Uri;
 use agenthost_stdx::result::IgnoreResult;
 use agenthost_workspace::{
@@ -19,9 +16,6 @@ use tokio::task::JoinSet;
 
 /// Looks at the same time, whoever they are for.
 const MAX_CHANGE_JOBS: usize = 8;
-
-/// Most things that wait for a turn to begin.
-const MAX_HELD_EFFECTS: usize = 256;
 
 /// All that looks at files of sessions, and who waits for it.
 #[derive(Debug)]
@@ -37,15 +31,6 @@ pub(crate) struct ChangeWorker {
     slow_permits: Arc<Semaphore>,
     /// Tells for each session when the last look is over.
     previous: BTreeMap<Uri, oneshot::Receiver<()>>,
-    /// What happens to files once it is known how they were before.
-    barriers: BTreeMap<ChatKey, TurnBarrier>,
-}
-
-/// What happens to the files of a session when all marks are there.
-#[derive(Debug, Default)]
-struct TurnBarrier {
-    open_checkpoints: usize,
-    effects: Vec<Effect>,
 }
 
 impl ChangeWorker {
@@ -66,7 +51,6 @@ impl ChangeWorker {
             permits: Arc::new(Semaphore::new(MAX_CHANGE_JOBS)),
             slow_permits: Arc::new(Semaphore::new(MAX_CHANGE_JOBS)),
             previous: BTreeMap::new(),
-            barriers: BTreeMap::new(),
         }
     }
 
@@ -99,9 +83,6 @@ impl ChangeWorker {
 
     /// Looks at files when all that was asked for the same session is done.
     pub(crate) fn submit(&mut self, job: ChangeJob) {
-        if let Some(place) = barrier_chat(&job.session, &job.task) {
-            self.barriers.entry(place).or_default().open_checkpoints += 1;
-        }
         if matches!(job.task, ChangeTask::TakeCheckpoint { .. }) {
             self.open_checkpoints += 1;
         }
@@ -138,81 +119,6 @@ impl ChangeWorker {
             drop((permit, done));
             outcome.unwrap_or(failure)
         });
-    }
-
-    /// Keeps what a turn does until it is known how the files were before. What
-    /// need not wait comes back.
-    pub(crate) fn hold_effect(&mut self, effect: Effect) -> Option<Effect> {
-        // Mostly nothing waits.
-        if self.barriers.is_empty() {
-            return Some(effect);
-        }
-        let chat_key = match &effect {
-            Effect::Agent {
-                session, command, ..
-            } => command.chat().map(|chat| ChatKey {
-                session: session.clone(),
-                chat: chat.clone(),
-            }),
-            Effect::Terminal { chat_key, .. } => chat_key.clone(),
-            _ => None,
-        };
-        let Some(barrier) = chat_key.and_then(|chat_key| self.barriers.get_mut(&chat_key)) else {
-            return Some(effect);
-        };
-        // There are few things that can be asked of a turn that has not begun,
-        // but anything may be typed.
-        if barrier.effects.len() < MAX_HELD_EFFECTS || !is_terminal_input(&effect) {
-            barrier.effects.push(effect);
-        }
-        None
-    }
-
-    /// A moment was marked: what waited for it need not wait any more.
-    pub(crate) fn release_effects(&mut self, input: &Input) -> Vec<Effect> {
-        let Input::CheckpointTaken {
-            session,
-            checkpoint: CheckpointId::BeforeTurn(turn),
-            ..
-        } = input
-        else {
-            return Vec::new();
-        };
-        let chat_key = ChatKey {
-            session: session.clone(),
-            chat: turn.chat.clone(),
-        };
-        let Some(barrier) = self.barriers.get_mut(&chat_key) else {
-            return Vec::new();
-        };
-        barrier.open_checkpoints = barrier.open_checkpoints.saturating_sub(1);
-        if barrier.open_checkpoints > 0 {
-            return Vec::new();
-        }
-        self.barriers.remove(&chat_key).unwrap_or_default().effects
-    }
-}
-
-/// The turn that waits for a task.
-fn barrier_chat(session: &Uri, task: &ChangeTask) -> Option<ChatKey> {
-    match task {
-        ChangeTask::TakeCheckpoint {
-            checkpoint: CheckpointId::BeforeTurn(turn),
-            ..
-        } => Some(ChatKey {
-            session: session.clone(),
-            chat: turn.chat.clone(),
-        }),
-        _ => None,
-    }
-}
-
-fn is_terminal_input(effect: &Effect) -> bool {
-    match effect {
-        Effect::Terminal { command, .. } => {
-            matches!(**command, PtyCommand::Write(_) | PtyCommand::Resize { .. })
-        }
-        _ => false,
     }
 }
 

@@ -13,7 +13,7 @@ use agenthost_protocol::terminal::{TerminalClaim, TerminalSessionClaim, Terminal
 use agenthost_protocol::uri::Uri;
 
 use crate::host::Host;
-use crate::host::effect::{ChatKey, Effects};
+use crate::host::effect::Effects;
 use crate::host::step::Env;
 use crate::terminal::command_report::{
     COMMAND_COLS, COMMAND_ROWS, CommandReport, terminal_call_meta,
@@ -30,7 +30,8 @@ const COMMAND_CALL_ID: &str = "command";
 /// A command that the host runs for a turn.
 #[derive(Debug, Clone)]
 pub(crate) struct CommandRun {
-    pub(crate) chat_key: ChatKey,
+    pub(crate) session: Uri,
+    pub(crate) chat: Uri,
     pub(crate) turn: TurnId,
     line: CommandLine,
     stage: CommandStage,
@@ -137,10 +138,8 @@ impl Host {
         self.create_channel(&terminal, Some(&session), state.into(), out);
         self.record_command(env, &terminal, line.clone());
         let run = CommandRun {
-            chat_key: ChatKey {
-                session: session.clone(),
-                chat: chat.clone(),
-            },
+            session: session.clone(),
+            chat: chat.clone(),
             turn: turn.clone(),
             line: line.clone(),
             stage: CommandStage::Running,
@@ -162,7 +161,7 @@ impl Host {
     /// Whether a turn is a command that the host runs.
     pub(crate) fn is_command_turn(&self, chat: &Uri, turn: &TurnId) -> bool {
         let mut runs = self.turns.command_runs.values();
-        runs.any(|run| run.chat_key.chat == *chat && run.turn == *turn)
+        runs.any(|run| run.chat == *chat && run.turn == *turn)
     }
 
     /// Whether the turn of a chat that runs is such a command.
@@ -194,7 +193,7 @@ impl Host {
         self.finish_command(env, terminal, exit_code, out);
         // The call of a command in the background is complete.
         let is_running =
-            run.stage != CommandStage::Background && self.is_running(&run.chat_key.chat, &run.turn);
+            run.stage != CommandStage::Background && self.is_running(&run.chat, &run.turn);
         let has_run = matches!(outcome, ProgramOutcome::Ended(_));
         if is_running {
             let report = run.report(terminal);
@@ -206,7 +205,7 @@ impl Host {
         }
         self.end_terminal(env, terminal, exit_code, out);
         if is_running {
-            let (chat, turn) = (&run.chat_key.chat, &run.turn);
+            let (chat, turn) = (&run.chat, &run.turn);
             if has_run {
                 self.survey_after(chat, &command_call_target(turn), out);
             }
@@ -226,7 +225,7 @@ impl Host {
             requires_result_confirmation: None,
         };
         let complete = ChatAction::ToolCallComplete(Box::new(complete));
-        self.originate(&run.chat_key.chat, complete, out);
+        self.originate(&run.chat, complete, out);
     }
 
     /// Completes the call and the turn of a command, and lets the command run.
@@ -245,7 +244,7 @@ impl Host {
         }
         run.stage = CommandStage::Background;
         let run = run.clone();
-        let (chat, turn) = (&run.chat_key.chat, &run.turn);
+        let (chat, turn) = (&run.chat, &run.turn);
         if self.is_running(chat, turn) {
             let result = run.report(terminal).background_result(&output);
             self.complete_command_call(&run, result, out);
@@ -258,8 +257,8 @@ impl Host {
     /// those in the background whose chat is gone.
     pub(crate) fn stop_finished_commands(&mut self, out: &mut Effects) {
         let is_over = |run: &CommandRun| match run.stage {
-            CommandStage::Running => !self.is_running(&run.chat_key.chat, &run.turn),
-            CommandStage::Background => !self.channels.contains(&run.chat_key.chat),
+            CommandStage::Running => !self.is_running(&run.chat, &run.turn),
+            CommandStage::Background => !self.channels.contains(&run.chat),
             CommandStage::Ending => false,
         };
         let over: Vec<_> = self
