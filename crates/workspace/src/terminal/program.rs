@@ -8,6 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use agenthost_core::CommandLine;
+use agenthost_process::{OrphanPolicy, ProcessSession, TerminateSignal};
 use agenthost_stdx::hex::encode_hex;
 use agenthost_stdx::scratch::{ScratchDirectory, ScratchSpace};
 use portable_pty::CommandBuilder;
@@ -27,6 +28,19 @@ pub enum PtyProgram {
     Command(CommandLine),
     /// One program, that an agent chose.
     Exec(ExecSpec),
+}
+
+impl PtyProgram {
+    /// Returns the session that the program leads.
+    pub(super) fn session(&self, leader: u32) -> ProcessSession {
+        let (signal, orphans) = match self {
+            PtyProgram::Shell(_) => (TerminateSignal::HangUp, OrphanPolicy::Keep),
+            PtyProgram::Command(_) | PtyProgram::Exec(_) => {
+                (TerminateSignal::Terminate, OrphanPolicy::Kill)
+            }
+        };
+        ProcessSession::new(leader, signal, orphans)
+    }
 }
 
 /// A program with its arguments and all of its environment. It gets nothing
