@@ -3,10 +3,10 @@
 //! **What it does.** [`ManagedChild`] spawns a program with pipes and ends it with all of its
 //! descendants; [`ProcessGroup`] signals a process group, also at a deadline, and [`GroupGuard`]
 //! kills one on drop; [`ProcessSession`] ends the POSIX session of a terminal; [`EnvMarker`] finds
-//! descendants that left their group; [`PidFile`] and [`kill_leftovers`] end the processes of a host
-//! that was killed; [`StreamTail`] keeps the end of a stream, and [`inherited_environment`] returns
-//! the variables that a child may inherit. This is the only crate that signals process groups and
-//! reads processes from procfs.
+//! descendants that left their group; [`PidFile`] and [`kill_leftovers`] end the processes of a
+//! host that was killed; [`StreamTail`] keeps the end of a stream, and [`inherited_environment`]
+//! returns the variables that a child may inherit. This is the only crate that signals process
+//! groups and reads processes from procfs.
 //!
 //! **What it must never do.** It does not decide which programs run, and it does not log or show
 //! arguments, environments or output: all of them may contain secrets.

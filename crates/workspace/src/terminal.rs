@@ -56,13 +56,13 @@ pub struct Terminal {
 /// How a terminal starts.
 #[derive(Debug, Clone)]
 pub struct TerminalOptions {
-    /// What runs in it.
+    /// The program that runs in the terminal.
     pub program: PtyProgram,
     /// Where; the user's home if nobody says.
     pub directory: Option<Uri>,
-    /// How wide.
+    /// The width in columns.
     pub cols: u64,
-    /// How high.
+    /// The height in rows.
     pub rows: u64,
     /// The directory for the pid file, by which the next host ends it if this
     /// process is killed.

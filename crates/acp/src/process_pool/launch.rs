@@ -10,12 +10,12 @@ use agenthost_process::{
 };
 use tokio::process::Command;
 
-/// How an agent is started.
+/// The command line of an agent.
 #[derive(Clone, PartialEq, Eq)]
 pub struct AgentLaunch {
-    /// The program.
+    /// The program, as a path or a name in `PATH`.
     pub program: String,
-    /// Its arguments.
+    /// The arguments after the program.
     pub arguments: Vec<String>,
     /// What it finds in its environment besides what all agents do. A value
     /// that is `$NAME` stands for what the host finds there.
@@ -40,9 +40,9 @@ pub enum SpawnError {
     /// It works in a folder that is not there.
     #[error("start `{program}`: the folder `{}` is not there", folder.display())]
     Folder {
-        /// The program.
+        /// The program of the agent.
         program: String,
-        /// The folder.
+        /// The folder that is missing.
         folder: PathBuf,
     },
     /// There is no such program.
@@ -51,7 +51,7 @@ pub enum SpawnError {
     /// The system says no.
     #[error("start `{program}`: {source}")]
     System {
-        /// The program.
+        /// The program of the agent.
         program: String,
         /// The error of the system.
         source: io::Error,

@@ -47,9 +47,9 @@ impl PtyProgram {
 /// of what the host has in its own: agents are not to see that.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct ExecSpec {
-    /// The program.
+    /// The program, as a path or a name in `PATH`.
     pub program: OsString,
-    /// Its arguments.
+    /// The arguments after the program.
     pub arguments: Vec<OsString>,
     /// What it finds in its environment, besides what says which terminal it is in.
     pub environment: Vec<(OsString, OsString)>,
