@@ -9,9 +9,9 @@ use agenthost_agents::SessionGateway;
 use agenthost_agents::SessionTokens;
 use agenthost_agents::{Agent, SessionContext, SessionFuture};
 use agenthost_core::agent::ForbiddenValue;
+use agenthost_process::kill_leftovers;
 use agenthost_protocol::common::SessionConfigSchema;
 use agenthost_protocol::root::{AgentCapabilities, AgentInfo, MultipleChatsCapability};
-use agenthost_workspace::kill_leftovers;
 
 use super::bridge;
 use super::process_pool::ProcessPool;

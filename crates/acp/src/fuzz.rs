@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use agenthost_agents::TurnMapper;
 use agenthost_core::SessionKey;
+use agenthost_process::StreamTail;
 use agenthost_protocol::action::Action;
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::chat::{ChatAction, InputResponseKind};
@@ -25,7 +26,6 @@ use serde_json::json;
 
 use super::mapper::ChatMapper;
 use super::mapper::events::MappedEvent;
-use super::process_pool::tail::StreamTail;
 use super::registry::probe::sign_in;
 use super::session::options::SessionOptions;
 use super::session::replay::{ReplayPurpose, SessionReplay};

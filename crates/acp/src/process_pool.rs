@@ -7,13 +7,12 @@
 
 pub(crate) mod launch;
 pub(crate) mod router;
-pub(crate) mod tail;
-pub(crate) mod tree;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
+use agenthost_process::{ManagedChild, STDERR_DRAIN_TIMEOUT, StreamTail};
 use agenthost_stdx::result::IgnoreResult;
 use agenthost_stdx::sync::lock;
 use serde::Serialize;
@@ -25,8 +24,7 @@ use router::{RoutingTable, TaggedCall, lock_routing, route_messages};
 
 use super::connection::AgentCall;
 use super::error::{AcpError, StartError};
-use super::process_pool::launch::{AgentLaunch, ManagedChild, STDERR_DRAIN_TIMEOUT};
-use super::process_pool::tail::StreamTail;
+use super::process_pool::launch::{AgentLaunch, spawn_agent};
 use super::transport::{AgentCallError, AgentMessage, JsonRpcConnection};
 
 /// Messages that wait for a line. When there are more, all lines wait.
@@ -193,17 +191,17 @@ impl ProcessLease {
         );
         let Some(last) = Arc::into_inner(shared) else {
             // Whoever is last waits for its end; its last words are for all.
-            return if ended {
-                stderr_tail.last_line_within(STDERR_DRAIN_TIMEOUT).await
-            } else {
-                None
-            };
+            if !ended {
+                return None;
+            }
+            stderr_tail.wait_complete(STDERR_DRAIN_TIMEOUT).await;
+            return stderr_tail.last_line();
         };
         let process = last.lock_process().take();
         // Its input is closed by this.
         drop(last.connection);
         let stderr_line = match process {
-            Some(process) => process.shutdown().await,
+            Some(process) => process.shutdown().await.last_line(),
             None => None,
         };
         stderr_line.or_else(|| last.noise.last_line())
@@ -292,11 +290,11 @@ fn supports_sharing(initialized: &Value) -> bool {
 
 impl PooledProcess {
     async fn start(request: &LeaseRequest<'_>) -> Result<Arc<Self>, AcpError> {
-        let started = ManagedChild::spawn(request.launch, request.folder, request.pid_dir);
+        let started = spawn_agent(request.launch, request.folder, request.pid_dir);
         let (process, pipes) = started.map_err(StartError::from)?;
         let opened = JsonRpcConnection::open(pipes.stdin, pipes.stdout).await;
         let Ok((connection, incoming, noise)) = opened else {
-            let (reason, stderr_line) = (None, process.shutdown().await);
+            let (reason, stderr_line) = (None, process.shutdown().await.last_line());
             return Err(AcpError::Gone {
                 reason,
                 stderr_line,

@@ -19,6 +19,7 @@ use agent_client_protocol::{
     Client, Error, Lines, UntypedMessage, is_connection_terminated, is_incoming_transport_closed,
     v1,
 };
+use agenthost_process::StreamTail;
 use agenthost_stdx::result::IgnoreResult;
 use agenthost_stdx::sync::lock;
 use agenthost_stdx::text::truncate_chars;
@@ -31,7 +32,6 @@ use tokio::task::JoinSet;
 
 pub(crate) use agent_client_protocol::v1::schema;
 
-use super::process_pool::tail::StreamTail;
 use super::services::{ServiceError, ServiceRequest};
 use super::transport::line_reader::{JsonRpcKind, JsonRpcLine, LineReader, MAX_LINE_BYTES};
 use super::transport::text_chunk::SESSION_UPDATE_METHOD;

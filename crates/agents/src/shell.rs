@@ -7,8 +7,8 @@ mod turn;
 use std::path::Path;
 use std::sync::Arc;
 
+use agenthost_process::kill_leftovers;
 use agenthost_protocol::root::{AgentCapabilities, AgentInfo, MultipleChatsCapability};
-use agenthost_workspace::kill_leftovers;
 
 use crate::agent::{Agent, SessionContext, SessionFuture};
 

@@ -14,10 +14,8 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use agenthost_core::tools::tool_use::{ToolHookPhase, ToolUse};
-use agenthost_stdx::result::{IgnoreExited, IgnoreResult};
-use agenthost_workspace::{EnvMarker, MARKER_VARIABLE, PidFile};
-use nix::sys::signal::{Signal, killpg};
-use nix::unistd::Pid;
+use agenthost_process::{EnvMarker, GroupGuard, MARKER_VARIABLE, PidFile, ProcessGroup};
+use agenthost_stdx::result::IgnoreResult;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::Command;
@@ -250,10 +248,11 @@ async fn run_hook(
             return HookOutput::empty();
         }
     };
-    let group = child.id().map(|process| ProcessGroup {
-        pid_file: create_pid_file(environment, process, &marker),
-        process,
-        marker,
+    // All processes that the hook started end with it.
+    let group = child.id().map(|process| {
+        let pid_file = create_pid_file(environment, process, &marker);
+        let group = ProcessGroup::of_leader(process);
+        GroupGuard::new(group, marker, pid_file, "failed to kill a hook")
     });
     let input = invocation.input.to_string();
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
@@ -265,7 +264,7 @@ async fn run_hook(
     };
     let end = async move {
         let status = child.wait().await;
-        // Whoever it left behind would keep its pipes open.
+        // Processes that it left behind would keep its pipes open.
         drop(group);
         status
     };
@@ -315,23 +314,5 @@ fn create_pid_file(
             tracing::warn!(%error, "it could not be noted that a hook runs");
             None
         }
-    }
-}
-
-/// Everything that a hook started ends with it, wherever it went.
-struct ProcessGroup {
-    process: u32,
-    marker: EnvMarker,
-    /// Gone when nothing of it is left.
-    pid_file: Option<PidFile>,
-}
-
-impl Drop for ProcessGroup {
-    fn drop(&mut self) {
-        if let Ok(group) = i32::try_from(self.process) {
-            killpg(Pid::from_raw(group), Signal::SIGKILL).ignore_exited("failed to kill a hook");
-        }
-        self.marker.kill_all();
-        drop(self.pid_file.take());
     }
 }

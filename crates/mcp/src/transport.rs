@@ -4,4 +4,3 @@ pub(crate) mod http;
 pub(crate) mod process;
 pub(crate) mod sse;
 pub(crate) mod stdio;
-pub(crate) mod tail;

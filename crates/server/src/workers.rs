@@ -12,13 +12,14 @@ use agenthost_core::{
     ConnectionId, FileJob, FileSearch, Input, MAX_COMPLETION_ITEMS, PtyCommand, RequestFailure,
     SessionKey, StoredText, TerminalEvent, TerminalProgram, WatchRequest,
 };
+use agenthost_process::kill_leftovers;
 use agenthost_protocol::number::Millis;
 use agenthost_protocol::uri::Uri;
 use agenthost_stdx::result::IgnoreResult;
 use agenthost_stdx::sync::lock;
 use agenthost_workspace::{
     ContentStore, DirectoryWatch, FileService, OutputSink, ProtectedPaths, PtyProgram,
-    SearchLimits, ShellSpec, Terminal, TerminalOptions, kill_leftovers, search_files,
+    SearchLimits, ShellSpec, Terminal, TerminalOptions, search_files,
 };
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::JoinSet;

@@ -23,14 +23,14 @@ use std::process::Command;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use agenthost_process::inherited_environment;
+
 pub(crate) use child::GitOutput;
 pub use clone::{clone_shallow, version};
 pub use code::{RepositoryCode, RepositoryHook};
 pub use error::GitError;
 use inspection::RepositoryInspection;
 pub(crate) use inspection::{check_lines, is_no_repository};
-
-use crate::environment::inherited_environment;
 
 /// How long it may take to find the code of a repository.
 const INSPECT_TIMEOUT: Duration = Duration::from_secs(30);

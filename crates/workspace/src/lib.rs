@@ -15,7 +15,6 @@
 
 mod change_tracker;
 mod content_store;
-mod environment;
 mod file_search;
 mod file_service;
 mod file_uri;
@@ -29,15 +28,14 @@ mod watch;
 
 pub use change_tracker::{ChangeTracker, ChangesError, WorktreeRemoval, is_whole_edit};
 pub use content_store::{ContentError, ContentStore};
-pub use environment::inherited_environment;
 pub use file_search::{SearchLimits, search_files};
 pub use file_service::{FileError, FileService, MAX_FILE_BYTES};
 pub use file_uri::{path_of, uri_of};
 pub use git::{GitError, RepositoryCode, RepositoryHook, clone_shallow, version as git_version};
 pub use protected_paths::ProtectedPaths;
 pub use terminal::{
-    EXIT_GRACE, EnvMarker, ExecSpec, MARKER_VARIABLE, OutputSink, PidFile, PtyProgram, ShellSpec,
-    ShellStartup, Terminal, TerminalError, TerminalOptions, kill_leftovers,
+    EXIT_GRACE, ExecSpec, OutputSink, PtyProgram, ShellSpec, ShellStartup, Terminal, TerminalError,
+    TerminalOptions,
 };
 pub use utf8::drain_valid_utf8;
 pub use watch::{

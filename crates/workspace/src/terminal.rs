@@ -4,11 +4,9 @@ pub(crate) mod exit;
 pub(crate) mod full_output;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod fuzz;
-mod leftovers;
 pub(crate) mod osc;
 mod output;
 mod program;
-mod run_mark;
 pub(crate) mod shell_marks;
 
 use std::io::Write;
@@ -18,22 +16,20 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use agenthost_core::{PtyCommand, TerminalEvent};
+use agenthost_process::{PidFile, ProcessSession};
 use agenthost_protocol::uri::Uri;
 use agenthost_stdx::result::IgnoreResult;
 use agenthost_stdx::sync::lock;
 use filedescriptor::{FileDescriptor, Pipe};
-use nix::unistd::Pid;
 use portable_pty::{MasterPty, PtySize, native_pty_system};
 
 use crate::file_uri::path_of;
-use exit::{ExitState, ProcessSession};
+use exit::ExitState;
 use output::OutputReader;
 use program::PreparedProgram;
 
 pub use full_output::OutputSink;
-pub use leftovers::{PidFile, kill_leftovers};
 pub use program::{ExecSpec, PtyProgram, ShellSpec, ShellStartup};
-pub use run_mark::{EnvMarker, MARKER_VARIABLE};
 
 /// Pieces of input that wait for a program that does not read. When there are
 /// more, the next is refused.
@@ -60,15 +56,15 @@ pub struct Terminal {
 /// How a terminal starts.
 #[derive(Debug, Clone)]
 pub struct TerminalOptions {
-    /// What runs in it.
+    /// The program that runs in the terminal.
     pub program: PtyProgram,
     /// Where; the user's home if nobody says.
     pub directory: Option<Uri>,
-    /// How wide.
+    /// The width in columns.
     pub cols: u64,
-    /// How high.
+    /// The height in rows.
     pub rows: u64,
-    /// Where it is noted that it runs, so that `sweep` can end it if this
+    /// The directory for the pid file, by which the next host ends it if this
     /// process is killed.
     pub pid_dir: Option<Arc<Path>>,
     /// Where the output of a command is kept when it is too long to be shown.
@@ -128,13 +124,11 @@ impl Terminal {
         // Without this the end of the program would not be the end of the output.
         drop(pair.slave);
         let process = child.process_id();
-        let leader = process.and_then(|id| i32::try_from(id).ok());
-        let leader = leader.map(Pid::from_raw);
         let (input, to_write) = sync_channel(INPUT_QUEUE_LEN);
         let mut terminal = Terminal {
             master: Mutex::new(pair.master),
             input,
-            session: leader.map(|leader| ProcessSession::new(leader, &options.program)),
+            session: process.map(|leader| options.program.session(leader)),
             exit_state: Arc::default(),
             _pid_file: None,
         };
@@ -225,7 +219,7 @@ impl Terminal {
 impl Drop for Terminal {
     fn drop(&mut self) {
         if let Some(session) = &self.session {
-            session.kill(&self.exit_state);
+            session.kill(self.exit_state.leader_state());
         }
     }
 }

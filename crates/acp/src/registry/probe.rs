@@ -17,7 +17,7 @@ use super::probe::sign_in::{SignInKind, SignInMethod, TerminalSignIn};
 use crate::agent::AcpAgent;
 use crate::connection::{AcpConnection, AgentCall};
 use crate::error::{AcpError, AgentTimeout, SignInError};
-use crate::process_pool::launch::{AgentLaunch, ManagedChild, agent_environment};
+use crate::process_pool::launch::{AgentLaunch, agent_environment, spawn_agent};
 use crate::transport::{AUTH_REQUIRED_CODE, AgentCallError, AgentMessage};
 
 /// How long an agent may take for each step. The first start of some takes ten
@@ -83,7 +83,7 @@ pub async fn program_version(launch: &AgentLaunch, arguments: &[String]) -> Opti
         ..launch.clone()
     };
     let folder = std::env::temp_dir();
-    let (process, mut pipes) = ManagedChild::spawn(&launch, &folder, None).ok()?;
+    let (process, mut pipes) = spawn_agent(&launch, &folder, None).ok()?;
     drop(pipes.stdin);
     let line = tokio::time::timeout(VERSION_TIMEOUT, first_line(&mut pipes.stdout)).await;
     // What it complained of says nothing about its version.

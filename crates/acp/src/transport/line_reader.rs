@@ -8,12 +8,12 @@
 use std::io;
 use std::sync::Arc;
 
+use agenthost_process::StreamTail;
 use serde_json::{Map, Value};
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 
 use super::repair;
 use super::text_chunk::{SESSION_UPDATE_METHOD, TextChunk};
-use crate::process_pool::tail::StreamTail;
 
 /// Longest line, in bytes.
 pub(crate) const MAX_LINE_BYTES: usize = 8 * 1024 * 1024;

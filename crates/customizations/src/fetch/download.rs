@@ -4,13 +4,12 @@
 use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::process::{ChildStderr, Command, Stdio};
+use std::time::Instant;
 
-use agenthost_stdx::result::{IgnoreExited, IgnoreResult};
+use agenthost_process::{DeadlineStatus, KillStep, ProcessGroup};
+use agenthost_stdx::result::IgnoreResult;
 use agenthost_stdx::text::truncate_chars;
-use nix::sys::signal::{Signal, killpg};
-use nix::unistd::Pid;
 
 use super::{FETCH_TIMEOUT, FetchError, MAX_ARCHIVE_BYTES};
 
@@ -67,7 +66,7 @@ pub(super) fn download_file(url: &str, into: &Path) -> Result<(), FetchError> {
     run_program("curl", curl)
 }
 
-/// Runs a program in a process group of its own, as long as there is patience.
+/// Runs a program in a process group of its own, for at most [`FETCH_TIMEOUT`].
 fn run_program(program: &'static str, mut command: Command) -> Result<(), FetchError> {
     let failed = |problem: String| FetchError::ProgramFailed { program, problem };
     let own: Vec<_> = command
@@ -89,37 +88,35 @@ fn run_program(program: &'static str, mut command: Command) -> Result<(), FetchE
         .spawn()
         .map_err(|error| failed(error.to_string()))?;
     let stderr = child.stderr.take();
-    let (done, waits) = channel();
-    // It ends when the program does, or when its group is killed.
-    let listener = std::thread::spawn(move || {
-        let mut said = Vec::new();
-        if let Some(mut stderr) = stderr {
-            // What can't be read is not quoted.
-            let mut beginning = (&mut stderr).take(MAX_STDERR_BYTES);
-            let read = beginning.read_to_end(&mut said);
-            read.log_err("failed to read the messages of a download");
-            let drained = std::io::copy(&mut stderr, &mut std::io::sink());
-            drained.log_err("failed to read the messages of a download");
-        }
-        done.send(()).ignore_closed();
-        said
-    });
-    let in_time = waits.recv_timeout(FETCH_TIMEOUT) != Err(RecvTimeoutError::Timeout);
-    if !in_time {
-        let group = Pid::from_raw(i32::try_from(child.id()).unwrap_or(i32::MAX));
-        killpg(group, Signal::SIGKILL).ignore_exited("failed to kill a download");
-    }
+    let deadline = Instant::now() + FETCH_TIMEOUT;
+    let steps = [KillStep::kill("failed to kill a download")];
+    let group = ProcessGroup::of_leader(child.id());
+    // Standard error ends when the program does, or when its group is killed.
+    let (said, deadline_status) = group.kill_at_deadline(deadline, &steps, || read_stderr(stderr));
     let status = child.wait().map_err(|error| failed(error.to_string()))?;
-    let said = listener.join().unwrap_or_default();
-    match (in_time, status.success()) {
-        (true, true) => Ok(()),
-        (false, _) => Err(failed("it took too long".to_owned())),
-        (true, false) => {
+    match (deadline_status, status.success()) {
+        (DeadlineStatus::Met, true) => Ok(()),
+        (DeadlineStatus::Exceeded, _) => Err(failed("it took too long".to_owned())),
+        (DeadlineStatus::Met, false) => {
             let said = String::from_utf8_lossy(&said);
             let line = said.lines().rfind(|line| !line.trim().is_empty());
             Err(failed(truncate_message(line.unwrap_or("it failed"))))
         }
     }
+}
+
+/// Reads standard error to its end, and returns its beginning.
+fn read_stderr(stderr: Option<ChildStderr>) -> Vec<u8> {
+    let mut said = Vec::new();
+    if let Some(mut stderr) = stderr {
+        // An error leaves less to quote.
+        let mut beginning = (&mut stderr).take(MAX_STDERR_BYTES);
+        let read = beginning.read_to_end(&mut said);
+        read.log_err("failed to read the messages of a download");
+        let drained = std::io::copy(&mut stderr, &mut std::io::sink());
+        drained.log_err("failed to read the messages of a download");
+    }
+    said
 }
 
 fn truncate_message(text: &str) -> String {

@@ -253,7 +253,7 @@ async fn the_next_host_ends_hooks_that_a_killed_one_left() {
     let process = appears(&host.work().join("began")).await;
     // As another host would, that finds the notes of one that is gone.
     let notes = host.folder.path().join("notes");
-    assert_eq!(agenthost_workspace::kill_leftovers(&notes), 1);
+    assert_eq!(agenthost_process::kill_leftovers(&notes), 1);
     ends(&process).await;
     assert_eq!(host.checked().await, (1, Ok(())));
 }

@@ -86,7 +86,7 @@ async fn the_next_host_ends_what_a_killed_one_left() {
     stage.ready().await;
     let mark = mark_of(stage.notes.path(), noted(stage.notes.path())[0]);
     // As another host would, that finds the notes of one that is gone.
-    assert_eq!(agenthost_workspace::kill_leftovers(stage.notes.path()), 1);
+    assert_eq!(agenthost_process::kill_leftovers(stage.notes.path()), 1);
     until_gone(&mark).await;
     stage.failed().await;
     stage.end().await;

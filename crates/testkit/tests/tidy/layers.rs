@@ -15,6 +15,11 @@ const LAYERS: &[Layer] = &[
         tests: &[],
     },
     Layer {
+        name: "process",
+        uses: &["stdx"],
+        tests: &[],
+    },
+    Layer {
         name: "protocol-derive",
         uses: &[],
         tests: &[],
@@ -41,17 +46,17 @@ const LAYERS: &[Layer] = &[
     },
     Layer {
         name: "workspace",
-        uses: &["stdx", "protocol", "core"],
+        uses: &["stdx", "process", "protocol", "core"],
         tests: &[],
     },
     Layer {
         name: "agents",
-        uses: &["stdx", "protocol", "core", "workspace"],
+        uses: &["stdx", "process", "protocol", "core", "workspace"],
         tests: &[],
     },
     Layer {
         name: "acp",
-        uses: &["stdx", "protocol", "core", "workspace", "agents"],
+        uses: &["stdx", "process", "protocol", "core", "workspace", "agents"],
         tests: &["testkit"],
     },
     Layer {
@@ -61,18 +66,19 @@ const LAYERS: &[Layer] = &[
     },
     Layer {
         name: "mcp",
-        uses: &["stdx", "protocol", "core", "net", "workspace"],
+        uses: &["stdx", "process", "protocol", "core", "net"],
         tests: &["testkit"],
     },
     Layer {
         name: "customizations",
-        uses: &["stdx", "protocol", "core", "workspace"],
+        uses: &["stdx", "process", "protocol", "core", "workspace"],
         tests: &["testkit"],
     },
     Layer {
         name: "server",
         uses: &[
             "stdx",
+            "process",
             "protocol",
             "versions",
             "core",
@@ -99,6 +105,7 @@ const LAYERS: &[Layer] = &[
         name: "cli",
         uses: &[
             "stdx",
+            "process",
             "protocol",
             "core",
             "agents",

@@ -5,13 +5,11 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use agenthost_stdx::result::{IgnoreExited, IgnoreResult};
+use agenthost_process::{DeadlineStatus, KillStep, ProcessGroup};
+use agenthost_stdx::result::IgnoreResult;
 use agenthost_stdx::text::truncate_chars;
-use nix::sys::signal::{Signal, killpg};
-use nix::unistd::Pid;
 
 use super::GitError;
 
@@ -23,6 +21,12 @@ const MAX_ERROR_BYTES: u64 = 64 * 1024;
 
 /// How long git may take to remove its lock files after SIGTERM.
 const TERMINATE_GRACE: Duration = Duration::from_secs(1);
+
+/// The signals that end git at its deadline.
+const KILL_STEPS: [KillStep; 2] = [
+    KillStep::terminate(TERMINATE_GRACE, "failed to terminate git"),
+    KillStep::kill("failed to kill git"),
+];
 
 /// The result of a git process that ran to its end.
 #[derive(Debug)]
@@ -93,9 +97,11 @@ pub(super) fn exchange(
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     let mut child = spawn(command, directory)?;
-    let (said, late) = kill_at_deadline(child.id(), deadline, || pump_pipes(&mut child, input));
+    let group = ProcessGroup::of_leader(child.id());
+    let pump = || pump_pipes(&mut child, input);
+    let (said, deadline_status) = group.kill_at_deadline(deadline, &KILL_STEPS, pump);
     let status = child.wait()?;
-    if late {
+    if deadline_status == DeadlineStatus::Exceeded {
         return Err(GitError::TimedOut);
     }
     let (output, errors) = said?;
@@ -118,9 +124,11 @@ pub(super) fn run_with_hooks(
         .stdout(output.try_clone()?)
         .stderr(errors.try_clone()?);
     let mut child = spawn(command, directory)?;
-    let (status, late) = kill_at_deadline(child.id(), deadline, || child.wait());
+    let group = ProcessGroup::of_leader(child.id());
+    let wait = || child.wait();
+    let (status, deadline_status) = group.kill_at_deadline(deadline, &KILL_STEPS, wait);
     let status = status?;
-    if late {
+    if deadline_status == DeadlineStatus::Exceeded {
         return Err(GitError::TimedOut);
     }
     let read = |file: &mut File| -> std::io::Result<Vec<u8>> {
@@ -139,29 +147,6 @@ fn spawn(mut command: Command, directory: &Path) -> Result<Child, GitError> {
         std::io::ErrorKind::NotFound if directory.is_dir() => GitError::NotInstalled,
         std::io::ErrorKind::NotFound => GitError::NoDirectory,
         _ => GitError::Io(error.to_string()),
-    })
-}
-
-/// Runs `wait`, and ends the child's process group if it has not returned by
-/// the deadline. Returns whether that happened.
-fn kill_at_deadline<R>(child: u32, deadline: Instant, wait: impl FnOnce() -> R) -> (R, bool) {
-    let group = i32::try_from(child).ok().map(Pid::from_raw);
-    let (done, over) = channel::<()>();
-    std::thread::scope(|scope| {
-        let late = scope.spawn(move || {
-            let left = deadline.saturating_duration_since(Instant::now());
-            let late = over.recv_timeout(left) == Err(RecvTimeoutError::Timeout);
-            if let (true, Some(group)) = (late, group) {
-                killpg(group, Signal::SIGTERM).ignore_exited("failed to terminate git");
-                if over.recv_timeout(TERMINATE_GRACE) == Err(RecvTimeoutError::Timeout) {
-                    killpg(group, Signal::SIGKILL).ignore_exited("failed to kill git");
-                }
-            }
-            late
-        });
-        let waited = wait();
-        drop(done);
-        (waited, late.join().unwrap_or(false))
     })
 }
 

@@ -5,8 +5,9 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use agenthost_process::inherited_environment;
+
 use super::{COMMON_CONFIG, GitError, NO_HOOKS_CONFIG, child};
-use crate::environment::inherited_environment;
 
 /// How long git may take to print its version.
 const VERSION_TIMEOUT: Duration = Duration::from_secs(10);

@@ -8,6 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use agenthost_core::CommandLine;
+use agenthost_process::{OrphanPolicy, ProcessSession, TerminateSignal};
 use agenthost_stdx::hex::encode_hex;
 use agenthost_stdx::scratch::{ScratchDirectory, ScratchSpace};
 use portable_pty::CommandBuilder;
@@ -29,13 +30,26 @@ pub enum PtyProgram {
     Exec(ExecSpec),
 }
 
+impl PtyProgram {
+    /// Returns the session that the program leads.
+    pub(super) fn session(&self, leader: u32) -> ProcessSession {
+        let (signal, orphans) = match self {
+            PtyProgram::Shell(_) => (TerminateSignal::HangUp, OrphanPolicy::Keep),
+            PtyProgram::Command(_) | PtyProgram::Exec(_) => {
+                (TerminateSignal::Terminate, OrphanPolicy::Kill)
+            }
+        };
+        ProcessSession::new(leader, signal, orphans)
+    }
+}
+
 /// A program with its arguments and all of its environment. It gets nothing
 /// of what the host has in its own: agents are not to see that.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct ExecSpec {
-    /// The program.
+    /// The program, as a path or a name in `PATH`.
     pub program: OsString,
-    /// Its arguments.
+    /// The arguments after the program.
     pub arguments: Vec<OsString>,
     /// What it finds in its environment, besides what says which terminal it is in.
     pub environment: Vec<(OsString, OsString)>,

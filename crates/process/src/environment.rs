@@ -1,10 +1,9 @@
-//! What programs that the host starts for others get to see of its
-//! environment.
+//! The variables of the host that child processes inherit.
 
 use std::ffi::OsString;
 
-/// Variables that any program needs. Tokens and keys are not among them: who
-/// wants a program to have one says so.
+/// Variables that any program needs. Tokens and keys are not among them: a program gets one only
+/// if its configuration names it.
 const INHERITED_VARIABLES: &[&str] = &[
     "HOME",
     "HTTPS_PROXY",
@@ -26,14 +25,14 @@ const INHERITED_VARIABLES: &[&str] = &[
     "no_proxy",
 ];
 
-/// How the names of others begin that it gets to see, too.
+/// Prefixes of the names of further variables that any program needs.
 const INHERITED_PREFIXES: &[&str] = &["LC_", "XDG_"];
 
-/// What any program needs of the host's environment.
+/// Returns the variables of the host's environment that any program needs.
 pub fn inherited_environment() -> impl Iterator<Item = (OsString, OsString)> {
     std::env::vars_os().filter(|(name, _)| {
         let name = name.to_str().unwrap_or_default();
-        let family = |family: &&str| name.starts_with(family);
-        INHERITED_VARIABLES.contains(&name) || INHERITED_PREFIXES.iter().any(family)
+        let has_prefix = |prefix: &&str| name.starts_with(prefix);
+        INHERITED_VARIABLES.contains(&name) || INHERITED_PREFIXES.iter().any(has_prefix)
     })
 }

@@ -1,0 +1,157 @@
+//! Pid files: they let the next host end the processes of a host that was killed.
+//!
+//! A host that is killed can't end its child processes. So each child has a file that holds its
+//! process group, the start time of the leader and the boot of the machine. The times tell the
+//! leader from another process that has the same id by now.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use agenthost_stdx::private_file;
+use agenthost_stdx::result::IgnoreMissing;
+use nix::unistd::Pid;
+
+use crate::marker::EnvMarker;
+use crate::procfs::{self, pid_of};
+use crate::session::{kill_orphaned_group, kill_session};
+
+/// The file of a process that runs. It is removed on drop.
+#[derive(Debug)]
+pub struct PidFile(PathBuf);
+
+impl PidFile {
+    /// Writes the pid file of a process that leads its group, with the marker of its descendants.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`io::ErrorKind::NotFound`] if the process has ended, and the error of the system if
+    /// the file can't be written.
+    pub fn create(directory: &Path, process: u32, marker: Option<&EnvMarker>) -> io::Result<Self> {
+        let start_time = start_time(pid_of(process)).ok_or(io::ErrorKind::NotFound)?;
+        private_file::create_directory(directory)?;
+        let path = directory.join(process.to_string());
+        let marker = marker.map_or("", EnvMarker::as_str);
+        let record = format!("{start_time} {} {marker}", procfs::read_boot_id());
+        private_file::replace_unsynced(&path, record.as_bytes())?;
+        Ok(PidFile(path))
+    }
+}
+
+impl Drop for PidFile {
+    fn drop(&mut self) {
+        std::fs::remove_file(&self.0).ignore_missing("failed to remove a pid file");
+    }
+}
+
+/// Kills the processes of a host that was killed, by the pid files in a directory, and removes the
+/// files. Returns the number of programs that were still running.
+pub fn kill_leftovers(directory: &Path) -> usize {
+    let Ok(entries) = std::fs::read_dir(directory) else {
+        return 0;
+    };
+    let mut ended = 0;
+    for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
+        let name = path.file_name().and_then(|name| name.to_str());
+        let group = name.and_then(|name| name.parse().ok()).map(Pid::from_raw);
+        let record = std::fs::read_to_string(&path).unwrap_or_default();
+        let mut fields = record.split(' ');
+        let mut field = || fields.next().unwrap_or_default();
+        let (recorded_start, boot_id, marker) = (field(), field(), field());
+        let is_this_boot = boot_id == procfs::read_boot_id();
+        if let Some(group) = group {
+            match start_time(group) {
+                Some(start_time) if start_time == recorded_start => {
+                    kill_session(group);
+                    ended += 1;
+                }
+                // Another process has the id by now.
+                Some(_) => {}
+                // The leader is gone, but members of its group may be left.
+                None if is_this_boot => ended += usize::from(kill_orphaned_group(group)),
+                None => {}
+            }
+        }
+        if let Some(marker) = EnvMarker::from_record(marker).filter(|_| is_this_boot) {
+            marker.kill_all();
+        }
+        drop(PidFile(path));
+    }
+    ended
+}
+
+/// Returns the start time of a process as pid files have it.
+fn start_time(process: Pid) -> Option<String> {
+    let stat = procfs::read_stat(process)?;
+    Some(stat.start_time.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::os::unix::process::CommandExt;
+    use std::process::{Child, Command, Stdio};
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    fn spawn(script: &str) -> Child {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]).process_group(0);
+        command.stdout(Stdio::piped());
+        command.spawn().unwrap()
+    }
+
+    /// Counts the members of a group that have not ended.
+    fn count_members(group: u32) -> usize {
+        let processes = procfs::read_processes().into_iter();
+        let members = processes.filter(|process| process.group == pid_of(group));
+        let running = members.filter(|process| {
+            let stat = std::fs::read_to_string(format!("/proc/{}/stat", process.pid));
+            stat.is_ok_and(|stat| !stat.rsplit_once(')').unwrap().1.starts_with(" Z"))
+        });
+        running.count()
+    }
+
+    /// A host that is killed leaves its pid files; by these the next one ends what is left, also if
+    /// the agent itself has gone.
+    #[test]
+    fn what_a_killed_host_left_is_swept_up() {
+        let notes = tempfile::tempdir().unwrap();
+        let mut there = spawn("exec sleep 1000");
+        let mut gone = spawn("sleep 1000 > /dev/null & echo; wait");
+        let mut said = [0];
+        gone.stdout.as_mut().unwrap().read_exact(&mut said).unwrap();
+        for id in [there.id(), gone.id()] {
+            std::mem::forget(PidFile::create(notes.path(), id, None).unwrap());
+        }
+        gone.kill().unwrap();
+        gone.wait().unwrap();
+        let group = gone.id();
+        assert!(count_members(group) > 0);
+        assert_eq!(kill_leftovers(notes.path()), 2);
+        there.wait().unwrap();
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while count_members(group) > 0 {
+            assert!(Instant::now() < deadline);
+            std::thread::yield_now();
+        }
+        assert_eq!(std::fs::read_dir(notes.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_pid_file_has_start_time_boot_and_marker() {
+        let notes = tempfile::tempdir().unwrap();
+        let marker = EnvMarker::unique();
+        let own = std::process::id();
+        let file = PidFile::create(notes.path(), own, Some(&marker)).unwrap();
+        let record = std::fs::read_to_string(notes.path().join(own.to_string())).unwrap();
+        let start_time = start_time(pid_of(own)).unwrap();
+        let boot_id = procfs::read_boot_id();
+        assert_eq!(
+            record,
+            format!("{start_time} {boot_id} {}", marker.as_str())
+        );
+        drop(file);
+        assert_eq!(std::fs::read_dir(notes.path()).unwrap().count(), 0);
+    }
+}

@@ -1,0 +1,114 @@
+//! The only reader of processes in procfs.
+//!
+//! On a system without procfs every function returns an empty result.
+
+use std::path::PathBuf;
+
+use nix::unistd::Pid;
+
+const PROC_ROOT: &str = "/proc";
+
+/// Fields of `stat` of a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ProcStat {
+    pub(crate) pid: Pid,
+    pub(crate) parent: Pid,
+    pub(crate) group: Pid,
+    pub(crate) session: Pid,
+    /// Clock ticks between the boot of the machine and the start of the process. A process is
+    /// identified by its id and this: ids are reused.
+    pub(crate) start_time: u64,
+}
+
+/// Returns the ids of all processes.
+pub(crate) fn read_pids() -> Vec<Pid> {
+    let Ok(entries) = std::fs::read_dir(PROC_ROOT) else {
+        return Vec::new();
+    };
+    let pids = entries.filter_map(|entry| {
+        let number = entry.ok()?.file_name().to_str()?.parse().ok()?;
+        Some(Pid::from_raw(number))
+    });
+    pids.collect()
+}
+
+/// Reads `stat` of all processes, also of those that were not waited for.
+pub(crate) fn read_processes() -> Vec<ProcStat> {
+    read_pids().into_iter().filter_map(read_stat).collect()
+}
+
+/// Reads `stat` of a process; `None` if there is no such process.
+pub(crate) fn read_stat(pid: Pid) -> Option<ProcStat> {
+    let stat = std::fs::read_to_string(process_file(pid, "stat")).ok()?;
+    parse_stat(pid, &stat)
+}
+
+/// Reads the variables that a process was started with, each ended by a zero byte. They are empty
+/// for processes of other users, and for processes that have ended and were not waited for.
+pub(crate) fn read_environ(pid: Pid) -> Vec<u8> {
+    std::fs::read(process_file(pid, "environ")).unwrap_or_default()
+}
+
+/// Reads the id of the current boot of the machine.
+pub(crate) fn read_boot_id() -> String {
+    let path = PathBuf::from(PROC_ROOT).join("sys/kernel/random/boot_id");
+    let id = std::fs::read_to_string(path);
+    id.unwrap_or_default().trim().to_owned()
+}
+
+/// Converts the id of a child to the type of system calls. The system gives out no id that does
+/// not fit.
+pub(crate) fn pid_of(child: u32) -> Pid {
+    Pid::from_raw(i32::try_from(child).unwrap_or(i32::MAX))
+}
+
+fn process_file(pid: Pid, name: &str) -> PathBuf {
+    PathBuf::from(PROC_ROOT).join(pid.to_string()).join(name)
+}
+
+fn parse_stat(pid: Pid, stat: &str) -> Option<ProcStat> {
+    // The name of the program may contain anything, but ends with the last bracket. The state is
+    // the first field after it.
+    let (_, fields) = stat.rsplit_once(')')?;
+    let fields: Vec<_> = fields.split_whitespace().collect();
+    let pid_at = |index: usize| fields.get(index)?.parse().ok().map(Pid::from_raw);
+    Some(ProcStat {
+        pid,
+        parent: pid_at(1)?,
+        group: pid_at(2)?,
+        session: pid_at(3)?,
+        start_time: fields.get(19)?.parse().ok()?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use nix::unistd::{getpgrp, getppid};
+
+    use super::*;
+
+    #[test]
+    fn a_program_may_have_any_name() {
+        let stat = "7 (a) S 1 (b) R 3 4 5 0 -1 4194304 8 9 10 11 12 13 14 15 20 0 1 0 4711 17 18";
+        let read = parse_stat(Pid::from_raw(7), stat);
+        let expected = ProcStat {
+            pid: Pid::from_raw(7),
+            parent: Pid::from_raw(3),
+            group: Pid::from_raw(4),
+            session: Pid::from_raw(5),
+            start_time: 4711,
+        };
+        assert_eq!(read, Some(expected));
+        assert_eq!(parse_stat(Pid::from_raw(7), "7 (a) S 1 2 3"), None);
+        assert_eq!(parse_stat(Pid::from_raw(7), ""), None);
+    }
+
+    #[test]
+    fn this_process_is_there() {
+        let own = read_stat(Pid::this()).unwrap();
+        assert_eq!((own.parent, own.group), (getppid(), getpgrp()));
+        assert!(read_processes().contains(&own));
+        assert!(!read_environ(Pid::this()).is_empty());
+        assert!(!read_boot_id().is_empty());
+    }
+}
