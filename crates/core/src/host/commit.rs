@@ -7,11 +7,11 @@ use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::ids::ServerSeq;
 use agenthost_protocol::outcome::Outcome;
 use agenthost_protocol::rpc::HostNotification;
+use agenthost_protocol::state_view::StateView;
 use agenthost_protocol::uri::{RootChannel, Uri};
 
 use crate::host::effect::{Effect, Effects, Recipient, StoreWrite};
 use crate::host::input::{ConnectionId, LoadedChannel};
-use crate::host::state_view::StateView;
 use crate::host::{ChannelResidency, Host, StoredChannel};
 use crate::tools::mcp::app_channel::strip_apps_from_action;
 

@@ -53,7 +53,7 @@ impl HostLoop {
                 before,
                 view,
                 to,
-            } => self.publish_legacy(&envelope, before.as_ref(), *view, &to)?,
+            } => self.publish_legacy(&envelope, before.as_ref(), &view, &to)?,
             Effect::PublishToOne {
                 connection,
                 envelope,
@@ -175,7 +175,7 @@ impl HostLoop {
         if self.legacy.contains(connection) {
             let view = self.host.state_view([&envelope.channel]);
             let before = self.host.state(&envelope.channel).cloned();
-            return self.publish_legacy(envelope, before.as_ref(), view, &[connection]);
+            return self.publish_legacy(envelope, before.as_ref(), &view, &[connection]);
         }
         self.send_encoded(connection, encode::notification("action", envelope))
     }
