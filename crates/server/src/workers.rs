@@ -18,7 +18,8 @@ use agenthost_stdx::result::IgnoreResult;
 use agenthost_stdx::sync::lock;
 use agenthost_workspace::{
     ContentStore, DirectoryWatch, FileService, OutputSink, ProtectedPaths, PtyProgram,
-    SearchLimits, ShellSpec, Terminal, TerminalOptions, kill_leftovers, search_files,
+    ResourceService, SearchLimits, ShellSpec, Terminal, TerminalOptions, kill_leftovers,
+    search_files,
 };
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::JoinSet;
@@ -45,7 +46,7 @@ const SEARCH_LIMITS: SearchLimits = SearchLimits {
 pub(crate) struct Workers {
     tasks: JoinSet<Input>,
     search_permits: Arc<Semaphore>,
-    files: Arc<FileService>,
+    resources: Arc<ResourceService>,
     protected: ProtectedPaths,
     contents: Arc<ContentStore>,
     file_queues: BTreeMap<ConnectionId, FileQueue>,
@@ -96,10 +97,11 @@ impl Workers {
         Workers {
             tasks: JoinSet::new(),
             search_permits: Arc::new(Semaphore::new(MAX_SEARCHES)),
-            files: Arc::new(
-                FileService::with_content_store(Arc::clone(&contents))
-                    .with_protected_paths(protected.clone()),
-            ),
+            resources: Arc::new(ResourceService::new(
+                FileService::default().with_protected_paths(protected.clone()),
+                Arc::clone(&contents),
+                change_worker.tracker(),
+            )),
             protected,
             contents,
             file_queues: BTreeMap::new(),
@@ -182,18 +184,14 @@ impl Workers {
         };
         let (done, next) = oneshot::channel::<()>();
         let previous = queue.previous.replace(next);
-        let files = Arc::clone(&self.files);
-        let changes = self.change_worker.tracker();
+        let resources = Arc::clone(&self.resources);
         self.tasks.spawn(async move {
             if let Some(previous) = previous {
                 // It is over when its sender is gone, however it went.
                 previous.await.ignore_elapsed();
             }
             let (connection, id) = (job.connection, job.id.clone());
-            let work = move || {
-                let response = changes.read_git_content(&job.request);
-                response.unwrap_or_else(|| files.execute(&job.roots, &job.request))
-            };
+            let work = move || resources.execute(&job.roots, &job.request);
             let response = match tokio::task::spawn_blocking(work).await {
                 Ok(response) => response,
                 Err(_) => Err(RequestFailure::Internal(
