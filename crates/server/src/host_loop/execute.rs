@@ -228,14 +228,14 @@ impl HostLoop {
         Ok(())
     }
 
-    fn run_customization_command(&self, command: CustomizationCommand) -> Option<Input> {
-        let worker = self.customizations.as_ref()?;
-        worker.run_command(command)
+    fn run_customization_command(&mut self, command: CustomizationCommand) -> Option<Input> {
+        let worker = self.customizations.as_mut()?;
+        worker.run(command)
     }
 
-    fn run_mcp_command(&self, command: McpCommand) -> Option<Input> {
-        let worker = self.customizations.as_ref()?;
-        worker.run_mcp_command(command)
+    fn run_mcp_command(&mut self, command: McpCommand) -> Option<Input> {
+        let worker = self.customizations.as_mut()?;
+        worker.run_mcp(command)
     }
 
     fn store_token(&mut self, key: TokenKey, token: Option<AccessToken>) {
