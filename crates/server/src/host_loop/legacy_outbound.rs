@@ -41,7 +41,7 @@ impl HostLoop {
                 ..
             }) => {
                 let missed = self.store.replay(*after, *until, channels)?;
-                let missed = super::execute::filter_replay(missed, *seen)?;
+                let missed = super::replay::filter_replay(missed, *seen)?;
                 self.legacy
                     .downgrade_replay(&self.host, connection, &id, &missed)
             }
