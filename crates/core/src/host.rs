@@ -11,7 +11,6 @@ pub(crate) mod load_plan;
 pub(crate) mod react;
 pub(crate) mod recovery;
 pub(crate) mod settings;
-pub(crate) mod state_view;
 pub(crate) mod step;
 
 use std::collections::BTreeMap;

@@ -48,7 +48,6 @@ pub use host::error::{Refusal, RequestFailure};
 pub use host::input::{
     ChannelNeed, ClientMessage, ConnectionId, Input, LoadExtent, LoadedChannel, RejectedDispatch,
 };
-pub use host::state_view::StateView;
 pub use host::step::Env;
 pub use host::{Host, StoredChannel, StoredHost};
 pub use resource::content::{

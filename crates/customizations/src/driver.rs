@@ -19,11 +19,11 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use agenthost_core::customization::driver::{CustomizationCommand, CustomizationEvent};
+use agenthost_core::Input;
+use agenthost_core::customization::driver::CustomizationCommand;
 use agenthost_core::tools::mcp::transport::McpServerSpec;
 use agenthost_protocol::ids::CustomizationId;
 use agenthost_protocol::uri::Uri;
-use agenthost_stdx::result::IgnoreResult;
 use agenthost_stdx::sync::lock;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -32,12 +32,9 @@ use tokio_util::sync::CancellationToken;
 use crate::sources::CustomizationSettings;
 use crate::syntax::placeholders::UnsetPlaceholder;
 
-/// Messages that wait. If there are more, whoever has the next one waits; the
-/// task never waits for anybody, so that is short.
-const DRIVER_QUEUE: usize = 256;
-
-/// Where what is told goes to: the session, and what.
-pub type CustomizationEvents = mpsc::Sender<(Uri, CustomizationEvent)>;
+/// Messages that wait for the task. It takes them at once, so a full queue means that it has
+/// stopped: then commands are returned to the caller, and the watcher of folders waits.
+const DRIVER_QUEUE: usize = 4_096;
 
 /// Customizations of all sessions.
 #[derive(Debug)]
@@ -95,17 +92,17 @@ enum DriverMessage {
 }
 
 impl CustomizationDriver {
-    /// Starts, with a folder to keep packages in. What is told goes to
-    /// `events`; while these are not taken, what is told about one container
-    /// twice is told once.
+    /// Starts the task, with a folder for packages. It sends its events to the host as
+    /// `Input::Customization`. While the host takes no inputs, events wait in the task, and a later
+    /// event replaces an earlier one about the same container.
     ///
-    /// Has to be called inside of a runtime.
+    /// Must be called inside a runtime.
     pub fn new(
         settings: CustomizationSettings,
         data: PathBuf,
-        events: CustomizationEvents,
+        inputs: mpsc::Sender<Input>,
     ) -> Self {
-        Self::start(settings, data, None, events)
+        Self::start(settings, data, None, inputs)
     }
 
     /// The same, with a folder where it is noted that hooks run: so the next
@@ -114,16 +111,16 @@ impl CustomizationDriver {
         settings: CustomizationSettings,
         data: PathBuf,
         pid_dir: PathBuf,
-        events: CustomizationEvents,
+        inputs: mpsc::Sender<Input>,
     ) -> Self {
-        Self::start(settings, data, Some(pid_dir), events)
+        Self::start(settings, data, Some(pid_dir), inputs)
     }
 
     fn start(
         settings: CustomizationSettings,
         data: PathBuf,
         pid_dir: Option<PathBuf>,
-        events: CustomizationEvents,
+        inputs: mpsc::Sender<Input>,
     ) -> Self {
         let (messages, inbox) = mpsc::channel(DRIVER_QUEUE);
         let shared = Arc::new(DriverShared::default());
@@ -135,7 +132,7 @@ impl CustomizationDriver {
             messages: messages.downgrade(),
             shared: shared.clone(),
         });
-        let task = tokio::spawn(task.run(inbox, events, stop.clone()));
+        let task = tokio::spawn(task.run(inbox, inputs, stop.clone()));
         CustomizationDriver {
             messages,
             shared,
@@ -144,9 +141,19 @@ impl CustomizationDriver {
         }
     }
 
-    /// Does what is wanted, and tells of it.
-    pub async fn execute(&self, command: CustomizationCommand) {
-        self.send(DriverMessage::Command(command)).await;
+    /// Passes a command to the task.
+    ///
+    /// # Errors
+    ///
+    /// The command, if the task has stopped or its queue is full.
+    pub fn execute(&self, command: CustomizationCommand) -> Result<(), Box<CustomizationCommand>> {
+        match self.messages.try_reserve() {
+            Ok(permit) => {
+                permit.send(DriverMessage::Command(command));
+                Ok(())
+            }
+            Err(_) => Err(Box::new(command)),
+        }
     }
 
     /// How a server of a session is reached.
@@ -182,9 +189,5 @@ impl CustomizationDriver {
         if let Err(error) = self.task.await {
             tracing::warn!(%error, "customizations ended badly");
         }
-    }
-
-    async fn send(&self, message: DriverMessage) {
-        self.messages.send(message).await.ignore_closed();
     }
 }

@@ -29,7 +29,7 @@ pub mod package;
 pub mod parse;
 mod sources;
 
-pub use driver::{CustomizationDriver, CustomizationEvents, ServerSpecError, UntrustedCode};
+pub use driver::{CustomizationDriver, ServerSpecError, UntrustedCode};
 pub use inspect::{
     CODE_META_KEY, CodeEntry, CodeTrust, ContainerCode, InspectedContainer,
     apply_stored_enablement, inspect,

@@ -9,11 +9,12 @@ use std::time::Duration;
 
 use agenthost_core::tools::mcp::driver::{GatewayCallId, McpCommand, McpEvent};
 use agenthost_core::tools::mcp::transport::McpServerSpec;
-use agenthost_core::{AccessToken, Principal, TokenKey};
+use agenthost_core::{AccessToken, Input, Principal, TokenKey};
 use agenthost_process::kill_leftovers;
 use agenthost_protocol::common::ErrorInfo;
 use agenthost_protocol::ids::CustomizationId;
 use agenthost_protocol::uri::Uri;
+use agenthost_stdx::result::IgnoreResult;
 use agenthost_stdx::scratch::ScratchSpace;
 use agenthost_stdx::sync::lock;
 use tokio::sync::mpsc;
@@ -30,6 +31,11 @@ use super::transport::http;
 
 /// What a server that fails is told as, for programs.
 pub(super) const SERVER_FAILED_CODE: &str = "mcpServerFailed";
+
+/// Events that wait until the host takes them. Further events wait with their senders; further
+/// notifications of servers are dropped. The queue is separate from that of the inputs, which
+/// agents can keep full for long: then a notification would almost never find a place in it.
+const EVENT_QUEUE: usize = 256;
 
 /// How servers are run.
 #[derive(Debug, Clone)]
@@ -84,7 +90,7 @@ pub struct McpManager {
 pub(super) struct McpContext {
     /// How servers are run.
     pub(super) config: McpConfig,
-    /// Where all that happens is told. Bounded: who tells waits.
+    /// The event queue. Events of all servers stay in the order in which they were sent.
     pub(super) events: mpsc::Sender<(Uri, McpEvent)>,
     /// Tokens for servers.
     pub(super) tokens: McpTokens,
@@ -99,22 +105,20 @@ pub(super) struct McpContext {
 }
 
 impl McpManager {
-    /// Begins to serve. What happens is told through the sender: when nobody
-    /// takes it, servers and calls wait, only what servers say on their own is
-    /// lost.
+    /// Starts the gateway, and sends events to the host as `Input::Mcp`. While the host takes no
+    /// inputs, servers and calls wait; only notifications of servers are dropped, see
+    /// `EVENT_QUEUE`.
     ///
-    /// Has to be called in a runtime.
+    /// Must be called inside a runtime.
     ///
     /// # Errors
     ///
-    /// If there is no place for a socket, or requests can't be sent.
-    pub fn new(
-        config: McpConfig,
-        events: mpsc::Sender<(Uri, McpEvent)>,
-    ) -> Result<Self, McpStartError> {
+    /// If the socket of the gateway or the HTTP client can't be created.
+    pub fn new(config: McpConfig, inputs: mpsc::Sender<Input>) -> Result<Self, McpStartError> {
         if let Some(notes) = &config.pid_dir {
             kill_leftovers(notes);
         }
+        let (events, event_receiver) = mpsc::channel(EVENT_QUEUE);
         let shared = Arc::new(McpContext {
             config,
             events,
@@ -129,6 +133,11 @@ impl McpManager {
             GatewayListener::open(&shared.config.scratch).map_err(McpStartError::Gateway)?;
         let address = gateway.address();
         shared.tasks.spawn(gateway.serve(Arc::clone(&shared)));
+        let stopping = shared.stopping.clone();
+        shared.tasks.spawn(async move {
+            let forwarding = forward_events(event_receiver, inputs);
+            stopping.run_until_cancelled(forwarding).await;
+        });
         Ok(McpManager {
             http_gateway: HttpGateway::new(Arc::clone(&shared), address.clone()),
             shared,
@@ -383,6 +392,16 @@ impl McpContext {
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<Uri, Arc<SessionTools>>> {
         lock(&self.sessions)
+    }
+}
+
+/// Sends events to the host as inputs.
+async fn forward_events(mut events: mpsc::Receiver<(Uri, McpEvent)>, inputs: mpsc::Sender<Input>) {
+    while let Some((session, event)) = events.recv().await {
+        inputs
+            .send(Input::Mcp { session, event })
+            .await
+            .ignore_closed();
     }
 }
 

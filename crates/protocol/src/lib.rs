@@ -67,6 +67,7 @@ pub mod resource;
 pub mod root;
 pub mod rpc;
 pub mod session;
+pub mod state_view;
 pub mod terminal;
 pub mod text;
 pub mod timestamp;

@@ -4,7 +4,8 @@ pub(crate) mod batch;
 pub(crate) mod execute;
 pub(crate) mod legacy_inbound;
 pub(crate) mod legacy_outbound;
-mod replay_limit;
+pub(crate) mod outbound;
+mod replay;
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -24,7 +25,6 @@ use crate::delivery::outbox::{CapacityNotify, OutgoingMessage};
 use crate::host_loop::batch::InputBatch;
 use crate::legacy::LegacyClients;
 use crate::workers::Workers;
-use crate::workers::customization::CustomizationWorker;
 
 /// Actions between two looks at what can be forgotten.
 const COMPACTION_INTERVAL_ACTIONS: u64 = 10_000;
@@ -52,7 +52,6 @@ pub(crate) struct HostLoop {
     pub(crate) message_limits: Limits,
     pub(crate) capacity: CapacityNotify,
     pub(crate) workers: Workers,
-    pub(crate) customizations: Option<CustomizationWorker>,
     pub(crate) nonce: u128,
     pub(crate) compacted_through: ServerSeq,
     /// Whether something was appended since the log was last tidied up.
@@ -105,12 +104,7 @@ impl HostLoop {
         self.drain_checkpoints().await?;
         self.drain()?;
         let agents = self.agents.stop(Duration::from_secs(3));
-        let customizing = async {
-            if let Some(customizing) = self.customizations.take() {
-                customizing.stop().await;
-            }
-        };
-        tokio::join!(agents, self.workers.close_terminals(), customizing);
+        tokio::join!(agents, self.workers.stop());
         Ok(())
     }
 
@@ -158,7 +152,9 @@ impl HostLoop {
                 client,
                 grace_period,
             };
-            self.workers.schedule(grace, ended);
+            let workers = &mut self.workers;
+            let tasks = &mut workers.tasks;
+            workers.timer_worker.run(grace, ended, tasks);
         }
         Ok(())
     }
@@ -208,7 +204,7 @@ impl HostLoop {
                     if let Input::Disconnected { connection } = &input {
                         self.publisher.remove(*connection);
                         self.legacy.handle_disconnected(*connection);
-                        self.workers.drop_file_queue(*connection);
+                        self.workers.file_worker.drop_queue(*connection);
                     }
                     let is_eviction = matches!(input, Input::EvictionDue);
                     self.step_host(input, &mut out)?;

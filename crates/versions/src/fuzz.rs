@@ -16,14 +16,15 @@ use agenthost_protocol::channel::{ChannelKind, ChannelState, Snapshot};
 use agenthost_protocol::ids::{ClientId, ClientSeq, ServerSeq};
 use agenthost_protocol::number::Millis;
 use agenthost_protocol::rpc::{CallError, ClientNotification, ClientRequest, Message};
+use agenthost_protocol::state_view::StateView;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::version::Release;
 use agenthost_protocol::wire::{Document, Json, Limits, Object, Wire};
 use serde_json::json;
 
 use crate::{
-    JsonCall, JsonDispatch, JsonEnvelope, StateCapture, StoredRow, TargetClient,
-    TranslationContext, VersionChain, answer_fetch_turns,
+    JsonCall, JsonDispatch, JsonEnvelope, StoredRow, TargetClient, TranslationContext,
+    VersionChain, answer_fetch_turns,
 };
 
 const SESSION: &str = "ahp-session:/s";
@@ -80,7 +81,7 @@ fn decode<T: Wire>(json: &Json) -> Option<T> {
 /// A client that follows the session of the scene.
 fn with_client(release: Release, run: impl FnOnce(VersionChain, &TranslationContext<'_>)) {
     thread_local! {
-        static SCENE: OnceCell<StateCapture> = const { OnceCell::new() };
+        static SCENE: OnceCell<StateView> = const { OnceCell::new() };
     }
     SCENE.with(|scene| {
         let scene = scene.get_or_init(read_scene);
@@ -95,7 +96,7 @@ fn with_client(release: Release, run: impl FnOnce(VersionChain, &TranslationCont
     });
 }
 
-fn read_scene() -> StateCapture {
+fn read_scene() -> StateView {
     let json: Json = serde_json::from_str(include_str!("fuzzing/scene.json")).unwrap();
     let list = |key: &str| json.get(key).and_then(Json::as_array).unwrap().iter();
     let text = |entry: &Json, key: &str| entry.get(key).and_then(Json::as_str).map(Uri::from);
@@ -103,7 +104,7 @@ fn read_scene() -> StateCapture {
         let state = entry.get("state").and_then(decode).unwrap();
         (text(entry, "uri").unwrap(), text(entry, "session"), state)
     };
-    StateCapture {
+    StateView {
         channels: list("channels").map(channel).collect(),
         summaries: list("listed")
             .map(|one| Arc::new(decode(one).unwrap()))

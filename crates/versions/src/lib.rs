@@ -32,5 +32,5 @@ pub use chain::{TranslationError, VersionChain};
 pub use document::{JsonCall, JsonDispatch, JsonEnvelope};
 pub use history::answer_fetch_turns;
 pub use rows::StoredRow;
-pub use state_source::{StateCapture, StateSource, TargetClient, TranslationContext};
+pub use state_source::{StateSource, TargetClient, TranslationContext};
 pub use step::UpgradeRefusal;

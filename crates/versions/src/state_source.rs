@@ -10,6 +10,7 @@ use agenthost_protocol::chat::ChatState;
 use agenthost_protocol::ids::ClientId;
 use agenthost_protocol::outcome::Outcome;
 use agenthost_protocol::session::{SessionState, SessionSummary};
+use agenthost_protocol::state_view::StateView;
 use agenthost_protocol::uri::{LEGACY_ROOT_URIS, Uri};
 use agenthost_protocol::version::Release;
 
@@ -48,17 +49,7 @@ impl dyn StateSource + '_ {
     }
 }
 
-/// A part of the host's state, as it was at one moment. Small and cheap to
-/// make: states are shared, not copied.
-#[derive(Debug, Clone, Default)]
-pub struct StateCapture {
-    /// Channels with the session that they belong to.
-    pub channels: Vec<(Uri, Option<Uri>, ChannelState)>,
-    /// What the list of sessions shows.
-    pub summaries: Vec<Arc<SessionSummary>>,
-}
-
-impl StateSource for StateCapture {
+impl StateSource for StateView {
     fn state(&self, channel: &Uri) -> Option<ChannelState> {
         let found = self.channels.iter().find(|(uri, ..)| uri == channel);
         found.map(|(_, _, state)| state.clone())

@@ -11,7 +11,7 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use agenthost_core::{ContentAddress, FileRequest, ResponseBody, SessionKey};
+use agenthost_core::{ContentAddress, SessionKey};
 use agenthost_protocol::common::ContentRef;
 use agenthost_protocol::resource::{
     ContentEncoding, ResourceReadResult, ResourceResolveResult, ResourceType,
@@ -207,34 +207,6 @@ impl ContentStore {
             }
         }
         Ok(())
-    }
-
-    /// What is asked about content that is kept; `None` if it is about other
-    /// things.
-    pub(crate) fn execute(&self, request: &FileRequest) -> Option<Result<ResponseBody, FileError>> {
-        let is_content = |uri: &Uri| ContentAddress::parse(uri).is_some();
-        let immutable = |uri: &Uri| is_content(uri).then(|| Err(FileError::Immutable(uri.clone())));
-        match request {
-            FileRequest::Read(params) if is_content(&params.uri) => {
-                let read = self.read(&params.uri, params.encoding);
-                Some(read.map(|read| ResponseBody::ResourceRead(Box::new(read))))
-            }
-            FileRequest::Resolve(params) if is_content(&params.uri) => {
-                let found = self.resolve(&params.uri);
-                Some(found.map(|found| ResponseBody::ResourceResolve(Box::new(found))))
-            }
-            FileRequest::Read(_) | FileRequest::Resolve(_) => None,
-            FileRequest::Write(params) => immutable(&params.uri),
-            FileRequest::List(params) => immutable(&params.uri),
-            FileRequest::Delete(params) => immutable(&params.uri),
-            FileRequest::MakeDirectory(params) => immutable(&params.uri),
-            FileRequest::Copy(params) => {
-                immutable(&params.source).or_else(|| immutable(&params.destination))
-            }
-            FileRequest::Move(params) => {
-                immutable(&params.source).or_else(|| immutable(&params.destination))
-            }
-        }
     }
 
     /// The folders of sessions. What else is there is not ours.

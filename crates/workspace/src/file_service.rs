@@ -11,12 +11,11 @@ mod read;
 mod write;
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 
 use agenthost_core::{FileAccess, FileRequest, GrantedRoot, RequestFailure, ResponseBody};
 use agenthost_protocol::uri::Uri;
 
-use crate::content_store::ContentStore;
 use crate::protected_paths::ProtectedPaths;
 use location::GrantedPath;
 pub(crate) use read::encode_content;
@@ -29,7 +28,6 @@ pub const MAX_FILE_BYTES: u64 = 16 * 1024 * 1024;
 #[derive(Debug, Default)]
 pub struct FileService {
     write_lock: Mutex<()>,
-    content_store: Option<Arc<ContentStore>>,
     protected: ProtectedPaths,
 }
 
@@ -118,14 +116,6 @@ pub enum FileError {
 }
 
 impl FileService {
-    /// Files, and content that the host keeps.
-    pub fn with_content_store(content_store: Arc<ContentStore>) -> Self {
-        FileService {
-            content_store: Some(content_store),
-            ..FileService::default()
-        }
-    }
-
     /// Refuses some paths, whatever is granted.
     #[must_use]
     pub fn with_protected_paths(self, protected: ProtectedPaths) -> Self {
@@ -151,10 +141,6 @@ impl FileService {
         roots: &[GrantedRoot],
         request: &FileRequest,
     ) -> Result<ResponseBody, RequestFailure> {
-        let content_store = self.content_store.as_ref();
-        if let Some(done) = content_store.and_then(|content_store| content_store.execute(request)) {
-            return done.map_err(RequestFailure::from);
-        }
         let done = match request {
             FileRequest::Read(params) => self
                 .read(roots, params)

@@ -7,12 +7,12 @@ use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::ids::ServerSeq;
 use agenthost_protocol::outcome::Outcome;
 use agenthost_protocol::rpc::HostNotification;
+use agenthost_protocol::state_view::StateView;
 use agenthost_protocol::uri::{RootChannel, Uri};
 
 use crate::host::channels::ChannelResidency;
 use crate::host::effect::{Effect, Effects, Recipient, StoreWrite};
 use crate::host::input::{ConnectionId, LoadedChannel};
-use crate::host::state_view::StateView;
 use crate::host::{Host, StoredChannel};
 use crate::tools::mcp::app_channel::strip_apps_from_action;
 

@@ -22,6 +22,7 @@ use agenthost_protocol::rpc::{HostNotification, HostRequest, RequestId, RpcError
 use agenthost_protocol::session::{
     ResolveSessionConfigResult, SessionConfigCompletionsResult, SessionSummary,
 };
+use agenthost_protocol::state_view::StateView;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::{Json, Object};
 
@@ -34,7 +35,6 @@ use crate::connection::channel_recovery::RecoveryOutcome;
 use crate::connection::registry::{ClientRecord, Principal};
 use crate::customization::driver::CustomizationCommand;
 use crate::host::input::{ConnectionId, Input};
-use crate::host::state_view::StateView;
 use crate::resource::FileJob;
 use crate::resource::content::StoredText;
 use crate::resource::watches::WatchRequest;

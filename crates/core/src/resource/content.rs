@@ -25,7 +25,7 @@ use crate::host::Host;
 use crate::host::effect::{Effect, Effects};
 
 /// The scheme of the addresses.
-pub(crate) const CONTENT_SCHEME: &str = "agenthost-content";
+pub const CONTENT_SCHEME: &str = "agenthost-content";
 
 /// Hex digits of a session in an address.
 const SESSION_KEY_DIGITS: usize = 32;

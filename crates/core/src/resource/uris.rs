@@ -9,7 +9,7 @@ pub use agenthost_protocol::uri::default_chat_uri;
 
 use crate::changeset::view;
 use crate::host::error::RequestFailure;
-use crate::resource::content;
+pub use crate::resource::content::CONTENT_SCHEME;
 
 /// The annotations of a session.
 pub(crate) fn annotations_uri(session: &Uri) -> Uri {
@@ -115,7 +115,7 @@ fn decode_uri(uri: &Uri) -> Cow<'_, [u8]> {
 /// that the host keeps.
 pub(crate) fn is_immutable(uri: &Uri) -> bool {
     let (scheme, _) = uri.as_str().split_once(':').unwrap_or_default();
-    let fixed = [content::CONTENT_SCHEME, GIT_SCHEME];
+    let fixed = [CONTENT_SCHEME, GIT_SCHEME];
     fixed.iter().any(|fixed| scheme.eq_ignore_ascii_case(fixed))
 }
 
@@ -138,7 +138,7 @@ pub(crate) fn is_client_resource(uri: &Uri) -> bool {
         "https",
         "mcp",
         "data",
-        content::CONTENT_SCHEME,
+        CONTENT_SCHEME,
         GIT_SCHEME,
         HOST_FILE_SCHEME,
     ];
@@ -159,7 +159,7 @@ fn check_scheme(uri: &Uri, kind: &str) -> Result<(), RequestFailure> {
         "mcp",
         "virtual",
         "data",
-        content::CONTENT_SCHEME,
+        CONTENT_SCHEME,
         GIT_SCHEME,
         HOST_FILE_SCHEME,
     ];

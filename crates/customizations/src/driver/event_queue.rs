@@ -1,7 +1,7 @@
-//! What is to be told, until somebody takes it.
+//! Events that wait until the host takes them.
 //!
-//! It never has more in it than there are containers, open questions, and turns
-//! and tools that wait: what is told twice about one thing is told once.
+//! The queue is bounded by the number of containers, open queries, and turns and tool calls that
+//! wait: a later event replaces an earlier one about the same thing.
 
 use std::collections::VecDeque;
 

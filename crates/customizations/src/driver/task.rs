@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use agenthost_core::Input;
 use agenthost_core::agent::SlashCommand;
 use agenthost_core::customization::driver::{
     CustomizationCommand, CustomizationEvent, TurnPreparation,
@@ -22,7 +23,7 @@ use super::containers::DiskContainer;
 use super::event_queue::EventQueue;
 use super::preparation::PreparationDone as PreparingDone;
 use super::tool_hooks::{CheckDone, HookRemark, ToolHooks};
-use super::{CustomizationEvents, DriverMessage, DriverShared};
+use super::{DriverMessage, DriverShared};
 use crate::fetch::remove_stale_fetches;
 use crate::package::mirror;
 use crate::parse::ParsedContainer;
@@ -160,11 +161,11 @@ impl DriverTask {
         }
     }
 
-    /// Runs until it is told to stop, or nobody listens any more.
+    /// Runs until it is stopped, or the host is gone.
     pub(super) async fn run(
         mut self,
         mut inbox: mpsc::Receiver<DriverMessage>,
-        events: CustomizationEvents,
+        inputs: mpsc::Sender<Input>,
         stop: CancellationToken,
     ) {
         loop {
@@ -177,11 +178,11 @@ impl DriverTask {
             };
             tokio::select! {
                 () = stop.cancelled() => break,
-                permit = events.reserve(), if !self.event_queue.is_empty() => {
-                    // Whoever listened is gone: so is the host.
+                permit = inputs.reserve(), if !self.event_queue.is_empty() => {
+                    // The receiver is gone, and so is the host.
                     let Ok(permit) = permit else { break };
-                    if let Some(event) = self.event_queue.pop() {
-                        permit.send(event);
+                    if let Some((session, event)) = self.event_queue.pop() {
+                        permit.send(Input::Customization { session, event });
                     }
                 }
                 message = inbox.recv() => match message {

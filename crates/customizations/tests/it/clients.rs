@@ -110,7 +110,7 @@ async fn bring(host: &Host, plugins: Vec<(&str, ClientPluginCustomization)>) {
         session: session(),
         plugins: plugins.collect(),
     };
-    host.customizations.execute(errand).await;
+    host.customizations.execute(errand).unwrap();
 }
 
 /// Answers questions until what is known is as expected.
@@ -130,7 +130,7 @@ async fn serve(host: &mut Host, client: &mut Client, what: impl Fn(&Host) -> boo
             id: ticket,
             reply: answer,
         };
-        host.customizations.execute(errand).await;
+        host.customizations.execute(errand).unwrap();
     }
 }
 
@@ -242,7 +242,7 @@ async fn a_client_that_does_not_answer_well_gets_a_state_that_says_so() {
                 id: ticket,
                 reply: answer,
             };
-            host.customizations.execute(errand).await;
+            host.customizations.execute(errand).unwrap();
         }
     }
     assert_eq!(
@@ -335,7 +335,7 @@ async fn hooks_of_a_plugin_wait_even_if_an_allowed_one_has_the_same_id() {
     let keys = [key.unwrap().key.clone()].into();
     host.customizations
         .execute(CustomizationCommand::SetTrustedCode { keys })
-        .await;
+        .unwrap();
     let context = host.prepare(turn(1, "hello")).await.unwrap().context;
     assert_eq!(context.as_deref(), Some("allowed"));
 }

@@ -263,7 +263,7 @@ async fn programs_of_a_workspace_wait_until_somebody_allows_them() {
         .execute(CustomizationCommand::SetTrustedCode {
             keys: [untrusted[0].key.clone()].into(),
         })
-        .await;
+        .unwrap();
     host.until(|host| name(host).contains("loaded")).await;
     assert!(matches!(
         spec(&host, 1).unwrap().transport,
@@ -341,7 +341,7 @@ async fn a_session_that_is_forgotten_is_not_told_of() {
     let session = session();
     host.customizations
         .execute(CustomizationCommand::Untrack { session })
-        .await;
+        .unwrap();
     host.write(".agents/skills/new/SKILL.md", "New.");
     let other = Uri::from("ahp-session:/other");
     host.ask_for(&other).await;

@@ -104,14 +104,14 @@ async fn a_turn_that_ends_before_it_begins_takes_its_hooks_along() {
     }))
     .await;
     let slow = CustomizationCommand::Prepare(Box::new(turn(1, "slow")));
-    host.customizations.execute(slow).await;
+    host.customizations.execute(slow).unwrap();
     appears(&host.work().join("began")).await;
     let ended = CustomizationCommand::TurnEnded {
         session: session(),
         chat: Uri::from("ahp-chat:/c"),
         turn: TurnId::from("t1"),
     };
-    host.customizations.execute(ended).await;
+    host.customizations.execute(ended).unwrap();
     assert!(host.prepare(turn(2, "quick")).await.is_ok());
 }
 
@@ -128,14 +128,14 @@ async fn hooks_hear_of_the_end_of_turns_and_sessions() {
         chat: Uri::from("ahp-chat:/c"),
         turn: TurnId::from("t1"),
     };
-    host.customizations.execute(ended).await;
+    host.customizations.execute(ended).unwrap();
     let told: Value = serde_json::from_str(&appears(&host.work().join("stopped")).await).unwrap();
     assert_eq!(told["hook_event_name"], "Stop");
     assert_eq!(told["session_id"], "ahp-session:/s");
     let session = session();
     host.customizations
         .execute(CustomizationCommand::Untrack { session })
-        .await;
+        .unwrap();
     let told = appears(&host.work().join("ended")).await;
     assert!(told.contains("SessionEnd"));
 }
@@ -156,7 +156,7 @@ async fn hooks_of_a_workspace_run_only_when_somebody_allowed_them() {
     let keys = [key].into();
     host.customizations
         .execute(CustomizationCommand::SetTrustedCode { keys })
-        .await;
+        .unwrap();
     let context = host.prepare(turn(2, "hello")).await.unwrap().context;
     assert_eq!(context.as_deref(), Some("ran"));
     // Off is off (CUS-16).
@@ -177,7 +177,7 @@ async fn a_hook_that_runs_is_stopped_when_its_plugin_is_turned_off() {
     .await;
     host.settled().await;
     let errand = CustomizationCommand::Prepare(Box::new(turn(1, "hello")));
-    host.customizations.execute(errand).await;
+    host.customizations.execute(errand).unwrap();
     appears(&host.work().join("began")).await;
     let id = host.id("plugin");
     host.disable(&[&id]).await;
@@ -195,6 +195,6 @@ async fn a_hook_that_runs_is_stopped_when_its_plugin_is_turned_off() {
     host.disable(&[]).await;
     std::fs::remove_file(host.work().join("began")).unwrap();
     let errand = CustomizationCommand::Prepare(Box::new(turn(2, "hello")));
-    host.customizations.execute(errand).await;
+    host.customizations.execute(errand).unwrap();
     appears(&host.work().join("began")).await;
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
+use agenthost_core::Input;
 use agenthost_core::customization::driver::{
     CustomizationCommand, CustomizationEvent, PreparedTurn, TurnPreparation,
 };
@@ -23,7 +24,7 @@ const DEADLINE: Duration = Duration::from_secs(20);
 pub(crate) struct Host {
     pub(crate) folder: TempDir,
     pub(crate) customizations: CustomizationDriver,
-    events: mpsc::Receiver<(Uri, CustomizationEvent)>,
+    events: mpsc::Receiver<Input>,
     /// What is known of the session, in order.
     pub(crate) known: Vec<Customization>,
     pub(crate) commands: Vec<String>,
@@ -81,7 +82,7 @@ impl Host {
                 provider: ProviderId::from("agent"),
                 directories: vec![uri_of(&self.work()).unwrap()],
             })
-            .await;
+            .unwrap();
     }
 
     pub(crate) fn work(&self) -> std::path::PathBuf {
@@ -95,7 +96,10 @@ impl Host {
     /// The next thing that is told.
     pub(crate) async fn next(&mut self) -> CustomizationEvent {
         let next = tokio::time::timeout(DEADLINE, self.events.recv()).await;
-        let (session, event) = next.expect("something is told in time").unwrap();
+        let next = next.expect("something is told in time");
+        let Some(Input::Customization { session, event }) = next else {
+            unreachable!("unexpected input: {next:?}");
+        };
         if session == self::session() {
             self.note(&event);
         }
@@ -133,7 +137,7 @@ impl Host {
     ) -> Result<PreparedTurn, String> {
         let wanted = preparation.turn.clone();
         let errand = CustomizationCommand::Prepare(Box::new(preparation));
-        self.customizations.execute(errand).await;
+        self.customizations.execute(errand).unwrap();
         loop {
             if let CustomizationEvent::TurnPrepared { turn, outcome, .. } = self.next().await
                 && turn == wanted
@@ -147,7 +151,7 @@ impl Host {
         let ids: BTreeSet<_> = ids.iter().map(|id| (*id).clone()).collect();
         let session = session();
         let errand = CustomizationCommand::SetDisabled { session, ids };
-        self.customizations.execute(errand).await;
+        self.customizations.execute(errand).unwrap();
     }
 
     /// What is known, as text; only containers with something in them.

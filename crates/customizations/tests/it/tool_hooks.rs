@@ -32,7 +32,7 @@ impl Host {
             id: HookCheckId(ticket),
             tool_use: Box::new(used(ToolHookPhase::Before, names)),
         };
-        self.customizations.execute(errand).await;
+        self.customizations.execute(errand).unwrap();
     }
 
     /// The next word of hooks about a tool.
@@ -58,7 +58,7 @@ impl Host {
     async fn was_used(&self, moment: ToolHookPhase, name: &str) {
         let tool = Box::new(used(moment, &[name]));
         let errand = CustomizationCommand::ToolUsed(tool);
-        self.customizations.execute(errand).await;
+        self.customizations.execute(errand).unwrap();
     }
 
     /// Listens until hooks of tools are told of.
@@ -148,7 +148,7 @@ async fn a_hook_that_nobody_waits_for_ends() {
         session: session(),
         id: HookCheckId(1),
     };
-    host.customizations.execute(dropped).await;
+    host.customizations.execute(dropped).unwrap();
     ends(&process).await;
     no_notes(&notes).await;
 
@@ -159,7 +159,7 @@ async fn a_hook_that_nobody_waits_for_ends() {
     let after = appears(&host.work().join("hears")).await;
     let session = session();
     let forget = CustomizationCommand::Untrack { session };
-    host.customizations.execute(forget).await;
+    host.customizations.execute(forget).unwrap();
     ends(&before).await;
     ends(&after).await;
     no_notes(&notes).await;
@@ -213,7 +213,7 @@ async fn the_host_knows_when_hooks_of_tools_are_run() {
     let keys = [key].into();
     host.customizations
         .execute(CustomizationCommand::SetTrustedCode { keys })
-        .await;
+        .unwrap();
     assert_eq!(
         host.moments().await,
         [ToolHookPhase::Before, ToolHookPhase::After]
@@ -229,7 +229,7 @@ async fn the_host_knows_when_hooks_of_tools_are_run() {
 async fn the_first_turn_begins_when_the_host_knows_of_hooks() {
     let mut host = with_hooks(json!({ "PreToolUse": [{ "command": "exit 2" }] })).await;
     let errand = CustomizationCommand::Prepare(Box::new(turn(1, "go")));
-    host.customizations.execute(errand).await;
+    host.customizations.execute(errand).unwrap();
     let mut known = false;
     loop {
         match host.next().await {

@@ -124,11 +124,11 @@ async fn a_server_whose_arguments_become_variables_waits_again() {
     assert!(!is_current_code_key(&older), "{older}");
     let keys = [older].into();
     let trust = CustomizationCommand::SetTrustedCode { keys };
-    host.customizations.execute(trust).await;
+    host.customizations.execute(trust).unwrap();
     host.prepare(turn(1, "")).await.unwrap();
     assert!(host.customizations.server_spec(&session(), &id).is_err());
     let trust = CustomizationCommand::SetTrustedCode { keys: [key].into() };
-    host.customizations.execute(trust).await;
+    host.customizations.execute(trust).unwrap();
     host.until(|host| host.customizations.untrusted_code().is_empty())
         .await;
     assert!(host.customizations.server_spec(&session(), &id).is_ok());

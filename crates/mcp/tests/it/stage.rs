@@ -6,7 +6,7 @@ use std::time::Duration;
 use agenthost_core::agent::ClientTool;
 use agenthost_core::tools::mcp::driver::{McpCommand, McpEvent, McpTool};
 use agenthost_core::tools::mcp::transport::{McpServerSpec, McpTransport};
-use agenthost_core::{AccessToken, Principal, TokenKey};
+use agenthost_core::{AccessToken, Input, Principal, TokenKey};
 use agenthost_mcp::{McpConfig, McpManager};
 use agenthost_protocol::common::{McpAuthRequirement, ToolDefinition};
 use agenthost_protocol::ids::{ClientId, CustomizationId};
@@ -23,7 +23,7 @@ pub(crate) const DEADLINE: Duration = Duration::from_secs(30);
 /// Servers, and what is heard of them.
 pub(crate) struct Stage {
     pub(crate) servers: McpManager,
-    pub(crate) events: mpsc::Receiver<(Uri, McpEvent)>,
+    pub(crate) events: mpsc::Receiver<Input>,
     /// Heard, but not what was waited for.
     pub(crate) other: Vec<(Uri, McpEvent)>,
     pub(crate) notes: TempDir,
@@ -158,7 +158,9 @@ impl Stage {
             let Ok(event) = event else {
                 panic!("waited for nothing; heard {:?}", self.other);
             };
-            let (session, event) = event.expect("servers are there");
+            let Some(Input::Mcp { session, event }) = event else {
+                panic!("unexpected input: {event:?}");
+            };
             if let Some(found) = wanted(&event) {
                 return found;
             }

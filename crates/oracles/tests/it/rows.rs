@@ -6,12 +6,13 @@ use std::collections::BTreeSet;
 use agenthost_protocol::action::Action;
 use agenthost_protocol::channel::{ChannelKind, ChannelState};
 use agenthost_protocol::number::Millis;
+use agenthost_protocol::state_view::StateView;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::version::Release;
 use agenthost_protocol::wire;
 use agenthost_protocol::wire::{Json, Object};
 use agenthost_testkit::json::{diff, normalise};
-use agenthost_versions::{StateCapture, StoredRow, TargetClient, TranslationContext, VersionChain};
+use agenthost_versions::{StoredRow, TargetClient, TranslationContext, VersionChain};
 
 use crate::releases::{each_release, seeds};
 use crate::stage::{SESSION, Stage, address, at, envelope, generator, viewer};
@@ -119,7 +120,7 @@ impl Reader<'_> {
     fn told(&self, stage: &Stage, action: &Action) -> Vec<Object> {
         let mut after = stage.clone();
         let (before, _) = after.apply(action);
-        let scene: StateCapture = after.scene();
+        let scene: StateView = after.scene();
         let at = TranslationContext {
             client: &self.viewer,
             states: &scene,

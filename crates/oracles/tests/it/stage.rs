@@ -10,13 +10,14 @@ use agenthost_protocol::channel::{ChannelKind, ChannelState, Snapshot};
 use agenthost_protocol::ids::{ClientId, ClientSeq, ServerSeq};
 use agenthost_protocol::outcome::Outcome;
 use agenthost_protocol::session::{SessionState, SessionSummary};
+use agenthost_protocol::state_view::StateView;
 use agenthost_protocol::timestamp::Timestamp;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::version::Release;
 use agenthost_protocol::wire;
 use agenthost_protocol::wire::{Json, Shape, Wire};
 use agenthost_testkit::{Generator, GeneratorOptions};
-use agenthost_versions::{StateCapture, TargetClient, TranslationContext};
+use agenthost_versions::{TargetClient, TranslationContext};
 use serde_json::json;
 
 pub(crate) const SESSION: &str = "ahp-session:/s";
@@ -86,7 +87,7 @@ impl Stage {
     }
 
     /// What steps may look at.
-    pub(crate) fn scene(&self) -> StateCapture {
+    pub(crate) fn scene(&self) -> StateView {
         let channel = |(kind, state): &(ChannelKind, ChannelState)| {
             let owned = matches!(
                 kind,
@@ -98,7 +99,7 @@ impl Stage {
             let session = owned.then(|| Uri::from(SESSION));
             (Uri::from(address(*kind)), session, state.clone())
         };
-        let mut scene = StateCapture {
+        let mut scene = StateView {
             channels: self.channels.iter().map(channel).collect(),
             summaries: Vec::new(),
         };
@@ -125,7 +126,7 @@ pub(crate) fn viewer(release: Release) -> TargetClient {
 }
 
 /// A moment without an action.
-pub(crate) fn at<'a>(viewer: &'a TargetClient, scene: &'a StateCapture) -> TranslationContext<'a> {
+pub(crate) fn at<'a>(viewer: &'a TargetClient, scene: &'a StateView) -> TranslationContext<'a> {
     TranslationContext {
         client: viewer,
         states: scene,

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use agenthost_core::Input;
 use agenthost_core::customization::driver::{CustomizationCommand, CustomizationEvent};
 use agenthost_customizations::fetch::PluginSource;
 use agenthost_customizations::{ConfiguredPlugin, CustomizationDriver, CustomizationSettings};
@@ -91,10 +92,10 @@ async fn read(directory: &Path, folders: &[PathBuf]) -> (f64, f64) {
         provider: ProviderId::from("a"),
         directories: Vec::new(),
     };
-    customizations.execute(follow).await;
+    customizations.execute(follow).unwrap();
     let mut left: usize = folders.len();
     while left > 0 {
-        match events.recv().await.unwrap().1 {
+        match next_event(&mut events).await {
             CustomizationEvent::CustomizationsFound { all } => {
                 left -= all.iter().filter(|one| is_read(one)).count();
             }
@@ -109,7 +110,7 @@ async fn read(directory: &Path, folders: &[PathBuf]) -> (f64, f64) {
     let begun = Instant::now();
     std::fs::write(&changed, format!("---\ndescription: {before}\n---\nNew.")).unwrap();
     loop {
-        if let CustomizationEvent::CustomizationUpdated(one) = events.recv().await.unwrap().1
+        if let CustomizationEvent::CustomizationUpdated(one) = next_event(&mut events).await
             && format!("{one:?}").contains("\"new\"")
         {
             break;
@@ -122,6 +123,13 @@ async fn read(directory: &Path, folders: &[PathBuf]) -> (f64, f64) {
     std::fs::remove_dir_all(changed.parent().unwrap()).unwrap();
     customizations.stop().await;
     (all, one)
+}
+
+async fn next_event(inputs: &mut mpsc::Receiver<Input>) -> CustomizationEvent {
+    match inputs.recv().await {
+        Some(Input::Customization { event, .. }) => event,
+        other => panic!("unexpected input: {other:?}"),
+    }
 }
 
 fn is_read(one: &Customization) -> bool {

@@ -1,14 +1,13 @@
 //! What connections say whose version is not the host's, or not known yet.
 
 use agenthost_core::{ConnectionId, Effects, Input, LoadExtent};
-use agenthost_protocol::connection::ReconnectParams;
 use agenthost_protocol::wire::Json;
 use agenthost_store::StoreError;
 
 use super::HostLoop;
 use crate::connection::message::decode_message;
 use crate::legacy;
-use crate::legacy::{InboundKind, PastState};
+use crate::legacy::InboundKind;
 
 impl HostLoop {
     /// Takes in a message as it came.
@@ -48,34 +47,6 @@ impl HostLoop {
             self.step_host(input, out)?;
         }
         Ok(())
-    }
-
-    /// Where the channels of a client that comes back were when it left, with
-    /// what they belong to; `None` if that is not known any more.
-    pub(super) fn load_past_states(
-        &mut self,
-        params: &ReconnectParams,
-    ) -> Result<Option<Vec<PastState>>, StoreError> {
-        let seen = params.last_seen_server_seq;
-        let mut wanted: Vec<_> = params.subscriptions.clone();
-        let owners = params.subscriptions.iter();
-        wanted.extend(owners.filter_map(|channel| self.host.session_of(channel).cloned()));
-        let mut past: Vec<PastState> = Vec::new();
-        for (index, channel) in wanted.into_iter().enumerate() {
-            let known = past.iter().any(|(known, ..)| *known == channel);
-            if known || !self.host.has_channel(&channel) {
-                continue;
-            }
-            match self.store.load_at(&channel, seen)? {
-                Some(loaded) => {
-                    let session = self.host.session_of(&channel).cloned();
-                    past.push((channel, session, loaded.state));
-                }
-                None if index < params.subscriptions.len() => return Ok(None),
-                None => {}
-            }
-        }
-        Ok(Some(past))
     }
 
     fn receive_current(

@@ -1,14 +1,14 @@
 //! What goes to clients of older versions.
 
-use agenthost_core::{ConnectionId, Input, ResponseBody, StateView};
+use agenthost_core::{ConnectionId, Input, ResponseBody};
 use agenthost_protocol::action::ActionEnvelope;
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::rpc::{HostNotification, RequestId, RpcError};
+use agenthost_protocol::state_view::StateView;
 use agenthost_store::StoreError;
 
 use super::HostLoop;
 use crate::delivery::outbox::{CloseReason, OutgoingMessage};
-use crate::legacy;
 use crate::legacy::{ActionContext, DowngradeCache, DowngradeError, LegacyMessages};
 
 impl HostLoop {
@@ -41,7 +41,7 @@ impl HostLoop {
                 ..
             }) => {
                 let missed = self.store.replay(*after, *until, channels)?;
-                let missed = super::execute::filter_replay(missed, *seen)?;
+                let missed = super::replay::filter_replay(missed, *seen)?;
                 self.legacy
                     .downgrade_replay(&self.host, connection, &id, &missed)
             }
@@ -69,18 +69,17 @@ impl HostLoop {
         &mut self,
         envelope: &ActionEnvelope,
         before: Option<&ChannelState>,
-        scene: StateView,
+        view: &StateView,
         to: &[ConnectionId],
     ) -> Result<(), StoreError> {
         let current = match before {
             Some(_) => None,
             None => Some(self.action_text(envelope)?),
         };
-        let scene = legacy::to_state_view(scene);
         let context = ActionContext {
             envelope,
             before,
-            state_view: &scene,
+            state_view: view,
             current_text: current.as_ref(),
         };
         let mut cache = DowngradeCache::default();

@@ -1,4 +1,4 @@
-//! The host, as steps look at it.
+//! Lookups in the live host, for the translation of messages that have no view of their own.
 
 use std::sync::Arc;
 
@@ -6,9 +6,10 @@ use agenthost_core::Host;
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::session::SessionSummary;
 use agenthost_protocol::uri::Uri;
-use agenthost_versions::{StateCapture, StateSource};
+use agenthost_versions::StateSource;
 
-/// The host as it is now, as far as it is in memory.
+/// The host as it is now, as far as it is in memory. A type of its own, because neither
+/// `StateSource` nor `Host` is declared in this crate.
 pub(super) struct LiveState<'a>(pub(super) &'a Host);
 
 impl StateSource for LiveState<'_> {
@@ -22,13 +23,5 @@ impl StateSource for LiveState<'_> {
 
     fn session_of(&self, channel: &Uri) -> Option<Uri> {
         self.0.session_of(channel).cloned()
-    }
-}
-
-/// What the host has seen, in the words of the steps.
-pub(crate) fn to_state_view(seen: agenthost_core::StateView) -> StateCapture {
-    StateCapture {
-        channels: seen.channels,
-        summaries: seen.summaries,
     }
 }

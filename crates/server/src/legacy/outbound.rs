@@ -11,12 +11,13 @@ use agenthost_protocol::rpc::encode::EncodeError;
 use agenthost_protocol::rpc::{
     ClientNotification, HostNotification, HostRequest, RequestId, RpcError,
 };
+use agenthost_protocol::state_view::StateView;
 use agenthost_protocol::uri::{RootChannel, Uri};
 use agenthost_protocol::version::Release;
 use agenthost_protocol::wire;
 use agenthost_protocol::wire::{Json, Object};
 use agenthost_versions::{
-    JsonCall, JsonDispatch, JsonEnvelope, StateCapture, TranslationContext, TranslationError,
+    JsonCall, JsonDispatch, JsonEnvelope, TranslationContext, TranslationError,
 };
 use axum::extract::ws::Utf8Bytes;
 use serde::Serialize;
@@ -24,7 +25,7 @@ use serde::Serialize;
 use super::aliases::AddressMapping;
 use super::cache::{DowngradeCache, LegacyMessage, LegacyMessages};
 use super::inbound::SYNTHETIC_REQUEST_ID;
-use super::live_state::{LiveState, to_state_view};
+use super::live_state::LiveState;
 use super::{LegacyClient, LegacyClients, LegacyResponse, MAX_OPEN_ENTRIES};
 
 /// Why something was not told.
@@ -40,7 +41,7 @@ pub(crate) enum DowngradeError {
 pub(crate) struct ActionContext<'a> {
     pub(crate) envelope: &'a ActionEnvelope,
     pub(crate) before: Option<&'a ChannelState>,
-    pub(crate) state_view: &'a StateCapture,
+    pub(crate) state_view: &'a StateView,
     /// As the host's own version says it, for a piece of a stream.
     pub(crate) current_text: Option<&'a Utf8Bytes>,
 }
@@ -109,7 +110,7 @@ impl LegacyClients {
             target: peer.target.clone(),
             version: peer.version.clone(),
             subscriptions: peer.subscriptions.clone(),
-            state_view: to_state_view(open.state_view),
+            state_view: open.state_view,
             replayed_actions: replayed,
             address_mapping: peer.address_mapping(&self.aliases),
         };

@@ -9,13 +9,13 @@ use agenthost_protocol::action::ActionEnvelope;
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::outcome::Outcome;
 use agenthost_protocol::rpc::RequestId;
+use agenthost_protocol::state_view::StateView;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::version::Release;
 use agenthost_protocol::wire;
-use agenthost_versions::{JsonEnvelope, StateCapture, TranslationContext, TranslationError};
+use agenthost_versions::{JsonEnvelope, TranslationContext, TranslationError};
 
 use super::LegacyClients;
-use super::live_state::to_state_view;
 
 /// A channel as it was, with the session it belongs to.
 pub(crate) type PastState = (Uri, Option<Uri>, ChannelState);
@@ -51,7 +51,7 @@ impl LegacyClients {
             Some(open) => std::mem::take(&mut open.past_states),
             None => Vec::new(),
         };
-        let mut view = to_state_view(host.state_view(past.iter().map(|(channel, ..)| channel)));
+        let mut view = host.state_view(past.iter().map(|(channel, ..)| channel));
         view.channels = past;
         let mut all = Vec::new();
         for text in missed {
@@ -76,7 +76,7 @@ impl LegacyClients {
 
 /// Has an action happen again: the state before it.
 fn reduce_again(
-    view: &mut StateCapture,
+    view: &mut StateView,
     envelope: &ActionEnvelope,
 ) -> Result<Option<ChannelState>, TranslationError> {
     let mut channels = view.channels.iter_mut();

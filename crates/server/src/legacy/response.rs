@@ -7,10 +7,11 @@ use agenthost_protocol::channel::Snapshot;
 use agenthost_protocol::rpc::encode;
 use agenthost_protocol::rpc::encode::EncodeError;
 use agenthost_protocol::rpc::{ErrorCode, RequestId, RpcError};
+use agenthost_protocol::state_view::StateView;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::{Json, Object};
 use agenthost_versions::{
-    JsonEnvelope, StateCapture, TargetClient, TranslationContext, TranslationError, VersionChain,
+    JsonEnvelope, TargetClient, TranslationContext, TranslationError, VersionChain,
 };
 use serde::Serialize;
 
@@ -27,7 +28,7 @@ pub(crate) struct LegacyResponse {
     pub(super) target: TargetClient,
     pub(super) version: Json,
     pub(super) subscriptions: BTreeSet<Uri>,
-    pub(super) state_view: StateCapture,
+    pub(super) state_view: StateView,
     /// What a replay has.
     pub(super) replayed_actions: Vec<JsonEnvelope>,
     /// How the client is told names.

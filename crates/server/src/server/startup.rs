@@ -6,12 +6,16 @@ use std::sync::Arc;
 
 use agenthost_agents::AgentSupervisor;
 use agenthost_core::{Host, HostConfig, Input, SessionKey, StoredHost};
+use agenthost_process::kill_leftovers;
 use agenthost_protocol::connection::Implementation;
 use agenthost_protocol::number::Millis;
 use agenthost_stdx::scratch::ScratchSpace;
 use agenthost_store::Store;
-use agenthost_workspace::{ContentStore, ProtectedPaths, ShellSpec, uri_of};
+use agenthost_workspace::{
+    ContentStore, FileService, ProtectedPaths, ResourceService, ShellSpec, uri_of,
+};
 use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 
 use crate::config::{CHANGES_DIR, PID_DIR, SCRATCH_DIR, ServerConfig};
 use crate::connection::message::LoopEvent;
@@ -25,6 +29,11 @@ use crate::workers::changes::ChangeWorker;
 use crate::workers::customization::{
     CustomizationWorker, agent_infos, customizable_agents, start_customization_worker,
 };
+use crate::workers::files::FileWorker;
+use crate::workers::search::SearchWorker;
+use crate::workers::terminals::TerminalWorker;
+use crate::workers::timers::TimerWorker;
+use crate::workers::watches::WatchWorker;
 
 /// The same for agents. Their inputs can be large.
 const AGENT_INPUT_QUEUE: usize = 256;
@@ -39,22 +48,22 @@ pub(crate) fn build_host_loop(
     events: mpsc::Receiver<LoopEvent>,
 ) -> Result<HostLoop, ServeError> {
     let (input_sender, agent_inputs) = mpsc::channel(AGENT_INPUT_QUEUE);
-    let pid_dir = config.data_directory.join(PID_DIR);
     let protected = config.protected_paths();
     let contents = open_contents(&config.data_directory)?;
     let scratch = open_scratch(&config.data_directory)?;
-    let workers = build_workers(config, &protected, &input_sender, &contents, &scratch);
-    // Programs that used them have ended by now. The next start tries again.
+    // Processes of an earlier host may still use its temporary directories.
+    kill_leftovers(&config.data_directory.join(PID_DIR));
+    // The next start tries again.
     if let Err(error) = scratch.sweep() {
         tracing::warn!(%error, "failed to remove temporary directories of an earlier host");
     }
-    let customizing = start_customization_worker(config, &pid_dir, scratch, &input_sender)?;
+    let workers = build_workers(config, &protected, &input_sender, &contents, scratch)?;
     let agents = build_agents(
         config,
         protected,
         input_sender,
         &contents,
-        customizing.as_ref(),
+        workers.customization_worker.as_ref(),
     );
     // Before anything is read: numbers go on from here.
     store.begin_epoch(micros_since_1970(), random_nonce() as u32)?;
@@ -80,7 +89,6 @@ pub(crate) fn build_host_loop(
         message_limits: config.limits.message_limits,
         capacity: CapacityNotify::default(),
         workers,
-        customizations: customizing,
         nonce: random_nonce(),
         compacted_through: compacted,
         needs_maintenance: false,
@@ -93,8 +101,8 @@ fn build_workers(
     protected: &ProtectedPaths,
     inputs: &mpsc::Sender<Input>,
     contents: &Arc<ContentStore>,
-    scratch: &ScratchSpace,
-) -> Workers {
+    scratch: ScratchSpace,
+) -> Result<Workers, ServeError> {
     let pid_dir = config.data_directory.join(PID_DIR);
     let changes = config.data_directory.join(CHANGES_DIR);
     let change_worker =
@@ -104,14 +112,23 @@ fn build_workers(
         scratch: scratch.clone(),
         ..ShellSpec::default()
     };
-    Workers::new(
-        inputs.clone(),
+    let resources = ResourceService::new(
+        FileService::default().with_protected_paths(protected.clone()),
         Arc::clone(contents),
+        change_worker.tracker(),
+    );
+    let terminal_worker =
+        TerminalWorker::new(inputs.clone(), Arc::clone(contents), &pid_dir, shell);
+    Ok(Workers {
+        tasks: JoinSet::new(),
+        file_worker: FileWorker::new(resources, Arc::clone(contents)),
+        search_worker: SearchWorker::new(protected.clone()),
+        terminal_worker,
+        watch_worker: WatchWorker::new(inputs.clone(), protected.clone()),
+        timer_worker: TimerWorker,
         change_worker,
-        &pid_dir,
-        shell,
-        protected.clone(),
-    )
+        customization_worker: start_customization_worker(config, &pid_dir, scratch, inputs)?,
+    })
 }
 
 fn build_agents(

@@ -1,9 +1,7 @@
-//! Whoever reads customizations and runs servers of tools, as the loop sees
-//! them.
+//! The customization driver and the MCP servers, as the loop sees them.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use agenthost_agents::{AgentSupervisor, ToolRelay};
 use agenthost_core::customization::driver::{
@@ -19,19 +17,10 @@ use agenthost_protocol::common::ErrorInfo;
 use agenthost_protocol::ids::ProviderId;
 use agenthost_protocol::root::AgentInfo;
 use agenthost_protocol::uri::Uri;
-use agenthost_stdx::result::IgnoreResult;
 use agenthost_stdx::scratch::ScratchSpace;
 use tokio::sync::mpsc;
-use tokio::task::JoinSet;
 
 use crate::config::ServerConfig;
-
-/// Errands that wait to be taken. They are taken at once; so if there are more,
-/// nobody takes any.
-const COMMAND_QUEUE: usize = 4_096;
-
-/// Events that wait until the loop has time.
-const EVENT_QUEUE: usize = 256;
 
 /// Where packages are, in the data directory.
 pub const PACKAGES_DIR: &str = "packages";
@@ -56,17 +45,14 @@ pub struct RelayProgram {
     pub arguments: Vec<String>,
 }
 
-/// Reads customizations, and runs servers of tools.
+/// Passes commands to the customization driver and the MCP servers. Both send their events to the
+/// input queue themselves.
 pub(crate) struct CustomizationWorker {
-    commands: mpsc::Sender<CustomizationCommand>,
-    driver: Arc<CustomizationDriver>,
+    driver: CustomizationDriver,
     mcp: McpManager,
-    /// Bring errands there, and events back.
-    forwarders: JoinSet<()>,
 }
 
 impl CustomizationWorker {
-    /// Starts. What happens goes to the host through its queue of inputs.
     pub(crate) fn start(
         settings: CustomizationSettings,
         data: &Path,
@@ -74,49 +60,23 @@ impl CustomizationWorker {
         scratch: ScratchSpace,
         inputs: &mpsc::Sender<Input>,
     ) -> Result<Self, McpStartError> {
-        let (told, mut events) = mpsc::channel::<(Uri, CustomizationEvent)>(EVENT_QUEUE);
         let packages = data.join(PACKAGES_DIR);
-        let sources =
-            CustomizationDriver::with_pid_dir(settings, packages, pid_dir.to_owned(), told);
-        let sources = Arc::new(sources);
-        let (told, mut tool_events) = mpsc::channel::<(Uri, McpEvent)>(EVENT_QUEUE);
+        let driver = CustomizationDriver::with_pid_dir(
+            settings,
+            packages,
+            pid_dir.to_owned(),
+            inputs.clone(),
+        );
         let config = McpConfig {
             pid_dir: Some(pid_dir.to_owned()),
             scratch,
             ..McpConfig::default()
         };
-        let mcp = McpManager::new(config, told)?;
-        let (commands, mut command_receiver) = mpsc::channel(COMMAND_QUEUE);
-        let mut forwarders = JoinSet::new();
-        let reader = Arc::clone(&sources);
-        forwarders.spawn(async move {
-            while let Some(errand) = command_receiver.recv().await {
-                reader.execute(errand).await;
-            }
-        });
-        let to_host = inputs.clone();
-        forwarders.spawn(async move {
-            while let Some((session, event)) = events.recv().await {
-                let sent = to_host.send(Input::Customization { session, event }).await;
-                sent.ignore_closed();
-            }
-        });
-        let to_host = inputs.clone();
-        forwarders.spawn(async move {
-            while let Some((session, event)) = tool_events.recv().await {
-                let sent = to_host.send(Input::Mcp { session, event }).await;
-                sent.ignore_closed();
-            }
-        });
-        Ok(CustomizationWorker {
-            commands,
-            driver: sources,
-            mcp,
-            forwarders,
-        })
+        let mcp = McpManager::new(config, inputs.clone())?;
+        Ok(CustomizationWorker { driver, mcp })
     }
 
-    /// How agents get to the tools that the host offers.
+    /// Builds the relay by which agents reach the tools of the host.
     pub(crate) fn tool_relay(&self, program: &RelayProgram) -> ToolRelay {
         let gateway: GatewayAddress = self.mcp.gateway().clone();
         let web = self.mcp.http_gateway().clone();
@@ -134,12 +94,12 @@ impl CustomizationWorker {
         })
     }
 
-    /// Has something found out. Should nobody be there to do that, turns begin
-    /// without, and tools that hooks would have to look at are not used.
-    pub(crate) fn run_command(&self, command: CustomizationCommand) -> Option<Input> {
-        let failed = self.commands.try_send(command).err()?;
-        tracing::error!("nobody reads customizations any more");
-        match failed.into_inner() {
+    /// Passes a command to the driver. Returns a substitute for the result if the driver has
+    /// stopped: turns start without customizations, and calls that hooks have to check are denied.
+    pub(crate) fn run(&mut self, command: CustomizationCommand) -> Option<Input> {
+        let rejected = self.driver.execute(command).err()?;
+        tracing::error!("customization driver has stopped");
+        match *rejected {
             CustomizationCommand::Prepare(preparation) => Some(Input::Customization {
                 session: preparation.session,
                 event: CustomizationEvent::TurnPrepared {
@@ -148,33 +108,38 @@ impl CustomizationWorker {
                     outcome: Box::new(Ok(PreparedTurn::default())),
                 },
             }),
-            CustomizationCommand::CheckTool {
-                id: ticket,
-                tool_use: tool,
-            } => Some(Input::Customization {
-                session: tool.session,
+            CustomizationCommand::CheckTool { id, tool_use } => Some(Input::Customization {
+                session: tool_use.session,
                 event: CustomizationEvent::ToolChecked {
-                    id: ticket,
+                    id,
                     verdict: Err(HookDenial::HooksNotRun),
                 },
             }),
-            _ => None,
+            CustomizationCommand::Track { .. }
+            | CustomizationCommand::Untrack { .. }
+            | CustomizationCommand::SetClientPlugins { .. }
+            | CustomizationCommand::QueryAnswered { .. }
+            | CustomizationCommand::SetDisabled { .. }
+            | CustomizationCommand::SetTrustedCode { .. }
+            | CustomizationCommand::TurnEnded { .. }
+            | CustomizationCommand::CancelCheck { .. }
+            | CustomizationCommand::ToolUsed(_) => None,
         }
     }
 
-    /// Has something done with servers. What must not be started is not, and
-    /// only a person who wants it started is told why.
-    pub(crate) fn run_mcp_command(&self, command: McpCommand) -> Option<Input> {
+    /// Runs a command on MCP servers. Returns the failure of a server that must not be started; a
+    /// server with untrusted code that a turn would start counts as stopped.
+    pub(crate) fn run_mcp(&mut self, command: McpCommand) -> Option<Input> {
         let McpCommand::Start {
             session,
             server,
-            reason: by,
+            reason,
         } = command
         else {
             self.mcp.execute(command, |_, _| None);
             return None;
         };
-        let event = match (self.driver.server_spec(&session, &server), by) {
+        let event = match (self.driver.server_spec(&session, &server), reason) {
             (Ok(spec), StartReason::Turn | StartReason::User) => {
                 self.mcp.start_server(&session, &server, spec);
                 return None;
@@ -190,37 +155,30 @@ impl CustomizationWorker {
         Some(Input::Mcp { session, event })
     }
 
-    /// Gives a token to servers, or takes it back.
+    /// Stores a token for MCP servers, or removes it.
     pub(crate) fn store_token(&self, key: TokenKey, token: Option<AccessToken>) {
         self.mcp.set_token(key, token);
     }
 
-    /// Says whose tokens a session uses.
+    /// Sets the principals whose tokens the MCP servers of a session use.
     pub(crate) fn set_token_principals(&self, session: &Uri, principals: Vec<Principal>) {
         self.mcp.set_token_principals(session, principals);
     }
 
-    /// Ends everything.
-    pub(crate) async fn stop(mut self) {
-        self.forwarders.shutdown().await;
-        let sources = Arc::into_inner(self.driver);
-        let sources = async {
-            if let Some(sources) = sources {
-                sources.stop().await;
-            }
-        };
-        tokio::join!(sources, self.mcp.stop());
+    /// Stops the driver with its hooks and all MCP servers, and waits for them.
+    pub(crate) async fn stop(self) {
+        tokio::join!(self.driver.stop(), self.mcp.stop());
     }
 }
 
-/// The agents that take notice of customizations.
+/// Collects the agents that use customizations; `None` if they are disabled.
 pub(crate) fn customizable_agents(config: &ServerConfig) -> Option<BTreeSet<ProviderId>> {
     config.customizations.as_ref()?;
     let agents = config.agents.iter().filter(|agent| agent.is_customizable());
     Some(agents.map(|agent| agent.info().provider).collect())
 }
 
-/// Whoever reads customizations, if that is wanted.
+/// Starts the worker, if customizations are enabled.
 pub(crate) fn start_customization_worker(
     config: &ServerConfig,
     pid_dir: &Path,
@@ -243,8 +201,8 @@ pub(crate) fn start_customization_worker(
     Ok(Some(started?))
 }
 
-/// What clients get to know of agents: also what their sessions will have
-/// (`AgentInfo.customizations`).
+/// Builds the descriptions of agents for clients, with the customizations that their sessions will
+/// have (`AgentInfo.customizations`).
 pub(crate) fn agent_infos(config: &ServerConfig, agents: &AgentSupervisor) -> Vec<AgentInfo> {
     let mut infos = agents.infos();
     if let Some(customizations) = &config.customizations {

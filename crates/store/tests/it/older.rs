@@ -8,11 +8,12 @@ use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::chat::Turn;
 use agenthost_protocol::ids::{ClientId, ServerSeq, TurnId};
 use agenthost_protocol::session::SessionSummary;
+use agenthost_protocol::state_view::StateView;
 use agenthost_protocol::version::Release;
 use agenthost_protocol::wire;
 use agenthost_protocol::wire::{Json, Object};
 use agenthost_store::{Durability, Store};
-use agenthost_versions::{StateCapture, TargetClient, TranslationContext, VersionChain};
+use agenthost_versions::{TargetClient, TranslationContext, VersionChain};
 use rusqlite::functions::FunctionFlags;
 use rusqlite::{Connection, params};
 
@@ -89,7 +90,7 @@ fn write_as(directory: &Path, release: Release) {
 fn put_down(release: Release, what: &str, text: &str, mut channel: String) -> Json {
     let chain = VersionChain::for_release(release);
     let viewer = TargetClient::new(release, ClientId::from("host"));
-    let scene = StateCapture::default();
+    let scene = StateView::default();
     let at = TranslationContext {
         client: &viewer,
         states: &scene,

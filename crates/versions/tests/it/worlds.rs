@@ -3,20 +3,19 @@
 use agenthost_protocol::action::ActionEnvelope;
 use agenthost_protocol::channel::{ChannelState, Snapshot};
 use agenthost_protocol::ids::{ClientId, ServerSeq};
+use agenthost_protocol::state_view::StateView;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::version::Release;
 use agenthost_protocol::wire;
 use agenthost_protocol::wire::Json;
-use agenthost_versions::{
-    JsonCall, JsonDispatch, StateCapture, TargetClient, TranslationContext, VersionChain,
-};
+use agenthost_versions::{JsonCall, JsonDispatch, TargetClient, TranslationContext, VersionChain};
 use serde_json::json;
 
 /// A client of a release, and what it could look up.
 pub(crate) struct TestClient {
     pub(crate) chain: VersionChain,
     pub(crate) viewer: TargetClient,
-    pub(crate) scene: StateCapture,
+    pub(crate) scene: StateView,
     pub(crate) before: Option<ChannelState>,
 }
 
@@ -26,7 +25,7 @@ impl TestClient {
         TestClient {
             chain: VersionChain::for_release(release),
             viewer: TargetClient::new(release, ClientId::from("c")),
-            scene: StateCapture::default(),
+            scene: StateView::default(),
             before: None,
         }
     }

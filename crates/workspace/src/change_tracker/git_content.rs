@@ -2,11 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use agenthost_core::{FileRequest, RequestFailure, ResponseBody, SessionKey};
+use agenthost_core::SessionKey;
 use agenthost_protocol::changeset::ChangesetFile;
 use agenthost_protocol::common::{ContentRef, FileEdit, FileEditDiffStats, FileEditSide};
 use agenthost_protocol::ids::ChangesetFileId;
-use agenthost_protocol::resource::{ResourceResolveResult, ResourceType};
+use agenthost_protocol::resource::{
+    ContentEncoding, ResourceReadResult, ResourceResolveResult, ResourceType,
+};
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::Json;
 
@@ -121,9 +123,10 @@ fn content_reference(
     let address = GitContentUri {
         session: key.clone(),
         object: side.object.clone(),
-        kind: match side.is_submodule() {
-            true => GitObjectKind::Commit,
-            false => GitObjectKind::Blob,
+        kind: if side.is_submodule() {
+            GitObjectKind::Commit
+        } else {
+            GitObjectKind::Blob
         },
     };
     let path = repository.absolute_path(&side.name);
@@ -202,29 +205,36 @@ pub(super) fn parse_batch(mut output: &[u8]) -> Option<BTreeMap<String, Vec<u8>>
 }
 
 impl ChangeTracker {
-    /// Answers a request about something that was in a file; none if it is
-    /// about something else. It can be read, and nothing else.
-    pub fn read_git_content(
+    /// Reads an earlier version of a file, encoded for a client.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such object, or it is too large.
+    pub fn read(
         &self,
-        request: &FileRequest,
-    ) -> Option<Result<ResponseBody, RequestFailure>> {
-        let ours = |uri: &Uri| GitContentUri::has_scheme(uri);
-        let answer = match request {
-            FileRequest::Read(params) if ours(&params.uri) => {
-                let read = self.read_object(&params.uri);
-                read.map(|bytes| {
-                    ResponseBody::ResourceRead(Box::new(encode_content(bytes, params.encoding)))
-                })
-            }
-            FileRequest::Resolve(params) if ours(&params.uri) => {
-                let read = self.read_object(&params.uri);
-                read.map(|bytes| {
-                    ResponseBody::ResourceResolve(Box::new(resolve_result(&params.uri, &bytes)))
-                })
-            }
-            _ => return None,
-        };
-        Some(answer.map_err(RequestFailure::from))
+        uri: &Uri,
+        encoding: Option<ContentEncoding>,
+    ) -> Result<ResourceReadResult, FileError> {
+        let bytes = self.read_object(uri)?;
+        Ok(encode_content(bytes, encoding))
+    }
+
+    /// Describes an earlier version of a file. It never changes.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such object, or it is too large.
+    pub fn resolve(&self, uri: &Uri) -> Result<ResourceResolveResult, FileError> {
+        let bytes = self.read_object(uri)?;
+        Ok(ResourceResolveResult {
+            uri: uri.clone(),
+            r#type: ResourceType::File,
+            size: Some(bytes.len() as u64),
+            mtime: None,
+            ctime: None,
+            content_type: None,
+            etag: None,
+        })
     }
 
     /// What was in a file.
@@ -265,18 +275,5 @@ impl ChangeTracker {
         }
         git.read_output(["cat-file", "blob", &address.object])
             .map_err(failed)
-    }
-}
-
-/// What it is: a file that never changes.
-fn resolve_result(uri: &Uri, bytes: &[u8]) -> ResourceResolveResult {
-    ResourceResolveResult {
-        uri: uri.clone(),
-        r#type: ResourceType::File,
-        size: Some(bytes.len() as u64),
-        mtime: None,
-        ctime: None,
-        content_type: None,
-        etag: None,
     }
 }

@@ -36,11 +36,6 @@ pub(super) enum GitObjectKind {
 }
 
 impl GitContentUri {
-    /// Returns `true` for addresses of this scheme, also if they are malformed.
-    pub(super) fn has_scheme(uri: &Uri) -> bool {
-        after_scheme(uri).is_some()
-    }
-
     /// The address as the wire has it, with the absolute path of a file.
     pub(super) fn to_uri(&self, path: &[u8]) -> Uri {
         let kind = match self.kind {

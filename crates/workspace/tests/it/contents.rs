@@ -9,7 +9,10 @@ use agenthost_protocol::resource::ContentEncoding;
 use agenthost_protocol::rpc::RpcError;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire;
-use agenthost_workspace::{ContentError, ContentStore, FileError, FileService, MAX_FILE_BYTES};
+use agenthost_workspace::{
+    ChangeTracker, ContentError, ContentStore, FileError, FileService, MAX_FILE_BYTES,
+    ResourceService,
+};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -171,7 +174,8 @@ fn content_is_only_for_reading() {
         .insert(&key("s:/1"), b"hello", "a.txt")
         .unwrap()
         .uri;
-    let files = FileService::with_content_store(contents);
+    let tracker = Arc::new(ChangeTracker::new(folder.path().join("changes")));
+    let files = ResourceService::new(FileService::default(), contents, tracker);
     let read = FileRequest::Read(request(json!({"uri": uri})));
     assert!(matches!(
         files.execute(&[], &read),

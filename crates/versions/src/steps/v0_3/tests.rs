@@ -2,6 +2,7 @@
 
 use agenthost_protocol::channel::ChannelKind;
 use agenthost_protocol::ids::ClientId;
+use agenthost_protocol::state_view::StateView;
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::version::Release;
 use agenthost_protocol::wire;
@@ -9,7 +10,7 @@ use agenthost_protocol::wire::Object;
 use serde_json::{Value, json};
 
 use super::StepV0_3;
-use crate::state_source::{StateCapture, TargetClient, TranslationContext};
+use crate::state_source::{TargetClient, TranslationContext};
 use crate::step::VersionStep as _;
 
 const SESSION: &str = "ahp-session:/s";
@@ -29,7 +30,7 @@ fn down(kind: ChannelKind, resource: &str, state: &Value) -> Value {
     viewer.map_session(Uri::from(SESSION), Uri::from(CHAT));
     let chat = wire::from_str(&chat.to_string()).unwrap();
     let channels = vec![(Uri::from(CHAT), Some(Uri::from(SESSION)), chat)];
-    let world = StateCapture {
+    let world = StateView {
         channels,
         summaries: Vec::new(),
     };

@@ -1,0 +1,117 @@
+//! Requests of clients about files, and the stored content of sessions.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use agenthost_core::{ConnectionId, FileJob, Input, RequestFailure, SessionKey, StoredText};
+use agenthost_protocol::uri::Uri;
+use agenthost_stdx::result::IgnoreResult;
+use agenthost_workspace::{ContentStore, ResourceService};
+use tokio::sync::{Semaphore, oneshot};
+use tokio::task::JoinSet;
+
+/// Unanswered file requests of one connection. Further ones fail at once.
+const MAX_FILE_JOBS: usize = 64;
+
+/// Executes file requests, those of one connection in the order in which it sent them.
+#[derive(Debug)]
+pub(crate) struct FileWorker {
+    resources: Arc<ResourceService>,
+    contents: Arc<ContentStore>,
+    queues: BTreeMap<ConnectionId, FileQueue>,
+}
+
+/// The file requests of one connection.
+#[derive(Debug)]
+struct FileQueue {
+    permits: Arc<Semaphore>,
+    /// Closed when the latest request has ended.
+    previous: Option<oneshot::Receiver<()>>,
+}
+
+impl Default for FileQueue {
+    fn default() -> Self {
+        FileQueue {
+            permits: Arc::new(Semaphore::new(MAX_FILE_JOBS)),
+            previous: None,
+        }
+    }
+}
+
+impl FileWorker {
+    pub(crate) fn new(resources: ResourceService, contents: Arc<ContentStore>) -> Self {
+        FileWorker {
+            resources: Arc::new(resources),
+            contents,
+            queues: BTreeMap::new(),
+        }
+    }
+
+    /// Starts a request. Returns its failure if the connection has too many open ones.
+    pub(crate) fn run(&mut self, job: Box<FileJob>, tasks: &mut JoinSet<Input>) -> Option<Input> {
+        let queue = self.queues.entry(job.connection).or_default();
+        let Ok(permit) = Arc::clone(&queue.permits).try_acquire_owned() else {
+            let busy = format!("at most {MAX_FILE_JOBS} requests about files wait at a time");
+            return Some(Input::RequestCompleted {
+                connection: job.connection,
+                id: job.id,
+                result: Box::new(Err(RequestFailure::Internal(busy))),
+            });
+        };
+        let (done, next) = oneshot::channel::<()>();
+        let previous = queue.previous.replace(next);
+        let resources = Arc::clone(&self.resources);
+        tasks.spawn(async move {
+            if let Some(previous) = previous {
+                // The sender is dropped when the request has ended, also by a panic.
+                previous.await.ignore_elapsed();
+            }
+            let (connection, id) = (job.connection, job.id.clone());
+            let work = move || resources.execute(&job.roots, &job.request);
+            let response = match tokio::task::spawn_blocking(work).await {
+                Ok(response) => response,
+                Err(_) => Err(RequestFailure::Internal(
+                    "something broke on the way".to_owned(),
+                )),
+            };
+            drop((done, permit));
+            Input::RequestCompleted {
+                connection,
+                id,
+                result: Box::new(response),
+            }
+        });
+        None
+    }
+
+    /// Drops the queue of a closed connection. Requests that have started run to their end.
+    pub(crate) fn drop_queue(&mut self, connection: ConnectionId) {
+        self.queues.remove(&connection);
+    }
+
+    /// Stores a text. Blocks on the disk: later effects refer to it.
+    pub(crate) fn store_content(&self, content: &StoredText) {
+        let (session, bytes) = (&content.session, content.text.as_bytes());
+        if let Err(error) = self.contents.insert(session, bytes, &content.name) {
+            tracing::error!(%error, "arguments of a tool call are lost");
+        }
+    }
+
+    /// Gives a session a share in the stored content of another one.
+    pub(crate) fn share_content(&self, from: &Uri, to: &Uri) {
+        let shared = self
+            .contents
+            .share(&SessionKey::of(from), &SessionKey::of(to));
+        if let Err(error) = shared {
+            tracing::warn!(%from, %to, %error, "content of a chat will be lost");
+        }
+    }
+
+    /// Removes the stored content of a session. Blocks on the disk: the next effect may belong to a
+    /// new session with the same URI.
+    pub(crate) fn delete_content(&self, session: &Uri) {
+        if let Err(error) = self.contents.remove_session(&SessionKey::of(session)) {
+            tracing::warn!(%session, %error, "content of a session is left behind");
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Terminals that clients open, and commands that run in them for turns.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use agenthost_core::{Input, PtyCommand, SessionKey, TerminalEvent, TerminalProgram};
+use agenthost_protocol::uri::Uri;
+use agenthost_stdx::result::IgnoreResult;
+use agenthost_workspace::{
+    ContentStore, OutputSink, PtyProgram, ShellSpec, Terminal, TerminalOptions,
+};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+/// Opens, drives and closes terminals.
+#[derive(Debug)]
+pub(crate) struct TerminalWorker {
+    terminals: BTreeMap<Uri, Terminal>,
+    /// Terminals whose processes are being ended.
+    closing: JoinSet<()>,
+    contents: Arc<ContentStore>,
+    /// The directory of pid files.
+    pid_dir: Arc<Path>,
+    /// The shell of terminals that people type into.
+    shell: ShellSpec,
+    /// The input queue. The reader thread of a terminal waits while it is full, and with it the
+    /// process that writes to the terminal.
+    inputs: mpsc::Sender<Input>,
+}
+
+impl TerminalWorker {
+    pub(crate) fn new(
+        inputs: mpsc::Sender<Input>,
+        contents: Arc<ContentStore>,
+        pid_dir: &Path,
+        shell: ShellSpec,
+    ) -> Self {
+        TerminalWorker {
+            terminals: BTreeMap::new(),
+            closing: JoinSet::new(),
+            contents,
+            pid_dir: pid_dir.into(),
+            shell,
+            inputs,
+        }
+    }
+
+    /// Runs a command of the host on a terminal. Output that is too large for the state goes to the
+    /// stored content of `session`. Returns the failure of a terminal that can't be opened.
+    pub(crate) fn run(
+        &mut self,
+        session: Option<&Uri>,
+        terminal: Uri,
+        command: PtyCommand,
+    ) -> Option<Input> {
+        let done = match command {
+            PtyCommand::Open {
+                program,
+                directory,
+                cols,
+                rows,
+            } => {
+                let options = TerminalOptions {
+                    program: match program {
+                        TerminalProgram::Shell => PtyProgram::Shell(self.shell.clone()),
+                        TerminalProgram::Command(line) => PtyProgram::Command(line),
+                    },
+                    directory,
+                    cols,
+                    rows,
+                    pid_dir: Some(Arc::clone(&self.pid_dir)),
+                    output_sink: session.map(|session| OutputSink {
+                        content_store: Arc::clone(&self.contents),
+                        session: SessionKey::of(session),
+                    }),
+                };
+                return self.open(terminal, &options);
+            }
+            PtyCommand::Write(typed) => {
+                let found = self.terminals.get(&terminal);
+                found.map(|found| found.write(typed.data))
+            }
+            PtyCommand::Resize { cols, rows } => {
+                let found = self.terminals.get(&terminal);
+                found.map(|found| found.resize(cols, rows))
+            }
+            PtyCommand::Close => {
+                let closed = self.terminals.remove(&terminal);
+                self.close_in_background(closed.into_iter().collect());
+                None
+            }
+        };
+        if let Some(Err(error)) = done {
+            tracing::warn!(%terminal, %error, "a terminal did not do what it should");
+        }
+        None
+    }
+
+    fn open(&mut self, terminal: Uri, options: &TerminalOptions) -> Option<Input> {
+        let (inputs, resource) = (self.inputs.clone(), terminal.clone());
+        let send_event = move |event| {
+            let terminal = resource.clone();
+            let sent = inputs.blocking_send(Input::Terminal { terminal, event });
+            sent.ignore_closed();
+        };
+        match Terminal::open(options, send_event) {
+            Ok(opened) => {
+                self.terminals.insert(terminal, opened);
+                None
+            }
+            Err(error) => {
+                tracing::warn!(%terminal, %error, "a terminal did not start");
+                let event = TerminalEvent::Failed(error.to_string());
+                Some(Input::Terminal { terminal, event })
+            }
+        }
+    }
+
+    /// Ends the processes of terminals in a task, because they have a moment to exit.
+    fn close_in_background(&mut self, terminals: Vec<Terminal>) {
+        // Removes finished tasks from the set.
+        while self.closing.try_join_next().is_some() {}
+        if !terminals.is_empty() {
+            self.closing
+                .spawn_blocking(move || Terminal::close_all(terminals));
+        }
+    }
+
+    /// Closes all terminals, and waits until their processes have ended.
+    pub(crate) async fn close_all(&mut self) {
+        let terminals = std::mem::take(&mut self.terminals);
+        self.close_in_background(terminals.into_values().collect());
+        while self.closing.join_next().await.is_some() {}
+    }
+}
