@@ -30,7 +30,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::agent::AcpAgent;
-use super::connection::{AcpConnection, AgentCall, StartPhase};
+use super::connection::{AgentCall, AgentConnection, StartPhase};
 use super::error::{AcpError, StartError};
 use super::mapper::events::MappedEvent;
 use super::mapper::host_tools::HostToolSet;
@@ -55,7 +55,7 @@ struct SessionBridge {
     folders: Vec<PathBuf>,
     /// How the session is to be configured.
     config_values: Object,
-    connection: Option<AcpConnection>,
+    connection: Option<AgentConnection>,
     chats: BTreeMap<Uri, ChatEntry>,
     /// An agent session that no chat uses yet: the agent has to have one to say
     /// what it can do.
@@ -137,7 +137,7 @@ impl SessionBridge {
         if self.connection.is_none() {
             let folder = self.folders.first().cloned();
             let folder = folder.ok_or(StartError::NoFolder)?;
-            let started = AcpConnection::start(&self.agent, &folder).await;
+            let started = AgentConnection::start(&self.agent, &folder).await;
             self.connection = Some(started?);
         }
         Ok(())
@@ -330,7 +330,7 @@ impl SessionBridge {
 
 /// Tells the agent of a choice, if that is news; says whether it was.
 fn set_option(
-    connection: &AcpConnection,
+    connection: &AgentConnection,
     session: &mut AgentSession,
     key: &str,
     value: &serde_json::Value,
@@ -352,7 +352,11 @@ fn set_option(
 
 /// Tells the agent which model a turn wants, if that is news; says whether it
 /// was.
-fn switch_model(connection: &AcpConnection, session: &mut AgentSession, model: TurnModel) -> bool {
+fn switch_model(
+    connection: &AgentConnection,
+    session: &mut AgentSession,
+    model: TurnModel,
+) -> bool {
     match model {
         TurnModel::Chosen(model) => set_option(connection, session, options::MODEL_KEY, &model),
         TurnModel::Temporary(name) => {
@@ -367,7 +371,7 @@ fn switch_model(connection: &AcpConnection, session: &mut AgentSession, model: T
 }
 
 /// The next thing that an agent sends, if there is one.
-async fn next_message(connection: Option<&mut AcpConnection>) -> AgentMessage<AgentCall> {
+async fn next_message(connection: Option<&mut AgentConnection>) -> AgentMessage<AgentCall> {
     match connection {
         // The connection says itself when it is over.
         Some(connection) => connection

@@ -13,7 +13,8 @@ use tokio::time::Instant;
 
 use super::agent::AcpAgent;
 use super::error::{AcpError, UnsupportedFeature};
-use super::process_pool::{AgentMessages, LeaseRequest, LeaseStart, ProcessLease, SessionClaim};
+use super::process_pool::router::{AgentConnectionId, AgentMessages, SessionClaim, TaggedCall};
+use super::process_pool::{PooledProcess, ProcessOrigin, ProcessRequest};
 use super::registry::probe::sign_in;
 use super::registry::probe::sign_in::SignInMethod;
 use super::registry::profile::SessionMultiplicity;
@@ -21,15 +22,11 @@ use super::services::AcpService;
 use super::session::mcp_servers::{AgentMcpServer, SupportedServers};
 use super::session::prompt::PromptFeatures;
 use super::session::replay::ReplayPurpose;
-use super::transport::{AUTH_REQUIRED_CODE, AgentCallError};
+use super::transport::{AUTH_REQUIRED_CODE, AgentCallError, JsonParams};
 
 /// How long an agent may take to start, or to begin a session. The first start
 /// of some takes ten seconds.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
-
-/// Updates that wait for the session they belong to. When there are more, the
-/// oldest are forgotten.
-const MAX_EARLY_UPDATES: usize = 500;
 
 /// What an agent was asked.
 #[derive(Debug, Clone, PartialEq)]
@@ -58,10 +55,12 @@ pub(crate) enum AgentCall {
     Other,
 }
 
-/// An agent that runs.
+/// A way to an agent that runs. Dropped, its sessions are let go of; with the
+/// last one the agent is killed.
 #[derive(Debug)]
-pub(crate) struct AcpConnection {
-    lease: ProcessLease,
+pub(crate) struct AgentConnection {
+    id: AgentConnectionId,
+    process: Arc<PooledProcess>,
     pub(crate) messages: AgentMessages,
     pub(crate) phase: StartPhase,
     pub(crate) prompt_features: PromptFeatures,
@@ -77,9 +76,6 @@ pub(crate) struct AcpConnection {
     /// How to sign in, for people.
     sign_in_hint: Option<String>,
     agent_id: String,
-    /// Updates of sessions that nobody knows yet: agents talk of a session
-    /// before they say that it is there.
-    early_updates: Vec<(String, Value)>,
 }
 
 /// How far the start of an agent got.
@@ -102,7 +98,7 @@ struct SessionFeatures {
     resume: bool,
 }
 
-impl AcpConnection {
+impl AgentConnection {
     /// Starts an agent, or joins one that works in the same folder, and asks
     /// what it can do.
     pub(crate) async fn start(agent: &AcpAgent, folder: &Path) -> Result<Self, AcpError> {
@@ -110,7 +106,7 @@ impl AcpConnection {
             SessionMultiplicity::Many => Some(&*agent.process_pool),
             SessionMultiplicity::One => None,
         };
-        let (lease, messages, start) = ProcessLease::acquire(&LeaseRequest {
+        let joined = PooledProcess::acquire(&ProcessRequest {
             launch: &agent.launch(),
             folder,
             pid_dir: agent.pid_dir.as_deref(),
@@ -135,14 +131,10 @@ impl AcpConnection {
             },
             "clientInfo": {"name": "agenthost", "title": "agenthost", "version": version},
         });
-        match start {
-            LeaseStart::Started => lease.call(AgentCall::Initialize, "initialize", &params),
-            // The answer is there already.
-            LeaseStart::Joined => {}
-        }
-        Ok(AcpConnection {
-            lease,
-            messages,
+        let connection = AgentConnection {
+            id: joined.connection,
+            process: joined.process,
+            messages: joined.messages,
             phase: StartPhase::Starting(start_deadline()),
             prompt_features: PromptFeatures::default(),
             features: SessionFeatures::default(),
@@ -152,8 +144,15 @@ impl AcpConnection {
             sign_in_methods: Vec::new(),
             sign_in_hint: agent.profile.sign_in_hint.clone(),
             agent_id: agent.id().to_owned(),
-            early_updates: Vec::new(),
-        })
+        };
+        match joined.origin {
+            ProcessOrigin::Started => {
+                connection.call(AgentCall::Initialize, "initialize", &params);
+            }
+            // The answer is there already.
+            ProcessOrigin::Joined => {}
+        }
+        Ok(connection)
     }
 
     /// It said what it can do.
@@ -187,8 +186,7 @@ impl AcpConnection {
     pub(crate) fn open_session(&self, chat: Option<Uri>, folders: &[PathBuf]) -> Instant {
         let deadline = start_deadline();
         let params = self.session_params(chat.as_ref(), folders);
-        self.lease
-            .call(AgentCall::Open(chat, deadline), "session/new", &params);
+        self.call(AgentCall::Open(chat, deadline), "session/new", &params);
         deadline
     }
 
@@ -209,12 +207,12 @@ impl AcpConnection {
         };
         let mut params = self.session_params(Some(chat), folders);
         params.insert("sessionId".to_owned(), json!(id));
-        if self.lease.claim_session(id) == SessionClaim::Taken {
+        if self.claim_session(id) == SessionClaim::Taken {
             return None;
         }
         let deadline = start_deadline();
         let call = AgentCall::Resume(chat.clone(), id.to_owned(), deadline);
-        self.lease.call(call, method, &params);
+        self.call(call, method, &params);
         Some(deadline)
     }
 
@@ -233,7 +231,7 @@ impl AcpConnection {
         params.insert("sessionId".to_owned(), json!(id));
         let deadline = start_deadline();
         let call = AgentCall::Fork(chat.clone(), deadline);
-        self.lease.call(call, "session/fork", &params);
+        self.call(call, "session/fork", &params);
         Some(deadline)
     }
 
@@ -263,15 +261,19 @@ impl AcpConnection {
 
     /// What is about a session is of no interest any more.
     pub(crate) fn release_session(&self, id: &str) {
-        self.lease.release_session(id);
+        self.process.lock_routing().release_session(self.id, id);
+    }
+
+    fn claim_session(&self, id: &str) -> SessionClaim {
+        self.process.lock_routing().claim_session(self.id, id)
     }
 
     /// Lets go of a session.
     pub(crate) fn close_session(&self, id: &str) {
-        self.lease.release_session(id);
+        self.release_session(id);
         if self.features.close {
             let params = json!({"sessionId": id});
-            self.lease.call(AgentCall::Other, "session/close", &params);
+            self.call(AgentCall::Other, "session/close", &params);
         }
     }
 
@@ -279,19 +281,21 @@ impl AcpConnection {
     pub(crate) fn delete_session(&self, id: &str) {
         if self.features.delete {
             let params = json!({"sessionId": id});
-            self.lease.call(AgentCall::Other, "session/delete", &params);
+            self.call(AgentCall::Other, "session/delete", &params);
         }
     }
 
     /// Asks for something else.
     pub(crate) fn call(&self, call: AgentCall, method: &str, params: &impl Serialize) {
-        self.lease.call(call, method, params);
+        let connection = self.id;
+        let tagged = TaggedCall { connection, call };
+        self.process.rpc.call(tagged, method, params);
     }
 
     /// Tells it to stop what it does in a session.
     pub(crate) fn cancel_prompt(&self, id: &str) {
         let params = json!({"sessionId": id});
-        self.lease.notify("session/cancel", &params);
+        self.process.rpc.notify("session/cancel", &params);
     }
 
     /// The servers of tools that it can't use, for people; once.
@@ -303,22 +307,9 @@ impl AcpConnection {
         })
     }
 
-    /// Keeps an update of a session that nobody knows yet.
-    pub(crate) fn buffer_early_update(&mut self, id: String, update: Value) {
-        if self.early_updates.len() >= MAX_EARLY_UPDATES {
-            self.early_updates.remove(0);
-        }
-        self.early_updates.push((id, update));
-    }
-
     /// What came early for a session.
-    pub(crate) fn take_early_updates(&mut self, id: &str) -> Vec<Value> {
-        let (found, others) = std::mem::take(&mut self.early_updates)
-            .into_iter()
-            .partition(|(of, _)| of == id);
-        self.early_updates = others;
-        let found: Vec<(String, Value)> = found;
-        found.into_iter().map(|(_, update)| update).collect()
+    pub(crate) fn take_early_updates(&self, id: &str) -> Vec<JsonParams> {
+        self.process.lock_routing().take_early_updates(id)
     }
 
     /// Returns the error of a request, with instructions if it requires that a
@@ -351,14 +342,21 @@ impl AcpConnection {
     /// Ends it, if nobody else uses it. Says what it complained of last, or else what it wrote where
     /// messages should be.
     pub(crate) async fn shutdown(self) -> Option<String> {
-        // Nobody listens any more, so nobody waits to be heard.
-        drop(self.messages);
-        self.lease.shutdown().await
+        let process = Arc::clone(&self.process);
+        // Leaves the process: nobody listens any more, so nobody waits to be heard.
+        drop(self);
+        process.shutdown().await
     }
 
     /// Ends it at once, for all that use it.
     pub(crate) fn kill(self, reason: &str) {
-        self.lease.kill(reason);
+        self.process.kill(reason);
+    }
+}
+
+impl Drop for AgentConnection {
+    fn drop(&mut self) {
+        self.process.remove_connection(self.id);
     }
 }
 

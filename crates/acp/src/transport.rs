@@ -382,6 +382,11 @@ fn write_lines(
     )
 }
 
+/// The agent session that a message is about, if it says one.
+pub(crate) fn session_id(params: &JsonParams) -> Option<&str> {
+    params.get("sessionId").and_then(Value::as_str)
+}
+
 fn to_params(params: Value) -> JsonParams {
     match params {
         Value::Object(object) => object,

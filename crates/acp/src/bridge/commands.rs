@@ -291,13 +291,13 @@ impl SessionBridge {
         let Some(running) = chat.turn.take_if(is_cancelled) else {
             return CancelOutcome::NothingToCancel;
         };
-        if let (Some(live), AgentSessionState::Open(session), Some(flight)) = (
+        if let (Some(connection), AgentSessionState::Open(session), Some(flight)) = (
             &self.connection,
             &mut chat.agent_session,
             &mut chat.in_flight,
         ) && flight.turn == running.id
         {
-            live.cancel_prompt(&session.id);
+            connection.cancel_prompt(&session.id);
             session.mapper.end_turn();
             flight.cancel_deadline = Some(Instant::now() + self.agent.cancel_timeout);
         }
@@ -327,16 +327,16 @@ impl SessionBridge {
 
     /// Lets go of the agent session of a chat.
     fn release_session(&mut self, chat: &mut ChatEntry) {
-        if let (AgentSessionState::Open(session), Some(live)) =
+        if let (AgentSessionState::Open(session), Some(connection)) =
             (std::mem::take(&mut chat.agent_session), &self.connection)
         {
-            live.close_session(&session.id);
+            connection.close_session(&session.id);
         }
     }
 
     async fn set_config(&mut self, values: Object) -> Result<(), AcpError> {
         self.config_values = values;
-        let Some(live) = &self.connection else {
+        let Some(connection) = &self.connection else {
             return Ok(());
         };
         let mut refused = None;
@@ -373,7 +373,7 @@ impl SessionBridge {
                 refused = Some(address);
             }
             for (key, value) in &values {
-                set_option(live, session, key, value);
+                set_option(connection, session, key, value);
             }
         }
         // What is not to be is put back.

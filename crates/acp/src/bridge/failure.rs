@@ -61,10 +61,13 @@ impl SessionBridge {
     }
 
     pub(super) fn next_deadline(&self) -> Option<Instant> {
-        let starting = self.connection.as_ref().and_then(|live| match live.phase {
-            StartPhase::Starting(deadline) => Some(deadline),
-            StartPhase::Ready => None,
-        });
+        let starting = self
+            .connection
+            .as_ref()
+            .and_then(|connection| match connection.phase {
+                StartPhase::Starting(deadline) => Some(deadline),
+                StartPhase::Ready => None,
+            });
         let flights = self
             .chats
             .values()
@@ -90,8 +93,8 @@ impl SessionBridge {
             AgentTimeout::Response
         };
         // At once: it had its time.
-        if let Some(live) = self.connection.take() {
-            live.kill(&timeout.to_string());
+        if let Some(connection) = self.connection.take() {
+            connection.kill(&timeout.to_string());
         }
         self.fail_agent(timeout.into()).await
     }
@@ -113,20 +116,20 @@ impl SessionBridge {
     /// Ends the agent, and leaves nothing of it.
     pub(super) async fn shut_down(&mut self) {
         self.close_terminals().await;
-        let Some(live) = self.connection.take() else {
+        let Some(connection) = self.connection.take() else {
             return;
         };
         for chat in std::mem::take(&mut self.chats).into_values() {
             if let (AgentSessionState::Open(session), Some(_)) =
                 (&chat.agent_session, &chat.in_flight)
             {
-                live.cancel_prompt(&session.id);
+                connection.cancel_prompt(&session.id);
             }
             if let Some(turn) = chat.turn {
                 turn.cancel_requests();
             }
         }
         // Nobody is left to hear what it complained of.
-        live.shutdown().await;
+        connection.shutdown().await;
     }
 }

@@ -9,7 +9,9 @@ use super::{AbandonedPrompt, AgentCall, AgentMessage, AgentSessionState, Session
 use crate::error::AcpError;
 use crate::session::cancelled_outcome;
 use crate::session::replay::SessionReplay;
-use crate::transport::{AUTH_REQUIRED_CODE, AgentCallError, JsonParams, RequestResponder};
+use crate::transport::{
+    AUTH_REQUIRED_CODE, AgentCallError, JsonParams, RequestResponder, session_id,
+};
 
 /// Whose an agent session is.
 pub(super) enum SessionOwner {
@@ -53,18 +55,10 @@ impl SessionBridge {
         if let Some(owner) = self.owner_of(id) {
             return self.apply_update(&owner, update).await;
         }
-        match self.replay_of(id) {
-            Some(replay) => {
-                replay.push_update(update);
-                Ok(())
-            }
-            None => {
-                if let Some(live) = &mut self.connection {
-                    live.buffer_early_update(id.to_owned(), update.clone());
-                }
-                Ok(())
-            }
+        if let Some(replay) = self.replay_of(id) {
+            replay.push_update(update);
         }
+        Ok(())
     }
 
     pub(super) async fn apply_update(
@@ -246,7 +240,7 @@ impl SessionBridge {
     /// The agent is gone.
     async fn handle_closed(&mut self, reason: Option<String>) -> Result<(), AcpError> {
         let stderr_line = match self.connection.take() {
-            Some(live) => live.shutdown().await,
+            Some(connection) => connection.shutdown().await,
             None => None,
         };
         self.fail_agent(AcpError::Gone {
@@ -287,8 +281,4 @@ impl SessionBridge {
 /// Whether somebody has to sign in first.
 pub(super) fn is_auth_required(answer: &Result<Value, AgentCallError>) -> bool {
     matches!(answer, Err(AgentCallError::Rejected { code, .. }) if *code == AUTH_REQUIRED_CODE)
-}
-
-pub(super) fn session_id(params: &JsonParams) -> Option<&str> {
-    params.get("sessionId").and_then(Value::as_str)
 }

@@ -19,7 +19,8 @@ const RESUMED_NOTICE: &str = "The agent was started again, and goes on with its 
 impl SessionBridge {
     /// Hands the message of a turn to the agent.
     pub(crate) async fn send_prompt(&mut self, address: &Uri) -> Result<(), AcpError> {
-        let (Some(live), Some(chat)) = (&mut self.connection, self.chats.get_mut(address)) else {
+        let (Some(connection), Some(chat)) = (&mut self.connection, self.chats.get_mut(address))
+        else {
             return Ok(());
         };
         let (Some(session), Some(turn)) = (chat.agent_session.open_session(), &mut chat.turn)
@@ -51,7 +52,11 @@ impl SessionBridge {
                 let told: Vec<_> = context.into_iter().chain(own).collect();
                 if !told.is_empty() {
                     let told = told.join("\n\n");
-                    before.extend(prompt::history_block(address, &told, live.prompt_features));
+                    before.extend(prompt::history_block(
+                        address,
+                        &told,
+                        connection.prompt_features,
+                    ));
                 }
                 notice
             }
@@ -72,14 +77,14 @@ impl SessionBridge {
             text,
             &turn.message,
             &resources.resources,
-            live.prompt_features,
+            connection.prompt_features,
         );
         // A command is one at the very beginning only.
         let place = usize::from(text.starts_with('/'));
         blocks.splice(place..place, before);
         let params = serde_json::json!({"sessionId": session.id, "prompt": blocks});
         let call = AgentCall::Prompt(address.clone(), turn.id.clone());
-        live.call(call, "session/prompt", &params);
+        connection.call(call, "session/prompt", &params);
         chat.in_flight = Some(PromptInFlight {
             turn: turn.id.clone(),
             cancel_deadline: None,
@@ -87,7 +92,10 @@ impl SessionBridge {
             previous_history: notice.map_or(HistoryKnowledge::Complete, |_| history),
             previous_instructions,
         });
-        let notices = [notice.map(str::to_owned), live.take_unsupported_notice()];
+        let notices = [
+            notice.map(str::to_owned),
+            connection.take_unsupported_notice(),
+        ];
         let notices = notices.into_iter().flatten();
         let notices = notices.map(|notice| MappedEvent::Turn(TurnEvent::Notice(notice.into())));
         let notices = notices.collect();
@@ -97,7 +105,7 @@ impl SessionBridge {
 
     /// A model that was for one turn alone is not used any longer.
     pub(super) fn restore_model(&mut self, address: &Uri) {
-        let (Some(live), Some(chat)) = (&self.connection, self.chats.get_mut(address)) else {
+        let (Some(connection), Some(chat)) = (&self.connection, self.chats.get_mut(address)) else {
             return;
         };
         let session = chat.agent_session.open_session();
@@ -105,7 +113,7 @@ impl SessionBridge {
             let own = session.chosen_model.take()?;
             Some((session, own))
         }) {
-            set_option(live, session, options::MODEL_KEY, &own);
+            set_option(connection, session, options::MODEL_KEY, &own);
         }
     }
 }

@@ -29,10 +29,10 @@ impl SessionBridge {
         let source = source.and_then(|source| self.chats.get_mut(source));
         let idle = source.filter(|source| source.in_flight.is_none());
         let id = idle.and_then(|source| Some(source.agent_session.open_session()?.id.clone()));
-        let live = self.connection.as_ref();
-        let deadline = live
+        let connection = self.connection.as_ref();
+        let deadline = connection
             .zip(id)
-            .and_then(|(live, id)| live.fork_session(&address, &id, &self.folders));
+            .and_then(|(connection, id)| connection.fork_session(&address, &id, &self.folders));
         let chat = self.chats.entry(address).or_default();
         if let Some(deadline) = deadline {
             chat.agent_session = AgentSessionState::Opening(deadline);
@@ -73,13 +73,13 @@ impl SessionBridge {
     pub(super) fn resume_session(&mut self, address: &Uri, purpose: ReplayPurpose) -> bool {
         let key = self.session_key();
         let folder = self.folders.first().cloned().unwrap_or_default();
-        let (Some(live), Some(chat)) = (&self.connection, self.chats.get_mut(address)) else {
+        let (Some(connection), Some(chat)) = (&self.connection, self.chats.get_mut(address)) else {
             return false;
         };
         let Some(id) = chat.resumable_id.take() else {
             return false;
         };
-        let Some(deadline) = live.resume_session(address, &id, purpose, &self.folders) else {
+        let Some(deadline) = connection.resume_session(address, &id, purpose, &self.folders) else {
             return false;
         };
         let replay = SessionReplay::new(id, purpose, address.clone(), ChatMapper::new(key, folder));
@@ -95,14 +95,14 @@ impl SessionBridge {
         deadline: Instant,
         answer: Result<Value, AgentCallError>,
     ) -> Result<(), AcpError> {
-        let Some(live) = &self.connection else {
+        let Some(connection) = &self.connection else {
             return Ok(());
         };
         let chat = self.chats.get_mut(&address);
         let state = chat.map(|chat| &mut chat.agent_session);
         let Some(state) = state.filter(|state| state.deadline() == Some(deadline)) else {
             // Nobody wants it any more.
-            live.close_session(id);
+            connection.close_session(id);
             return Ok(());
         };
         let AgentSessionState::Resuming(_, replay) = std::mem::take(state) else {
@@ -110,17 +110,17 @@ impl SessionBridge {
         };
         let replay = *replay;
         if answer.is_err() {
-            live.release_session(id);
+            connection.release_session(id);
         }
         let purpose = replay.purpose;
         let answer = match (answer, purpose) {
             (Ok(answer), _) => answer,
             (Err(error), ReplayPurpose::Import) => {
                 let step = AgentStep::ResumeSession(replay.id);
-                return Err(live.to_acp_error(&error).in_step(step));
+                return Err(connection.to_acp_error(&error).in_step(step));
             }
             (Err(error), ReplayPurpose::Resume) if is_auth_required(&Err(error.clone())) => {
-                let error = live.to_acp_error(&error);
+                let error = connection.to_acp_error(&error);
                 if let Some(chat) = self.chats.get_mut(&address) {
                     chat.resumable_id = Some(replay.id);
                 }
@@ -136,7 +136,7 @@ impl SessionBridge {
         if purpose == ReplayPurpose::Resume
             && before.is_some_and(|before| !replay.matches_history(before))
         {
-            live.close_session(&replay.id);
+            connection.close_session(&replay.id);
             return self.advance_turn(&address).await;
         }
         let id = replay.id.clone();
@@ -238,7 +238,7 @@ impl SessionBridge {
         if !self
             .connection
             .as_ref()
-            .is_some_and(|live| live.can_resume())
+            .is_some_and(|connection| connection.can_resume())
         {
             return Ok(());
         }

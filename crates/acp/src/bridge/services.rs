@@ -15,14 +15,14 @@ use agenthost_workspace::{PtyProgram, TerminalOptions};
 use serde_json::{Value, json};
 
 use super::SessionBridge;
-use super::messages::{SessionOwner, session_id};
+use super::messages::SessionOwner;
 use crate::error::AcpError;
 use crate::mapper::events::TerminalUpdate;
 use crate::process_pool::launch::agent_environment;
 use crate::services::{
     FileOperation, ServiceError, ServiceRequest, TerminalNotice, TerminalRequester, text_param,
 };
-use crate::transport::{JsonParams, RequestResponder};
+use crate::transport::{JsonParams, RequestResponder, session_id};
 
 /// How long to wait for the ends of what runs, when all ends.
 const TERMINAL_EXIT_TIMEOUT: Duration = Duration::from_secs(2);

@@ -15,7 +15,7 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
 
 use super::probe::sign_in::{SignInKind, SignInMethod, TerminalSignIn};
 use crate::agent::AcpAgent;
-use crate::connection::{AcpConnection, AgentCall};
+use crate::connection::{AgentCall, AgentConnection};
 use crate::error::{AcpError, AgentTimeout, SignInError};
 use crate::process_pool::launch::{AgentLaunch, ManagedChild, agent_environment};
 use crate::transport::{AUTH_REQUIRED_CODE, AgentCallError, AgentMessage};
@@ -60,7 +60,7 @@ pub enum SignInState {
 ///
 /// If it does not start or does not answer.
 pub async fn probe_agent(agent: &AcpAgent, folder: &Path) -> Result<ProbeReport, AcpError> {
-    let mut connection = AcpConnection::start(agent, folder).await?;
+    let mut connection = AgentConnection::start(agent, folder).await?;
     let examined = run_probe(&mut connection, folder).await;
     shutdown_agent(connection, examined).await
 }
@@ -71,7 +71,7 @@ pub async fn probe_agent(agent: &AcpAgent, folder: &Path) -> Result<ProbeReport,
 ///
 /// If there is no such method or it did not work.
 pub async fn sign_in(agent: &AcpAgent, folder: &Path, method: &str) -> Result<(), AcpError> {
-    let mut connection = AcpConnection::start(agent, folder).await?;
+    let mut connection = AgentConnection::start(agent, folder).await?;
     let done = authenticate(&mut connection, method).await;
     shutdown_agent(connection, done).await
 }
@@ -129,7 +129,7 @@ pub fn sign_in_command(agent: &AcpAgent, sign_in: &TerminalSignIn) -> std::proce
 
 /// Ends an agent. If it did not answer, what it complained of may say why.
 pub(crate) async fn shutdown_agent<T>(
-    connection: AcpConnection,
+    connection: AgentConnection,
     outcome: Result<T, AcpError>,
 ) -> Result<T, AcpError> {
     let stderr_line = connection.shutdown().await;
@@ -139,7 +139,10 @@ pub(crate) async fn shutdown_agent<T>(
     })
 }
 
-async fn run_probe(connection: &mut AcpConnection, folder: &Path) -> Result<ProbeReport, AcpError> {
+async fn run_probe(
+    connection: &mut AgentConnection,
+    folder: &Path,
+) -> Result<ProbeReport, AcpError> {
     let initialized = await_initialized(connection).await?;
     let version = initialized.pointer("/agentInfo/version");
     let version = version.and_then(Value::as_str);
@@ -167,7 +170,7 @@ async fn run_probe(connection: &mut AcpConnection, folder: &Path) -> Result<Prob
     })
 }
 
-async fn authenticate(connection: &mut AcpConnection, method: &str) -> Result<(), AcpError> {
+async fn authenticate(connection: &mut AgentConnection, method: &str) -> Result<(), AcpError> {
     await_initialized(connection).await?;
     let known = connection
         .sign_in_methods
@@ -188,7 +191,7 @@ async fn authenticate(connection: &mut AcpConnection, method: &str) -> Result<()
 }
 
 /// Waits until the agent has said what it can do.
-pub(crate) async fn await_initialized(connection: &mut AcpConnection) -> Result<Value, AcpError> {
+pub(crate) async fn await_initialized(connection: &mut AgentConnection) -> Result<Value, AcpError> {
     let initialized = next_response(connection, STEP_TIMEOUT).await?;
     let initialized = initialized.map_err(|error| connection.to_acp_error(&error))?;
     connection.handle_initialized(&initialized)?;
@@ -197,7 +200,7 @@ pub(crate) async fn await_initialized(connection: &mut AcpConnection) -> Result<
 
 /// Lets go of a session that was only for trying; whether the agent did is not
 /// worth waiting for long.
-async fn discard_session(connection: &mut AcpConnection) {
+async fn discard_session(connection: &mut AgentConnection) {
     let timeout = Duration::from_millis(500);
     for _ in 0..2 {
         if next_response(connection, timeout).await.is_err() {
@@ -209,7 +212,7 @@ async fn discard_session(connection: &mut AcpConnection) {
 /// The next answer of an agent. Nothing else that it says matters here, and
 /// nobody is there to be asked.
 pub(crate) async fn next_response(
-    connection: &mut AcpConnection,
+    connection: &mut AgentConnection,
     timeout: Duration,
 ) -> Result<Result<Value, AgentCallError>, AcpError> {
     let next = async {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{STEP_TIMEOUT, await_initialized, next_response, shutdown_agent};
 use crate::agent::AcpAgent;
-use crate::connection::{AcpConnection, AgentCall};
+use crate::connection::{AgentCall, AgentConnection};
 use crate::error::{AcpError, UnsupportedFeature};
 
 /// Most pages that are asked for: an agent may go on forever.
@@ -34,13 +34,13 @@ pub async fn list_agent_sessions(
     agent: &AcpAgent,
     folder: &Path,
 ) -> Result<Vec<AgentSessionInfo>, AcpError> {
-    let mut connection = AcpConnection::start(agent, folder).await?;
+    let mut connection = AgentConnection::start(agent, folder).await?;
     let listed = request_sessions(&mut connection, folder).await;
     shutdown_agent(connection, listed).await
 }
 
 async fn request_sessions(
-    connection: &mut AcpConnection,
+    connection: &mut AgentConnection,
     folder: &Path,
 ) -> Result<Vec<AgentSessionInfo>, AcpError> {
     let initialized = await_initialized(connection).await?;
