@@ -90,12 +90,12 @@ pub(crate) enum StartPhase {
 /// What an agent can do that not all can.
 #[derive(Debug, Clone, Copy, Default)]
 struct SessionFeatures {
-    close: bool,
-    delete: bool,
-    directories: bool,
-    fork: bool,
-    load: bool,
-    resume: bool,
+    has_close: bool,
+    has_delete: bool,
+    has_directories: bool,
+    has_fork: bool,
+    has_load: bool,
+    has_resume: bool,
 }
 
 impl AgentConnection {
@@ -114,13 +114,13 @@ impl AgentConnection {
         })
         .await?;
         let version = env!("CARGO_PKG_VERSION");
-        let files = agent.services.contains(&AcpService::Files);
-        let terminals = agent.services.contains(&AcpService::Terminals);
+        let has_files = agent.services.contains(&AcpService::Files);
+        let has_terminals = agent.services.contains(&AcpService::Terminals);
         let params = json!({
             "protocolVersion": 1,
             "clientCapabilities": {
-                "fs": {"readTextFile": files, "writeTextFile": files},
-                "terminal": terminals,
+                "fs": {"readTextFile": has_files, "writeTextFile": has_files},
+                "terminal": has_terminals,
                 // What agents run themselves, they may show: these are words
                 // of several agents for how.
                 "_meta": {"terminal_output": true, "terminal_output_delta": true},
@@ -161,19 +161,19 @@ impl AgentConnection {
         if version != Some(1) {
             return Err(UnsupportedFeature::ProtocolVersion.into());
         }
-        let able = response.pointer("/agentCapabilities/sessionCapabilities");
-        let can = |key: &str| {
-            let ability = able.and_then(|able| able.get(key));
-            ability.is_some_and(|ability| !ability.is_null())
+        let capabilities = response.pointer("/agentCapabilities/sessionCapabilities");
+        let has_capability = |key: &str| {
+            let capability = capabilities.and_then(|capabilities| capabilities.get(key));
+            capability.is_some_and(|capability| !capability.is_null())
         };
-        let load = response.pointer("/agentCapabilities/loadSession");
+        let load_session = response.pointer("/agentCapabilities/loadSession");
         self.features = SessionFeatures {
-            close: can("close"),
-            delete: can("delete"),
-            directories: can("additionalDirectories"),
-            fork: can("fork"),
-            load: load.and_then(Value::as_bool) == Some(true),
-            resume: can("resume"),
+            has_close: has_capability("close"),
+            has_delete: has_capability("delete"),
+            has_directories: has_capability("additionalDirectories"),
+            has_fork: has_capability("fork"),
+            has_load: load_session.and_then(Value::as_bool) == Some(true),
+            has_resume: has_capability("resume"),
         };
         self.prompt_features = PromptFeatures::parse(response);
         self.supported_servers = SupportedServers::select(&self.mcp_servers, response);
@@ -201,8 +201,10 @@ impl AgentConnection {
         folders: &[PathBuf],
     ) -> Option<Instant> {
         let method = match purpose {
-            ReplayPurpose::Resume if self.features.resume => "session/resume",
-            ReplayPurpose::Resume | ReplayPurpose::Import if self.features.load => "session/load",
+            ReplayPurpose::Resume if self.features.has_resume => "session/resume",
+            ReplayPurpose::Resume | ReplayPurpose::Import if self.features.has_load => {
+                "session/load"
+            }
             ReplayPurpose::Resume | ReplayPurpose::Import => return None,
         };
         let mut params = self.session_params(Some(chat), folders);
@@ -224,7 +226,7 @@ impl AgentConnection {
         id: &str,
         folders: &[PathBuf],
     ) -> Option<Instant> {
-        if !self.features.fork {
+        if !self.features.has_fork {
             return None;
         }
         let mut params = self.session_params(Some(chat), folders);
@@ -237,7 +239,7 @@ impl AgentConnection {
 
     /// Whether a session can be taken up again, by its name.
     pub(crate) fn can_resume(&self) -> bool {
-        self.features.resume || self.features.load
+        self.features.has_resume || self.features.has_load
     }
 
     /// What every session has around it. One that is for no chat yet is for the
@@ -252,9 +254,9 @@ impl AgentConnection {
             gateway.and_then(|gateway| gateway.to_acp_server(chat, self.supported_servers.reach)),
         );
         params.insert("mcpServers".to_owned(), Value::Array(servers));
-        let more: Vec<_> = folders.collect();
-        if self.features.directories && !more.is_empty() {
-            params.insert("additionalDirectories".to_owned(), json!(more));
+        let additional: Vec<_> = folders.collect();
+        if self.features.has_directories && !additional.is_empty() {
+            params.insert("additionalDirectories".to_owned(), json!(additional));
         }
         params
     }
@@ -271,7 +273,7 @@ impl AgentConnection {
     /// Lets go of a session.
     pub(crate) fn close_session(&self, id: &str) {
         self.release_session(id);
-        if self.features.close {
+        if self.features.has_close {
             let params = json!({"sessionId": id});
             self.call(AgentCall::Other, "session/close", &params);
         }
@@ -279,7 +281,7 @@ impl AgentConnection {
 
     /// Has a session forgotten that was only for trying.
     pub(crate) fn delete_session(&self, id: &str) {
-        if self.features.delete {
+        if self.features.has_delete {
             let params = json!({"sessionId": id});
             self.call(AgentCall::Other, "session/delete", &params);
         }
@@ -328,12 +330,12 @@ impl AgentConnection {
 
     /// What to do to sign in, for people.
     pub(crate) fn sign_in_instructions(&self) -> String {
-        let itself = "sign in with the agent itself".to_owned();
-        let hint = self.sign_in_hint.clone().unwrap_or(itself);
+        let default_hint = "sign in with the agent itself".to_owned();
+        let hint = self.sign_in_hint.clone().unwrap_or(default_hint);
         match sign_in::describe_methods(&self.sign_in_methods) {
-            ways if ways.is_empty() => hint,
-            ways => format!(
-                "{hint}, or run `agenthost agents sign-in {}`: {ways}",
+            methods if methods.is_empty() => hint,
+            methods => format!(
+                "{hint}, or run `agenthost agents sign-in {}`: {methods}",
                 self.agent_id
             ),
         }

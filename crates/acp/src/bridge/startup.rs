@@ -21,11 +21,11 @@ impl SessionBridge {
         let Some(connection) = &mut self.connection else {
             return Ok(());
         };
-        let started = match response {
+        let initialized = match response {
             Ok(response) => connection.handle_initialized(&response),
             Err(error) => Err(connection.to_acp_error(&error)),
         };
-        if let Err(error) = started {
+        if let Err(error) = initialized {
             self.connection = None;
             return self.fail_agent(error.in_step(AgentStep::Initialize)).await;
         }
@@ -77,8 +77,8 @@ impl SessionBridge {
             return match chat {
                 None => Err(error),
                 Some(chat) => {
-                    if let Some(place) = self.chats.get_mut(&chat) {
-                        place.agent_session = AgentSessionState::None;
+                    if let Some(entry) = self.chats.get_mut(&chat) {
+                        entry.agent_session = AgentSessionState::None;
                     }
                     self.fail_turn(&chat, "agentSession", &error).await
                 }
@@ -131,9 +131,9 @@ impl SessionBridge {
             chosen_model: None,
         };
         session.mapper.set_host_tools(&self.host_tools);
-        let rule = self.agent.profile.auto_approve_rules();
+        let rules = self.agent.profile.auto_approve_rules();
         let mut values = self.config_values.clone();
-        let removed = rule.remove_forbidden(&session.options.schema(), &mut values);
+        let removed = rules.remove_forbidden(&session.options.schema(), &mut values);
         self.notices.add_forbidden(&removed);
         if let Some(connection) = &self.connection {
             for (key, value) in &values {
@@ -147,8 +147,8 @@ impl SessionBridge {
                 SessionOwner::Spare
             }
             Some(chat) => match self.chats.get_mut(&chat) {
-                Some(place) => {
-                    place.agent_session = state;
+                Some(entry) => {
+                    entry.agent_session = state;
                     SessionOwner::Chat(chat)
                 }
                 // It was closed meanwhile.

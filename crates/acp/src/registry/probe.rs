@@ -61,8 +61,8 @@ pub enum SignInState {
 /// If it does not start or does not answer.
 pub async fn probe_agent(agent: &AcpAgent, folder: &Path) -> Result<ProbeReport, AcpError> {
     let mut connection = AgentConnection::start(agent, folder).await?;
-    let examined = run_probe(&mut connection, folder).await;
-    shutdown_agent(connection, examined).await
+    let report = run_probe(&mut connection, folder).await;
+    shutdown_agent(connection, report).await
 }
 
 /// Has an agent sign somebody in, by a method that it does itself.
@@ -72,8 +72,8 @@ pub async fn probe_agent(agent: &AcpAgent, folder: &Path) -> Result<ProbeReport,
 /// If there is no such method or it did not work.
 pub async fn sign_in(agent: &AcpAgent, folder: &Path, method: &str) -> Result<(), AcpError> {
     let mut connection = AgentConnection::start(agent, folder).await?;
-    let done = authenticate(&mut connection, method).await;
-    shutdown_agent(connection, done).await
+    let result = authenticate(&mut connection, method).await;
+    shutdown_agent(connection, result).await
 }
 
 /// What a program says its version is, if it says one. Bounded, too.
@@ -89,8 +89,8 @@ pub async fn program_version(launch: &AgentLaunch, arguments: &[String]) -> Opti
     // What it complained of says nothing about its version.
     process.shutdown().await;
     let line = line.ok()??;
-    let plain = line.chars().filter(|letter| !letter.is_control());
-    Some(plain.take(60).collect())
+    let printable = line.chars().filter(|letter| !letter.is_control());
+    Some(printable.take(60).collect())
 }
 
 /// The first line that has something in it.
@@ -117,8 +117,8 @@ pub fn sign_in_command(agent: &AcpAgent, sign_in: &TerminalSignIn) -> std::proce
             command
         }
     };
-    let named = |name: &String| sign_in.environment.iter().any(|(other, _)| other == name);
-    launch.environment.retain(|(name, _)| !named(name));
+    let is_overridden = |name: &String| sign_in.environment.iter().any(|(other, _)| other == name);
+    launch.environment.retain(|(name, _)| !is_overridden(name));
     command
         .args(&sign_in.arguments)
         .env_clear()
@@ -172,11 +172,11 @@ async fn run_probe(
 
 async fn authenticate(connection: &mut AgentConnection, method: &str) -> Result<(), AcpError> {
     await_initialized(connection).await?;
-    let known = connection
+    let offered = connection
         .sign_in_methods
         .iter()
-        .find(|known| known.id == method);
-    match known.map(|known| &known.kind) {
+        .find(|offered| offered.id == method);
+    match offered.map(|offered| &offered.kind) {
         // It takes what it finds in its environment when it is told to.
         Some(SignInKind::Agent | SignInKind::Variables(_)) => {}
         Some(SignInKind::Terminal(_)) => {
@@ -186,8 +186,8 @@ async fn authenticate(connection: &mut AgentConnection, method: &str) -> Result<
     }
     let params = json!({"methodId": method});
     connection.call(AgentCall::Other, "authenticate", &params);
-    let answered = next_response(connection, SIGN_IN_TIMEOUT).await?;
-    answered.map(drop).map_err(AcpError::from)
+    let response = next_response(connection, SIGN_IN_TIMEOUT).await?;
+    response.map(drop).map_err(AcpError::from)
 }
 
 /// Waits until the agent has said what it can do.
@@ -215,10 +215,10 @@ pub(crate) async fn next_response(
     connection: &mut AgentConnection,
     timeout: Duration,
 ) -> Result<Result<Value, AgentCallError>, AcpError> {
-    let next = async {
+    let receive = async {
         loop {
             match connection.messages.recv().await {
-                Some(AgentMessage::Response(_, answer)) => return Ok(answer),
+                Some(AgentMessage::Response(_, response)) => return Ok(response),
                 Some(AgentMessage::Closed(reason)) => {
                     let stderr_line = None;
                     return Err(AcpError::Gone {
@@ -227,17 +227,17 @@ pub(crate) async fn next_response(
                     });
                 }
                 None => return Err(AgentCallError::Gone.into()),
-                Some(AgentMessage::Permission(_, reply)) => {
-                    reply.respond(&crate::session::cancelled_outcome())
+                Some(AgentMessage::Permission(_, responder)) => {
+                    responder.respond(&crate::session::cancelled_outcome())
                 }
-                Some(AgentMessage::Elicitation(_, reply)) => {
-                    reply.respond(&json!({"action": "cancel"}));
+                Some(AgentMessage::Elicitation(_, responder)) => {
+                    responder.respond(&json!({"action": "cancel"}));
                 }
                 // A service that is dropped is answered with an error.
                 Some(AgentMessage::Update(_) | AgentMessage::Service(..)) => {}
             }
         }
     };
-    let answered = tokio::time::timeout(timeout, next).await;
-    answered.unwrap_or_else(|_| Err(AgentTimeout::Probe(timeout).into()))
+    let result = tokio::time::timeout(timeout, receive).await;
+    result.unwrap_or_else(|_| Err(AgentTimeout::Probe(timeout).into()))
 }
