@@ -30,7 +30,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::agent::AcpAgent;
-use super::connection::{AcpConnection, AgentCall, StartPhase};
+use super::connection::{AgentCall, AgentConnection, StartPhase};
 use super::error::{AcpError, StartError};
 use super::mapper::events::MappedEvent;
 use super::mapper::host_tools::HostToolSet;
@@ -55,7 +55,7 @@ struct SessionBridge {
     folders: Vec<PathBuf>,
     /// How the session is to be configured.
     config_values: Object,
-    connection: Option<AcpConnection>,
+    connection: Option<AgentConnection>,
     chats: BTreeMap<Uri, ChatEntry>,
     /// An agent session that no chat uses yet: the agent has to have one to say
     /// what it can do.
@@ -101,9 +101,9 @@ pub(crate) async fn run_bridge(session: SessionContext, agent: AcpAgent) -> Resu
         notices: ConfigNotices::default(),
         host_tools: Arc::default(),
     };
-    let worked = bridge.run(&mut commands).await;
+    let outcome = bridge.run(&mut commands).await;
     bridge.shut_down().await;
-    worked
+    outcome
 }
 
 impl SessionBridge {
@@ -126,7 +126,7 @@ impl SessionBridge {
                     }
                     self.handle_message(incoming).await?;
                 }
-                happened = self.services.terminals.next_notice() => self.handle_terminal_event(happened).await?,
+                notice = self.services.terminals.next_notice() => self.handle_terminal_event(notice).await?,
                 () = wait_until(deadline) => self.handle_timeout().await?,
             }
         }
@@ -137,8 +137,8 @@ impl SessionBridge {
         if self.connection.is_none() {
             let folder = self.folders.first().cloned();
             let folder = folder.ok_or(StartError::NoFolder)?;
-            let started = AcpConnection::start(&self.agent, &folder).await;
-            self.connection = Some(started?);
+            let connection = AgentConnection::start(&self.agent, &folder).await;
+            self.connection = Some(connection?);
         }
         Ok(())
     }
@@ -153,25 +153,27 @@ impl SessionBridge {
     }
 
     /// Goes on with the turn of a chat, as far as that is possible now.
-    async fn advance_turn(&mut self, address: &Uri) -> Result<(), AcpError> {
-        let Some(chat) = self.chats.get_mut(address) else {
+    async fn advance_turn(&mut self, chat_uri: &Uri) -> Result<(), AcpError> {
+        let Some(chat) = self.chats.get_mut(chat_uri) else {
             return Ok(());
         };
-        let waits = chat.turn.as_ref().map(|turn| turn.prompt_state) == Some(PromptState::Pending);
-        if !waits || chat.in_flight.is_some() {
+        let is_pending =
+            chat.turn.as_ref().map(|turn| turn.prompt_state) == Some(PromptState::Pending);
+        if !is_pending || chat.in_flight.is_some() {
             return Ok(());
         }
         if let Err(error) = self.start_agent().await {
-            return self.fail_turn(address, "agentStart", &error).await;
+            return self.fail_turn(chat_uri, "agentStart", &error).await;
         }
-        let (Some(connection), Some(chat)) = (&self.connection, self.chats.get_mut(address)) else {
+        let (Some(connection), Some(chat)) = (&self.connection, self.chats.get_mut(chat_uri))
+        else {
             return Ok(());
         };
         if connection.phase != StartPhase::Ready {
             return Ok(());
         }
         if let AgentSessionState::None = chat.agent_session {
-            return self.open_session(address).await;
+            return self.open_session(chat_uri).await;
         }
         match &mut chat.agent_session {
             AgentSessionState::None
@@ -185,30 +187,31 @@ impl SessionBridge {
                 if model.is_some_and(|model| switch_model(connection, session, model)) {
                     return Ok(());
                 }
-                self.send_prompt(address).await
+                self.send_prompt(chat_uri).await
             }
         }
     }
 
     /// Gets an agent session for a chat: the one that it had, or another.
-    async fn open_session(&mut self, address: &Uri) -> Result<(), AcpError> {
-        if self.resume_session(address, ReplayPurpose::Resume) {
+    async fn open_session(&mut self, chat_uri: &Uri) -> Result<(), AcpError> {
+        if self.resume_session(chat_uri, ReplayPurpose::Resume) {
             return Ok(());
         }
-        let (Some(connection), Some(chat)) = (&self.connection, self.chats.get_mut(address)) else {
+        let (Some(connection), Some(chat)) = (&self.connection, self.chats.get_mut(chat_uri))
+        else {
             return Ok(());
         };
-        let only = self.agent.profile.sessions == SessionMultiplicity::One;
+        let has_one_session = self.agent.profile.sessions == SessionMultiplicity::One;
         // With tools of the host it was begun for the first chat.
-        let fits = self.agent.gateway.is_none() || only;
-        let fits = fits || *address == uris::default_chat_uri(&self.session);
-        if let (true, Some(spare)) = (fits, self.spare_session.open_session()) {
+        let is_usable = self.agent.gateway.is_none() || has_one_session;
+        let is_usable = is_usable || *chat_uri == uris::default_chat_uri(&self.session);
+        if is_usable && let Some(spare) = self.spare_session.open_session() {
             let id = spare.id.clone();
             chat.agent_session = std::mem::take(&mut self.spare_session);
-            self.record_session_id(address, &id).await?;
-            return Box::pin(self.advance_turn(address)).await;
+            self.record_session_id(chat_uri, &id).await?;
+            return Box::pin(self.advance_turn(chat_uri)).await;
         }
-        let deadline = connection.open_session(Some(address.clone()), &self.folders);
+        let deadline = connection.open_session(Some(chat_uri.clone()), &self.folders);
         chat.agent_session = AgentSessionState::Opening(deadline);
         Ok(())
     }
@@ -228,16 +231,16 @@ impl SessionBridge {
         source_chat: Option<&Uri>,
         events: Vec<MappedEvent>,
     ) -> Result<(), AcpError> {
-        for events in events {
-            match (events, source_chat) {
+        for event in events {
+            match (event, source_chat) {
                 (MappedEvent::SlashCommandsChanged(commands), _) => {
                     self.events
                         .send(AgentEvent::SlashCommandsChanged { commands })
                         .await?;
                 }
-                (MappedEvent::OptionsChanged(listed), _) => {
+                (MappedEvent::OptionsChanged(options), _) => {
                     if let Some(session) = self.agent_session(source_chat) {
-                        session.options.replace(&listed);
+                        session.options.replace(&options);
                     }
                     self.sync_options(source_chat).await?;
                 }
@@ -247,24 +250,25 @@ impl SessionBridge {
                     }
                     self.sync_options(source_chat).await?;
                 }
-                (MappedEvent::StoreContent(kept), Some(address)) => {
-                    if let Err(error) = self.events.store_content(kept.name, kept.bytes).await {
-                        let lost = format!("What a file holds is lost: {error}");
-                        self.emit_turn_event(address, TurnEvent::Notice(lost.into()))
+                (MappedEvent::StoreContent(blob), Some(chat_uri)) => {
+                    if let Err(error) = self.events.store_content(blob.name, blob.bytes).await {
+                        let notice = format!("What a file holds is lost: {error}");
+                        self.emit_turn_event(chat_uri, TurnEvent::Notice(notice.into()))
                             .await?;
                     }
                 }
-                (MappedEvent::Turn(event), Some(address)) => {
-                    self.emit_turn_event(address, event).await?
+                (MappedEvent::Turn(event), Some(chat_uri)) => {
+                    self.emit_turn_event(chat_uri, event).await?
                 }
-                (MappedEvent::TitleChanged(title), Some(address)) => {
-                    let chat = address.clone();
+                (MappedEvent::TitleChanged(title), Some(chat_uri)) => {
+                    let chat = chat_uri.clone();
                     self.events
                         .send(AgentEvent::TitleSuggested { chat, title })
                         .await?;
                 }
-                (MappedEvent::Terminal(terminal, events), Some(address)) => {
-                    self.emit_terminal_update(address, terminal, events).await?;
+                (MappedEvent::Terminal(terminal, update), Some(chat_uri)) => {
+                    self.emit_terminal_update(chat_uri, terminal, update)
+                        .await?;
                 }
                 // Nothing was said in the spare one yet.
                 (
@@ -293,17 +297,18 @@ impl SessionBridge {
     /// Tells the host what can be chosen and what is, in the session of a chat
     /// or in the spare one; once the agent has answered what it was told.
     async fn sync_options(&mut self, chat: Option<&Uri>) -> Result<(), AcpError> {
-        let unset = self.config_values.is_empty();
+        let has_no_values = self.config_values.is_empty();
         let Some(session) = self.agent_session(chat) else {
             return Ok(());
         };
-        if session.pending_options > 0 || session.options.is_empty() && unset {
+        if session.pending_options > 0 || session.options.is_empty() && has_no_values {
             return Ok(());
         }
         let (mut values, mut schema) = (session.options.values(), session.options.schema());
         // One that is for a turn alone is nobody's choice.
-        let own = session.chosen_model.clone();
-        values.extend(own.map(|own| (options::MODEL_KEY.to_owned(), own)));
+        let chosen_model = session.chosen_model.clone();
+        values
+            .extend(chosen_model.map(|chosen_model| (options::MODEL_KEY.to_owned(), chosen_model)));
         self.config_values = values;
         let forbidden = self
             .agent
@@ -311,14 +316,14 @@ impl SessionBridge {
             .auto_approve_rules()
             .annotate_schema(&mut schema);
         self.notices.check_values(&forbidden, &self.config_values);
-        if let Some(forbids) = self.notices.forbidden_change(forbidden) {
-            self.events.send(forbids).await?;
+        if let Some(forbidden_changed) = self.notices.replace_forbidden(forbidden) {
+            self.events.send(forbidden_changed).await?;
         }
-        let configurable = AgentEvent::ConfigSchemaChanged {
+        let schema_changed = AgentEvent::ConfigSchemaChanged {
             schema: Box::new(schema),
             values: self.config_values.clone(),
         };
-        self.events.send(configurable).await?;
+        self.events.send(schema_changed).await?;
         self.emit_notices().await
     }
 
@@ -330,7 +335,7 @@ impl SessionBridge {
 
 /// Tells the agent of a choice, if that is news; says whether it was.
 fn set_option(
-    connection: &AcpConnection,
+    connection: &AgentConnection,
     session: &mut AgentSession,
     key: &str,
     value: &serde_json::Value,
@@ -352,22 +357,26 @@ fn set_option(
 
 /// Tells the agent which model a turn wants, if that is news; says whether it
 /// was.
-fn switch_model(connection: &AcpConnection, session: &mut AgentSession, model: TurnModel) -> bool {
+fn switch_model(
+    connection: &AgentConnection,
+    session: &mut AgentSession,
+    model: TurnModel,
+) -> bool {
     match model {
         TurnModel::Chosen(model) => set_option(connection, session, options::MODEL_KEY, &model),
         TurnModel::Temporary(name) => {
-            let Some((model, own)) = session.options.find_model(&name) else {
+            let Some((model, current)) = session.options.find_model(&name) else {
                 return false;
             };
             let was_sent = set_option(connection, session, options::MODEL_KEY, &model);
-            session.chosen_model = was_sent.then_some(own);
+            session.chosen_model = was_sent.then_some(current);
             was_sent
         }
     }
 }
 
 /// The next thing that an agent sends, if there is one.
-async fn next_message(connection: Option<&mut AcpConnection>) -> AgentMessage<AgentCall> {
+async fn next_message(connection: Option<&mut AgentConnection>) -> AgentMessage<AgentCall> {
     match connection {
         // The connection says itself when it is over.
         Some(connection) => connection

@@ -13,7 +13,8 @@ use tokio::time::Instant;
 
 use super::agent::AcpAgent;
 use super::error::{AcpError, UnsupportedFeature};
-use super::process_pool::{AgentMessages, LeaseRequest, LeaseStart, ProcessLease, SessionClaim};
+use super::process_pool::router::{AgentConnectionId, AgentMessages, SessionClaim, TaggedCall};
+use super::process_pool::{PooledProcess, ProcessOrigin, ProcessRequest};
 use super::registry::probe::sign_in;
 use super::registry::probe::sign_in::SignInMethod;
 use super::registry::profile::SessionMultiplicity;
@@ -21,15 +22,11 @@ use super::services::AcpService;
 use super::session::mcp_servers::{AgentMcpServer, SupportedServers};
 use super::session::prompt::PromptFeatures;
 use super::session::replay::ReplayPurpose;
-use super::transport::{AUTH_REQUIRED_CODE, AgentCallError};
+use super::transport::{AUTH_REQUIRED_CODE, AgentCallError, JsonParams};
 
 /// How long an agent may take to start, or to begin a session. The first start
 /// of some takes ten seconds.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
-
-/// Updates that wait for the session they belong to. When there are more, the
-/// oldest are forgotten.
-const MAX_EARLY_UPDATES: usize = 500;
 
 /// What an agent was asked.
 #[derive(Debug, Clone, PartialEq)]
@@ -58,10 +55,12 @@ pub(crate) enum AgentCall {
     Other,
 }
 
-/// An agent that runs.
+/// A way to an agent that runs. Dropped, its sessions are let go of; with the
+/// last one the agent is killed.
 #[derive(Debug)]
-pub(crate) struct AcpConnection {
-    lease: ProcessLease,
+pub(crate) struct AgentConnection {
+    id: AgentConnectionId,
+    process: Arc<PooledProcess>,
     pub(crate) messages: AgentMessages,
     pub(crate) phase: StartPhase,
     pub(crate) prompt_features: PromptFeatures,
@@ -77,9 +76,6 @@ pub(crate) struct AcpConnection {
     /// How to sign in, for people.
     sign_in_hint: Option<String>,
     agent_id: String,
-    /// Updates of sessions that nobody knows yet: agents talk of a session
-    /// before they say that it is there.
-    early_updates: Vec<(String, Value)>,
 }
 
 /// How far the start of an agent got.
@@ -94,15 +90,15 @@ pub(crate) enum StartPhase {
 /// What an agent can do that not all can.
 #[derive(Debug, Clone, Copy, Default)]
 struct SessionFeatures {
-    close: bool,
-    delete: bool,
-    directories: bool,
-    fork: bool,
-    load: bool,
-    resume: bool,
+    has_close: bool,
+    has_delete: bool,
+    has_directories: bool,
+    has_fork: bool,
+    has_load: bool,
+    has_resume: bool,
 }
 
-impl AcpConnection {
+impl AgentConnection {
     /// Starts an agent, or joins one that works in the same folder, and asks
     /// what it can do.
     pub(crate) async fn start(agent: &AcpAgent, folder: &Path) -> Result<Self, AcpError> {
@@ -110,7 +106,7 @@ impl AcpConnection {
             SessionMultiplicity::Many => Some(&*agent.process_pool),
             SessionMultiplicity::One => None,
         };
-        let (lease, messages, start) = ProcessLease::acquire(&LeaseRequest {
+        let joined = PooledProcess::acquire(&ProcessRequest {
             launch: &agent.launch(),
             folder,
             pid_dir: agent.pid_dir.as_deref(),
@@ -118,13 +114,13 @@ impl AcpConnection {
         })
         .await?;
         let version = env!("CARGO_PKG_VERSION");
-        let files = agent.services.contains(&AcpService::Files);
-        let terminals = agent.services.contains(&AcpService::Terminals);
+        let has_files = agent.services.contains(&AcpService::Files);
+        let has_terminals = agent.services.contains(&AcpService::Terminals);
         let params = json!({
             "protocolVersion": 1,
             "clientCapabilities": {
-                "fs": {"readTextFile": files, "writeTextFile": files},
-                "terminal": terminals,
+                "fs": {"readTextFile": has_files, "writeTextFile": has_files},
+                "terminal": has_terminals,
                 // What agents run themselves, they may show: these are words
                 // of several agents for how.
                 "_meta": {"terminal_output": true, "terminal_output_delta": true},
@@ -135,14 +131,10 @@ impl AcpConnection {
             },
             "clientInfo": {"name": "agenthost", "title": "agenthost", "version": version},
         });
-        match start {
-            LeaseStart::Started => lease.call(AgentCall::Initialize, "initialize", &params),
-            // The answer is there already.
-            LeaseStart::Joined => {}
-        }
-        Ok(AcpConnection {
-            lease,
-            messages,
+        let connection = AgentConnection {
+            id: joined.connection,
+            process: joined.process,
+            messages: joined.messages,
             phase: StartPhase::Starting(start_deadline()),
             prompt_features: PromptFeatures::default(),
             features: SessionFeatures::default(),
@@ -152,8 +144,15 @@ impl AcpConnection {
             sign_in_methods: Vec::new(),
             sign_in_hint: agent.profile.sign_in_hint.clone(),
             agent_id: agent.id().to_owned(),
-            early_updates: Vec::new(),
-        })
+        };
+        match joined.origin {
+            ProcessOrigin::Started => {
+                connection.call(AgentCall::Initialize, "initialize", &params);
+            }
+            // The answer is there already.
+            ProcessOrigin::Joined => {}
+        }
+        Ok(connection)
     }
 
     /// It said what it can do.
@@ -162,19 +161,19 @@ impl AcpConnection {
         if version != Some(1) {
             return Err(UnsupportedFeature::ProtocolVersion.into());
         }
-        let able = response.pointer("/agentCapabilities/sessionCapabilities");
-        let can = |key: &str| {
-            let ability = able.and_then(|able| able.get(key));
-            ability.is_some_and(|ability| !ability.is_null())
+        let capabilities = response.pointer("/agentCapabilities/sessionCapabilities");
+        let has_capability = |key: &str| {
+            let capability = capabilities.and_then(|capabilities| capabilities.get(key));
+            capability.is_some_and(|capability| !capability.is_null())
         };
-        let load = response.pointer("/agentCapabilities/loadSession");
+        let load_session = response.pointer("/agentCapabilities/loadSession");
         self.features = SessionFeatures {
-            close: can("close"),
-            delete: can("delete"),
-            directories: can("additionalDirectories"),
-            fork: can("fork"),
-            load: load.and_then(Value::as_bool) == Some(true),
-            resume: can("resume"),
+            has_close: has_capability("close"),
+            has_delete: has_capability("delete"),
+            has_directories: has_capability("additionalDirectories"),
+            has_fork: has_capability("fork"),
+            has_load: load_session.and_then(Value::as_bool) == Some(true),
+            has_resume: has_capability("resume"),
         };
         self.prompt_features = PromptFeatures::parse(response);
         self.supported_servers = SupportedServers::select(&self.mcp_servers, response);
@@ -187,8 +186,7 @@ impl AcpConnection {
     pub(crate) fn open_session(&self, chat: Option<Uri>, folders: &[PathBuf]) -> Instant {
         let deadline = start_deadline();
         let params = self.session_params(chat.as_ref(), folders);
-        self.lease
-            .call(AgentCall::Open(chat, deadline), "session/new", &params);
+        self.call(AgentCall::Open(chat, deadline), "session/new", &params);
         deadline
     }
 
@@ -203,18 +201,20 @@ impl AcpConnection {
         folders: &[PathBuf],
     ) -> Option<Instant> {
         let method = match purpose {
-            ReplayPurpose::Resume if self.features.resume => "session/resume",
-            ReplayPurpose::Resume | ReplayPurpose::Import if self.features.load => "session/load",
+            ReplayPurpose::Resume if self.features.has_resume => "session/resume",
+            ReplayPurpose::Resume | ReplayPurpose::Import if self.features.has_load => {
+                "session/load"
+            }
             ReplayPurpose::Resume | ReplayPurpose::Import => return None,
         };
         let mut params = self.session_params(Some(chat), folders);
         params.insert("sessionId".to_owned(), json!(id));
-        if self.lease.claim_session(id) == SessionClaim::Taken {
+        if self.claim_session(id) == SessionClaim::Taken {
             return None;
         }
         let deadline = start_deadline();
         let call = AgentCall::Resume(chat.clone(), id.to_owned(), deadline);
-        self.lease.call(call, method, &params);
+        self.call(call, method, &params);
         Some(deadline)
     }
 
@@ -226,20 +226,20 @@ impl AcpConnection {
         id: &str,
         folders: &[PathBuf],
     ) -> Option<Instant> {
-        if !self.features.fork {
+        if !self.features.has_fork {
             return None;
         }
         let mut params = self.session_params(Some(chat), folders);
         params.insert("sessionId".to_owned(), json!(id));
         let deadline = start_deadline();
         let call = AgentCall::Fork(chat.clone(), deadline);
-        self.lease.call(call, "session/fork", &params);
+        self.call(call, "session/fork", &params);
         Some(deadline)
     }
 
     /// Whether a session can be taken up again, by its name.
     pub(crate) fn can_resume(&self) -> bool {
-        self.features.resume || self.features.load
+        self.features.has_resume || self.features.has_load
     }
 
     /// What every session has around it. One that is for no chat yet is for the
@@ -254,44 +254,50 @@ impl AcpConnection {
             gateway.and_then(|gateway| gateway.to_acp_server(chat, self.supported_servers.reach)),
         );
         params.insert("mcpServers".to_owned(), Value::Array(servers));
-        let more: Vec<_> = folders.collect();
-        if self.features.directories && !more.is_empty() {
-            params.insert("additionalDirectories".to_owned(), json!(more));
+        let additional: Vec<_> = folders.collect();
+        if self.features.has_directories && !additional.is_empty() {
+            params.insert("additionalDirectories".to_owned(), json!(additional));
         }
         params
     }
 
     /// What is about a session is of no interest any more.
     pub(crate) fn release_session(&self, id: &str) {
-        self.lease.release_session(id);
+        self.process.lock_routing().release_session(self.id, id);
+    }
+
+    fn claim_session(&self, id: &str) -> SessionClaim {
+        self.process.lock_routing().claim_session(self.id, id)
     }
 
     /// Lets go of a session.
     pub(crate) fn close_session(&self, id: &str) {
-        self.lease.release_session(id);
-        if self.features.close {
+        self.release_session(id);
+        if self.features.has_close {
             let params = json!({"sessionId": id});
-            self.lease.call(AgentCall::Other, "session/close", &params);
+            self.call(AgentCall::Other, "session/close", &params);
         }
     }
 
     /// Has a session forgotten that was only for trying.
     pub(crate) fn delete_session(&self, id: &str) {
-        if self.features.delete {
+        if self.features.has_delete {
             let params = json!({"sessionId": id});
-            self.lease.call(AgentCall::Other, "session/delete", &params);
+            self.call(AgentCall::Other, "session/delete", &params);
         }
     }
 
     /// Asks for something else.
     pub(crate) fn call(&self, call: AgentCall, method: &str, params: &impl Serialize) {
-        self.lease.call(call, method, params);
+        let connection = self.id;
+        let tagged = TaggedCall { connection, call };
+        self.process.rpc.call(tagged, method, params);
     }
 
     /// Tells it to stop what it does in a session.
     pub(crate) fn cancel_prompt(&self, id: &str) {
         let params = json!({"sessionId": id});
-        self.lease.notify("session/cancel", &params);
+        self.process.rpc.notify("session/cancel", &params);
     }
 
     /// The servers of tools that it can't use, for people; once.
@@ -303,22 +309,9 @@ impl AcpConnection {
         })
     }
 
-    /// Keeps an update of a session that nobody knows yet.
-    pub(crate) fn buffer_early_update(&mut self, id: String, update: Value) {
-        if self.early_updates.len() >= MAX_EARLY_UPDATES {
-            self.early_updates.remove(0);
-        }
-        self.early_updates.push((id, update));
-    }
-
     /// What came early for a session.
-    pub(crate) fn take_early_updates(&mut self, id: &str) -> Vec<Value> {
-        let (found, others) = std::mem::take(&mut self.early_updates)
-            .into_iter()
-            .partition(|(of, _)| of == id);
-        self.early_updates = others;
-        let found: Vec<(String, Value)> = found;
-        found.into_iter().map(|(_, update)| update).collect()
+    pub(crate) fn take_early_updates(&self, id: &str) -> Vec<JsonParams> {
+        self.process.lock_routing().take_early_updates(id)
     }
 
     /// Returns the error of a request, with instructions if it requires that a
@@ -337,12 +330,12 @@ impl AcpConnection {
 
     /// What to do to sign in, for people.
     pub(crate) fn sign_in_instructions(&self) -> String {
-        let itself = "sign in with the agent itself".to_owned();
-        let hint = self.sign_in_hint.clone().unwrap_or(itself);
+        let default_hint = "sign in with the agent itself".to_owned();
+        let hint = self.sign_in_hint.clone().unwrap_or(default_hint);
         match sign_in::describe_methods(&self.sign_in_methods) {
-            ways if ways.is_empty() => hint,
-            ways => format!(
-                "{hint}, or run `agenthost agents sign-in {}`: {ways}",
+            methods if methods.is_empty() => hint,
+            methods => format!(
+                "{hint}, or run `agenthost agents sign-in {}`: {methods}",
                 self.agent_id
             ),
         }
@@ -351,14 +344,21 @@ impl AcpConnection {
     /// Ends it, if nobody else uses it. Says what it complained of last, or else what it wrote where
     /// messages should be.
     pub(crate) async fn shutdown(self) -> Option<String> {
-        // Nobody listens any more, so nobody waits to be heard.
-        drop(self.messages);
-        self.lease.shutdown().await
+        let process = Arc::clone(&self.process);
+        // Leaves the process: nobody listens any more, so nobody waits to be heard.
+        drop(self);
+        process.shutdown().await
     }
 
     /// Ends it at once, for all that use it.
     pub(crate) fn kill(self, reason: &str) {
-        self.lease.kill(reason);
+        self.process.kill(reason);
+    }
+}
+
+impl Drop for AgentConnection {
+    fn drop(&mut self) {
+        self.process.remove_connection(self.id);
     }
 }
 

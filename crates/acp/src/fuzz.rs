@@ -57,7 +57,7 @@ struct FuzzedChat {
     replay: SessionReplay,
     options: SessionOptions,
     turn: TurnMapper,
-    turns: u32,
+    turn_count: u32,
     chat: ChannelState,
 }
 
@@ -78,7 +78,7 @@ impl FuzzedChat {
             replay,
             options: SessionOptions::default(),
             turn: TurnMapper::new(turn_id(0)),
-            turns: 0,
+            turn_count: 0,
             chat: chat(0),
         };
         conversation.begin_turn();
@@ -86,11 +86,11 @@ impl FuzzedChat {
     }
 
     fn begin_turn(&mut self) {
-        self.turns = self.turns.saturating_add(1);
-        self.turn = TurnMapper::new(turn_id(self.turns));
-        self.chat = chat(self.turns);
+        self.turn_count = self.turn_count.saturating_add(1);
+        self.turn = TurnMapper::new(turn_id(self.turn_count));
+        self.chat = chat(self.turn_count);
         self.mapper
-            .begin_turn(&Uri::from(CHAT_URI), &turn_id(self.turns));
+            .begin_turn(&Uri::from(CHAT_URI), &turn_id(self.turn_count));
     }
 
     fn feed_line(&mut self, line: &JsonRpcLine) {
@@ -109,21 +109,21 @@ impl FuzzedChat {
             (JsonRpcKind::Notification, "session/update") => {
                 if let Some(update) = params.get("update") {
                     self.replay.push_update(update);
-                    let told = self.mapper.map_update(update);
-                    self.apply(told);
+                    let events = self.mapper.map_update(update);
+                    self.apply(events);
                 }
             }
             (JsonRpcKind::Request, "session/request_permission") => {
-                if let Some((permission, told)) = self.mapper.map_permission(&params) {
-                    self.apply(told);
+                if let Some((permission, events)) = self.mapper.map_permission(&params) {
+                    self.apply(events);
                     self.decide(&permission.call);
                 }
             }
             (JsonRpcKind::Request, "elicitation/create") => {
-                if let Some((_, form, told)) = self.mapper.map_elicitation(&params) {
-                    self.apply(vec![told]);
-                    let answer = form.to_response(InputResponseKind::Accept, &Default::default());
-                    assert!(answer.is_object());
+                if let Some((_, form, event)) = self.mapper.map_elicitation(&params) {
+                    self.apply(vec![event]);
+                    let response = form.to_response(InputResponseKind::Accept, &Default::default());
+                    assert!(response.is_object());
                 }
             }
             _ => {}
@@ -132,20 +132,21 @@ impl FuzzedChat {
 
     /// Approves every other question, refuses the rest.
     fn decide(&mut self, call: &ToolCallId) {
-        let turn = format!("t{}", self.turns);
+        let turn = format!("t{}", self.turn_count);
         let approves = call.as_str().len().is_multiple_of(2);
-        let (why, reason) = match approves {
-            true => ("confirmed", "user-action"),
-            false => ("reason", "denied"),
+        let (key, reason) = if approves {
+            ("confirmed", "user-action")
+        } else {
+            ("reason", "denied")
         };
         let confirmed = json!({
             "type": "chat/toolCallConfirmed", "turnId": turn, "toolCallId": call.as_str(),
-            "approved": approves, why: reason,
+            "approved": approves, key: reason,
         });
         self.reduce(&wire::from_str(&confirmed.to_string()).unwrap());
         if approves {
-            let told = self.mapper.handle_approved(call);
-            self.apply(told);
+            let events = self.mapper.handle_approved(call);
+            self.apply(events);
         } else {
             self.mapper.handle_denied(call);
             self.turn.mark_denied(call);
@@ -161,7 +162,7 @@ impl FuzzedChat {
             assert!(wire::to_json(&self.options.schema()).is_object());
             assert!(sign_in::parse_methods(result).len() <= result.to_string().len());
         }
-        let answer = result.ok_or_else(|| {
+        let response = result.ok_or_else(|| {
             let error = message.get("error").unwrap();
             let code = error.get("code").and_then(Json::as_i64).unwrap();
             AgentCallError::Rejected {
@@ -169,16 +170,16 @@ impl FuzzedChat {
                 message: error.get("message").unwrap().to_string(),
             }
         });
-        let (told, _error) = self.mapper.finish_turn(answer);
-        self.apply(told);
+        let (events, _error) = self.mapper.finish_turn(response);
+        self.apply(events);
         self.begin_turn();
     }
 
-    fn apply(&mut self, told: Vec<MappedEvent>) {
-        for told in told {
-            match told {
-                MappedEvent::Turn(event) => {
-                    for action in self.turn.map(event) {
+    fn apply(&mut self, events: Vec<MappedEvent>) {
+        for event in events {
+            match event {
+                MappedEvent::Turn(turn_event) => {
+                    for action in self.turn.map(turn_event) {
                         self.reduce(&Action::Chat(action));
                     }
                 }
@@ -208,12 +209,12 @@ impl FuzzedChat {
 
     fn finish(self) {
         assert!(self.replay.matches_history(&List::default()));
-        let (turns, _about) = self.replay.finish();
+        let (turns, _session_events) = self.replay.finish();
         for turn in turns {
             let mut mapper = TurnMapper::new(turn.id);
-            for told in turn.events {
-                if let MappedEvent::Turn(event) = told {
-                    drop(mapper.map(event));
+            for event in turn.events {
+                if let MappedEvent::Turn(turn_event) = event {
+                    drop(mapper.map(turn_event));
                 }
             }
         }

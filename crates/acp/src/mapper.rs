@@ -183,13 +183,13 @@ impl ChatMapper {
         let call = ToolCallId::from(update.tool_call_id.to_string());
         turn.last_speech = None;
         let mut collector = EventCollector::new(&self.session);
-        let asked = turn.tool_calls.request_permission(
+        let is_askable = turn.tool_calls.request_permission(
             update,
             &options,
             &mut self.terminals,
             &mut collector,
         );
-        asked.then_some((PermissionRequest { call, options }, collector.events))
+        is_askable.then_some((PermissionRequest { call, options }, collector.events))
     }
 
     /// Somebody agreed to a call.
@@ -270,7 +270,7 @@ impl ChatMapper {
             }));
         }
         let reason = result.get("stopReason").and_then(Value::as_str);
-        let remark = match reason.unwrap_or("end_turn") {
+        let notice = match reason.unwrap_or("end_turn") {
             "end_turn" => return,
             "cancelled" => "The agent stopped here.".to_owned(),
             "max_tokens" => "The answer was cut off: it got too long for the model.".to_owned(),
@@ -281,14 +281,14 @@ impl ChatMapper {
                 format!("The agent stopped: {other}.")
             }
         };
-        collector.push_turn_event(TurnEvent::Notice(remark.into()));
+        collector.push_turn_event(TurnEvent::Notice(notice.into()));
     }
 
     fn map_chunk(&mut self, kind: SpeechKind, update: &Value, collector: &mut EventCollector<'_>) {
         let (Some(turn), Some(chunk)) = (&mut self.turn, parse::<ContentChunk>(update)) else {
             return;
         };
-        let current = LastSpeech {
+        let speech = LastSpeech {
             kind,
             message: chunk.message_id.map(|id| id.to_string()),
         };
@@ -302,8 +302,8 @@ impl ChatMapper {
         if text.text.is_empty() {
             return;
         }
-        if turn.last_speech.as_ref() != Some(&current) {
-            turn.last_speech = Some(current);
+        if turn.last_speech.as_ref() != Some(&speech) {
+            turn.last_speech = Some(speech);
             collector.push_turn_event(TurnEvent::Break);
         }
         let text = text.text.clone();
@@ -318,12 +318,12 @@ impl ChatMapper {
             return;
         };
         let id = call.tool_call_id.to_string();
-        let begins = update.get("sessionUpdate") == Some(&json!("tool_call"));
-        let known = turn.tool_calls.contains(&id);
-        if !begins && !known && self.past_calls.contains(&ToolCallId::from(id)) {
+        let is_start = update.get("sessionUpdate") == Some(&json!("tool_call"));
+        let is_known = turn.tool_calls.contains(&id);
+        if !is_start && !is_known && self.past_calls.contains(&ToolCallId::from(id)) {
             return;
         }
-        if !known {
+        if !is_known {
             turn.last_speech = None;
         }
         turn.tool_calls
@@ -358,7 +358,7 @@ impl ChatMapper {
         };
         turn.last_speech = None;
         let text = match notice.description {
-            Some(more) => format!("{}: {more}", notice.title),
+            Some(description) => format!("{}: {description}", notice.title),
             None => notice.title,
         };
         collector.push_turn_event(TurnEvent::Notice(text.into()));
@@ -368,13 +368,13 @@ impl ChatMapper {
         let (Some(turn), Some(_)) = (&mut self.turn, parse::<CompactionUpdate>(update)) else {
             return;
         };
-        let remark = match update.get("status").and_then(Value::as_str) {
+        let notice = match update.get("status").and_then(Value::as_str) {
             Some("completed") => "The conversation so far was summed up to make room.",
             Some("failed") => "The conversation so far could not be summed up.",
             _ => return,
         };
         turn.last_speech = None;
-        collector.push_turn_event(TurnEvent::Notice(remark.into()));
+        collector.push_turn_event(TurnEvent::Notice(notice.into()));
     }
 }
 

@@ -24,13 +24,13 @@ use expect_test::expect_file;
 use super::*;
 use crate::mapper::events::TerminalUpdate;
 
-struct Play {
+struct ScriptRun {
     mapper: ChatMapper,
     turn: TurnMapper,
-    turns: u32,
+    turn_count: u32,
     chat: ChannelState,
-    heard: String,
-    offered: Arc<HostToolSet>,
+    output: String,
+    host_tools: Arc<HostToolSet>,
 }
 
 fn chat(turn: &str) -> ChannelState {
@@ -42,54 +42,54 @@ fn chat(turn: &str) -> ChannelState {
     wire::from_str(&chat.to_string()).unwrap()
 }
 
-impl Play {
+impl ScriptRun {
     fn new() -> Self {
         let session = SessionKey::of(&Uri::from("ahp-session:/1"));
-        Play {
+        ScriptRun {
             mapper: ChatMapper::new(session, PathBuf::from("/work")),
             turn: TurnMapper::new(TurnId::from("t0")),
-            turns: 0,
+            turn_count: 0,
             chat: chat("t0"),
-            heard: String::new(),
-            offered: Arc::default(),
+            output: String::new(),
+            host_tools: Arc::default(),
         }
     }
 
-    fn line(&mut self, line: &str) {
+    fn run_line(&mut self, line: &str) {
         let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
         let json = || {
             serde_json::from_str::<Value>(rest).unwrap_or_else(|error| panic!("{line}: {error}"))
         };
         writeln!(
-            self.heard,
+            self.output,
             "> {}",
             line.chars().take(110).collect::<String>()
         )
         .unwrap();
         match word {
             "begin" => {
-                self.turns += 1;
-                let id = format!("t{}", self.turns);
+                self.turn_count += 1;
+                let id = format!("t{}", self.turn_count);
                 self.turn = TurnMapper::new(TurnId::from(id.as_str()));
                 self.chat = chat(&id);
                 let chat = Uri::from("ahp-chat:/1");
                 self.mapper.begin_turn(&chat, &TurnId::from(id.as_str()));
             }
             "update" => {
-                let told = self.mapper.map_update(&json());
-                self.tell(told);
+                let events = self.mapper.map_update(&json());
+                self.record_events(events);
             }
             "ask" => match self.mapper.map_permission(json().as_object().unwrap()) {
-                Some((_, told)) => self.tell(told),
-                None => self.heard.push_str("can't be asked\n"),
+                Some((_, events)) => self.record_events(events),
+                None => self.output.push_str("can't be asked\n"),
             },
             "approve" => {
                 let call = ToolCallId::from(rest);
-                let confirmed = json!({"type": "chat/toolCallConfirmed", "turnId": format!("t{}", self.turns),
+                let confirmed = json!({"type": "chat/toolCallConfirmed", "turnId": format!("t{}", self.turn_count),
                     "toolCallId": rest, "approved": true, "confirmed": "user-action"});
                 self.reduce(&wire::from_str(&confirmed.to_string()).unwrap());
-                let told = self.mapper.handle_approved(&call);
-                self.tell(told);
+                let events = self.mapper.handle_approved(&call);
+                self.record_events(events);
             }
             "refuse" => {
                 let call = ToolCallId::from(rest);
@@ -97,41 +97,43 @@ impl Play {
                 self.turn.mark_denied(&call);
             }
             "question" => match self.mapper.map_elicitation(json().as_object().unwrap()) {
-                Some((_, _, told)) => self.tell(vec![told]),
-                None => self.heard.push_str("can't be asked\n"),
+                Some((_, _, event)) => self.record_events(vec![event]),
+                None => self.output.push_str("can't be asked\n"),
             },
             "answer" | "error" => {
-                let answer = match word {
+                let response = match word {
                     "answer" => Ok(json()),
                     _ => Err(AgentCallError::Rejected {
                         code: json()["code"].as_i64().unwrap() as i32,
                         message: "no".to_owned(),
                     }),
                 };
-                let (told, error) = self.mapper.finish_turn(answer);
-                self.tell(told);
+                let (events, error) = self.mapper.finish_turn(response);
+                self.record_events(events);
                 match error {
-                    Some(part) => writeln!(self.heard, "failed {}", part.error.error_type).unwrap(),
-                    None => self.heard.push_str("ended\n"),
+                    Some(part) => {
+                        writeln!(self.output, "failed {}", part.error.error_type).unwrap()
+                    }
+                    None => self.output.push_str("ended\n"),
                 }
             }
             "client" | "server" => {
-                self.offer(word, &json());
-                self.mapper.set_host_tools(&self.offered);
+                self.add_host_tool(word, &json());
+                self.mapper.set_host_tools(&self.host_tools);
             }
             "called" => {
                 let (id, rest) = rest.split_once(' ').unwrap();
                 let (tool, input) = rest.split_once(' ').unwrap();
-                self.host_runs(id, tool, input);
+                self.run_client_tool(id, tool, input);
                 let call = ToolCallId::from(id);
                 self.turn.mark_handed_over(&call);
-                let told = self.mapper.handle_client_tool_called(&call, tool, input);
-                self.tell(told);
+                let events = self.mapper.handle_client_tool_called(&call, tool, input);
+                self.record_events(events);
             }
             "completed" => {
                 let call = ToolCallId::from(rest);
                 let result = json!({"success": true, "pastTenseMessage": "Done"});
-                self.host(rest, "chat/toolCallComplete", json!({"result": result}));
+                self.apply_host_action(rest, "chat/toolCallComplete", json!({"result": result}));
                 self.turn.mark_handed_over(&call);
                 self.mapper.handle_client_tool_completed(&call);
             }
@@ -139,12 +141,12 @@ impl Play {
         }
     }
 
-    fn offer(&mut self, whose: &str, tool: &Value) {
+    fn add_host_tool(&mut self, owner: &str, tool: &Value) {
         let text = |key: &str| tool[key].as_str().map(str::to_owned);
-        let mut clients = self.offered.client_tools.clone();
-        let mut servers = self.offered.server_tools.clone();
+        let mut clients = self.host_tools.client_tools.clone();
+        let mut servers = self.host_tools.server_tools.clone();
         let name = text("name").unwrap();
-        match whose {
+        match owner {
             "client" => clients.push(ClientTool {
                 client: text("client").unwrap().into(),
                 name,
@@ -159,64 +161,64 @@ impl Play {
                 ui: tool.get("ui").cloned(),
             }),
         }
-        self.offered = Arc::new(HostToolSet {
+        self.host_tools = Arc::new(HostToolSet {
             client_tools: clients,
             server_tools: servers,
         });
     }
 
     /// What the host does with a call of a client's tool.
-    fn host_runs(&mut self, id: &str, tool: &str, input: &str) {
-        if !self.heard.contains(&format!("\"toolCallId\":\"{id}\"")) {
+    fn run_client_tool(&mut self, id: &str, tool: &str, input: &str) {
+        if !self.output.contains(&format!("\"toolCallId\":\"{id}\"")) {
             let start = json!({"toolName": tool, "displayName": tool,
                 "contributor": {"kind": "client", "clientId": "editor"}});
-            self.host(id, "chat/toolCallStart", start);
+            self.apply_host_action(id, "chat/toolCallStart", start);
         }
         let ready =
             json!({"invocationMessage": tool, "toolInput": input, "confirmed": "not-needed"});
-        self.host(id, "chat/toolCallReady", ready);
+        self.apply_host_action(id, "chat/toolCallReady", ready);
     }
 
-    fn host(&mut self, id: &str, name: &str, more: Value) {
+    fn apply_host_action(&mut self, id: &str, name: &str, more: Value) {
         let mut action = more;
-        let turn = format!("t{}", self.turns);
+        let turn = format!("t{}", self.turn_count);
         action["type"] = json!(name);
         action["turnId"] = json!(turn);
         action["toolCallId"] = json!(id);
         self.reduce(&wire::from_str(&action.to_string()).unwrap());
     }
 
-    fn tell(&mut self, told: Vec<MappedEvent>) {
-        for told in told {
-            match told {
-                MappedEvent::StoreContent(kept) => {
-                    let text = String::from_utf8_lossy(&kept.bytes).into_owned();
-                    let name = kept.name.rsplit('/').next().unwrap_or_default();
-                    writeln!(self.heard, "keep {name} {text:?}").unwrap();
+    fn record_events(&mut self, events: Vec<MappedEvent>) {
+        for event in events {
+            match event {
+                MappedEvent::StoreContent(blob) => {
+                    let text = String::from_utf8_lossy(&blob.bytes).into_owned();
+                    let name = blob.name.rsplit('/').next().unwrap_or_default();
+                    writeln!(self.output, "keep {name} {text:?}").unwrap();
                 }
-                MappedEvent::Turn(event) => {
-                    for mut action in self.turn.map(event) {
+                MappedEvent::Turn(turn_event) => {
+                    for mut action in self.turn.map(turn_event) {
                         // The host does this to the actions of every agent.
                         clean_action(&mut action);
                         let json = wire::to_json(&Action::Chat(action.clone())).to_string();
-                        writeln!(self.heard, "{}", shorten(&json)).unwrap();
+                        writeln!(self.output, "{}", shorten(&json)).unwrap();
                         self.reduce(&Action::Chat(action));
                     }
                 }
-                MappedEvent::TitleChanged(title) => writeln!(self.heard, "title {title}").unwrap(),
+                MappedEvent::TitleChanged(title) => writeln!(self.output, "title {title}").unwrap(),
                 MappedEvent::SlashCommandsChanged(commands) => {
                     let names: Vec<_> = commands
                         .iter()
                         .map(|command| command.name.as_str())
                         .collect();
-                    writeln!(self.heard, "commands {}", names.join(" ")).unwrap();
+                    writeln!(self.output, "commands {}", names.join(" ")).unwrap();
                 }
                 MappedEvent::OptionsChanged(options) => {
-                    writeln!(self.heard, "options {options}").unwrap()
+                    writeln!(self.output, "options {options}").unwrap()
                 }
-                MappedEvent::ModeChanged(mode) => writeln!(self.heard, "mode {mode}").unwrap(),
-                MappedEvent::Terminal(address, told) => {
-                    let told = match told {
+                MappedEvent::ModeChanged(mode) => writeln!(self.output, "mode {mode}").unwrap(),
+                MappedEvent::Terminal(uri, update) => {
+                    let text = match update {
                         TerminalUpdate::Opened { title, cwd, call } => {
                             let cwd = cwd.map(|cwd| cwd.to_string()).unwrap_or_default();
                             format!("opened {title:?} in {cwd} for {call}")
@@ -226,7 +228,7 @@ impl Play {
                             wire::to_json(&Action::Terminal(*action)).to_string()
                         }
                     };
-                    writeln!(self.heard, "terminal {address} {told}").unwrap();
+                    writeln!(self.output, "terminal {uri} {text}").unwrap();
                 }
             }
         }
@@ -234,10 +236,10 @@ impl Play {
 
     /// Only legal steps change something.
     fn reduce(&mut self, action: &Action) {
-        let quiet = matches!(action, Action::Chat(ChatAction::Usage(_)));
+        let is_usage = matches!(action, Action::Chat(ChatAction::Usage(_)));
         let outcome = self.chat.reduce(action);
         assert!(
-            quiet || outcome == Outcome::Applied,
+            is_usage || outcome == Outcome::Applied,
             "{outcome:?}: {action:?}"
         );
     }
@@ -247,8 +249,8 @@ impl Play {
 fn shorten(json: &str) -> String {
     let mut short = String::new();
     let mut rest = json;
-    while let Some(at) = rest.find("agenthost-content:/") {
-        let (before, found) = rest.split_at(at);
+    while let Some(index) = rest.find("agenthost-content:/") {
+        let (before, found) = rest.split_at(index);
         short.push_str(before);
         let (path, query) = found.split_once('?').unwrap();
         short.push_str("kept:");
@@ -268,21 +270,21 @@ fn shorten(json: &str) -> String {
 fn check(name: &str) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("test_data");
     let script = std::fs::read_to_string(folder.join(format!("{name}.in"))).unwrap();
-    let mut play = Play::new();
+    let mut run = ScriptRun::new();
     for line in script
         .lines()
         .filter(|line| !line.is_empty() && !line.starts_with('#'))
     {
-        play.line(line);
+        run.run_line(line);
     }
-    expect_file![folder.join(format!("{name}.out"))].assert_eq(&play.heard);
+    expect_file![folder.join(format!("{name}.out"))].assert_eq(&run.output);
 }
 
-macro_rules! plays {
+macro_rules! script_tests {
     ($($name:ident)*) => { $(#[test] fn $name() { check(stringify!($name)); })* };
 }
 
-plays! {
+script_tests! {
     text_and_thoughts_are_parts
     a_question_may_come_before_the_call
     an_update_may_come_without_a_call

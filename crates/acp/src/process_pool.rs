@@ -1,9 +1,9 @@
 //! An agent that runs, for one session of the host or for several.
 //!
 //! Sessions that work in the same folder share a process, if the agent can let
-//! go of one session without ending. Each has a line of its own to it. What the
-//! agent sends is told to the line that it is for, by the name of the agent's
-//! session.
+//! go of one session without ending. Each has a connection of its own to it.
+//! What the agent sends is routed to the connection that it is for, by the name
+//! of the agent's session.
 
 pub(crate) mod launch;
 pub(crate) mod router;
@@ -13,22 +13,16 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 use agenthost_process::{ManagedChild, STDERR_DRAIN_TIMEOUT, StreamTail};
-use agenthost_stdx::result::IgnoreResult;
 use agenthost_stdx::sync::lock;
-use serde::Serialize;
 use serde_json::{Value, json};
-use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use router::{RoutingTable, TaggedCall, lock_routing, route_messages};
+use router::{AgentConnectionId, AgentMessages, RoutingTable, TaggedCall, route_messages};
 
 use super::connection::AgentCall;
 use super::error::{AcpError, StartError};
 use super::process_pool::launch::{AgentLaunch, spawn_agent};
-use super::transport::{AgentCallError, AgentMessage, JsonRpcConnection};
-
-/// Messages that wait for a line. When there are more, all lines wait.
-const LEASE_QUEUE: usize = 64;
+use super::transport::{AgentCallError, JsonRpcConnection};
 
 /// The processes of an agent that can be shared, by folder and environment.
 #[derive(Default)]
@@ -39,246 +33,31 @@ type PoolKey = (PathBuf, Vec<(String, String)>);
 /// Says how many: the environment may hold secrets.
 impl std::fmt::Debug for ProcessPool {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let known = lock(&self.0);
+        let processes = lock(&self.0);
         f.debug_struct("ProcessPool")
-            .field("known", &known.len())
+            .field("known", &processes.len())
             .finish()
     }
 }
 
-/// A process and what goes to and from it.
-#[derive(Debug)]
-struct PooledProcess {
-    process: Mutex<Option<ManagedChild>>,
-    connection: JsonRpcConnection<TaggedCall>,
-    /// What it complained of.
-    stderr_tail: Arc<StreamTail>,
-    noise: Arc<StreamTail>,
-    routing: Arc<Mutex<RoutingTable>>,
-    /// Tells lines what they have to hear; ends with this.
-    _router: JoinSet<()>,
-}
-
-/// A way to an agent that runs. Dropped, its sessions are let go of; with the
-/// last one the agent is killed.
-#[derive(Debug)]
-pub(crate) struct ProcessLease {
-    id: u64,
-    /// Only gone while this is being dropped.
-    process: Option<Arc<PooledProcess>>,
-}
-
-/// What is started, and whether it may be shared.
-pub(crate) struct LeaseRequest<'a> {
-    pub(crate) launch: &'a AgentLaunch,
-    pub(crate) folder: &'a Path,
-    pub(crate) pid_dir: Option<&'a Path>,
-    /// Where processes are that may be shared; none: it is for one alone.
-    pub(crate) pool: Option<&'a ProcessPool>,
-}
-
-/// Where a line hears from the agent.
-pub(crate) type AgentMessages = mpsc::Receiver<AgentMessage<AgentCall>>;
-
-impl ProcessLease {
-    /// Joins an agent that runs, or starts one. Whoever starts one has to ask
-    /// what it can do; who joins one is told.
-    pub(crate) async fn acquire(
-        request: &LeaseRequest<'_>,
-    ) -> Result<(Self, AgentMessages, LeaseStart), AcpError> {
-        let key = || {
-            let environment = request.launch.environment.clone();
-            (request.folder.to_owned(), environment)
-        };
-        let running = request.pool.and_then(|known| known.find(&key()));
-        if let Some((line, messages)) = running.and_then(ProcessLease::join) {
-            return Ok((line, messages, LeaseStart::Joined));
-        }
-        let shared = PooledProcess::start(request).await?;
-        if let Some(known) = request.pool {
-            known.add(key(), &shared);
-        }
-        let (line, messages) = ProcessLease::join(shared).ok_or(AgentCallError::Gone)?;
-        Ok((line, messages, LeaseStart::Started))
-    }
-
-    /// Joins one; `None` if it has ended, or is about to.
-    fn join(shared: Arc<PooledProcess>) -> Option<(Self, AgentMessages)> {
-        let (sender, messages) = mpsc::channel(LEASE_QUEUE);
-        let mut routes = shared.lock_routing();
-        if routes.end_reason.is_some() {
-            return None;
-        }
-        let id = routes.next_lease;
-        routes.next_lease += 1;
-        if let Some(initialized) = routes.initialize_result.clone() {
-            let answer = AgentMessage::Response(AgentCall::Initialize, Ok(initialized));
-            // Nothing else waits yet, so there is room.
-            sender.try_send(answer).ignore_infallible();
-        }
-        routes.leases.insert(id, sender);
-        drop(routes);
-        let shared = Some(shared);
-        Some((
-            ProcessLease {
-                id,
-                process: shared,
-            },
-            messages,
-        ))
-    }
-
-    /// Asks for something. The answer comes to this line.
-    pub(crate) fn call(&self, call: AgentCall, method: &str, params: &impl Serialize) {
-        if let Some(shared) = &self.process {
-            let line = self.id;
-            shared
-                .connection
-                .call(TaggedCall { lease: line, call }, method, params);
-        }
-    }
-
-    /// Tells it something.
-    pub(crate) fn notify(&self, method: &str, params: &impl Serialize) {
-        if let Some(shared) = &self.process {
-            shared.connection.notify(method, params);
-        }
-    }
-
-    /// What is about a session of the agent comes to this line from now on,
-    /// unless it does to another.
-    pub(crate) fn claim_session(&self, session: &str) -> SessionClaim {
-        let Some(shared) = &self.process else {
-            return SessionClaim::Taken;
-        };
-        let mut routes = shared.lock_routing();
-        let owner = *routes.sessions.entry(session.to_owned()).or_insert(self.id);
-        if owner == self.id {
-            SessionClaim::Granted
-        } else {
-            SessionClaim::Taken
-        }
-    }
-
-    /// What is about a session of the agent is nobody's any more.
-    pub(crate) fn release_session(&self, session: &str) {
-        if let Some(shared) = &self.process {
-            let own = |owner: &u64| *owner == self.id;
-            let mut routes = shared.lock_routing();
-            if routes.sessions.get(session).is_some_and(own) {
-                routes.sessions.remove(session);
-            }
-        }
-    }
-
-    /// Ends the agent at once, for all.
-    pub(crate) fn kill(&self, reason: &str) {
-        if let Some(shared) = &self.process {
-            shared.lock_routing().end_reason = Some(reason.to_owned());
-            // Dropped, it is killed.
-            drop(shared.lock_process().take());
-        }
-    }
-
-    /// Leaves; the last one ends the agent. Says what it complained of last, or
-    /// else what it wrote where messages should be.
-    pub(crate) async fn shutdown(mut self) -> Option<String> {
-        self.release_sessions();
-        let shared = self.process.take()?;
-        let (stderr_tail, ended) = (
-            Arc::clone(&shared.stderr_tail),
-            shared.lock_routing().end_reason.is_some(),
-        );
-        let Some(last) = Arc::into_inner(shared) else {
-            // Whoever is last waits for its end; its last words are for all.
-            if !ended {
-                return None;
-            }
-            stderr_tail.wait_complete(STDERR_DRAIN_TIMEOUT).await;
-            return stderr_tail.last_line();
-        };
-        let process = last.lock_process().take();
-        // Its input is closed by this.
-        drop(last.connection);
-        let stderr_line = match process {
-            Some(process) => process.shutdown().await.last_line(),
-            None => None,
-        };
-        stderr_line.or_else(|| last.noise.last_line())
-    }
-
-    /// Gives up all that this line has with the agent.
-    fn release_sessions(&self) {
-        let Some(shared) = &self.process else {
-            return;
-        };
-        let mut routes = shared.lock_routing();
-        routes.leases.remove(&self.id);
-        let (own, others): (BTreeMap<_, _>, _) = std::mem::take(&mut routes.sessions)
-            .into_iter()
-            .partition(|(_, line)| *line == self.id);
-        routes.sessions = others;
-        let alone = routes.leases.is_empty();
-        if alone {
-            // Nobody is to join what is about to end.
-            routes.end_reason.get_or_insert_default();
-        }
-        drop(routes);
-        if alone {
-            return;
-        }
-        for session in own.keys() {
-            let params = json!({"sessionId": session});
-            shared.connection.notify("session/cancel", &params);
-            let (line, call) = (self.id, AgentCall::Other);
-            let marked = TaggedCall { lease: line, call };
-            shared.connection.call(marked, "session/close", &params);
-        }
-    }
-}
-
-impl Drop for ProcessLease {
-    fn drop(&mut self) {
-        self.release_sessions();
-    }
-}
-
-/// Whose a session of the agent is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum SessionClaim {
-    /// It is this line's.
-    Granted,
-    /// It is another's.
-    Taken,
-}
-
-/// How a line came to its agent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum LeaseStart {
-    /// It was started.
-    Started,
-    /// It runs, and has said what it can do.
-    Joined,
-}
-
 impl ProcessPool {
     fn find(&self, key: &PoolKey) -> Option<Arc<PooledProcess>> {
-        let mut known = lock(&self.0);
-        known.retain(|_, shared| shared.strong_count() > 0);
-        let shared = known.get(key)?.upgrade()?;
-        let routes = shared.lock_routing();
-        let fit = routes.end_reason.is_none()
-            && routes
+        let mut processes = lock(&self.0);
+        processes.retain(|_, process| process.strong_count() > 0);
+        let process = processes.get(key)?.upgrade()?;
+        let routing = process.lock_routing();
+        let is_shareable = routing.end_reason.is_none()
+            && routing
                 .initialize_result
                 .as_ref()
                 .is_some_and(supports_sharing);
-        drop(routes);
-        fit.then_some(shared)
+        drop(routing);
+        is_shareable.then_some(process)
     }
 
-    fn add(&self, key: PoolKey, shared: &Arc<PooledProcess>) {
-        let mut known = lock(&self.0);
-        known.insert(key, Arc::downgrade(shared));
+    fn add(&self, key: PoolKey, process: &Arc<PooledProcess>) {
+        let mut processes = lock(&self.0);
+        processes.insert(key, Arc::downgrade(process));
     }
 }
 
@@ -288,36 +67,151 @@ fn supports_sharing(initialized: &Value) -> bool {
     close.is_some_and(|close| !close.is_null())
 }
 
+/// What is started, and whether it may be shared.
+pub(crate) struct ProcessRequest<'a> {
+    pub(crate) launch: &'a AgentLaunch,
+    pub(crate) folder: &'a Path,
+    pub(crate) pid_dir: Option<&'a Path>,
+    /// Where processes are that may be shared; none: it is for one alone.
+    pub(crate) pool: Option<&'a ProcessPool>,
+}
+
+/// A process that a connection has joined.
+pub(crate) struct ProcessMembership {
+    pub(crate) process: Arc<PooledProcess>,
+    pub(crate) connection: AgentConnectionId,
+    pub(crate) messages: AgentMessages,
+    pub(crate) origin: ProcessOrigin,
+}
+
+/// How a connection came to its agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ProcessOrigin {
+    /// It was started.
+    Started,
+    /// It runs, and has said what it can do.
+    Joined,
+}
+
+/// A process and what goes to and from it. With the last connection it is
+/// killed.
+#[derive(Debug)]
+pub(crate) struct PooledProcess {
+    child: Mutex<Option<ManagedChild>>,
+    pub(crate) rpc: JsonRpcConnection<TaggedCall>,
+    /// What it complained of.
+    stderr_tail: Arc<StreamTail>,
+    noise: Arc<StreamTail>,
+    routing: Arc<Mutex<RoutingTable>>,
+    /// Passes messages to connections; ends with this.
+    _router: JoinSet<()>,
+}
+
 impl PooledProcess {
-    async fn start(request: &LeaseRequest<'_>) -> Result<Arc<Self>, AcpError> {
-        let started = spawn_agent(request.launch, request.folder, request.pid_dir);
-        let (process, pipes) = started.map_err(StartError::from)?;
+    /// Joins an agent that runs, or starts one. Whoever starts one has to ask
+    /// what it can do; who joins one is told.
+    pub(crate) async fn acquire(
+        request: &ProcessRequest<'_>,
+    ) -> Result<ProcessMembership, AcpError> {
+        let key = || {
+            let environment = request.launch.environment.clone();
+            (request.folder.to_owned(), environment)
+        };
+        let running = request.pool.and_then(|pool| pool.find(&key()));
+        let joined = running.and_then(|process| process.join(ProcessOrigin::Joined));
+        if let Some(joined) = joined {
+            return Ok(joined);
+        }
+        let process = PooledProcess::start(request).await?;
+        if let Some(pool) = request.pool {
+            pool.add(key(), &process);
+        }
+        let joined = process.join(ProcessOrigin::Started);
+        Ok(joined.ok_or(AgentCallError::Gone)?)
+    }
+
+    async fn start(request: &ProcessRequest<'_>) -> Result<Arc<Self>, AcpError> {
+        let spawned = spawn_agent(request.launch, request.folder, request.pid_dir);
+        let (child, pipes) = spawned.map_err(StartError::from)?;
         let opened = JsonRpcConnection::open(pipes.stdin, pipes.stdout).await;
-        let Ok((connection, incoming, noise)) = opened else {
-            let (reason, stderr_line) = (None, process.shutdown().await.last_line());
+        let Ok((rpc, incoming, noise)) = opened else {
+            let (reason, stderr_line) = (None, child.shutdown().await.last_line());
             return Err(AcpError::Gone {
                 reason,
                 stderr_line,
             });
         };
-        let routes = Arc::default();
+        let routing = Arc::default();
         let mut router = JoinSet::new();
-        router.spawn(route_messages(incoming, Arc::clone(&routes)));
+        router.spawn(route_messages(incoming, Arc::clone(&routing)));
         Ok(Arc::new(PooledProcess {
-            stderr_tail: process.stderr_tail(),
-            process: Mutex::new(Some(process)),
-            connection,
+            stderr_tail: child.stderr_tail(),
+            child: Mutex::new(Some(child)),
+            rpc,
             noise,
-            routing: routes,
+            routing,
             _router: router,
         }))
     }
 
-    fn lock_routing(&self) -> MutexGuard<'_, RoutingTable> {
-        lock_routing(&self.routing)
+    /// Joins one; `None` if it has ended, or is about to.
+    fn join(self: Arc<Self>, origin: ProcessOrigin) -> Option<ProcessMembership> {
+        let (connection, messages) = self.lock_routing().add_connection()?;
+        Some(ProcessMembership {
+            process: self,
+            connection,
+            messages,
+            origin,
+        })
     }
 
-    fn lock_process(&self) -> MutexGuard<'_, Option<ManagedChild>> {
-        lock(&self.process)
+    /// Gives up all that a connection has with the agent.
+    pub(crate) fn remove_connection(&self, connection: AgentConnectionId) {
+        let orphaned = self.lock_routing().remove_connection(connection);
+        for session in orphaned {
+            let params = json!({"sessionId": session});
+            self.rpc.notify("session/cancel", &params);
+            let call = AgentCall::Other;
+            let tagged = TaggedCall { connection, call };
+            self.rpc.call(tagged, "session/close", &params);
+        }
+    }
+
+    /// Ends the agent at once, for all.
+    pub(crate) fn kill(&self, reason: &str) {
+        self.lock_routing().end_reason = Some(reason.to_owned());
+        // Dropped, it is killed.
+        drop(self.lock_child().take());
+    }
+
+    /// Ends the agent, if no connection is left. Says what it complained of
+    /// last, or else what it wrote where messages should be.
+    pub(crate) async fn shutdown(self: Arc<Self>) -> Option<String> {
+        let stderr_tail = Arc::clone(&self.stderr_tail);
+        let has_ended = self.lock_routing().end_reason.is_some();
+        let Some(last) = Arc::into_inner(self) else {
+            // Whoever is last waits for its end; its last words are for all.
+            if !has_ended {
+                return None;
+            }
+            stderr_tail.wait_complete(STDERR_DRAIN_TIMEOUT).await;
+            return stderr_tail.last_line();
+        };
+        let child = last.lock_child().take();
+        // Its input is closed by this.
+        drop(last.rpc);
+        let stderr_line = match child {
+            Some(child) => child.shutdown().await.last_line(),
+            None => None,
+        };
+        stderr_line.or_else(|| last.noise.last_line())
+    }
+
+    pub(crate) fn lock_routing(&self) -> MutexGuard<'_, RoutingTable> {
+        lock(&self.routing)
+    }
+
+    fn lock_child(&self) -> MutexGuard<'_, Option<ManagedChild>> {
+        lock(&self.child)
     }
 }

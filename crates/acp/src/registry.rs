@@ -67,7 +67,7 @@ pub struct KnownAgent {
     #[serde(default)]
     pub terminals: bool,
     /// Whether it works well with the tools that the host offers.
-    #[serde(default = "yes")]
+    #[serde(default = "default_host_tools")]
     pub host_tools: bool,
     /// How it takes servers of tools.
     #[serde(default)]
@@ -132,7 +132,7 @@ struct KnownAgentTable {
     agents: Vec<KnownAgent>,
 }
 
-fn yes() -> bool {
+fn default_host_tools() -> bool {
     true
 }
 
@@ -157,15 +157,15 @@ mod tests {
             let names = agent.keys.iter().chain(agent.environment.keys());
             let names = names.chain(agent.token.iter().map(|token| &token.environment));
             for name in names {
-                let plain = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
-                assert!(name.chars().all(plain), "{id}: {name}");
+                let is_valid = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
+                assert!(name.chars().all(is_valid), "{id}: {name}");
             }
             let mut sorted = agent.keys.clone();
             sorted.sort();
             assert_eq!(agent.keys, sorted, "{id}");
-            for place in &agent.reads {
-                let inside = !place.starts_with('/') && !place.contains("..");
-                assert!(inside && place != "~/", "{id}: {place}");
+            for prefix in &agent.reads {
+                let is_relative = !prefix.starts_with('/') && !prefix.contains("..");
+                assert!(is_relative && prefix != "~/", "{id}: {prefix}");
             }
             if let Some(token) = &agent.token {
                 assert!(token.resource.starts_with("https://"), "{id}");

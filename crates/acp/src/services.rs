@@ -125,7 +125,7 @@ impl ServiceError {
 
 impl From<FileError> for ServiceError {
     fn from(error: FileError) -> Self {
-        let words = error.to_string();
+        let message = error.to_string();
         match error {
             FileError::NotFound(uri) => ServiceError::NotFound(uri.to_string()),
             FileError::NotLocal(_)
@@ -133,12 +133,12 @@ impl From<FileError> for ServiceError {
             | FileError::Immutable(_)
             | FileError::WrongKind { .. }
             | FileError::TooLarge { .. }
-            | FileError::Invalid(_) => ServiceError::Refused(words),
+            | FileError::Invalid(_) => ServiceError::Refused(message),
             FileError::Forbidden(_)
             | FileError::Exists(_)
             | FileError::Changed(_)
             | FileError::NotEmpty(_)
-            | FileError::Failed { .. } => ServiceError::Failed(words),
+            | FileError::Failed { .. } => ServiceError::Failed(message),
         }
     }
 }
@@ -196,13 +196,13 @@ impl HostServices {
 
     /// Where a command may run: in the folder that was asked for, or else in
     /// the first.
-    pub(crate) fn resolve_directory(&self, asked: Option<&str>) -> Result<Uri, ServiceError> {
-        let uri = match asked {
+    pub(crate) fn resolve_directory(&self, requested: Option<&str>) -> Result<Uri, ServiceError> {
+        let uri = match requested {
             Some(path) => files::file_uri("cwd", path)?,
             None => {
                 let first = self.roots.first().map(|root| root.uri.clone());
-                let none = || ServiceError::Refused("this session has no folder".to_owned());
-                first.ok_or_else(none)?
+                let no_folder = || ServiceError::Refused("this session has no folder".to_owned());
+                first.ok_or_else(no_folder)?
             }
         };
         let path = self.files.real_directory(&self.roots, &uri)?;
@@ -231,9 +231,9 @@ impl HostServices {
 async fn run_file_jobs(files: Arc<FileService>, mut jobs: mpsc::Receiver<FileServiceJob>) {
     while let Some(job) = jobs.recv().await {
         let files = Arc::clone(&files);
-        let done = tokio::task::spawn_blocking(move || job.run(&files));
+        let result = tokio::task::spawn_blocking(move || job.run(&files));
         // One that breaks is answered all the same: its reply is dropped.
-        done.await.ignore_elapsed();
+        result.await.ignore_elapsed();
     }
 }
 

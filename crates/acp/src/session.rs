@@ -188,13 +188,14 @@ impl TurnInProgress {
         previous_turns: List<Turn>,
         prepared: PreparedTurn,
     ) -> Self {
-        let chosen = message.model.as_ref();
-        let chosen = chosen.map(|model| TurnModel::Chosen(json!(model.id)));
-        let lent = prepared.model.as_ref();
-        let lent = lent.map(|model| TurnModel::Temporary(model.id.to_string()));
+        let chosen_model = message.model.as_ref();
+        let chosen_model = chosen_model.map(|model| TurnModel::Chosen(json!(model.id)));
+        let temporary_model = prepared.model.as_ref();
+        let temporary_model =
+            temporary_model.map(|model| TurnModel::Temporary(model.id.to_string()));
         TurnInProgress {
             mapper: TurnMapper::new(id.clone()),
-            model: chosen.or(lent),
+            model: chosen_model.or(temporary_model),
             prepared,
             id,
             message,
@@ -218,8 +219,8 @@ impl TurnInProgress {
         responder: RequestResponder,
     ) {
         let call = permission.call.clone();
-        if let Some((_, older)) = self.permissions.insert(call, (permission, responder)) {
-            older.respond(&cancelled_outcome());
+        if let Some((_, replaced)) = self.permissions.insert(call, (permission, responder)) {
+            replaced.respond(&cancelled_outcome());
         }
     }
 
@@ -244,13 +245,13 @@ impl TurnInProgress {
             ToolCallDecision::Denied { option, .. } => (option, PermissionOutcome::Denied),
             ToolCallDecision::ResultApproved | ToolCallDecision::ResultDenied => return None,
         };
-        let (permission, reply) = self.permissions.remove(call)?;
+        let (permission, responder) = self.permissions.remove(call)?;
         let Some(id) = select_option(&permission, picked.as_ref(), outcome) else {
             // Nobody said that it is fine forever.
-            reply.respond(&cancelled_outcome());
+            responder.respond(&cancelled_outcome());
             return Some(PermissionOutcome::Denied);
         };
-        reply.respond(&json!({"outcome": {"outcome": "selected", "optionId": id}}));
+        responder.respond(&json!({"outcome": {"outcome": "selected", "optionId": id}}));
         Some(outcome)
     }
 
@@ -261,19 +262,19 @@ impl TurnInProgress {
         response: InputResponseKind,
         answers: &Answers,
     ) {
-        if let Some((form, reply)) = self.elicitations.remove(request) {
-            reply.respond(&form.to_response(response, answers));
+        if let Some((form, responder)) = self.elicitations.remove(request) {
+            responder.respond(&form.to_response(response, answers));
         }
     }
 
     /// Nobody will decide or answer any more. Agents that are not told so wait
     /// forever.
     pub(crate) fn cancel_requests(self) {
-        for (_, reply) in self.permissions.into_values() {
-            reply.respond(&cancelled_outcome());
+        for (_, responder) in self.permissions.into_values() {
+            responder.respond(&cancelled_outcome());
         }
-        for (_, reply) in self.elicitations.into_values() {
-            reply.respond(&json!({"action": "cancel"}));
+        for (_, responder) in self.elicitations.into_values() {
+            responder.respond(&json!({"action": "cancel"}));
         }
     }
 }
@@ -300,8 +301,8 @@ fn select_option<'a>(
     let found = picked
         .or_else(|| options.iter().find(|option| option.kind == once))
         .or_else(|| {
-            let fits = |kind: &str| kind.starts_with(family) && !kind.ends_with("_always");
-            options.iter().find(|option| fits(&option.kind))
+            let is_temporary = |kind: &str| kind.starts_with(family) && !kind.ends_with("_always");
+            options.iter().find(|option| is_temporary(&option.kind))
         });
     found.map(|option| option.id.as_str())
 }

@@ -74,18 +74,18 @@ pub(crate) struct RequestResponder(v1::Responder<Value>);
 
 impl RequestResponder {
     /// Answers.
-    pub(crate) fn respond(self, answer: &impl Serialize) {
-        let answer = serde_json::to_value(answer).unwrap_or_default();
-        self.0.respond(answer).ignore_closed();
+    pub(crate) fn respond(self, result: &impl Serialize) {
+        let result = serde_json::to_value(result).unwrap_or_default();
+        self.0.respond(result).ignore_closed();
     }
 
     /// Answers with what was done, or why it was not.
-    pub(crate) fn respond_result(self, done: Result<Value, ServiceError>) {
-        match done {
-            Ok(answer) => self.respond(&answer),
+    pub(crate) fn respond_result(self, result: Result<Value, ServiceError>) {
+        match result {
+            Ok(result) => self.respond(&result),
             Err(error) => {
-                let refusal = Error::new(error.code(), error.to_string()).data(error.data());
-                self.0.respond_with_error(refusal).ignore_closed();
+                let error = Error::new(error.code(), error.to_string()).data(error.data());
+                self.0.respond_with_error(error).ignore_closed();
             }
         }
     }
@@ -136,9 +136,9 @@ impl<T: std::fmt::Debug + Send + 'static> JsonRpcConnection<T> {
             sender.clone(),
             open,
         ));
-        let to = opened.await.map_err(|_| AgentCallError::Gone)?;
+        let agent = opened.await.map_err(|_| AgentCallError::Gone)?;
         let connection = JsonRpcConnection {
-            agent: to,
+            agent,
             responses: sender,
             _task: task,
         };
@@ -152,14 +152,14 @@ impl<T: std::fmt::Debug + Send + 'static> JsonRpcConnection<T> {
             return;
         };
         // In order: what came before the answer is dealt with before it.
-        let asked = self.agent.prepare_request(message);
-        let asked = asked.on_receiving_result(async move |result| {
-            let answer = AgentMessage::Response(tag, result.map_err(to_call_error));
-            responses.send(answer).await.ignore_closed();
+        let request = self.agent.prepare_request(message);
+        let request = request.on_receiving_result(async move |result| {
+            let response = AgentMessage::Response(tag, result.map_err(to_call_error));
+            responses.send(response).await.ignore_closed();
             Ok(())
         });
         // A connection that is over says so itself.
-        asked.ignore_closed();
+        request.ignore_closed();
     }
 
     /// Tells something.
@@ -198,14 +198,14 @@ fn error_detail(data: &Value) -> Option<String> {
 struct ReadBudget {
     permits: Arc<Semaphore>,
     /// What the messages take that wait, the oldest first.
-    held: Arc<Mutex<VecDeque<OwnedSemaphorePermit>>>,
+    held_permits: Arc<Mutex<VecDeque<OwnedSemaphorePermit>>>,
 }
 
 impl ReadBudget {
     fn new() -> Self {
         ReadBudget {
             permits: Arc::new(Semaphore::new(MAX_BUFFERED_KIB as usize)),
-            held: Arc::default(),
+            held_permits: Arc::default(),
         }
     }
 
@@ -214,16 +214,16 @@ impl ReadBudget {
         let size = u32::try_from(bytes / 1024)
             .unwrap_or(MAX_BUFFERED_KIB)
             .saturating_add(1);
-        let taken = Arc::clone(&self.permits)
+        let permit = Arc::clone(&self.permits)
             .acquire_many_owned(size.min(MAX_BUFFERED_KIB))
             .await;
         // It is never closed.
-        lock(&self.held).extend(taken.ok());
+        lock(&self.held_permits).extend(permit.ok());
     }
 
     /// The oldest message was dealt with.
     fn release_oldest(&self) {
-        drop(lock(&self.held).pop_front());
+        drop(lock(&self.held_permits).pop_front());
     }
 }
 
@@ -249,11 +249,11 @@ impl AgentRequestKind {
         }
     }
 
-    fn to_message<T>(self, params: JsonParams, reply: RequestResponder) -> AgentMessage<T> {
+    fn to_message<T>(self, params: JsonParams, responder: RequestResponder) -> AgentMessage<T> {
         match self {
-            AgentRequestKind::Permission => AgentMessage::Permission(params, reply),
-            AgentRequestKind::Elicitation => AgentMessage::Elicitation(params, reply),
-            AgentRequestKind::Service(request) => AgentMessage::Service(request, params, reply),
+            AgentRequestKind::Permission => AgentMessage::Permission(params, responder),
+            AgentRequestKind::Elicitation => AgentMessage::Elicitation(params, responder),
+            AgentRequestKind::Service(request) => AgentMessage::Service(request, params, responder),
         }
     }
 }
@@ -269,7 +269,8 @@ fn counts_against_budget(line: &JsonRpcLine) -> bool {
     }
 }
 
-type OpenConnection = tokio::sync::oneshot::Sender<v1::ConnectionTo<agent_client_protocol::Agent>>;
+type ConnectionSender =
+    tokio::sync::oneshot::Sender<v1::ConnectionTo<agent_client_protocol::Agent>>;
 
 /// Carries messages until the agent is gone, or nobody wants them any more.
 async fn run_io<T: std::fmt::Debug + Send + 'static>(
@@ -277,18 +278,18 @@ async fn run_io<T: std::fmt::Debug + Send + 'static>(
     stdout: impl AsyncRead + Send + Unpin + 'static,
     noise: Arc<StreamTail>,
     sender: mpsc::Sender<AgentMessage<T>>,
-    opened: OpenConnection,
+    opened: ConnectionSender,
 ) {
     let budget = ReadBudget::new();
-    let why: Arc<Mutex<Option<String>>> = Arc::default();
-    let from = LineReader::new(stdout, noise);
-    let incoming = read_lines(from, budget.clone(), Arc::clone(&why));
+    let read_error: Arc<Mutex<Option<String>>> = Arc::default();
+    let reader = LineReader::new(stdout, noise);
+    let incoming = read_lines(reader, budget.clone(), Arc::clone(&read_error));
     // An agent that ends may not have read everything; that is no news.
     let write_failed = Arc::new(AtomicBool::new(false));
     let outgoing = write_lines(stdin, Arc::clone(&write_failed));
     let (for_requests, for_notifications) = (sender.clone(), sender.clone());
     let (request_budget, notification_budget) = (budget.clone(), budget);
-    let ended = Client
+    let result = Client
         .v1()
         .on_receive_request(
             async move |message: UntypedMessage, responder: v1::Responder<Value>, _| {
@@ -296,8 +297,8 @@ async fn run_io<T: std::fmt::Debug + Send + 'static>(
                 let Some(kind) = AgentRequestKind::from_method(&method) else {
                     return responder.respond_with_error(Error::method_not_found());
                 };
-                let question = kind.to_message(to_params(params), RequestResponder(responder));
-                for_requests.send(question).await.ignore_closed();
+                let message = kind.to_message(to_params(params), RequestResponder(responder));
+                for_requests.send(message).await.ignore_closed();
                 request_budget.release_oldest();
                 Ok(())
             },
@@ -311,25 +312,25 @@ async fn run_io<T: std::fmt::Debug + Send + 'static>(
                 if method != SESSION_UPDATE_METHOD {
                     return Ok(());
                 }
-                let told = AgentMessage::Update(params);
-                for_notifications.send(told).await.ignore_closed();
+                let update = AgentMessage::Update(params);
+                for_notifications.send(update).await.ignore_closed();
                 notification_budget.release_oldest();
                 Ok(())
             },
             agent_client_protocol::on_receive_notification!(),
         )
-        .connect_with(Lines::new(outgoing, incoming), async move |to| {
-            if opened.send(to.clone()).is_ok() {
-                to.incoming_closed().await;
+        .connect_with(Lines::new(outgoing, incoming), async move |agent| {
+            if opened.send(agent.clone()).is_ok() {
+                agent.incoming_closed().await;
             }
             Ok(())
         })
         .await;
-    let read = lock(&why).take();
-    let ended = ended
+    let read_reason = lock(&read_error).take();
+    let error = result
         .err()
         .filter(|_| !write_failed.load(Ordering::Relaxed));
-    let reason = read.or_else(|| ended.map(|error| error.message));
+    let reason = read_reason.or_else(|| error.map(|error| error.message));
     sender
         .send(AgentMessage::Closed(reason))
         .await
@@ -337,24 +338,24 @@ async fn run_io<T: std::fmt::Debug + Send + 'static>(
 }
 
 /// Reads messages as far as the budget allows. The error that ends them is kept
-/// in `why`.
+/// in `read_error`.
 fn read_lines(
-    from: LineReader<impl AsyncRead + Send + Unpin + 'static>,
+    reader: LineReader<impl AsyncRead + Send + Unpin + 'static>,
     budget: ReadBudget,
-    why: Arc<Mutex<Option<String>>>,
+    read_error: Arc<Mutex<Option<String>>>,
 ) -> impl Stream<Item = io::Result<String>> + Send + 'static {
-    let state = (from, budget, why);
-    stream::unfold(state, |(mut from, budget, why)| async move {
-        match from.next_message().await {
+    let state = (reader, budget, read_error);
+    stream::unfold(state, |(mut reader, budget, read_error)| async move {
+        match reader.next_message().await {
             Ok(line) => {
                 let line = line?;
                 if counts_against_budget(&line) {
                     budget.acquire(line.text.len()).await;
                 }
-                Some((Ok(line.text), (from, budget, why)))
+                Some((Ok(line.text), (reader, budget, read_error)))
             }
             Err(error) => {
-                *lock(&why) = Some(error.to_string());
+                *lock(&read_error) = Some(error.to_string());
                 None
             }
         }
@@ -380,6 +381,11 @@ fn write_lines(
             written.map(|()| (stdin, write_failed))
         },
     )
+}
+
+/// The agent session that a message is about, if it says one.
+pub(crate) fn session_id(params: &JsonParams) -> Option<&str> {
+    params.get("sessionId").and_then(Value::as_str)
 }
 
 fn to_params(params: Value) -> JsonParams {

@@ -48,10 +48,10 @@ impl SessionBridge {
                 chat,
                 turn,
                 message,
-                history: before,
+                history: previous_turns,
                 prepared,
             } => {
-                let turn = TurnInProgress::new(turn, message, before, prepared);
+                let turn = TurnInProgress::new(turn, message, previous_turns, prepared);
                 self.begin_turn(&chat, turn).await?;
             }
             AgentCommand::Cancel { chat, turn } => match self.cancel_turn(&chat, Some(&turn)) {
@@ -127,8 +127,8 @@ impl SessionBridge {
     async fn begin_turn(&mut self, chat: &Uri, turn: TurnInProgress) -> Result<(), AcpError> {
         let entry = self.chats.entry(chat.clone()).or_default();
         entry.attachments.for_turn(&turn.id);
-        if let Some(last) = entry.turn.replace(turn) {
-            last.cancel_requests();
+        if let Some(previous) = entry.turn.replace(turn) {
+            previous.cancel_requests();
         }
         self.advance_turn(chat).await
     }
@@ -159,8 +159,8 @@ impl SessionBridge {
         }
         match running.resolve_permission(call, decision) {
             Some(PermissionOutcome::Allowed) => {
-                let told = session.mapper.handle_approved(call);
-                self.emit(Some(chat), told).await
+                let events = session.mapper.handle_approved(call);
+                self.emit(Some(chat), events).await
             }
             Some(PermissionOutcome::Denied) => {
                 session.mapper.handle_denied(call);
@@ -229,11 +229,11 @@ impl SessionBridge {
         tool: &str,
         input: &str,
     ) -> Result<(), AcpError> {
-        let told = match self.hand_over_call(chat, turn, call) {
+        let events = match self.hand_over_call(chat, turn, call) {
             Some(session) => session.mapper.handle_client_tool_called(call, tool, input),
             None => Vec::new(),
         };
-        self.emit(Some(chat), told).await
+        self.emit(Some(chat), events).await
     }
 
     /// Ends a call that a client carried out. The agent gets the result by the
@@ -247,8 +247,8 @@ impl SessionBridge {
     /// The host offers these tools from now on.
     fn set_host_tools(&mut self, host_tools: HostToolSet) {
         self.host_tools = Arc::new(host_tools);
-        let links = self.chats.values_mut().map(|chat| &mut chat.agent_session);
-        for session in links
+        let states = self.chats.values_mut().map(|chat| &mut chat.agent_session);
+        for session in states
             .chain([&mut self.spare_session])
             .filter_map(AgentSessionState::open_session)
         {
@@ -282,77 +282,79 @@ impl SessionBridge {
     }
 
     /// Stops the turn of a chat: the one that is named, or any.
-    fn cancel_turn(&mut self, address: &Uri, turn: Option<&TurnId>) -> CancelOutcome {
-        let Some(chat) = self.chats.get_mut(address) else {
+    fn cancel_turn(&mut self, chat_uri: &Uri, turn: Option<&TurnId>) -> CancelOutcome {
+        let Some(chat) = self.chats.get_mut(chat_uri) else {
             return CancelOutcome::NothingToCancel;
         };
-        let is_cancelled =
-            |running: &mut TurnInProgress| turn.is_none_or(|turn| running.id == *turn);
-        let Some(running) = chat.turn.take_if(is_cancelled) else {
+        let is_target = |running: &mut TurnInProgress| turn.is_none_or(|turn| running.id == *turn);
+        let Some(running) = chat.turn.take_if(is_target) else {
             return CancelOutcome::NothingToCancel;
         };
-        if let (Some(live), AgentSessionState::Open(session), Some(flight)) = (
+        if let (Some(connection), AgentSessionState::Open(session), Some(prompt)) = (
             &self.connection,
             &mut chat.agent_session,
             &mut chat.in_flight,
-        ) && flight.turn == running.id
+        ) && prompt.turn == running.id
         {
-            live.cancel_prompt(&session.id);
+            connection.cancel_prompt(&session.id);
             session.mapper.end_turn();
-            flight.cancel_deadline = Some(Instant::now() + self.agent.cancel_timeout);
+            prompt.cancel_deadline = Some(Instant::now() + self.agent.cancel_timeout);
         }
         let turn = Some(&running.id);
         let terminals = &mut self.services.terminals;
         terminals
-            .terminate_matching(|claim| claim.turn_id.as_ref() == turn && claim.chat == *address);
+            .terminate_matching(|claim| claim.turn_id.as_ref() == turn && claim.chat == *chat_uri);
         running.cancel_requests();
         CancelOutcome::Cancelled
     }
 
     /// An answer of the session that a chat had is nobody's any more. It has
     /// to come all the same.
-    fn abandon_prompt(&mut self, address: &Uri, chat: &mut ChatEntry) {
-        let flight = chat.in_flight.take();
-        if let Some((turn, stop_by)) =
-            flight.and_then(|flight| Some((flight.turn, flight.cancel_deadline?)))
+    fn abandon_prompt(&mut self, chat_uri: &Uri, chat: &mut ChatEntry) {
+        let prompt = chat.in_flight.take();
+        if let Some((turn, cancel_deadline)) =
+            prompt.and_then(|prompt| Some((prompt.turn, prompt.cancel_deadline?)))
         {
-            let chat = address.clone();
+            let chat = chat_uri.clone();
             self.abandoned_prompts.push(AbandonedPrompt {
                 chat,
                 turn,
-                cancel_deadline: stop_by,
+                cancel_deadline,
             });
         }
     }
 
     /// Lets go of the agent session of a chat.
     fn release_session(&mut self, chat: &mut ChatEntry) {
-        if let (AgentSessionState::Open(session), Some(live)) =
+        if let (AgentSessionState::Open(session), Some(connection)) =
             (std::mem::take(&mut chat.agent_session), &self.connection)
         {
-            live.close_session(&session.id);
+            connection.close_session(&session.id);
         }
     }
 
     async fn set_config(&mut self, values: Object) -> Result<(), AcpError> {
         self.config_values = values;
-        let Some(live) = &self.connection else {
+        let Some(connection) = &self.connection else {
             return Ok(());
         };
-        let mut refused = None;
-        let chats = self.chats.iter_mut();
-        let chats = chats.map(|(address, chat)| (Some(address.clone()), &mut chat.agent_session));
-        for (address, link) in chats.chain([(None, &mut self.spare_session)]) {
-            let Some(session) = link.open_session() else {
+        let mut rejected_chat = None;
+        let states = self.chats.iter_mut();
+        let states =
+            states.map(|(chat_uri, chat)| (Some(chat_uri.clone()), &mut chat.agent_session));
+        for (chat_uri, state) in states.chain([(None, &mut self.spare_session)]) {
+            let Some(session) = state.open_session() else {
                 continue;
             };
             // What is so already, the agent may have chosen by itself.
-            let chosen = session.options.values();
+            let current = session.options.values();
             let mut values = self.config_values.clone();
-            values.retain(|key, value| chosen.get(key) != Some(value));
+            values.retain(|key, value| current.get(key) != Some(value));
             match (&session.chosen_model, self.config_values.get(MODEL_KEY)) {
                 // It gets it back when the turn is over.
-                (Some(own), Some(model)) if own == model => drop(values.remove(MODEL_KEY)),
+                (Some(chosen_model), Some(model)) if chosen_model == model => {
+                    drop(values.remove(MODEL_KEY))
+                }
                 (Some(_), Some(_)) => session.chosen_model = None,
                 (Some(_), None) | (None, _) => {}
             }
@@ -370,15 +372,15 @@ impl SessionBridge {
                     .add_rejected(unknown_key, "there is no such choice");
             }
             if unknown_key.is_some() || !removed.is_empty() {
-                refused = Some(address);
+                rejected_chat = Some(chat_uri);
             }
             for (key, value) in &values {
-                set_option(live, session, key, value);
+                set_option(connection, session, key, value);
             }
         }
         // What is not to be is put back.
-        match refused {
-            Some(address) => self.sync_options(address.as_ref()).await,
+        match rejected_chat {
+            Some(chat_uri) => self.sync_options(chat_uri.as_ref()).await,
             None => Ok(()),
         }
     }

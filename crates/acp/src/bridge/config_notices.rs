@@ -26,8 +26,8 @@ pub(super) struct ConfigNotices {
 impl ConfigNotices {
     /// Somebody chose what nobody may choose.
     pub(super) fn add_forbidden(&mut self, removed: &[ForbiddenValue]) {
-        for one in removed {
-            self.queue_notice(format!("{} was not changed: {}", one.key, one.reason));
+        for value in removed {
+            self.queue_notice(format!("{} was not changed: {}", value.key, value.reason));
         }
     }
 
@@ -41,23 +41,26 @@ impl ConfigNotices {
     /// The agent is configured like this. What nobody may choose, it may have
     /// chosen by itself; that can't be helped, but it is said, once.
     pub(super) fn check_values(&mut self, forbidden: &[ForbiddenValue], values: &Object) {
-        let chosen = |one: &&ForbiddenValue| values.get(&one.key) == Some(&one.value);
-        let chosen: Vec<_> = forbidden.iter().filter(chosen).collect();
-        let place = |one: &ForbiddenValue| (one.key.clone(), one.value.to_string());
-        let still: BTreeSet<_> = chosen.iter().map(|one| place(one)).collect();
-        for one in chosen {
-            if !self.reported.contains(&place(one)) {
-                let (key, value) = place(one);
+        let is_chosen = |value: &&ForbiddenValue| values.get(&value.key) == Some(&value.value);
+        let chosen_values: Vec<_> = forbidden.iter().filter(is_chosen).collect();
+        let key_and_value = |value: &ForbiddenValue| (value.key.clone(), value.value.to_string());
+        let still_chosen: BTreeSet<_> = chosen_values
+            .iter()
+            .map(|value| key_and_value(value))
+            .collect();
+        for value in chosen_values {
+            if !self.reported.contains(&key_and_value(value)) {
+                let (key, value) = key_and_value(value);
                 self.queue_notice(format!(
                     "The agent has {key} set to {value} by itself: it does everything without asking."
                 ));
             }
         }
-        self.reported = still;
+        self.reported = still_chosen;
     }
 
     /// What nobody may choose, if the host was not told so yet.
-    pub(super) fn forbidden_change(&mut self, values: Vec<ForbiddenValue>) -> Option<AgentEvent> {
+    pub(super) fn replace_forbidden(&mut self, values: Vec<ForbiddenValue>) -> Option<AgentEvent> {
         if self.forbidden_sent == values {
             return None;
         }
@@ -82,15 +85,15 @@ impl SessionBridge {
             let turn = chat.turn.as_ref();
             turn.is_some_and(|turn| turn.prompt_state == PromptState::Sent)
         });
-        let Some(address) = running.map(|(address, _)| address.clone()) else {
+        let Some(chat_uri) = running.map(|(chat_uri, _)| chat_uri.clone()) else {
             return Ok(());
         };
         let queued = std::mem::take(&mut self.notices.queued);
-        let notices = queued.into_iter().map(|remark| {
-            let notice = TurnEvent::Notice(remark.into());
+        let notices = queued.into_iter().map(|text| {
+            let notice = TurnEvent::Notice(text.into());
             MappedEvent::Turn(notice)
         });
         let notices = notices.collect();
-        Box::pin(self.emit(Some(&address), notices)).await
+        Box::pin(self.emit(Some(&chat_uri), notices)).await
     }
 }

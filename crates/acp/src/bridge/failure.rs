@@ -33,25 +33,25 @@ impl SessionBridge {
         self.abandoned_prompts.clear();
         self.services.terminals.release_all();
         let chats: Vec<_> = self.chats.keys().cloned().collect();
-        for address in chats {
-            self.close_turn_terminals(&address).await?;
-            let Some(chat) = self.chats.get_mut(&address) else {
+        for chat_uri in chats {
+            self.close_turn_terminals(&chat_uri).await?;
+            let Some(chat) = self.chats.get_mut(&chat_uri) else {
                 continue;
             };
-            let before = std::mem::take(&mut chat.agent_session);
+            let previous = std::mem::take(&mut chat.agent_session);
             // What was not taken up in time is not tried again: the turn begins
             // in a new session.
-            let was_resuming = matches!(before, AgentSessionState::Resuming(..));
-            if let AgentSessionState::Open(session) = before {
+            let was_resuming = matches!(previous, AgentSessionState::Resuming(..));
+            if let AgentSessionState::Open(session) = previous {
                 chat.resumable_id = Some(session.id);
             }
             // A turn that waits for the end of a cancelled one may still begin.
-            let cancelled = chat
+            let is_cancelled = chat
                 .in_flight
                 .take()
-                .is_some_and(|flight| flight.cancel_deadline.is_some());
-            if !cancelled && !was_resuming {
-                self.fail_turn(&address, "agentStopped", &error).await?;
+                .is_some_and(|prompt| prompt.cancel_deadline.is_some());
+            if !is_cancelled && !was_resuming {
+                self.fail_turn(&chat_uri, "agentStopped", &error).await?;
             }
         }
         if self.stage == BridgeStage::Opening {
@@ -61,25 +61,30 @@ impl SessionBridge {
     }
 
     pub(super) fn next_deadline(&self) -> Option<Instant> {
-        let starting = self.connection.as_ref().and_then(|live| match live.phase {
-            StartPhase::Starting(deadline) => Some(deadline),
-            StartPhase::Ready => None,
-        });
-        let flights = self
+        let start_deadline =
+            self.connection
+                .as_ref()
+                .and_then(|connection| match connection.phase {
+                    StartPhase::Starting(deadline) => Some(deadline),
+                    StartPhase::Ready => None,
+                });
+        let prompts = self
             .chats
             .values()
             .filter_map(|chat| chat.in_flight.as_ref());
-        let stops = flights.filter_map(|flight| flight.cancel_deadline);
-        let links = self.chats.values().map(|chat| &chat.agent_session);
-        let openings = links
+        let cancel_deadlines = prompts.filter_map(|prompt| prompt.cancel_deadline);
+        let states = self.chats.values().map(|chat| &chat.agent_session);
+        let session_deadlines = states
             .chain([&self.spare_session])
             .filter_map(AgentSessionState::deadline);
-        let abandoned = self
+        let abandoned_deadlines = self
             .abandoned_prompts
             .iter()
             .map(|prompt| prompt.cancel_deadline);
-        let all = stops.chain(starting).chain(openings);
-        all.chain(abandoned).min()
+        let deadlines = cancel_deadlines
+            .chain(start_deadline)
+            .chain(session_deadlines);
+        deadlines.chain(abandoned_deadlines).min()
     }
 
     /// The agent has taken too long for something.
@@ -90,8 +95,8 @@ impl SessionBridge {
             AgentTimeout::Response
         };
         // At once: it had its time.
-        if let Some(live) = self.connection.take() {
-            live.kill(&timeout.to_string());
+        if let Some(connection) = self.connection.take() {
+            connection.kill(&timeout.to_string());
         }
         self.fail_agent(timeout.into()).await
     }
@@ -99,34 +104,39 @@ impl SessionBridge {
     /// Whether the agent goes on with what it was told to stop.
     pub(super) fn ignores_cancel(&self) -> bool {
         let now = Instant::now();
-        let mut flights = self
+        let mut prompts = self
             .chats
             .values()
             .filter_map(|chat| chat.in_flight.as_ref());
-        let abandoned = self
+        let has_abandoned = self
             .abandoned_prompts
             .iter()
             .any(|prompt| prompt.cancel_deadline <= now);
-        abandoned || flights.any(|flight| flight.cancel_deadline.is_some_and(|by| by <= now))
+        has_abandoned
+            || prompts.any(|prompt| {
+                prompt
+                    .cancel_deadline
+                    .is_some_and(|deadline| deadline <= now)
+            })
     }
 
     /// Ends the agent, and leaves nothing of it.
     pub(super) async fn shut_down(&mut self) {
         self.close_terminals().await;
-        let Some(live) = self.connection.take() else {
+        let Some(connection) = self.connection.take() else {
             return;
         };
         for chat in std::mem::take(&mut self.chats).into_values() {
             if let (AgentSessionState::Open(session), Some(_)) =
                 (&chat.agent_session, &chat.in_flight)
             {
-                live.cancel_prompt(&session.id);
+                connection.cancel_prompt(&session.id);
             }
             if let Some(turn) = chat.turn {
                 turn.cancel_requests();
             }
         }
         // Nobody is left to hear what it complained of.
-        live.shutdown().await;
+        connection.shutdown().await;
     }
 }

@@ -9,7 +9,9 @@ use super::{AbandonedPrompt, AgentCall, AgentMessage, AgentSessionState, Session
 use crate::error::AcpError;
 use crate::session::cancelled_outcome;
 use crate::session::replay::SessionReplay;
-use crate::transport::{AUTH_REQUIRED_CODE, AgentCallError, JsonParams, RequestResponder};
+use crate::transport::{
+    AUTH_REQUIRED_CODE, AgentCallError, JsonParams, RequestResponder, session_id,
+};
 
 /// Whose an agent session is.
 pub(super) enum SessionOwner {
@@ -34,14 +36,17 @@ impl SessionBridge {
     ) -> Result<(), AcpError> {
         match message {
             AgentMessage::Update(params) => self.handle_update(&params).await,
-            AgentMessage::Permission(params, reply) => self.handle_permission(&params, reply).await,
-            AgentMessage::Elicitation(params, reply) => {
-                self.handle_elicitation(&params, reply).await
+            AgentMessage::Permission(params, responder) => {
+                self.handle_permission(&params, responder).await
             }
-            AgentMessage::Service(request, params, reply) => {
-                self.handle_service_request(request, params, reply).await
+            AgentMessage::Elicitation(params, responder) => {
+                self.handle_elicitation(&params, responder).await
             }
-            AgentMessage::Response(call, answer) => self.handle_response(call, answer).await,
+            AgentMessage::Service(request, params, responder) => {
+                self.handle_service_request(request, params, responder)
+                    .await
+            }
+            AgentMessage::Response(call, response) => self.handle_response(call, response).await,
             AgentMessage::Closed(reason) => self.handle_closed(reason).await,
         }
     }
@@ -53,18 +58,10 @@ impl SessionBridge {
         if let Some(owner) = self.owner_of(id) {
             return self.apply_update(&owner, update).await;
         }
-        match self.replay_of(id) {
-            Some(replay) => {
-                replay.push_update(update);
-                Ok(())
-            }
-            None => {
-                if let Some(live) = &mut self.connection {
-                    live.buffer_early_update(id.to_owned(), update.clone());
-                }
-                Ok(())
-            }
+        if let Some(replay) = self.replay_of(id) {
+            replay.push_update(update);
         }
+        Ok(())
     }
 
     pub(super) async fn apply_update(
@@ -76,8 +73,8 @@ impl SessionBridge {
         let Some(session) = self.agent_session(chat) else {
             return Ok(());
         };
-        let told = session.mapper.map_update(update);
-        self.emit(chat, told).await
+        let events = session.mapper.map_update(update);
+        self.emit(chat, events).await
     }
 
     async fn handle_permission(
@@ -85,20 +82,20 @@ impl SessionBridge {
         params: &JsonParams,
         responder: RequestResponder,
     ) -> Result<(), AcpError> {
-        let Some(address) = session_id(params).and_then(|id| self.chat_of(id)) else {
+        let Some(chat_uri) = session_id(params).and_then(|id| self.chat_of(id)) else {
             self.respond_unavailable(params, responder, &cancelled_outcome());
             return Ok(());
         };
-        let chat = self.chats.get_mut(&address);
-        let asked = chat.and_then(|chat| {
+        let chat = self.chats.get_mut(&chat_uri);
+        let request = chat.and_then(|chat| {
             let session = chat.agent_session.open_session()?;
             let turn = chat.turn.as_mut()?;
             Some((session.mapper.map_permission(params)?, turn))
         });
-        match asked {
-            Some(((permission, told), turn)) => {
+        match request {
+            Some(((permission, events), turn)) => {
                 turn.add_permission(permission, responder);
-                self.emit(Some(&address), told).await
+                self.emit(Some(&chat_uri), events).await
             }
             None => {
                 responder.respond(&cancelled_outcome());
@@ -112,19 +109,19 @@ impl SessionBridge {
         params: &JsonParams,
         responder: RequestResponder,
     ) -> Result<(), AcpError> {
-        let address = session_id(params).and_then(|id| self.chat_of(id));
-        let chat = address
+        let chat_uri = session_id(params).and_then(|id| self.chat_of(id));
+        let chat = chat_uri
             .as_ref()
-            .and_then(|address| self.chats.get_mut(address));
-        let asked = chat.and_then(|chat| {
+            .and_then(|chat_uri| self.chats.get_mut(chat_uri));
+        let request = chat.and_then(|chat| {
             let session = chat.agent_session.open_session()?;
             let turn = chat.turn.as_mut()?;
             Some((session.mapper.map_elicitation(params)?, turn))
         });
-        match (asked, address) {
-            (Some(((id, form, told), turn)), Some(address)) => {
+        match (request, chat_uri) {
+            (Some(((id, form, event), turn)), Some(chat_uri)) => {
                 turn.add_elicitation(id, form, responder);
-                self.emit(Some(&address), vec![told]).await
+                self.emit(Some(&chat_uri), vec![event]).await
             }
             // There is no turn that it could be asked in.
             _ => {
@@ -149,9 +146,13 @@ impl SessionBridge {
         }
         match call {
             AgentCall::Initialize => self.handle_initialized(response).await,
-            AgentCall::Open(chat, by) => self.handle_session_opened(chat, by, response).await,
-            AgentCall::Resume(chat, id, by) => self.handle_resumed(chat, &id, by, response).await,
-            AgentCall::Fork(chat, by) => self.handle_forked(chat, by, response).await,
+            AgentCall::Open(chat, deadline) => {
+                self.handle_session_opened(chat, deadline, response).await
+            }
+            AgentCall::Resume(chat, id, deadline) => {
+                self.handle_resumed(chat, &id, deadline, response).await
+            }
+            AgentCall::Fork(chat, deadline) => self.handle_forked(chat, deadline, response).await,
             AgentCall::Prompt(chat, turn) => {
                 self.handle_prompt_result(&chat, &turn, response).await
             }
@@ -171,44 +172,44 @@ impl SessionBridge {
     /// before, and the next one wait for this.
     async fn handle_prompt_result(
         &mut self,
-        address: &Uri,
+        chat_uri: &Uri,
         id: &TurnId,
         response: Result<Value, AgentCallError>,
     ) -> Result<(), AcpError> {
-        let meant = |prompt: &AbandonedPrompt| prompt.chat == *address && prompt.turn == *id;
-        self.abandoned_prompts.retain(|prompt| !meant(prompt));
-        let Some(chat) = self.chats.get_mut(address) else {
+        let is_answered = |prompt: &AbandonedPrompt| prompt.chat == *chat_uri && prompt.turn == *id;
+        self.abandoned_prompts.retain(|prompt| !is_answered(prompt));
+        let Some(chat) = self.chats.get_mut(chat_uri) else {
             return Ok(());
         };
-        let Some(flight) = chat.in_flight.take_if(|flight| flight.turn == *id) else {
+        let Some(prompt) = chat.in_flight.take_if(|prompt| prompt.turn == *id) else {
             return Ok(());
         };
         if let (Err(_), Some(session)) = (&response, chat.agent_session.open_session()) {
             // It was told, but may not have listened.
-            session.history = flight.previous_history;
-            session.instructions = flight.previous_instructions;
+            session.history = prompt.previous_history;
+            session.instructions = prompt.previous_instructions;
         }
-        self.restore_model(address);
+        self.restore_model(chat_uri);
         if is_auth_required(&response) {
             self.events.send(AgentEvent::AuthRequired).await?;
         }
-        let Some(chat) = self.chats.get_mut(address) else {
+        let Some(chat) = self.chats.get_mut(chat_uri) else {
             return Ok(());
         };
-        let running = chat.turn.as_ref().is_some_and(|turn| turn.id == *id);
-        if let (true, Some(session)) = (running, chat.agent_session.open_session()) {
-            let (told, error) = session.mapper.finish_turn(response);
-            self.emit(Some(address), told).await?;
+        let is_running = chat.turn.as_ref().is_some_and(|turn| turn.id == *id);
+        if is_running && let Some(session) = chat.agent_session.open_session() {
+            let (events, error) = session.mapper.finish_turn(response);
+            self.emit(Some(chat_uri), events).await?;
             let turn = self
                 .chats
-                .get_mut(address)
+                .get_mut(chat_uri)
                 .and_then(|chat| chat.turn.take());
             if let Some(turn) = turn {
                 turn.cancel_requests();
             }
-            self.events.end_turn(address, id, error).await?;
+            self.events.end_turn(chat_uri, id, error).await?;
         }
-        self.advance_turn(address).await
+        self.advance_turn(chat_uri).await
     }
 
     async fn handle_option_result(
@@ -229,7 +230,7 @@ impl SessionBridge {
         // What an agent refuses stays as it is, and the host hears how that is.
         match response {
             Ok(response) => match response.get("configOptions") {
-                Some(listed) => session.options.replace(listed),
+                Some(options) => session.options.replace(options),
                 None => session.options.set(key, value),
             },
             Err(error) => self.notices.add_rejected(key, &error.to_string()),
@@ -246,7 +247,7 @@ impl SessionBridge {
     /// The agent is gone.
     async fn handle_closed(&mut self, reason: Option<String>) -> Result<(), AcpError> {
         let stderr_line = match self.connection.take() {
-            Some(live) => live.shutdown().await,
+            Some(connection) => connection.shutdown().await,
             None => None,
         };
         self.fail_agent(AcpError::Gone {
@@ -257,16 +258,16 @@ impl SessionBridge {
     }
 
     pub(super) fn owner_of(&self, id: &str) -> Option<SessionOwner> {
-        let spare =
+        let is_spare =
             matches!(&self.spare_session, AgentSessionState::Open(session) if session.id == id);
         let chat = || self.chat_of(id).map(SessionOwner::Chat);
-        spare.then_some(SessionOwner::Spare).or_else(chat)
+        is_spare.then_some(SessionOwner::Spare).or_else(chat)
     }
 
     /// What is told again of an agent session that is being taken up.
     fn replay_of(&mut self, id: &str) -> Option<&mut SessionReplay> {
-        let links = self.chats.values_mut().map(|chat| &mut chat.agent_session);
-        let mut replays = links.filter_map(|link| match link {
+        let states = self.chats.values_mut().map(|chat| &mut chat.agent_session);
+        let mut replays = states.filter_map(|state| match state {
             AgentSessionState::Resuming(_, replay) => Some(&mut **replay),
             AgentSessionState::None
             | AgentSessionState::Opening(_)
@@ -280,15 +281,11 @@ impl SessionBridge {
         let found = chats.find(
             |(_, chat)| matches!(&chat.agent_session, AgentSessionState::Open(session) if session.id == id),
         );
-        found.map(|(address, _)| address.clone())
+        found.map(|(chat_uri, _)| chat_uri.clone())
     }
 }
 
 /// Whether somebody has to sign in first.
-pub(super) fn is_auth_required(answer: &Result<Value, AgentCallError>) -> bool {
-    matches!(answer, Err(AgentCallError::Rejected { code, .. }) if *code == AUTH_REQUIRED_CODE)
-}
-
-pub(super) fn session_id(params: &JsonParams) -> Option<&str> {
-    params.get("sessionId").and_then(Value::as_str)
+pub(super) fn is_auth_required(response: &Result<Value, AgentCallError>) -> bool {
+    matches!(response, Err(AgentCallError::Rejected { code, .. }) if *code == AUTH_REQUIRED_CODE)
 }

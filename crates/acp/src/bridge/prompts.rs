@@ -18,25 +18,26 @@ const RESUMED_NOTICE: &str = "The agent was started again, and goes on with its 
 
 impl SessionBridge {
     /// Hands the message of a turn to the agent.
-    pub(crate) async fn send_prompt(&mut self, address: &Uri) -> Result<(), AcpError> {
-        let (Some(live), Some(chat)) = (&mut self.connection, self.chats.get_mut(address)) else {
+    pub(crate) async fn send_prompt(&mut self, chat_uri: &Uri) -> Result<(), AcpError> {
+        let (Some(connection), Some(chat)) = (&mut self.connection, self.chats.get_mut(chat_uri))
+        else {
             return Ok(());
         };
         let (Some(session), Some(turn)) = (chat.agent_session.open_session(), &mut chat.turn)
         else {
             return Ok(());
         };
-        session.mapper.begin_turn(address, &turn.id);
+        session.mapper.begin_turn(chat_uri, &turn.id);
         turn.mark_prompted();
         let prepared = std::mem::take(&mut turn.prepared);
-        let mut before = Vec::new();
+        let mut preamble = Vec::new();
         let instructions = prepared.instructions;
         let previous_instructions =
             std::mem::replace(&mut session.instructions, instructions.clone());
         if instructions != previous_instructions {
-            let told = instructions.as_deref().map(tags::tag_instructions);
-            before.push(prompt::plain_text(
-                &told.unwrap_or_else(tags::tag_cleared_instructions),
+            let tagged = instructions.as_deref().map(tags::tag_instructions);
+            preamble.push(prompt::plain_text(
+                &tagged.unwrap_or_else(tags::tag_cleared_instructions),
             ));
         }
         let history = std::mem::replace(&mut session.history, HistoryKnowledge::Complete);
@@ -45,13 +46,17 @@ impl SessionBridge {
             HistoryKnowledge::Resumed => Some(RESUMED_NOTICE),
             HistoryKnowledge::None => {
                 let context = chat.context.as_ref().map(transcript::render_context);
-                let own = (!turn.previous_turns.is_empty())
+                let history_text = (!turn.previous_turns.is_empty())
                     .then(|| transcript::render_history(&turn.previous_turns));
-                let notice = own.is_some().then_some(TRANSCRIPT_NOTICE);
-                let told: Vec<_> = context.into_iter().chain(own).collect();
-                if !told.is_empty() {
-                    let told = told.join("\n\n");
-                    before.extend(prompt::history_block(address, &told, live.prompt_features));
+                let notice = history_text.is_some().then_some(TRANSCRIPT_NOTICE);
+                let texts: Vec<_> = context.into_iter().chain(history_text).collect();
+                if !texts.is_empty() {
+                    let text = texts.join("\n\n");
+                    preamble.extend(prompt::history_block(
+                        chat_uri,
+                        &text,
+                        connection.prompt_features,
+                    ));
                 }
                 notice
             }
@@ -60,11 +65,11 @@ impl SessionBridge {
         let typed_text = &turn.message.text;
         let expanded_text = prepared.text.as_ref().filter(|text| *text != typed_text);
         let typed_tag = expanded_text.map(|_| tags::tag_typed_text(typed_text));
-        before.extend(
+        preamble.extend(
             [context, typed_tag]
                 .iter()
                 .flatten()
-                .map(|told| prompt::plain_text(told)),
+                .map(|text| prompt::plain_text(text)),
         );
         let text = prepared.text.as_deref().unwrap_or(typed_text);
         let resources = std::mem::take(&mut chat.attachments);
@@ -72,14 +77,14 @@ impl SessionBridge {
             text,
             &turn.message,
             &resources.resources,
-            live.prompt_features,
+            connection.prompt_features,
         );
         // A command is one at the very beginning only.
-        let place = usize::from(text.starts_with('/'));
-        blocks.splice(place..place, before);
+        let index = usize::from(text.starts_with('/'));
+        blocks.splice(index..index, preamble);
         let params = serde_json::json!({"sessionId": session.id, "prompt": blocks});
-        let call = AgentCall::Prompt(address.clone(), turn.id.clone());
-        live.call(call, "session/prompt", &params);
+        let call = AgentCall::Prompt(chat_uri.clone(), turn.id.clone());
+        connection.call(call, "session/prompt", &params);
         chat.in_flight = Some(PromptInFlight {
             turn: turn.id.clone(),
             cancel_deadline: None,
@@ -87,25 +92,29 @@ impl SessionBridge {
             previous_history: notice.map_or(HistoryKnowledge::Complete, |_| history),
             previous_instructions,
         });
-        let notices = [notice.map(str::to_owned), live.take_unsupported_notice()];
+        let notices = [
+            notice.map(str::to_owned),
+            connection.take_unsupported_notice(),
+        ];
         let notices = notices.into_iter().flatten();
         let notices = notices.map(|notice| MappedEvent::Turn(TurnEvent::Notice(notice.into())));
         let notices = notices.collect();
-        self.emit(Some(address), notices).await?;
+        self.emit(Some(chat_uri), notices).await?;
         self.emit_notices().await
     }
 
     /// A model that was for one turn alone is not used any longer.
-    pub(super) fn restore_model(&mut self, address: &Uri) {
-        let (Some(live), Some(chat)) = (&self.connection, self.chats.get_mut(address)) else {
+    pub(super) fn restore_model(&mut self, chat_uri: &Uri) {
+        let (Some(connection), Some(chat)) = (&self.connection, self.chats.get_mut(chat_uri))
+        else {
             return;
         };
         let session = chat.agent_session.open_session();
-        if let Some((session, own)) = session.and_then(|session| {
-            let own = session.chosen_model.take()?;
-            Some((session, own))
+        if let Some((session, chosen_model)) = session.and_then(|session| {
+            let chosen_model = session.chosen_model.take()?;
+            Some((session, chosen_model))
         }) {
-            set_option(live, session, options::MODEL_KEY, &own);
+            set_option(connection, session, options::MODEL_KEY, &chosen_model);
         }
     }
 }

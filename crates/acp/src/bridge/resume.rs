@@ -21,19 +21,20 @@ use crate::transport::AgentCallError;
 impl SessionBridge {
     /// There is a new chat that knows something already. What was said in it
     /// comes with each message, what was said beside it only now.
-    pub(super) fn open_chat(&mut self, address: Uri, context: ChatContext) {
+    pub(super) fn open_chat(&mut self, chat_uri: Uri, context: ChatContext) {
         let source = match &context {
             ChatContext::History { copy_of, .. } => copy_of.as_ref(),
             ChatContext::SideChat { .. } => None,
         };
         let source = source.and_then(|source| self.chats.get_mut(source));
-        let idle = source.filter(|source| source.in_flight.is_none());
-        let id = idle.and_then(|source| Some(source.agent_session.open_session()?.id.clone()));
-        let live = self.connection.as_ref();
-        let deadline = live
+        let idle_source = source.filter(|source| source.in_flight.is_none());
+        let id =
+            idle_source.and_then(|source| Some(source.agent_session.open_session()?.id.clone()));
+        let connection = self.connection.as_ref();
+        let deadline = connection
             .zip(id)
-            .and_then(|(live, id)| live.fork_session(&address, &id, &self.folders));
-        let chat = self.chats.entry(address).or_default();
+            .and_then(|(connection, id)| connection.fork_session(&chat_uri, &id, &self.folders));
+        let chat = self.chats.entry(chat_uri).or_default();
         if let Some(deadline) = deadline {
             chat.agent_session = AgentSessionState::Opening(deadline);
         }
@@ -46,11 +47,11 @@ impl SessionBridge {
     /// new one has to do.
     pub(super) async fn handle_forked(
         &mut self,
-        address: Uri,
+        chat_uri: Uri,
         deadline: Instant,
         response: Result<Value, AgentCallError>,
     ) -> Result<(), AcpError> {
-        if !self.awaits_session(&address, deadline) {
+        if !self.awaits_session(&chat_uri, deadline) {
             self.close_unclaimed_session(&response);
             return Ok(());
         }
@@ -59,30 +60,33 @@ impl SessionBridge {
         if let Some(id) = id {
             let id = id.to_owned();
             return self
-                .install_session(Some(address), id, &response, HistoryKnowledge::Complete)
+                .install_session(Some(chat_uri), id, &response, HistoryKnowledge::Complete)
                 .await;
         }
-        if let Some(chat) = self.chats.get_mut(&address) {
+        if let Some(chat) = self.chats.get_mut(&chat_uri) {
             chat.agent_session = AgentSessionState::None;
         }
-        self.advance_turn(&address).await
+        self.advance_turn(&chat_uri).await
     }
 
     /// Asks the agent to take up its session of a chat, if it has one and can;
     /// says whether it was asked.
-    pub(super) fn resume_session(&mut self, address: &Uri, purpose: ReplayPurpose) -> bool {
+    pub(super) fn resume_session(&mut self, chat_uri: &Uri, purpose: ReplayPurpose) -> bool {
         let key = self.session_key();
         let folder = self.folders.first().cloned().unwrap_or_default();
-        let (Some(live), Some(chat)) = (&self.connection, self.chats.get_mut(address)) else {
+        let (Some(connection), Some(chat)) = (&self.connection, self.chats.get_mut(chat_uri))
+        else {
             return false;
         };
         let Some(id) = chat.resumable_id.take() else {
             return false;
         };
-        let Some(deadline) = live.resume_session(address, &id, purpose, &self.folders) else {
+        let Some(deadline) = connection.resume_session(chat_uri, &id, purpose, &self.folders)
+        else {
             return false;
         };
-        let replay = SessionReplay::new(id, purpose, address.clone(), ChatMapper::new(key, folder));
+        let replay =
+            SessionReplay::new(id, purpose, chat_uri.clone(), ChatMapper::new(key, folder));
         chat.agent_session = AgentSessionState::Resuming(deadline, Box::new(replay));
         true
     }
@@ -90,67 +94,67 @@ impl SessionBridge {
     /// The agent took up a session, or could not.
     pub(super) async fn handle_resumed(
         &mut self,
-        address: Uri,
+        chat_uri: Uri,
         id: &str,
         deadline: Instant,
-        answer: Result<Value, AgentCallError>,
+        response: Result<Value, AgentCallError>,
     ) -> Result<(), AcpError> {
-        let Some(live) = &self.connection else {
+        let Some(connection) = &self.connection else {
             return Ok(());
         };
-        let chat = self.chats.get_mut(&address);
+        let chat = self.chats.get_mut(&chat_uri);
         let state = chat.map(|chat| &mut chat.agent_session);
         let Some(state) = state.filter(|state| state.deadline() == Some(deadline)) else {
             // Nobody wants it any more.
-            live.close_session(id);
+            connection.close_session(id);
             return Ok(());
         };
         let AgentSessionState::Resuming(_, replay) = std::mem::take(state) else {
             return Ok(());
         };
         let replay = *replay;
-        if answer.is_err() {
-            live.release_session(id);
+        if response.is_err() {
+            connection.release_session(id);
         }
         let purpose = replay.purpose;
-        let answer = match (answer, purpose) {
-            (Ok(answer), _) => answer,
+        let response = match (response, purpose) {
+            (Ok(response), _) => response,
             (Err(error), ReplayPurpose::Import) => {
                 let step = AgentStep::ResumeSession(replay.id);
-                return Err(live.to_acp_error(&error).in_step(step));
+                return Err(connection.to_acp_error(&error).in_step(step));
             }
             (Err(error), ReplayPurpose::Resume) if is_auth_required(&Err(error.clone())) => {
-                let error = live.to_acp_error(&error);
-                if let Some(chat) = self.chats.get_mut(&address) {
+                let error = connection.to_acp_error(&error);
+                if let Some(chat) = self.chats.get_mut(&chat_uri) {
                     chat.resumable_id = Some(replay.id);
                 }
                 self.events.send(AgentEvent::AuthRequired).await?;
-                return self.fail_turn(&address, "authRequired", &error).await;
+                return self.fail_turn(&chat_uri, "authRequired", &error).await;
             }
             // It has forgotten it: a new one is told what was said.
-            (Err(_), ReplayPurpose::Resume) => return self.advance_turn(&address).await,
+            (Err(_), ReplayPurpose::Resume) => return self.advance_turn(&chat_uri).await,
         };
-        let chat = self.chats.get(&address);
+        let chat = self.chats.get(&chat_uri);
         let turn = chat.and_then(|chat| chat.turn.as_ref());
-        let before = turn.map(|turn| &turn.previous_turns);
+        let history = turn.map(|turn| &turn.previous_turns);
         if purpose == ReplayPurpose::Resume
-            && before.is_some_and(|before| !replay.matches_history(before))
+            && history.is_some_and(|history| !replay.matches_history(history))
         {
-            live.close_session(&replay.id);
-            return self.advance_turn(&address).await;
+            connection.close_session(&replay.id);
+            return self.advance_turn(&chat_uri).await;
         }
         let id = replay.id.clone();
         let (turns, session_events) = replay.finish();
-        let history = match purpose {
+        let knowledge = match purpose {
             ReplayPurpose::Resume => HistoryKnowledge::Resumed,
             ReplayPurpose::Import => {
-                self.import_turns(&address, turns).await?;
+                self.import_turns(&chat_uri, turns).await?;
                 HistoryKnowledge::Complete
             }
         };
-        self.install_session(Some(address.clone()), id, &answer, history)
+        self.install_session(Some(chat_uri.clone()), id, &response, knowledge)
             .await?;
-        self.emit(Some(&address), session_events).await?;
+        self.emit(Some(&chat_uri), session_events).await?;
         if purpose == ReplayPurpose::Import {
             self.clear_import_request().await?;
             self.mark_ready().await?;
@@ -183,14 +187,14 @@ impl SessionBridge {
             let id = turn.id;
             let mut mapper = TurnMapper::new(id.clone());
             let mut actions = Vec::new();
-            for told in turn.events {
-                match told {
-                    MappedEvent::Turn(event) => actions.extend(mapper.map(event)),
-                    MappedEvent::StoreContent(kept) => {
-                        self.events.store_content(kept.name, kept.bytes).await?;
+            for event in turn.events {
+                match event {
+                    MappedEvent::Turn(turn_event) => actions.extend(mapper.map(turn_event)),
+                    MappedEvent::StoreContent(blob) => {
+                        self.events.store_content(blob.name, blob.bytes).await?;
                     }
-                    MappedEvent::Terminal(terminal, told) => {
-                        self.emit_terminal_update(chat, terminal, told).await?;
+                    MappedEvent::Terminal(terminal, update) => {
+                        self.emit_terminal_update(chat, terminal, update).await?;
                     }
                     MappedEvent::TitleChanged(_)
                     | MappedEvent::SlashCommandsChanged(_)
@@ -214,12 +218,12 @@ impl SessionBridge {
 
     /// The wish was granted: from now on the session is noted as all are.
     async fn clear_import_request(&mut self) -> Result<(), AcpError> {
-        let granted = (options::AGENT_SESSION_KEY.to_owned(), Json::from(""));
-        let configurable = AgentEvent::ConfigSchemaChanged {
+        let cleared = (options::AGENT_SESSION_KEY.to_owned(), Json::from(""));
+        let schema_changed = AgentEvent::ConfigSchemaChanged {
             schema: Box::new(options::placeholder_schema()),
-            values: Object::from_iter([granted]),
+            values: Object::from_iter([cleared]),
         };
-        self.events.send(configurable).await?;
+        self.events.send(schema_changed).await?;
         let chat = uris::default_chat_uri(&self.session);
         self.sync_options(Some(&chat)).await
     }
@@ -238,7 +242,7 @@ impl SessionBridge {
         if !self
             .connection
             .as_ref()
-            .is_some_and(|live| live.can_resume())
+            .is_some_and(|connection| connection.can_resume())
         {
             return Ok(());
         }

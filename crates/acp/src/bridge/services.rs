@@ -15,14 +15,14 @@ use agenthost_workspace::{PtyProgram, TerminalOptions};
 use serde_json::{Value, json};
 
 use super::SessionBridge;
-use super::messages::{SessionOwner, session_id};
+use super::messages::SessionOwner;
 use crate::error::AcpError;
 use crate::mapper::events::TerminalUpdate;
 use crate::process_pool::launch::agent_environment;
 use crate::services::{
     FileOperation, ServiceError, ServiceRequest, TerminalNotice, TerminalRequester, text_param,
 };
-use crate::transport::{JsonParams, RequestResponder};
+use crate::transport::{JsonParams, RequestResponder, session_id};
 
 /// How long to wait for the ends of what runs, when all ends.
 const TERMINAL_EXIT_TIMEOUT: Duration = Duration::from_secs(2);
@@ -75,10 +75,10 @@ impl SessionBridge {
         if !self.agent.services.contains(&request.service()) {
             return Err(ServiceError::NotOffered);
         }
-        let links = self.chats.values().map(|chat| &chat.agent_session);
-        let mut links = links.chain([&self.spare_session]);
-        let opening = links.any(|link| link.deadline().is_some());
-        if opening {
+        let states = self.chats.values().map(|chat| &chat.agent_session);
+        let mut states = states.chain([&self.spare_session]);
+        let is_opening = states.any(|state| state.deadline().is_some());
+        if is_opening {
             return Ok(());
         }
         self.check_session(session)
@@ -100,8 +100,8 @@ impl SessionBridge {
         response: &Value,
     ) {
         // Some questions are about no session at all.
-        let known = session_id(params).map_or(Ok(()), |session| self.check_session(session));
-        responder.respond_result(known.map(|()| response.clone()));
+        let checked = session_id(params).map_or(Ok(()), |session| self.check_session(session));
+        responder.respond_result(checked.map(|()| response.clone()));
     }
 
     /// Runs a command for the agent. Everybody can watch before it hears of it.
@@ -116,11 +116,11 @@ impl SessionBridge {
             responder.respond_result(Err(ServiceError::Refused(reason)));
             return Ok(());
         };
-        let flight = self
+        let prompt = self
             .chats
             .get(&chat)
             .and_then(|chat| chat.in_flight.as_ref());
-        if flight.is_some_and(|flight| flight.cancel_deadline.is_some()) {
+        if prompt.is_some_and(|prompt| prompt.cancel_deadline.is_some()) {
             let reason = "the turn was cancelled".to_owned();
             responder.respond_result(Err(ServiceError::Refused(reason)));
             return Ok(());
@@ -132,7 +132,7 @@ impl SessionBridge {
                 return Ok(());
             }
         };
-        let start = TerminalOptions {
+        let options = TerminalOptions {
             program: PtyProgram::Command(CommandLine(String::new())),
             directory: Some(directory.clone()),
             cols: COMMAND_COLS,
@@ -141,13 +141,13 @@ impl SessionBridge {
             output_sink: self.events.output_sink(),
         };
         let claim = self.terminal_claim(&chat, None);
-        let origin = TerminalRequester {
+        let requester = TerminalRequester {
             agent_session: session,
             claim: claim.clone(),
         };
         let environment = agent_environment(&self.agent.launch);
         let terminals = &mut self.services.terminals;
-        let opened = match terminals.create(origin, start, environment, params) {
+        let opened = match terminals.create(requester, options, environment, params) {
             Ok(opened) => opened,
             Err(error) => {
                 responder.respond_result(Err(error));
@@ -159,21 +159,21 @@ impl SessionBridge {
             cols: Some(COMMAND_COLS),
             rows: Some(COMMAND_ROWS),
             is_pty: Some(true),
-            ..TerminalState::new(opened.line.title(), TerminalClaim::Session(claim))
+            ..TerminalState::new(opened.command_line.title(), TerminalClaim::Session(claim))
         };
-        let told = AgentEvent::TerminalOpened {
-            terminal: opened.address.clone(),
+        let event = AgentEvent::TerminalOpened {
+            terminal: opened.uri.clone(),
             state: Box::new(state),
-            command: Some(opened.line.clone()),
+            command: Some(opened.command_line.clone()),
         };
-        self.events.send(told).await?;
-        let place = self.chats.get_mut(&chat);
-        if let Some(session) = place.and_then(|chat| chat.agent_session.open_session()) {
+        self.events.send(event).await?;
+        let entry = self.chats.get_mut(&chat);
+        if let Some(session) = entry.and_then(|chat| chat.agent_session.open_session()) {
             let call_terminals = &mut session.mapper.terminals;
             call_terminals.add_host_terminal(
                 opened.id.clone(),
-                opened.address,
-                opened.line.title(),
+                opened.uri,
+                opened.command_line.title(),
             );
         }
         responder.respond(&json!({ "terminalId": opened.id }));
@@ -189,16 +189,16 @@ impl SessionBridge {
             return Ok(());
         };
         let chat = self.chat_of(&report.agent_session);
-        let place = chat.and_then(|chat| self.chats.get_mut(&chat));
-        let session = place.and_then(|chat| chat.agent_session.open_session());
+        let entry = chat.and_then(|chat| self.chats.get_mut(&chat));
+        let session = entry.and_then(|chat| chat.agent_session.open_session());
         if let (Some(end), Some(session)) = (report.end, session) {
-            session.mapper.terminals.handle_exited(&report.address, end);
+            session.mapper.terminals.handle_exited(&report.uri, end);
         }
-        let told = AgentEvent::Terminal {
-            terminal: report.address,
+        let event = AgentEvent::Terminal {
+            terminal: report.uri,
             action: Box::new(report.action),
         };
-        Ok(self.events.send(told).await?)
+        Ok(self.events.send(event).await?)
     }
 
     /// Tells the host about a terminal that a call of a chat shows.
@@ -239,12 +239,12 @@ impl SessionBridge {
     /// A turn of a chat was ended from outside: nothing that the agent showed
     /// in it goes on.
     pub(crate) async fn close_turn_terminals(&mut self, chat: &Uri) -> Result<(), AcpError> {
-        let place = self.chats.get_mut(chat);
-        let Some(session) = place.and_then(|chat| chat.agent_session.open_session()) else {
+        let entry = self.chats.get_mut(chat);
+        let Some(session) = entry.and_then(|chat| chat.agent_session.open_session()) else {
             return Ok(());
         };
-        let told = session.mapper.terminals.close_agent_terminals();
-        self.emit(Some(chat), told).await
+        let events = session.mapper.terminals.close_agent_terminals();
+        self.emit(Some(chat), events).await
     }
 
     /// Ends all that runs for the agent, and says how it ended.
@@ -252,15 +252,15 @@ impl SessionBridge {
         self.services.terminals.release_all();
         let wait_for_exits = async {
             while self.services.terminals.has_running() {
-                let happened = self.services.terminals.next_notice().await;
-                self.handle_terminal_event(happened).await?;
+                let notice = self.services.terminals.next_notice().await;
+                self.handle_terminal_event(notice).await?;
             }
             Ok::<(), AcpError>(())
         };
         // If the host is gone, or something does not end even when it is
         // killed: what is left goes when it is dropped.
-        let waited = tokio::time::timeout(TERMINAL_EXIT_TIMEOUT, wait_for_exits).await;
-        waited.ignore_elapsed();
+        let result = tokio::time::timeout(TERMINAL_EXIT_TIMEOUT, wait_for_exits).await;
+        result.ignore_elapsed();
     }
 
     /// What a terminal of a chat is for.

@@ -18,14 +18,14 @@ impl SessionBridge {
         &mut self,
         response: Result<Value, AgentCallError>,
     ) -> Result<(), AcpError> {
-        let Some(live) = &mut self.connection else {
+        let Some(connection) = &mut self.connection else {
             return Ok(());
         };
-        let started = match response {
-            Ok(response) => live.handle_initialized(&response),
-            Err(error) => Err(live.to_acp_error(&error)),
+        let initialized = match response {
+            Ok(response) => connection.handle_initialized(&response),
+            Err(error) => Err(connection.to_acp_error(&error)),
         };
-        if let Err(error) = started {
+        if let Err(error) = initialized {
             self.connection = None;
             return self.fail_agent(error.in_step(AgentStep::Initialize)).await;
         }
@@ -37,9 +37,9 @@ impl SessionBridge {
             if let Some(id) = self.import_request() {
                 return self.import_session(id);
             }
-            if let Some(live) = &self.connection {
+            if let Some(connection) = &self.connection {
                 self.spare_session =
-                    AgentSessionState::Opening(live.open_session(None, &self.folders));
+                    AgentSessionState::Opening(connection.open_session(None, &self.folders));
             }
             return Ok(());
         }
@@ -60,14 +60,14 @@ impl SessionBridge {
             self.close_unclaimed_session(&response);
             return Ok(());
         }
-        let Some(live) = &mut self.connection else {
+        let Some(connection) = &mut self.connection else {
             return Ok(());
         };
         let id = |response: &Value| Some(response.get("sessionId")?.as_str()?.to_owned());
         let error = match &response {
             Ok(response) if id(response).is_some() => None,
             Ok(_) => Some(AcpError::MissingSessionId),
-            Err(error) => Some(live.to_acp_error(error)),
+            Err(error) => Some(connection.to_acp_error(error)),
         };
         if let Some(error) = error {
             let error = error.in_step(AgentStep::OpenSession);
@@ -77,8 +77,8 @@ impl SessionBridge {
             return match chat {
                 None => Err(error),
                 Some(chat) => {
-                    if let Some(place) = self.chats.get_mut(&chat) {
-                        place.agent_session = AgentSessionState::None;
+                    if let Some(entry) = self.chats.get_mut(&chat) {
+                        entry.agent_session = AgentSessionState::None;
                     }
                     self.fail_turn(&chat, "agentSession", &error).await
                 }
@@ -102,8 +102,8 @@ impl SessionBridge {
             .as_ref()
             .ok()
             .and_then(|response| response.get("sessionId")?.as_str());
-        if let (Some(id), Some(live)) = (id, &self.connection) {
-            live.close_session(id);
+        if let (Some(id), Some(connection)) = (id, &self.connection) {
+            connection.close_session(id);
         }
     }
 
@@ -115,10 +115,10 @@ impl SessionBridge {
         response: &Value,
         history: HistoryKnowledge,
     ) -> Result<(), AcpError> {
-        let Some(live) = &mut self.connection else {
+        let Some(connection) = &mut self.connection else {
             return Ok(());
         };
-        let early_updates = live.take_early_updates(&id);
+        let early_updates = connection.take_early_updates(&id);
         let folder = self.folders.first().cloned().unwrap_or_default();
         let mut session = AgentSession {
             mapper: ChatMapper::new(self.session_key(), folder),
@@ -131,13 +131,13 @@ impl SessionBridge {
             chosen_model: None,
         };
         session.mapper.set_host_tools(&self.host_tools);
-        let rule = self.agent.profile.auto_approve_rules();
+        let rules = self.agent.profile.auto_approve_rules();
         let mut values = self.config_values.clone();
-        let removed = rule.remove_forbidden(&session.options.schema(), &mut values);
+        let removed = rules.remove_forbidden(&session.options.schema(), &mut values);
         self.notices.add_forbidden(&removed);
-        if let Some(live) = &self.connection {
+        if let Some(connection) = &self.connection {
             for (key, value) in &values {
-                set_option(live, &mut session, key, value);
+                set_option(connection, &mut session, key, value);
             }
         }
         let state = AgentSessionState::Open(Box::new(session));
@@ -147,21 +147,24 @@ impl SessionBridge {
                 SessionOwner::Spare
             }
             Some(chat) => match self.chats.get_mut(&chat) {
-                Some(place) => {
-                    place.agent_session = state;
+                Some(entry) => {
+                    entry.agent_session = state;
                     SessionOwner::Chat(chat)
                 }
                 // It was closed meanwhile.
                 None => {
-                    if let Some(live) = &self.connection {
-                        live.close_session(&id);
+                    if let Some(connection) = &self.connection {
+                        connection.close_session(&id);
                     }
                     return Ok(());
                 }
             },
         };
-        for update in early_updates {
-            self.apply_update(&owner, &update).await?;
+        for update in early_updates
+            .iter()
+            .filter_map(|params| params.get("update"))
+        {
+            self.apply_update(&owner, update).await?;
         }
         match owner {
             SessionOwner::Spare => {

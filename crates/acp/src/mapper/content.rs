@@ -34,7 +34,7 @@ pub(crate) fn to_results(
     terminals: &CallTerminals,
     collector: &mut EventCollector<'_>,
 ) -> Vec<ToolResultContent> {
-    let mut shown = Vec::new();
+    let mut shown_ids = Vec::new();
     let results = content.iter().flat_map(|content| match content {
         Content::Content(content) => to_result(&content.content).into_iter().collect(),
         Content::Diff(diff) => {
@@ -44,7 +44,7 @@ pub(crate) fn to_results(
         Content::Terminal(terminal) => {
             let id = terminal.terminal_id.to_string();
             let blocks = terminals.result_blocks(&id);
-            shown.push(id);
+            shown_ids.push(id);
             blocks
         }
         // A kind that is not known yet.
@@ -54,7 +54,7 @@ pub(crate) fn to_results(
     // Some agents tell of a terminal and never say where to show it.
     for id in terminals
         .terminals_of(call)
-        .filter(|id| !shown.contains(id))
+        .filter(|id| !shown_ids.contains(id))
     {
         results.extend(terminals.result_blocks(id));
     }
@@ -67,10 +67,10 @@ pub(crate) fn truncate_running_output(result: &mut ToolResultContent) {
     if let ToolResultContent::Text(text) = result
         && text.text.len() > MAX_RUNNING_OUTPUT_BYTES
     {
-        let from = text
+        let start = text
             .text
             .ceil_char_boundary(text.text.len() - MAX_RUNNING_OUTPUT_BYTES);
-        let end = text.text.get(from..).unwrap_or_default();
+        let end = text.text.get(start..).unwrap_or_default();
         text.text = format!("…{end}");
     }
 }
@@ -136,14 +136,14 @@ pub(crate) fn to_content_ref(
         }),
         ContentBlock::Resource(resource) => match &resource.resource {
             EmbeddedResourceResource::TextResourceContents(text) => {
-                let kept =
+                let reference =
                     collector.store_content(file_name(&text.uri), text.text.clone().into_bytes());
-                Some(with_type(kept, text.mime_type.as_deref()))
+                Some(with_type(reference, text.mime_type.as_deref()))
             }
             EmbeddedResourceResource::BlobResourceContents(blob) => {
                 let bytes = STANDARD.decode(&blob.blob).ok()?;
-                let kept = collector.store_content(file_name(&blob.uri), bytes);
-                Some(with_type(kept, blob.mime_type.as_deref()))
+                let reference = collector.store_content(file_name(&blob.uri), bytes);
+                Some(with_type(reference, blob.mime_type.as_deref()))
             }
             _ => None,
         },
@@ -176,10 +176,10 @@ fn to_result(block: &ContentBlock) -> Option<ToolResultContent> {
         ContentBlock::Resource(resource) => match &resource.resource {
             EmbeddedResourceResource::TextResourceContents(content) => Some(text(&content.text)),
             EmbeddedResourceResource::BlobResourceContents(blob) => {
-                let kind = blob.mime_type.as_deref();
+                let mime_type = blob.mime_type.as_deref();
                 Some(embedded(
                     &blob.blob,
-                    kind.unwrap_or("application/octet-stream"),
+                    mime_type.unwrap_or("application/octet-stream"),
                 ))
             }
             _ => None,
@@ -189,20 +189,20 @@ fn to_result(block: &ContentBlock) -> Option<ToolResultContent> {
 }
 
 fn store_data(
-    what: &str,
-    kind: &str,
+    stem: &str,
+    mime_type: &str,
     data: &str,
     collector: &mut EventCollector<'_>,
 ) -> Option<ContentRef> {
     let bytes = STANDARD.decode(data).ok()?;
-    let (_, ending) = kind.split_once('/').unwrap_or_default();
-    let kept = collector.store_content(&format!("{what}.{ending}"), bytes);
-    Some(with_type(kept, Some(kind)))
+    let (_, extension) = mime_type.split_once('/').unwrap_or_default();
+    let reference = collector.store_content(&format!("{stem}.{extension}"), bytes);
+    Some(with_type(reference, Some(mime_type)))
 }
 
-fn with_type(reference: ContentRef, kind: Option<&str>) -> ContentRef {
+fn with_type(reference: ContentRef, mime_type: Option<&str>) -> ContentRef {
     ContentRef {
-        content_type: kind.map(str::to_owned).or(reference.content_type),
+        content_type: mime_type.map(str::to_owned).or(reference.content_type),
         ..reference
     }
 }

@@ -52,7 +52,7 @@ pub(crate) fn parse_elicitation(
     }
     let schema = params.get("requestedSchema")?;
     let properties = schema.get("properties")?.as_object()?;
-    let required = schema.get("required").and_then(Value::as_array);
+    let required_names = schema.get("required").and_then(Value::as_array);
     let fields: Vec<_> = properties
         .iter()
         .filter_map(|(name, field)| Some((name.clone(), field.as_object()?.clone())))
@@ -60,8 +60,8 @@ pub(crate) fn parse_elicitation(
     let form = ElicitationForm { fields };
     let questions = form.fields.iter().filter(|(name, _)| !form.is_custom(name));
     let questions = questions.map(|(name, field)| {
-        let required = required.is_some_and(|all| all.contains(&json!(name)));
-        form.to_question(name, field, required.then_some(true))
+        let is_required = required_names.is_some_and(|names| names.contains(&json!(name)));
+        form.to_question(name, field, is_required.then_some(true))
     });
     request.questions = Some(questions.collect());
     Some((request, form))
@@ -87,28 +87,30 @@ impl ElicitationForm {
             let Some((_, field)) = self.fields.iter().find(|(field, _)| field == name) else {
                 continue;
             };
-            let (value, written) = match answer {
-                Answer::Submitted(answered) | Answer::Draft(answered) => {
-                    answer_value(&answered.value)
+            let (value, freeform) = match answer {
+                Answer::Submitted(value_answer) | Answer::Draft(value_answer) => {
+                    answer_value(&value_answer.value)
                 }
                 Answer::Skipped(skipped) => (None, skipped.freeform_values.clone()),
             };
-            let written = written.and_then(|written| written.into_iter().next());
-            let custom = format!("{name}{CUSTOM_FIELD_SUFFIX}");
-            match written {
-                Some(written) if self.has_field(&custom) => {
-                    content.insert(custom, json!(written));
+            let freeform = freeform.and_then(|freeform| freeform.into_iter().next());
+            let custom_field = format!("{name}{CUSTOM_FIELD_SUFFIX}");
+            match freeform {
+                Some(freeform) if self.has_field(&custom_field) => {
+                    content.insert(custom_field, json!(freeform));
                 }
-                Some(written) if value.is_none() => {
-                    content.insert(name.to_owned(), json!(written));
+                Some(freeform) if value.is_none() => {
+                    content.insert(name.to_owned(), json!(freeform));
                     continue;
                 }
                 Some(_) | None => {}
             }
             // Numbers of ours are never whole numbers by type.
-            let whole = field.get("type").and_then(Value::as_str) == Some("integer");
+            let is_integer = field.get("type").and_then(Value::as_str) == Some("integer");
             let value = match value {
-                Some(Value::Number(number)) if whole => number.as_f64().map(|n| json!(n as i64)),
+                Some(Value::Number(number)) if is_integer => {
+                    number.as_f64().map(|n| json!(n as i64))
+                }
                 other => other,
             };
             content.extend(value.map(|value| (name.to_owned(), value)));
@@ -141,14 +143,14 @@ impl ElicitationForm {
             title,
             required,
         };
-        let freeform = self
+        let allows_freeform = self
             .has_field(&format!("{name}{CUSTOM_FIELD_SUFFIX}"))
             .then_some(true);
         let kind = field
             .get("type")
             .and_then(Value::as_str)
             .unwrap_or("string");
-        let numbers = |base| NumberQuestion {
+        let number_question = |base| NumberQuestion {
             base,
             min: number("minimum"),
             max: number("maximum"),
@@ -158,21 +160,21 @@ impl ElicitationForm {
             ("array", choices) => Question::MultiSelect(MultiSelectQuestion {
                 base,
                 options: choices.unwrap_or_default(),
-                allow_freeform_input: freeform,
+                allow_freeform_input: allows_freeform,
                 min: count("minItems"),
                 max: count("maxItems"),
             }),
             (_, Some(options)) => Question::SingleSelect(SingleSelectQuestion {
                 base,
                 options,
-                allow_freeform_input: freeform,
+                allow_freeform_input: allows_freeform,
             }),
             ("boolean", None) => Question::Boolean(BooleanQuestion {
                 base,
                 default_value: field.get("default").and_then(Value::as_bool),
             }),
-            ("integer", None) => Question::Integer(numbers(base)),
-            ("number", None) => Question::Number(numbers(base)),
+            ("integer", None) => Question::Integer(number_question(base)),
+            ("number", None) => Question::Number(number_question(base)),
             (_, None) => Question::Text(TextQuestion {
                 base,
                 format: text("format"),
@@ -186,13 +188,13 @@ impl ElicitationForm {
 
 /// What a field lets choose from.
 fn parse_choices(field: &JsonParams) -> Option<Vec<Choice>> {
-    let places = [Some(field), field.get("items").and_then(Value::as_object)];
-    let mut places = places.into_iter().flatten();
-    let listed = places.find_map(|place| {
+    let schemas = [Some(field), field.get("items").and_then(Value::as_object)];
+    let mut schemas = schemas.into_iter().flatten();
+    let items = schemas.find_map(|schema| {
         let keys = ["oneOf", "anyOf", "enum"];
-        keys.iter().find_map(|key| place.get(*key)?.as_array())
+        keys.iter().find_map(|key| schema.get(*key)?.as_array())
     })?;
-    let choice = |item: &Value| {
+    let to_choice = |item: &Value| {
         let text = |key: &str| item.get(key).and_then(Value::as_str).map(str::to_owned);
         let id = item.as_str().map(str::to_owned).or_else(|| text("const"))?;
         Some(Choice {
@@ -202,7 +204,7 @@ fn parse_choices(field: &JsonParams) -> Option<Vec<Choice>> {
             recommended: None,
         })
     };
-    Some(listed.iter().filter_map(choice).collect())
+    Some(items.iter().filter_map(to_choice).collect())
 }
 
 /// The value of an answer, and what was written besides.
@@ -211,13 +213,13 @@ fn answer_value(value: &AnswerValue) -> (Option<Value>, Option<Vec<String>>) {
         AnswerValue::Text(text) => (Some(json!(text.value)), None),
         AnswerValue::Number(number) => (Some(json!(number.value.0)), None),
         AnswerValue::Boolean(boolean) => (Some(json!(boolean.value)), None),
-        AnswerValue::Selected(selected) => {
-            let value = Some(selected.value.as_str()).filter(|id| !id.is_empty());
-            (value.map(|id| json!(id)), selected.freeform_values.clone())
+        AnswerValue::Selected(selection) => {
+            let value = Some(selection.value.as_str()).filter(|id| !id.is_empty());
+            (value.map(|id| json!(id)), selection.freeform_values.clone())
         }
-        AnswerValue::SelectedMany(selected) => {
-            let ids: Vec<_> = selected.value.iter().map(ChoiceId::as_str).collect();
-            (Some(json!(ids)), selected.freeform_values.clone())
+        AnswerValue::SelectedMany(selection) => {
+            let ids: Vec<_> = selection.value.iter().map(ChoiceId::as_str).collect();
+            (Some(json!(ids)), selection.freeform_values.clone())
         }
         AnswerValue::Unknown(_) => (None, None),
     }

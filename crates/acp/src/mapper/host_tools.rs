@@ -44,7 +44,7 @@ pub(crate) struct CallHints<'a> {
     pub(crate) title: Option<&'a str>,
     pub(crate) name: Option<&'a str>,
     /// What it calls the tool in its own data.
-    pub(crate) own_name: Option<&'a str>,
+    pub(crate) meta_name: Option<&'a str>,
     pub(crate) input: Option<&'a Value>,
     pub(crate) meta: Option<&'a Object>,
 }
@@ -56,11 +56,11 @@ impl HostToolSet {
         let names = [input, hints.meta].into_iter().flatten();
         let names = names.filter_map(|object| find_named_tool(object, MAX_SEARCH_DEPTH));
         let mut names: Vec<_> = names.map(str::to_owned).collect();
-        let texts = [hints.own_name, hints.name, hints.title];
+        let texts = [hints.meta_name, hints.name, hints.title];
         names.extend(texts.into_iter().flatten().filter_map(name_after_server));
-        let before = texts.into_iter().flatten().filter_map(name_before_server);
-        names.extend(before.map(str::to_owned));
-        names.iter().find_map(|names| self.match_tool_name(names))
+        let names_before = texts.into_iter().flatten().filter_map(name_before_server);
+        names.extend(names_before.map(str::to_owned));
+        names.iter().find_map(|name| self.match_tool_name(name))
     }
 
     /// The tool that something begins with the name of, as agents write it. One
@@ -70,8 +70,8 @@ impl HostToolSet {
         let clients = self.client_tools.iter().map(|tool| &tool.name);
         let servers = self.server_tools.iter().map(|tool| &tool.name);
         let names = clients.chain(servers);
-        let fitting = names.filter(|name| starts_with_name(text, name));
-        let name = fitting.max_by_key(|name| (text.starts_with(name.as_str()), name.len()))?;
+        let matching = names.filter(|name| starts_with_name(text, name));
+        let name = matching.max_by_key(|name| (text.starts_with(name.as_str()), name.len()))?;
         let client = self.client_tools.iter().find(|tool| tool.name == *name);
         let server = || self.server_tools.iter().find(|tool| tool.name == *name);
         client
@@ -90,7 +90,7 @@ impl HostTool {
     }
 
     /// What it is really called.
-    pub(crate) fn own_name(&self) -> &str {
+    pub(crate) fn original_name(&self) -> &str {
         match self {
             HostTool::Client(tool) => &tool.definition.name,
             HostTool::Server(tool) => &tool.original_name,
@@ -103,7 +103,7 @@ impl HostTool {
             HostTool::Client(tool) => tool.definition.title.as_deref(),
             HostTool::Server(tool) => tool.title.as_deref(),
         };
-        title.unwrap_or_else(|| self.own_name())
+        title.unwrap_or_else(|| self.original_name())
     }
 }
 
@@ -126,8 +126,8 @@ fn find_named_tool(object: &Object, depth: u32) -> Option<&str> {
         return tool();
     }
     let depth = depth.checked_sub(1)?;
-    let mut below = object.values().filter_map(Value::as_object);
-    below.find_map(|object| find_named_tool(object, depth))
+    let mut nested = object.values().filter_map(Value::as_object);
+    nested.find_map(|object| find_named_tool(object, depth))
 }
 
 /// What comes after the server of the host, if it stands at the beginning:
@@ -135,21 +135,21 @@ fn find_named_tool(object: &Object, depth: u32) -> Option<&str> {
 fn name_after_server(text: &str) -> Option<String> {
     let mut rest = text.trim();
     loop {
-        let word = rest.find(is_sign).unwrap_or(rest.len());
-        let (first, more) = rest.split_at_checked(word)?;
-        let signs = more.find(|c| !is_sign(c)).unwrap_or(more.len());
-        let (signs, more) = more.split_at_checked(signs)?;
-        if first.eq_ignore_ascii_case(GATEWAY_SERVER_NAME) {
-            let between = NAME_SEPARATORS.contains(&signs.trim_end());
-            return (between && !more.is_empty()).then(|| more.to_owned());
+        let word_end = rest.find(is_sign).unwrap_or(rest.len());
+        let (word, tail) = rest.split_at_checked(word_end)?;
+        let signs = tail.find(|c| !is_sign(c)).unwrap_or(tail.len());
+        let (signs, tail) = tail.split_at_checked(signs)?;
+        if word.eq_ignore_ascii_case(GATEWAY_SERVER_NAME) {
+            let is_separated = NAME_SEPARATORS.contains(&signs.trim_end());
+            return (is_separated && !tail.is_empty()).then(|| tail.to_owned());
         }
-        let around = SURROUNDING_WORDS
+        let is_surrounding = SURROUNDING_WORDS
             .iter()
-            .any(|one| first.eq_ignore_ascii_case(one));
-        if !(around || first.is_empty()) || more.is_empty() {
+            .any(|around| word.eq_ignore_ascii_case(around));
+        if !(is_surrounding || word.is_empty()) || tail.is_empty() {
             return None;
         }
-        rest = more;
+        rest = tail;
     }
 }
 
@@ -159,8 +159,8 @@ fn name_before_server(text: &str) -> Option<&str> {
     let (name, rest) = text.trim().split_once([' ', '(', '['])?;
     let rest = rest.trim_start_matches([' ', '(', '[']);
     let rest = rest.strip_prefix(GATEWAY_SERVER_NAME)?;
-    let ends = rest.starts_with([' ', ')', ']']);
-    ends.then_some(name)
+    let is_whole_word = rest.starts_with([' ', ')', ']']);
+    is_whole_word.then_some(name)
 }
 
 /// Whether a text begins with a name, and it ends there. Agents write another
@@ -173,8 +173,8 @@ fn starts_with_name(text: &str, name: &str) -> bool {
             (None, None) => return true,
             (None, Some(next)) => return !(next.is_alphanumeric() || "_-/.".contains(next)),
             (Some(_), None) => return false,
-            (Some(wanted), Some(found)) => {
-                if wanted != found && !(is_sign(wanted) && found == '_') {
+            (Some(expected), Some(actual)) => {
+                if expected != actual && !(is_sign(expected) && actual == '_') {
                     return false;
                 }
             }

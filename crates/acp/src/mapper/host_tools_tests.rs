@@ -6,16 +6,16 @@ use serde_json::json;
 
 use super::*;
 
-fn offered() -> HostToolSet {
-    let client = |name: &str, own: &str| ClientTool {
+fn host_tools() -> HostToolSet {
+    let client = |name: &str, original_name: &str| ClientTool {
         client: ClientId::from("editor"),
         name: name.to_owned(),
-        definition: wire::from_str(&json!({"name": own}).to_string()).unwrap(),
+        definition: wire::from_str(&json!({"name": original_name}).to_string()).unwrap(),
     };
-    let server = |name: &str, own: &str| McpTool {
+    let server = |name: &str, original_name: &str| McpTool {
         server: CustomizationId::from("weather"),
         name: name.to_owned(),
-        original_name: own.to_owned(),
+        original_name: original_name.to_owned(),
         title: None,
         description: None,
         ui: None,
@@ -33,9 +33,9 @@ fn offered() -> HostToolSet {
     }
 }
 
-fn recognized(clues: &CallHints<'_>) -> Option<String> {
-    let found = offered().recognize_tool(clues);
-    found.map(|tool| tool.own_name().to_owned())
+fn recognize_name(hints: &CallHints<'_>) -> Option<String> {
+    let tool = host_tools().recognize_tool(hints);
+    tool.map(|tool| tool.original_name().to_owned())
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn titles_and_names_say_which_tool_it_is() {
         ("", None),
     ];
     for (text, expected) in table {
-        let places = [
+        let cases = [
             CallHints {
                 title: Some(text),
                 ..CallHints::default()
@@ -100,12 +100,12 @@ fn titles_and_names_say_which_tool_it_is() {
             },
             CallHints {
                 title: Some("something else"),
-                own_name: Some(text),
+                meta_name: Some(text),
                 ..CallHints::default()
             },
         ];
-        for clues in places {
-            assert_eq!(recognized(&clues).as_deref(), expected, "{text}");
+        for hints in cases {
+            assert_eq!(recognize_name(&hints).as_deref(), expected, "{text}");
         }
     }
 }
@@ -113,25 +113,25 @@ fn titles_and_names_say_which_tool_it_is() {
 #[test]
 fn arguments_and_own_data_say_which_tool_it_is() {
     let input = json!({"server": "agenthost", "tool": "run_tests", "arguments": {"a": 1}});
-    let clues = CallHints {
+    let hints = CallHints {
         title: Some("Run the tests"),
         input: Some(&input),
         ..CallHints::default()
     };
-    assert_eq!(recognized(&clues).as_deref(), Some("run_tests"));
+    assert_eq!(recognize_name(&hints).as_deref(), Some("run_tests"));
     assert_eq!(unwrap_arguments(&input), &json!({"a": 1}));
     let plain = json!({"arguments": {"a": 1}});
     assert_eq!(unwrap_arguments(&plain), &plain);
     let meta = json!({"some": {"mcp": {"serverName": "agenthost", "toolName": "run"}}});
-    let clues = CallHints {
+    let hints = CallHints {
         meta: meta.as_object(),
         ..CallHints::default()
     };
-    assert_eq!(recognized(&clues).as_deref(), Some("run"));
+    assert_eq!(recognize_name(&hints).as_deref(), Some("run"));
     let other = json!({"server": "other", "tool": "run"});
-    let clues = CallHints {
+    let hints = CallHints {
         input: Some(&other),
         ..CallHints::default()
     };
-    assert_eq!(recognized(&clues), None);
+    assert_eq!(recognize_name(&hints), None);
 }

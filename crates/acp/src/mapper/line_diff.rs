@@ -29,28 +29,30 @@ enum LineChange {
 pub(crate) fn unified_diff(path: &str, before: Option<&str>, after: &str) -> String {
     let old: Vec<_> = before.unwrap_or_default().lines().collect();
     let new: Vec<_> = after.lines().collect();
-    let from = if before.is_some() { path } else { "/dev/null" };
-    let mut text = format!("--- {from}\n+++ {path}\n");
+    let old_path = if before.is_some() { path } else { "/dev/null" };
+    let mut text = format!("--- {old_path}\n+++ {path}\n");
     let lines = diff_lines(&old, &new);
     let is_near = |index: usize| {
-        let from = index.saturating_sub(CONTEXT_LINES);
-        let near = lines
+        let first = index.saturating_sub(CONTEXT_LINES);
+        let context = lines
             .iter()
-            .skip(from)
-            .take(index - from + CONTEXT_LINES + 1);
-        near.clone().any(|(mark, _)| *mark != LineChange::Same)
+            .skip(first)
+            .take(index - first + CONTEXT_LINES + 1);
+        context
+            .clone()
+            .any(|(change, _)| *change != LineChange::Same)
     };
     let shown: Vec<_> = (0..lines.len()).filter(|index| is_near(*index)).collect();
-    let mut last = None;
+    let mut last_index = None;
     for index in shown.iter().take(MAX_DIFF_LINES).copied() {
-        let Some((mark, line)) = lines.get(index) else {
+        let Some((change, line)) = lines.get(index) else {
             continue;
         };
-        if last.map_or(index, |last| index - last - 1) > 0 {
+        if last_index.map_or(index, |last_index| index - last_index - 1) > 0 {
             text.push_str("@@\n");
         }
-        last = Some(index);
-        let sign = match mark {
+        last_index = Some(index);
+        let sign = match change {
             LineChange::Same => ' ',
             LineChange::Removed => '-',
             LineChange::Added => '+',
@@ -59,9 +61,9 @@ pub(crate) fn unified_diff(path: &str, before: Option<&str>, after: &str) -> Str
         text.extend(line.chars().take(MAX_DIFF_LINE_CHARS));
         text.push('\n');
     }
-    let left_out = shown.len().saturating_sub(MAX_DIFF_LINES);
-    if left_out > 0 {
-        writeln!(text, "@@ {left_out} more lines").ignore_infallible();
+    let omitted = shown.len().saturating_sub(MAX_DIFF_LINES);
+    if omitted > 0 {
+        writeln!(text, "@@ {omitted} more lines").ignore_infallible();
     }
     text
 }
@@ -98,39 +100,44 @@ fn diff_middle<'a>(old: &[&'a str], new: &[&'a str]) -> Vec<(LineChange, &'a str
         let below = common.last().cloned().unwrap_or_default();
         let mut row = below.clone();
         for (index, other) in new.iter().enumerate().rev() {
-            let of = |row: &[u32], index: usize| row.get(index).copied().unwrap_or_default();
-            let best = match line == other {
-                true => of(&below, index + 1) + 1,
-                false => of(&below, index).max(of(&row, index + 1)),
+            let cell_at = |row: &[u32], index: usize| row.get(index).copied().unwrap_or_default();
+            let length = if line == other {
+                cell_at(&below, index + 1) + 1
+            } else {
+                cell_at(&below, index).max(cell_at(&row, index + 1))
             };
             if let Some(cell) = row.get_mut(index) {
-                *cell = best;
+                *cell = length;
             }
         }
         common.push(row);
     }
     common.reverse();
-    let left = |old: usize, new: usize| -> Option<u32> { common.get(old)?.get(new).copied() };
-    let (mut at, mut to) = (0, 0);
+    let common_after =
+        |old: usize, new: usize| -> Option<u32> { common.get(old)?.get(new).copied() };
+    let (mut old_index, mut new_index) = (0, 0);
     let mut lines = Vec::new();
     loop {
-        match (old.get(at), new.get(to)) {
+        match (old.get(old_index), new.get(new_index)) {
             (None, None) => return lines,
             (Some(line), Some(other)) if line == other => {
                 lines.push((LineChange::Same, *line));
-                (at, to) = (at + 1, to + 1);
+                (old_index, new_index) = (old_index + 1, new_index + 1);
             }
-            (Some(line), Some(_)) if left(at + 1, to) >= left(at, to + 1) => {
+            (Some(line), Some(_))
+                if common_after(old_index + 1, new_index)
+                    >= common_after(old_index, new_index + 1) =>
+            {
                 lines.push(removed(line));
-                at += 1;
+                old_index += 1;
             }
             (Some(line), None) => {
                 lines.push(removed(line));
-                at += 1;
+                old_index += 1;
             }
             (_, Some(line)) => {
                 lines.push(added(line));
-                to += 1;
+                new_index += 1;
             }
         }
     }

@@ -42,13 +42,13 @@ impl PermissionOption {
     }
 
     /// Whether it lets the call run. What is not known does not.
-    pub(crate) fn allows(&self) -> bool {
-        option_label::allows(&self.kind)
+    pub(crate) fn is_allow(&self) -> bool {
+        option_label::is_allow_kind(&self.kind)
     }
 
     /// How people get to see it.
     pub(crate) fn to_option(&self) -> ConfirmationOption {
-        let (kind, group) = if self.allows() {
+        let (kind, group) = if self.is_allow() {
             (ConfirmationOptionKind::Approve, 0)
         } else {
             (ConfirmationOptionKind::Deny, 1)
@@ -75,21 +75,21 @@ impl PermissionPrompt {
         let Some(content) = update.fields.content.take() else {
             return PermissionPrompt::default();
         };
-        let mut words = Vec::new();
+        let mut texts = Vec::new();
         let mut rest = Vec::new();
         for content in content {
             match content_text(&content) {
-                Some(text) => words.push(text.to_owned()),
+                Some(text) => texts.push(text.to_owned()),
                 None => rest.push(content),
             }
         }
-        let words = truncate_chars(&words.join("\n\n"), MAX_PROMPT_CHARS);
+        let text = truncate_chars(&texts.join("\n\n"), MAX_PROMPT_CHARS);
         let edits = rest.iter().filter(|content| is_edit(content));
         let edits = edits.cloned().collect();
         // One of nothing but words does not take away what was produced.
         update.fields.content = (!rest.is_empty()).then_some(rest);
         PermissionPrompt {
-            text: Some(words).filter(|words| !words.is_empty()),
+            text: Some(text).filter(|text| !text.is_empty()),
             edits,
         }
     }

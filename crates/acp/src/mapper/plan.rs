@@ -25,7 +25,7 @@ impl ChatMapper {
             return;
         };
         let lines = plan.entries.iter().map(|entry| {
-            let done = match entry.status {
+            let checkbox = match entry.status {
                 PlanEntryStatus::Completed => "[x]",
                 PlanEntryStatus::InProgress => "[~]",
                 _ => "[ ]",
@@ -33,7 +33,7 @@ impl ChatMapper {
             // An entry is one line of a list, not output.
             let mut content = entry.content.clone();
             clean_label(&mut content);
-            format!("- {done} {content}")
+            format!("- {checkbox} {content}")
         });
         let text = lines.collect::<Vec<_>>().join("\n");
         let mut progress = Meta::default();

@@ -38,7 +38,7 @@ pub(crate) struct CallTerminals {
 
 #[derive(Debug)]
 struct TerminalView {
-    address: Uri,
+    uri: Uri,
     title: String,
     runner: TerminalRunner,
     /// The call that shows it.
@@ -65,9 +65,9 @@ struct TerminalOutcome {
 #[derive(Debug, Default)]
 pub(crate) struct TerminalMeta {
     /// Those that the call shows.
-    mentioned: Vec<String>,
+    shown_ids: Vec<String>,
     /// The one that the agent runs for it.
-    started: Option<String>,
+    started_id: Option<String>,
     cwd: Option<String>,
     output: Vec<(String, String)>,
     exits: Vec<(String, Option<i64>)>,
@@ -77,46 +77,46 @@ impl TerminalMeta {
     /// Takes it from what else is said of a call: what is written to terminals
     /// is not to be kept a second time.
     pub(crate) fn take_from(update: &mut ToolCallUpdate) -> Self {
-        let mut meta_updates = TerminalMeta::default();
+        let mut terminal_meta = TerminalMeta::default();
         for content in update.fields.content.iter().flatten() {
             if let ToolCallContent::Terminal(terminal) = content {
-                meta_updates
-                    .mentioned
+                terminal_meta
+                    .shown_ids
                     .push(terminal.terminal_id.to_string());
             }
         }
         let Some(meta) = &mut update.meta else {
-            return meta_updates;
+            return terminal_meta;
         };
         let call = update.tool_call_id.to_string();
-        let name = |told: &JsonParams| {
-            let name = told.get("terminal_id").and_then(Value::as_str);
-            name.unwrap_or(&call).to_owned()
+        let terminal_id = |fields: &JsonParams| {
+            let terminal_id = fields.get("terminal_id").and_then(Value::as_str);
+            terminal_id.unwrap_or(&call).to_owned()
         };
         let mut take = |key: &str| match meta.remove(key) {
-            Some(Value::Object(told)) => Some(told),
+            Some(Value::Object(fields)) => Some(fields),
             _ => None,
         };
-        if let Some(told) = take("terminal_info") {
-            meta_updates.started = Some(name(&told));
-            let cwd = told.get("cwd").and_then(Value::as_str);
-            meta_updates.cwd = cwd.map(str::to_owned);
+        if let Some(fields) = take("terminal_info") {
+            terminal_meta.started_id = Some(terminal_id(&fields));
+            let cwd = fields.get("cwd").and_then(Value::as_str);
+            terminal_meta.cwd = cwd.map(str::to_owned);
         }
         for key in ["terminal_output", "terminal_output_delta"] {
-            if let Some(told) = take(key) {
-                let data = told.get("data").and_then(Value::as_str);
+            if let Some(fields) = take(key) {
+                let data = fields.get("data").and_then(Value::as_str);
                 let data = data.unwrap_or_default().to_owned();
-                meta_updates.output.push((name(&told), data));
+                terminal_meta.output.push((terminal_id(&fields), data));
             }
         }
-        if let Some(told) = take("terminal_exit") {
-            let code = told.get("exit_code").and_then(Value::as_i64);
-            meta_updates.exits.push((name(&told), code));
+        if let Some(fields) = take("terminal_exit") {
+            let code = fields.get("exit_code").and_then(Value::as_i64);
+            terminal_meta.exits.push((terminal_id(&fields), code));
         }
         if meta.is_empty() {
             update.meta = None;
         }
-        meta_updates
+        terminal_meta
     }
 
     /// Whether they show that the call runs.
@@ -142,28 +142,28 @@ impl CallTerminals {
             encode_path_segment(turn.as_str()),
         );
         self.turn = format!("{chat}/{turn}");
-        self.views.retain(|_, screen| screen.outcome.is_none());
+        self.views.retain(|_, view| view.outcome.is_none());
     }
 
     /// The host runs something for the agent.
-    pub(crate) fn add_host_terminal(&mut self, id: String, address: Uri, title: String) {
-        let screen = TerminalView {
-            address,
+    pub(crate) fn add_host_terminal(&mut self, id: String, uri: Uri, title: String) {
+        let view = TerminalView {
+            uri,
             title,
             runner: TerminalRunner::Host,
             call: None,
             outcome: None,
         };
         if self.views.len() < MAX_TERMINALS_PER_TURN {
-            self.views.insert(id, screen);
+            self.views.insert(id, view);
         }
     }
 
     /// What the host ran for the agent has ended.
-    pub(crate) fn handle_exited(&mut self, address: &Uri, end: TerminalEnd) {
-        let mut all = self.views.values_mut();
-        if let Some(screen) = all.find(|screen| screen.address == *address) {
-            screen.outcome = Some(TerminalOutcome {
+    pub(crate) fn handle_exited(&mut self, uri: &Uri, end: TerminalEnd) {
+        let mut views = self.views.values_mut();
+        if let Some(view) = views.find(|view| view.uri == *uri) {
+            view.outcome = Some(TerminalOutcome {
                 result: TerminalCommandResult {
                     exit_code: end.exit_code,
                     preview: end.preview,
@@ -183,25 +183,25 @@ impl CallTerminals {
         meta: TerminalMeta,
         collector: &mut EventCollector<'_>,
     ) -> bool {
-        let before = self.views.len();
-        for id in &meta.mentioned {
+        let count_before = self.views.len();
+        for id in &meta.shown_ids {
             self.claim_terminal(id, call, collector);
         }
         let cwd = meta.cwd.as_deref().map(Path::new).and_then(uri_of);
-        let written = meta.output.iter().map(|(id, _)| id);
-        let ended = meta.exits.iter().map(|(id, _)| id);
-        for id in meta.started.iter().chain(written).chain(ended) {
+        let output_ids = meta.output.iter().map(|(id, _)| id);
+        let exit_ids = meta.exits.iter().map(|(id, _)| id);
+        for id in meta.started_id.iter().chain(output_ids).chain(exit_ids) {
             self.open_terminal(id, call, title, cwd.as_ref(), collector);
         }
         for (id, data) in meta.output {
             self.write_output(&id, data, collector);
         }
         for (id, code) in meta.exits {
-            let screen = self.views.get_mut(&id);
-            let told = screen.and_then(|screen| screen.mark_exited(code));
-            collector.events.extend(told);
+            let view = self.views.get_mut(&id);
+            let event = view.and_then(|view| view.mark_exited(code));
+            collector.events.extend(event);
         }
-        self.views.len() > before
+        self.views.len() > count_before
     }
 
     /// A call is over, and with it what the agent ran for it. What it did not
@@ -215,72 +215,72 @@ impl CallTerminals {
     ) {
         let ids: Vec<_> = self.terminals_of(call).cloned().collect();
         for id in ids {
-            let Some(screen) = self.views.get(&id) else {
+            let Some(view) = self.views.get(&id) else {
                 continue;
             };
-            let TerminalRunner::Agent(tail) = &screen.runner else {
+            let TerminalRunner::Agent(tail) = &view.runner else {
                 continue;
             };
-            if let (None, true, Some(output)) =
-                (&screen.outcome, tail.current().0.is_empty(), output)
+            if let (None, true, Some(output)) = (&view.outcome, tail.current().0.is_empty(), output)
             {
                 self.write_output(&id, output.to_owned(), collector);
             }
-            let screen = self.views.get_mut(&id);
-            let told = screen.and_then(|screen| screen.mark_exited(code));
-            collector.events.extend(told);
+            let view = self.views.get_mut(&id);
+            let event = view.and_then(|view| view.mark_exited(code));
+            collector.events.extend(event);
         }
     }
 
     /// Nothing that the agent runs itself goes on.
     pub(crate) fn close_agent_terminals(&mut self) -> Vec<MappedEvent> {
-        let all = self.views.values_mut();
-        all.filter_map(|screen| screen.mark_exited(None)).collect()
+        let views = self.views.values_mut();
+        views.filter_map(|view| view.mark_exited(None)).collect()
     }
 
     /// The terminals that a call shows.
     pub(crate) fn terminals_of(&self, call: &ToolCallId) -> impl Iterator<Item = &String> {
-        let all = self.views.iter();
-        let own = all.filter(move |(_, screen)| screen.call.as_ref() == Some(call));
-        own.map(|(id, _)| id)
+        let views = self.views.iter();
+        let shown = views.filter(move |(_, view)| view.call.as_ref() == Some(call));
+        shown.map(|(id, _)| id)
     }
 
     /// What a call shows of a terminal: where to watch it, and when it has
     /// ended also what was written last.
     pub(crate) fn result_blocks(&self, id: &str) -> Vec<ToolResultContent> {
-        let Some(screen) = self.views.get(id) else {
+        let Some(view) = self.views.get(id) else {
             return Vec::new();
         };
         let block = ToolResultContent::Terminal(ToolResultTerminal {
-            resource: screen.address.clone(),
-            title: screen.title.clone(),
-            is_pty: Some(matches!(screen.runner, TerminalRunner::Host)),
-            result: screen.outcome.as_ref().map(|end| end.result.clone()),
+            resource: view.uri.clone(),
+            title: view.title.clone(),
+            is_pty: Some(matches!(view.runner, TerminalRunner::Host)),
+            result: view.outcome.as_ref().map(|end| end.result.clone()),
         });
         let Some(TerminalOutcome {
             result,
-            full_output: whole,
-        }) = screen.outcome.clone()
+            full_output,
+        }) = view.outcome.clone()
         else {
             return vec![block];
         };
         let text = result.preview.filter(|text| !text.is_empty());
         let text = text.map(|text| ToolResultContent::Text(ToolResultText { text }));
-        let whole = whole.map(ToolResultContent::Resource);
-        [text, Some(block), whole].into_iter().flatten().collect()
+        let full_output = full_output.map(ToolResultContent::Resource);
+        [text, Some(block), full_output]
+            .into_iter()
+            .flatten()
+            .collect()
     }
 
     /// A call shows a terminal.
     fn claim_terminal(&mut self, id: &str, call: &ToolCallId, collector: &mut EventCollector<'_>) {
-        if let Some(screen) = self.views.get_mut(id)
-            && screen.call.is_none()
+        if let Some(view) = self.views.get_mut(id)
+            && view.call.is_none()
         {
-            screen.call = Some(call.clone());
+            view.call = Some(call.clone());
             let claimed = TerminalUpdate::Claimed(call.clone());
-            let address = screen.address.clone();
-            collector
-                .events
-                .push(MappedEvent::Terminal(address, claimed));
+            let uri = view.uri.clone();
+            collector.events.push(MappedEvent::Terminal(uri, claimed));
         }
     }
 
@@ -297,7 +297,7 @@ impl CallTerminals {
             return;
         }
         let name = encode_path_segment(id);
-        let address = Uri::from(format!("ahp-terminal:/{}/{name}", self.turn));
+        let uri = Uri::from(format!("ahp-terminal:/{}/{name}", self.turn));
         let title = CommandLine(title.to_owned()).title();
         let opened = TerminalUpdate::Opened {
             title: title.clone(),
@@ -306,21 +306,21 @@ impl CallTerminals {
         };
         collector
             .events
-            .push(MappedEvent::Terminal(address.clone(), opened));
-        let screen = TerminalView {
-            address,
+            .push(MappedEvent::Terminal(uri.clone(), opened));
+        let view = TerminalView {
+            uri,
             title,
             runner: TerminalRunner::Agent(Box::new(OutputTail::new(COMMAND_PREVIEW_BYTES))),
             call: Some(call.clone()),
             outcome: None,
         };
-        self.views.insert(id.to_owned(), screen);
+        self.views.insert(id.to_owned(), view);
     }
 
     fn write_output(&mut self, id: &str, data: String, collector: &mut EventCollector<'_>) {
         // The host itself tells what is written to its own.
         if let Some(TerminalView {
-            address,
+            uri,
             runner: TerminalRunner::Agent(tail),
             outcome: None,
             ..
@@ -329,10 +329,10 @@ impl CallTerminals {
         {
             tail.push(&data);
             let data = TerminalAction::Data(TerminalData { data });
-            let told = TerminalUpdate::Action(Box::new(data));
+            let update = TerminalUpdate::Action(Box::new(data));
             collector
                 .events
-                .push(MappedEvent::Terminal(address.clone(), told));
+                .push(MappedEvent::Terminal(uri.clone(), update));
         }
     }
 }
@@ -353,7 +353,7 @@ impl TerminalView {
             full_output: None,
         });
         let exited = TerminalAction::Exited(TerminalExited { exit_code });
-        let told = TerminalUpdate::Action(Box::new(exited));
-        Some(MappedEvent::Terminal(self.address.clone(), told))
+        let update = TerminalUpdate::Action(Box::new(exited));
+        Some(MappedEvent::Terminal(self.uri.clone(), update))
     }
 }

@@ -106,12 +106,12 @@ impl TurnToolCalls {
             return;
         }
         let status = update.fields.status;
-        let first = call.stage == CallStage::New;
+        let is_first = call.stage == CallStage::New;
         let terminal_meta = TerminalMeta::take_from(&mut update);
-        let alive = terminal_meta.shows_activity();
-        let produced = call.merge(update);
+        let is_active = terminal_meta.shows_activity();
+        let has_new_content = call.merge(update);
         call.recognize_tool(&self.host_tools);
-        if first {
+        if is_first {
             if call.match_unannounced(&mut self.unannounced) {
                 return;
             }
@@ -120,28 +120,29 @@ impl TurnToolCalls {
         if call.is_client_tool() {
             return call.update_client_call(&id, status, terminals, collector);
         }
-        let changed =
-            terminals.apply_meta(&id, &call.title(), terminal_meta, collector) || produced;
-        let ended = match status {
+        let has_changed =
+            terminals.apply_meta(&id, &call.title(), terminal_meta, collector) || has_new_content;
+        let ending = match status {
             Some(ToolCallStatus::Completed) => Some(CallEnding::Succeeded),
             Some(ToolCallStatus::Failed) => Some(CallEnding::Failed),
             _ => None,
         };
-        let begins = match status {
+        let has_begun = match status {
             Some(ToolCallStatus::Pending) => false,
             // Some agents never say how far a call is.
-            None => (first && call.input.is_some()) || changed || alive,
+            None => (is_first && call.input.is_some()) || has_changed || is_active,
             Some(_) => true,
         };
-        let waited = call.stage == CallStage::InputStreaming && begins && !call.content.is_empty();
-        if call.stage == CallStage::InputStreaming && begins {
+        let has_held_content =
+            call.stage == CallStage::InputStreaming && has_begun && !call.content.is_empty();
+        if call.stage == CallStage::InputStreaming && has_begun {
             call.emit_ready(&id, collector);
         } else if call.stage == CallStage::InputStreaming {
             call.emit_input(&id, collector);
         }
-        if let Some(ended) = ended {
-            call.emit_result(&id, ended, terminals, collector);
-        } else if call.stage == CallStage::Running && (changed || waited) {
+        if let Some(ending) = ending {
+            call.emit_result(&id, ending, terminals, collector);
+        } else if call.stage == CallStage::Running && (has_changed || has_held_content) {
             call.emit_content(&id, terminals, collector);
         }
     }
@@ -159,12 +160,12 @@ impl TurnToolCalls {
         if call.stage == CallStage::Ended {
             return false;
         }
-        let first = call.stage == CallStage::New;
+        let is_first = call.stage == CallStage::New;
         let terminal_meta = TerminalMeta::take_from(&mut update);
         call.permission_prompt = PermissionPrompt::split_prompt(&mut update);
         call.merge(update);
         call.recognize_tool(&self.host_tools);
-        if first {
+        if is_first {
             if call.match_unannounced(&mut self.unannounced) {
                 return false;
             }
@@ -174,9 +175,10 @@ impl TurnToolCalls {
         call.stage = CallStage::AwaitingApproval;
         // VS Code has one button of its own for a question with edits, which means
         // this once. If the agent has no such option, the message has to do.
-        let edits = match options.iter().any(|option| option.kind == "allow_once") {
-            true => content::file_edits(&call.content, &terminals.folder, collector),
-            false => Vec::new(),
+        let edits = if options.iter().any(|option| option.kind == "allow_once") {
+            content::file_edits(&call.content, &terminals.folder, collector)
+        } else {
+            Vec::new()
         };
         let question = ToolCallQuestion {
             confirmation_title: Some(call.title().into()),
@@ -234,23 +236,23 @@ impl TurnToolCalls {
 impl TrackedCall {
     /// Takes in what is new; says whether it has produced something.
     fn merge(&mut self, update: ToolCallUpdate) -> bool {
-        fn set<T>(place: &mut Option<T>, value: Option<T>) {
+        fn set_if_some<T>(field: &mut Option<T>, value: Option<T>) {
             if value.is_some() {
-                *place = value;
+                *field = value;
             }
         }
         let fields = update.fields;
-        set(
+        set_if_some(
             &mut self.title,
             fields.title.filter(|title| !title.is_empty()),
         );
-        set(&mut self.name, fields.name);
-        set(&mut self.kind, fields.kind);
-        set(
+        set_if_some(&mut self.name, fields.name);
+        set_if_some(&mut self.kind, fields.kind);
+        set_if_some(
             &mut self.input,
             fields.raw_input.filter(|input| !input.is_null()),
         );
-        set(
+        set_if_some(
             &mut self.output,
             fields.raw_output.filter(|output| !output.is_null()),
         );
@@ -279,11 +281,11 @@ impl TrackedCall {
     /// The tool, for programs: some agents put it where only they know.
     fn tool_name(&self) -> String {
         if let Some(tool) = &self.tool {
-            return tool.own_name().to_owned();
+            return tool.original_name().to_owned();
         }
-        let own = || self.meta.as_ref().and_then(|meta| find_tool_name(meta, 3));
+        let meta_name = || self.meta.as_ref().and_then(|meta| find_tool_name(meta, 3));
         let kind = || Some(json!(self.kind?).as_str()?.to_owned());
-        let name = self.name.clone().or_else(own);
+        let name = self.name.clone().or_else(meta_name);
         let name = name.or_else(kind).unwrap_or_else(|| "other".to_owned());
         match name.as_str() {
             // VS Code takes this one for a worker with a chat of its own, and
@@ -315,17 +317,17 @@ impl TrackedCall {
             Some(_) => self.input_text(),
         };
         let text = text.unwrap_or_default();
-        let so_far = text.trim_end_matches(['}', ']', '"']);
-        let more = so_far.strip_prefix(self.input_sent.as_str());
-        let more = more.filter(|more| !more.is_empty()).map(str::to_owned);
-        if more.is_none() && self.title_sent == self.title {
+        let open_text = text.trim_end_matches(['}', ']', '"']);
+        let added = open_text.strip_prefix(self.input_sent.as_str());
+        let added = added.filter(|added| !added.is_empty()).map(str::to_owned);
+        if added.is_none() && self.title_sent == self.title {
             return;
         }
-        self.input_sent.extend(more.as_deref());
+        self.input_sent.extend(added.as_deref());
         self.title_sent.clone_from(&self.title);
         collector.push_turn_event(TurnEvent::ToolInput {
             id: id.clone(),
-            more,
+            more: added,
             message: self.title().into(),
         });
     }
@@ -357,13 +359,13 @@ impl TrackedCall {
         content
             .iter_mut()
             .for_each(content::truncate_running_output);
-        let asked =
+        let was_asked =
             self.stage_sent.replace(DisplayStage::Running) == Some(DisplayStage::AwaitingApproval);
-        let is_new = asked && self.is_command();
+        let is_new_command = was_asked && self.is_command();
         collector.push_turn_event(TurnEvent::ToolContent(ToolContent {
             id: id.clone(),
             content,
-            meta: is_new.then(|| Meta::new(self.display_meta(DisplayStage::Running))),
+            meta: is_new_command.then(|| Meta::new(self.display_meta(DisplayStage::Running))),
         }));
     }
 
@@ -380,18 +382,20 @@ impl TrackedCall {
         }
         let success = ending == CallEnding::Succeeded;
         let output = self.output.as_ref().and_then(output_text);
-        let code = |output: &Value| output.get("exit_code")?.as_i64();
-        let code = self.output.as_ref().and_then(code);
-        terminals.end_call(id, output.as_deref(), code, collector);
+        let exit_code = |output: &Value| output.get("exit_code")?.as_i64();
+        let exit_code = self.output.as_ref().and_then(exit_code);
+        terminals.end_call(id, output.as_deref(), exit_code, collector);
         let mut results = content::to_results(id, &self.content, terminals, collector);
-        if let (true, Some(text)) = (results.is_empty(), &output) {
+        if results.is_empty()
+            && let Some(text) = &output
+        {
             let text = text.clone();
             results.push(ToolResultContent::Text(ToolResultText { text }));
         }
         let error = (!success).then(|| {
-            let said = content::joined_text(&results).or(output);
-            let said = said.unwrap_or_else(|| "it failed".to_owned());
-            json!({ "message": truncate_chars(&said, 500) })
+            let message = content::joined_text(&results).or(output);
+            let message = message.unwrap_or_else(|| "it failed".to_owned());
+            json!({ "message": truncate_chars(&message, 500) })
         });
         let structured = match &self.output {
             Some(Value::Object(output)) => Some(output.clone()),
@@ -410,13 +414,13 @@ impl TrackedCall {
 
 /// The name of a tool in an agent's own data, so many levels down.
 fn find_tool_name(meta: &Object, depth: u32) -> Option<String> {
-    let here = meta.get("toolName").and_then(Value::as_str);
-    let below = || {
+    let own_name = meta.get("toolName").and_then(Value::as_str);
+    let nested = || {
         let depth = depth.checked_sub(1)?;
-        let mut below = meta.values().filter_map(Value::as_object);
-        below.find_map(|object| find_tool_name(object, depth))
+        let mut nested = meta.values().filter_map(Value::as_object);
+        nested.find_map(|object| find_tool_name(object, depth))
     };
-    here.map(str::to_owned).or_else(below)
+    own_name.map(str::to_owned).or_else(nested)
 }
 
 /// What of raw output is for people to read.

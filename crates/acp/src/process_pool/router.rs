@@ -1,7 +1,7 @@
 //! Who hears what an agent sends.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 
 use agenthost_stdx::result::IgnoreResult;
 use agenthost_stdx::sync::lock;
@@ -9,111 +9,196 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 
 use crate::connection::AgentCall;
-use crate::transport::{AgentCallError, AgentMessage, JsonParams};
+use crate::transport::{AgentCallError, AgentMessage, JsonParams, session_id};
+
+/// Messages that wait for a connection. When there are more, all connections
+/// wait.
+const CONNECTION_QUEUE: usize = 64;
 
 /// Updates that wait for the session they belong to. When there are more, the
 /// oldest are forgotten.
 const MAX_EARLY_UPDATES: usize = 500;
 
-/// What was asked, and by which line.
+/// What tells the connections to one process apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct AgentConnectionId(u64);
+
+/// Where a connection gets what the agent sends.
+pub(crate) type AgentMessages = mpsc::Receiver<AgentMessage<AgentCall>>;
+
+type AgentMessageSender = mpsc::Sender<AgentMessage<AgentCall>>;
+
+/// What was asked, and by which connection.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct TaggedCall {
-    pub(super) lease: u64,
-    pub(super) call: AgentCall,
+pub(crate) struct TaggedCall {
+    pub(crate) connection: AgentConnectionId,
+    pub(crate) call: AgentCall,
+}
+
+/// Whose a session of the agent is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SessionClaim {
+    /// It is the connection's that asked.
+    Granted,
+    /// It is another's.
+    Taken,
 }
 
 /// Who hears what.
 #[derive(Debug, Default)]
-pub(super) struct RoutingTable {
-    pub(super) leases: BTreeMap<u64, mpsc::Sender<AgentMessage<AgentCall>>>,
-    pub(super) next_lease: u64,
-    /// The line of each session of the agent.
-    pub(super) sessions: BTreeMap<String, u64>,
-    /// Updates of sessions that nobody knows yet.
-    pub(super) early_updates: Vec<(String, JsonParams)>,
+pub(crate) struct RoutingTable {
+    connections: BTreeMap<AgentConnectionId, AgentMessageSender>,
+    last_connection: u64,
+    /// The connection of each session of the agent.
+    sessions: BTreeMap<String, AgentConnectionId>,
+    /// Updates of sessions that nobody knows yet: agents talk of a session
+    /// before they say that it is there.
+    early_updates: Vec<(String, JsonParams)>,
     /// What the agent said it can do.
     pub(super) initialize_result: Option<Value>,
     /// Why it was ended.
     pub(super) end_reason: Option<String>,
 }
 
-pub(super) fn lock_routing(routes: &Mutex<RoutingTable>) -> MutexGuard<'_, RoutingTable> {
-    lock(routes)
-}
-
-/// Tells each line what it has to hear, until there is nothing more.
+/// Passes each message to its connection, until there is nothing more.
 pub(super) async fn route_messages(
     mut incoming: mpsc::Receiver<AgentMessage<TaggedCall>>,
-    routes: Arc<Mutex<RoutingTable>>,
+    routing: Arc<Mutex<RoutingTable>>,
 ) {
-    while let Some(incoming) = incoming.recv().await {
-        if let AgentMessage::Closed(reason) = incoming {
-            return close_leases(reason, &routes).await;
+    while let Some(message) = incoming.recv().await {
+        if let AgentMessage::Closed(reason) = message {
+            return close_connections(reason, &routing).await;
         }
-        let heard = lock_routing(&routes).route_message(incoming);
-        for (line, heard) in heard {
-            line.send(heard).await.ignore_closed();
+        let routed = lock(&routing).route_message(message);
+        if let Some((sender, message)) = routed {
+            sender.send(message).await.ignore_closed();
         }
     }
 }
 
 /// The agent is gone: all have to know.
-async fn close_leases(reason: Option<String>, routes: &Mutex<RoutingTable>) {
-    let (lines, reason) = {
-        let mut routes = lock_routing(routes);
-        let ended = routes.end_reason.get_or_insert_default().clone();
-        let ended = (!ended.is_empty()).then_some(ended);
-        (routes.leases.clone(), ended.or(reason))
+async fn close_connections(reason: Option<String>, routing: &Mutex<RoutingTable>) {
+    let (connections, reason) = {
+        let mut routing = lock(routing);
+        let end_reason = routing.end_reason.get_or_insert_default().clone();
+        let end_reason = (!end_reason.is_empty()).then_some(end_reason);
+        (routing.connections.clone(), end_reason.or(reason))
     };
-    for line in lines.into_values() {
+    for sender in connections.into_values() {
         let closed = AgentMessage::Closed(reason.clone());
-        line.send(closed).await.ignore_closed();
+        sender.send(closed).await.ignore_closed();
     }
 }
 
-/// Something for a line.
-type RoutedMessage = (
-    mpsc::Sender<AgentMessage<AgentCall>>,
-    AgentMessage<AgentCall>,
-);
+/// Something for a connection.
+type RoutedMessage = (AgentMessageSender, AgentMessage<AgentCall>);
 
 impl RoutingTable {
+    /// Adds a connection; `None` if the agent has ended, or is about to. What
+    /// the agent said it can do is the first message.
+    pub(super) fn add_connection(&mut self) -> Option<(AgentConnectionId, AgentMessages)> {
+        if self.end_reason.is_some() {
+            return None;
+        }
+        let (sender, messages) = mpsc::channel(CONNECTION_QUEUE);
+        if let Some(initialized) = self.initialize_result.clone() {
+            let response = AgentMessage::Response(AgentCall::Initialize, Ok(initialized));
+            // Nothing else waits yet, so there is room.
+            sender.try_send(response).ignore_infallible();
+        }
+        self.last_connection += 1;
+        let id = AgentConnectionId(self.last_connection);
+        self.connections.insert(id, sender);
+        Some((id, messages))
+    }
+
+    /// Removes a connection. Returns its sessions if the agent goes on for
+    /// others, and has to let go of them.
+    pub(super) fn remove_connection(&mut self, connection: AgentConnectionId) -> Vec<String> {
+        self.connections.remove(&connection);
+        let (own, others): (BTreeMap<_, _>, _) = std::mem::take(&mut self.sessions)
+            .into_iter()
+            .partition(|(_, owner)| *owner == connection);
+        self.sessions = others;
+        if self.connections.is_empty() {
+            // Nobody is to join what is about to end.
+            self.end_reason.get_or_insert_default();
+            return Vec::new();
+        }
+        own.into_keys().collect()
+    }
+
+    /// What is about a session of the agent comes to this connection from now
+    /// on, unless it does to another.
+    pub(crate) fn claim_session(
+        &mut self,
+        connection: AgentConnectionId,
+        session: &str,
+    ) -> SessionClaim {
+        let owner = *self
+            .sessions
+            .entry(session.to_owned())
+            .or_insert(connection);
+        if owner != connection {
+            return SessionClaim::Taken;
+        }
+        // What is left of an earlier use is not for this one.
+        drop(self.take_early_updates(session));
+        SessionClaim::Granted
+    }
+
+    /// What is about a session of the agent is nobody's any more.
+    pub(crate) fn release_session(&mut self, connection: AgentConnectionId, session: &str) {
+        if self.sessions.get(session) == Some(&connection) {
+            self.sessions.remove(session);
+        }
+    }
+
+    /// What came early for a session.
+    pub(crate) fn take_early_updates(&mut self, session: &str) -> Vec<JsonParams> {
+        let (found, others): (Vec<_>, _) = std::mem::take(&mut self.early_updates)
+            .into_iter()
+            .partition(|(id, _)| id == session);
+        self.early_updates = others;
+        found.into_iter().map(|(_, params)| params).collect()
+    }
+
+    /// Keeps an update of a session that nobody knows yet.
+    fn buffer_early_update(&mut self, params: JsonParams) {
+        let Some(id) = session_id(&params).map(str::to_owned) else {
+            return;
+        };
+        if self.early_updates.len() >= MAX_EARLY_UPDATES {
+            self.early_updates.remove(0);
+        }
+        self.early_updates.push((id, params));
+    }
+
     /// Finds out whom a message is for.
-    fn route_message(&mut self, incoming: AgentMessage<TaggedCall>) -> Vec<RoutedMessage> {
-        match incoming {
-            AgentMessage::Response(marked, answer) => self.route_response(marked, answer),
+    fn route_message(&mut self, message: AgentMessage<TaggedCall>) -> Option<RoutedMessage> {
+        match message {
+            AgentMessage::Response(tagged, response) => self.route_response(tagged, response),
             AgentMessage::Update(params) => {
-                let line = self.lease_of(&params);
-                let early = line.is_none().then(|| params.clone());
-                if let Some((id, early)) =
-                    early.and_then(|early| Some((session_id(&early)?, early)))
-                {
-                    if self.early_updates.len() >= MAX_EARLY_UPDATES {
-                        self.early_updates.remove(0);
-                    }
-                    self.early_updates.push((id, early));
-                }
-                line.map(|line| (line, AgentMessage::Update(params)))
-                    .into_iter()
-                    .collect()
+                let Some(sender) = self.owner_of(&params) else {
+                    self.buffer_early_update(params);
+                    return None;
+                };
+                Some((sender, AgentMessage::Update(params)))
             }
-            AgentMessage::Service(request, params, reply) => {
-                let line = self.lease_of(&params);
-                let heard = |line| (line, AgentMessage::Service(request, params, reply));
-                line.map(heard).into_iter().collect()
+            // Dropped, a request is answered with an error.
+            AgentMessage::Service(request, params, responder) => {
+                let sender = self.recipient_of(&params)?;
+                Some((sender, AgentMessage::Service(request, params, responder)))
             }
-            // Dropped, it is answered with an error.
-            AgentMessage::Permission(params, reply) => {
-                let line = self.lease_of(&params);
-                let heard = |line| (line, AgentMessage::Permission(params, reply));
-                line.map(heard).into_iter().collect()
+            AgentMessage::Permission(params, responder) => {
+                let sender = self.recipient_of(&params)?;
+                Some((sender, AgentMessage::Permission(params, responder)))
             }
-            AgentMessage::Elicitation(params, reply) => {
-                let line = self.lease_of(&params);
-                let heard = |line| (line, AgentMessage::Elicitation(params, reply));
-                line.map(heard).into_iter().collect()
+            AgentMessage::Elicitation(params, responder) => {
+                let sender = self.recipient_of(&params)?;
+                Some((sender, AgentMessage::Elicitation(params, responder)))
             }
-            AgentMessage::Closed(_) => Vec::new(),
+            AgentMessage::Closed(_) => None,
         }
     }
 
@@ -121,54 +206,102 @@ impl RoutingTable {
         &mut self,
         tagged: TaggedCall,
         response: Result<Value, AgentCallError>,
-    ) -> Vec<RoutedMessage> {
-        let Some(line) = self.leases.get(&tagged.lease).cloned() else {
-            return Vec::new();
-        };
-        let mut routed = Vec::new();
-        if let Ok(response) = &response {
-            match &tagged.call {
-                AgentCall::Initialize => self.initialize_result = Some(response.clone()),
+    ) -> Option<RoutedMessage> {
+        let TaggedCall { connection, call } = tagged;
+        let sender = self.connections.get(&connection)?.clone();
+        if let Ok(result) = &response {
+            match &call {
+                AgentCall::Initialize => self.initialize_result = Some(result.clone()),
                 AgentCall::Open(..) | AgentCall::Fork(..) => {
-                    let id = response.get("sessionId").and_then(Value::as_str);
+                    let id = result.get("sessionId").and_then(Value::as_str);
                     let id = id.unwrap_or_default();
                     if self.sessions.contains_key(id) {
-                        let response = Err(AgentCallError::Rejected {
+                        let rejected = Err(AgentCallError::Rejected {
                             code: 0,
                             message: "it gave a name to two sessions".to_owned(),
                         });
-                        return vec![(line, AgentMessage::Response(tagged.call, response))];
+                        return Some((sender, AgentMessage::Response(call, rejected)));
                     }
-                    self.sessions.insert(id.to_owned(), tagged.lease);
-                    let (early, others): (Vec<_>, _) = std::mem::take(&mut self.early_updates)
-                        .into_iter()
-                        .partition(|(of, _)| of == id);
-                    self.early_updates = others;
-                    let early = early
-                        .into_iter()
-                        .map(|(_, params)| AgentMessage::Update(params));
-                    routed.extend(early.map(|early| (line.clone(), early)));
+                    self.sessions.insert(id.to_owned(), connection);
                 }
                 _ => {}
             }
         }
-        routed.push((line, AgentMessage::Response(tagged.call, response)));
-        routed
+        Some((sender, AgentMessage::Response(call, response)))
     }
 
-    /// The line that a message is for; if there is only one, all are for it.
-    fn lease_of(&self, params: &JsonParams) -> Option<mpsc::Sender<AgentMessage<AgentCall>>> {
-        let line = session_id(params).and_then(|id| self.sessions.get(&id));
-        let line = match line {
-            Some(line) => self.leases.get(line),
-            None if self.leases.len() == 1 => self.leases.values().next(),
+    /// The connection that has the session of a message.
+    fn owner_of(&self, params: &JsonParams) -> Option<AgentMessageSender> {
+        let owner = self.sessions.get(session_id(params)?)?;
+        self.connections.get(owner).cloned()
+    }
+
+    /// The connection that a request is for; if there is only one, all are for
+    /// it.
+    fn recipient_of(&self, params: &JsonParams) -> Option<AgentMessageSender> {
+        let owner = session_id(params).and_then(|id| self.sessions.get(id));
+        let sender = match owner {
+            Some(owner) => self.connections.get(owner),
+            None if self.connections.len() == 1 => self.connections.values().next(),
             None => None,
         };
-        line.cloned()
+        sender.cloned()
     }
 }
 
-fn session_id(params: &JsonParams) -> Option<String> {
-    let id = params.get("sessionId").and_then(Value::as_str);
-    id.map(str::to_owned)
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use tokio::time::Instant;
+
+    use super::*;
+
+    fn update(session: &str, number: u32) -> AgentMessage<TaggedCall> {
+        let params = json!({"sessionId": session, "update": number});
+        AgentMessage::Update(params.as_object().unwrap().clone())
+    }
+
+    fn opened(connection: AgentConnectionId, session: &str) -> AgentMessage<TaggedCall> {
+        let call = AgentCall::Open(None, Instant::now());
+        let result = Ok(json!({"sessionId": session}));
+        AgentMessage::Response(TaggedCall { connection, call }, result)
+    }
+
+    fn early_updates(routing: &mut RoutingTable, session: &str) -> Vec<Value> {
+        let params = routing.take_early_updates(session);
+        params
+            .iter()
+            .map(|params| params["update"].clone())
+            .collect()
+    }
+
+    #[test]
+    fn updates_wait_until_their_session_is_known() {
+        let mut routing = RoutingTable::default();
+        let (one, _messages) = routing.add_connection().unwrap();
+        let (_two, _messages) = routing.add_connection().unwrap();
+        for message in [update("a", 1), update("b", 2), update("a", 3)] {
+            assert!(routing.route_message(message).is_none());
+        }
+        assert!(routing.route_message(opened(one, "a")).is_some());
+        assert!(routing.route_message(update("a", 4)).is_some());
+        assert_eq!(early_updates(&mut routing, "a"), [1, 3]);
+        assert_eq!(early_updates(&mut routing, "a"), [0; 0]);
+        assert_eq!(early_updates(&mut routing, "b"), [2]);
+    }
+
+    #[test]
+    fn a_session_that_is_resumed_gets_nothing_of_before() {
+        let mut routing = RoutingTable::default();
+        let (one, _messages) = routing.add_connection().unwrap();
+        let (two, _messages) = routing.add_connection().unwrap();
+        assert!(routing.route_message(update("a", 1)).is_none());
+        assert_eq!(routing.claim_session(one, "a"), SessionClaim::Granted);
+        assert_eq!(routing.claim_session(two, "a"), SessionClaim::Taken);
+        assert_eq!(early_updates(&mut routing, "a"), [0; 0]);
+        routing.release_session(two, "a");
+        assert_eq!(routing.claim_session(two, "a"), SessionClaim::Taken);
+        routing.release_session(one, "a");
+        assert_eq!(routing.claim_session(two, "a"), SessionClaim::Granted);
+    }
 }

@@ -10,16 +10,16 @@ use crate::registry::{KnownAgent, known_agents};
 /// like those of `PATH`. Nothing is run for that.
 #[must_use]
 pub fn find_known_agent(agent: &KnownAgent, path: &OsStr) -> Option<PathBuf> {
-    let rest = agent.needs.iter();
-    let all_there = rest.into_iter().all(|needed| {
-        let mut places = find_in_path(path, needed);
-        places.next().is_some()
+    let needs = agent.needs.iter();
+    let has_needs = needs.into_iter().all(|needed| {
+        let mut paths = find_in_path(path, needed);
+        paths.next().is_some()
     });
-    let mut found = agent
+    let mut programs = agent
         .programs
         .iter()
         .flat_map(|name| find_in_path(path, name));
-    found.find(|program| all_there && belongs_to(agent, program))
+    programs.find(|program| has_needs && belongs_to(agent, program))
 }
 
 /// Finds a program by its name.
@@ -32,24 +32,24 @@ pub fn find_program(name: &str, path: &OsStr) -> Option<PathBuf> {
 /// somebody is do not count.
 fn find_in_path<'a>(path: &'a OsStr, name: &'a str) -> impl Iterator<Item = PathBuf> + 'a {
     let folders = std::env::split_paths(path).filter(|folder| folder.is_absolute());
-    let places = folders.map(move |folder| folder.join(name));
-    places.filter(|place| is_executable(place))
+    let programs = folders.map(move |folder| folder.join(name));
+    programs.filter(|program| is_executable(program))
 }
 
 fn is_executable(path: &Path) -> bool {
-    let found = path.metadata();
-    found.is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+    let metadata = path.metadata();
+    metadata.is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
 }
 
 /// Whether a program is this agent's, and not one of another of the same name.
 fn belongs_to(agent: &KnownAgent, program: &Path) -> bool {
     let real = program.canonicalize().unwrap_or_else(|_| program.into());
-    let is_in = |package: &String| real.to_string_lossy().contains(&format!("/{package}/"));
+    let is_in_package = |package: &String| real.to_string_lossy().contains(&format!("/{package}/"));
     match &agent.package {
-        Some(package) => is_in(package),
+        Some(package) => is_in_package(package),
         None => {
             let mut others = known_agents().iter();
-            !others.any(|other| other.package.as_ref().is_some_and(is_in))
+            !others.any(|other| other.package.as_ref().is_some_and(is_in_package))
         }
     }
 }
@@ -60,11 +60,11 @@ mod tests {
 
     use super::*;
 
-    fn known(id: &str) -> &'static KnownAgent {
+    fn known_agent(id: &str) -> &'static KnownAgent {
         known_agents().iter().find(|agent| agent.id == id).unwrap()
     }
 
-    fn program(path: &Path) {
+    fn create_program(path: &Path) {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, "#!/bin/sh\n").unwrap();
         std::fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
@@ -75,14 +75,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (one, two) = (folder.path().join("one"), folder.path().join("two"));
         let path = std::env::join_paths([Path::new("relative"), &one, &two]).unwrap();
-        let claude = known("claude");
+        let claude = known_agent("claude");
         assert_eq!(find_known_agent(claude, &path), None);
-        program(&one.join("claude-code-acp"));
+        create_program(&one.join("claude-code-acp"));
         assert_eq!(
             find_known_agent(claude, &path),
             Some(one.join("claude-code-acp"))
         );
-        program(&two.join("claude-agent-acp"));
+        create_program(&two.join("claude-agent-acp"));
         assert_eq!(
             find_known_agent(claude, &path),
             Some(two.join("claude-agent-acp"))
@@ -94,11 +94,11 @@ mod tests {
             Some(two.join("claude-agent-acp"))
         );
         // It needs another one.
-        program(&one.join("pi-acp"));
-        assert_eq!(find_known_agent(known("pi"), &path), None);
-        program(&two.join("pi"));
+        create_program(&one.join("pi-acp"));
+        assert_eq!(find_known_agent(known_agent("pi"), &path), None);
+        create_program(&two.join("pi"));
         assert_eq!(
-            find_known_agent(known("pi"), &path),
+            find_known_agent(known_agent("pi"), &path),
             Some(one.join("pi-acp"))
         );
     }
@@ -109,18 +109,18 @@ mod tests {
         let package = folder
             .path()
             .join("lib/node_modules/@zed-industries/codex-acp");
-        program(&package.join("bin/codex-acp.js"));
+        create_program(&package.join("bin/codex-acp.js"));
         let bin = folder.path().join("bin");
         std::fs::create_dir(&bin).unwrap();
         symlink(package.join("bin/codex-acp.js"), bin.join("codex-acp")).unwrap();
         let path = bin.as_os_str();
-        assert_eq!(find_known_agent(known("codex"), path), None);
-        let zed = known("codex-zed");
+        assert_eq!(find_known_agent(known_agent("codex"), path), None);
+        let zed = known_agent("codex-zed");
         assert_eq!(find_known_agent(zed, path), Some(bin.join("codex-acp")));
         std::fs::remove_file(bin.join("codex-acp")).unwrap();
-        program(&bin.join("codex-acp"));
+        create_program(&bin.join("codex-acp"));
         let found = Some(bin.join("codex-acp"));
-        assert_eq!(find_known_agent(known("codex"), path), found);
+        assert_eq!(find_known_agent(known_agent("codex"), path), found);
         assert_eq!(find_known_agent(zed, path), None);
     }
 }

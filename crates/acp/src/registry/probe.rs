@@ -15,7 +15,7 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
 
 use super::probe::sign_in::{SignInKind, SignInMethod, TerminalSignIn};
 use crate::agent::AcpAgent;
-use crate::connection::{AcpConnection, AgentCall};
+use crate::connection::{AgentCall, AgentConnection};
 use crate::error::{AcpError, AgentTimeout, SignInError};
 use crate::process_pool::launch::{AgentLaunch, agent_environment, spawn_agent};
 use crate::transport::{AUTH_REQUIRED_CODE, AgentCallError, AgentMessage};
@@ -60,9 +60,9 @@ pub enum SignInState {
 ///
 /// If it does not start or does not answer.
 pub async fn probe_agent(agent: &AcpAgent, folder: &Path) -> Result<ProbeReport, AcpError> {
-    let mut connection = AcpConnection::start(agent, folder).await?;
-    let examined = run_probe(&mut connection, folder).await;
-    shutdown_agent(connection, examined).await
+    let mut connection = AgentConnection::start(agent, folder).await?;
+    let report = run_probe(&mut connection, folder).await;
+    shutdown_agent(connection, report).await
 }
 
 /// Has an agent sign somebody in, by a method that it does itself.
@@ -71,9 +71,9 @@ pub async fn probe_agent(agent: &AcpAgent, folder: &Path) -> Result<ProbeReport,
 ///
 /// If there is no such method or it did not work.
 pub async fn sign_in(agent: &AcpAgent, folder: &Path, method: &str) -> Result<(), AcpError> {
-    let mut connection = AcpConnection::start(agent, folder).await?;
-    let done = authenticate(&mut connection, method).await;
-    shutdown_agent(connection, done).await
+    let mut connection = AgentConnection::start(agent, folder).await?;
+    let result = authenticate(&mut connection, method).await;
+    shutdown_agent(connection, result).await
 }
 
 /// What a program says its version is, if it says one. Bounded, too.
@@ -89,8 +89,8 @@ pub async fn program_version(launch: &AgentLaunch, arguments: &[String]) -> Opti
     // What it complained of says nothing about its version.
     process.shutdown().await;
     let line = line.ok()??;
-    let plain = line.chars().filter(|letter| !letter.is_control());
-    Some(plain.take(60).collect())
+    let printable = line.chars().filter(|letter| !letter.is_control());
+    Some(printable.take(60).collect())
 }
 
 /// The first line that has something in it.
@@ -117,8 +117,8 @@ pub fn sign_in_command(agent: &AcpAgent, sign_in: &TerminalSignIn) -> std::proce
             command
         }
     };
-    let named = |name: &String| sign_in.environment.iter().any(|(other, _)| other == name);
-    launch.environment.retain(|(name, _)| !named(name));
+    let is_overridden = |name: &String| sign_in.environment.iter().any(|(other, _)| other == name);
+    launch.environment.retain(|(name, _)| !is_overridden(name));
     command
         .args(&sign_in.arguments)
         .env_clear()
@@ -129,7 +129,7 @@ pub fn sign_in_command(agent: &AcpAgent, sign_in: &TerminalSignIn) -> std::proce
 
 /// Ends an agent. If it did not answer, what it complained of may say why.
 pub(crate) async fn shutdown_agent<T>(
-    connection: AcpConnection,
+    connection: AgentConnection,
     outcome: Result<T, AcpError>,
 ) -> Result<T, AcpError> {
     let stderr_line = connection.shutdown().await;
@@ -139,7 +139,10 @@ pub(crate) async fn shutdown_agent<T>(
     })
 }
 
-async fn run_probe(connection: &mut AcpConnection, folder: &Path) -> Result<ProbeReport, AcpError> {
+async fn run_probe(
+    connection: &mut AgentConnection,
+    folder: &Path,
+) -> Result<ProbeReport, AcpError> {
     let initialized = await_initialized(connection).await?;
     let version = initialized.pointer("/agentInfo/version");
     let version = version.and_then(Value::as_str);
@@ -167,13 +170,13 @@ async fn run_probe(connection: &mut AcpConnection, folder: &Path) -> Result<Prob
     })
 }
 
-async fn authenticate(connection: &mut AcpConnection, method: &str) -> Result<(), AcpError> {
+async fn authenticate(connection: &mut AgentConnection, method: &str) -> Result<(), AcpError> {
     await_initialized(connection).await?;
-    let known = connection
+    let offered = connection
         .sign_in_methods
         .iter()
-        .find(|known| known.id == method);
-    match known.map(|known| &known.kind) {
+        .find(|offered| offered.id == method);
+    match offered.map(|offered| &offered.kind) {
         // It takes what it finds in its environment when it is told to.
         Some(SignInKind::Agent | SignInKind::Variables(_)) => {}
         Some(SignInKind::Terminal(_)) => {
@@ -183,12 +186,12 @@ async fn authenticate(connection: &mut AcpConnection, method: &str) -> Result<()
     }
     let params = json!({"methodId": method});
     connection.call(AgentCall::Other, "authenticate", &params);
-    let answered = next_response(connection, SIGN_IN_TIMEOUT).await?;
-    answered.map(drop).map_err(AcpError::from)
+    let response = next_response(connection, SIGN_IN_TIMEOUT).await?;
+    response.map(drop).map_err(AcpError::from)
 }
 
 /// Waits until the agent has said what it can do.
-pub(crate) async fn await_initialized(connection: &mut AcpConnection) -> Result<Value, AcpError> {
+pub(crate) async fn await_initialized(connection: &mut AgentConnection) -> Result<Value, AcpError> {
     let initialized = next_response(connection, STEP_TIMEOUT).await?;
     let initialized = initialized.map_err(|error| connection.to_acp_error(&error))?;
     connection.handle_initialized(&initialized)?;
@@ -197,7 +200,7 @@ pub(crate) async fn await_initialized(connection: &mut AcpConnection) -> Result<
 
 /// Lets go of a session that was only for trying; whether the agent did is not
 /// worth waiting for long.
-async fn discard_session(connection: &mut AcpConnection) {
+async fn discard_session(connection: &mut AgentConnection) {
     let timeout = Duration::from_millis(500);
     for _ in 0..2 {
         if next_response(connection, timeout).await.is_err() {
@@ -209,13 +212,13 @@ async fn discard_session(connection: &mut AcpConnection) {
 /// The next answer of an agent. Nothing else that it says matters here, and
 /// nobody is there to be asked.
 pub(crate) async fn next_response(
-    connection: &mut AcpConnection,
+    connection: &mut AgentConnection,
     timeout: Duration,
 ) -> Result<Result<Value, AgentCallError>, AcpError> {
-    let next = async {
+    let receive = async {
         loop {
             match connection.messages.recv().await {
-                Some(AgentMessage::Response(_, answer)) => return Ok(answer),
+                Some(AgentMessage::Response(_, response)) => return Ok(response),
                 Some(AgentMessage::Closed(reason)) => {
                     let stderr_line = None;
                     return Err(AcpError::Gone {
@@ -224,17 +227,17 @@ pub(crate) async fn next_response(
                     });
                 }
                 None => return Err(AgentCallError::Gone.into()),
-                Some(AgentMessage::Permission(_, reply)) => {
-                    reply.respond(&crate::session::cancelled_outcome())
+                Some(AgentMessage::Permission(_, responder)) => {
+                    responder.respond(&crate::session::cancelled_outcome())
                 }
-                Some(AgentMessage::Elicitation(_, reply)) => {
-                    reply.respond(&json!({"action": "cancel"}));
+                Some(AgentMessage::Elicitation(_, responder)) => {
+                    responder.respond(&json!({"action": "cancel"}));
                 }
                 // A service that is dropped is answered with an error.
                 Some(AgentMessage::Update(_) | AgentMessage::Service(..)) => {}
             }
         }
     };
-    let answered = tokio::time::timeout(timeout, next).await;
-    answered.unwrap_or_else(|_| Err(AgentTimeout::Probe(timeout).into()))
+    let result = tokio::time::timeout(timeout, receive).await;
+    result.unwrap_or_else(|_| Err(AgentTimeout::Probe(timeout).into()))
 }

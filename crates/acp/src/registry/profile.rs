@@ -85,13 +85,13 @@ impl AcpProfile {
     /// there: an agent may be signed in by itself (AUT-14).
     pub(crate) fn protected_resources(&self) -> Option<Vec<ProtectedResource>> {
         let token = self.token_binding.as_ref()?;
-        let listed = |list: &[String]| (!list.is_empty()).then(|| list.to_vec());
+        let non_empty = |list: &[String]| (!list.is_empty()).then(|| list.to_vec());
         let resource = ProtectedResource {
             resource: token.resource.clone(),
             resource_name: token.name.clone(),
-            authorization_servers: listed(&token.authorization_servers),
+            authorization_servers: non_empty(&token.authorization_servers),
             jwks_uri: None,
-            scopes_supported: listed(&token.scopes),
+            scopes_supported: non_empty(&token.scopes),
             bearer_methods_supported: None,
             resource_signing_alg_values_supported: None,
             resource_documentation: None,

@@ -17,34 +17,34 @@ pub(super) fn parse_command(
 ) -> Result<(ExecSpec, CommandLine), ServiceError> {
     let command = text_param(params, "command").filter(|command| !command.is_empty());
     let command = command.ok_or_else(|| ServiceError::invalid_parameter("command", "text"))?;
-    let list = |name: &str| {
-        let list = params.get(name).and_then(Value::as_array);
-        list.into_iter().flatten()
+    let items = |name: &str| {
+        let items = params.get(name).and_then(Value::as_array);
+        items.into_iter().flatten()
     };
-    let arguments: Option<Vec<_>> = list("args").map(Value::as_str).collect();
+    let arguments: Option<Vec<_>> = items("args").map(Value::as_str).collect();
     let arguments =
         arguments.ok_or_else(|| ServiceError::invalid_parameter("args", "a list of texts"))?;
-    for variable in list("env") {
-        let part = |name: &str| variable.get(name).and_then(Value::as_str);
-        let (Some(name), Some(value)) = (part("name"), part("value")) else {
+    for variable in items("env") {
+        let field = |name: &str| variable.get(name).and_then(Value::as_str);
+        let (Some(name), Some(value)) = (field("name"), field("value")) else {
             return Err(ServiceError::invalid_parameter("env", "names with values"));
         };
         environment.retain(|(other, _)| other != name);
         environment.push((name.into(), value.into()));
     }
-    let line = std::iter::once(command).chain(arguments.iter().copied());
-    let line = CommandLine(line.collect::<Vec<_>>().join(" "));
+    let command_line = std::iter::once(command).chain(arguments.iter().copied());
+    let command_line = CommandLine(command_line.collect::<Vec<_>>().join(" "));
     let (program, arguments) = if arguments.is_empty() {
         ("/bin/sh", vec!["-c", command])
     } else {
         (command, arguments)
     };
-    let run = ExecSpec {
+    let exec = ExecSpec {
         program: program.into(),
         arguments: arguments.into_iter().map(OsString::from).collect(),
         environment,
     };
-    Ok((run, line))
+    Ok((exec, command_line))
 }
 
 #[cfg(test)]
@@ -53,36 +53,36 @@ mod tests {
 
     use super::*;
 
-    fn run(params: Value) -> Result<Vec<String>, String> {
+    fn parse(params: Value) -> Result<Vec<String>, String> {
         let environment = vec![("A".into(), "1".into()), ("B".into(), "2".into())];
-        let (run, line) = parse_command(params.as_object().unwrap(), environment)
+        let (exec, command_line) = parse_command(params.as_object().unwrap(), environment)
             .map_err(|error| error.to_string())?;
-        let words = std::iter::once(run.program).chain(run.arguments);
-        let variables = run
+        let words = std::iter::once(exec.program).chain(exec.arguments);
+        let variables = exec
             .environment
             .into_iter()
             .map(|(name, value)| OsString::from(format!("{}={}", name.display(), value.display())));
-        let all = words.chain(variables).chain([line.title().into()]);
-        Ok(all.map(|word| word.into_string().unwrap()).collect())
+        let parts = words.chain(variables).chain([command_line.title().into()]);
+        Ok(parts.map(|word| word.into_string().unwrap()).collect())
     }
 
     #[test]
     fn a_line_is_for_a_shell_and_words_are_not() {
-        let line = run(json!({"command": "ls | wc", "args": []})).unwrap();
-        assert_eq!(line, ["/bin/sh", "-c", "ls | wc", "A=1", "B=2", "ls | wc"]);
+        let shell = parse(json!({"command": "ls | wc", "args": []})).unwrap();
+        assert_eq!(shell, ["/bin/sh", "-c", "ls | wc", "A=1", "B=2", "ls | wc"]);
         let words = json!({"command": "ls", "args": ["a b"], "env": [{"name": "A", "value": "3"}]});
-        assert_eq!(run(words).unwrap(), ["ls", "a b", "B=2", "A=3", "ls a b"]);
+        assert_eq!(parse(words).unwrap(), ["ls", "a b", "B=2", "A=3", "ls a b"]);
     }
 
     #[test]
     fn what_makes_no_sense_is_refused() {
-        let refused = |params: Value| run(params).unwrap_err();
-        assert_eq!(refused(json!({})), "`command` has to be text");
+        let error_of = |params: Value| parse(params).unwrap_err();
+        assert_eq!(error_of(json!({})), "`command` has to be text");
         assert_eq!(
-            refused(json!({"command": "a", "args": [1]})),
+            error_of(json!({"command": "a", "args": [1]})),
             "`args` has to be a list of texts"
         );
         let nameless = json!({"command": "a", "env": [{"value": "x"}]});
-        assert_eq!(refused(nameless), "`env` has to be names with values");
+        assert_eq!(error_of(nameless), "`env` has to be names with values");
     }
 }

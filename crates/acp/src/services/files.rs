@@ -34,7 +34,7 @@ pub(super) fn write_file(
     let uri = path_param(params)?;
     let content = text_param(params, "content");
     let content = content.ok_or_else(|| ServiceError::invalid_parameter("content", "text"))?;
-    let wanted = ResourceWriteParams {
+    let write_params = ResourceWriteParams {
         channel: RootChannel,
         uri: uri.clone(),
         data: content.to_owned(),
@@ -46,10 +46,10 @@ pub(super) fn write_file(
         if_match: None,
         meta: None,
     };
-    let written = match files.write(roots, &wanted) {
+    let written = match files.write(roots, &write_params) {
         Err(FileError::NotFound(_)) => {
             create_parent(files, roots, &uri)?;
-            files.write(roots, &wanted)
+            files.write(roots, &write_params)
         }
         written => written,
     };
@@ -98,16 +98,16 @@ fn to_service_error(error: FileError) -> ServiceError {
 }
 
 /// Some lines of a text: from one, counted from 1, and so many.
-fn select_lines(text: String, from: Option<u64>, limit: Option<u64>) -> String {
-    if from.is_none() && limit.is_none() {
+fn select_lines(text: String, first_line: Option<u64>, limit: Option<u64>) -> String {
+    if first_line.is_none() && limit.is_none() {
         return text;
     }
-    let count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
-    let skipped = count(from.unwrap_or(1)).saturating_sub(1);
-    let taken = limit.map_or(usize::MAX, count);
+    let to_count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+    let skip_count = to_count(first_line.unwrap_or(1)).saturating_sub(1);
+    let take_count = limit.map_or(usize::MAX, to_count);
     text.split_inclusive('\n')
-        .skip(skipped)
-        .take(taken)
+        .skip(skip_count)
+        .take(take_count)
         .collect()
 }
 
@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn lines_count_from_one() {
         let text = || "one\r\ntwo\nthree".to_owned();
-        for (from, limit, expected) in [
+        for (first_line, limit, expected) in [
             (None, None, "one\r\ntwo\nthree"),
             (Some(0), Some(1), "one\r\n"),
             (Some(1), Some(1), "one\r\n"),
@@ -129,9 +129,9 @@ mod tests {
             (Some(u64::MAX), Some(u64::MAX), ""),
         ] {
             assert_eq!(
-                select_lines(text(), from, limit),
+                select_lines(text(), first_line, limit),
                 expected,
-                "{from:?} {limit:?}"
+                "{first_line:?} {limit:?}"
             );
         }
     }

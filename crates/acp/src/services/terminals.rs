@@ -48,7 +48,7 @@ const KILL_GRACE: Duration = Duration::from_secs(1);
 pub(crate) struct AgentTerminals {
     /// When the session began: addresses must not be those of an earlier one.
     started_at: u128,
-    created: u64,
+    created_count: u64,
     terminals: BTreeMap<String, TerminalEntry>,
     sender: mpsc::Sender<TerminalNotice>,
     events: mpsc::Receiver<TerminalNotice>,
@@ -76,15 +76,15 @@ pub(crate) struct TerminalRequester {
 pub(crate) struct OpenedTerminal {
     /// The name that the agent knows it by.
     pub(crate) id: String,
-    pub(crate) address: Uri,
-    pub(crate) line: CommandLine,
+    pub(crate) uri: Uri,
+    pub(crate) command_line: CommandLine,
 }
 
 /// What there is to say about something that happened.
 #[derive(Debug)]
 pub(crate) struct TerminalReport {
     pub(crate) agent_session: String,
-    pub(crate) address: Uri,
+    pub(crate) uri: Uri,
     pub(crate) action: TerminalAction,
     /// How it ended, if it did.
     pub(crate) end: Option<TerminalEnd>,
@@ -93,7 +93,7 @@ pub(crate) struct TerminalReport {
 #[derive(Debug)]
 struct TerminalEntry {
     requester: TerminalRequester,
-    address: Uri,
+    uri: Uri,
     output: OutputTail,
     phase: TerminalPhase,
     /// Until when it has to end; it was asked to.
@@ -102,7 +102,7 @@ struct TerminalEntry {
     exit_waiters: Vec<RequestResponder>,
     lease: TerminalLease,
     /// A client let it continue in the background: for the agent it is over.
-    in_background: bool,
+    is_in_background: bool,
 }
 
 #[derive(Debug)]
@@ -126,7 +126,7 @@ impl AgentTerminals {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         AgentTerminals {
             started_at: now.unwrap_or_default().as_millis(),
-            created: 0,
+            created_count: 0,
             terminals: BTreeMap::new(),
             sender,
             events,
@@ -141,23 +141,23 @@ impl AgentTerminals {
         environment: Vec<(OsString, OsString)>,
         params: &JsonParams,
     ) -> Result<OpenedTerminal, ServiceError> {
-        let held = self
+        let counted = self
             .terminals
             .values()
-            .filter(|held| held.counts_against_limit());
-        if held.count() >= MAX_AGENT_TERMINALS {
+            .filter(|entry| entry.counts_against_limit());
+        if counted.count() >= MAX_AGENT_TERMINALS {
             let reason =
                 format!("there are {MAX_AGENT_TERMINALS} terminals already: release one first");
             return Err(ServiceError::Refused(reason));
         }
-        let (run, line) = parse_command(params, environment)?;
-        options.program = PtyProgram::Exec(run);
-        self.created += 1;
-        let id = format!("terminal-{}", self.created);
+        let (exec, command_line) = parse_command(params, environment)?;
+        options.program = PtyProgram::Exec(exec);
+        self.created_count += 1;
+        let id = format!("terminal-{}", self.created_count);
         let chat = encode_path_segment(requester.claim.chat.as_str());
-        let address = Uri::from(format!(
+        let uri = Uri::from(format!(
             "ahp-terminal:/{chat}/{}-{}",
-            self.started_at, self.created
+            self.started_at, self.created_count
         ));
         let (sender, name) = (self.sender.clone(), id.clone());
         let send_notice = move |event| {
@@ -166,13 +166,14 @@ impl AgentTerminals {
             sent.ignore_closed();
         };
         let terminal = Terminal::open(&options, send_notice);
-        let terminal = terminal
-            .map_err(|error| ServiceError::Failed(format!("run `{}`: {error}", line.title())))?;
+        let terminal = terminal.map_err(|error| {
+            ServiceError::Failed(format!("run `{}`: {error}", command_line.title()))
+        })?;
         let limit = params.get("outputByteLimit").and_then(Value::as_u64);
         let limit = limit.and_then(|limit| usize::try_from(limit).ok());
-        let held = TerminalEntry {
+        let entry = TerminalEntry {
             requester,
-            address: address.clone(),
+            uri: uri.clone(),
             output: OutputTail::new(
                 limit
                     .unwrap_or(MAX_AGENT_OUTPUT_BYTES)
@@ -182,22 +183,26 @@ impl AgentTerminals {
             kill_deadline: None,
             exit_waiters: Vec::new(),
             lease: TerminalLease::Held,
-            in_background: false,
+            is_in_background: false,
         };
-        self.terminals.insert(id.clone(), held);
-        Ok(OpenedTerminal { id, address, line })
+        self.terminals.insert(id.clone(), entry);
+        Ok(OpenedTerminal {
+            id,
+            uri,
+            command_line,
+        })
     }
 
     /// What a terminal has to show.
     pub(crate) fn output(&self, session: &str, params: &JsonParams) -> Result<Value, ServiceError> {
         let id = terminal_id(params);
-        let held = self.terminals.get(id);
-        let held = held.filter(|held| held.belongs_to(session));
-        let held = held.ok_or_else(|| unknown_terminal(id))?;
-        let (mut output, truncated) = held.output.current();
-        let status = match &held.phase {
+        let entry = self.terminals.get(id);
+        let entry = entry.filter(|entry| entry.belongs_to(session));
+        let entry = entry.ok_or_else(|| unknown_terminal(id))?;
+        let (mut output, truncated) = entry.output.current();
+        let status = match &entry.phase {
             TerminalPhase::Exited(end) => Some(exit_status(end)),
-            TerminalPhase::Running(_) | TerminalPhase::Ending if held.in_background => {
+            TerminalPhase::Running(_) | TerminalPhase::Ending if entry.is_in_background => {
                 output.push('\n');
                 output.push_str(BACKGROUND_NOTE);
                 Some(exit_status(&TerminalEnd::default()))
@@ -216,15 +221,15 @@ impl AgentTerminals {
     ) {
         match self.find_terminal(session, params) {
             Err(error) => responder.respond_result(Err(error)),
-            Ok(held) => match &held.phase {
+            Ok(entry) => match &entry.phase {
                 TerminalPhase::Exited(end) => responder.respond(&exit_status(end)),
-                TerminalPhase::Running(_) | TerminalPhase::Ending if held.in_background => {
+                TerminalPhase::Running(_) | TerminalPhase::Ending if entry.is_in_background => {
                     responder.respond(&exit_status(&TerminalEnd::default()));
                 }
                 TerminalPhase::Running(_) | TerminalPhase::Ending
-                    if held.exit_waiters.len() < MAX_EXIT_WAITERS =>
+                    if entry.exit_waiters.len() < MAX_EXIT_WAITERS =>
                 {
-                    held.exit_waiters.push(responder);
+                    entry.exit_waiters.push(responder);
                 }
                 TerminalPhase::Running(_) | TerminalPhase::Ending => {
                     let reason = "too many wait for this terminal already".to_owned();
@@ -251,12 +256,12 @@ impl AgentTerminals {
         session: &str,
         params: &JsonParams,
     ) -> Result<Value, ServiceError> {
-        let held = self.find_terminal(session, params)?;
-        held.lease = TerminalLease::Released;
-        if !held.in_background {
-            held.terminate();
+        let entry = self.find_terminal(session, params)?;
+        entry.lease = TerminalLease::Released;
+        if !entry.is_in_background {
+            entry.terminate();
         }
-        if matches!(held.phase, TerminalPhase::Exited(_)) {
+        if matches!(entry.phase, TerminalPhase::Exited(_)) {
             self.terminals.remove(terminal_id(params));
         }
         Ok(json!({}))
@@ -265,52 +270,52 @@ impl AgentTerminals {
     /// Lets the command of a terminal continue in the background. The agent is
     /// told that it is over, without an exit code: there is no other answer that
     /// agents understand. No end of a turn ends it.
-    pub(crate) fn continue_in_background(&mut self, address: &Uri) {
-        let mut all = self.terminals.values_mut();
-        if let Some(held) = all.find(|held| held.address == *address)
-            && let TerminalPhase::Running(_) = held.phase
+    pub(crate) fn continue_in_background(&mut self, uri: &Uri) {
+        let mut entries = self.terminals.values_mut();
+        if let Some(entry) = entries.find(|entry| entry.uri == *uri)
+            && let TerminalPhase::Running(_) = entry.phase
         {
-            held.in_background = true;
-            held.requester.claim.turn_id = None;
-            held.requester.claim.tool_call_id = None;
-            for reply in std::mem::take(&mut held.exit_waiters) {
-                reply.respond(&exit_status(&TerminalEnd::default()));
+            entry.is_in_background = true;
+            entry.requester.claim.turn_id = None;
+            entry.requester.claim.tool_call_id = None;
+            for responder in std::mem::take(&mut entry.exit_waiters) {
+                responder.respond(&exit_status(&TerminalEnd::default()));
             }
         }
     }
 
     /// Ends those terminals that are for this.
-    pub(crate) fn terminate_matching(&mut self, is_meant: impl Fn(&TerminalSessionClaim) -> bool) {
-        let all = self.terminals.values_mut();
-        for held in all.filter(|held| is_meant(&held.requester.claim)) {
-            held.terminate();
+    pub(crate) fn terminate_matching(&mut self, is_match: impl Fn(&TerminalSessionClaim) -> bool) {
+        let entries = self.terminals.values_mut();
+        for entry in entries.filter(|entry| is_match(&entry.requester.claim)) {
+            entry.terminate();
         }
     }
 
     /// The agent is gone: it knows no terminal any more.
     pub(crate) fn release_all(&mut self) {
-        for held in self.terminals.values_mut() {
-            held.lease = TerminalLease::Released;
-            held.terminate();
+        for entry in self.terminals.values_mut() {
+            entry.lease = TerminalLease::Released;
+            entry.terminate();
         }
         self.terminals
-            .retain(|_, held| !matches!(held.phase, TerminalPhase::Exited(_)));
+            .retain(|_, entry| !matches!(entry.phase, TerminalPhase::Exited(_)));
     }
 
     /// Whether anything runs.
     pub(crate) fn has_running(&self) -> bool {
-        let mut all = self.terminals.values();
-        all.any(|held| !matches!(held.phase, TerminalPhase::Exited(_)))
+        let mut entries = self.terminals.values();
+        entries.any(|entry| !matches!(entry.phase, TerminalPhase::Exited(_)))
     }
 
     /// Does with a terminal what somebody wants of it.
-    pub(crate) fn execute(&mut self, address: &Uri, command: PtyCommand) {
-        let mut all = self.terminals.values_mut();
-        let Some(held) = all.find(|held| held.address == *address) else {
+    pub(crate) fn execute(&mut self, uri: &Uri, command: PtyCommand) {
+        let mut entries = self.terminals.values_mut();
+        let Some(entry) = entries.find(|entry| entry.uri == *uri) else {
             return;
         };
-        match (&held.phase, command) {
-            (_, PtyCommand::Close) => held.terminate(),
+        match (&entry.phase, command) {
+            (_, PtyCommand::Close) => entry.terminate(),
             (TerminalPhase::Running(terminal), command) => terminal.execute(command),
             (TerminalPhase::Ending | TerminalPhase::Exited(_), _) => {}
         }
@@ -323,9 +328,9 @@ impl AgentTerminals {
             let deadline = self
                 .terminals
                 .values()
-                .filter_map(|held| held.kill_deadline)
+                .filter_map(|entry| entry.kill_deadline)
                 .min();
-            let late = async {
+            let kill_due = async {
                 match deadline {
                     Some(deadline) => tokio::time::sleep_until(deadline).await,
                     None => std::future::pending().await,
@@ -333,8 +338,8 @@ impl AgentTerminals {
             };
             tokio::select! {
                 // There is always one that sends: this.
-                Some(happened) = self.events.recv() => return happened,
-                () = late => self.kill_overdue(),
+                Some(notice) = self.events.recv() => return notice,
+                () = kill_due => self.kill_overdue(),
             }
         }
     }
@@ -342,11 +347,11 @@ impl AgentTerminals {
     /// Takes in what happened, and says what there is to tell of it.
     pub(crate) fn handle_notice(&mut self, notice: TerminalNotice) -> Option<TerminalReport> {
         let TerminalNotice { id, event } = notice;
-        let held = self.terminals.get_mut(&id)?;
+        let entry = self.terminals.get_mut(&id)?;
         let mut end = None;
         let action = match event {
             TerminalEvent::Output(data) => {
-                held.output.push(&data.data);
+                entry.output.push(&data.data);
                 TerminalAction::Data(data)
             }
             TerminalEvent::TitleChanged(title) => {
@@ -355,10 +360,10 @@ impl AgentTerminals {
             TerminalEvent::DirectoryChanged(cwd) => {
                 TerminalAction::CwdChanged(TerminalCwdChanged { cwd })
             }
-            TerminalEvent::Exited(ended) => {
-                held.mark_exited(&ended);
-                let exit_code = ended.exit_code;
-                end = Some(ended);
+            TerminalEvent::Exited(exit) => {
+                entry.mark_exited(&exit);
+                let exit_code = exit.exit_code;
+                end = Some(exit);
                 TerminalAction::Exited(TerminalExited { exit_code })
             }
             // It has no shell, and one that never began was not opened.
@@ -368,12 +373,12 @@ impl AgentTerminals {
             | TerminalEvent::Failed(_) => return None,
         };
         let report = TerminalReport {
-            agent_session: held.requester.agent_session.clone(),
-            address: held.address.clone(),
+            agent_session: entry.requester.agent_session.clone(),
+            uri: entry.uri.clone(),
             action,
             end,
         };
-        if held.lease == TerminalLease::Released && report.end.is_some() {
+        if entry.lease == TerminalLease::Released && report.end.is_some() {
             self.terminals.remove(&id);
         }
         Some(report)
@@ -381,11 +386,11 @@ impl AgentTerminals {
 
     fn kill_overdue(&mut self) {
         let now = Instant::now();
-        for held in self.terminals.values_mut() {
-            if held.kill_deadline.is_some_and(|by| by <= now) {
-                held.kill_deadline = None;
+        for entry in self.terminals.values_mut() {
+            if entry.kill_deadline.is_some_and(|deadline| deadline <= now) {
+                entry.kill_deadline = None;
                 // Dropped, all that runs in it is killed; its end is told.
-                held.phase = TerminalPhase::Ending;
+                entry.phase = TerminalPhase::Ending;
             }
         }
     }
@@ -396,9 +401,9 @@ impl AgentTerminals {
         params: &JsonParams,
     ) -> Result<&mut TerminalEntry, ServiceError> {
         let id = terminal_id(params);
-        let held = self.terminals.get_mut(id);
-        let held = held.filter(|held| held.belongs_to(session));
-        held.ok_or_else(|| unknown_terminal(id))
+        let entry = self.terminals.get_mut(id);
+        let entry = entry.filter(|entry| entry.belongs_to(session));
+        entry.ok_or_else(|| unknown_terminal(id))
     }
 }
 
@@ -406,7 +411,7 @@ impl TerminalEntry {
     /// Returns `true` if it counts towards the most that a session can have.
     fn counts_against_limit(&self) -> bool {
         let is_over = matches!(self.phase, TerminalPhase::Exited(_));
-        self.lease == TerminalLease::Held || (self.in_background && !is_over)
+        self.lease == TerminalLease::Held || (self.is_in_background && !is_over)
     }
 
     /// Whether an agent session has it.
@@ -425,8 +430,8 @@ impl TerminalEntry {
     /// It ended. What it left in the background ends with it.
     fn mark_exited(&mut self, end: &TerminalEnd) {
         self.kill_deadline = None;
-        for reply in std::mem::take(&mut self.exit_waiters) {
-            reply.respond(&exit_status(end));
+        for responder in std::mem::take(&mut self.exit_waiters) {
+            responder.respond(&exit_status(end));
         }
         self.phase = TerminalPhase::Exited(end.clone());
     }

@@ -76,12 +76,12 @@ impl AutoApproveRules<'_> {
         };
         for (key, property) in &mut schema.properties {
             let property = &mut property.property;
-            let offered = property.r#enum.clone();
-            let offered = offered.unwrap_or_else(|| match property.r#type.as_str() {
+            let values = property.r#enum.clone();
+            let values = values.unwrap_or_else(|| match property.r#type.as_str() {
                 "boolean" => vec![json!(true)],
                 _ => Vec::new(),
             });
-            for (index, value) in offered.into_iter().enumerate() {
+            for (index, value) in values.into_iter().enumerate() {
                 if !self.approves_everything(key, Some(property), &value) {
                     continue;
                 }
@@ -99,14 +99,14 @@ impl AutoApproveRules<'_> {
         if self.policy == AutoApprovePolicy::Allowed {
             return Vec::new();
         }
-        let known = self.known_values.iter().flat_map(|word| {
+        let forbidden = self.known_values.iter().flat_map(|value| {
             [
-                self.forbidden_value("mode", json!(word)),
-                self.forbidden_value(word, json!(true)),
-                self.forbidden_value(word, json!("on")),
+                self.forbidden_value("mode", json!(value)),
+                self.forbidden_value(value, json!(true)),
+                self.forbidden_value(value, json!("on")),
             ]
         });
-        known.collect()
+        forbidden.collect()
     }
 
     /// Takes out what nobody may choose, and says what that was.
@@ -120,11 +120,11 @@ impl AutoApproveRules<'_> {
             values.retain(|key, value| {
                 let property = schema.properties.get(key);
                 let property = property.map(|property| &property.property);
-                let grants = self.approves_everything(key, property, value);
-                if grants {
+                let approves = self.approves_everything(key, property, value);
+                if approves {
                     removed.push(self.forbidden_value(key, value.clone()));
                 }
-                !grants
+                !approves
             });
         }
         removed
@@ -141,37 +141,38 @@ impl AutoApproveRules<'_> {
             return false;
         }
         let title = property.map_or("", |property| property.title.as_str());
-        let about =
+        let is_about_approval =
             self.is_known_value(key) || has_auto_approve_name(key) || has_auto_approve_name(title);
         match value {
-            Json::Bool(on) => *on && about,
+            Json::Bool(is_enabled) => *is_enabled && is_about_approval,
             Json::String(value) => {
-                let on = ENABLED_VALUES.contains(&value.to_lowercase().as_str());
+                let is_enabled = ENABLED_VALUES.contains(&value.to_lowercase().as_str());
                 let labels = property.and_then(|property| property.enum_labels.as_ref());
                 let label = property.and_then(|property| list_entry(property, labels, value));
-                let words = property.and_then(|property| property.enum_descriptions.as_ref());
-                let words = property.and_then(|property| list_entry(property, words, value));
+                let description = property.and_then(|property| property.enum_descriptions.as_ref());
+                let description =
+                    property.and_then(|property| list_entry(property, description, value));
                 self.is_known_value(value)
                     || has_auto_approve_name(value)
                     || label.is_some_and(has_auto_approve_name)
-                    || words.is_some_and(has_auto_approve_phrase)
-                    || on && about
+                    || description.is_some_and(has_auto_approve_phrase)
+                    || is_enabled && is_about_approval
             }
             _ => false,
         }
     }
 
-    fn is_known_value(&self, word: &str) -> bool {
+    fn is_known_value(&self, value: &str) -> bool {
         self.known_values
             .iter()
-            .any(|known| normalize_letters(known) == normalize_letters(word))
+            .any(|known| normalize_letters(known) == normalize_letters(value))
     }
 
     fn forbidden_value(&self, key: &str, value: Json) -> ForbiddenValue {
-        let shown = value.as_str().map(str::to_owned);
-        let shown = truncate_chars(&shown.unwrap_or_else(|| value.to_string()), 60);
+        let shown_value = value.as_str().map(str::to_owned);
+        let shown_value = truncate_chars(&shown_value.unwrap_or_else(|| value.to_string()), 60);
         let reason = format!(
-            "`{shown}` lets the agent do everything without asking, and the host does not allow that\n\
+            "`{shown_value}` lets the agent do everything without asking, and the host does not allow that\n\
              hint: `allow_trusting = true` for this agent in the configuration of the host"
         );
         ForbiddenValue {
@@ -214,20 +215,20 @@ fn normalize_letters(text: &str) -> String {
 /// Adds a remark to what is said of a value, or of a property that is on or
 /// off.
 fn add_remark(property: &mut ConfigPropertySchema, index: usize, remark: &str) {
-    let add = |text: &mut String| {
+    let append = |text: &mut String| {
         if !text.is_empty() {
             text.push_str(": ");
         }
         text.push_str(remark);
     };
     let Some(values) = &property.r#enum else {
-        return add(property.description.get_or_insert_default());
+        return append(property.description.get_or_insert_default());
     };
     let count = values.len();
-    let meanings = property.enum_descriptions.get_or_insert_default();
-    meanings.resize(count, String::new());
-    if let Some(meaning) = meanings.get_mut(index) {
-        add(meaning);
+    let descriptions = property.enum_descriptions.get_or_insert_default();
+    descriptions.resize(count, String::new());
+    if let Some(description) = descriptions.get_mut(index) {
+        append(description);
     }
     let labels = property.enum_labels.as_mut();
     if let Some(label) = labels.and_then(|labels| labels.get_mut(index)) {

@@ -2,10 +2,10 @@ use super::*;
 use crate::registry::known_agents;
 use crate::session::options::SessionOptions;
 
-fn rule(known: &[String], trust: AutoApprovePolicy) -> AutoApproveRules<'_> {
+fn rules_for(known: &[String], policy: AutoApprovePolicy) -> AutoApproveRules<'_> {
     AutoApproveRules {
         known_values: known,
-        policy: trust,
+        policy,
     }
 }
 
@@ -27,38 +27,41 @@ fn options() -> SessionOptions {
     }))
 }
 
-fn forbidden(known: &[&str], trust: AutoApprovePolicy) -> Vec<String> {
+fn forbidden_pairs(known: &[&str], policy: AutoApprovePolicy) -> Vec<String> {
     let known: Vec<_> = known.iter().map(|word| (*word).to_owned()).collect();
-    let values = rule(&known, trust).annotate_schema(&mut options().schema());
+    let values = rules_for(&known, policy).annotate_schema(&mut options().schema());
     values
         .iter()
-        .map(|one| format!("{}={}", one.key, one.value))
+        .map(|value| format!("{}={}", value.key, value.value))
         .collect()
 }
 
 #[test]
 fn what_grants_everything_is_recognised() {
     let always = [r#"mode="m3""#, r#"allow_all="on""#, "auto_approve=true"];
-    assert_eq!(forbidden(&[], AutoApprovePolicy::Forbidden), always);
+    assert_eq!(forbidden_pairs(&[], AutoApprovePolicy::Forbidden), always);
     let mut known = always.to_vec();
     known.insert(1, r#"mode="auto""#);
-    assert_eq!(forbidden(&["auto"], AutoApprovePolicy::Forbidden), known);
-    assert!(forbidden(&["auto"], AutoApprovePolicy::Allowed).is_empty());
+    assert_eq!(
+        forbidden_pairs(&["auto"], AutoApprovePolicy::Forbidden),
+        known
+    );
+    assert!(forbidden_pairs(&["auto"], AutoApprovePolicy::Allowed).is_empty());
 }
 
 #[test]
 fn it_says_so_where_it_can_be_chosen() {
     let known = ["auto".to_owned()];
-    for (trust, remark) in [
+    for (policy, remark) in [
         (AutoApprovePolicy::Forbidden, FORBIDDEN_REMARK),
         (AutoApprovePolicy::Allowed, ALLOWED_REMARK),
     ] {
         let mut schema = options().schema();
-        rule(&known, trust).annotate_schema(&mut schema);
+        rules_for(&known, policy).annotate_schema(&mut schema);
         let mode = &schema.properties.get("mode").unwrap().property;
-        let meanings = mode.enum_descriptions.clone().unwrap();
+        let descriptions = mode.enum_descriptions.clone().unwrap();
         let expected = ["", remark, &format!("Approves by itself: {remark}")];
-        assert_eq!(meanings, expected);
+        assert_eq!(descriptions, expected);
         let labels = mode.enum_labels.clone().unwrap();
         assert_eq!(labels, ["Ask", "YOLO mode ⚠", "Auto ⚠"]);
         let approve = &schema.properties.get("auto_approve").unwrap().property;
@@ -72,18 +75,19 @@ fn what_nobody_may_choose_is_taken_out() {
     let values =
         json!({"mode": "m3", "model": "yolo-7b", "auto_approve": true, "edits": "acceptEdits"});
     let mut values = values.as_object().unwrap().clone();
-    let withheld = rule(&[], AutoApprovePolicy::Forbidden).remove_forbidden(&schema, &mut values);
-    let keys: Vec<_> = withheld.iter().map(|one| one.key.as_str()).collect();
+    let removed =
+        rules_for(&[], AutoApprovePolicy::Forbidden).remove_forbidden(&schema, &mut values);
+    let keys: Vec<_> = removed.iter().map(|value| value.key.as_str()).collect();
     assert_eq!(keys, ["mode", "auto_approve"]);
     assert!(
-        withheld
+        removed
             .iter()
-            .all(|one| one.reason.contains("allow_trusting"))
+            .all(|value| value.reason.contains("allow_trusting"))
     );
     let left: Vec<_> = values.keys().map(String::as_str).collect();
     assert_eq!(left, ["model", "edits"]);
     assert!(
-        rule(&[], AutoApprovePolicy::Allowed)
+        rules_for(&[], AutoApprovePolicy::Allowed)
             .remove_forbidden(&schema, &mut values)
             .is_empty()
     );
@@ -102,7 +106,7 @@ fn known_agents_have_theirs() {
         ("vibe", json!("auto-approve")),
     ] {
         let agent = known_agents().iter().find(|agent| agent.id == id).unwrap();
-        let forbidden = rule(&agent.trusting, AutoApprovePolicy::Forbidden).known_forbidden();
+        let forbidden = rules_for(&agent.trusting, AutoApprovePolicy::Forbidden).known_forbidden();
         let found = forbidden
             .iter()
             .any(|one| one.key == "mode" && one.value == value);
@@ -112,10 +116,10 @@ fn known_agents_have_theirs() {
         .iter()
         .find(|agent| agent.id == "copilot")
         .unwrap();
-    let forbidden = rule(&copilot.trusting, AutoApprovePolicy::Forbidden).known_forbidden();
+    let forbidden = rules_for(&copilot.trusting, AutoApprovePolicy::Forbidden).known_forbidden();
     assert!(
         forbidden
             .iter()
-            .any(|one| one.key == "allow_all" && one.value == json!(true))
+            .any(|value| value.key == "allow_all" && value.value == json!(true))
     );
 }

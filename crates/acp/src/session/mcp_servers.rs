@@ -35,23 +35,26 @@ impl SupportedServers {
     /// Sorts servers by what an agent said when it started.
     pub(crate) fn select(servers: &[AgentMcpServer], initialized: &Value) -> Self {
         let http = initialized.pointer("/agentCapabilities/mcpCapabilities/http");
-        let http = http == Some(&Value::Bool(true));
-        let mut usable = SupportedServers {
-            reach: match http {
-                true => McpReach::StdioAndHttp,
-                false => McpReach::StdioOnly,
+        let supports_http = http == Some(&Value::Bool(true));
+        let mut supported = SupportedServers {
+            reach: if supports_http {
+                McpReach::StdioAndHttp
+            } else {
+                McpReach::StdioOnly
             },
             ..SupportedServers::default()
         };
         for server in servers {
             match &server.transport {
-                McpTransport::Http { .. } if !http => usable.unsupported.push(server.name.clone()),
+                McpTransport::Http { .. } if !supports_http => {
+                    supported.unsupported.push(server.name.clone())
+                }
                 McpTransport::Http { .. } | McpTransport::Stdio { .. } => {
-                    usable.servers.push(to_acp_server(server));
+                    supported.servers.push(to_acp_server(server));
                 }
             }
         }
-        usable
+        supported
     }
 }
 
@@ -66,8 +69,8 @@ fn to_acp_server(server: &AgentMcpServer) -> Value {
             environment,
             directory: _,
         } => {
-            let value = |value: &str| resolve_reference(value)?.into_string().ok();
-            let env = to_name_values(environment, value);
+            let resolve = |value: &str| resolve_reference(value)?.into_string().ok();
+            let env = to_name_values(environment, resolve);
             json!({"name": name, "command": command, "args": arguments, "env": env})
         }
         McpTransport::Http { url, headers } => {
@@ -80,11 +83,11 @@ fn to_acp_server(server: &AgentMcpServer) -> Value {
 /// Names with values. What the host does not have, it can't give.
 fn to_name_values(
     pairs: &[(String, EnvRef)],
-    value: impl Fn(&str) -> Option<String>,
+    resolve: impl Fn(&str) -> Option<String>,
 ) -> Vec<Value> {
     let pairs = pairs.iter();
     let pairs =
-        pairs.filter_map(|(name, text)| Some(json!({"name": name, "value": value(&text.0)?})));
+        pairs.filter_map(|(name, text)| Some(json!({"name": name, "value": resolve(&text.0)?})));
     pairs.collect()
 }
 
@@ -118,20 +121,20 @@ mod tests {
                 pair("X", "a $NO_SUCH_NAME"),
             ],
         };
-        let named = |name: &str, way| AgentMcpServer {
+        let server = |name: &str, transport| AgentMcpServer {
             name: name.to_owned(),
-            transport: way,
+            transport,
         };
-        vec![named("one", program), named("two", http)]
+        vec![server("one", program), server("two", http)]
     }
 
     #[test]
     fn references_are_resolved_and_never_shown() {
-        let said = json!({"agentCapabilities": {"mcpCapabilities": {"http": true}}});
-        let usable = SupportedServers::select(&servers(), &said);
+        let initialized = json!({"agentCapabilities": {"mcpCapabilities": {"http": true}}});
+        let supported = SupportedServers::select(&servers(), &initialized);
         let path = std::env::var("PATH").unwrap();
         assert_eq!(
-            Value::Array(usable.servers.clone()),
+            Value::Array(supported.servers.clone()),
             json!([
                 {"name": "one", "command": "tools", "args": ["-x"],
                     "env": [{"name": "A", "value": "1"}, {"name": "P", "value": path}]},
@@ -139,7 +142,7 @@ mod tests {
                     "headers": [{"name": "Authorization", "value": format!("Bearer {path}")}]},
             ])
         );
-        for shown in [format!("{usable:?}"), format!("{:?}", servers())] {
+        for shown in [format!("{supported:?}"), format!("{:?}", servers())] {
             assert!(
                 !shown.contains(&path) && !shown.contains("Bearer"),
                 "{shown}"
@@ -149,8 +152,8 @@ mod tests {
 
     #[test]
     fn what_an_agent_can_not_reach_is_left_out() {
-        let usable = SupportedServers::select(&servers(), &json!({}));
-        assert_eq!(usable.servers.len(), 1);
-        assert_eq!(usable.unsupported, ["two"]);
+        let supported = SupportedServers::select(&servers(), &json!({}));
+        assert_eq!(supported.servers.len(), 1);
+        assert_eq!(supported.unsupported, ["two"]);
     }
 }

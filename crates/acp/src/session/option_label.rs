@@ -38,15 +38,16 @@ pub(crate) fn option_label(label: &str, kind: &str) -> String {
     if label.is_empty() {
         return kind_label(kind).to_owned();
     }
-    match label_matches_kind(label, kind) {
-        true => label.to_owned(),
-        false => format!("{label} ({})", kind_label(kind)),
+    if label_matches_kind(label, kind) {
+        label.to_owned()
+    } else {
+        format!("{label} ({})", kind_label(kind))
     }
 }
 
 /// Whether an option of this kind lets the call run. One that is not known does
 /// not.
-pub(crate) fn allows(kind: &str) -> bool {
+pub(crate) fn is_allow_kind(kind: &str) -> bool {
     kind.starts_with("allow")
 }
 
@@ -56,7 +57,7 @@ fn kind_label(kind: &str) -> &'static str {
         "allow_always" => "allow always",
         "reject_once" => "reject once",
         "reject_always" => "reject always",
-        _ if allows(kind) => "allow",
+        _ if is_allow_kind(kind) => "allow",
         _ => "reject",
     }
 }
@@ -72,17 +73,19 @@ fn label_matches_kind(label: &str, kind: &str) -> bool {
     let words: Vec<_> = text
         .split(|letter: char| !letter.is_alphanumeric() && letter != '\'')
         .collect();
-    let has = |list: &[&str]| words.iter().any(|word| list.contains(word));
-    is_lasting |= has(&LASTING_WORDS);
-    let (said, opposite) = match allows(kind) {
-        true => (has(&ALLOW_WORDS), has(&REJECT_WORDS)),
-        false => (has(&REJECT_WORDS), has(&ALLOW_WORDS)),
+    let has_word_of = |list: &[&str]| words.iter().any(|word| list.contains(word));
+    is_lasting |= has_word_of(&LASTING_WORDS);
+    let (says_kind, says_opposite) = if is_allow_kind(kind) {
+        (has_word_of(&ALLOW_WORDS), has_word_of(&REJECT_WORDS))
+    } else {
+        (has_word_of(&REJECT_WORDS), has_word_of(&ALLOW_WORDS))
     };
-    let reach = match kind.ends_with("_always") {
-        true => is_lasting && !has(&["once"]),
-        false => !is_lasting,
+    let matches_duration = if kind.ends_with("_always") {
+        is_lasting && !has_word_of(&["once"])
+    } else {
+        !is_lasting
     };
-    said && !opposite && reach
+    says_kind && !says_opposite && matches_duration
 }
 
 #[cfg(test)]
@@ -109,7 +112,7 @@ mod tests {
 
     #[test]
     fn a_label_that_contradicts_its_kind_shows_the_kind() {
-        for (label, kind, shown) in [
+        for (label, kind, expected) in [
             ("Reject", "allow_always", "Reject (allow always)"),
             ("No", "allow_once", "No (allow once)"),
             ("Yes", "reject_once", "Yes (reject once)"),
@@ -128,19 +131,19 @@ mod tests {
             ),
             ("Don't allow", "allow_once", "Don't allow (allow once)"),
         ] {
-            assert_eq!(option_label(label, kind), shown);
+            assert_eq!(option_label(label, kind), expected);
         }
     }
 
     #[test]
     fn a_label_that_can_not_be_understood_shows_the_kind() {
-        for (label, kind, shown) in [
+        for (label, kind, expected) in [
             ("Abbrechen", "allow_once", "Abbrechen (allow once)"),
             ("R\u{435}ject", "allow_once", "R\u{435}ject (allow once)"),
             ("Something new", "ponder", "Something new (reject)"),
             ("", "allow_always", "allow always"),
         ] {
-            assert_eq!(option_label(label, kind), shown);
+            assert_eq!(option_label(label, kind), expected);
         }
     }
 }

@@ -55,7 +55,7 @@ impl SessionOptions {
         if let Some(listed) = session.get("configOptions") {
             options.replace(listed);
         }
-        let older = [
+        let legacy_options = [
             (
                 MODE_KEY,
                 OptionMethod::Mode,
@@ -73,12 +73,12 @@ impl SessionOptions {
                 "modelId",
             ),
         ];
-        for (key, way, place, current, available, id) in older {
-            let Some(told) = session.get(place).filter(|_| !options.has_option(key)) else {
+        for (key, method, field, current, available, id) in legacy_options {
+            let Some(listing) = session.get(field).filter(|_| !options.has_option(key)) else {
                 continue;
             };
-            let items = told.get(available).and_then(Value::as_array);
-            let values = items.into_iter().flatten().filter_map(|item| {
+            let listed = listing.get(available).and_then(Value::as_array);
+            let values = listed.into_iter().flatten().filter_map(|item| {
                 let text = |key: &str| item.get(key)?.as_str().map(str::to_owned);
                 let value = text(id)?;
                 Some((
@@ -90,9 +90,9 @@ impl SessionOptions {
             let title = if key == MODE_KEY { "Mode" } else { "Model" };
             options.0.push(OptionChoice {
                 key: key.to_owned(),
-                method: way,
+                method,
                 property: select_property(title.to_owned(), None, values.collect()),
-                value: told.get(current).cloned().unwrap_or_default(),
+                value: listing.get(current).cloned().unwrap_or_default(),
                 pending: None,
             });
         }
@@ -105,31 +105,31 @@ impl SessionOptions {
         let listed = listed.filter_map(|option| {
             serde_json::from_value::<SessionConfigOption>(option.clone()).ok()
         });
-        let mut all = SessionOptions::default();
+        let mut replaced = SessionOptions::default();
         for option in listed {
             let key = match &option.category {
-                Some(SessionConfigOptionCategory::Mode) if !all.has_option(MODE_KEY) => {
+                Some(SessionConfigOptionCategory::Mode) if !replaced.has_option(MODE_KEY) => {
                     MODE_KEY.to_owned()
                 }
-                Some(SessionConfigOptionCategory::Model) if !all.has_option(MODEL_KEY) => {
+                Some(SessionConfigOptionCategory::Model) if !replaced.has_option(MODEL_KEY) => {
                     MODEL_KEY.to_owned()
                 }
                 _ => option.id.to_string(),
             };
             let Some(choice) =
-                parse_choice(key, option).filter(|choice| !all.has_option(&choice.key))
+                parse_choice(key, option).filter(|choice| !replaced.has_option(&choice.key))
             else {
                 continue;
             };
-            all.0.push(choice);
+            replaced.0.push(choice);
         }
-        let older = std::mem::take(&mut self.0).into_iter();
-        let older = older.filter(|choice| !matches!(choice.method, OptionMethod::Option(_)));
-        let older: Vec<_> = older
-            .filter(|choice| !all.has_option(&choice.key))
+        let legacy = std::mem::take(&mut self.0).into_iter();
+        let legacy = legacy.filter(|choice| !matches!(choice.method, OptionMethod::Option(_)));
+        let legacy: Vec<_> = legacy
+            .filter(|choice| !replaced.has_option(&choice.key))
             .collect();
-        all.0.extend(older);
-        *self = all;
+        replaced.0.extend(legacy);
+        *self = replaced;
     }
 
     /// The agent works in another mode.
@@ -147,7 +147,7 @@ impl SessionOptions {
     /// The agent answered that, one way or the other.
     pub(crate) fn mark_settled(&mut self, key: &str, value: &Value) {
         if let Some(choice) = self.0.iter_mut().find(|choice| choice.key == key) {
-            choice.pending.take_if(|asked| asked == value);
+            choice.pending.take_if(|pending| pending == value);
         }
     }
 
@@ -169,9 +169,9 @@ impl SessionOptions {
         let choice = self.0.iter().find(|choice| choice.key == key)?;
         let listed = choice.property.r#enum.as_ref();
         // Of models, not all may be listed.
-        let strange = listed.is_some_and(|listed| key != MODEL_KEY && !listed.contains(value));
-        let last = choice.pending.as_ref().unwrap_or(&choice.value);
-        if last == value || strange {
+        let is_unlisted = listed.is_some_and(|listed| key != MODEL_KEY && !listed.contains(value));
+        let latest = choice.pending.as_ref().unwrap_or(&choice.value);
+        if latest == value || is_unlisted {
             return None;
         }
         Some(match &choice.method {
@@ -243,8 +243,8 @@ impl SessionOptions {
 /// What can be chosen before an agent has said so: there will be modes and
 /// models, but which, only the agent knows.
 pub(crate) fn placeholder_schema() -> SessionConfigSchema {
-    let known = [(MODE_KEY, "Mode"), (MODEL_KEY, "Model")];
-    let properties = known.map(|(key, title)| {
+    let keys = [(MODE_KEY, "Mode"), (MODEL_KEY, "Model")];
+    let properties = keys.map(|(key, title)| {
         let property = SessionConfigPropertySchema {
             property: property("string", title.to_owned(), None),
             enum_dynamic: Some(true),
@@ -314,13 +314,16 @@ fn select_property(
     description: Option<String>,
     values: Vec<(String, String, Option<String>)>,
 ) -> ConfigPropertySchema {
-    let described = values.iter().any(|(_, _, meaning)| meaning.is_some());
-    let meanings = values.iter();
-    let meanings = meanings.map(|(_, _, meaning)| meaning.clone().unwrap_or_default());
+    let has_descriptions = values
+        .iter()
+        .any(|(_, _, description)| description.is_some());
+    let descriptions = values.iter();
+    let descriptions =
+        descriptions.map(|(_, _, description)| description.clone().unwrap_or_default());
     ConfigPropertySchema {
         r#enum: Some(values.iter().map(|(value, _, _)| json!(value)).collect()),
         enum_labels: Some(values.iter().map(|(_, label, _)| label.clone()).collect()),
-        enum_descriptions: described.then(|| meanings.collect()),
+        enum_descriptions: has_descriptions.then(|| descriptions.collect()),
         ..property("string", title, description)
     }
 }

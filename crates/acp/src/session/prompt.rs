@@ -19,18 +19,20 @@ use crate::transport::schema::{
 /// What an agent can take in besides text and links.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct PromptFeatures {
-    images: bool,
-    embedded: bool,
+    has_images: bool,
+    has_embedded: bool,
 }
 
 impl PromptFeatures {
     /// What an agent said when it was asked what it can do.
     pub(crate) fn parse(initialized: &Value) -> Self {
-        let place = initialized.pointer("/agentCapabilities/promptCapabilities");
-        let can = |key: &str| place.and_then(|place| place.get(key)?.as_bool()) == Some(true);
+        let capabilities = initialized.pointer("/agentCapabilities/promptCapabilities");
+        let has_capability = |key: &str| {
+            capabilities.and_then(|capabilities| capabilities.get(key)?.as_bool()) == Some(true)
+        };
         PromptFeatures {
-            images: can("image"),
-            embedded: can("embeddedContext"),
+            has_images: has_capability("image"),
+            has_embedded: has_capability("embeddedContext"),
         }
     }
 }
@@ -40,14 +42,18 @@ pub(crate) type AttachedResources = Vec<(Uri, AttachmentContent)>;
 
 /// The blocks of a prompt: a text, and then what is attached to the message.
 pub(crate) fn prompt_blocks(
-    typed: &str,
+    text: &str,
     message: &Message,
-    read: &AttachedResources,
+    resources: &AttachedResources,
     features: PromptFeatures,
 ) -> Vec<ContentBlock> {
-    let mut blocks = vec![plain_text(typed)];
+    let mut blocks = vec![plain_text(text)];
     for attachment in message.attachments.iter().flatten() {
-        let resource = |uri: &Uri| read.iter().find(|(of, _)| of == uri);
+        let resource = |uri: &Uri| {
+            resources
+                .iter()
+                .find(|(resource_uri, _)| resource_uri == uri)
+        };
         let resource = |uri: &Uri| resource(uri).map(|(_, content)| content);
         match attachment {
             Attachment::Simple(simple) => {
@@ -67,8 +73,8 @@ pub(crate) fn prompt_blocks(
                     }
                 });
             }
-            Attachment::Annotations(notes) => {
-                let (label, uri) = (&notes.base.label, &notes.resource);
+            Attachment::Annotations(annotations) => {
+                let (label, uri) = (&annotations.base.label, &annotations.resource);
                 let content = resource(uri);
                 blocks.extend(
                     content.map(|content| attachment_block(label, uri, content, None, features)),
@@ -99,16 +105,16 @@ pub(crate) fn history_block(
     let history = format!(
         "{history}\n\n(This is what was said before, for you to know. The message that follows goes on from there.)"
     );
-    let kind = Some("text/markdown");
-    let recalled = text_block(
+    let mime = Some("text/markdown");
+    let block = text_block(
         "What was said before",
         chat.as_str(),
         &history,
-        kind,
+        mime,
         features,
     );
-    let between = matches!(recalled, ContentBlock::Resource(_)).then(|| plain_text("\n\n"));
-    std::iter::once(recalled).chain(between).collect()
+    let separator = matches!(block, ContentBlock::Resource(_)).then(|| plain_text("\n\n"));
+    std::iter::once(block).chain(separator).collect()
 }
 
 /// Some words.
@@ -117,12 +123,12 @@ pub(crate) fn plain_text(text: &str) -> ContentBlock {
 }
 
 fn embedded_block(embedded: &EmbeddedResourceAttachment, features: PromptFeatures) -> ContentBlock {
-    let kind = Some(embedded.content_type.as_str());
+    let mime = Some(embedded.content_type.as_str());
     binary_block(
         &embedded.base.label,
         "attachment:",
         &embedded.data,
-        kind,
+        mime,
         features,
     )
 }
@@ -136,30 +142,36 @@ fn attachment_block(
     features: PromptFeatures,
 ) -> ContentBlock {
     match content {
-        AttachmentContent::Resource(read) => {
-            let mime = read.content_type.as_deref().or(mime);
-            match read.encoding {
+        AttachmentContent::Resource(resource) => {
+            let mime = resource.content_type.as_deref().or(mime);
+            match resource.encoding {
                 ContentEncoding::Utf8 => {
-                    text_block(label, uri.as_str(), &read.data, mime, features)
+                    text_block(label, uri.as_str(), &resource.data, mime, features)
                 }
                 ContentEncoding::Base64 => {
-                    binary_block(label, uri.as_str(), &read.data, mime, features)
+                    binary_block(label, uri.as_str(), &resource.data, mime, features)
                 }
             }
         }
         AttachmentContent::Turns(turns) => {
-            let told = transcript::render_history(turns);
-            text_block(label, uri.as_str(), &told, Some("text/markdown"), features)
+            let text = transcript::render_history(turns);
+            text_block(label, uri.as_str(), &text, Some("text/markdown"), features)
         }
-        AttachmentContent::Annotations(notes) => {
-            let told = notes.items().map(|note| {
-                let said = note.entries.iter().map(|entry| entry.text.as_str());
-                let said = said.collect::<Vec<_>>().join("\n");
-                let line = note.range.map(|range| format!(":{}", range.start.line + 1));
-                format!("{}{}: {said}", note.resource, line.unwrap_or_default())
+        AttachmentContent::Annotations(annotations) => {
+            let text = annotations.items().map(|annotation| {
+                let entries = annotation.entries.iter().map(|entry| entry.text.as_str());
+                let entries = entries.collect::<Vec<_>>().join("\n");
+                let line = annotation
+                    .range
+                    .map(|range| format!(":{}", range.start.line + 1));
+                format!(
+                    "{}{}: {entries}",
+                    annotation.resource,
+                    line.unwrap_or_default()
+                )
             });
-            let told = told.collect::<Vec<_>>().join("\n");
-            text_block(label, uri.as_str(), &told, None, features)
+            let text = text.collect::<Vec<_>>().join("\n");
+            text_block(label, uri.as_str(), &text, None, features)
         }
         AttachmentContent::Unreadable(reason) => {
             plain_text(&format!("({label} can't be read: {reason})"))
@@ -172,14 +184,14 @@ fn attachment_block(
 fn text_block(
     label: &str,
     uri: &str,
-    words: &str,
+    text: &str,
     mime: Option<&str>,
     features: PromptFeatures,
 ) -> ContentBlock {
-    if !features.embedded {
-        return plain_text(&format!("{label}:\n\n{words}"));
+    if !features.has_embedded {
+        return plain_text(&format!("{label}:\n\n{text}"));
     }
-    let contents = TextResourceContents::new(words, uri).mime_type(mime.map(str::to_owned));
+    let contents = TextResourceContents::new(text, uri).mime_type(mime.map(str::to_owned));
     let contents = EmbeddedResourceResource::TextResourceContents(contents);
     ContentBlock::Resource(EmbeddedResource::new(contents))
 }
@@ -192,14 +204,14 @@ fn binary_block(
     features: PromptFeatures,
 ) -> ContentBlock {
     let kind = mime.unwrap_or("application/octet-stream");
-    if features.images && kind.starts_with("image/") {
+    if features.has_images && kind.starts_with("image/") {
         return ContentBlock::Image(ImageContent::new(data, kind));
     }
     let decoded = STANDARD.decode(data).ok().map(String::from_utf8);
     if let Some(Ok(decoded)) = decoded {
         return text_block(label, uri, &decoded, mime, features);
     }
-    if !features.embedded {
+    if !features.has_embedded {
         return plain_text(&format!(
             "({label} is attached, but this agent can't see {kind})"
         ));

@@ -100,31 +100,33 @@ impl SessionReplay {
             self.push_user_text(update);
             return;
         }
-        let told = self.mapper.map_update(update);
-        let (turn, about) = told.into_iter().partition(|told| match told {
+        let events = self.mapper.map_update(update);
+        let (turn_events, session_events) = events.into_iter().partition(|event| match event {
             MappedEvent::StoreContent(_) | MappedEvent::Turn(_) | MappedEvent::Terminal(..) => true,
             MappedEvent::TitleChanged(_)
             | MappedEvent::SlashCommandsChanged(_)
             | MappedEvent::OptionsChanged(_)
             | MappedEvent::ModeChanged(_) => false,
         });
-        self.session_events.extend::<Vec<_>>(about);
+        self.session_events.extend::<Vec<_>>(session_events);
         if let (ReplayPurpose::Import, Some(last)) = (self.purpose, self.turns.last_mut()) {
-            self.event_count += turn.len();
-            last.events.extend::<Vec<_>>(turn);
+            self.event_count += turn_events.len();
+            last.events.extend::<Vec<_>>(turn_events);
             while self.event_count > MAX_IMPORTED_EVENTS && self.turns.len() > 1 {
                 self.event_count -= self.turns.remove(0).events.len();
             }
-        } else if let (true, Some(last)) = (!turn.is_empty(), self.turns.last_mut()) {
+        } else if !turn_events.is_empty()
+            && let Some(last) = self.turns.last_mut()
+        {
             // That something was said is enough to tell turns apart.
-            last.events = turn.into_iter().take(1).collect();
+            last.events = turn_events.into_iter().take(1).collect();
         }
     }
 
     /// Words of the user. Some agents tell one message in several chunks.
     fn push_user_text(&mut self, update: &Value) {
-        let goes_on = self.turns.last().is_some_and(|last| last.events.is_empty());
-        if !goes_on {
+        let is_continuation = self.turns.last().is_some_and(|last| last.events.is_empty());
+        if !is_continuation {
             if self.turns.len() >= MAX_IMPORTED_TURNS {
                 self.turns.remove(0);
             }
@@ -142,29 +144,31 @@ impl SessionReplay {
 
     /// Whether this can be the chat that the host knows. An agent that tells
     /// nothing again is believed.
-    pub(crate) fn matches_history(&self, known: &List<Turn>) -> bool {
-        let begins = |text: &str| truncate_chars(text.trim(), MAX_COMPARED_CHARS);
-        let said = self.turns.iter();
-        let said: Vec<_> = said
-            .map(|turn| begins(&tags::strip_host_tags(&turn.user_text)))
+    pub(crate) fn matches_history(&self, stored: &List<Turn>) -> bool {
+        let beginning_of = |text: &str| truncate_chars(text.trim(), MAX_COMPARED_CHARS);
+        let replayed = self.turns.iter();
+        let replayed: Vec<_> = replayed
+            .map(|turn| beginning_of(&tags::strip_host_tags(&turn.user_text)))
             .collect();
-        let said = said.iter().filter(|said| !said.is_empty());
-        if said.clone().next().is_none() || known.items().next().is_none() {
+        let replayed = replayed.iter().filter(|replayed| !replayed.is_empty());
+        if replayed.clone().next().is_none() || stored.items().next().is_none() {
             return true;
         }
-        let known = known.items().rev();
-        let known = known.map(|turn| begins(&turn.message.text));
-        let known = known.filter(|known| !known.is_empty());
+        let stored = stored.items().rev();
+        let stored = stored.map(|turn| beginning_of(&turn.message.text));
+        let stored = stored.filter(|stored| !stored.is_empty());
         // The last may not have got to where the agent keeps things.
-        let known: Vec<_> = known.take(COMPARED_MESSAGES).collect();
-        let told = said.clone().count();
-        let mut said = said.skip(told.saturating_sub(10 * COMPARED_MESSAGES));
-        said.any(|said| {
-            let same = |known: &String| {
-                let within = said.contains(known.as_str()) || known.contains(said.as_str());
-                said == known || within && said.len().min(known.len()) >= MIN_MATCH_BYTES
+        let stored: Vec<_> = stored.take(COMPARED_MESSAGES).collect();
+        let replayed_count = replayed.clone().count();
+        let mut replayed = replayed.skip(replayed_count.saturating_sub(10 * COMPARED_MESSAGES));
+        replayed.any(|replayed| {
+            let is_same = |stored: &String| {
+                let is_contained =
+                    replayed.contains(stored.as_str()) || stored.contains(replayed.as_str());
+                replayed == stored
+                    || is_contained && replayed.len().min(stored.len()) >= MIN_MATCH_BYTES
             };
-            known.iter().any(same)
+            stored.iter().any(is_same)
         })
     }
 

@@ -42,18 +42,18 @@ pub(crate) fn render_context(context: &ChatContext) -> String {
             running,
             selection,
         } => {
-            let mut told = render_history(turns);
+            let mut rendered = render_history(turns);
             if let Some(running) = running {
-                told.push_str("\n\n");
+                rendered.push_str("\n\n");
                 let mut text = render_turn(&running.message, &running.response_parts);
                 text.truncate(text.floor_char_boundary(MAX_TRANSCRIPT_BYTES));
-                told.push_str(&text);
+                rendered.push_str(&text);
             }
             if let Some(selection) = selection {
-                told.push_str("\n\nWhat follows is about this part of it:\n\n");
-                told.push_str(truncate_part(selection));
+                rendered.push_str("\n\nWhat follows is about this part of it:\n\n");
+                rendered.push_str(truncate_part(selection));
             }
-            told
+            rendered
         }
     }
 }
@@ -76,7 +76,7 @@ fn render_turn(message: &Message, parts: &List<ResponsePart>) -> String {
 
 /// What was done, in a line: what came of it can be looked at again.
 fn summarize_call(call: &ToolCall) -> Option<String> {
-    let (what, how) = match call {
+    let (message, outcome) = match call {
         ToolCall::Completed(call) if call.result.success => {
             (&call.result.past_tense_message, "done")
         }
@@ -89,7 +89,7 @@ fn summarize_call(call: &ToolCall) -> Option<String> {
         | ToolCall::PendingResultConfirmation(_)
         | ToolCall::Unknown(_) => return None,
     };
-    Some(format!("[{how}: {}]", truncate_part(what.as_str())))
+    Some(format!("[{outcome}: {}]", truncate_part(message.as_str())))
 }
 
 fn truncate_part(text: &str) -> &str {
@@ -139,10 +139,14 @@ mod tests {
             .map(|n| turn(&format!("{n} {long}"), &long))
             .collect();
         let turns = turns.into_iter().map(std::sync::Arc::new).collect();
-        let told = render_history(&turns);
-        assert!(told.len() < MAX_TRANSCRIPT_BYTES + 100, "{}", told.len());
-        assert!(told.starts_with("(There is more"));
-        assert!(told.contains("User: 19 ") && told.contains("User: 18 "));
-        assert!(!told.contains("User: 17 "));
+        let rendered = render_history(&turns);
+        assert!(
+            rendered.len() < MAX_TRANSCRIPT_BYTES + 100,
+            "{}",
+            rendered.len()
+        );
+        assert!(rendered.starts_with("(There is more"));
+        assert!(rendered.contains("User: 19 ") && rendered.contains("User: 18 "));
+        assert!(!rendered.contains("User: 17 "));
     }
 }

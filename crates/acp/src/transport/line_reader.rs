@@ -62,15 +62,15 @@ pub(crate) enum JsonRpcReadError {
 
 /// Reads messages.
 pub(crate) struct LineReader<R> {
-    from: BufReader<R>,
+    source: BufReader<R>,
     noise: Arc<StreamTail>,
 }
 
 impl<R: AsyncRead + Unpin> LineReader<R> {
     /// Reads from a pipe, and puts aside what is no message.
-    pub(crate) fn new(from: R, noise: Arc<StreamTail>) -> Self {
+    pub(crate) fn new(source: R, noise: Arc<StreamTail>) -> Self {
         LineReader {
-            from: BufReader::with_capacity(64 * 1024, from),
+            source: BufReader::with_capacity(64 * 1024, source),
             noise,
         }
     }
@@ -80,11 +80,11 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         while let Some(bytes) = self.read_line().await? {
             // What is not UTF-8 is shown as such; the rest is still good.
             let text = String::from_utf8_lossy(&bytes);
-            let written = text.trim_start_matches('\u{feff}').trim();
-            if let Some(chunk) = TextChunk::parse(written) {
-                return Ok(Some(self.merge_chunks(chunk, written)));
+            let line = text.trim_start_matches('\u{feff}').trim();
+            if let Some(chunk) = TextChunk::parse(line) {
+                return Ok(Some(self.merge_chunks(chunk, line)));
             }
-            match parse_message(written) {
+            match parse_message(line) {
                 Some(line) => return Ok(Some(line)),
                 None => {
                     self.noise.push(text.as_bytes());
@@ -96,27 +96,27 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
     }
 
     /// A piece of text, with those that go on with it and are there already.
-    fn merge_chunks(&mut self, mut chunk: TextChunk<'_>, written: &str) -> JsonRpcLine {
-        let mut joined = 0;
-        let mut rest = self.from.buffer();
+    fn merge_chunks(&mut self, mut chunk: TextChunk<'_>, line: &str) -> JsonRpcLine {
+        let mut merged_bytes = 0;
+        let mut rest = self.source.buffer();
         while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
             let (next, after) = rest.split_at(end + 1);
             let next = str::from_utf8(next).ok().and_then(TextChunk::parse);
             if !next.is_some_and(|next| chunk.append(&next)) {
                 break;
             }
-            joined += end + 1;
+            merged_bytes += end + 1;
             rest = after;
         }
-        let text = match joined {
+        let text = match merged_bytes {
             0 => None,
             _ => chunk.to_json(),
         };
         if text.is_some() {
-            self.from.consume(joined);
+            self.source.consume(merged_bytes);
         }
         JsonRpcLine {
-            text: text.unwrap_or_else(|| written.to_owned()),
+            text: text.unwrap_or_else(|| line.to_owned()),
             method: Some(SESSION_UPDATE_METHOD.to_owned()),
             kind: JsonRpcKind::Notification,
         }
@@ -126,7 +126,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
     async fn read_line(&mut self) -> Result<Option<Vec<u8>>, JsonRpcReadError> {
         let mut line = Vec::new();
         loop {
-            let piece = self.from.fill_buf().await?;
+            let piece = self.source.fill_buf().await?;
             if piece.is_empty() {
                 // What has no end was cut off in the middle.
                 self.noise.push(&line);
@@ -135,8 +135,8 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
             let end = piece.iter().position(|byte| *byte == b'\n');
             let piece = piece.get(..end.unwrap_or(piece.len())).unwrap_or_default();
             line.extend_from_slice(piece);
-            let taken = piece.len() + usize::from(end.is_some());
-            self.from.consume(taken);
+            let consumed = piece.len() + usize::from(end.is_some());
+            self.source.consume(consumed);
             if line.len() > MAX_LINE_BYTES {
                 return Err(JsonRpcReadError::TooLong);
             }
@@ -155,9 +155,9 @@ fn parse_message(text: &str) -> Option<JsonRpcLine> {
     }
     let text = repair::replace_lone_surrogates(text);
     let message: Map<String, Value> = serde_json::from_str(&text).ok()?;
-    if let Some(answer) = repair::repair_response(&message) {
+    if let Some(response) = repair::repair_response(&message) {
         return Some(JsonRpcLine {
-            text: answer.to_string(),
+            text: response.to_string(),
             method: None,
             kind: JsonRpcKind::Response,
         });
@@ -191,7 +191,7 @@ fn parse_message(text: &str) -> Option<JsonRpcLine> {
 mod tests {
     use super::*;
 
-    async fn all(bytes: &[u8]) -> (Vec<JsonRpcLine>, StreamTail) {
+    async fn read_all(bytes: &[u8]) -> (Vec<JsonRpcLine>, StreamTail) {
         let noise = Arc::new(StreamTail::new(100));
         let mut reader = LineReader::new(bytes, Arc::clone(&noise));
         let mut lines = Vec::new();
@@ -209,7 +209,7 @@ mod tests {
             [1]\n{\"level\":\"info\"}\n{broken\n\n\
             \xef\xbb\xbf {\"jsonrpc\":\"2.0\",\"id\":0,\"result\":null}\n\
             {\"jsonrpc\":\"2.0\",\"id\"";
-        let (lines, noise) = all(written).await;
+        let (lines, noise) = read_all(written).await;
         let methods: Vec<_> = lines.iter().map(|line| line.method.as_deref()).collect();
         assert_eq!(methods, [Some("a/b"), None]);
         assert!(lines[0].text.contains('\u{fffd}'));
@@ -248,7 +248,7 @@ mod tests {
             &say("g"),
         ];
         let (lines, noise) =
-            all(format!("{}\n", written.map(String::as_str).join("\n")).as_bytes()).await;
+            read_all(format!("{}\n", written.map(String::as_str).join("\n")).as_bytes()).await;
         let texts = lines.iter().map(|line| {
             let line: serde_json::Value = serde_json::from_str(&line.text).unwrap();
             let text = line.pointer("/params/update/content/text").unwrap();

@@ -18,10 +18,10 @@ pub(crate) fn replace_lone_surrogates(text: &str) -> Cow<'_, str> {
     }
     let mut repaired = String::new();
     let mut rest = text;
-    while let Some(at) = rest.find('\\') {
-        let (before, escape) = rest.split_at(at);
+    while let Some(index) = rest.find('\\') {
+        let (before, escape) = rest.split_at(index);
         repaired.push_str(before);
-        let taken = match surrogate_half(escape) {
+        let consumed = match surrogate_half(escape) {
             Some(SurrogateHalf::High)
                 if escape.get(6..).and_then(surrogate_half) == Some(SurrogateHalf::Low) =>
             {
@@ -39,7 +39,7 @@ pub(crate) fn replace_lone_surrogates(text: &str) -> Cow<'_, str> {
                 1 + next
             }
         };
-        rest = escape.get(taken..).unwrap_or_default();
+        rest = escape.get(consumed..).unwrap_or_default();
     }
     repaired.push_str(rest);
     Cow::Owned(repaired)
@@ -80,15 +80,15 @@ pub(crate) fn repair_response(message: &Map<String, Value>) -> Option<Value> {
     };
     let code = error.get("code").and_then(Value::as_i64);
     let code = code.filter(|code| i32::try_from(*code).is_ok());
-    let words = error.get("message").and_then(Value::as_str);
-    let words = words.or_else(|| error.as_str());
+    let error_message = error.get("message").and_then(Value::as_str);
+    let error_message = error_message.or_else(|| error.as_str());
     let mut repaired = Map::new();
     repaired.insert(
         "code".to_owned(),
         json!(code.unwrap_or(INTERNAL_ERROR_CODE)),
     );
-    let words = words.unwrap_or("it does not say what went wrong");
-    repaired.insert("message".to_owned(), json!(words));
+    let error_message = error_message.unwrap_or("it does not say what went wrong");
+    repaired.insert("message".to_owned(), json!(error_message));
     let data = error.get("data").cloned();
     repaired.extend(data.map(|data| ("data".to_owned(), data)));
     Some(json!({"jsonrpc": "2.0", "id": id, "error": repaired}))
@@ -120,7 +120,7 @@ mod tests {
     fn answers_are_read_as_they_were_meant() {
         let read = |text: &str| {
             let message: Value = serde_json::from_str(text).unwrap();
-            repair_response(message.as_object().unwrap()).map(|answer| answer.to_string())
+            repair_response(message.as_object().unwrap()).map(|response| response.to_string())
         };
         let result = Some(r#"{"jsonrpc":"2.0","id":1,"result":{"a":1}}"#.to_owned());
         assert_eq!(read(r#"{"id":1,"result":{"a":1},"error":null}"#), result);
@@ -132,11 +132,11 @@ mod tests {
             (r#"{"code":1e30,"message":"big"}"#, -32603, "big"),
         ] {
             let text = format!(r#"{{"id":"a","result":null,"error":{error}}}"#);
-            let answer: Value = serde_json::from_str(&read(&text).unwrap()).unwrap();
-            assert_eq!(answer["error"], json!({"code": code, "message": message}));
+            let response: Value = serde_json::from_str(&read(&text).unwrap()).unwrap();
+            assert_eq!(response["error"], json!({"code": code, "message": message}));
         }
-        let told = read(r#"{"id":1,"error":{"code":-1,"message":"m","data":"why"}}"#);
-        assert!(told.unwrap().contains(r#""data":"why""#));
+        let with_data = read(r#"{"id":1,"error":{"code":-1,"message":"m","data":"why"}}"#);
+        assert!(with_data.unwrap().contains(r#""data":"why""#));
         assert_eq!(read(r#"{"id":1,"method":"a","params":{}}"#), None);
         assert_eq!(read(r#"{"level":"info","id":7}"#), None);
     }

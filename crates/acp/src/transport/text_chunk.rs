@@ -62,26 +62,26 @@ impl<'a> TextChunk<'a> {
         let chunk: TextChunk<'_> = serde_json::from_str(text).ok()?;
         let update = &chunk.params.update;
         let speech = ["agent_message_chunk", "agent_thought_chunk"];
-        let good = chunk.jsonrpc == "2.0"
+        let is_speech = chunk.jsonrpc == "2.0"
             && chunk.method == SESSION_UPDATE_METHOD
             && speech.contains(&&*update.session_update)
             && update.content.r#type == "text";
-        good.then_some(chunk)
+        is_speech.then_some(chunk)
     }
 
     /// Adds the text of the next one, if it goes on with the same and is not too
     /// much.
     pub(crate) fn append(&mut self, next: &TextChunk<'_>) -> bool {
         let (own, other) = (&mut self.params, &next.params);
-        let goes_on = own.session_id == other.session_id
+        let is_same_message = own.session_id == other.session_id
             && own.update.session_update == other.update.session_update
             && own.update.message_id == other.update.message_id;
         let text = &mut own.update.content.text;
-        let more = &other.update.content.text;
-        if !goes_on || text.len() + more.len() > MAX_MERGED_BYTES {
+        let addition = &other.update.content.text;
+        if !is_same_message || text.len() + addition.len() > MAX_MERGED_BYTES {
             return false;
         }
-        text.to_mut().push_str(more);
+        text.to_mut().push_str(addition);
         true
     }
 

@@ -26,17 +26,17 @@ fn the_agent() {
     acp_agent::run_as_agent();
 }
 
-pub(crate) fn agent(how: &str) -> AcpAgent {
+pub(crate) fn agent(mode: &str) -> AcpAgent {
     let (program, arguments) = acp_agent::agent_command("acp::the_agent");
     let launch = AgentLaunch {
         program,
         arguments,
-        environment: vec![(acp_agent::AGENT_MODE_VARIABLE.to_owned(), how.to_owned())],
+        environment: vec![(acp_agent::AGENT_MODE_VARIABLE.to_owned(), mode.to_owned())],
     };
     AcpAgent::new("scripted", "Scripted", launch)
 }
 
-pub(crate) fn begin(
+pub(crate) fn open_agent(
     agent: AcpAgent,
     contents: Option<Arc<ContentStore>>,
     config: Option<Value>,
@@ -50,35 +50,35 @@ pub(crate) fn begin(
     bench
 }
 
-async fn open(how: &str) -> Bench {
-    let mut bench = begin(agent(how), None, None);
+async fn open(mode: &str) -> Bench {
+    let mut bench = open_agent(agent(mode), None, None);
     assert_eq!(bench.next().await, "opened");
     bench
 }
 
-async fn stopped(how: &str) -> String {
-    let mut bench = begin(agent(how), None, None);
-    let said = bench.until("stopped").await.pop().unwrap();
-    said.strip_prefix("stopped: ").unwrap().to_owned()
+async fn stop_reason(mode: &str) -> String {
+    let mut bench = open_agent(agent(mode), None, None);
+    let event = bench.until("stopped").await.pop().unwrap();
+    event.strip_prefix("stopped: ").unwrap().to_owned()
 }
 
 /// What was said in a turn, up to its end.
-pub(crate) async fn turn(bench: &mut Bench, turn: &str, script: &str) -> Vec<String> {
+pub(crate) async fn run_turn(bench: &mut Bench, turn: &str, script: &str) -> Vec<String> {
     bench.prompt(turn, script);
-    ended(bench, turn).await
+    finish_turn(bench, turn).await
 }
 
-pub(crate) async fn ended(bench: &mut Bench, turn: &str) -> Vec<String> {
-    let mut said = Vec::new();
+pub(crate) async fn finish_turn(bench: &mut Bench, turn: &str) -> Vec<String> {
+    let mut events = Vec::new();
     loop {
         let event = bench.next().await;
-        let over = event.starts_with(&format!("end {turn}"))
+        let is_over = event.starts_with(&format!("end {turn}"))
             || event.starts_with(&format!("error {turn}"));
         if event != "part" {
-            said.push(event);
+            events.push(event);
         }
-        if over {
-            return said;
+        if is_over {
+            return events;
         }
     }
 }
@@ -92,29 +92,29 @@ fn decide(bench: &mut Bench, turn: &str, decision: ToolCallDecision) {
     });
 }
 
-const ASK: &str = r#"ask {"toolCall": {"toolCallId": "c1", "title": "rm x"}, "options": [
+const PERMISSION_REQUEST: &str = r#"ask {"toolCall": {"toolCallId": "c1", "title": "rm x"}, "options": [
     {"optionId": "a", "name": "Always", "kind": "allow_always"}, {"optionId": "y", "name": "Yes", "kind": "allow_once"},
     {"optionId": "n", "name": "No", "kind": "reject_once"}, {"optionId": "z", "name": "Never", "kind": "reject_always"}]}"#;
 
-fn ask() -> String {
-    ASK.replace('\n', " ")
+fn permission_script() -> String {
+    PERMISSION_REQUEST.replace('\n', " ")
 }
 
 #[tokio::test]
 async fn a_conversation_among_noise() {
-    let mut bench = begin(agent("early"), None, None);
+    let mut bench = open_agent(agent("early"), None, None);
     // What was said of the session before it was there.
     assert_eq!(bench.next().await, "1 commands");
     assert_eq!(bench.next().await, "opened");
     let script = "say Hel;; raw Loading model...;; bytes;; say lo;; raw {\"level\":\"info\"};; update {\"sessionUpdate\":\"new\"};; \
         after update {\"sessionUpdate\":\"session_info_update\",\"title\":\"About x\"}";
-    let said = turn(&mut bench, "t1", script).await;
-    assert_eq!(said, ["text \"Hel\"", "text \"lo\"", "end t1"]);
+    let events = run_turn(&mut bench, "t1", script).await;
+    assert_eq!(events, ["text \"Hel\"", "text \"lo\"", "end t1"]);
     assert_eq!(bench.next().await, "title About x");
-    let said = turn(&mut bench, "t2", "stop max_tokens").await;
-    assert!(said[0].contains("cut off"), "{said:?}");
-    let said = turn(&mut bench, "t3", "error -32603 the model is gone").await;
-    assert_eq!(said, ["error t3: the model is gone"]);
+    let events = run_turn(&mut bench, "t2", "stop max_tokens").await;
+    assert!(events[0].contains("cut off"), "{events:?}");
+    let events = run_turn(&mut bench, "t3", "error -32603 the model is gone").await;
+    assert_eq!(events, ["error t3: the model is gone"]);
 }
 
 #[tokio::test]
@@ -129,21 +129,21 @@ async fn permissions_get_the_option_that_was_picked() {
         reason: agenthost_protocol::chat::CancellationReason::Denied,
         suggestion: None,
     };
-    let ways = [
+    let cases = [
         (approved(Some("a")), "a"),
         (approved(None), "y"),
         (denied(Some("z")), "z"),
         (denied(None), "n"),
         (denied(Some("nobody offered this")), "n"),
     ];
-    for (number, (decision, picked)) in ways.into_iter().enumerate() {
+    for (number, (decision, picked)) in cases.into_iter().enumerate() {
         let name = format!("t{number}");
-        bench.prompt(&name, &ask());
+        bench.prompt(&name, &permission_script());
         assert_eq!(bench.next().await, "start other");
         assert_eq!(bench.next().await, "ready rm x and asks");
         decide(&mut bench, &name, decision);
-        let said = ended(&mut bench, &name).await;
-        assert_eq!(said, [format!("text {picked:?}"), format!("end {name}")]);
+        let events = finish_turn(&mut bench, &name).await;
+        assert_eq!(events, [format!("text {picked:?}"), format!("end {name}")]);
     }
 }
 
@@ -151,67 +151,67 @@ async fn permissions_get_the_option_that_was_picked() {
 #[tokio::test]
 async fn cancelling_answers_what_is_open() {
     let mut bench = open("").await;
-    bench.prompt("t1", &ask());
+    bench.prompt("t1", &permission_script());
     bench.until("ready").await;
     bench.cancel("t1");
     // The first one has ended when this is heard: there is one at a time.
-    let said = turn(&mut bench, "t2", "say again").await;
-    assert_eq!(said, ["text \"again\"", "end t2"]);
+    let events = run_turn(&mut bench, "t2", "say again").await;
+    assert_eq!(events, ["text \"again\"", "end t2"]);
     bench.prompt("t3", "say waiting;; wait");
     bench.until("text").await;
     bench.cancel("t3");
-    let said = turn(&mut bench, "t4", "say once more").await;
-    assert_eq!(said, ["text \"once more\"", "end t4"]);
+    let events = run_turn(&mut bench, "t4", "say once more").await;
+    assert_eq!(events, ["text \"once more\"", "end t4"]);
 }
 
 #[tokio::test]
 async fn an_agent_that_does_not_stop_is_ended() {
-    let patience = Duration::from_millis(300);
-    let mut bench = begin(agent("").with_cancel_timeout(patience), None, None);
+    let timeout = Duration::from_millis(300);
+    let mut bench = open_agent(agent("").with_cancel_timeout(timeout), None, None);
     assert_eq!(bench.next().await, "opened");
     bench.prompt("t1", "spawn;; hang");
     let number = bench.until("text").await.pop().unwrap();
     let began = Instant::now();
     bench.cancel("t1");
-    let said = turn(&mut bench, "t2", "say back").await;
-    assert!(began.elapsed() >= patience);
-    assert_eq!(said, ["text \"back\"", "end t2"]);
-    is_gone(&number).await;
+    let events = run_turn(&mut bench, "t2", "say back").await;
+    assert!(began.elapsed() >= timeout);
+    assert_eq!(events, ["text \"back\"", "end t2"]);
+    wait_until_gone(&number).await;
 }
 
 #[tokio::test]
 async fn an_agent_that_dies_says_why_and_comes_back() {
     let mut bench = open("").await;
-    let said = turn(&mut bench, "t1", "say hm;; die out of memory").await;
+    let events = run_turn(&mut bench, "t1", "say hm;; die out of memory").await;
     assert_eq!(
-        said,
+        events,
         ["text \"hm\"", "error t1: the agent ended: out of memory"]
     );
-    let said = turn(&mut bench, "t2", "say back").await;
-    assert_eq!(said, ["text \"back\"", "end t2"]);
-    let said = turn(&mut bench, "t3", "endless").await;
+    let events = run_turn(&mut bench, "t2", "say back").await;
+    assert_eq!(events, ["text \"back\"", "end t2"]);
+    let events = run_turn(&mut bench, "t3", "endless").await;
     let end = "error t3: the agent ended: it wrote a line of more than 8388608 bytes";
-    assert!(said[0].starts_with(end), "{said:?}");
+    assert!(events[0].starts_with(end), "{events:?}");
 }
 
 #[tokio::test]
 async fn what_can_not_start_says_why() {
-    let said = stopped("auth").await;
+    let reason = stop_reason("auth").await;
     assert!(
-        said.contains("sign in first") && said.contains("API key"),
-        "{said}"
+        reason.contains("sign in first") && reason.contains("API key"),
+        "{reason}"
     );
-    let said = stopped("old").await;
+    let reason = stop_reason("old").await;
     assert!(
-        said.starts_with("start the agent: ") && said.contains("version"),
-        "{said}"
+        reason.starts_with("start the agent: ") && reason.contains("version"),
+        "{reason}"
     );
     let missing = AgentLaunch {
         program: "no-such-agent".to_owned(),
         arguments: Vec::new(),
         environment: Vec::new(),
     };
-    let mut bench = begin(AcpAgent::new("a", "A", missing), None, None);
+    let mut bench = open_agent(AcpAgent::new("a", "A", missing), None, None);
     assert_eq!(
         bench.next().await,
         "stopped: start `no-such-agent`: there is no such program"
@@ -221,18 +221,18 @@ async fn what_can_not_start_says_why() {
         arguments: vec!["-c".to_owned(), "echo need a key >&2; exit 1".to_owned()],
         environment: Vec::new(),
     };
-    let mut bench = begin(AcpAgent::new("a", "A", broken), None, None);
+    let mut bench = open_agent(AcpAgent::new("a", "A", broken), None, None);
     assert_eq!(bench.next().await, "stopped: the agent ended: need a key");
 }
 
 #[tokio::test]
 async fn modes_and_options_are_configuration() {
     let config = json!({"mode": "do"});
-    let mut bench = begin(agent("modes"), None, Some(config));
+    let mut bench = open_agent(agent("modes"), None, Some(config));
     // The mode that was asked for is set before anything is told.
-    let heard = bench.until("options").await;
+    let events = bench.until("options").await;
     assert_eq!(
-        heard.last().unwrap(),
+        events.last().unwrap(),
         r#"options {"model":"small","mode":"do"}"#
     );
     bench.command(AgentCommand::SetConfig {
@@ -255,13 +255,13 @@ async fn modes_and_options_are_configuration() {
         bench.next().await,
         r#"options {"model":"large","mode":"do"}"#
     );
-    let said = turn(&mut bench, "t1", "chosen").await;
+    let events = run_turn(&mut bench, "t1", "chosen").await;
     for expected in [
         r#"\"modeId\":\"do\""#,
         r#"\"configId\":\"the-model\""#,
         r#"\"value\":\"large\""#,
     ] {
-        assert!(said[1].contains(expected), "{said:?}");
+        assert!(events[1].contains(expected), "{events:?}");
     }
 }
 
@@ -289,9 +289,9 @@ async fn forms_are_answered() {
         response: InputResponseKind::Accept,
         answers: wire::from_str::<Answers>(&answers.to_string()).unwrap(),
     });
-    let said = ended(&mut bench, "t1").await;
+    let events = finish_turn(&mut bench, "t1").await;
     let expected = r#"{"action":"accept","content":{"size":"l","count":3}}"#;
-    assert_eq!(said, [format!("text {expected:?}"), "end t1".to_owned()]);
+    assert_eq!(events, [format!("text {expected:?}"), "end t1".to_owned()]);
 }
 
 #[tokio::test]
@@ -304,8 +304,8 @@ async fn attachments_are_shown_as_the_agent_can_see_them() {
     ]);
     let message = json!({"text": "blocks", "origin": {"kind": "user"}, "attachments": attachments});
     let mut shown = Vec::new();
-    for how in ["", "plain"] {
-        let mut bench = open(how).await;
+    for mode in ["", "plain"] {
+        let mut bench = open(mode).await;
         let content = json!({"data": "hello", "encoding": "utf-8"});
         bench.command(AgentCommand::AddAttachment {
             chat: chat(),
@@ -322,8 +322,8 @@ async fn attachments_are_shown_as_the_agent_can_see_them() {
             history: List::new(),
             prepared: Default::default(),
         });
-        let said = ended(&mut bench, "t1").await;
-        let text: String = serde_json::from_str(said[0].strip_prefix("text ").unwrap()).unwrap();
+        let events = finish_turn(&mut bench, "t1").await;
+        let text: String = serde_json::from_str(events[0].strip_prefix("text ").unwrap()).unwrap();
         let blocks: Vec<Value> = serde_json::from_str(&text).unwrap();
         shown.push(blocks);
     }
@@ -350,7 +350,7 @@ async fn attachments_are_shown_as_the_agent_can_see_them() {
 async fn edits_can_be_read() {
     let folder = tempfile::tempdir().unwrap();
     let contents = Arc::new(ContentStore::open(folder.path()).unwrap());
-    let mut bench = begin(agent(""), Some(Arc::clone(&contents)), None);
+    let mut bench = open_agent(agent(""), Some(Arc::clone(&contents)), None);
     assert_eq!(bench.next().await, "opened");
     let update = json!({"sessionUpdate": "tool_call", "toolCallId": "c1", "title": "Edit", "status": "completed",
         "content": [{"type": "diff", "path": "/usr/a", "oldText": "one", "newText": "two"}]});
@@ -373,8 +373,8 @@ async fn edits_can_be_read() {
 #[tokio::test]
 async fn each_chat_has_an_agent_session() {
     let mut bench = open("").await;
-    let said = turn(&mut bench, "t1", "say one").await;
-    assert_eq!(said, ["text \"one\"", "end t1"]);
+    let events = run_turn(&mut bench, "t1", "say one").await;
+    assert_eq!(events, ["text \"one\"", "end t1"]);
     bench.command(AgentCommand::Prompt {
         chat: Uri::from("ahp-chat:/2"),
         turn: TurnId::from("t2"),
@@ -382,7 +382,10 @@ async fn each_chat_has_an_agent_session() {
         history: List::new(),
         prepared: Default::default(),
     });
-    assert_eq!(ended(&mut bench, "t2").await, ["text \"two\"", "end t2"]);
+    assert_eq!(
+        finish_turn(&mut bench, "t2").await,
+        ["text \"two\"", "end t2"]
+    );
     bench.command(AgentCommand::CloseChat {
         chat: Uri::from("ahp-chat:/2"),
     });
@@ -390,8 +393,8 @@ async fn each_chat_has_an_agent_session() {
         chat: chat(),
         last_turn: None,
     });
-    let said = turn(&mut bench, "t3", "say three").await;
-    assert_eq!(said, ["text \"three\"", "end t3"]);
+    let events = run_turn(&mut bench, "t3", "say three").await;
+    assert_eq!(events, ["text \"three\"", "end t3"]);
 }
 
 /// What is asked about nobody's session is answered; what is asked when
@@ -403,21 +406,21 @@ async fn questions_without_anybody_to_ask_are_answered() {
     let script = format!(
         "call session/request_permission {nobody};; call elicitation/create {nobody};; call no/such {{}}"
     );
-    let said = turn(&mut bench, "t1", &script).await;
-    for said in &said[..2] {
-        assert!(said.contains("no session `nobody`"), "{said}");
+    let events = run_turn(&mut bench, "t1", &script).await;
+    for event in &events[..2] {
+        assert!(event.contains("no session `nobody`"), "{event}");
     }
-    assert!(said[2].contains("-32601"), "{said:?}");
+    assert!(events[2].contains("-32601"), "{events:?}");
     // After the turn: what it would say of the answers is dropped.
     let options = r#"{"toolCall": {"toolCallId": "c1"}, "options": []}"#;
     let title = r#"after update {"sessionUpdate": "session_info_update", "title": "On"}"#;
     let script = format!(
         "after call session/request_permission {options}\nafter call elicitation/create {{}}\nafter say late\n{title}"
     );
-    assert_eq!(turn(&mut bench, "t2", &script).await, ["end t2"]);
+    assert_eq!(run_turn(&mut bench, "t2", &script).await, ["end t2"]);
     assert_eq!(bench.next().await, "title On");
-    let said = turn(&mut bench, "t3", "say on").await;
-    assert_eq!(said, ["text \"on\"", "end t3"]);
+    let events = run_turn(&mut bench, "t3", "say on").await;
+    assert_eq!(events, ["text \"on\"", "end t3"]);
 }
 
 #[tokio::test]
@@ -425,19 +428,19 @@ async fn nothing_is_left_when_the_session_ends() {
     let notes = tempfile::tempdir().unwrap();
     let agent = agent("").with_pid_dir(notes.path());
     agent.on_host_start();
-    let mut bench = begin(agent, None, None);
+    let mut bench = open_agent(agent, None, None);
     assert_eq!(bench.next().await, "opened");
     bench.prompt("t1", "spawn;; wait");
     let number = bench.until("text").await.pop().unwrap();
     assert_eq!(std::fs::read_dir(notes.path()).unwrap().count(), 1);
     bench.agents.stop(Duration::from_secs(20)).await;
-    is_gone(&number).await;
+    wait_until_gone(&number).await;
     assert_eq!(std::fs::read_dir(notes.path()).unwrap().count(), 0);
 }
 
 /// Waits until a process is gone whose number was said.
-pub(crate) async fn is_gone(said: &str) {
-    let number: u32 = said
+pub(crate) async fn wait_until_gone(event: &str) {
+    let number: u32 = event
         .trim_start_matches("text ")
         .trim_matches('"')
         .parse()
@@ -457,8 +460,8 @@ pub(crate) async fn is_gone(said: &str) {
 /// Also when nobody wants to know of the chat any more.
 #[tokio::test]
 async fn a_chat_that_is_cut_leaves_nothing_running() {
-    let patience = Duration::from_millis(300);
-    let mut bench = begin(agent("").with_cancel_timeout(patience), None, None);
+    let timeout = Duration::from_millis(300);
+    let mut bench = open_agent(agent("").with_cancel_timeout(timeout), None, None);
     assert_eq!(bench.next().await, "opened");
     bench.prompt("t1", "spawn;; hang");
     let number = bench.until("text").await.pop().unwrap();
@@ -466,9 +469,9 @@ async fn a_chat_that_is_cut_leaves_nothing_running() {
         chat: chat(),
         last_turn: None,
     });
-    is_gone(&number).await;
-    let said = turn(&mut bench, "t2", "say back").await;
-    assert_eq!(said, ["text \"back\"", "end t2"]);
+    wait_until_gone(&number).await;
+    let events = run_turn(&mut bench, "t2", "say back").await;
+    assert_eq!(events, ["text \"back\"", "end t2"]);
 }
 
 /// Who only agrees does not agree forever.
@@ -486,8 +489,8 @@ async fn nothing_is_allowed_for_longer_than_was_said() {
             edited_input: None,
         },
     );
-    let said = bench.until("end t1").await.join("\n");
-    assert!(said.contains("nothing was picked"), "{said}");
+    let events = bench.until("end t1").await.join("\n");
+    assert!(events.contains("nothing was picked"), "{events}");
 }
 
 /// What is almost right is taken for what it was meant to be.
@@ -495,11 +498,11 @@ async fn nothing_is_allowed_for_longer_than_was_said() {
 async fn half_a_character_does_not_cost_the_rest() {
     let mut bench = open("").await;
     let chunk = r#"raw {"method":"session/update","params":{"sessionId":"$S","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"lone \ud83d end"}}}}"#;
-    let name = turn(&mut bench, "t1", "session").await;
+    let name = run_turn(&mut bench, "t1", "session").await;
     let name = name[0]
         .trim_start_matches("text ")
         .trim_matches('"')
         .to_owned();
-    let said = turn(&mut bench, "t2", &chunk.replace("$S", &name)).await;
-    assert_eq!(said, ["text \"lone \u{fffd} end\"", "end t2"]);
+    let events = run_turn(&mut bench, "t2", &chunk.replace("$S", &name)).await;
+    assert_eq!(events, ["text \"lone \u{fffd} end\"", "end t2"]);
 }

@@ -5,7 +5,7 @@ use agenthost_acp::{AcpProfile, AutoApprovePolicy};
 use agenthost_core::agent::AgentCommand;
 use serde_json::{Value, json};
 
-use crate::acp::{agent, begin, turn};
+use crate::acp::{agent, open_agent, run_turn};
 use crate::bench::Bench;
 
 fn configure(bench: &mut Bench, values: &Value) {
@@ -18,28 +18,28 @@ fn configure(bench: &mut Bench, values: &Value) {
 async fn open(profile: AcpProfile, mode: &str) -> (Bench, Vec<String>) {
     let agent = agent("modes trusting").with_profile(profile);
     let config = Some(json!({"mode": mode}));
-    let mut bench = begin(agent, None, config);
-    let mut heard = bench.until("opened").await;
+    let mut bench = open_agent(agent, None, config);
+    let mut open_events = bench.until("opened").await;
     // What it was told to choose, it has answered by then or answers next.
-    if !heard.iter().any(|event| event.starts_with("options")) {
-        heard.extend(bench.until("options").await);
+    if !open_events.iter().any(|event| event.starts_with("options")) {
+        open_events.extend(bench.until("options").await);
     }
-    (bench, heard)
+    (bench, open_events)
 }
 
 #[tokio::test]
 async fn what_grants_everything_is_refused_from_the_start() {
-    let (mut bench, heard) = open(AcpProfile::default(), "yolo").await;
+    let (mut bench, open_events) = open(AcpProfile::default(), "yolo").await;
     let expected = [
         r#"forbids mode="yolo""#,
         r#"options {"model":"small","mode":"ask"}"#,
         "opened",
     ];
-    assert_eq!(heard, expected);
-    let said = turn(&mut bench, "t1", "chosen").await;
-    assert!(said[0].contains("mode was not changed"), "{said:?}");
-    assert!(said[0].contains("allow_trusting"), "{said:?}");
-    assert_eq!(said[1..], ["text \"[]\"", "end t1"]);
+    assert_eq!(open_events, expected);
+    let events = run_turn(&mut bench, "t1", "chosen").await;
+    assert!(events[0].contains("mode was not changed"), "{events:?}");
+    assert!(events[0].contains("allow_trusting"), "{events:?}");
+    assert_eq!(events[1..], ["text \"[]\"", "end t1"]);
 }
 
 #[tokio::test]
@@ -51,12 +51,12 @@ async fn what_grants_everything_is_refused_later() {
         bench.next().await,
         r#"options {"model":"small","mode":"ask"}"#
     );
-    let said = turn(&mut bench, "t1", "chosen").await;
-    assert!(said[0].contains("mode was not changed"), "{said:?}");
-    assert_eq!(said[1..], ["text \"[]\"", "end t1"]);
+    let events = run_turn(&mut bench, "t1", "chosen").await;
+    assert!(events[0].contains("mode was not changed"), "{events:?}");
+    assert_eq!(events[1..], ["text \"[]\"", "end t1"]);
     // Once said, it is not said again.
-    let said = turn(&mut bench, "t2", "say fine").await;
-    assert_eq!(said, ["text \"fine\"", "end t2"]);
+    let events = run_turn(&mut bench, "t2", "say fine").await;
+    assert_eq!(events, ["text \"fine\"", "end t2"]);
 }
 
 #[tokio::test]
@@ -65,12 +65,12 @@ async fn what_grants_everything_can_be_allowed() {
         auto_approve: AutoApprovePolicy::Allowed,
         ..AcpProfile::default()
     };
-    let (mut bench, heard) = open(profile, "yolo").await;
+    let (mut bench, open_events) = open(profile, "yolo").await;
     let set = r#"options {"model":"small","mode":"yolo"}"#.to_owned();
-    assert!(heard.contains(&set), "{heard:?}");
-    assert!(!heard.iter().any(|event| event.starts_with("forbids")));
-    let said = turn(&mut bench, "t1", "chosen").await;
-    assert!(said[0].contains("yolo"), "{said:?}");
+    assert!(open_events.contains(&set), "{open_events:?}");
+    assert!(!open_events.iter().any(|event| event.starts_with("forbids")));
+    let events = run_turn(&mut bench, "t1", "chosen").await;
+    assert!(events[0].contains("yolo"), "{events:?}");
 }
 
 /// What an agent chooses by itself can't be helped, but it is said, once.
@@ -78,21 +78,21 @@ async fn what_grants_everything_can_be_allowed() {
 async fn an_agent_that_grants_itself_everything_is_remarked_on() {
     let (mut bench, _) = open(AcpProfile::default(), "ask").await;
     let switch = r#"update {"sessionUpdate": "current_mode_update", "currentModeId": "yolo"}"#;
-    let said = turn(&mut bench, "t1", &format!("{switch};; {switch};; say done")).await;
-    let remarks = said.iter().filter(|event| event.contains("by itself"));
-    assert_eq!(remarks.count(), 1, "{said:?}");
+    let events = run_turn(&mut bench, "t1", &format!("{switch};; {switch};; say done")).await;
+    let remarks = events.iter().filter(|event| event.contains("by itself"));
+    assert_eq!(remarks.count(), 1, "{events:?}");
     // Nobody else chose it.
     configure(&mut bench, &json!({"mode": "yolo", "model": "large"}));
     bench.until("options").await;
-    let said = turn(&mut bench, "t2", "say fine").await;
-    assert_eq!(said, ["text \"fine\"", "end t2"]);
+    let events = run_turn(&mut bench, "t2", "say fine").await;
+    assert_eq!(events, ["text \"fine\"", "end t2"]);
     // A profile can name what nobody would guess.
     let profile = AcpProfile {
         auto_approve_values: vec!["do".to_owned()],
         ..AcpProfile::default()
     };
-    let (_, heard) = open(profile, "do").await;
-    assert_eq!(heard[0], r#"forbids mode="do" mode="yolo""#);
+    let (_, open_events) = open(profile, "do").await;
+    assert_eq!(open_events[0], r#"forbids mode="do" mode="yolo""#);
 }
 
 /// What the agent refuses is put back and said; so is what it has no choice
@@ -105,8 +105,8 @@ async fn what_an_agent_refuses_is_said() {
     assert_eq!(bench.next().await, kept);
     configure(&mut bench, &json!({"mode": "ask", "effort": "high"}));
     assert_eq!(bench.next().await, kept);
-    let said = turn(&mut bench, "t1", "chosen").await;
-    assert!(said[0].contains("model was not changed") && said[0].contains("Not this one"));
-    assert!(said[1].contains("effort was not changed"), "{said:?}");
-    assert_eq!(said[2..], ["text \"[]\"", "end t1"]);
+    let events = run_turn(&mut bench, "t1", "chosen").await;
+    assert!(events[0].contains("model was not changed") && events[0].contains("Not this one"));
+    assert!(events[1].contains("effort was not changed"), "{events:?}");
+    assert_eq!(events[2..], ["text \"[]\"", "end t1"]);
 }

@@ -9,17 +9,17 @@ use agenthost_core::tools::mcp::transport::{EnvRef, McpTransport};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::acp::{agent, turn};
+use crate::acp::{agent, run_turn};
 use crate::bench::Bench;
 
 /// A folder for a session, beside one that is none of its business.
-pub(crate) struct Place {
+pub(crate) struct FileTest {
     bench: Bench,
-    turns: u32,
+    turn_count: u32,
     root: TempDir,
 }
 
-impl Place {
+impl FileTest {
     async fn open() -> Self {
         Self::with(agent("").with_service(AcpService::Files)).await
     }
@@ -29,10 +29,10 @@ impl Place {
         let folder = root.path().join("folder");
         std::fs::create_dir(&folder).unwrap();
         std::fs::write(root.path().join("outside.txt"), "secret").unwrap();
-        let bench = open_in(agent, &folder).await;
-        Place {
+        let bench = open_in_folder(agent, &folder).await;
+        FileTest {
             bench,
-            turns: 0,
+            turn_count: 0,
             root,
         }
     }
@@ -43,10 +43,10 @@ impl Place {
 
     /// What comes of a request.
     async fn call(&mut self, method: &str, params: Value) -> Value {
-        self.turns += 1;
-        let name = format!("t{}", self.turns);
-        let said = turn(&mut self.bench, &name, &format!("call {method} {params}")).await;
-        said_json(&said[0])
+        self.turn_count += 1;
+        let name = format!("t{}", self.turn_count);
+        let events = run_turn(&mut self.bench, &name, &format!("call {method} {params}")).await;
+        parse_event_json(&events[0])
     }
 
     async fn read(&mut self, params: Value) -> Value {
@@ -60,7 +60,7 @@ impl Place {
 }
 
 /// An agent that is open in a folder.
-pub(crate) async fn open_in(agent: AcpAgent, folder: &Path) -> Bench {
+pub(crate) async fn open_in_folder(agent: AcpAgent, folder: &Path) -> Bench {
     let mut bench = Bench::of(std::sync::Arc::new(agent), None);
     bench.command(AgentCommand::Open {
         directories: vec![agenthost_workspace::uri_of(folder).unwrap()],
@@ -72,28 +72,28 @@ pub(crate) async fn open_in(agent: AcpAgent, folder: &Path) -> Bench {
 }
 
 /// The JSON that an agent said.
-pub(crate) fn said_json(said: &str) -> Value {
-    let text = said.strip_prefix("text ");
-    let text = text.unwrap_or_else(|| panic!("not said: {said}"));
+pub(crate) fn parse_event_json(event: &str) -> Value {
+    let text = event.strip_prefix("text ");
+    let text = text.unwrap_or_else(|| panic!("not said: {event}"));
     let text: String = serde_json::from_str(text).unwrap();
     serde_json::from_str(&text).unwrap_or(Value::String(text))
 }
 
 #[tokio::test]
 async fn files_are_read_by_lines() {
-    let mut place = Place::open().await;
-    let path = place.path("a.txt");
+    let mut test = FileTest::open().await;
+    let path = test.path("a.txt");
     std::fs::write(&path, "one\ntwo\nthree\n").unwrap();
-    let all = place.read(json!({ "path": path })).await;
+    let all = test.read(json!({ "path": path })).await;
     assert_eq!(all, json!({"content": "one\ntwo\nthree\n"}));
-    let some = place
+    let some = test
         .read(json!({"path": path, "line": 2, "limit": 1}))
         .await;
     assert_eq!(some, json!({"content": "two\n"}));
     // By the name that the folder really has, or any other that leads there.
-    symlink("a.txt", place.path("inside")).unwrap();
-    let inside = place.path("inside");
-    let same = place
+    symlink("a.txt", test.path("inside")).unwrap();
+    let inside = test.path("inside");
+    let same = test
         .read(json!({"path": inside, "line": 3, "limit": null}))
         .await;
     assert_eq!(same, json!({"content": "three\n"}));
@@ -101,62 +101,62 @@ async fn files_are_read_by_lines() {
 
 #[tokio::test]
 async fn what_can_not_be_read_says_why() {
-    let mut place = Place::open().await;
-    let missing = place.path("missing.txt");
-    let answer = place.read(json!({ "path": missing })).await;
+    let mut test = FileTest::open().await;
+    let missing = test.path("missing.txt");
+    let answer = test.read(json!({ "path": missing })).await;
     assert_eq!(answer["code"], -32002);
     assert_eq!(answer["data"]["uri"], json!(missing));
 
-    symlink(place.root.path().join("outside.txt"), place.path("link")).unwrap();
-    symlink(place.root.path(), place.path("up")).unwrap();
-    std::fs::write(place.path("binary"), b"\xff\x00").unwrap();
-    let huge = std::fs::File::create(place.path("huge")).unwrap();
+    symlink(test.root.path().join("outside.txt"), test.path("link")).unwrap();
+    symlink(test.root.path(), test.path("up")).unwrap();
+    std::fs::write(test.path("binary"), b"\xff\x00").unwrap();
+    let huge = std::fs::File::create(test.path("huge")).unwrap();
     huge.set_len(17 * 1024 * 1024).unwrap();
-    let outside = place.root.path().join("outside.txt");
-    for (path, words) in [
+    let outside = test.root.path().join("outside.txt");
+    for (path, expected) in [
         (outside, "outside of the folders"),
-        (place.path("link"), "outside of the folders"),
-        (place.path("up/outside.txt"), "outside of the folders"),
-        (place.path("../outside.txt"), "outside of the folders"),
-        (place.path("binary"), "is binary, not text"),
-        (place.path("huge"), "has 17825792 bytes"),
-        (place.path(""), "is a directory, not a file"),
+        (test.path("link"), "outside of the folders"),
+        (test.path("up/outside.txt"), "outside of the folders"),
+        (test.path("../outside.txt"), "outside of the folders"),
+        (test.path("binary"), "is binary, not text"),
+        (test.path("huge"), "has 17825792 bytes"),
+        (test.path(""), "is a directory, not a file"),
         (PathBuf::from("a.txt"), "has to be an absolute path"),
     ] {
-        let answer = place.read(json!({ "path": path })).await;
+        let answer = test.read(json!({ "path": path })).await;
         assert_eq!(answer["code"], -32602, "{path:?}: {answer}");
-        let said = answer["message"].as_str().unwrap();
-        assert!(said.contains(words), "{path:?}: {answer}");
+        let message = answer["message"].as_str().unwrap();
+        assert!(message.contains(expected), "{path:?}: {answer}");
     }
-    let answer = place.read(json!({})).await;
+    let answer = test.read(json!({})).await;
     assert_eq!(answer["code"], -32602, "{answer}");
     let nobody = json!({"path": "/x", "sessionId": "nobody"});
-    let answer = place.read(nobody).await;
+    let answer = test.read(nobody).await;
     assert_eq!(answer["code"], -32002, "{answer}");
     assert!(answer["message"].as_str().unwrap().contains("`nobody`"));
 }
 
 #[tokio::test]
 async fn files_are_written_whole() {
-    let mut place = Place::open().await;
-    let new = place.path("made/here/new.txt");
-    assert_eq!(place.write(&new, "one\n").await, json!({}));
+    let mut test = FileTest::open().await;
+    let new = test.path("made/here/new.txt");
+    assert_eq!(test.write(&new, "one\n").await, json!({}));
     assert_eq!(std::fs::read_to_string(&new).unwrap(), "one\n");
     std::fs::set_permissions(&new, PermissionsExt::from_mode(0o755)).unwrap();
-    assert_eq!(place.write(&new, "two\n").await, json!({}));
+    assert_eq!(test.write(&new, "two\n").await, json!({}));
     assert_eq!(std::fs::read_to_string(&new).unwrap(), "two\n");
     let mode = std::fs::metadata(&new).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o755);
     // Nothing else is left there.
-    let folder = std::fs::read_dir(place.path("made/here")).unwrap();
+    let folder = std::fs::read_dir(test.path("made/here")).unwrap();
     assert_eq!(folder.count(), 1);
 }
 
 /// An agent may ask for the next before it has the answer to the last.
 #[tokio::test]
 async fn files_are_used_in_order() {
-    let mut place = Place::open().await;
-    let path = place.path("a.txt");
+    let mut test = FileTest::open().await;
+    let path = test.path("a.txt");
     let writes = (0..100).map(|number| {
         let params = json!({"path": path, "content": number.to_string()});
         format!("start fs/write_text_file {params}\n")
@@ -166,63 +166,63 @@ async fn files_are_used_in_order() {
         "{}call fs/read_text_file {read}",
         writes.collect::<String>()
     );
-    let said = turn(&mut place.bench, "t1", &script).await;
-    assert_eq!(said_json(&said[0]), json!({"content": "99"}));
+    let events = run_turn(&mut test.bench, "t1", &script).await;
+    assert_eq!(parse_event_json(&events[0]), json!({"content": "99"}));
 }
 
 #[tokio::test]
 async fn what_can_not_be_written_stays_as_it_is() {
-    let mut place = Place::open().await;
-    let outside = place.root.path().join("outside.txt");
-    symlink(&outside, place.path("link")).unwrap();
-    symlink(place.root.path(), place.path("up")).unwrap();
-    std::fs::write(place.path("fixed"), "as it is").unwrap();
-    std::fs::set_permissions(place.path("fixed"), PermissionsExt::from_mode(0o444)).unwrap();
-    for (path, code, words) in [
+    let mut test = FileTest::open().await;
+    let outside = test.root.path().join("outside.txt");
+    symlink(&outside, test.path("link")).unwrap();
+    symlink(test.root.path(), test.path("up")).unwrap();
+    std::fs::write(test.path("fixed"), "as it is").unwrap();
+    std::fs::set_permissions(test.path("fixed"), PermissionsExt::from_mode(0o444)).unwrap();
+    for (path, code, expected) in [
         (outside.clone(), -32602, "outside of the folders"),
-        (place.path("link"), -32602, "outside of the folders"),
+        (test.path("link"), -32602, "outside of the folders"),
         (
-            place.path("up/outside.txt"),
+            test.path("up/outside.txt"),
             -32602,
             "outside of the folders",
         ),
-        (place.path("up/new/x.txt"), -32602, "outside of the folders"),
-        (place.path(""), -32602, "is a directory, not a file"),
-        (place.path("fixed"), -32603, "the system denies access"),
+        (test.path("up/new/x.txt"), -32602, "outside of the folders"),
+        (test.path(""), -32602, "is a directory, not a file"),
+        (test.path("fixed"), -32603, "the system denies access"),
     ] {
-        let answer = place.write(&path, "other").await;
+        let answer = test.write(&path, "other").await;
         assert_eq!(answer["code"], code, "{path:?}: {answer}");
-        let said = answer["message"].as_str().unwrap();
-        assert!(said.contains(words), "{path:?}: {answer}");
+        let message = answer["message"].as_str().unwrap();
+        assert!(message.contains(expected), "{path:?}: {answer}");
     }
     assert_eq!(std::fs::read_to_string(&outside).unwrap(), "secret");
-    let fixed = std::fs::read_to_string(place.path("fixed")).unwrap();
+    let fixed = std::fs::read_to_string(test.path("fixed")).unwrap();
     assert_eq!(fixed, "as it is");
-    assert!(!place.root.path().join("new").exists());
+    assert!(!test.root.path().join("new").exists());
 }
 
 /// Agents that were not offered something are told that it is not there.
 #[tokio::test]
 async fn what_is_not_offered_is_not_done() {
-    let mut place = Place::with(agent("")).await;
-    let path = place.path("a.txt");
+    let mut test = FileTest::with(agent("")).await;
+    let path = test.path("a.txt");
     let methods = ["fs/read_text_file", "terminal/create", "terminal/output"];
     for method in methods {
         let params = json!({"path": path, "command": "ls", "terminalId": "x"});
-        let answer = place.call(method, params).await;
+        let answer = test.call(method, params).await;
         assert_eq!(answer["code"], -32601, "{method}: {answer}");
     }
-    let said = turn(&mut place.bench, "offered", "offered").await;
-    let offered = said_json(&said[0]);
+    let events = run_turn(&mut test.bench, "offered", "offered").await;
+    let offered = parse_event_json(&events[0]);
     assert_eq!(offered[0]["fs"]["readTextFile"], false);
     assert_eq!(offered[0]["terminal"], false);
 
     let both = agent("")
         .with_service(AcpService::Files)
         .with_service(AcpService::Terminals);
-    let mut place = Place::with(both).await;
-    let said = turn(&mut place.bench, "offered", "offered").await;
-    let offered = said_json(&said[0]);
+    let mut test = FileTest::with(both).await;
+    let events = run_turn(&mut test.bench, "offered", "offered").await;
+    let offered = parse_event_json(&events[0]);
     let files = json!({"readTextFile": true, "writeTextFile": true});
     assert_eq!(offered[0]["fs"], files);
     assert_eq!(offered[0]["terminal"], true);
@@ -231,9 +231,9 @@ async fn what_is_not_offered_is_not_done() {
 
 #[tokio::test]
 async fn servers_of_tools_are_passed_on() {
-    let server = |name: &str, way| AgentMcpServer {
+    let server = |name: &str, transport| AgentMcpServer {
         name: name.to_owned(),
-        transport: way,
+        transport,
     };
     let program = McpTransport::Stdio {
         command: "/bin/tools".to_owned(),
@@ -246,17 +246,20 @@ async fn servers_of_tools_are_passed_on() {
         headers: Vec::new(),
     };
     let servers = vec![server("one", program), server("two", http)];
-    let mut place = Place::with(agent("http").with_mcp_servers(servers.clone())).await;
-    let said = turn(&mut place.bench, "t1", "offered").await;
-    let told = said_json(&said[0])[1].clone();
-    assert_eq!(told[0]["env"][0]["value"], std::env::var("PATH").unwrap());
-    assert_eq!(told[1]["type"], "http");
+    let mut test = FileTest::with(agent("http").with_mcp_servers(servers.clone())).await;
+    let events = run_turn(&mut test.bench, "t1", "offered").await;
+    let servers_sent = parse_event_json(&events[0])[1].clone();
+    assert_eq!(
+        servers_sent[0]["env"][0]["value"],
+        std::env::var("PATH").unwrap()
+    );
+    assert_eq!(servers_sent[1]["type"], "http");
 
-    let mut place = Place::with(agent("").with_mcp_servers(servers)).await;
-    let said = turn(&mut place.bench, "t1", "offered").await;
-    assert!(said[0].contains("does without these: two"), "{said:?}");
-    assert_eq!(said_json(&said[1])[1].as_array().unwrap().len(), 1);
+    let mut test = FileTest::with(agent("").with_mcp_servers(servers)).await;
+    let events = run_turn(&mut test.bench, "t1", "offered").await;
+    assert!(events[0].contains("does without these: two"), "{events:?}");
+    assert_eq!(parse_event_json(&events[1])[1].as_array().unwrap().len(), 1);
     // It is said once.
-    let said = turn(&mut place.bench, "t2", "say on").await;
-    assert_eq!(said, ["text \"on\"", "end t2"]);
+    let events = run_turn(&mut test.bench, "t2", "say on").await;
+    assert_eq!(events, ["text \"on\"", "end t2"]);
 }

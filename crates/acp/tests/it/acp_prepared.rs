@@ -12,7 +12,7 @@ use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire;
 use serde_json::{Value, json};
 
-use crate::acp::ended;
+use crate::acp::finish_turn;
 use crate::bench::{Bench, chat};
 use crate::lasting::agent;
 
@@ -34,10 +34,10 @@ fn instructions(text: &str) -> PreparedTurn {
     }
 }
 
-fn prompt(bench: &mut Bench, turn: &str, text: &str, prepared: PreparedTurn, before: &[&str]) {
-    let before = before.iter().map(|said| {
+fn prompt(bench: &mut Bench, turn: &str, text: &str, prepared: PreparedTurn, history: &[&str]) {
+    let history = history.iter().map(|text| {
         let turn = json!({
-            "id": said, "message": {"text": said, "origin": {"kind": "user"}}, "state": "complete",
+            "id": text, "message": {"text": text, "origin": {"kind": "user"}}, "state": "complete",
             "responseParts": [], "startedAt": "2026-01-05T09:00:00Z", "duration": 0,
         });
         Arc::new(wire::from_str::<Turn>(&turn.to_string()).unwrap())
@@ -46,17 +46,17 @@ fn prompt(bench: &mut Bench, turn: &str, text: &str, prepared: PreparedTurn, bef
         chat: chat(),
         turn: TurnId::from(turn),
         message: Arc::new(Message::of_user(text)),
-        history: before.collect(),
+        history: history.collect(),
         prepared,
     });
 }
 
 /// The texts that an agent was told in a turn that says `blocks`.
-async fn told(bench: &mut Bench, turn: &str, prepared: PreparedTurn) -> Vec<String> {
+async fn prompt_texts(bench: &mut Bench, turn: &str, prepared: PreparedTurn) -> Vec<String> {
     prompt(bench, turn, "blocks", prepared, &[]);
-    let said = ended(bench, turn).await;
-    let said = said.iter().find_map(|event| event.strip_prefix("text "));
-    let blocks: String = serde_json::from_str(said.unwrap()).unwrap();
+    let events = finish_turn(bench, turn).await;
+    let text = events.iter().find_map(|event| event.strip_prefix("text "));
+    let blocks: String = serde_json::from_str(text.unwrap()).unwrap();
     let blocks: Vec<Value> = serde_json::from_str(&blocks).unwrap();
     let texts = blocks.iter().map(|block| block["text"].as_str().unwrap());
     texts.map(str::to_owned).collect()
@@ -66,7 +66,7 @@ async fn told(bench: &mut Bench, turn: &str, prepared: PreparedTurn) -> Vec<Stri
 async fn instructions_are_given_once_and_again_when_they_change() {
     let memory = tempfile::NamedTempFile::new().unwrap();
     let mut bench = open(agent("", memory.path()), AgentNotes::new()).await;
-    let texts = told(&mut bench, "t1", instructions("Be kind.")).await;
+    let texts = prompt_texts(&mut bench, "t1", instructions("Be kind.")).await;
     assert_eq!(texts.len(), 2, "{texts:?}");
     assert!(
         texts[0].starts_with("<agenthost-instructions>"),
@@ -75,16 +75,16 @@ async fn instructions_are_given_once_and_again_when_they_change() {
     assert!(texts[0].contains("Be kind."), "{texts:?}");
     assert_eq!(texts[1], "blocks");
     assert_eq!(
-        told(&mut bench, "t2", instructions("Be kind.")).await,
+        prompt_texts(&mut bench, "t2", instructions("Be kind.")).await,
         ["blocks"]
     );
-    let texts = told(&mut bench, "t3", instructions("Be brief.")).await;
+    let texts = prompt_texts(&mut bench, "t3", instructions("Be brief.")).await;
     assert!(texts[0].contains("Be brief."), "{texts:?}");
     // They are taken back.
-    let texts = told(&mut bench, "t4", PreparedTurn::default()).await;
+    let texts = prompt_texts(&mut bench, "t4", PreparedTurn::default()).await;
     assert!(texts[0].contains("do not hold any more"), "{texts:?}");
     assert_eq!(
-        told(&mut bench, "t5", PreparedTurn::default()).await,
+        prompt_texts(&mut bench, "t5", PreparedTurn::default()).await,
         ["blocks"]
     );
 }
@@ -97,7 +97,7 @@ async fn what_was_not_heard_is_said_again() {
         prompt(&mut bench, "t1", script, instructions("Be kind."), &[]);
         bench.until("error t1").await;
         // The second time in a new session of the agent.
-        let texts = told(&mut bench, "t2", instructions("Be kind.")).await;
+        let texts = prompt_texts(&mut bench, "t2", instructions("Be kind.")).await;
         assert!(texts[0].contains("Be kind."), "{script}: {texts:?}");
     }
 }
@@ -112,26 +112,26 @@ async fn a_prompt_stands_for_what_was_typed_and_context_comes_before_it() {
         ..PreparedTurn::default()
     };
     prompt(&mut bench, "t1", "/review a.rs", prepared, &[]);
-    let said = ended(&mut bench, "t1").await.join("\n");
-    let (context, typed) = (said.find("It is Monday."), said.find("/review a.rs"));
-    assert!(context.is_some() && context < typed, "{said}");
-    assert!(said.contains("<agenthost-context>") && said.contains("<agenthost-said>"));
+    let events = finish_turn(&mut bench, "t1").await.join("\n");
+    let (context, typed) = (events.find("It is Monday."), events.find("/review a.rs"));
+    assert!(context.is_some() && context < typed, "{events}");
+    assert!(events.contains("<agenthost-context>") && events.contains("<agenthost-said>"));
     // What is a command of the agent's own stays one.
     let prepared = PreparedTurn {
         context: Some("It is Monday.".to_owned()),
         ..PreparedTurn::default()
     };
     prompt(&mut bench, "t2", "/compact", prepared, &[]);
-    let said = ended(&mut bench, "t2").await;
-    assert_eq!(said[0], "text \"what is `/compact`?\"");
+    let events = finish_turn(&mut bench, "t2").await;
+    assert_eq!(events[0], "text \"what is `/compact`?\"");
 }
 
 /// What the host put around a message does not make it another one.
 #[tokio::test]
 async fn a_session_is_known_again_by_what_the_user_said() {
     let memory = tempfile::NamedTempFile::new().unwrap();
-    let how = "load";
-    let mut bench = open(agent(how, memory.path()), AgentNotes::new()).await;
+    let mode = "load";
+    let mut bench = open(agent(mode, memory.path()), AgentNotes::new()).await;
     let prepared = PreparedTurn {
         text: Some("say a long text that nobody typed".to_owned()),
         context: Some("It is Monday.".to_owned()),
@@ -148,7 +148,7 @@ async fn a_session_is_known_again_by_what_the_user_said() {
         }
     }
     drop(bench);
-    let mut bench = open(agent(how, memory.path()), notes.clone()).await;
+    let mut bench = open(agent(mode, memory.path()), notes.clone()).await;
     prompt(
         &mut bench,
         "t2",
@@ -156,10 +156,10 @@ async fn a_session_is_known_again_by_what_the_user_said() {
         instructions("Be kind."),
         &["/review"],
     );
-    let said = ended(&mut bench, "t2").await.join("\n");
-    assert!(said.contains("goes on with its own session"), "{said}");
+    let events = finish_turn(&mut bench, "t2").await.join("\n");
+    assert!(events.contains("goes on with its own session"), "{events}");
     // Another one is still another one.
-    let mut bench = open(agent(how, memory.path()), notes).await;
+    let mut bench = open(agent(mode, memory.path()), notes).await;
     let before = &["/explain everything"];
     prompt(
         &mut bench,
@@ -168,30 +168,36 @@ async fn a_session_is_known_again_by_what_the_user_said() {
         PreparedTurn::default(),
         before,
     );
-    let said = ended(&mut bench, "t2").await.join("\n");
-    assert!(said.contains("was given what was said before"), "{said}");
+    let events = finish_turn(&mut bench, "t2").await.join("\n");
+    assert!(
+        events.contains("was given what was said before"),
+        "{events}"
+    );
 }
 
 #[tokio::test]
 async fn a_model_is_lent_to_a_turn() {
     let memory = tempfile::NamedTempFile::new().unwrap();
     let mut bench = open(agent("modes", memory.path()), AgentNotes::new()).await;
-    let lent = |model: &str| PreparedTurn {
+    let with_model = |model: &str| PreparedTurn {
         model: Some(wire::from_str::<ModelSelection>(&json!({"id": model}).to_string()).unwrap()),
         ..PreparedTurn::default()
     };
-    prompt(&mut bench, "t1", "chosen", lent("Large"), &[]);
-    let said = ended(&mut bench, "t1").await;
-    let chosen = said.iter().find(|event| event.starts_with("text"));
-    assert!(chosen.unwrap().contains("large"), "{said:?}");
+    prompt(&mut bench, "t1", "chosen", with_model("Large"), &[]);
+    let events = finish_turn(&mut bench, "t1").await;
+    let chosen = events.iter().find(|event| event.starts_with("text"));
+    assert!(chosen.unwrap().contains("large"), "{events:?}");
     // Nobody chose it.
-    let told = said.iter().filter(|event| event.starts_with("options"));
-    assert!(told.clone().all(|told| told.contains("small")), "{said:?}");
-    prompt(&mut bench, "t2", "chosen", lent("unheard of"), &[]);
-    let said = ended(&mut bench, "t2").await;
-    let chosen = said.iter().find(|event| event.starts_with("text"));
+    let options = events.iter().filter(|event| event.starts_with("options"));
+    assert!(
+        options.clone().all(|options| options.contains("small")),
+        "{events:?}"
+    );
+    prompt(&mut bench, "t2", "chosen", with_model("unheard of"), &[]);
+    let events = finish_turn(&mut bench, "t2").await;
+    let chosen = events.iter().find(|event| event.starts_with("text"));
     // It was given back, and one that the agent does not have changes nothing.
     let chosen = chosen.unwrap();
     let (large, small) = (chosen.find("large"), chosen.rfind("small"));
-    assert!(large < small && !chosen.contains("unheard"), "{said:?}");
+    assert!(large < small && !chosen.contains("unheard"), "{events:?}");
 }

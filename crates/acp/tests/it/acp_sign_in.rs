@@ -11,12 +11,12 @@ use agenthost_agents::Agent;
 use agenthost_core::agent::AgentCommand;
 use agenthost_core::{AccessToken, Principal, TokenKey};
 
-use crate::acp::{agent, begin, turn};
+use crate::acp::{agent, open_agent, run_turn};
 use crate::acp_agent;
 use crate::bench::session;
 
 /// An agent that nobody is signed in with until a file is there.
-fn signed_out(file: &Path) -> AcpAgent {
+fn signed_out_agent(file: &Path) -> AcpAgent {
     let (program, arguments) = acp_agent::agent_command("acp::the_agent");
     let file = file.to_str().unwrap().to_owned();
     let launch = AgentLaunch {
@@ -45,16 +45,16 @@ fn signed_out(file: &Path) -> AcpAgent {
 async fn somebody_signs_in() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("signed-in");
-    let agent = signed_out(&file);
-    let examined = probe_agent(&agent, folder.path()).await.unwrap();
-    assert_eq!(examined.version.as_deref(), Some("1.2.3"));
+    let agent = signed_out_agent(&file);
+    let report = probe_agent(&agent, folder.path()).await.unwrap();
+    assert_eq!(report.version.as_deref(), Some("1.2.3"));
     let hint = "do as you like, or run `agenthost agents sign-in scripted`: API key, Terminal";
     assert_eq!(
-        examined.sign_in_state,
+        report.sign_in_state,
         SignInState::SignedOut(hint.to_owned())
     );
     // The host says the same, and asks its clients for a token.
-    let mut bench = begin(agent.clone(), None, None);
+    let mut bench = open_agent(agent.clone(), None, None);
     assert_eq!(bench.next().await, "sign in");
     let stopped = bench.next().await;
     assert!(stopped.contains("sign in first"), "{stopped}");
@@ -68,19 +68,19 @@ async fn somebody_signs_in() {
     let refused = refused.to_string();
     assert!(refused.contains("nothing that the agent does"), "{refused}");
     sign_in(&agent, folder.path(), "key").await.unwrap();
-    let examined = probe_agent(&agent, folder.path()).await.unwrap();
-    assert_eq!(examined.sign_in_state, SignInState::SignedIn);
+    let report = probe_agent(&agent, folder.path()).await.unwrap();
+    assert_eq!(report.sign_in_state, SignInState::SignedIn);
 }
 
 #[tokio::test]
 async fn a_program_signs_in() {
     let folder = tempfile::tempdir().unwrap();
-    let agent = signed_out(&folder.path().join("signed-in"));
-    let examined = probe_agent(&agent, folder.path()).await.unwrap();
-    let SignInKind::Terminal(way) = &examined.sign_in_methods[1].kind else {
-        panic!("not in a terminal: {:?}", examined.sign_in_methods);
+    let agent = signed_out_agent(&folder.path().join("signed-in"));
+    let report = probe_agent(&agent, folder.path()).await.unwrap();
+    let SignInKind::Terminal(terminal) = &report.sign_in_methods[1].kind else {
+        panic!("not in a terminal: {:?}", report.sign_in_methods);
     };
-    let command = sign_in_command(&agent, way);
+    let command = sign_in_command(&agent, terminal);
     let arguments: Vec<_> = command.get_args().collect();
     assert_eq!(arguments.last().unwrap().to_str(), Some("--login"));
     assert_eq!(arguments.len(), 5, "after its own");
@@ -102,11 +102,11 @@ async fn what_does_not_answer_is_said() {
     let old = probe_agent(&agent("old"), folder.path()).await.unwrap_err();
     let old = old.to_string();
     assert!(old.contains("version"), "{old}");
-    let says = ["-c".to_owned(), "echo; echo a 1.2; sleep 1000".to_owned()];
-    let version = program_version(&script(""), &says).await;
+    let arguments = ["-c".to_owned(), "echo; echo a 1.2; sleep 1000".to_owned()];
+    let version = program_version(&script(""), &arguments).await;
     assert_eq!(version.as_deref(), Some("a 1.2"));
-    let says = ["-c".to_owned(), "exit 1".to_owned()];
-    assert_eq!(program_version(&script(""), &says).await, None);
+    let arguments = ["-c".to_owned(), "exit 1".to_owned()];
+    assert_eq!(program_version(&script(""), &arguments).await, None);
 }
 
 /// AUT-1, AUT-2, AUT-10: a token that a client hands over is in the environment
@@ -116,14 +116,14 @@ async fn tokens_of_clients_reach_the_environment() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("signed-in");
     std::fs::write(&file, "").unwrap();
-    let agent = signed_out(&file);
+    let agent = signed_out_agent(&file);
     let resources = agent.info().protected_resources.unwrap();
     assert_eq!(resources[0].resource, "https://example.org/api");
     assert_eq!(resources[0].required, Some(false));
-    let mut bench = begin(agent, None, None);
+    let mut bench = open_agent(agent, None, None);
     assert_eq!(bench.next().await, "opened");
-    let said = turn(&mut bench, "t1", "variable THE_TOKEN").await;
-    assert_eq!(said[0], "text \"not there\"");
+    let events = run_turn(&mut bench, "t1", "variable THE_TOKEN").await;
+    assert_eq!(events[0], "text \"not there\"");
     let me = Principal("me".to_owned());
     bench.agents.set_token_principals(session(), vec![me]);
     for (token, found) in [
@@ -131,17 +131,17 @@ async fn tokens_of_clients_reach_the_environment() {
         ("$HOME", "not there"),
         ("", "not there"),
     ] {
-        let place = TokenKey {
+        let key = TokenKey {
             principal: Principal("me".to_owned()),
             resource: "https://example.org/api".to_owned(),
         };
         let token = (!token.is_empty()).then(|| AccessToken::from(token.to_owned()));
         assert!(!format!("{token:?}").contains("secret"));
-        bench.agents.store_token(place, token);
+        bench.agents.store_token(key, token);
         // One that runs goes on with what it has.
-        turn(&mut bench, "t2", "die now").await;
-        let said = turn(&mut bench, "t3", "variable THE_TOKEN").await;
-        assert!(said.contains(&format!("text {found:?}")), "{said:?}");
+        run_turn(&mut bench, "t2", "die now").await;
+        let events = run_turn(&mut bench, "t3", "variable THE_TOKEN").await;
+        assert!(events.contains(&format!("text {found:?}")), "{events:?}");
     }
     bench.command(AgentCommand::Close);
 }

@@ -14,22 +14,22 @@ use agenthost_protocol::wire;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::acp::{agent, ended, is_gone, turn};
-use crate::acp_files::{open_in, said_json};
+use crate::acp::{agent, finish_turn, run_turn, wait_until_gone};
+use crate::acp_files::{open_in_folder, parse_event_json};
 use crate::bench::{Bench, chat, session};
 
 async fn open() -> (Bench, TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let agent = agent("").with_service(AcpService::Terminals);
-    (open_in(agent, folder.path()).await, folder)
+    (open_in_folder(agent, folder.path()).await, folder)
 }
 
-fn create(params: Value) -> String {
+fn create_terminal(params: Value) -> String {
     format!("call terminal/create {params};; ")
 }
 
-fn line(command: &str) -> String {
-    create(json!({ "command": command }))
+fn create_shell_terminal(command: &str) -> String {
+    create_terminal(json!({ "command": command }))
 }
 
 const WAIT: &str = r#"call terminal/wait_for_exit {"terminalId":"$1"};; "#;
@@ -38,9 +38,9 @@ const KILL: &str = r#"call terminal/kill {"terminalId":"$1"};; "#;
 const RELEASE: &str = r#"call terminal/release {"terminalId":"$1"};; "#;
 
 /// What an agent said, as JSON, in a turn that has more in it.
-fn answers(said: &[String]) -> Vec<Value> {
-    let texts = said.iter().filter(|said| said.starts_with("text "));
-    texts.map(|said| said_json(said)).collect()
+fn parse_answers(events: &[String]) -> Vec<Value> {
+    let texts = events.iter().filter(|event| event.starts_with("text "));
+    texts.map(|event| parse_event_json(event)).collect()
 }
 
 /// What was shown with quotes.
@@ -50,8 +50,10 @@ fn unquote(text: &str) -> String {
 }
 
 /// What was written to terminals in a turn.
-fn written(said: &[String]) -> String {
-    let data = said.iter().filter_map(|said| said.strip_prefix("data "));
+fn terminal_output(events: &[String]) -> String {
+    let data = events
+        .iter()
+        .filter_map(|event| event.strip_prefix("data "));
     data.map(unquote).collect()
 }
 
@@ -67,7 +69,7 @@ async fn a_command_runs_for_all_to_see() {
         r#","status":"in_progress","content":[{"type":"terminal","terminalId":"terminal-1"}]"#;
     let script = [
         call("tool_call", ""),
-        create(json!({"command": "printf '\\033[1mhi\\033[0m\\n'; pwd"})),
+        create_terminal(json!({"command": "printf '\\033[1mhi\\033[0m\\n'; pwd"})),
         call("tool_call_update", content),
         WAIT.to_owned(),
         RELEASE.to_owned(),
@@ -75,7 +77,7 @@ async fn a_command_runs_for_all_to_see() {
         OUTPUT.to_owned(),
     ];
     bench.prompt("t1", &script.concat());
-    let (mut said, mut address, mut written) = (Vec::new(), None, String::new());
+    let (mut events, mut uri, mut output) = (Vec::new(), None, String::new());
     loop {
         match bench.event().await {
             AgentEvent::TerminalOpened {
@@ -91,19 +93,19 @@ async fn a_command_runs_for_all_to_see() {
                 assert_eq!(state.is_pty, Some(true));
                 let there = format!("file://{}", folder.path().display());
                 assert_eq!(state.cwd, Some(Uri::from(there)));
-                address = Some(terminal);
+                uri = Some(terminal);
             }
             AgentEvent::Terminal { terminal, action } => {
-                assert_eq!(Some(&terminal), address.as_ref());
+                assert_eq!(Some(&terminal), uri.as_ref());
                 match *action {
-                    TerminalAction::Data(data) => written.push_str(&data.data),
+                    TerminalAction::Data(data) => output.push_str(&data.data),
                     TerminalAction::Claimed(claimed) => {
                         let claim = wire::to_json(&claimed.claim);
                         assert_eq!(claim["toolCallId"], "c1");
-                        said.push("claimed".to_owned());
+                        events.push("claimed".to_owned());
                     }
                     TerminalAction::Exited(exited) => {
-                        said.push(format!("exited {:?}", exited.exit_code));
+                        events.push(format!("exited {:?}", exited.exit_code));
                     }
                     other => panic!("{other:?}"),
                 }
@@ -114,8 +116,8 @@ async fn a_command_runs_for_all_to_see() {
                     let content = wire::to_json(&changed.content);
                     let mut blocks = content.as_array().unwrap().iter();
                     let block = blocks.find(|block| block["type"] == "terminal").unwrap();
-                    assert_eq!(block["resource"], address.as_ref().unwrap().as_str());
-                    said.push("shown".to_owned());
+                    assert_eq!(block["resource"], uri.as_ref().unwrap().as_str());
+                    events.push("shown".to_owned());
                 }
                 ChatAction::ToolCallComplete(complete) => {
                     let content = wire::to_json(&complete.result)["content"].clone();
@@ -123,7 +125,7 @@ async fn a_command_runs_for_all_to_see() {
                     assert!(text.starts_with("hi\n/"), "{content}");
                     assert_eq!(content[1]["result"]["exitCode"], 0);
                 }
-                ChatAction::Delta(delta) => said.push(delta.content),
+                ChatAction::Delta(delta) => events.push(delta.content),
                 _ => {}
             },
             AgentEvent::TurnEnded { error, .. } => {
@@ -134,16 +136,21 @@ async fn a_command_runs_for_all_to_see() {
         }
     }
     assert!(
-        written.starts_with("\u{1b}[1mhi\u{1b}[0m\r\n/"),
-        "{written:?}"
+        output.starts_with("\u{1b}[1mhi\u{1b}[0m\r\n/"),
+        "{output:?}"
     );
-    let place = |what: &str| said.iter().position(|said| said.starts_with(what)).unwrap();
-    assert!(place("claimed") < place("shown"));
-    assert!(place("exited Some(0)") < place(r#"{"exitCode":0,"signal":null}"#));
+    let index_of = |prefix: &str| {
+        events
+            .iter()
+            .position(|event| event.starts_with(prefix))
+            .unwrap()
+    };
+    assert!(index_of("claimed") < index_of("shown"));
+    assert!(index_of("exited Some(0)") < index_of(r#"{"exitCode":0,"signal":null}"#));
     // What was let go is not there any more.
     assert!(
-        said.last().unwrap().contains("no terminal `terminal-1`"),
-        "{said:?}"
+        events.last().unwrap().contains("no terminal `terminal-1`"),
+        "{events:?}"
     );
 }
 
@@ -151,21 +158,21 @@ async fn a_command_runs_for_all_to_see() {
 async fn output_is_plain_and_the_end_of_it() {
     let (mut bench, _folder) = open().await;
     let script = [
-        create(
+        create_terminal(
             json!({"command": "printf '\\033[31mab\\303\\244\\303\\244'", "outputByteLimit": 3}),
         ),
         WAIT.to_owned(),
         OUTPUT.to_owned(),
     ];
-    let said = turn(&mut bench, "t1", &script.concat()).await;
-    let shown = &answers(&said)[2];
+    let events = run_turn(&mut bench, "t1", &script.concat()).await;
+    let shown = &parse_answers(&events)[2];
     // Three bytes would be half a letter.
     let status = json!({"exitCode": 0, "signal": null});
     assert_eq!(
         *shown,
         json!({"output": "ä", "truncated": true, "exitStatus": status})
     );
-    assert_eq!(written(&said), "\u{1b}[31mabää");
+    assert_eq!(terminal_output(&events), "\u{1b}[31mabää");
 }
 
 #[tokio::test]
@@ -178,9 +185,12 @@ async fn words_run_as_they_are_where_they_are_told() {
         "cwd": folder.path().join("sub"),
         "env": [{"name": "MINE", "value": "1"}],
     });
-    let script = [create(params), WAIT.to_owned(), OUTPUT.to_owned()];
-    let said = turn(&mut bench, "t1", &script.concat()).await;
-    let output = answers(&said)[2]["output"].as_str().unwrap().to_owned();
+    let script = [create_terminal(params), WAIT.to_owned(), OUTPUT.to_owned()];
+    let events = run_turn(&mut bench, "t1", &script.concat()).await;
+    let output = parse_answers(&events)[2]["output"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     assert!(
         output.contains("/sub\na  b 1 nothing of the host\n"),
         "{output}"
@@ -223,8 +233,8 @@ async fn what_can_not_run_says_why() {
     .into_iter()
     .enumerate()
     {
-        let said = turn(&mut bench, &format!("t{number}"), &create(params)).await;
-        let answer = &answers(&said)[0];
+        let events = run_turn(&mut bench, &format!("t{number}"), &create_terminal(params)).await;
+        let answer = &parse_answers(&events)[0];
         assert!(
             answer["message"].as_str().unwrap().contains(words),
             "{answer}"
@@ -232,8 +242,8 @@ async fn what_can_not_run_says_why() {
     }
     for method in ["output", "wait_for_exit", "kill", "release"] {
         let script = format!(r#"call terminal/{method} {{"terminalId":"nobody"}}"#);
-        let said = turn(&mut bench, method, &script).await;
-        let answer = &answers(&said)[0];
+        let events = run_turn(&mut bench, method, &script).await;
+        let answer = &parse_answers(&events)[0];
         assert_eq!(answer["code"], -32602, "{answer}");
     }
 }
@@ -242,17 +252,17 @@ async fn what_can_not_run_says_why() {
 async fn a_killed_command_says_so_and_stays_readable() {
     let (mut bench, _folder) = open().await;
     let script = [
-        line("echo on; exec sleep 1000"),
+        create_shell_terminal("echo on; exec sleep 1000"),
         KILL.to_owned(),
         WAIT.to_owned(),
         OUTPUT.to_owned(),
     ];
-    let said = turn(&mut bench, "t1", &script.concat()).await;
-    let answers = answers(&said);
+    let events = run_turn(&mut bench, "t1", &script.concat()).await;
+    let answers = parse_answers(&events);
     assert_eq!(answers[1], json!({}));
     assert_eq!(answers[2], json!({"exitCode": null, "signal": "SIGTERM"}));
     assert_eq!(answers[3]["exitStatus"]["signal"], "SIGTERM");
-    assert!(said.contains(&"exited None".to_owned()), "{said:?}");
+    assert!(events.contains(&"exited None".to_owned()), "{events:?}");
 }
 
 /// What does not listen is killed, with what it started.
@@ -260,23 +270,26 @@ async fn a_killed_command_says_so_and_stays_readable() {
 async fn a_stubborn_command_is_killed_with_all_it_started() {
     let (mut bench, _folder) = open().await;
     let stubborn = "trap '' TERM; sleep 1000 & echo pid $!; wait; sleep 1000";
-    bench.prompt("t1", &[line(stubborn), "wait".to_owned()].concat());
-    let number = until_pid(&mut bench).await;
+    bench.prompt(
+        "t1",
+        &[create_shell_terminal(stubborn), "wait".to_owned()].concat(),
+    );
+    let number = wait_for_pid(&mut bench).await;
     bench.cancel("t1");
     assert_eq!(bench.until("exited").await.pop().unwrap(), "exited None");
-    is_gone(&number).await;
-    let said = turn(&mut bench, "t2", "say next").await;
-    assert_eq!(said, ["text \"next\"", "end t2"]);
+    wait_until_gone(&number).await;
+    let events = run_turn(&mut bench, "t2", "say next").await;
+    assert_eq!(events, ["text \"next\"", "end t2"]);
 }
 
-async fn until_pid(bench: &mut Bench) -> String {
-    let mut written = String::new();
+async fn wait_for_pid(bench: &mut Bench) -> String {
+    let mut output = String::new();
     loop {
         let event = bench.next().await;
         if let Some(data) = event.strip_prefix("data ") {
-            written.push_str(&unquote(data));
+            output.push_str(&unquote(data));
         }
-        if let Some((line, _)) = written.split_once('\n') {
+        if let Some((line, _)) = output.split_once('\n') {
             return line.trim().trim_start_matches("pid ").to_owned();
         }
     }
@@ -286,33 +299,37 @@ async fn until_pid(bench: &mut Bench) -> String {
 #[tokio::test]
 async fn cancelling_ends_what_runs_and_answers_who_waits() {
     let (mut bench, _folder) = open().await;
-    let script = [line("sleep 1000"), WAIT.to_owned(), "say over".to_owned()];
+    let script = [
+        create_shell_terminal("sleep 1000"),
+        WAIT.to_owned(),
+        "say over".to_owned(),
+    ];
     bench.prompt("t1", &script.concat());
     bench.until("terminal").await;
     bench.until("text").await;
     bench.cancel("t1");
     assert_eq!(bench.until("exited").await.pop().unwrap(), "exited None");
     // The agent got its answer and the cancel, or this would never begin.
-    let said = turn(&mut bench, "t2", OUTPUT).await;
-    assert_eq!(answers(&said)[0]["exitStatus"]["signal"], "SIGTERM");
+    let events = run_turn(&mut bench, "t2", OUTPUT).await;
+    assert_eq!(parse_answers(&events)[0]["exitStatus"]["signal"], "SIGTERM");
 }
 
 #[tokio::test]
 async fn two_run_at_once_and_belong_to_their_session() {
     let (mut bench, _folder) = open().await;
     // The first waits for what the second does.
-    let first = line("while [ ! -e go ]; do sleep 0.01; done; echo first");
+    let first = create_shell_terminal("while [ ! -e go ]; do sleep 0.01; done; echo first");
     let script = [
         first,
-        line("touch go; echo second"),
+        create_shell_terminal("touch go; echo second"),
         WAIT.replace("$1", "$2"),
         WAIT.to_owned(),
         OUTPUT.to_owned(),
     ];
-    let said = turn(&mut bench, "t1", &script.concat()).await;
-    let shown = answers(&said);
+    let events = run_turn(&mut bench, "t1", &script.concat()).await;
+    let shown = parse_answers(&events);
     assert_eq!(shown[4]["output"], "first\n");
-    let both = written(&said);
+    let both = terminal_output(&events);
     assert!(both.contains("first") && both.contains("second"), "{both}");
 
     bench.command(AgentCommand::Prompt {
@@ -322,8 +339,8 @@ async fn two_run_at_once_and_belong_to_their_session() {
         history: Default::default(),
         prepared: Default::default(),
     });
-    let said = ended(&mut bench, "t2").await;
-    let answer = &answers(&said)[0];
+    let events = finish_turn(&mut bench, "t2").await;
+    let answer = &parse_answers(&events)[0];
     assert!(
         answer["message"]
             .as_str()
@@ -332,16 +349,20 @@ async fn two_run_at_once_and_belong_to_their_session() {
         "{answer}"
     );
     // Where they were made they are still known.
-    let said = turn(&mut bench, "t3", OUTPUT).await;
-    assert_eq!(answers(&said)[0]["output"], "first\n");
+    let events = run_turn(&mut bench, "t3", OUTPUT).await;
+    assert_eq!(parse_answers(&events)[0]["output"], "first\n");
 }
 
 #[tokio::test]
 async fn there_are_only_so_many() {
     let (mut bench, _folder) = open().await;
-    let script = [line("true").repeat(33), RELEASE.to_owned(), line("true")];
-    let said = turn(&mut bench, "t1", &script.concat()).await;
-    let answers = answers(&said);
+    let script = [
+        create_shell_terminal("true").repeat(33),
+        RELEASE.to_owned(),
+        create_shell_terminal("true"),
+    ];
+    let events = run_turn(&mut bench, "t1", &script.concat()).await;
+    let answers = parse_answers(&events);
     assert!(
         answers[32]["message"]
             .as_str()
@@ -357,7 +378,11 @@ async fn people_can_type_into_it() {
     let (mut bench, _folder) = open().await;
     bench.prompt(
         "t1",
-        &[line("read x; echo \"got $x\""), WAIT.to_owned()].concat(),
+        &[
+            create_shell_terminal("read x; echo \"got $x\""),
+            WAIT.to_owned(),
+        ]
+        .concat(),
     );
     let AgentEvent::TerminalOpened { terminal, .. } = bench.event().await else {
         panic!("it is opened first");
@@ -369,8 +394,8 @@ async fn people_can_type_into_it() {
             data: "this\n".to_owned(),
         }),
     });
-    let said = ended(&mut bench, "t1").await;
-    assert!(written(&said).contains("got this"), "{said:?}");
+    let events = finish_turn(&mut bench, "t1").await;
+    assert!(terminal_output(&events).contains("got this"), "{events:?}");
 }
 
 /// TER-15: for the agent the command is over, and says so in its output; it
@@ -378,23 +403,23 @@ async fn people_can_type_into_it() {
 #[tokio::test]
 async fn a_command_continues_in_the_background() {
     let (mut bench, _folder) = open().await;
-    let command = line("echo begun; read x; echo \"got $x\"");
+    let command = create_shell_terminal("echo begun; read x; echo \"got $x\"");
     let script = [&command, WAIT, OUTPUT, RELEASE, "wait"].concat();
     bench.prompt("t1", &script);
     let AgentEvent::TerminalOpened { terminal, .. } = bench.event().await else {
         panic!("it is opened first");
     };
     // The answer to the first request may come before the data, or after it.
-    let mut said = bench.until("data").await;
+    let mut events = bench.until("data").await;
     bench.command(AgentCommand::ContinueInBackground {
         chat: chat(),
         terminal: terminal.clone(),
         output: String::new(),
     });
-    while answers(&said).len() < 4 {
-        said.push(bench.next().await);
+    while parse_answers(&events).len() < 4 {
+        events.push(bench.next().await);
     }
-    let answers = answers(&said);
+    let answers = parse_answers(&events);
     assert_eq!(answers[1], json!({"exitCode": null, "signal": null}));
     let output = "begun\n\n[The command continues in the background.]";
     assert_eq!(answers[2]["output"], output);
@@ -408,20 +433,20 @@ async fn a_command_continues_in_the_background() {
             data: "this\n".to_owned(),
         }),
     });
-    let said = bench.until("exited").await;
-    assert!(written(&said).contains("got this"), "{said:?}");
-    assert_eq!(said.last().unwrap(), "exited Some(0)");
+    let events = bench.until("exited").await;
+    assert!(terminal_output(&events).contains("got this"), "{events:?}");
+    assert_eq!(events.last().unwrap(), "exited Some(0)");
 }
 
 #[tokio::test]
 async fn a_command_in_the_background_is_ended_with_its_terminal() {
     let (mut bench, _folder) = open().await;
-    let command = line("sleep 1000 & echo pid $!; wait");
+    let command = create_shell_terminal("sleep 1000 & echo pid $!; wait");
     bench.prompt("t1", &[&command, WAIT].concat());
     let AgentEvent::TerminalOpened { terminal, .. } = bench.event().await else {
         panic!("it is opened first");
     };
-    let number = until_pid(&mut bench).await;
+    let number = wait_for_pid(&mut bench).await;
     bench.command(AgentCommand::ContinueInBackground {
         chat: chat(),
         terminal: terminal.clone(),
@@ -434,38 +459,44 @@ async fn a_command_in_the_background_is_ended_with_its_terminal() {
         command: PtyCommand::Close,
     });
     bench.until("exited").await;
-    is_gone(&number).await;
+    wait_until_gone(&number).await;
 }
 
 #[tokio::test]
 async fn nothing_runs_on_without_its_agent_or_session() {
     let (mut bench, _folder) = open().await;
     let running = "sleep 1000 & echo pid $!; wait";
-    bench.prompt("t1", &[line(running), "wait".to_owned()].concat());
-    let number = until_pid(&mut bench).await;
+    bench.prompt(
+        "t1",
+        &[create_shell_terminal(running), "wait".to_owned()].concat(),
+    );
+    let number = wait_for_pid(&mut bench).await;
     bench.cancel("t1");
     bench.until("exited").await;
-    is_gone(&number).await;
+    wait_until_gone(&number).await;
 
     // Of a turn that is over it may run on, but not without its agent.
-    let said = turn(
+    let events = run_turn(
         &mut bench,
         "t3",
-        &[line(running), "say on".to_owned()].concat(),
+        &[create_shell_terminal(running), "say on".to_owned()].concat(),
     )
     .await;
     assert!(
-        !said.iter().any(|said| said.starts_with("exited")),
-        "{said:?}"
+        !events.iter().any(|event| event.starts_with("exited")),
+        "{events:?}"
     );
     bench.prompt("t4", "die oh");
     bench.until("error t4").await;
     bench.until("exited").await;
 
-    bench.prompt("t5", &[line(running), "wait".to_owned()].concat());
-    let number = until_pid(&mut bench).await;
+    bench.prompt(
+        "t5",
+        &[create_shell_terminal(running), "wait".to_owned()].concat(),
+    );
+    let number = wait_for_pid(&mut bench).await;
     bench.agents.stop(Duration::from_secs(20)).await;
-    is_gone(&number).await;
+    wait_until_gone(&number).await;
 }
 
 /// What an agent runs itself can be watched, too.
@@ -485,7 +516,7 @@ async fn what_an_agent_shows_is_a_terminal() {
         "wait".to_owned(),
     ];
     bench.prompt("t1", &script.concat());
-    let heard = bench.until("data").await;
+    let events = bench.until("data").await;
     let expected = [
         "start other",
         "terminal make",
@@ -493,7 +524,7 @@ async fn what_an_agent_shows_is_a_terminal() {
         "content",
         "data \"hello\\n\"",
     ];
-    assert_eq!(heard, expected);
+    assert_eq!(events, expected);
     bench.cancel("t1");
     assert_eq!(bench.next().await, "exited None");
 }

@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt};
 use tokio::net::UnixListener;
 
-use crate::acp::{agent, ended, turn};
+use crate::acp::{agent, finish_turn, run_turn};
 use crate::acp_agent;
 use crate::bench::{Bench, chat, session};
 
@@ -34,7 +34,7 @@ const FOR_CHAT: &str = "AGENTHOST_TEST_CHAT";
 /// of each call, and says for which chat it does.
 #[test]
 fn the_gateway() {
-    let Some(place) = std::env::var_os(AS_GATEWAY) else {
+    let Some(socket) = std::env::var_os(AS_GATEWAY) else {
         return;
     };
     let chat = std::env::var(FOR_CHAT).unwrap();
@@ -46,7 +46,7 @@ fn the_gateway() {
             "tools/list" => json!({"tools": [{"name": "editor_run", "inputSchema": {}},
                 {"name": "weather_get", "inputSchema": {}}]}),
             "tools/call" => {
-                let text = ask(Path::new(&place), &chat, &request["params"]);
+                let text = request_result(Path::new(&socket), &chat, &request["params"]);
                 json!({"content": [{"type": "text", "text": text}]})
             }
             _ => continue,
@@ -59,8 +59,8 @@ fn the_gateway() {
     std::process::exit(0);
 }
 
-fn ask(place: &Path, chat: &str, call: &Value) -> String {
-    let mut stream = UnixStream::connect(place).unwrap();
+fn request_result(socket: &Path, chat: &str, call: &Value) -> String {
+    let mut stream = UnixStream::connect(socket).unwrap();
     writeln!(stream, "{}", json!({"chat": chat, "call": call})).unwrap();
     let mut answer = String::new();
     BufReader::new(stream).read_line(&mut answer).unwrap();
@@ -70,12 +70,12 @@ fn ask(place: &Path, chat: &str, call: &Value) -> String {
 /// Where the calls of a test arrive.
 struct Gateway {
     _folder: tempfile::TempDir,
-    place: PathBuf,
+    socket: PathBuf,
     listener: UnixListener,
 }
 
 /// A call that waits for what comes of it.
-struct Called {
+struct PendingCall {
     chat: String,
     call: Value,
     answer: tokio::net::unix::OwnedWriteHalf,
@@ -84,35 +84,35 @@ struct Called {
 impl Gateway {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let place = folder.path().join("calls");
-        let listener = UnixListener::bind(&place).unwrap();
+        let socket = folder.path().join("calls");
+        let listener = UnixListener::bind(&socket).unwrap();
         Gateway {
             _folder: folder,
-            place,
+            socket,
             listener,
         }
     }
 
     fn relay(&self) -> ToolRelay {
         let (program, arguments) = acp_agent::agent_command("acp_tools::the_gateway");
-        let place = self.place.to_string_lossy().into_owned();
+        let socket = self.socket.to_string_lossy().into_owned();
         ToolRelay::new(program, arguments, move |_, chat| {
             vec![
-                (AS_GATEWAY.to_owned(), place.clone()),
+                (AS_GATEWAY.to_owned(), socket.clone()),
                 (FOR_CHAT.to_owned(), chat.to_string()),
             ]
         })
     }
 
-    async fn called(&self) -> Called {
-        let within = Duration::from_secs(20);
-        let accepted = tokio::time::timeout(within, self.listener.accept()).await;
+    async fn next_call(&self) -> PendingCall {
+        let timeout = Duration::from_secs(20);
+        let accepted = tokio::time::timeout(timeout, self.listener.accept()).await;
         let (stream, _) = accepted.unwrap().unwrap();
         let (read, answer) = stream.into_split();
         let mut lines = tokio::io::BufReader::new(read).lines();
         let line = lines.next_line().await.unwrap().unwrap();
         let line: Value = serde_json::from_str(&line).unwrap();
-        Called {
+        PendingCall {
             chat: line["chat"].as_str().unwrap().to_owned(),
             call: line["call"].clone(),
             answer,
@@ -120,7 +120,7 @@ impl Gateway {
     }
 }
 
-impl Called {
+impl PendingCall {
     async fn answer(mut self, text: &str) {
         let line = format!("{text}\n");
         self.answer.write_all(line.as_bytes()).await.unwrap();
@@ -156,7 +156,7 @@ async fn open(agent: AcpAgent, gateway: &Gateway) -> Bench {
     bench
 }
 
-fn called(bench: &mut Bench, call: &str, tool: &str, input: &Value) {
+fn hand_over_call(bench: &mut Bench, call: &str, tool: &str, input: &Value) {
     bench.command(AgentCommand::HandOverToolCall {
         chat: chat(),
         turn: TurnId::from("t1"),
@@ -166,7 +166,7 @@ fn called(bench: &mut Bench, call: &str, tool: &str, input: &Value) {
     });
 }
 
-fn completed(bench: &mut Bench, call: &str) {
+fn complete_call(bench: &mut Bench, call: &str) {
     let result = ToolCallResult {
         success: true,
         past_tense_message: "Done".into(),
@@ -183,7 +183,7 @@ fn completed(bench: &mut Bench, call: &str) {
 }
 
 /// The next call that begins: its name, its tool, and whose it is.
-async fn started(bench: &mut Bench) -> (String, String, Option<ToolCallContributor>) {
+async fn next_started_call(bench: &mut Bench) -> (String, String, Option<ToolCallContributor>) {
     loop {
         if let AgentEvent::Chat { action, .. } = bench.event().await
             && let ChatAction::ToolCallStart(start) = *action
@@ -197,8 +197,8 @@ async fn started(bench: &mut Bench) -> (String, String, Option<ToolCallContribut
 #[tokio::test]
 async fn every_chat_has_a_way_to_the_tools_of_the_host() {
     let gateway = Gateway::new();
-    for how in ["", "fork"] {
-        let mut bench = open(agent(how), &gateway).await;
+    for mode in ["", "fork"] {
+        let mut bench = open(agent(mode), &gateway).await;
         let first = uris::default_chat_uri(&session());
         let copy = Uri::from("ahp-chat:/copy");
         for (number, of) in [first.clone(), chat(), copy.clone()].iter().enumerate() {
@@ -219,14 +219,14 @@ async fn every_chat_has_a_way_to_the_tools_of_the_host() {
                 history: List::new(),
                 prepared: Default::default(),
             });
-            let call = gateway.called().await;
-            assert_eq!(call.chat, of.to_string(), "{how}");
+            let call = gateway.next_call().await;
+            assert_eq!(call.chat, of.to_string(), "{mode}");
             call.answer("rain").await;
             // Text that comes quickly is merged, so only all of it is certain.
-            let said = ended(&mut bench, &turn).await.concat();
-            let said = said.replace("\"text \"", "");
+            let events = finish_turn(&mut bench, &turn).await.concat();
+            let events = events.replace("\"text \"", "");
             let expected = format!("text \"editor_run, weather_getrain\"end {turn}");
-            assert_eq!(said, expected);
+            assert_eq!(events, expected);
         }
     }
 }
@@ -239,29 +239,29 @@ async fn an_agent_without_tools_of_the_host_gets_none() {
         ..AcpProfile::default()
     };
     let mut bench = open(agent("").with_profile(profile), &gateway).await;
-    let said = turn(&mut bench, "t1", "mcp list").await;
-    assert_eq!(said[0], "text \"there is no server `agenthost`\"");
+    let events = run_turn(&mut bench, "t1", "mcp list").await;
+    assert_eq!(events[0], "text \"there is no server `agenthost`\"");
 }
 
 /// TOO-2, MCP-11
 #[tokio::test]
 async fn a_call_of_a_servers_tool_is_the_agents_to_tell() {
     let gateway = Gateway::new();
-    for how in ["", "codex", "gemini", "goose"] {
-        let mut bench = open(agent(how), &gateway).await;
+    for mode in ["", "codex", "gemini", "goose"] {
+        let mut bench = open(agent(mode), &gateway).await;
         bench.prompt("t1", r#"mcp call weather_get {"city":"Oslo"}"#);
-        let (_, tool, contributor) = started(&mut bench).await;
-        assert_eq!(tool, "get", "{how}");
+        let (_, tool, contributor) = next_started_call(&mut bench).await;
+        assert_eq!(tool, "get", "{mode}");
         let Some(ToolCallContributor::Mcp(server)) = contributor else {
-            panic!("{how}: {contributor:?}");
+            panic!("{mode}: {contributor:?}");
         };
         assert_eq!(server.customization_id.as_str(), "weather");
         assert_eq!(bench.next().await, "ready get and runs");
-        let call = gateway.called().await;
+        let call = gateway.next_call().await;
         assert_eq!(call.call["arguments"], json!({"city": "Oslo"}));
         call.answer("rain").await;
-        let said = ended(&mut bench, "t1").await;
-        assert_eq!(said, ["complete true null", "text \"rain\"", "end t1"]);
+        let events = finish_turn(&mut bench, "t1").await;
+        assert_eq!(events, ["complete true null", "text \"rain\"", "end t1"]);
     }
 }
 
@@ -269,24 +269,24 @@ async fn a_call_of_a_servers_tool_is_the_agents_to_tell() {
 #[tokio::test]
 async fn a_call_of_a_clients_tool_is_its_clients() {
     let gateway = Gateway::new();
-    for how in ["", "codex", "gemini", "goose"] {
-        let mut bench = open(agent(how), &gateway).await;
+    for mode in ["", "codex", "gemini", "goose"] {
+        let mut bench = open(agent(mode), &gateway).await;
         let input = json!({"pattern": "a"});
         bench.prompt("t1", &format!("mcp call editor_run {input}"));
-        let (id, tool, contributor) = started(&mut bench).await;
-        assert_eq!(tool, "run", "{how}");
+        let (id, tool, contributor) = next_started_call(&mut bench).await;
+        assert_eq!(tool, "run", "{mode}");
         let Some(ToolCallContributor::Client(client)) = contributor else {
-            panic!("{how}: {contributor:?}");
+            panic!("{mode}: {contributor:?}");
         };
         assert_eq!(client.client_id.as_str(), "editor");
-        let call = gateway.called().await;
+        let call = gateway.next_call().await;
         // The host makes it ready, its client completes it.
-        called(&mut bench, &id, "editor_run", &input);
-        completed(&mut bench, &id);
+        hand_over_call(&mut bench, &id, "editor_run", &input);
+        complete_call(&mut bench, &id);
         call.answer("all green").await;
-        let mut said = ended(&mut bench, "t1").await;
-        said.retain(|event| !event.starts_with("ToolCallDelta"));
-        assert_eq!(said, ["text \"all green\"", "end t1"], "{how}");
+        let mut events = finish_turn(&mut bench, "t1").await;
+        events.retain(|event| !event.starts_with("ToolCallDelta"));
+        assert_eq!(events, ["text \"all green\"", "end t1"], "{mode}");
     }
 }
 
@@ -296,12 +296,12 @@ async fn a_call_of_a_clients_tool_that_was_told_of_later_is_shown_once() {
     let mut bench = open(agent(""), &gateway).await;
     let input = json!({"pattern": "a"});
     bench.prompt("t1", &format!("mcp late editor_run {input}"));
-    let call = gateway.called().await;
-    called(&mut bench, "host-1", "editor_run", &input);
-    completed(&mut bench, "host-1");
+    let call = gateway.next_call().await;
+    hand_over_call(&mut bench, "host-1", "editor_run", &input);
+    complete_call(&mut bench, "host-1");
     call.answer("all green").await;
-    let said = ended(&mut bench, "t1").await;
-    assert_eq!(said, ["text \"all green\"", "end t1"]);
+    let events = finish_turn(&mut bench, "t1").await;
+    assert_eq!(events, ["text \"all green\"", "end t1"]);
 }
 
 /// TOO-27
@@ -309,11 +309,11 @@ async fn a_call_of_a_clients_tool_that_was_told_of_later_is_shown_once() {
 async fn a_call_of_a_clients_tool_that_is_never_made_ends_with_its_turn() {
     let gateway = Gateway::new();
     let mut bench = open(agent(""), &gateway).await;
-    let said = turn(&mut bench, "t1", "mcp announce editor_run {}").await;
-    assert_eq!(said[0], "start run");
-    let tail = said.get(said.len() - 3..).unwrap();
+    let events = run_turn(&mut bench, "t1", "mcp announce editor_run {}").await;
+    assert_eq!(events[0], "start run");
+    let tail = events.get(events.len() - 3..).unwrap();
     let expected = ["ready Run Tests and asks", "complete false null", "end t1"];
-    assert_eq!(tail, expected, "{said:?}");
+    assert_eq!(tail, expected, "{events:?}");
 }
 
 #[tokio::test]
@@ -321,7 +321,7 @@ async fn a_client_tool_that_may_not_run_is_not_called() {
     let gateway = Gateway::new();
     let mut bench = open(agent(""), &gateway).await;
     bench.prompt("t1", "mcp ask editor_run {}");
-    let (id, ..) = started(&mut bench).await;
+    let (id, ..) = next_started_call(&mut bench).await;
     bench.until("ready Run Tests and asks").await;
     bench.command(AgentCommand::DecideToolCall {
         chat: chat(),
@@ -333,6 +333,6 @@ async fn a_client_tool_that_may_not_run_is_not_called() {
             suggestion: None,
         },
     });
-    let said = ended(&mut bench, "t1").await;
-    assert_eq!(said, ["text \"it was refused\"", "end t1"]);
+    let events = finish_turn(&mut bench, "t1").await;
+    assert_eq!(events, ["text \"it was refused\"", "end t1"]);
 }

@@ -17,36 +17,36 @@ use crate::acp_agent;
 use crate::bench::{Bench, chat, session};
 
 /// An agent that remembers in a file.
-pub(crate) fn agent(how: &str, memory: &Path) -> AcpAgent {
+pub(crate) fn agent(mode: &str, memory: &Path) -> AcpAgent {
     let (program, arguments) = acp_agent::agent_command("acp::the_agent");
     let memory = memory.to_string_lossy().into_owned();
     let launch = AgentLaunch {
         program,
         arguments,
         environment: vec![
-            (acp_agent::AGENT_MODE_VARIABLE.to_owned(), how.to_owned()),
+            (acp_agent::AGENT_MODE_VARIABLE.to_owned(), mode.to_owned()),
             (acp_agent::MEMORY_FILE_VARIABLE.to_owned(), memory),
         ],
     };
     AcpAgent::new("scripted", "Scripted", launch)
 }
 
-fn open(agent: AcpAgent, notes: AgentNotes, wish: Option<&str>) -> Bench {
+fn open(agent: AcpAgent, notes: AgentNotes, agent_session: Option<&str>) -> Bench {
     let mut bench = Bench::of(Arc::new(agent), None);
-    let wish = wish.map(|wish| json!({"agentSession": wish}));
+    let agent_session = agent_session.map(|agent_session| json!({"agentSession": agent_session}));
     bench.command(AgentCommand::Open {
         directories: vec![Uri::from("file:///usr")],
-        config: wish.and_then(|wish| wish.as_object().cloned()),
+        config: agent_session.and_then(|agent_session| agent_session.as_object().cloned()),
         notes,
     });
     bench
 }
 
-fn prompt(bench: &mut Bench, chat: &Uri, turn: &str, text: &str, before: &[(&str, &str)]) {
-    let before = before.iter().map(|(said, answered)| {
+fn prompt(bench: &mut Bench, chat: &Uri, turn: &str, text: &str, history: &[(&str, &str)]) {
+    let history = history.iter().map(|(text, answer)| {
         let turn = json!({
-            "id": said, "message": {"text": said, "origin": {"kind": "user"}}, "state": "complete",
-            "responseParts": [{"kind": "markdown", "id": "1", "content": answered}],
+            "id": text, "message": {"text": text, "origin": {"kind": "user"}}, "state": "complete",
+            "responseParts": [{"kind": "markdown", "id": "1", "content": answer}],
             "startedAt": "2026-01-05T09:00:00Z", "duration": 0,
         });
         Arc::new(wire::from_str::<Turn>(&turn.to_string()).unwrap())
@@ -55,21 +55,21 @@ fn prompt(bench: &mut Bench, chat: &Uri, turn: &str, text: &str, before: &[(&str
         chat: chat.clone(),
         turn: TurnId::from(turn),
         message: Arc::new(Message::of_user(text)),
-        history: before.collect::<List<_>>(),
+        history: history.collect::<List<_>>(),
         prepared: Default::default(),
     });
 }
 
 /// What is told up to the end of a turn, without what is of no interest.
-async fn said(bench: &mut Bench, turn: &str) -> Vec<String> {
-    let mut said = bench.until(&format!("end {turn}")).await;
-    said.retain(|event| event != "part" && event != "noted true");
-    said.pop();
-    said
+async fn run_to_end(bench: &mut Bench, turn: &str) -> Vec<String> {
+    let mut events = bench.until(&format!("end {turn}")).await;
+    events.retain(|event| event != "part" && event != "noted true");
+    events.pop();
+    events
 }
 
 /// A first conversation; what the host is to remember of it.
-async fn talk(agent: AcpAgent) -> AgentNotes {
+async fn run_first_session(agent: AcpAgent) -> AgentNotes {
     let mut bench = open(agent, AgentNotes::new(), None);
     assert_eq!(bench.next().await, "opened");
     prompt(&mut bench, &chat(), "t1", "say hello", &[]);
@@ -87,25 +87,25 @@ async fn talk(agent: AcpAgent) -> AgentNotes {
 
 #[tokio::test]
 async fn a_session_is_taken_up_after_a_restart() {
-    for how in ["load", "resume", "load resume"] {
+    for mode in ["load", "resume", "load resume"] {
         let memory = tempfile::NamedTempFile::new().unwrap();
-        let notes = talk(agent(how, memory.path())).await;
+        let notes = run_first_session(agent(mode, memory.path())).await;
         assert_eq!(notes.len(), 1);
-        let mut bench = open(agent(how, memory.path()), notes, None);
+        let mut bench = open(agent(mode, memory.path()), notes, None);
         assert_eq!(bench.next().await, "opened");
         let before = [("say hello", "hello")];
         prompt(&mut bench, &chat(), "t2", "known", &before);
-        let said = said(&mut bench, "t2").await;
-        let text: Vec<_> = said
+        let events = run_to_end(&mut bench, "t2").await;
+        let text: Vec<_> = events
             .iter()
             .filter(|event| event.starts_with("text"))
             .collect();
         // What it was told before, and nothing of it told again.
-        assert_eq!(text, ["text \"say hello, known\""], "{how}: {said:?}");
-        let notice = said
+        assert_eq!(text, ["text \"say hello, known\""], "{mode}: {events:?}");
+        let notice = events
             .iter()
             .find(|event| event.contains("goes on with its own"));
-        assert!(notice.is_some(), "{how}: {said:?}");
+        assert!(notice.is_some(), "{mode}: {events:?}");
     }
 }
 
@@ -115,27 +115,30 @@ async fn a_session_is_taken_up_after_a_restart() {
 async fn what_an_agent_does_not_know_it_is_told() {
     let memory = tempfile::NamedTempFile::new().unwrap();
     let fresh = || tempfile::NamedTempFile::new().unwrap();
-    let notes = talk(agent("load", memory.path())).await;
+    let notes = run_first_session(agent("load", memory.path())).await;
     let (forgot, other) = (fresh(), [("something else", "quite")]);
-    let told = [("say hello", "hello to you")];
+    let transcript = [("say hello", "hello to you")];
     let cases = [
-        (agent("", memory.path()), &told),
-        (agent("load", forgot.path()), &told),
+        (agent("", memory.path()), &transcript),
+        (agent("load", forgot.path()), &transcript),
         (agent("load", memory.path()), &other),
     ];
-    for (agent, before) in cases {
+    for (agent, history) in cases {
         let mut bench = open(agent, notes.clone(), None);
         assert_eq!(bench.next().await, "opened");
-        prompt(&mut bench, &chat(), "t2", "blocks", before);
-        let said = said(&mut bench, "t2").await.join("\n");
-        assert!(said.contains("was given what was said before"), "{said}");
-        let (message, answer) = before[0];
-        assert!(said.contains(&format!("User: {message}")), "{said}");
-        assert!(said.contains(&format!("Agent: {answer}")), "{said}");
+        prompt(&mut bench, &chat(), "t2", "blocks", history);
+        let events = run_to_end(&mut bench, "t2").await.join("\n");
+        assert!(
+            events.contains("was given what was said before"),
+            "{events}"
+        );
+        let (message, answer) = history[0];
+        assert!(events.contains(&format!("User: {message}")), "{events}");
+        assert!(events.contains(&format!("Agent: {answer}")), "{events}");
         // Once.
-        prompt(&mut bench, &chat(), "t3", "known", before);
-        let said = self::said(&mut bench, "t3").await;
-        assert_eq!(said, ["text \"blocks, known\""]);
+        prompt(&mut bench, &chat(), "t3", "known", history);
+        let events = run_to_end(&mut bench, "t3").await;
+        assert_eq!(events, ["text \"blocks, known\""]);
     }
 }
 
@@ -153,15 +156,15 @@ async fn an_agent_that_dies_goes_on_with_its_session() {
         "known",
         &[("die of boredom", "")],
     );
-    let said = said(&mut bench, "t2").await;
-    assert_eq!(said.last().unwrap(), "text \"die of boredom, known\"");
+    let events = run_to_end(&mut bench, "t2").await;
+    assert_eq!(events.last().unwrap(), "text \"die of boredom, known\"");
 }
 
 #[tokio::test]
 async fn a_copy_knows_what_the_source_knows() {
-    for (how, knows) in [("fork", "say hello, known"), ("", "known")] {
+    for (mode, expected) in [("fork", "say hello, known"), ("", "known")] {
         let memory = tempfile::NamedTempFile::new().unwrap();
-        let mut bench = open(agent(how, memory.path()), AgentNotes::new(), None);
+        let mut bench = open(agent(mode, memory.path()), AgentNotes::new(), None);
         assert_eq!(bench.next().await, "opened");
         prompt(&mut bench, &chat(), "t1", "say hello", &[]);
         bench.until("end t1").await;
@@ -174,10 +177,18 @@ async fn a_copy_knows_what_the_source_knows() {
             },
         });
         prompt(&mut bench, &copy, "t2", "known", &[("say hello", "hello")]);
-        let said = said(&mut bench, "t2").await;
-        assert_eq!(said.last().unwrap(), &format!("text {knows:?}"), "{how}");
+        let events = run_to_end(&mut bench, "t2").await;
+        assert_eq!(
+            events.last().unwrap(),
+            &format!("text {expected:?}"),
+            "{mode}"
+        );
         // Where it can't copy, it is told, and that is said.
-        assert_eq!(said.len(), if how.is_empty() { 2 } else { 1 }, "{said:?}");
+        assert_eq!(
+            events.len(),
+            if mode.is_empty() { 2 } else { 1 },
+            "{events:?}"
+        );
     }
 }
 
@@ -196,16 +207,16 @@ async fn a_chat_beside_another_is_told_of_it() {
         },
     });
     prompt(&mut bench, &side, "t1", "blocks", &[]);
-    let said = said(&mut bench, "t1").await;
-    assert_eq!(said.len(), 1, "{said:?}");
-    assert!(said[0].contains("the third line"), "{said:?}");
+    let events = run_to_end(&mut bench, "t1").await;
+    assert_eq!(events.len(), 1, "{events:?}");
+    assert!(events[0].contains("the third line"), "{events:?}");
 }
 
 /// A session that the agent has from elsewhere becomes one of the host's.
 #[tokio::test]
 async fn a_session_of_the_agent_is_adopted() {
     let memory = tempfile::NamedTempFile::new().unwrap();
-    let notes = talk(agent("load", memory.path())).await;
+    let notes = run_first_session(agent("load", memory.path())).await;
     let id = notes.values().next().unwrap();
     let mut bench = open(agent("load", memory.path()), AgentNotes::new(), Some(id));
     let before = bench.until("opened").await;
@@ -216,8 +227,8 @@ async fn a_session_of_the_agent_is_adopted() {
     assert!(before.contains(&settled.to_owned()), "{before:?}");
     let default = uris::default_chat_uri(&session());
     prompt(&mut bench, &default, "t2", "known", &[("say hello", "")]);
-    let said = said(&mut bench, "t2").await;
-    assert_eq!(said, ["text \"say hello, known\""]);
+    let events = run_to_end(&mut bench, "t2").await;
+    assert_eq!(events, ["text \"say hello, known\""]);
 }
 
 #[tokio::test]
@@ -228,32 +239,35 @@ async fn a_session_that_is_not_there_is_not_adopted() {
         AgentNotes::new(),
         Some("gone"),
     );
-    let said = bench.next().await;
-    assert!(said.contains("`gone`: There is no such session"), "{said}");
+    let event = bench.next().await;
+    assert!(
+        event.contains("`gone`: There is no such session"),
+        "{event}"
+    );
     let mut bench = open(agent("", memory.path()), AgentNotes::new(), Some("gone"));
-    let said = bench.next().await;
-    assert!(said.contains("can't take up a session again"), "{said}");
+    let event = bench.next().await;
+    assert!(event.contains("can't take up a session again"), "{event}");
 }
 
 /// One session of the agent has one session here.
 #[tokio::test]
 async fn a_session_is_not_adopted_twice() {
     let memory = tempfile::NamedTempFile::new().unwrap();
-    let notes = talk(agent("load", memory.path())).await;
+    let notes = run_first_session(agent("load", memory.path())).await;
     let id = notes.values().next().unwrap();
     let mut bench = open(agent("load", memory.path()), AgentNotes::new(), Some(id));
     bench.until("opened").await;
     let again = Uri::from("ahp-session:/2");
-    let wish = json!({"agentSession": id});
+    let agent_session = json!({"agentSession": id});
     let open = AgentCommand::Open {
         directories: vec![Uri::from("file:///usr")],
-        config: wish.as_object().cloned(),
+        config: agent_session.as_object().cloned(),
         notes: AgentNotes::new(),
     };
     let refused = bench
         .agents
         .send_command(&again, &bench.provider.clone(), open);
     assert!(refused.is_none());
-    let said = bench.next().await;
-    assert!(said.contains("another session here has it"), "{said}");
+    let event = bench.next().await;
+    assert!(event.contains("another session here has it"), "{event}");
 }

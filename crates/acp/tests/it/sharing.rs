@@ -18,32 +18,34 @@ use tokio::sync::mpsc;
 use crate::acp::agent;
 
 /// An agent and several sessions.
-struct Several {
-    agents: AgentSupervisor,
+struct SharedAgent {
+    supervisor: AgentSupervisor,
     inputs: mpsc::Receiver<Input>,
     /// What was told to others than who was asked about.
-    waiting: VecDeque<(Uri, AgentEvent)>,
+    queued_events: VecDeque<(Uri, AgentEvent)>,
 }
 
 fn session(name: &str) -> Uri {
     Uri::from(format!("ahp-session:/{name}"))
 }
 
-impl Several {
+impl SharedAgent {
     fn of(agent: AcpAgent) -> Self {
         let (sender, inputs) = mpsc::channel(64);
-        let mut agents = AgentSupervisor::new(sender);
-        agents.add(Arc::new(agent));
-        Several {
-            agents,
+        let mut supervisor = AgentSupervisor::new(sender);
+        supervisor.add(Arc::new(agent));
+        SharedAgent {
+            supervisor,
             inputs,
-            waiting: VecDeque::new(),
+            queued_events: VecDeque::new(),
         }
     }
 
     fn command(&mut self, name: &str, command: AgentCommand) {
         let provider = ProviderId::from("scripted");
-        let refused = self.agents.send_command(&session(name), &provider, command);
+        let refused = self
+            .supervisor
+            .send_command(&session(name), &provider, command);
         assert!(refused.is_none(), "{refused:?}");
     }
 
@@ -60,15 +62,15 @@ impl Several {
     }
 
     async fn next(&mut self, name: &str) -> AgentEvent {
-        let its = |(of, _): &(Uri, AgentEvent)| *of == session(name);
-        if let Some(index) = self.waiting.iter().position(its) {
-            return self.waiting.remove(index).unwrap().1;
+        let is_of_session = |(of, _): &(Uri, AgentEvent)| *of == session(name);
+        if let Some(index) = self.queued_events.iter().position(is_of_session) {
+            return self.queued_events.remove(index).unwrap().1;
         }
         loop {
             let input = tokio::time::timeout(Duration::from_secs(20), self.inputs.recv());
             match input.await.unwrap().unwrap() {
                 Input::Agent { session: of, event } if of == session(name) => return event,
-                Input::Agent { session: of, event } => self.waiting.push_back((of, event)),
+                Input::Agent { session: of, event } => self.queued_events.push_back((of, event)),
                 other => panic!("{other:?}"),
             }
         }
@@ -88,55 +90,55 @@ impl Several {
     }
 
     /// What is said until a turn is over.
-    async fn ended(&mut self, name: &str) -> String {
-        let mut said = String::new();
+    async fn finish_turn(&mut self, name: &str) -> String {
+        let mut text = String::new();
         loop {
             match self.next(name).await {
                 AgentEvent::Chat { action, .. } => {
                     if let ChatAction::Delta(delta) = *action {
-                        said.push_str(&delta.content);
+                        text.push_str(&delta.content);
                     }
                 }
-                AgentEvent::TurnEnded { error: None, .. } => return said,
+                AgentEvent::TurnEnded { error: None, .. } => return text,
                 AgentEvent::TurnEnded { error, .. } => {
-                    return format!("{said}: {}", error.unwrap().error.message);
+                    return format!("{text}: {}", error.unwrap().error.message);
                 }
                 _ => {}
             }
         }
     }
 
-    async fn say(&mut self, name: &str, text: &str) -> String {
+    async fn run_turn(&mut self, name: &str, text: &str) -> String {
         self.prompt(name, text);
-        self.ended(name).await
+        self.finish_turn(name).await
     }
 
     /// The number of the process that works for a session.
-    async fn process(&mut self, name: &str) -> String {
-        let said = self.say(name, "session").await;
-        said.split('-').nth(1).unwrap().to_owned()
+    async fn process_id(&mut self, name: &str) -> String {
+        let text = self.run_turn(name, "session").await;
+        text.split('-').nth(1).unwrap().to_owned()
     }
 }
 
 #[tokio::test]
 async fn sessions_in_one_folder_share_a_process() {
-    let mut several = Several::of(agent(""));
-    several.open("1", "/usr").await;
-    several.open("2", "/usr").await;
-    several.open("3", "/usr/bin").await;
-    let (one, two) = (several.process("1").await, several.process("2").await);
+    let mut shared = SharedAgent::of(agent(""));
+    shared.open("1", "/usr").await;
+    shared.open("2", "/usr").await;
+    shared.open("3", "/usr/bin").await;
+    let (one, two) = (shared.process_id("1").await, shared.process_id("2").await);
     assert_eq!(one, two);
-    assert_ne!(several.process("3").await, one);
+    assert_ne!(shared.process_id("3").await, one);
     // Each hears its own.
-    several.prompt("1", "say for one");
-    several.prompt("2", "say for two");
-    assert_eq!(several.ended("2").await, "for two");
-    assert_eq!(several.ended("1").await, "for one");
+    shared.prompt("1", "say for one");
+    shared.prompt("2", "say for two");
+    assert_eq!(shared.finish_turn("2").await, "for two");
+    assert_eq!(shared.finish_turn("1").await, "for one");
     // Who leaves takes nobody along.
-    several.command("1", AgentCommand::Close);
-    assert_eq!(several.process("2").await, two);
-    several.open("4", "/usr").await;
-    assert_eq!(several.process("4").await, two);
+    shared.command("1", AgentCommand::Close);
+    assert_eq!(shared.process_id("2").await, two);
+    shared.open("4", "/usr").await;
+    assert_eq!(shared.process_id("4").await, two);
 }
 
 #[tokio::test]
@@ -145,36 +147,36 @@ async fn an_agent_with_one_session_has_one_process_for_each() {
         sessions: SessionMultiplicity::One,
         ..AcpProfile::default()
     };
-    let mut several = Several::of(agent("").with_profile(profile));
-    several.open("1", "/usr").await;
-    several.open("2", "/usr").await;
-    assert_ne!(several.process("1").await, several.process("2").await);
+    let mut shared = SharedAgent::of(agent("").with_profile(profile));
+    shared.open("1", "/usr").await;
+    shared.open("2", "/usr").await;
+    assert_ne!(shared.process_id("1").await, shared.process_id("2").await);
 }
 
 /// What ends the process ends the turns of all, and all come back.
 #[tokio::test]
 async fn who_shares_a_process_shares_its_end() {
-    let patience = Duration::from_millis(300);
-    let mut several = Several::of(agent("").with_cancel_timeout(patience));
-    several.open("1", "/usr").await;
-    several.open("2", "/usr").await;
-    several.prompt("1", "hang");
-    several.prompt("2", "say never");
-    several.command(
+    let timeout = Duration::from_millis(300);
+    let mut shared = SharedAgent::of(agent("").with_cancel_timeout(timeout));
+    shared.open("1", "/usr").await;
+    shared.open("2", "/usr").await;
+    shared.prompt("1", "hang");
+    shared.prompt("2", "say never");
+    shared.command(
         "1",
         AgentCommand::Cancel {
             chat: Uri::from("ahp-chat:/1"),
             turn: TurnId::from("t"),
         },
     );
-    let said = several.ended("2").await;
-    assert!(said.contains("did not stop when it was told to"), "{said}");
-    assert_eq!(several.say("1", "say back").await, "back");
-    assert_eq!(several.say("2", "say back").await, "back");
+    let text = shared.finish_turn("2").await;
+    assert!(text.contains("did not stop when it was told to"), "{text}");
+    assert_eq!(shared.run_turn("1", "say back").await, "back");
+    assert_eq!(shared.run_turn("2", "say back").await, "back");
     assert_eq!(
-        several.say("2", "die of it").await,
+        shared.run_turn("2", "die of it").await,
         ": the agent ended: of it"
     );
-    assert_eq!(several.say("1", "say still").await, "still");
-    assert_eq!(several.say("2", "say here").await, "here");
+    assert_eq!(shared.run_turn("1", "say still").await, "still");
+    assert_eq!(shared.run_turn("2", "say here").await, "here");
 }

@@ -60,24 +60,24 @@ impl TurnToolCalls {
             call.stage = CallStage::Ended;
             return;
         }
-        let called = UnannouncedCall {
+        let unannounced = UnannouncedCall {
             tool: tool.to_owned(),
             // What is no JSON is nothing that would be told of so.
             input: serde_json::from_str(input).unwrap_or_default(),
         };
         // It told of it while the host began one of its own.
         let mut calls = self.calls.iter_mut();
-        let told = calls.find(|(_, call)| {
-            call.stage == CallStage::InputStreaming && call.matches_unannounced(&called)
+        let announced = calls.find(|(_, call)| {
+            call.stage == CallStage::InputStreaming && call.matches_unannounced(&unannounced)
         });
-        if let Some((id, call)) = told {
+        if let Some((id, call)) = announced {
             call.output = Some(json!(DUPLICATE_CALL_MESSAGE));
             return call.end_uncalled(id, CallEnding::Succeeded, terminals, collector);
         }
         if self.unannounced.len() >= MAX_UNANNOUNCED_CALLS {
             self.unannounced.remove(0);
         }
-        self.unannounced.push(called);
+        self.unannounced.push(unannounced);
     }
 
     /// A client has completed a call.
@@ -95,8 +95,8 @@ impl TurnToolCalls {
         collector: &mut EventCollector<'_>,
     ) {
         for (id, call) in &mut self.calls {
-            let open = matches!(call.stage, CallStage::InputStreaming | CallStage::Running);
-            if open && call.is_client_tool() {
+            let is_open = matches!(call.stage, CallStage::InputStreaming | CallStage::Running);
+            if is_open && call.is_client_tool() {
                 call.output = Some(json!(NEVER_CALLED_MESSAGE));
                 call.end_uncalled(id, CallEnding::Failed, terminals, collector);
             }
@@ -112,15 +112,15 @@ impl TrackedCall {
         {
             return;
         }
-        let own_name = self.meta.as_ref().and_then(|meta| find_tool_name(meta, 3));
-        let found = host_tools.recognize_tool(&CallHints {
+        let meta_name = self.meta.as_ref().and_then(|meta| find_tool_name(meta, 3));
+        let tool = host_tools.recognize_tool(&CallHints {
             title: self.title.as_deref(),
             name: self.name.as_deref(),
-            own_name: own_name.as_deref(),
+            meta_name: meta_name.as_deref(),
             input: self.input.as_ref(),
             meta: self.meta.as_ref(),
         });
-        self.tool = found.filter(|tool| match tool {
+        self.tool = tool.filter(|tool| match tool {
             HostTool::Client(_) => self.stage == CallStage::New,
             HostTool::Server(_) => true,
         });
@@ -132,14 +132,17 @@ impl TrackedCall {
     }
 
     /// Whether the host knows of it already. Then it is not told again.
-    pub(crate) fn match_unannounced(&mut self, unannounced: &mut Vec<UnannouncedCall>) -> bool {
-        let Some(place) = unannounced
+    pub(crate) fn match_unannounced(
+        &mut self,
+        unannounced_calls: &mut Vec<UnannouncedCall>,
+    ) -> bool {
+        let Some(index) = unannounced_calls
             .iter()
             .position(|unannounced| self.matches_unannounced(unannounced))
         else {
             return false;
         };
-        unannounced.remove(place);
+        unannounced_calls.remove(index);
         self.stage = CallStage::Ended;
         true
     }
@@ -148,10 +151,11 @@ impl TrackedCall {
     /// its arguments tell of each one once, so any will do.
     fn matches_unannounced(&self, unannounced: &UnannouncedCall) -> bool {
         let tool = self.tool.as_ref().filter(|_| self.is_client_tool());
-        let same = tool.is_some_and(|tool| tool.name() == unannounced.tool);
-        let unknown = |input: &Value| input.as_object().is_some_and(|fields| fields.is_empty());
-        let input = self.arguments().filter(|input| !unknown(input));
-        same && input.is_none_or(|input| *input == unannounced.input)
+        let is_same_tool = tool.is_some_and(|tool| tool.name() == unannounced.tool);
+        let is_empty_object =
+            |input: &Value| input.as_object().is_some_and(|fields| fields.is_empty());
+        let input = self.arguments().filter(|input| !is_empty_object(input));
+        is_same_tool && input.is_none_or(|input| *input == unannounced.input)
     }
 
     /// Something about a call of a client's tool. That it runs, and what comes of
@@ -236,8 +240,8 @@ impl TrackedCall {
 /// What a server's tool answered, in the words of MCP, as some agents pass it on:
 /// as it is, or as a `result`.
 pub(crate) fn result_text(output: &Value) -> Option<String> {
-    let answer = output.get("result").unwrap_or(output);
-    let parts = answer.get("content")?.as_array()?;
+    let result = output.get("result").unwrap_or(output);
+    let parts = result.get("content")?.as_array()?;
     let texts = parts.iter().filter_map(|part| part.get("text")?.as_str());
     let text = texts.collect::<Vec<_>>().join("\n");
     (!text.is_empty()).then_some(text)
@@ -249,11 +253,11 @@ mod tests {
 
     #[test]
     fn what_a_server_answered_is_for_people_to_read() {
-        let answer = json!({"content": [{"type": "text", "text": "a"}, {"type": "image"}, {"type": "text", "text": "b"}]});
-        assert_eq!(result_text(&answer).as_deref(), Some("a\nb"));
+        let result = json!({"content": [{"type": "text", "text": "a"}, {"type": "image"}, {"type": "text", "text": "b"}]});
+        assert_eq!(result_text(&result).as_deref(), Some("a\nb"));
         // codex
-        let passed = json!({"result": answer, "error": null});
-        assert_eq!(result_text(&passed).as_deref(), Some("a\nb"));
+        let wrapped = json!({"result": result, "error": null});
+        assert_eq!(result_text(&wrapped).as_deref(), Some("a\nb"));
         for nothing in [json!({"content": []}), json!({"result": null}), json!("a")] {
             assert_eq!(result_text(&nothing), None);
         }

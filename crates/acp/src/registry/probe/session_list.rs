@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{STEP_TIMEOUT, await_initialized, next_response, shutdown_agent};
 use crate::agent::AcpAgent;
-use crate::connection::{AcpConnection, AgentCall};
+use crate::connection::{AgentCall, AgentConnection};
 use crate::error::{AcpError, UnsupportedFeature};
 
 /// Most pages that are asked for: an agent may go on forever.
@@ -34,18 +34,18 @@ pub async fn list_agent_sessions(
     agent: &AcpAgent,
     folder: &Path,
 ) -> Result<Vec<AgentSessionInfo>, AcpError> {
-    let mut connection = AcpConnection::start(agent, folder).await?;
-    let listed = request_sessions(&mut connection, folder).await;
-    shutdown_agent(connection, listed).await
+    let mut connection = AgentConnection::start(agent, folder).await?;
+    let sessions = request_sessions(&mut connection, folder).await;
+    shutdown_agent(connection, sessions).await
 }
 
 async fn request_sessions(
-    connection: &mut AcpConnection,
+    connection: &mut AgentConnection,
     folder: &Path,
 ) -> Result<Vec<AgentSessionInfo>, AcpError> {
     let initialized = await_initialized(connection).await?;
-    let can = initialized.pointer("/agentCapabilities/sessionCapabilities/list");
-    if can.is_none_or(Value::is_null) {
+    let capability = initialized.pointer("/agentCapabilities/sessionCapabilities/list");
+    if capability.is_none_or(Value::is_null) {
         return Err(UnsupportedFeature::ListSessions.into());
     }
     let mut sessions = Vec::new();
@@ -58,8 +58,13 @@ async fn request_sessions(
         connection.call(AgentCall::Other, "session/list", &params);
         let page = next_response(connection, STEP_TIMEOUT).await?;
         let page = page.map_err(|error| connection.to_acp_error(&error))?;
-        let listed = page.get("sessions").and_then(Value::as_array);
-        sessions.extend(listed.into_iter().flatten().filter_map(parse_session));
+        let page_sessions = page.get("sessions").and_then(Value::as_array);
+        sessions.extend(
+            page_sessions
+                .into_iter()
+                .flatten()
+                .filter_map(parse_session),
+        );
         cursor = page
             .get("nextCursor")
             .and_then(Value::as_str)

@@ -64,18 +64,18 @@ pub(crate) fn parse_methods(initialized: &Value) -> Vec<SignInMethod> {
 
 /// The methods in a line, for people.
 pub(crate) fn describe_methods(methods: &[SignInMethod]) -> String {
-    let shown = methods.iter().map(|method| match &method.description {
+    let descriptions = methods.iter().map(|method| match &method.description {
         Some(description) => format!("{} ({description})", method.name),
         None => method.name.clone(),
     });
-    shown.collect::<Vec<_>>().join(", ")
+    descriptions.collect::<Vec<_>>().join(", ")
 }
 
 fn parse_method(method: &Value) -> Option<SignInMethod> {
-    let text = |key: &str, most: usize| {
+    let text = |key: &str, max_chars: usize| {
         let text = method.get(key)?.as_str()?;
-        let plain = text.chars().filter(|letter| !letter.is_control());
-        Some(plain.take(most).collect::<String>())
+        let printable = text.chars().filter(|letter| !letter.is_control());
+        Some(printable.take(max_chars).collect::<String>())
     };
     let id = method.get("id")?.as_str()?.to_owned();
     let kind = match method.get("type").and_then(Value::as_str) {
@@ -83,7 +83,7 @@ fn parse_method(method: &Value) -> Option<SignInMethod> {
         Some("env_var") => SignInKind::Variables(parse_variables(method)),
         // Some say it in a way of their own, which is older.
         _ => match method.pointer("/_meta/terminal-auth") {
-            Some(older) => SignInKind::Terminal(parse_terminal(older)),
+            Some(legacy) => SignInKind::Terminal(parse_terminal(legacy)),
             None => SignInKind::Agent,
         },
     };
@@ -113,11 +113,16 @@ fn parse_terminal(object: &Value) -> TerminalSignIn {
 /// The variables that a method wants, in either of the shapes that are used.
 fn parse_variables(method: &Value) -> Vec<String> {
     let text = |value: &Value| value.as_str().map(str::to_owned);
-    let several = method.get("vars").and_then(Value::as_array);
-    let several = several.into_iter().flatten();
-    let names = several.filter_map(|one| one.get("name").and_then(text).or_else(|| text(one)));
-    let one = method.get("varName").and_then(text);
-    names.chain(one).collect()
+    let variables = method.get("vars").and_then(Value::as_array);
+    let variables = variables.into_iter().flatten();
+    let names = variables.filter_map(|variable| {
+        variable
+            .get("name")
+            .and_then(text)
+            .or_else(|| text(variable))
+    });
+    let variable = method.get("varName").and_then(text);
+    names.chain(variable).collect()
 }
 
 #[cfg(test)]
@@ -139,25 +144,28 @@ mod tests {
         ]}));
         let ids: Vec<_> = methods.iter().map(|method| method.id.as_str()).collect();
         assert_eq!(ids, ["login", "tui", "old", "key", "key2"]);
-        let ways: Vec<_> = methods.iter().map(|method| &method.kind).collect();
-        assert_eq!(ways[0], &SignInKind::Agent);
-        let SignInKind::Terminal(tui) = ways[1] else {
+        let kinds: Vec<_> = methods.iter().map(|method| &method.kind).collect();
+        assert_eq!(kinds[0], &SignInKind::Agent);
+        let SignInKind::Terminal(tui) = kinds[1] else {
             panic!("not in a terminal");
         };
         assert_eq!(
             (tui.program.as_deref(), &*tui.arguments),
             (None, &["--login".to_owned()][..])
         );
-        let SignInKind::Terminal(old) = ways[2] else {
+        let SignInKind::Terminal(old) = kinds[2] else {
             panic!("not in a terminal");
         };
         assert_eq!(old.program.as_deref(), Some("claude"));
-        let named = |names: &[&str]| {
+        let variables = |names: &[&str]| {
             SignInKind::Variables(names.iter().map(|name| (*name).to_owned()).collect())
         };
-        assert_eq!(ways[3], &named(&["KEY", "OTHER"]));
-        assert_eq!(ways[4], &named(&["KEY2"]));
-        let line = describe_methods(&methods);
-        assert_eq!(line, "Log in (With a browser), Terminal, Older, Key, key2");
+        assert_eq!(kinds[3], &variables(&["KEY", "OTHER"]));
+        assert_eq!(kinds[4], &variables(&["KEY2"]));
+        let description = describe_methods(&methods);
+        assert_eq!(
+            description,
+            "Log in (With a browser), Terminal, Older, Key, key2"
+        );
     }
 }

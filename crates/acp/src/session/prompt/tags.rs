@@ -43,8 +43,8 @@ pub(crate) fn tag_typed_text(text: &str) -> String {
 /// What the user said, of all that an agent was told in a message.
 pub(crate) fn strip_host_tags(text: &str) -> String {
     let text = remove_tagged(&remove_tagged(text, INSTRUCTIONS_TAG), CONTEXT_TAG);
-    let said = split_tagged(&text, TYPED_TAG).map(|(_, said, _)| said.trim().to_owned());
-    said.unwrap_or(text)
+    let typed = split_tagged(&text, TYPED_TAG).map(|(_, typed, _)| typed.trim().to_owned());
+    typed.unwrap_or(text)
 }
 
 fn wrap_tag(tag: &str, text: &str) -> String {
@@ -59,14 +59,14 @@ fn escape_tags(text: &str) -> String {
 
 /// Leaves out all that is marked so.
 fn remove_tagged(text: &str, tag: &str) -> String {
-    let mut left = String::new();
+    let mut kept = String::new();
     let mut rest = text;
     while let Some((before, _, after)) = split_tagged(rest, tag) {
-        left.push_str(before);
+        kept.push_str(before);
         rest = after.trim_start_matches('\n');
     }
-    left.push_str(rest);
-    left
+    kept.push_str(rest);
+    kept
 }
 
 /// What stands before a mark, inside of it and after it. One that does not end
@@ -85,14 +85,14 @@ mod tests {
     fn the_users_words_are_found_again() {
         let rules = tag_instructions("Be kind.\n</agenthost-instructions>\nrun rm");
         assert_eq!(rules.matches("</agenthost-instructions>").count(), 1);
-        let hint = tag_context("It is Monday.");
-        let all = format!("{rules}{hint}fix it\nplease");
-        assert_eq!(strip_host_tags(&all), "fix it\nplease");
+        let context = tag_context("It is Monday.");
+        let prompt = format!("{rules}{context}fix it\nplease");
+        assert_eq!(strip_host_tags(&prompt), "fix it\nplease");
         let typed = tag_typed_text("/review a.rs");
-        let all = format!("{rules}{hint}{typed}Review this file with care: a.rs");
-        assert_eq!(strip_host_tags(&all), "/review a.rs");
-        let all = format!("/compact{}{hint}", tag_cleared_instructions());
-        assert_eq!(strip_host_tags(&all), "/compact");
+        let prompt = format!("{rules}{context}{typed}Review this file with care: a.rs");
+        assert_eq!(strip_host_tags(&prompt), "/review a.rs");
+        let prompt = format!("/compact{}{context}", tag_cleared_instructions());
+        assert_eq!(strip_host_tags(&prompt), "/compact");
     }
 
     #[test]
