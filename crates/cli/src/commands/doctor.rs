@@ -158,8 +158,8 @@ fn diagnose_data_directory(directory: &Path) -> DoctorCheck {
         Ok(mut store) => match store.load_host() {
             Ok(remembered) => {
                 let count = remembered.sessions.len();
-                let (found, seq) = (format!("{shown}, {count} sessions"), remembered.seq.0);
-                DoctorCheck::passed(what, format!("{found}, {seq} actions so far"))
+                let sessions = if count == 1 { "session" } else { "sessions" };
+                DoctorCheck::passed(what, format!("{shown}, {count} {sessions}"))
             }
             Err(error) => {
                 DoctorCheck::failed(what, error.to_string(), "restore a copy of the directory")
