@@ -196,8 +196,7 @@ fn clean_part(part: &mut Arc<ResponsePart>) {
             clean_message(&mut notice.content);
             *part = Arc::new(ResponsePart::SystemNotification(notice));
         }
-        // The host rejects parts that have an action of their own, or the part is message
-        // text.
+        // Message text stays verbatim; parts with an action of their own are not added here.
         ResponsePart::ContentRef(_)
         | ResponsePart::Markdown(_)
         | ResponsePart::Reasoning(_)

@@ -384,8 +384,8 @@ impl Host {
     }
 }
 
-/// Returns `true` for parts that change the pending input of a chat, or end it with an
-/// error: they are added by actions of their own (PRT-5, TUR-8).
+/// Returns `true` for parts that change the status of a chat. They are added by actions of
+/// their own (PRT-5, TUR-8).
 fn has_own_action(part: &ResponsePart) -> bool {
     match part {
         ResponsePart::ToolCall(_) | ResponsePart::InputRequest(_) | ResponsePart::Error(_) => true,
