@@ -78,7 +78,7 @@ pub enum AgentEvent {
         /// The note; `None` removes the stored one.
         note: Option<String>,
     },
-    /// The agent has turns of a conversation that is older than the chat.
+    /// The agent has turns from before the chat was created.
     HistoryImported {
         /// The chat, which must not have any turns yet.
         chat: Uri,
@@ -89,7 +89,7 @@ pub enum AgentEvent {
     TitleSuggested {
         /// The chat of the title.
         chat: Uri,
-        /// The suggested title.
+        /// The title to set.
         title: String,
     },
     /// The configuration schema of the agent's sessions has changed. Some agents know it

@@ -11,8 +11,8 @@
 //! with the last survey, or with the start of the turn. Later events of the agent in this
 //! chat wait for the result, so that edits appear at the right position in the response. A
 //! call whose agent reports edits is completed with the edits that were actually made. All
-//! other edits are reported by a separate call of the host, because clients show edits in
-//! place of the other content of a call.
+//! other edits are reported by a separate call of the host, because clients show edits
+//! instead of the other content of a call.
 
 mod report;
 
@@ -383,7 +383,7 @@ impl Host {
     }
 }
 
-/// Returns the chat whose order of events the event belongs to.
+/// Returns the chat in which the event must stay in order with other events.
 fn event_chat(event: &AgentEvent) -> Option<&Uri> {
     match event {
         AgentEvent::Chat { chat, .. }

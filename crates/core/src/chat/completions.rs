@@ -26,7 +26,7 @@ const FILE_TRIGGER: char = '@';
 /// Starts a command name at the beginning of a message.
 const COMMAND_TRIGGER: char = '/';
 
-/// Limit for the items of one response, more than a completion list shows at once.
+/// Limit for the items of one response; further matches are left out.
 pub const MAX_COMPLETION_ITEMS: usize = 50;
 
 /// The `_meta` key that marks an attachment as created by the host. The client sends it

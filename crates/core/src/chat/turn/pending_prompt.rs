@@ -28,7 +28,7 @@ use crate::host::input::ConnectionId;
 use crate::host::step::Env;
 use crate::resource::uris;
 
-/// Limit for the size of one attachment, so that a prompt stays small enough for a model.
+/// Limit for the decoded size of one attachment that is read from a client.
 pub(crate) const MAX_ATTACHMENT_BYTES: usize = 1024 * 1024;
 
 /// Limit for the size of all attachments of a message.

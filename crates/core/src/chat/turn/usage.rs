@@ -74,8 +74,8 @@ impl Host {
     }
 }
 
-/// Adds the difference of two reports to the totals. An agent may correct a count
-/// downwards.
+/// Adds the difference of two reports to the totals. If an agent corrects a count downwards, the
+/// totals follow.
 fn add_usage_delta(totals: &mut Object, before: Option<&UsageInfo>, after: &UsageInfo) {
     let counted = before.map_or([None; 3], usage_counters);
     for ((name, counted), now) in COUNTER_NAMES
