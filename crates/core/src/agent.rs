@@ -1,5 +1,6 @@
-//! The agent as the host sees it: data, commands, events. What kind of agent
-//! it is, nobody here knows.
+//! Commands to agents and the data that they carry.
+//!
+//! The host treats all agents alike: nothing in this crate depends on the kind of agent.
 
 pub(crate) mod content;
 mod event;
@@ -30,188 +31,189 @@ use crate::customization::driver::PreparedTurn;
 use crate::terminal::PtyCommand;
 use crate::tools::mcp::driver::McpTool;
 
-/// What the host asks of an agent.
+/// A command of the host to the agent of a session.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AgentCommand {
-    /// Start working for a session.
+    /// Starts work for a session.
     Open {
-        /// Directories it may use.
+        /// Directories that the agent may use.
         directories: Vec<Uri>,
-        /// Configuration values.
+        /// Configuration values of the session.
         config: Option<Object>,
-        /// What it noted about the chats of the session when it last worked
-        /// for it.
+        /// Notes that the agent stored about the chats of the session before it was last
+        /// closed.
         notes: AgentNotes,
     },
-    /// The next message of a turn refers to what is elsewhere: on another
-    /// channel, or with the client that sent it.
+    /// Passes content that the next prompt of a turn refers to and that is not part of the
+    /// message: it comes from another channel or from the client that sent the message.
     AddAttachment {
         /// The chat of the message.
         chat: Uri,
-        /// Its turn.
+        /// The turn of the message.
         turn: TurnId,
-        /// What it refers to.
+        /// URI that the message refers to.
         resource: Uri,
-        /// What is there.
+        /// Content found at that URI.
         content: AttachmentContent,
     },
-    /// Answer a message.
+    /// Sends a message to the agent, which answers it in a turn.
     Prompt {
-        /// The chat.
+        /// The chat of the turn.
         chat: Uri,
-        /// The turn that the answer belongs to.
+        /// The turn that the response belongs to.
         turn: TurnId,
-        /// The message.
+        /// The message to answer.
         message: Arc<Message>,
-        /// The turns before it, for an agent that was not there; of a long
-        /// chat, the last ones.
+        /// The turns before this one, for an agent that does not know them. For a long
+        /// chat, only the latest of them.
         history: List<Turn>,
-        /// What customizations have to add.
+        /// Context that customizations add to the prompt.
         prepared: PreparedTurn,
     },
-    /// Go on with a turn that failed.
+    /// Resumes a turn that has failed.
     Resume {
-        /// The chat.
+        /// The chat of the turn.
         chat: Uri,
-        /// The turn.
+        /// The turn to resume.
         turn: TurnId,
     },
-    /// Stop a turn. Nothing that comes for it later counts.
+    /// Cancels a turn. The host drops every later event of this turn.
     Cancel {
-        /// The chat.
+        /// The chat of the turn.
         chat: Uri,
-        /// The turn.
+        /// The turn to cancel.
         turn: TurnId,
     },
-    /// Somebody decided about a tool call.
+    /// Reports a decision about a tool call or its result.
     DecideToolCall {
-        /// The chat.
+        /// The chat of the call.
         chat: Uri,
-        /// The turn.
+        /// The turn of the call.
         turn: TurnId,
-        /// The call.
+        /// Id of the tool call.
         call: ToolCallId,
-        /// What was decided.
+        /// Approval or denial, with its details.
         decision: ToolCallDecision,
     },
-    /// Somebody answered a question.
+    /// Reports the response of a user to an input request.
     AnswerInput {
-        /// The chat.
+        /// The chat of the request.
         chat: Uri,
-        /// The turn.
+        /// The turn of the request.
         turn: TurnId,
-        /// The question.
+        /// Id of the input request.
         request: InputRequestId,
-        /// How.
+        /// Kind of response: accepted, declined or cancelled.
         response: InputResponseKind,
-        /// With what, if it was accepted.
+        /// The answers, if the request was accepted.
         answers: Answers,
     },
-    /// There is a new chat that knows something already.
+    /// Opens a chat that starts with context.
     OpenChat {
-        /// The chat.
+        /// URI of the new chat.
         chat: Uri,
-        /// What it knows.
+        /// The turns that the agent has to know.
         context: ChatContext,
     },
-    /// A chat is gone, or somebody else's.
+    /// Closes a chat that was removed or moved to another session.
     CloseChat {
-        /// The chat.
+        /// URI of the closed chat.
         chat: Uri,
     },
-    /// A client has carried out a tool call.
+    /// Reports the result of a tool call that a client has executed.
     CompleteToolCall {
-        /// The chat.
+        /// The chat of the call.
         chat: Uri,
-        /// The turn.
+        /// The turn of the call.
         turn: TurnId,
-        /// The call.
+        /// Id of the tool call.
         call: ToolCallId,
-        /// What it brought.
+        /// Result that the client returned.
         result: Box<ToolCallResult>,
     },
-    /// The session is configured otherwise now.
+    /// Replaces the configuration of the session.
     SetConfig {
-        /// All values.
+        /// All configuration values, changed or not.
         values: Object,
     },
-    /// The session may use other directories now.
+    /// Replaces the directories that the session may use.
     SetDirectories {
-        /// All of them, the primary one first.
+        /// All directories, the primary one first.
         directories: Vec<Uri>,
     },
-    /// The tools that clients offer to the session; all of them.
+    /// Replaces the tools that clients offer to the session.
     SetClientTools {
-        /// The tools.
+        /// All client tools of the session.
         tools: Vec<ClientTool>,
     },
-    /// The agent really calls a tool of a client: the call is the host's from
-    /// now on, and its client completes it. What the agent itself tells of it is
-    /// not needed any more, also if it tells of it only now.
+    /// Hands a call of a client tool over to the host: the agent has sent the call to the
+    /// gateway, so the host owns it from now on and the client completes it. The agent must
+    /// not report anything more about this call, even if its own announcement of the call
+    /// arrives later.
     HandOverToolCall {
-        /// The chat.
+        /// The chat of the call.
         chat: Uri,
-        /// The turn.
+        /// The turn of the call.
         turn: TurnId,
-        /// The call: one that the agent told of, or else one that the host
-        /// began.
+        /// Id of the call: one that the agent has announced, or else one that the host has
+        /// started.
         call: ToolCallId,
-        /// The tool, as the agent calls it.
+        /// Name that the agent uses for the tool.
         tool: String,
-        /// With what, as JSON.
+        /// Arguments of the call, as JSON.
         input: String,
     },
-    /// The user wants to say something while a turn runs. An agent that takes
-    /// it in says so; one that can't leaves it.
+    /// Sends a steering message during a turn. An agent that accepts it sends
+    /// [`AgentEvent::SteeringAccepted`]; an agent that does not support steering ignores
+    /// it.
     Steer {
-        /// The chat.
+        /// The chat of the turn.
         chat: Uri,
-        /// The turn.
+        /// The turn to steer.
         turn: TurnId,
-        /// The waiting message.
+        /// Id of the pending message.
         id: PendingMessageId,
-        /// What it says.
+        /// Content of the steering message.
         message: Arc<Message>,
     },
-    /// Somebody wants something of a terminal that it opened: to type into it,
-    /// or to resize it.
+    /// Writes input to a terminal that the agent opened, or resizes it.
     UseTerminal {
-        /// The chat that the terminal is for.
+        /// The chat that the terminal belongs to.
         chat: Uri,
-        /// The terminal.
+        /// URI of the terminal.
         terminal: Uri,
-        /// What.
+        /// The input or the new size.
         command: PtyCommand,
     },
-    /// Complete the call of a command and let the command run on, until it ends
-    /// or the chat is closed.
+    /// Completes the tool call of a command and lets the command continue in the background
+    /// until it exits or the chat is closed.
     ContinueInBackground {
-        /// The chat that the terminal is for.
+        /// The chat that the terminal belongs to.
         chat: Uri,
         /// The terminal that the command runs in.
         terminal: Uri,
-        /// The end of its output so far.
+        /// The end of the output so far.
         output: String,
     },
-    /// Forget the turns of a chat after this one; `None`: all of them.
+    /// Removes the turns of a chat after `last_turn` from the agent's memory.
     Rewind {
-        /// The chat.
+        /// URI of the chat.
         chat: Uri,
-        /// The last turn to remember.
+        /// The last turn to keep; `None` removes all turns.
         last_turn: Option<TurnId>,
     },
-    /// Tools of servers that it can use: all of them. It gets them in other
-    /// ways; this is to know them again.
+    /// Replaces the list of MCP tools that the agent can call. The agent reaches them
+    /// through its gateway; the list only lets it recognize calls of these tools.
     SetMcpTools {
-        /// The tools.
+        /// All MCP tools of the session.
         tools: Vec<McpTool>,
     },
-    /// Stop working for the session.
+    /// Stops work for the session.
     Close,
 }
 
 impl AgentCommand {
-    /// The chat that it is about, if it is about one.
+    /// Returns the chat that the command addresses, or `None` if it addresses the session.
     pub fn chat(&self) -> Option<&Uri> {
         match self {
             AgentCommand::Prompt { chat, .. }
@@ -238,76 +240,76 @@ impl AgentCommand {
     }
 }
 
-/// What an agent noted about chats.
+/// Notes that an agent has stored, by chat.
 pub type AgentNotes = BTreeMap<Uri, String>;
 
-/// What a message refers to.
+/// Content that a message refers to by its URI.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AttachmentContent {
-    /// What was said in a chat.
+    /// Turns of an attached chat.
     Turns(List<Turn>),
-    /// What was noted about files.
+    /// Annotations on files of a session.
     Annotations(List<Annotation>),
-    /// What the client had there. It is not to be trusted (SEC-7).
+    /// Content that the client returned. It is untrusted (SEC-7).
     Resource(Arc<ResourceReadResult>),
-    /// It could not be read; why not, in words.
+    /// The content could not be read, for this reason.
     Unreadable(String),
 }
 
-/// A tool that a client carries out.
+/// A tool that a client offers and executes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClientTool {
-    /// The client. Calls of the tool name it as their contributor.
+    /// The client. It is the contributor of every call of the tool.
     pub client: ClientId,
-    /// What a model should call it: no other tool of the session has this
-    /// name (CLT-2).
+    /// Name of the tool for the model, unique among the tools of the session (CLT-2).
     pub name: String,
-    /// The tool. Calls name it as its client does.
+    /// Definition of the tool, with the name that the client uses. Calls carry that name.
     pub definition: ToolDefinition,
 }
 
-/// What a chat knows when its agent gets to see it.
+/// Context of a chat that the agent is asked to open.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ChatContext {
-    /// Its own turns: it is a copy, or comes from elsewhere.
+    /// Turns of the chat itself: it is a fork or comes from another session.
     History {
-        /// The turns.
+        /// The turns, the oldest first.
         turns: List<Turn>,
-        /// The chat that it is a copy of, if it has all that was said there.
+        /// The chat that was forked, if the fork contains all of its turns.
         copy_of: Option<Uri>,
     },
-    /// What was said in the chat beside it, which nobody gets to see here.
+    /// Turns of the chat that a side chat was opened from. They are not part of the side
+    /// chat's own transcript.
     SideChat {
-        /// Turns that are over.
+        /// Turns of the source chat that have ended.
         turns: List<Turn>,
-        /// The one that was running, as far as it had got.
+        /// The active turn of the source chat, as it was when the side chat was created.
         running: Option<Arc<ActiveTurn>>,
-        /// The text that it is about.
+        /// The selected text that the side chat is about.
         selection: Option<String>,
     },
 }
 
-/// What was decided about a tool call.
+/// A decision about a tool call or its result.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ToolCallDecision {
-    /// It may run.
+    /// The call may run.
     Approved {
-        /// The option that was picked.
+        /// The confirmation option that was selected.
         option: Option<ConfirmationOptionId>,
-        /// Other arguments to run it with.
+        /// Arguments that replace those of the call.
         edited_input: Option<String>,
     },
-    /// It may not.
+    /// The call must not run.
     Denied {
-        /// The option that was picked.
+        /// The confirmation option that was selected.
         option: Option<ConfirmationOptionId>,
-        /// Why.
+        /// The reason for the denial.
         reason: CancellationReason,
-        /// What the user wants instead.
+        /// Instruction of the user to do something else instead.
         suggestion: Option<Arc<Message>>,
     },
-    /// Its result may be used.
+    /// The agent may use the result.
     ResultApproved,
-    /// Its result may not be used.
+    /// The agent must not use the result.
     ResultDenied,
 }

@@ -1,8 +1,9 @@
-//! Changesets: how the files of a session changed.
+//! Changesets: the file changes of a session, published as channels.
 //!
-//! Moments are marked as turns begin and end; a changeset compares two. It is
-//! computed for those who look at it, and again when something happened. Who
-//! looks at files is somebody else: see `changes`.
+//! The host takes a checkpoint before and after each turn; a changeset is the diff between
+//! two endpoints. It is computed when a client subscribes, and again after events that may
+//! have changed files. The change tracker of the server reads the files; `driver` defines
+//! its jobs and results.
 
 pub(crate) mod checkpoint;
 pub(crate) mod driver;
@@ -30,20 +31,21 @@ pub(crate) use refresh::ChangesetRefresh;
 use turn_edits::EditSurveys;
 use view::ChangesetView;
 
-/// Changesets that are computed, and edits of running turns.
+/// The refresh state of changesets, and the edit surveys of active turns.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ChangesetTable {
-    /// Changesets that are being computed, or will be.
+    /// Changesets with a running or scheduled refresh.
     refreshes: BTreeMap<Uri, ChangesetRefresh>,
     edit_surveys: EditSurveys,
 }
 
-/// Most changesets of one session.
+/// Limit for the changesets of one session. A new one replaces a changeset without
+/// subscribers.
 const MAX_SESSION_CHANGESETS: usize = 64;
 
 impl Host {
-    /// The session of a changeset, and what it shows; none if the address is
-    /// of no changeset, or nobody's.
+    /// Returns the session and the view of a changeset, or `None` if the URI does not
+    /// belong to a changeset of a known owner.
     pub(crate) fn find_changeset(&self, channel: &Uri) -> Option<(Uri, ChangesetView)> {
         let (owner, view) = ChangesetView::parse_changeset_uri(channel)?;
         let session = self.session_of(&owner)?;
@@ -51,7 +53,8 @@ impl Host {
         (!chat_has_none).then(|| (session.clone(), view))
     }
 
-    /// From when to when a changeset goes; none if a turn is not known (CHS-3).
+    /// Returns the diff range of a changeset, or `None` if it names an unknown turn
+    /// (CHS-3).
     pub(crate) fn changeset_range(&self, channel: &Uri) -> Option<DiffRange> {
         let (owner, view) = ChangesetView::parse_changeset_uri(channel)?;
         let now = DiffEndpoint::WorkingTree;
@@ -78,7 +81,7 @@ impl Host {
         })
     }
 
-    /// The chat that a turn is in, among those of an owner.
+    /// Finds the chat of a turn: the owner itself, or one of its chats if it is a session.
     fn find_turn(&self, owner: &Uri, turn: TurnId) -> Option<TurnRef> {
         let listed = self.sessions.get(owner);
         let chats = listed.into_iter().flat_map(|listed| {
@@ -91,8 +94,7 @@ impl Host {
         Some(TurnRef { chat, turn })
     }
 
-    /// Sees to it that a changeset is there for somebody who wants it, and is
-    /// looked at.
+    /// Creates a changeset for a client that subscribes to it, and refreshes it.
     pub(crate) fn ensure_changeset(
         &mut self,
         channel: &Uri,
@@ -114,15 +116,14 @@ impl Host {
             };
             self.create_channel(channel, Some(&session), state.into(), out);
         }
-        // What somebody watches is looked at anyway.
+        // A ready changeset with subscribers is refreshed by its own timer.
         if !self.has_subscribers(channel) || !self.is_changeset_ready(channel) {
             self.refresh_and_publish(channel, out);
         }
         Ok(())
     }
 
-    /// Whether files of a changeset can be reviewed (CHS-10): if its owner
-    /// offers that.
+    /// Checks that the owner of a changeset supports reviews of its files (CHS-10).
     pub(crate) fn check_review(&self, channel: &Uri) -> Result<(), Refusal> {
         let (owner, _) = ChangesetView::parse_changeset_uri(channel)
             .unwrap_or((channel.clone(), ChangesetView::Session));
@@ -144,7 +145,6 @@ impl Host {
         }
     }
 
-    /// All changesets of a session.
     pub(crate) fn changesets_of(&self, session: &Uri) -> impl Iterator<Item = Uri> {
         let all = self.channels.iter().filter(|(uri, channel)| {
             channel.session.as_ref() == Some(session) && view::is_changeset_uri(uri)
@@ -152,7 +152,7 @@ impl Host {
         all.map(|(uri, _)| uri.clone())
     }
 
-    /// The owner of changesets is gone, and so are they (CHS-16, SES-19).
+    /// Removes the changesets of an owner that is being removed (CHS-16, SES-19).
     pub(crate) fn remove_changesets(&mut self, owner: &Uri, out: &mut Effects) {
         let all = self
             .channels
@@ -166,7 +166,7 @@ impl Host {
         }
     }
 
-    /// Makes room for one more changeset of a session.
+    /// Removes a changeset without subscribers if the session has reached the limit.
     fn evict_changeset(&mut self, session: &Uri, out: &mut Effects) -> Result<(), RequestFailure> {
         let all: Vec<_> = self.changesets_of(session).collect();
         if all.len() < MAX_SESSION_CHANGESETS {

@@ -1,4 +1,4 @@
-//! Chats come and go.
+//! Creates and removes chats.
 
 pub(crate) mod attachments;
 pub(crate) mod completions;
@@ -29,8 +29,8 @@ use crate::policy::limits::MAX_SESSION_CHATS;
 use crate::resource::uris;
 
 impl Host {
-    /// The chat is in the catalogue before the answer, and its first turn
-    /// starts after it (CHT-6, CHT-15).
+    /// Creates a chat for a client. The chat is in the session's catalogue before the
+    /// response, and its first turn starts after the response (CHT-6, CHT-15).
     pub(crate) fn create_chat(
         &mut self,
         env: &Env,
@@ -44,7 +44,7 @@ impl Host {
             return Err(RequestFailure::UnknownSession(session.clone()));
         };
         if self.channels.contains(&params.chat) {
-            // Clients that are not sure create the default chat again
+            // A client that does not know if the default chat exists creates it again
             // (CHT-3).
             if params.chat == uris::default_chat_uri(session) {
                 out.respond(connection, id, ResponseBody::Null);
@@ -117,8 +117,8 @@ impl Host {
         Ok(())
     }
 
-    /// Ends a chat with what runs in it (CHT-22). The default chat goes with
-    /// its session and not before (CHT-23).
+    /// Removes a chat and cancels its active turn (CHT-22). The default chat can only be
+    /// removed with its session (CHT-23).
     pub(crate) fn dispose_chat(
         &mut self,
         env: &Env,
@@ -140,7 +140,7 @@ impl Host {
         Ok(())
     }
 
-    /// An agent has no more use for the chat of a worker (CHT-24).
+    /// Removes a worker chat that its agent no longer needs (CHT-24).
     pub(crate) fn close_worker(&mut self, env: &Env, chat: &Uri, out: &mut Effects) {
         let origin = self.chat(chat).and_then(|chat| chat.summary.origin.clone());
         if let (Some(ChatOrigin::Tool(_)), Some(session)) = (origin, self.session_of(chat).cloned())
@@ -149,8 +149,8 @@ impl Host {
         }
     }
 
-    /// The workers of a chat go with it: nobody else knows what they are
-    /// about.
+    /// Removes a chat with its worker chats, which make no sense without the chat that
+    /// spawned them.
     fn remove_chat(&mut self, env: &Env, session: &Uri, chat: &Uri, out: &mut Effects) {
         for worker in self.workers_of(chat) {
             self.remove_chat(env, session, &worker.resource, out);

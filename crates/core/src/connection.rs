@@ -1,4 +1,4 @@
-//! What a peer says, sorted.
+//! Routes the messages of a connection: requests, responses and notifications.
 
 pub(crate) mod auth;
 pub(crate) mod channel_recovery;
@@ -41,10 +41,11 @@ impl Host {
             ClientMessage::Request(id, request) => {
                 match self.handle_request(env, connection, &id, *request, out) {
                     Ok(Some(answer)) => out.respond(connection, &id, answer),
-                    // It was answered in its place among the effects.
+                    // The handler has already pushed the response, in order with its other
+                    // effects.
                     Ok(None) => {}
                     Err(error) => {
-                        // Without a common version there is nothing to talk about
+                        // Without a common version the client can't use the connection
                         // (HSK-6).
                         let over = error.code == ErrorCode::UnsupportedProtocolVersion;
                         out.respond_error(connection, &id, error);
@@ -82,7 +83,7 @@ impl Host {
                     self.reject_action(connection, channel, action, origin, reason, out);
                 }
             }
-            // Before the handshake nobody knows who is speaking (HSK-2).
+            // Before the handshake the connection has no client (HSK-2).
             ClientMessage::Notification(_) if self.clients.client_of(connection).is_none() => {}
             ClientMessage::Notification(notification) => match *notification {
                 ClientNotification::Unsubscribe(params) => {
@@ -95,8 +96,7 @@ impl Host {
         }
     }
 
-    /// Carries a request out; `None` if the answer is among the effects
-    /// already.
+    /// Handles a request. Returns `None` if the response is already among the effects.
     fn handle_request(
         &mut self,
         env: &Env,
@@ -212,8 +212,8 @@ impl Host {
         params: InitializeParams,
         out: &mut Effects,
     ) -> Result<Option<ResponseBody>, RpcError> {
-        // A client that was here before tries to reconnect first, or subscribes
-        // to more than the root.
+        // A returning client has tried to reconnect first, or subscribes to more than the
+        // root channel.
         let followed = params.initial_subscriptions.as_ref().map_or(0, Vec::len);
         let entry = self.clients.connections.get(&connection);
         let is_back = followed > 1 || entry.is_some_and(|entry| entry.reconnect_refused);

@@ -1,9 +1,9 @@
-//! Cleans what agents, MCP servers and packages bring into states.
+//! Sanitizes text and URIs from agents, MCP servers and plugins before they enter a state.
 //!
-//! Every agent's events pass here before they are looked at. Labels lose
-//! characters that change how text looks (`protocol::label`), addresses with
-//! schemes that clients must not open become text (`links`), and an option that
-//! repeats the id of another is dropped: a client can't tell them apart.
+//! Every agent event passes through `clean_event` before the host handles it. Labels lose
+//! the characters that change the appearance of other text (`protocol::label`). URIs with
+//! schemes that clients must not open become text (`resource::links`). A confirmation
+//! option with a duplicate id is dropped, because a client can't distinguish the two.
 //! Message text and tool output stay verbatim.
 
 mod labels;
@@ -28,7 +28,7 @@ pub(crate) use labels::{
 use crate::agent::AgentEvent;
 use crate::resource::links::is_link;
 
-/// Cleans an event of an agent.
+/// Sanitizes an event of an agent.
 pub(crate) fn clean_event(event: &mut AgentEvent) {
     match event {
         AgentEvent::Chat { action, .. } => clean_action(action),
@@ -46,7 +46,7 @@ pub(crate) fn clean_event(event: &mut AgentEvent) {
             let actions = turns.iter_mut().flat_map(|turn| &mut turn.actions);
             actions.for_each(clean_action);
         }
-        // The title of a session is cleaned where its first line is taken.
+        // A suggested title is sanitized where its first line is extracted.
         AgentEvent::TitleSuggested { .. }
         | AgentEvent::Stopped { .. }
         | AgentEvent::SteeringAccepted { .. }
@@ -59,7 +59,7 @@ pub(crate) fn clean_event(event: &mut AgentEvent) {
     }
 }
 
-/// Cleans something that an agent did in a chat.
+/// Sanitizes a chat action of an agent.
 pub fn clean_action(action: &mut ChatAction) {
     match action {
         ChatAction::ToolCallStart(start) => {
@@ -99,7 +99,7 @@ pub fn clean_action(action: &mut ChatAction) {
                 set.work = Arc::new(work);
             }
         }
-        // Text of the agent, which stays verbatim, or nothing that it wrote.
+        // These carry message text, which stays verbatim, or no text of the agent.
         ChatAction::Delta(_)
         | ChatAction::Reasoning(_)
         | ChatAction::Usage(_)
@@ -196,7 +196,7 @@ fn clean_part(part: &mut Arc<ResponsePart>) {
             clean_message(&mut notice.content);
             *part = Arc::new(ResponsePart::SystemNotification(notice));
         }
-        // Parts with an action of their own are not added like this.
+        // Message text stays verbatim; parts with an action of their own are not added here.
         ResponsePart::ContentRef(_)
         | ResponsePart::Markdown(_)
         | ResponsePart::Reasoning(_)
@@ -240,16 +240,16 @@ fn clean_choices(choices: &mut [agenthost_protocol::chat::Choice]) {
     }
 }
 
-/// Whether clients may load all that an edit refers to.
+/// Returns `true` if clients may open every URI of an edit.
 fn is_edit_openable(edit: &FileEdit) -> bool {
     let sides = [&edit.before, &edit.after];
     let mut sides = sides.into_iter().flatten();
     sides.all(|side| is_link(&side.uri) && is_link(&side.content.uri))
 }
 
-/// Returns an address that clients must not open, to be read by a person.
+/// Returns a text that shows a URI which clients must not open.
 fn format_blocked_link(content: &ContentRef) -> String {
-    /// How much of an address is shown; `data:` has the content in it.
+    /// Limit for the shown part of a URI: a `data:` URI contains the whole content.
     const MAX_SHOWN_CHARS: usize = 200;
     let mut text: String = content.uri.as_str().chars().take(MAX_SHOWN_CHARS).collect();
     clean_label(&mut text);

@@ -1,4 +1,4 @@
-//! What agents tell the host.
+//! Events that agents send to the host.
 
 use std::sync::Arc;
 
@@ -11,162 +11,162 @@ use agenthost_protocol::wire::{Json, Object};
 
 use crate::terminal::output::CommandLine;
 
-/// What an agent tells the host.
+/// An event of the agent of a session.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AgentEvent {
-    /// It is ready for turns, with these tools of its own.
+    /// The agent is ready for turns.
     Opened {
-        /// Its tools.
+        /// The agent's own tools.
         tools: Vec<ToolDefinition>,
     },
-    /// It could not start, or it is gone. The next turn opens it again.
+    /// The agent could not start, or has exited. The next turn opens it again.
     Stopped {
-        /// Why.
+        /// The reason, as reported to clients.
         error: ErrorInfo,
     },
-    /// Something happened in a running turn. The turn must still be running,
-    /// and the action must be one that only the host may originate.
+    /// An action in a chat. If it belongs to a turn, the turn must be active. The host
+    /// accepts actions that only a host may originate, and the content and completion of
+    /// tool calls.
     Chat {
-        /// The chat.
+        /// The chat of the action.
         chat: Uri,
-        /// What happened.
+        /// The action to apply.
         action: Box<ChatAction>,
     },
-    /// It took in what the user wanted to say while a turn runs.
+    /// The agent has accepted a steering message during the active turn.
     SteeringAccepted {
-        /// The chat.
+        /// The chat of the message.
         chat: Uri,
-        /// The waiting message.
+        /// Id of the pending message.
         id: PendingMessageId,
     },
-    /// It begins a turn by itself, in a chat that has none. The message is not
-    /// the user's.
+    /// The agent starts a turn by itself in a chat without an active turn. The kind of the
+    /// message must not be `user`.
     TurnStarted {
-        /// The chat.
+        /// The chat of the turn.
         chat: Uri,
-        /// The turn.
+        /// Id of the new turn, unique in its chat.
         turn: TurnId,
-        /// What it is about.
+        /// The message that starts the turn.
         message: Arc<Message>,
     },
-    /// A turn is over.
+    /// A turn has ended.
     TurnEnded {
-        /// The chat.
+        /// The chat of the turn.
         chat: Uri,
-        /// The turn.
+        /// Id of the turn.
         turn: TurnId,
-        /// Why it failed; `None` if it did not.
+        /// The error, or `None` if the turn completed.
         error: Option<ErrorPart>,
     },
-    /// It opened a chat for a worker.
+    /// The agent opened a chat for a subagent.
     WorkerOpened(Box<WorkerChat>),
-    /// The chat of a worker can go.
+    /// The agent no longer needs a worker chat; the host removes it.
     WorkerClosed {
-        /// The chat.
+        /// URI of the worker chat.
         chat: Uri,
     },
-    /// What it understands at the beginning of a message; all of it.
+    /// The slash commands of the agent have changed.
     SlashCommandsChanged {
-        /// The commands.
+        /// All commands that the agent accepts now.
         commands: Vec<SlashCommand>,
     },
-    /// It wants to be told something when it is opened again for the session.
+    /// The agent stores a note that it receives when it is opened again for the session.
     NoteChanged {
-        /// The chat that it is about.
+        /// The chat that the note belongs to.
         chat: Uri,
-        /// What; none to forget what there was.
+        /// The note; `None` removes the stored one.
         note: Option<String>,
     },
-    /// It knows what was said before the chat was there.
+    /// The agent has turns from before the chat was created.
     HistoryImported {
-        /// The chat, in which nothing was said yet.
+        /// The chat, which must not have any turns yet.
         chat: Uri,
-        /// What was said.
+        /// The imported turns, the oldest first.
         turns: Vec<ImportedTurn>,
     },
-    /// It has a better name for what a chat is about. A name that a person gave
-    /// stays.
+    /// The agent suggests a title for a chat. A title that a user has set stays.
     TitleSuggested {
-        /// The chat.
+        /// The chat of the title.
         chat: Uri,
-        /// The name.
+        /// The title to set.
         title: String,
     },
-    /// What can be configured about its sessions, and how this one is: some
-    /// agents know only when they run.
+    /// The configuration schema of the agent's sessions has changed. Some agents know it
+    /// only once they run.
     ConfigSchemaChanged {
-        /// All that can be; holds for sessions that are made from now on.
+        /// The whole schema; it applies to sessions that are created from now on.
         schema: Box<SessionConfigSchema>,
-        /// How this session is configured.
+        /// Current configuration values of this session.
         values: Object,
     },
-    /// Values that nobody may choose for its sessions; all of them.
+    /// The configuration values that must not be selected have changed.
     ForbiddenValuesChanged {
-        /// The values.
+        /// All forbidden values of the agent.
         values: Vec<ForbiddenValue>,
     },
-    /// It does not work until somebody signs in.
+    /// The agent can't work until a user has signed in.
     AuthRequired,
-    /// It opened a terminal for all to see.
+    /// The agent opened a terminal that clients can subscribe to.
     TerminalOpened {
-        /// The terminal.
+        /// URI of the terminal.
         terminal: Uri,
-        /// How it starts.
+        /// Initial state of the terminal.
         state: Box<TerminalState>,
-        /// The command that it was opened for, if it is one command.
+        /// The command, if the terminal runs exactly one.
         command: Option<CommandLine>,
     },
-    /// Something happened in a terminal of its own.
+    /// An action in a terminal that the agent opened.
     Terminal {
-        /// The terminal.
+        /// URI of the terminal.
         terminal: Uri,
-        /// What happened.
+        /// The action to apply.
         action: Box<TerminalAction>,
     },
 }
 
-/// A value that nobody may choose for the sessions of an agent.
+/// A configuration value that must not be selected for the sessions of an agent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ForbiddenValue {
-    /// The property.
+    /// Name of the property.
     pub key: String,
-    /// The value.
+    /// The forbidden value of the property.
     pub value: Json,
-    /// Why not, for people.
+    /// The reason, shown to users.
     pub reason: String,
 }
 
-/// A chat for a worker.
+/// A chat that an agent opens for a subagent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WorkerChat {
-    /// Its address, which the agent chooses.
+    /// URI of the chat, chosen by the agent.
     pub chat: Uri,
-    /// The chat of the call that spawned it.
+    /// The chat of the tool call that spawned the subagent.
     pub parent: Uri,
-    /// The call, which has to be running.
+    /// The tool call, which must be running.
     pub call: ToolCallId,
-    /// What people get to see.
+    /// Title of the chat, shown to users.
     pub title: String,
-    /// What people can do in it.
+    /// The ways in which users may interact with the chat.
     pub interactivity: ChatInteractivity,
 }
 
-/// A turn that was over before the host knew of it.
+/// A turn that ended before the host knew the conversation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ImportedTurn {
-    /// A name for it that no other turn of the chat has.
+    /// Id that is unique among the turns of the chat.
     pub id: TurnId,
-    /// What the user said.
+    /// The message of the user.
     pub message: Arc<Message>,
-    /// What the agent did.
+    /// The response, as the actions that produce it.
     pub actions: Vec<ChatAction>,
 }
 
-/// Something that an agent understands at the beginning of a message.
+/// A command that an agent accepts at the beginning of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SlashCommand {
-    /// Its name, without the slash.
+    /// Name without the slash.
     pub name: String,
-    /// What it does, in a line; may be empty.
+    /// Description in one line; may be empty.
     pub description: String,
 }

@@ -1,4 +1,5 @@
-//! What agents do.
+//! Handles agent events: checks them, applies chat actions and tracks the agent's
+//! lifecycle.
 
 use std::collections::BTreeSet;
 
@@ -27,7 +28,7 @@ use crate::terminal::output::CommandLine;
 use crate::tools::permissions;
 use crate::tools::permissions::PermissionVerdict;
 
-/// Most commands that an agent can make known.
+/// Limit for the slash commands of an agent; the rest of a longer list is dropped.
 const MAX_SLASH_COMMANDS: usize = 500;
 
 impl Host {
@@ -45,7 +46,7 @@ impl Host {
         match event {
             AgentEvent::Opened { tools } => self.handle_agent_opened(env, session, tools, out),
             AgentEvent::Stopped { error } => self.handle_agent_stopped(env, session, error, out),
-            // An agent has no business in the chats of others.
+            // An agent must not act in chats of other sessions.
             AgentEvent::Chat { chat, .. }
             | AgentEvent::SteeringAccepted { chat, .. }
             | AgentEvent::TurnStarted { chat, .. }
@@ -64,7 +65,7 @@ impl Host {
                 turn,
                 message,
             } => self.begin_agent_turn(&chat, turn, message, env, out),
-            // Its call would be one that the host makes itself.
+            // A command turn has no calls of the agent: the call would be the host's own.
             AgentEvent::WorkerOpened(worker) if self.runs_command_turn(&worker.parent) => {}
             AgentEvent::WorkerOpened(worker) => self.open_worker(env, session, *worker, out),
             AgentEvent::WorkerClosed { chat } => self.close_worker(env, &chat, out),
@@ -112,7 +113,8 @@ impl Host {
     ) {
         let mut names = BTreeSet::new();
         tools.retain(|tool| names.insert(tool.name.clone()));
-        // Opened again after a restart: it has been ready all along.
+        // An agent that is opened again after a restart has a session that is ready
+        // already.
         let created = self.is_creating(session);
         if created {
             self.originate(session, SessionAction::Ready(Ready {}), out);
@@ -128,7 +130,7 @@ impl Host {
         }
     }
 
-    /// The agent has taken a steering message in: it waits no more.
+    /// Removes a steering message that the agent has accepted.
     fn remove_steering_message(&mut self, chat: &Uri, id: PendingMessageId, out: &mut Effects) {
         let waiting = self
             .chat(chat)
@@ -158,8 +160,8 @@ impl Host {
         }
     }
 
-    /// A session that was being created has failed; one that was ready lost
-    /// what was running, and opens its agent again when it is needed.
+    /// Handles the exit of an agent. A session that is being created fails. A session that
+    /// is ready loses its active turns and opens the agent again for the next one.
     fn handle_agent_stopped(
         &mut self,
         env: &Env,
@@ -179,7 +181,7 @@ impl Host {
                 .chat(&chat.resource)
                 .and_then(|chat| chat.active_turn.as_ref());
             let turn = turn.map(|turn| turn.id.clone());
-            // What the host runs itself goes on without the agent.
+            // Command turns run without the agent, so they continue.
             if let Some(turn) = turn.filter(|turn| !self.is_command_turn(&chat.resource, turn)) {
                 let part = ErrorPart {
                     error: error.clone(),
@@ -192,7 +194,7 @@ impl Host {
         self.end_agent_terminals(env, session, out);
     }
 
-    /// A session can't be made, and so can't what was said in it be answered.
+    /// Reports that a session could not be created, and fails the turns that wait for it.
     pub(crate) fn fail_creation(
         &mut self,
         env: &Env,
@@ -208,7 +210,7 @@ impl Host {
         self.fail_early_turns(env, session, &error, out);
     }
 
-    /// Whether the host can do what an agent wants; if not, why.
+    /// Checks that the host can apply an action of an agent.
     fn check_agent_action(&self, chat: &Uri, action: &ChatAction) -> Result<(), ActionCheckError> {
         let name = match action {
             ChatAction::ResponsePart(added) if has_own_action(&added.part) => {
@@ -260,7 +262,8 @@ impl Host {
             | ChatAction::Truncated(_)
             | ChatAction::TurnsLoaded(_) => None,
         };
-        // Parts and calls share their names, each is used once (PRT-3, A-24).
+        // Parts and tool calls share one namespace, and no id is used twice in a turn
+        // (PRT-3, A-24).
         let turn = self.chat(chat).and_then(|chat| chat.active_turn.as_ref());
         let parts = turn.map(|turn| &turn.response_parts);
         let used = parts.zip(name).is_some_and(|(parts, name)| {
@@ -272,7 +275,7 @@ impl Host {
         Ok(())
     }
 
-    /// What can be completed at the beginning of a message.
+    /// Replaces the slash commands that the host offers as completions.
     fn set_slash_commands(&mut self, session: &Uri, mut commands: Vec<SlashCommand>) {
         if self.sessions.contains(session) {
             commands.truncate(MAX_SLASH_COMMANDS);
@@ -285,8 +288,8 @@ impl Host {
             .is_some_and(|session| session.lifecycle == SessionLifecycle::Creating)
     }
 
-    /// An agent may do what only the host may, and only in a turn that is
-    /// still running: what comes late is dropped (TUR-16).
+    /// Applies an action of an agent. An agent may use actions that only a host may
+    /// originate, and only in an active turn: late actions are dropped (TUR-16).
     pub(crate) fn apply_agent_action(
         &mut self,
         env: &Env,
@@ -299,8 +302,7 @@ impl Host {
                 action,
                 ChatAction::ToolCallComplete(_) | ChatAction::ToolCallContentChanged(_)
             );
-        // How a turn ends, what of a chat is loaded and where it may go is the
-        // host's business.
+        // Only the host ends turns, loads turns and decides if a chat can be moved.
         let is_host_action = matches!(
             action,
             ChatAction::TurnComplete(_)
@@ -309,9 +311,9 @@ impl Host {
                 | ChatAction::MovableChanged(_)
         );
         let is_late = match (action.turn_id(), &action) {
-            // The host runs some turns without the agent.
+            // The agent is not involved in command turns.
             (Some(turn), _) => !self.is_running(chat, turn) || self.is_command_turn(chat, turn),
-            // It names no turn, but nothing is being done without one.
+            // The action names no turn, but a chat without an active turn has no activity.
             (None, ChatAction::ActivityChanged(_)) => {
                 let state = self.chat(chat);
                 state.is_none_or(|chat| chat.active_turn.is_none())
@@ -382,8 +384,8 @@ impl Host {
     }
 }
 
-/// Parts that change what a chat waits for are opened by actions that say so
-/// (PRT-5, TUR-8).
+/// Returns `true` for parts that change the status of a chat. They are added by actions of
+/// their own (PRT-5, TUR-8).
 fn has_own_action(part: &ResponsePart) -> bool {
     match part {
         ResponsePart::ToolCall(_) | ResponsePart::InputRequest(_) | ResponsePart::Error(_) => true,

@@ -1,8 +1,8 @@
-//! The models that agents offer to clients.
+//! Publishes the models of agents to clients.
 //!
-//! Clients such as VS Code let nobody choose an agent without models, and choose
-//! the first by name where nobody chose. So every agent has a placeholder that
-//! leaves the choice to the agent, before its own models are known and after.
+//! Clients such as VS Code do not offer an agent without models, and preselect the model
+//! whose name sorts first. So every agent has a placeholder model that leaves the choice to
+//! the agent, both before and after its own models are known.
 
 use std::sync::Arc;
 
@@ -17,18 +17,18 @@ use crate::host::Host;
 use crate::host::effect::Effects;
 use crate::session::config::enum_choices;
 
-/// The property that lists an agent's models among what can be configured.
+/// The configuration property that lists the models of an agent.
 const MODEL_PROPERTY: &str = "model";
 
-/// The id of the placeholder: whichever model the agent uses by itself.
+/// Id of the placeholder: the default model of the agent.
 const PLACEHOLDER_ID: &str = "default";
 
-/// What the placeholder is called. It comes before the names of most models,
-/// and clients that sort by name choose it by default.
+/// Name of the placeholder. It sorts before the names of most models, so clients that sort
+/// by name preselect it.
 const PLACEHOLDER_NAME: &str = "Agent default";
 
-/// Gives every agent at least one model. Those that an agent has told of since
-/// it was configured are remembered in the host's own state.
+/// Gives every agent at least one model. An agent that is configured without models keeps
+/// those that it reported in an earlier run, from the stored root state.
 pub(crate) fn offer_models(agents: &mut [AgentInfo], stored_root: Option<&RootState>) {
     for agent in agents {
         let known = stored_root.into_iter().flat_map(|root| &root.agents);
@@ -42,8 +42,8 @@ pub(crate) fn offer_models(agents: &mut [AgentInfo], stored_root: Option<&RootSt
     }
 }
 
-/// Removes the placeholder from a message. It may be chosen at any time: a
-/// client may not have heard yet that the models are known.
+/// Removes the placeholder from a message. A client may select it at any time, also before
+/// it has received the list of the agent's models.
 pub(crate) fn drop_placeholder(agent: Option<&AgentInfo>, message: &mut Arc<Message>) {
     let chosen = message.model.as_ref().map(|model| model.id.as_str());
     if chosen != Some(PLACEHOLDER_ID) {
@@ -58,14 +58,14 @@ pub(crate) fn drop_placeholder(agent: Option<&AgentInfo>, message: &mut Arc<Mess
     }
 }
 
-/// Removes the choice of a model from what can be configured about a session:
-/// each message can choose one.
+/// Removes the model from the configuration schema of a session: each message selects its
+/// own.
 pub(crate) fn drop_model_property(schema: &mut SessionConfigSchema) {
     schema.properties.shift_remove(MODEL_PROPERTY);
 }
 
 impl Host {
-    /// Offers what an agent lists as its models.
+    /// Publishes the models that an agent lists in its configuration schema.
     pub(crate) fn update_models(
         &mut self,
         provider: &ProviderId,
@@ -94,7 +94,7 @@ impl Host {
     }
 }
 
-/// Models with the placeholder before them, unless one has its id.
+/// Inserts the placeholder in front of the models, unless one of them has its id.
 fn with_placeholder(provider: &ProviderId, mut models: Vec<ModelInfo>) -> Vec<ModelInfo> {
     if !models
         .iter()

@@ -1,5 +1,4 @@
-//! What agents want to be told again after a restart, and what they bring with
-//! them.
+//! Stores the notes of agents across restarts, and imports the history that agents bring.
 
 use agenthost_protocol::chat::{ChatAction, ChatState, TurnComplete, TurnStarted};
 use agenthost_protocol::number::Millis;
@@ -13,15 +12,15 @@ use crate::host::Host;
 use crate::host::effect::Effects;
 use crate::host::step::Env;
 
-/// Where the notes are: in the `_meta` of their session, so they come and go
-/// with it, and a person can take up the agent's session elsewhere.
+/// The key of the notes in the `_meta` of their session. They are removed with the session,
+/// and a user can find the id of the agent session there to resume it in another program.
 const AGENT_SESSIONS_META_KEY: &str = "agenthost.agentSessions";
 
-/// The longest note, in bytes.
+/// Limit for the size of a note; a longer one is ignored.
 const MAX_NOTE_BYTES: usize = 1024;
 
 impl Host {
-    /// What the agent of a session noted about its chats.
+    /// Returns the notes of a session's agent about the chats of this session.
     pub(crate) fn agent_notes(&self, session: &Uri) -> AgentNotes {
         let Some(state) = self.session(session) else {
             return AgentNotes::new();
@@ -39,7 +38,7 @@ impl Host {
         notes.collect()
     }
 
-    /// Keeps what an agent noted about a chat, or forgets it.
+    /// Stores the note of an agent about a chat; `None` removes it.
     pub(crate) fn set_agent_note(
         &mut self,
         session: &Uri,
@@ -61,7 +60,7 @@ impl Host {
         self.set_session_meta(session, AGENT_SESSIONS_META_KEY, notes, out);
     }
 
-    /// Says something in the `_meta` of a session. What else is there stays
+    /// Sets one key in the `_meta` of a session; `None` removes it. All other keys stay
     /// (SES-24).
     pub(crate) fn set_session_meta(
         &mut self,
@@ -85,8 +84,8 @@ impl Host {
         self.originate(session, changed, out);
     }
 
-    /// A chat that nothing was said in gets what its agent knows from
-    /// elsewhere. When that was, nobody knows.
+    /// Adds the turns that an agent knows to a chat without turns. Their real times are
+    /// unknown, so they get the current time and no duration.
     pub(crate) fn import_history(
         &mut self,
         env: &Env,
@@ -117,7 +116,7 @@ impl Host {
             });
             self.originate(chat, started, out);
             for mut action in actions {
-                // How the files were then is not known.
+                // The file contents at that time are unknown, so edits can't be verified.
                 strip_edits(&mut action);
                 self.apply_agent_action(env, chat, action, out);
             }

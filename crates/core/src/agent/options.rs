@@ -1,7 +1,7 @@
-//! What agents were found to offer when they ran.
+//! Stores the configuration options that agents reported at run time.
 //!
-//! It is known again after a restart, before the agent runs: otherwise a client
-//! could choose neither a mode nor anything else for the first session.
+//! After a restart they are available before the agent runs. Without them a client could
+//! not select a mode, or any other option, for its first session.
 
 use agenthost_protocol::common::SessionConfigSchema;
 use agenthost_protocol::ids::ProviderId;
@@ -11,18 +11,18 @@ use crate::host::Host;
 use crate::host::config::HostConfig;
 use crate::host::effect::{Effects, StoreWrite};
 
-/// What can be configured about the sessions of an agent, and what may not be
-/// chosen.
+/// The configuration schema of an agent's sessions, and the values that must not be
+/// selected.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentOptions {
-    /// The properties.
+    /// The properties that sessions of the agent have.
     pub schema: SessionConfigSchema,
-    /// Values that nobody may choose.
+    /// Values that must not be selected.
     pub forbidden: Vec<ForbiddenValue>,
 }
 
-/// Offers what agents offered before. What the host was configured to forbid
-/// stays forbidden.
+/// Restores the stored options of the configured agents. Values that the host's
+/// configuration forbids stay forbidden.
 pub(crate) fn restore_agent_options(
     config: &mut HostConfig,
     stored: Vec<(ProviderId, AgentOptions)>,
@@ -43,7 +43,7 @@ pub(crate) fn restore_agent_options(
 }
 
 impl Host {
-    /// Remembers what an agent offers now.
+    /// Stores the current options of an agent.
     pub(crate) fn store_agent_options(&self, provider: &ProviderId, out: &mut Effects) {
         let Some(schema) = self.config.schemas.get(provider) else {
             return;

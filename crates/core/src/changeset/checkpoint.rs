@@ -1,4 +1,4 @@
-//! Moments that are remembered, and the folders they are about.
+//! Requests checkpoints, and determines the folders that they cover.
 
 use agenthost_protocol::ids::TurnId;
 use agenthost_protocol::uri::Uri;
@@ -9,7 +9,7 @@ use crate::host::Host;
 use crate::host::effect::{Effect, Effects};
 
 impl Host {
-    /// Remembers how the files of a session are now.
+    /// Takes a checkpoint of the session's folders. A session without folders has none.
     pub(crate) fn take_checkpoint(
         &mut self,
         session: &Uri,
@@ -36,8 +36,8 @@ impl Host {
         self.push_change_job(session.clone(), folders, task, out);
     }
 
-    /// Remembers how the files are around a turn of a chat. What workers do is
-    /// part of what their turn does.
+    /// Takes a checkpoint before or after a turn. A worker chat has none of its own: its
+    /// changes are part of the turn that spawned it.
     pub(crate) fn checkpoint_turn(
         &mut self,
         chat: &Uri,
@@ -66,7 +66,7 @@ impl Host {
         })
     }
 
-    /// All turns of a chat, the oldest first.
+    /// Returns the ids of all turns of a chat, the oldest first.
     pub(super) fn turn_ids(&self, chat: &Uri) -> impl Iterator<Item = &TurnId> {
         let state = self.chat(chat).into_iter();
         let here = state.flat_map(|chat| {
@@ -76,13 +76,13 @@ impl Host {
         self.evicted_turns(chat).iter().chain(here)
     }
 
-    /// A session is gone: nothing is remembered of its files.
+    /// Deletes the checkpoints of a removed session.
     pub(crate) fn forget_checkpoints(&mut self, session: &Uri, out: &mut Effects) {
         self.push_change_job(session.clone(), Vec::new(), ChangeTask::ForgetSession, out);
     }
 
-    /// The folders that a changeset is about: those of its chat, or of the
-    /// session.
+    /// Returns the folders that a changeset covers: those of its chat if they are narrowed,
+    /// otherwise those of the session.
     pub(super) fn changeset_folders(&self, channel: &Uri, view: &ChangesetView) -> Vec<Uri> {
         let chat = ChangesetView::parse_changeset_uri(channel).map(|(owner, _)| owner);
         let chat = chat.as_ref().and_then(|owner| self.chat(owner));

@@ -1,6 +1,7 @@
-//! How the files of a session were at some moments, and how they differ.
-//! Looking at files is somebody else's work: this is what is asked, and what
-//! comes back.
+//! Jobs for the change tracker and their results.
+//!
+//! The change tracker runs outside of this crate. It takes checkpoints, computes diffs,
+//! runs changeset operations and creates worktrees.
 
 use agenthost_protocol::changeset::{
     ChangesetFile, ChangesetOperationFollowUp, InvokeChangesetOperationResult,
@@ -13,222 +14,221 @@ use agenthost_protocol::uri::Uri;
 use crate::host::input::ConnectionId;
 use crate::terminal::output::CommandLine;
 
-/// Something to find out about the files of a session, or to do with them.
-/// What is asked for one session is done in order.
+/// A job for the change tracker. The jobs of one session run in order.
 #[derive(Debug, Clone)]
 pub struct ChangeJob {
-    /// The session.
+    /// The session that the job belongs to.
     pub session: Uri,
-    /// The folders; the first is the primary one.
+    /// Folders of the job; the first is the primary one.
     pub directories: Vec<Uri>,
-    /// What.
+    /// The task to run.
     pub task: ChangeTask,
 }
 
-/// What can be asked.
+/// A task of the change tracker. Each one names the input that reports its result.
 #[derive(Debug, Clone)]
 pub enum ChangeTask {
-    /// Remember how the files are now, and send `Input::CheckpointTaken`.
+    /// Take a checkpoint, and send `Input::CheckpointTaken`.
     TakeCheckpoint {
-        /// The name of this moment.
+        /// Id of the new checkpoint.
         checkpoint: CheckpointId,
-        /// When the chat began, to say how much it has changed.
+        /// Checkpoint at the start of the chat, to count the changes since.
         chat_start: Option<CheckpointId>,
     },
-    /// Say how the files differ, and send `Input::DiffComputed`.
+    /// Compute a diff, and send `Input::DiffComputed`.
     ComputeDiff {
-        /// The changeset that shows it.
+        /// The changeset to publish it on.
         channel: Uri,
-        /// Between when and when.
+        /// The endpoints to compare.
         range: DiffRange,
     },
-    /// Say which files a running turn has edited since the last survey of it,
-    /// and send `Input::EditsSurveyed`.
+    /// Find the files that an active turn has edited since its last survey, and send
+    /// `Input::EditsSurveyed`.
     SurveyEdits(Box<EditSurvey>),
-    /// Do something about how they differ, and send `Input::OperationFinished`.
+    /// Run a changeset operation, and send `Input::OperationFinished`.
     RunOperation {
-        /// What it is called where it was offered.
+        /// Id of the operation in the changeset.
         operation_id: OperationId,
-        /// What to do.
+        /// The operation and its parameters.
         request: Box<OperationRequest>,
     },
-    /// Make a worktree of the first folder, and send `Input::WorktreeCreated`.
+    /// Create a worktree of the first folder, and send `Input::WorktreeCreated`.
     CreateWorktree(WorktreeRequest),
-    /// Forget all about the session, and remove its worktree if it can go.
+    /// Delete all data of the session, and remove its worktree if no work is lost with it.
+    /// There is no result.
     ForgetSession,
 }
 
-/// A moment that is remembered. A name stands for the latest of its kind.
+/// Identity of a checkpoint. A later checkpoint with the same id replaces the earlier one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CheckpointId {
-    /// The session began.
+    /// Taken when the session is created.
     SessionStart,
-    /// A turn was about to begin.
+    /// Taken before the turn begins.
     BeforeTurn(TurnRef),
-    /// A turn had ended.
+    /// Taken after the turn has ended.
     AfterTurn(TurnRef),
 }
 
-/// A turn of a chat.
+/// Reference to a turn of a chat.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TurnRef {
-    /// The chat.
+    /// URI of the chat.
     pub chat: Uri,
-    /// The turn.
+    /// Id of the turn.
     pub turn: TurnId,
 }
 
-/// A survey of the files that a running turn has edited.
+/// A survey of the files that an active turn has edited.
 #[derive(Debug, Clone)]
 pub struct EditSurvey {
-    /// The turn that the edits are reported in.
+    /// The turn that reports the edits.
     pub turn: TurnRef,
-    /// The turn whose last survey, or else beginning, files are compared with:
-    /// for a worker, the turn that it works for.
+    /// The turn whose last survey is the baseline, or whose start if there is none. For a
+    /// worker chat, the turn that spawned it.
     pub base: TurnRef,
-    /// Which edits are reported.
+    /// The edits to report.
     pub scope: SurveyScope,
-    /// Edits that the agent has reported itself. Their contents may be parts of
-    /// files only.
+    /// Edits that the agent has reported. Their contents may be parts of files only.
     pub claimed: Vec<FileEdit>,
 }
 
-/// Which edits a survey reports.
+/// Selects the edits that a survey reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SurveyScope {
-    /// All of them. The next survey compares with this one.
+    /// All edits. This survey is the baseline of the next one.
     All,
-    /// Those of files that the agent has reported itself. The next survey
-    /// compares with the one before, and reports them again.
+    /// Edits of files that the agent has reported. The baseline stays, so the next survey
+    /// reports these edits again.
     Claimed,
 }
 
-/// The result of a survey.
+/// The result of an edit survey.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SurveyedEdits {
-    /// Edits of text files, with their whole contents, each file once. A
-    /// renamed file is a deleted and a created one.
+    /// Edits of text files with their whole contents, one for each file. A renamed file is
+    /// reported as one deleted and one created file.
     pub edits: Vec<FileEdit>,
-    /// Reported edits of files that are not tracked, as far as it is known
-    /// that their contents are whole.
+    /// Edits reported by the agent in files that are not tracked, if their contents are
+    /// known to be whole.
     pub confirmed: Vec<FileEdit>,
 }
 
-/// A moment to compare with.
+/// An endpoint of a diff.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DiffEndpoint {
-    /// The last commit.
+    /// The last commit of the branch.
     Head,
-    /// Where the branch parted from the one it is based on.
+    /// The merge base of the branch and the branch it is based on.
     MergeBase,
-    /// One that was marked.
+    /// A checkpoint of the session.
     Checkpoint(CheckpointId),
-    /// When it is looked at.
+    /// The files at the time of the diff.
     WorkingTree,
 }
 
-/// From one moment to another.
+/// The two endpoints of a diff.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DiffRange {
-    /// The earlier one.
+    /// The earlier endpoint of the range.
     pub from: DiffEndpoint,
-    /// The later one.
+    /// The later endpoint of the range.
     pub to: DiffEndpoint,
 }
 
-/// Something to do about how files differ.
+/// A client's request to run an operation on a changeset.
 #[derive(Debug, Clone)]
 pub struct OperationRequest {
-    /// Who asked.
+    /// Connection of the client that sent the request.
     pub connection: ConnectionId,
-    /// What has to be answered.
+    /// Id of the request, for the response.
     pub id: RequestId,
-    /// The changeset.
+    /// URI of the changeset.
     pub channel: Uri,
-    /// Its span.
+    /// Diff range of the changeset.
     pub range: DiffRange,
-    /// What to do.
+    /// The operation to run.
     pub operation: OperationKind,
-    /// To which file; all of them if none.
+    /// The file to operate on; `None` means all files.
     pub file: Option<Uri>,
-    /// Words for a commit.
+    /// Commit message, for operations that commit.
     pub message: String,
 }
 
-/// What can be done about how files differ.
+/// An operation on the files of a changeset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OperationKind {
-    /// Put the files into the next commit.
+    /// Add the files to the git index.
     Stage,
-    /// Commit them.
+    /// Commit all changed files.
     Commit,
-    /// Make them what they were at the beginning of the span.
+    /// Restore the files of the changeset to the earlier endpoint.
     Undo,
-    /// Make all files what they were at the beginning of the span, whatever
-    /// happened to them since its end.
+    /// Restore all files to the earlier endpoint, including changes made after the later
+    /// one.
     Restore,
-    /// Show the differences as text.
+    /// Return the diff as text.
     ShowPatch,
-    /// Make the same changes in the folder that the worktree was made from.
+    /// Apply the changes to the folder that the worktree was created from.
     Apply,
-    /// Merge the branch of the worktree into the one it was made from.
+    /// Merge the branch of the worktree into the branch that it was created from.
     Merge,
 }
 
-/// What is known of the folders when somebody has looked.
+/// Status of a session's folders, found while a job ran.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct WorkspaceStatus {
-    /// What git says of the primary folder, if it is in a repository.
+    /// Git status of the primary folder, if it is in a repository.
     pub git: Option<GitStatus>,
 }
 
-/// Where a repository stands.
+/// Git status of a repository.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct GitStatus {
-    /// The branch; none if none is checked out.
+    /// The current branch; `None` if HEAD is detached.
     pub branch: Option<String>,
-    /// The branch that it is based on.
+    /// The branch that the current one is based on.
     pub base: Option<String>,
-    /// The branch that it follows elsewhere.
+    /// The upstream branch of the current one.
     pub upstream: Option<String>,
-    /// Commits that the other has and it has not.
+    /// Number of commits that only the upstream branch has.
     pub incoming: Option<u64>,
-    /// Commits that it has and the other has not.
+    /// Number of commits that only the current branch has.
     pub outgoing: Option<u64>,
-    /// Files that are not as they were committed.
+    /// Number of files that differ from the last commit.
     pub uncommitted: u64,
-    /// What is under way and has to be finished first, such as a merge.
+    /// An operation that must be finished first, such as a merge.
     pub operation_in_progress: Option<String>,
-    /// The folder that this one is a worktree of, if the host made it.
+    /// The folder that this worktree was created from, if the host created it.
     pub worktree_of: Option<Uri>,
 }
 
-/// A moment was marked.
+/// The result of a checkpoint.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CheckpointReport {
-    /// What was seen by the way, if somebody looked.
+    /// Status of the folders, if it was determined.
     pub status: Option<WorkspaceStatus>,
-    /// What changed since the session began.
+    /// Changes since the start of the session.
     pub session_total: Option<ChangesSummary>,
-    /// What changed since the chat began.
+    /// Changes since the start of the chat.
     pub chat_total: Option<ChangesSummary>,
 }
 
-/// How files differ.
+/// The result of a diff.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChangesetDiff {
-    /// Those that do, by name.
+    /// The changed files, sorted by name.
     pub files: Vec<ChangesetFile>,
-    /// What was seen by the way.
+    /// Status of the folders at that time.
     pub status: WorkspaceStatus,
 }
 
-/// What came of an operation.
+/// The result of a changeset operation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OperationResult {
-    /// What was done, in words.
+    /// Description of the result, shown to users.
     pub message: String,
-    /// Something to look at.
+    /// Content for the client to open.
     pub follow_up: Option<ChangesetOperationFollowUp>,
 }
 
@@ -241,24 +241,24 @@ impl From<OperationResult> for InvokeChangesetOperationResult {
     }
 }
 
-/// A worktree that is wanted.
+/// A request to create a worktree.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WorktreeRequest {
-    /// What to call it.
+    /// Name of the worktree; generated if `None`.
     pub name: Option<String>,
-    /// The branch to start from; the current one if none is named.
+    /// The branch to start from; the current one if `None`.
     pub base: Option<String>,
-    /// Files that are not tracked, and are wanted in it.
+    /// Untracked files to copy into the worktree.
     pub files: Vec<String>,
-    /// What to run in it first.
+    /// Command to run in the new worktree first.
     pub setup: Option<CommandLine>,
 }
 
-/// A worktree that was made.
+/// A worktree that the host has created.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Worktree {
-    /// The folder, instead of the one it was made from.
+    /// Folder of the worktree, which replaces the original one.
     pub directory: Uri,
-    /// Its branch.
+    /// Branch of the worktree.
     pub branch: String,
 }

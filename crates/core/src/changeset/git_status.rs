@@ -1,5 +1,5 @@
-//! What is known of the files of a session, where clients look for it: in its
-//! catalogue, in lists, and in its `_meta`.
+//! Publishes the results of checkpoints: the changeset catalogue, the change totals in
+//! lists, and the git status in the session's `_meta`.
 
 use agenthost_protocol::changeset::Changeset;
 use agenthost_protocol::chat::{ChatAction, ChatChangesetsChanged, PartialChatSummary};
@@ -15,11 +15,11 @@ use crate::host::Host;
 use crate::host::effect::Effects;
 use crate::host::error::RequestFailure;
 
-/// Where clients look for what git says.
+/// The `_meta` key from which clients read the git status.
 const GIT_META_KEY: &str = "git";
 
 impl Host {
-    /// A moment was marked, or could not be.
+    /// Publishes the result of a checkpoint, or the reason why changes are not tracked.
     pub(crate) fn handle_checkpoint_taken(
         &mut self,
         session: &Uri,
@@ -71,7 +71,7 @@ impl Host {
         }
     }
 
-    /// The views of a session (CHS-4).
+    /// Publishes the changeset views of a session, if they changed (CHS-4).
     fn publish_catalogue(
         &mut self,
         session: &Uri,
@@ -99,7 +99,7 @@ impl Host {
         }
     }
 
-    /// How much a session changed, in lists (CHS-17).
+    /// Publishes the change totals of a session in its summary (CHS-17).
     fn publish_session_totals(
         &mut self,
         session: &Uri,
@@ -116,8 +116,8 @@ impl Host {
         }
     }
 
-    /// How much a chat changed. The session's entry of it is where that is
-    /// kept: no action on the chat could say it (SYN-2).
+    /// Publishes the change totals of a chat. They are stored in the session's entry of the
+    /// chat, because there is no action on the chat that carries them (SYN-2).
     fn publish_chat_totals(
         &mut self,
         session: &Uri,
@@ -137,7 +137,7 @@ impl Host {
         }
     }
 
-    /// How much a chat changed, as the session says.
+    /// Returns the change totals of a chat from the session's entry.
     pub(crate) fn changes_of_chat(&self, chat: &Uri) -> Option<ChangesSummary> {
         let session = self.session(self.session_of(chat)?)?;
         let mut chats = session.chats.items();
@@ -145,7 +145,7 @@ impl Host {
         entry.changes.clone()
     }
 
-    /// What git says, where clients look for it.
+    /// Publishes the git status in the session's `_meta`.
     pub(crate) fn publish_git_status(
         &mut self,
         session: &Uri,
@@ -160,7 +160,7 @@ impl Host {
     }
 }
 
-/// In the names that shipped clients know.
+/// Encodes the git status with the field names that shipped clients read.
 fn git_status_object(git: &GitStatus) -> Object {
     let text = |text: &Option<String>| text.clone().map(Json::from);
     let number = |number: Option<u64>| number.map(Json::from);

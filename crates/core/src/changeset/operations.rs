@@ -1,4 +1,4 @@
-//! What can be done about a changeset.
+//! Offers operations on changesets, runs them and publishes their status.
 
 use agenthost_protocol::changeset::{
     ChangesetAction, ChangesetCleared, ChangesetOperation, ChangesetOperationScope,
@@ -21,20 +21,20 @@ use crate::host::effect::{Effects, ResponseBody};
 use crate::host::error::RequestFailure;
 use crate::host::input::ConnectionId;
 
-/// Where a client puts the words of a commit.
+/// The `_meta` key of a client's commit message.
 const COMMIT_MESSAGE_META_KEY: &str = "agenthost.message";
 
-/// Between what an operation does and why it can't be done.
+/// Separates the description of an operation from the reason why it is disabled.
 const DISABLED_REASON_MARKER: &str = ". Not now: ";
 
-/// An operation as it is offered.
+/// An operation in the table of offered operations.
 struct OperationSpec {
     id: &'static str,
     operation: OperationKind,
     label: &'static str,
     description: &'static str,
     scopes: &'static [ChangesetOperationScope],
-    /// What to ask first. It destroys something.
+    /// Question that the client asks first. Set for operations that destroy changes.
     confirmation: Option<&'static str>,
     icon: &'static str,
 }
@@ -123,7 +123,8 @@ const OPERATIONS: &[OperationSpec] = &[
     },
 ];
 
-/// What a view offers, and why some of it can't be done now.
+/// Returns the operations of a view. One that can't run now is disabled, with the reason in
+/// its description.
 pub(crate) fn offered_operations(
     view: &ChangesetView,
     workspace: &WorkspaceStatus,
@@ -156,7 +157,8 @@ pub(crate) fn offered_operations(
         };
         let mut known = before.operations.iter().flatten();
         let known = known.find(|known| known.id.as_str() == offer.id);
-        // What runs, runs; what failed last time may be tried again.
+        // A running operation keeps its status, and so does a failed one that can be
+        // retried.
         let (status, error) = match (known, &reason) {
             (Some(known), _) if known.status == ChangesetOperationStatus::Running => {
                 (known.status.clone(), None)
@@ -186,8 +188,8 @@ pub(crate) fn offered_operations(
 }
 
 impl Host {
-    /// Has something done about a changeset; the answer comes later (CHS-11,
-    /// CHS-12, CHS-13).
+    /// Starts an operation on a changeset. The response follows when the operation has
+    /// finished (CHS-11, CHS-12, CHS-13).
     pub(crate) fn invoke_operation(
         &mut self,
         connection: ConnectionId,
@@ -248,7 +250,7 @@ impl Host {
         let Some(offer) = offer else {
             return refuse(format!("operationId: there is no operation `{name}` here"));
         };
-        // Pulling files away from under an agent helps nobody.
+        // A destructive operation must not change files while the agent works with them.
         if offer.confirmation.is_some() && self.has_running_turn(&session) {
             return Err(RequestFailure::TurnInProgress(session));
         }
@@ -272,7 +274,7 @@ impl Host {
         Ok(())
     }
 
-    /// An operation is over, well or not.
+    /// Publishes the result of an operation, and responds to the client that requested it.
     pub(crate) fn handle_operation_finished(
         &mut self,
         request: &OperationRequest,
@@ -289,7 +291,7 @@ impl Host {
             }
         };
         self.publish_operation_status(channel, operation_id, status, error, out);
-        // What they were counted from has moved (CHS-16).
+        // The commit is the new base of the diff (CHS-16).
         if request.operation == OperationKind::Commit && outcome.is_ok() {
             let cleared = ChangesetAction::Cleared(ChangesetCleared {});
             self.originate(channel, cleared, out);
@@ -301,7 +303,7 @@ impl Host {
         }
     }
 
-    /// What was being done when the host stopped is not being done any more.
+    /// Fails operations that were running when the host stopped.
     pub(crate) fn reset_operations(
         &mut self,
         channel: &Uri,
@@ -334,8 +336,7 @@ impl Host {
         self.originate(channel, changed, out);
     }
 
-    /// The words of a commit: those that came along, or what the session is
-    /// about.
+    /// Returns the commit message of the client, or else the title of the session.
     fn commit_message(&self, session: &Uri, params: &InvokeChangesetOperationParams) -> String {
         let given = params
             .meta

@@ -1,4 +1,4 @@
-//! What a changeset shows.
+//! Publishes the files and the status of a changeset.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,7 +17,8 @@ use crate::host::Host;
 use crate::host::effect::Effects;
 use crate::host::error::RequestFailure;
 
-/// Most files that are told one by one.
+/// Up to this many changed files are published one by one; more are published as one action
+/// with the whole list.
 const MAX_SINGLE_FILE_ACTIONS: usize = 8;
 
 impl Host {
@@ -49,8 +50,8 @@ impl Host {
         self.originate(channel, changed, out)
     }
 
-    /// Shows what differs from what was shown: file by file, or all at once
-    /// (CHS-8).
+    /// Publishes the difference to the published files: one action for each file, or all
+    /// files in one (CHS-8). Returns `true` if files changed.
     pub(super) fn publish_diff(
         &mut self,
         channel: &Uri,
@@ -104,8 +105,7 @@ impl Host {
     }
 }
 
-/// A file keeps that it was reviewed for as long as it stays the same
-/// (CHS-10).
+/// Keeps the review flag of a file while its edit stays the same (CHS-10).
 fn with_review(known: Option<&ChangesetFile>, file: ChangesetFile) -> ChangesetFile {
     let reviewed = known.and_then(|known| {
         let same = known.edit == file.edit;

@@ -1,7 +1,7 @@
-//! When changesets are computed.
+//! Schedules the computation of changesets.
 //!
-//! For those who look, when something happened, and while they look: soon
-//! while a turn runs, and else ever less often.
+//! A changeset with subscribers is refreshed after events that may have changed files, and
+//! periodically: every second while a turn is active, otherwise with exponential backoff.
 
 use agenthost_protocol::changeset::ChangesetStatus;
 use agenthost_protocol::common::SessionStatus;
@@ -16,27 +16,29 @@ use crate::host::effect::Effects;
 use crate::host::error::RequestFailure;
 use crate::host::input::Input;
 
-/// How long until the next look while a turn runs.
+/// Delay until the next refresh while a turn is active or files are changing.
 const ACTIVE_REFRESH_INTERVAL: Millis = Millis(1_000);
 
-/// The longest pause between two looks while somebody watches.
+/// Limit for the backoff between two refreshes, so that changes from outside of the host
+/// appear within half a minute.
 const MAX_REFRESH_INTERVAL: Millis = Millis(30_000);
 
-/// A changeset that is being computed, or will be.
+/// Refresh state of one changeset.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ChangesetRefresh {
-    /// Somebody is at it.
+    /// `true` while a diff job is running.
     is_running: bool,
-    /// Something happened meanwhile: what comes of it is old.
+    /// `true` if files may have changed since the running job started: its result is
+    /// outdated and the job is repeated.
     is_stale: bool,
-    /// How long the last pause was.
+    /// Delay before the scheduled refresh.
     interval: Millis,
-    /// Which look this is; one that was planned before does not count.
+    /// Number of the last diff job. A timer of an earlier round is ignored.
     round: u64,
 }
 
 impl Host {
-    /// Has a changeset computed, and says so: what it shows may be old.
+    /// Marks a changeset as recomputing, and refreshes it.
     pub(super) fn refresh_and_publish(&mut self, channel: &Uri, out: &mut Effects) {
         if self.is_changeset_ready(channel) {
             self.publish_changeset_status(channel, ChangesetStatus::Recomputing, None, out);
@@ -44,8 +46,8 @@ impl Host {
         self.refresh_changeset(channel, out);
     }
 
-    /// Has a changeset computed. What happens while somebody is at it is
-    /// looked at after that.
+    /// Starts a diff job for a changeset. If one is running already, another one follows
+    /// it.
     pub(crate) fn refresh_changeset(&mut self, channel: &Uri, out: &mut Effects) {
         let (Some((session, view)), Some(span)) =
             (self.find_changeset(channel), self.changeset_range(channel))
@@ -75,9 +77,8 @@ impl Host {
         );
     }
 
-    /// Something happened to the files of a session, or may have: everyone who
-    /// looks at what it can have changed is shown. A turn that ended is looked
-    /// at a last time.
+    /// Refreshes the subscribed changesets of a session whose files may have changed.
+    /// Changesets of the turn that has just ended are refreshed a last time.
     pub(crate) fn refresh_session(
         &mut self,
         session: &Uri,
@@ -104,7 +105,8 @@ impl Host {
         }
     }
 
-    /// It is known how the files of a changeset differ, or why not (CHS-6).
+    /// Publishes the result of a diff job, or its error (CHS-6), and schedules the next
+    /// refresh.
     pub(crate) fn handle_diff_computed(
         &mut self,
         channel: &Uri,
@@ -129,8 +131,8 @@ impl Host {
         self.schedule_refresh(channel, changed, out);
     }
 
-    /// While somebody watches files that may still change, they are looked at
-    /// again: soon while a turn runs, and else ever less often.
+    /// Schedules the next refresh of a changeset that has subscribers and can still change.
+    /// The delay doubles after each refresh without changes, unless a turn is active.
     fn schedule_refresh(&mut self, channel: &Uri, changed: bool, out: &mut Effects) {
         if !self.is_changeset_live(channel) || !self.has_subscribers(channel) {
             self.changesets.refreshes.remove(channel);
@@ -153,7 +155,7 @@ impl Host {
         out.schedule(pause, Input::ChangesetRefreshDue { channel, round });
     }
 
-    /// A while has passed since somebody looked.
+    /// Refreshes a changeset whose timer has fired.
     pub(crate) fn refresh_due(&mut self, channel: &Uri, round: u64, out: &mut Effects) {
         let current = self.changesets.refreshes.get(channel);
         if current.is_none_or(|looking| looking.is_running || looking.round != round) {
@@ -166,13 +168,13 @@ impl Host {
         }
     }
 
-    /// Whether what a changeset shows can still change.
+    /// Returns `true` if the changeset ends at the working tree, so its diff can still
+    /// change.
     fn is_changeset_live(&self, channel: &Uri) -> bool {
         let span = self.changeset_range(channel);
         span.is_some_and(|span| span.to == DiffEndpoint::WorkingTree)
     }
 
-    /// Whether a turn runs in a session.
     pub(super) fn has_running_turn(&self, session: &Uri) -> bool {
         let listed = self.sessions.get(session);
         listed.is_some_and(|listed| {

@@ -1,18 +1,18 @@
-//! Edits of files in the running turns of chats (TOO-26).
+//! Surveys the file edits of active turns, so that tool calls report complete edits
+//! (TOO-26).
 //!
-//! Clients restore the files of a checkpoint themselves: they write the contents
-//! before the edits of completed tool calls back, and delete files that were
-//! created. So these edits have to be complete, and their contents whole. What
-//! agents report is neither: commands change files, an edit is told with a part
-//! of the file, and overwriting a file is told as creating it.
+//! Clients restore the files of a checkpoint themselves: they write back the contents from
+//! before the edits of completed tool calls, and delete files that were created. So these
+//! edits must be complete, with whole contents. The reports of agents are neither: commands
+//! change files, an edit is reported with a part of the file, and overwriting a file is
+//! reported as creating it.
 //!
-//! After a call that may have changed files, the host compares the files of the
-//! session with those of the last comparison, or of the beginning of the turn.
-//! What the agent does next in the chat waits for the result, so that edits have
-//! their place in the response. A call whose agent reports edits is completed
-//! with the edits that were really made. All other edits are reported by a call
-//! of the host's own, because clients show edits in place of the other content
-//! of their call.
+//! After a call that may have changed files, the host compares the files of the session
+//! with the last survey, or with the start of the turn. Later events of the agent in this
+//! chat wait for the result, so that edits appear at the right position in the response. A
+//! call whose agent reports edits is completed with the edits that were actually made. All
+//! other edits are reported by a separate call of the host, because clients show edits
+//! instead of the other content of a call.
 
 mod report;
 
@@ -33,42 +33,42 @@ use crate::host::step::Env;
 use report::edits_in;
 pub(crate) use report::strip_edits;
 
-/// Most events of an agent that wait for a survey. With more, nothing waits.
+/// Limit for the agent events that wait for a survey. Beyond it the survey is dropped and
+/// all events are handled at once.
 const MAX_HELD_EVENTS: usize = 4_096;
 
-/// Most bytes of them.
+/// Limit for the size of the waiting events of a chat, in bytes.
 const MAX_HELD_EVENT_BYTES: usize = 8 * 1024 * 1024;
 
-/// Kinds of tools that change no files, as ACP names them.
+/// Tool kinds of ACP that never change files.
 const READ_ONLY_KINDS: [&str; 5] = ["read", "search", "think", "fetch", "switch_mode"];
 
-/// The surveys of running turns.
+/// The edit surveys of all chats.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct EditSurveys {
-    /// By chat.
+    /// Surveys of active turns, by chat.
     surveys: BTreeMap<Uri, TurnSurvey>,
-    /// Events that waited for a survey of a turn that is over, with their
-    /// session.
+    /// Events that waited for the survey of a turn that has ended, with their session.
     late_events: VecDeque<(Uri, AgentEvent)>,
 }
 
-/// A running turn whose files are compared, or have to be.
+/// The survey state of an active turn.
 #[derive(Clone)]
 struct TurnSurvey {
     turn: TurnId,
     is_running: bool,
-    /// Files may have changed since the last survey began.
+    /// `true` if files may have changed since the last survey began.
     is_stale: bool,
-    /// A call that reports edits, and is completed with the result.
+    /// A call that reports edits. It is completed with the result of the survey.
     completion: Option<Box<ToolCallComplete>>,
-    /// What the agent did since, in order.
+    /// Events of the agent that arrived since the survey began, in order.
     held_events: VecDeque<AgentEvent>,
     held_bytes: usize,
-    /// The turn is a command of the user, and that has ended.
+    /// `true` if this is a command turn whose command has exited.
     command_ended: bool,
 }
 
-/// Shows nothing of what calls have returned.
+/// Hides the results of tool calls.
 impl std::fmt::Debug for TurnSurvey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("TurnSurvey")
@@ -99,8 +99,8 @@ impl EditSurveys {
 }
 
 impl TurnSurvey {
-    /// Keeps an event until the survey is over; gives it back if there is no
-    /// more room.
+    /// Queues an event until the survey has finished. Returns the event as an error if the
+    /// queue is full.
     fn hold(&mut self, event: AgentEvent) -> Result<(), AgentEvent> {
         let bytes = if let AgentEvent::Chat { action, .. } = &event {
             response_bytes(action)
@@ -118,8 +118,8 @@ impl TurnSurvey {
 }
 
 impl Host {
-    /// Keeps what an agent does in a chat until the files were compared. Returns
-    /// what need not wait.
+    /// Queues an event of an agent if its chat waits for a survey. Returns events that need
+    /// not wait.
     pub(crate) fn hold_for_survey(
         &mut self,
         env: &Env,
@@ -131,7 +131,7 @@ impl Host {
             Some(chat) if self.session_of(chat) == Some(session) => chat.clone(),
             _ => return Some(event),
         };
-        // Workers may have changed files since the last survey.
+        // Worker chats may have changed files since the last survey.
         if let AgentEvent::TurnEnded { turn, .. } = &event
             && let Some(survey) = self.changesets.edit_surveys.surveys.get(&chat)
             && survey.turn == *turn
@@ -145,7 +145,7 @@ impl Host {
         };
         match survey.hold(event) {
             Ok(()) => None,
-            // An agent must not fill the memory while files are compared.
+            // The events of an agent must not fill the memory during a survey.
             Err(event) => {
                 self.drop_survey(env, session, &chat, out);
                 Some(event)
@@ -153,8 +153,8 @@ impl Host {
         }
     }
 
-    /// Keeps the completion of a call that reports edits until the files were
-    /// compared. Returns every other action.
+    /// Holds back the completion of a call that reports edits until a survey has finished.
+    /// Returns every other action.
     pub(crate) fn hold_completion(
         &mut self,
         chat: &Uri,
@@ -171,7 +171,7 @@ impl Host {
             .changesets
             .edit_surveys
             .survey_of(chat, &complete.target.turn_id);
-        // It waited for something else, and the agent went on.
+        // The completion waited for something else, and another survey has begun meanwhile.
         if survey.is_running {
             let action = Box::new(ChatAction::ToolCallComplete(complete));
             let chat = chat.clone();
@@ -185,15 +185,16 @@ impl Host {
         None
     }
 
-    /// Has the files compared after a call that may have changed some.
+    /// Starts a survey after a call that may have changed files.
     pub(crate) fn survey_after(&mut self, chat: &Uri, target: &ToolCallTarget, out: &mut Effects) {
         if self.mark_possible_edit(chat, target) && !self.is_worker(chat) {
             self.start_survey(chat, out);
         }
     }
 
-    /// Remembers that a call may have changed files: they are compared before
-    /// the turn ends. What workers do is part of what their turn does.
+    /// Marks the turn for a survey before it ends, if the call may have changed files. The
+    /// changes of a worker chat count for the turn that spawned it. Returns `false` if the
+    /// call needs no survey.
     pub(crate) fn mark_possible_edit(&mut self, chat: &Uri, target: &ToolCallTarget) -> bool {
         if !self.can_survey(chat, target) || self.is_read_only_call(chat, target) {
             return false;
@@ -209,7 +210,7 @@ impl Host {
         true
     }
 
-    /// Ends the turn of a command when its edits have been reported.
+    /// Ends a command turn, after its running survey if there is one.
     pub(crate) fn finish_command_turn(
         &mut self,
         env: &Env,
@@ -224,10 +225,10 @@ impl Host {
         }
     }
 
-    /// Ends the surveys of a chat without a result, and does all that waits for
-    /// them: the agent is gone, or does too much at once.
+    /// Drops the surveys of a chat, and handles the events that wait for them: the agent
+    /// has exited, or its queue of events is full.
     pub(crate) fn drop_survey(&mut self, env: &Env, session: &Uri, chat: &Uri, out: &mut Effects) {
-        // What waits for one survey may begin the next.
+        // A waiting event may start another survey.
         while let Some(survey) = self.changesets.edit_surveys.surveys.remove(chat) {
             if let Some(complete) = survey.completion {
                 self.complete_surveyed(env, chat, complete, &mut SurveyedEdits::default(), out);
@@ -241,7 +242,7 @@ impl Host {
         }
     }
 
-    /// The turn of a chat is over, and so are its surveys.
+    /// Drops the survey of a turn that has ended. Its waiting events are handled later.
     pub(crate) fn drop_late_survey(&mut self, chat: &Uri) {
         let survey = self.changesets.edit_surveys.surveys.get(chat);
         if survey.is_none_or(|survey| self.is_running(chat, &survey.turn)) {
@@ -255,15 +256,16 @@ impl Host {
         }
     }
 
-    /// Does what waited for surveys of turns that are over. Most of it comes too
-    /// late by now; the agent may have begun another turn.
+    /// Handles the events that waited for surveys of ended turns. Most of them are late by
+    /// now, but the agent may have started another turn.
     pub(crate) fn release_late_events(&mut self, env: &Env, out: &mut Effects) {
         while let Some((session, event)) = self.changesets.edit_surveys.late_events.pop_front() {
             self.handle_agent_event(env, &session, event, out);
         }
     }
 
-    /// The files were compared.
+    /// Handles the result of a survey: completes the call that waits for it, and reports
+    /// all other edits.
     pub(crate) fn handle_edits_surveyed(
         &mut self,
         env: &Env,
@@ -301,7 +303,8 @@ impl Host {
         self.release_held_events(env, &session, chat, out);
     }
 
-    /// Does what waited for a survey, until something waits for the next one.
+    /// Handles the events that waited for a survey. One of them may start the next survey,
+    /// which holds back the rest.
     fn release_held_events(&mut self, env: &Env, session: &Uri, chat: &Uri, out: &mut Effects) {
         let survey = self.changesets.edit_surveys.surveys.get_mut(chat);
         let mut waiting = survey.map_or(VecDeque::new(), |survey| {
@@ -313,7 +316,7 @@ impl Host {
         }
     }
 
-    /// Whether the files of a session are compared after a call of a turn.
+    /// Returns `true` if the session has folders and the call belongs to the active turn.
     fn can_survey(&self, chat: &Uri, target: &ToolCallTarget) -> bool {
         let session = self.session_of(chat);
         let has_folders = session.is_some_and(|session| !self.session_folders(session).is_empty());
@@ -322,7 +325,6 @@ impl Host {
             && self.active_call(chat, target).is_some()
     }
 
-    /// Whether a call is of a kind that changes no files.
     fn is_read_only_call(&self, chat: &Uri, target: &ToolCallTarget) -> bool {
         let head = self.active_call(chat, target).and_then(ToolCall::head);
         let meta = head.and_then(|head| head.meta.as_ref());
@@ -330,7 +332,8 @@ impl Host {
         kind.is_some_and(|kind| READ_ONLY_KINDS.contains(&kind))
     }
 
-    /// The turn whose beginning the files are compared with.
+    /// Returns the turn whose survey is the baseline: for a worker chat, the active turn of
+    /// the chat that spawned it.
     fn base_turn(&self, chat: &Uri, turn: &TurnId) -> TurnRef {
         let mut base = TurnRef {
             chat: chat.clone(),
@@ -349,7 +352,7 @@ impl Host {
         base
     }
 
-    /// Has the files compared, if nobody is at it.
+    /// Starts a survey of a chat, unless one is running.
     fn start_survey(&mut self, chat: &Uri, out: &mut Effects) {
         let Some(session) = self.session_of(chat).cloned() else {
             return;
@@ -380,7 +383,7 @@ impl Host {
     }
 }
 
-/// The chat that an event has its place in.
+/// Returns the chat in which the event must stay in order with other events.
 fn event_chat(event: &AgentEvent) -> Option<&Uri> {
     match event {
         AgentEvent::Chat { chat, .. }

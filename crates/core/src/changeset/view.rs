@@ -1,7 +1,7 @@
-//! Which changesets there are, and how they are addressed.
+//! The views of changesets and their URIs.
 //!
-//! The addresses are those that shipped clients know: below that of the
-//! session, or of the chat.
+//! The URIs are those that shipped clients know. They extend the URI of the session or the
+//! chat.
 
 use agenthost_protocol::changeset::{Changeset, ChangesetCapabilities};
 use agenthost_protocol::ids::TurnId;
@@ -13,22 +13,22 @@ use crate::changeset::driver::{GitStatus, WorkspaceStatus};
 
 const CHANGESET_PATH_MARKER: &str = "/changeset/";
 
-/// What a changeset shows.
+/// The content of a changeset, as its URI names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ChangesetView {
-    /// All that makes the branch another than the one it is based on.
+    /// Changes since the branch diverged from its base.
     Branch,
-    /// All that is not committed.
+    /// Changes since the last commit.
     Uncommitted,
-    /// All since the session began.
+    /// Changes since the start of the session.
     Session,
-    /// What changed during a turn.
+    /// Changes during one turn.
     Turn(TurnId),
-    /// What changed from the end of one turn to the end of another.
+    /// Changes from the end of one turn to the end of another.
     BetweenTurns(TurnId, TurnId),
 }
 
-/// Whose catalogue it is.
+/// Kind of channel that a catalogue belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ChangesetOwner {
     Session,
@@ -36,7 +36,7 @@ pub(crate) enum ChangesetOwner {
 }
 
 impl ChangesetView {
-    /// The owner and the view that an address means, if it is one.
+    /// Parses the URI of a changeset into its owner and view.
     pub(crate) fn parse_changeset_uri(uri: &Uri) -> Option<(Uri, ChangesetView)> {
         let (owner, view) = uri.as_str().rsplit_once(CHANGESET_PATH_MARKER)?;
         let turn = |text: &str| {
@@ -59,18 +59,17 @@ impl ChangesetView {
     }
 }
 
-/// Whether this is an address below that of a changeset's owner.
+/// Returns `true` if the URI is that of a changeset of any owner.
 pub(crate) fn is_changeset_uri(uri: &Uri) -> bool {
     uri.as_str().contains(CHANGESET_PATH_MARKER)
 }
 
-/// Whether this is a changeset of an owner.
 pub(crate) fn is_changeset_of(owner: &Uri, uri: &Uri) -> bool {
     let rest = uri.as_str().strip_prefix(owner.as_str());
     rest.is_some_and(|rest| rest.starts_with(CHANGESET_PATH_MARKER))
 }
 
-/// The views that an owner offers (CHS-1, CHS-2).
+/// Returns the views that an owner offers (CHS-1, CHS-2).
 pub(crate) fn build_catalogue(
     owner: &Uri,
     kind: ChangesetOwner,
@@ -108,7 +107,7 @@ pub(crate) fn build_catalogue(
             "What changed since the session began".to_owned(),
         ));
     }
-    // What looks like a variable in an address could not be told from one.
+    // Braces in the owner's URI would be read as variables of the template.
     if !owner.as_str().contains(['{', '}']) {
         views.push(view(
             "turn/{turnId}",
@@ -126,7 +125,8 @@ pub(crate) fn build_catalogue(
     views
 }
 
-/// What there is when nothing is tracked: one view, and why it stays empty.
+/// Returns the catalogue of a session without tracking: one view that stays empty, with the
+/// reason.
 pub(crate) fn untracked_catalogue(owner: &Uri, reason: &str) -> Vec<Changeset> {
     vec![Changeset {
         label: "Session changes".to_owned(),
@@ -137,7 +137,7 @@ pub(crate) fn untracked_catalogue(owner: &Uri, reason: &str) -> Vec<Changeset> {
     }]
 }
 
-/// A branch and the one it is based on.
+/// Formats the branch and its base for a description.
 fn describe_branches(git: &GitStatus) -> String {
     let branch = git.branch.as_deref().unwrap_or("no branch");
     match git.base.as_deref().or(git.upstream.as_deref()) {

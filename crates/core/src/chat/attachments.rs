@@ -1,8 +1,8 @@
-//! Chats and annotations that are attached to messages.
+//! Resolves chats and annotations that are attached to messages.
 //!
-//! What a message refers to is fixed when it is accepted: the turn that an
-//! attached chat ends with is written into the message, so that whatever is
-//! said there later never changes what was meant (CHT-42, CHT-45).
+//! The content is pinned when the message is accepted: the last turn of an attached chat is
+//! written into the message, so that later turns do not change the meaning of the message
+//! (CHT-42, CHT-45).
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::host::Host;
 use crate::host::error::Refusal;
 
 impl Host {
-    /// Fixes what the attachments of a message mean, or refuses them.
+    /// Writes the last turn of each attached chat into the message, or refuses the message.
     pub(crate) fn pin_attachments(&self, message: &mut Arc<Message>) -> Result<(), Refusal> {
         if attached_chats(message).next().is_none() {
             return Ok(());
@@ -33,14 +33,14 @@ impl Host {
         Ok(())
     }
 
-    /// Whether the attachments of a message still mean what they meant.
+    /// Checks that the attached chats and turns of a message still exist.
     pub(crate) fn check_attachments(&self, message: &Message) -> Result<(), Refusal> {
         attached_chats(message)
             .try_for_each(|attached| self.last_completed_turn(attached).map(drop))
     }
 
-    /// The last turn of an attached chat that counts; none if none is over
-    /// yet (CHT-41, CHT-44).
+    /// Returns the last turn of an attached chat that the attachment covers, or `None` if
+    /// no turn has ended yet (CHT-41, CHT-44).
     fn last_completed_turn(&self, attached: &ChatAttachment) -> Result<Option<TurnId>, Refusal> {
         let unknown = |what, name: String| Refusal::Unknown { what, name };
         let chat = self.chat(&attached.resource);
@@ -61,8 +61,8 @@ impl Host {
         }
     }
 
-    /// What the agent is told of what was said in the chats that a message
-    /// refers to, and of what was noted (CHT-43, ANN-7).
+    /// Returns the commands that pass attached chats and annotations to the agent (CHT-43,
+    /// ANN-7).
     pub(crate) fn attachment_commands(
         &self,
         chat: &Uri,
@@ -81,7 +81,7 @@ impl Host {
         attached.collect()
     }
 
-    /// What is on the channel that an attachment names, if it names one.
+    /// Returns the content of the channel that an attachment names, if it names one.
     fn channel_attachment_content(
         &self,
         attachment: &Attachment,
@@ -112,7 +112,6 @@ impl Host {
     }
 }
 
-/// The chats that a message refers to.
 pub(crate) fn attached_chats(message: &Message) -> impl Iterator<Item = &ChatAttachment> {
     let attachments = message.attachments.iter().flatten();
     attachments.filter_map(|attachment| match attachment {
@@ -125,7 +124,7 @@ pub(crate) fn attached_chats(message: &Message) -> impl Iterator<Item = &ChatAtt
     })
 }
 
-/// The channels that a message refers to.
+/// Returns the channels (chats and annotations) that are attached to a message.
 pub(crate) fn attached_channels(message: &Message) -> impl Iterator<Item = &Uri> {
     let attachments = message.attachments.iter().flatten();
     attachments.filter_map(|attachment| match attachment {
@@ -138,7 +137,7 @@ pub(crate) fn attached_channels(message: &Message) -> impl Iterator<Item = &Uri>
     })
 }
 
-/// The message that an action brings, if it is one that an agent will see.
+/// Returns the message of an action that starts a turn or adds a pending message.
 pub(crate) fn message_in_action(action: &ReceivedAction) -> Option<&Message> {
     let ReceivedAction::Valid(Action::Chat(action)) = action else {
         return None;

@@ -1,7 +1,7 @@
-//! What could stand in a message that is being written.
+//! Completes slash commands and file names in a message that the user is typing.
 //!
-//! Commands of the agent are known here and answered at once. Files are not:
-//! somebody else looks for them, and comes back with what was found.
+//! The host knows the agent's commands and responds at once. For files it starts a search,
+//! and responds when the search has finished.
 
 use std::ops::Range;
 
@@ -20,66 +20,67 @@ use crate::host::effect::{Effect, Effects, ResponseBody};
 use crate::host::error::{Refusal, RequestFailure};
 use crate::host::input::ConnectionId;
 
-/// Begins the name of a file.
+/// Starts a file name in a message.
 const FILE_TRIGGER: char = '@';
 
-/// Begins the name of a command, at the beginning of a message.
+/// Starts a command name at the beginning of a message.
 const COMMAND_TRIGGER: char = '/';
 
-/// Most items of an answer.
+/// Limit for the items of one response; further matches are left out.
 pub const MAX_COMPLETION_ITEMS: usize = 50;
 
-/// Marks an attachment as the host's own; it comes back with the message
-/// (CMP-5).
+/// The `_meta` key that marks an attachment as created by the host. The client sends it
+/// back with the message (CMP-5).
 const COMMAND_META_KEY: &str = "agenthost.command";
 
-/// The name and the description of a command, in `_meta` as VS Code looks for
-/// them. It drops items without a name there.
+/// The `_meta` keys from which VS Code reads the name and description of a command. It
+/// drops items without a name.
 const VSCODE_COMMAND_META_KEY: &str = "command";
 const VSCODE_DESCRIPTION_META_KEY: &str = "description";
 
-/// A search for files whose names fit what was typed.
+/// A search for files whose names match the typed text.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FileSearch {
-    /// Who asked.
+    /// Connection of the client that sent the request.
     pub connection: ConnectionId,
-    /// What has to be answered.
+    /// Id of the request, for the response.
     pub id: RequestId,
-    /// Where to look.
+    /// Directories to search in.
     pub directories: Vec<Uri>,
-    /// What was typed of the name.
+    /// The part of the name that was typed.
     pub query: String,
-    /// Where it stands in the message, in UTF-16 code units.
+    /// Range of the typed text in the message, in UTF-16 code units.
     pub range: Range<u64>,
 }
 
-/// A file or a directory that fits.
+/// A file or directory that matches the typed text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileMatch {
-    /// Its address.
+    /// URI of the file or directory.
     pub uri: Uri,
-    /// Its path from the directory that was searched.
+    /// Path relative to the searched directory.
     pub path: String,
-    /// What it is.
+    /// Kind of the directory entry.
     pub kind: FileKind,
 }
 
-/// What stands in a directory.
+/// Kind of a directory entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileKind {
-    /// Something with content.
+    /// A file with content.
     File,
-    /// Something with files in it.
+    /// A directory that contains other entries.
     Directory,
 }
 
-/// The characters after which a client should ask.
+/// Returns the characters after which a client should request completions.
 pub(crate) fn trigger_characters() -> Vec<String> {
     vec![FILE_TRIGGER.to_string(), COMMAND_TRIGGER.to_string()]
 }
 
 impl Host {
-    /// Answers now or, if files are wanted, later; `None` then.
+    /// Handles a completion request. Returns `None` if a file search was started: its
+    /// result is the response.
     pub(crate) fn handle_completions(
         &mut self,
         connection: ConnectionId,
@@ -99,14 +100,14 @@ impl Host {
         let typed = parse_query(&params.text, params.offset)?;
         let typed = match &params.kind {
             CompletionKind::UserMessage => typed,
-            // Of a newer version (CMP-4).
+            // A kind of a later protocol version (CMP-4).
             CompletionKind::Unknown(_) => None,
         };
         let Some(typed) = typed else {
             return Ok(Some(completions_response(Vec::new())));
         };
         if typed.trigger == COMMAND_TRIGGER {
-            // After a restart it has not said yet what it can do.
+            // After a restart the agent reports its commands only once it is opened.
             self.open_agent(&session, out);
             return Ok(Some(completions_response(
                 self.matching_commands(&session, &typed),
@@ -127,7 +128,7 @@ impl Host {
         Ok(None)
     }
 
-    /// Answers with the files that were found. Whoever asked may be gone.
+    /// Responds with the files that were found, unless the client has disconnected.
     pub(crate) fn complete_file_search(
         &self,
         search: &FileSearch,
@@ -150,7 +151,8 @@ impl Host {
         let own = self.sessions.slash_commands(session).iter();
         let known = self.customizations.get(session);
         let added = known.into_iter().flat_map(|known| &known.commands);
-        // What the agent understands by itself, it is told as it is.
+        // A command of the agent has precedence over a customization's command with the
+        // same name.
         let is_own = |name: &str| own.clone().any(|command| command.name == name);
         let added = added.filter(|command| !is_own(&command.name));
         let commands = own.clone().chain(added);
@@ -158,7 +160,8 @@ impl Host {
         let mut fitting: Vec<_> = commands
             .filter_map(|command| Some((command.name.to_lowercase().find(&query)?, command)))
             .collect();
-        // Those that begin with it first, in the agent's order otherwise.
+        // Commands that begin with the typed text come first; otherwise the agent's order
+        // stays.
         fitting.sort_by_key(|(found, _)| *found != 0);
         let fitting = fitting.into_iter().take(MAX_COMPLETION_ITEMS);
         fitting
@@ -167,8 +170,8 @@ impl Host {
     }
 }
 
-/// A client can't leave it to the host what the model sees of something that
-/// the host has never heard of (CMP-6).
+/// Refuses simple attachments without a `modelRepresentation` that the host did not create:
+/// the host has no content for them (CMP-6).
 pub(crate) fn check_attachments(message: &Message) -> Result<(), Refusal> {
     for attachment in message.attachments.iter().flatten() {
         if let Attachment::Simple(simple) = attachment
@@ -182,22 +185,22 @@ pub(crate) fn check_attachments(message: &Message) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Whether it is known what the model sees of an attachment.
+/// Returns `true` if the host knows the content of an attachment for the model.
 pub(crate) fn has_model_representation(simple: &SimpleAttachment) -> bool {
     let meta = simple.base.meta.as_ref();
     let ours = meta.is_some_and(|meta| meta.contains_key(COMMAND_META_KEY));
     simple.model_representation.is_some() || ours
 }
 
-/// What stands before the cursor, if it asks for something.
+/// The completion trigger and the text between it and the cursor.
 struct CompletionQuery<'a> {
     trigger: char,
     query: &'a str,
     range: Range<u64>,
 }
 
-/// Reads back from the cursor to the character that asks for something. Places
-/// are counted as clients count them, in UTF-16 code units (CMP-2, CMP-3).
+/// Finds the trigger character before the cursor. Offsets are in UTF-16 code units, as
+/// clients count them (CMP-2, CMP-3).
 fn parse_query(text: &str, offset: u64) -> Result<Option<CompletionQuery<'_>>, RequestFailure> {
     let Some(before) = text_before_offset(text, offset) else {
         let reason = "offset: expected a place between two characters of the text";
@@ -221,7 +224,7 @@ fn parse_query(text: &str, offset: u64) -> Result<Option<CompletionQuery<'_>>, R
         return Ok(None);
     };
     let (head, tail) = word.split_at(at);
-    // Inside of a word it is part of an address of somebody.
+    // After a letter or digit it is part of an e-mail address or a similar word.
     if head.ends_with(char::is_alphanumeric) {
         return Ok(None);
     }
@@ -248,7 +251,8 @@ fn utf16_len(text: &str) -> u64 {
     text.chars().map(|c| c.len_utf16() as u64).sum()
 }
 
-/// The text before a place; `None` if it is outside, or inside a character.
+/// Returns the text before an offset, or `None` if the offset is outside of the text or
+/// inside of a character.
 fn text_before_offset(text: &str, offset: u64) -> Option<&str> {
     let mut units = 0;
     for (index, c) in text.char_indices() {
@@ -339,8 +343,8 @@ mod tests {
         Some((typed.trigger, typed.query.to_owned(), typed.range))
     }
 
-    /// VS Code takes `_meta.command` for the name, and `_meta.description` for what
-    /// it shows beside it. It sends `_meta` back as it is.
+    /// VS Code reads the name from `_meta.command` and the text beside it from
+    /// `_meta.description`. It sends `_meta` back unchanged.
     #[test]
     fn a_command_has_its_name_where_vs_code_looks_for_it() {
         let command = SlashCommand {

@@ -1,9 +1,9 @@
-//! How much of a chat each subscriber has been shown.
+//! Limits the turns that each subscriber of a chat has received.
 //!
-//! A client may ask for the latest turns only. The state of the chat is the
-//! same for everyone; what differs is how many of its oldest turns a
-//! subscriber has not seen (SUB-18). Older turns go to that subscriber alone,
-//! so nobody else is given a cursor (CHT-33).
+//! A client may request the latest turns only. All subscribers share the state of the chat;
+//! they differ in the number of oldest turns that they have not received (SUB-18). Older
+//! turns are sent to the requesting subscriber alone, so no other subscriber receives a
+//! cursor (CHT-33).
 
 use std::sync::Arc;
 
@@ -18,12 +18,12 @@ use crate::host::effect::{Effects, ResponseBody, StoreWrite};
 use crate::host::error::RequestFailure;
 use crate::host::input::ConnectionId;
 
-/// Turns that are shown at a time.
+/// Number of turns in one response to `fetchTurns`.
 const TURN_PAGE_SIZE: usize = 50;
 
 impl Host {
-    /// Cuts a snapshot to what the client asked for, and remembers what it has
-    /// not been shown.
+    /// Truncates a snapshot to the turns that the client requested, and records the number
+    /// of hidden ones.
     pub(crate) fn apply_view_limit(
         &mut self,
         connection: ConnectionId,
@@ -38,7 +38,7 @@ impl Host {
             self.record_window(connection, channel, false, out);
             return;
         };
-        // The latest turn can be taken up again, so it is always shown.
+        // The latest turn can be resumed, so it is never hidden.
         let wanted = usize::try_from(wanted).unwrap_or(usize::MAX).max(1);
         let shown = wanted.min(chat.turns.len());
         let cut = chat.turns.len() - shown;
@@ -52,7 +52,7 @@ impl Host {
         self.record_window(connection, channel, hidden > 0, out);
     }
 
-    /// Shows a subscriber the next older turns (CHT-30, CHT-31).
+    /// Sends the next older turns to a subscriber (CHT-30, CHT-31).
     pub(crate) fn fetch_turns(
         &mut self,
         connection: ConnectionId,
@@ -68,7 +68,8 @@ impl Host {
             return Err(RequestFailure::InvalidParams(reason));
         };
         if let Some(given) = &params.cursor {
-            // What was cut off since made it smaller, and no less true.
+            // Truncation may have reduced the number of hidden turns since the cursor was
+            // issued.
             let known = parse_cursor(given).is_some_and(|given| given >= hidden && given > 0);
             if !known {
                 return Err(RequestFailure::InvalidParams("cursor: unknown".to_owned()));
@@ -85,8 +86,8 @@ impl Host {
         Ok(ResponseBody::Empty)
     }
 
-    /// Before something happens to a turn, whoever has not been shown the turn
-    /// is (CHT-32): where it is not known, nothing would happen.
+    /// Sends a turn to the subscribers that have not received it, before an action changes
+    /// it (CHT-32): a client that does not know the turn would ignore the action.
     pub(crate) fn load_turn_for_all(
         &mut self,
         channel: &Uri,
@@ -96,7 +97,7 @@ impl Host {
         let ReceivedAction::Valid(Action::Chat(action)) = action else {
             return;
         };
-        // Older clients are told that a turn goes on by cutting it off first.
+        // For legacy clients a resumed turn is encoded as a truncation before it.
         let (turn, before, only_older) = if let ChatAction::Truncated(cut) = action {
             (cut.turn_id.as_ref(), 0, false)
         } else if let ChatAction::TurnResume(resume) = action {
@@ -129,7 +130,8 @@ impl Host {
         }
     }
 
-    /// After turns were cut off there may be fewer than were hidden.
+    /// Reduces the hidden turns of all subscribers to the number of turns that are left
+    /// after a truncation.
     pub(crate) fn clamp_windows(&mut self, channel: &Uri) {
         let Some(loaded) = self.loaded(channel) else {
             return;
@@ -145,7 +147,7 @@ impl Host {
         }
     }
 
-    /// Shows a subscriber the turns from a position on.
+    /// Sends the hidden turns from a position on to a subscriber.
     fn send_turns(
         &mut self,
         connection: ConnectionId,
@@ -184,9 +186,9 @@ impl Host {
         }
     }
 
-    /// Whether a client has seen a chat in part is remembered with the client:
-    /// `reconnect` does not say, and what happens to turns that it does not
-    /// know could not be told one by one (SUB-19).
+    /// Records in the store if a client has received a part of a chat only. `reconnect`
+    /// does not carry this, and actions on turns that the client does not know could not be
+    /// replayed (SUB-19).
     fn record_window(
         &mut self,
         connection: ConnectionId,

@@ -1,4 +1,4 @@
-//! What a new chat comes from.
+//! The origin of a new chat: empty, a fork, or a side chat.
 
 use agenthost_protocol::chat::{
     ChatOrigin, ChatSource, CreateChatParams, ForkOrigin, SideChatOrigin, Turn,
@@ -12,7 +12,7 @@ use crate::agent::ChatContext;
 use crate::host::Host;
 use crate::host::error::RequestFailure;
 
-/// What a new chat starts with.
+/// Initial content of a new chat.
 pub(crate) struct ChatSeed {
     pub(crate) origin: ChatOrigin,
     pub(crate) turns: List<Turn>,
@@ -21,7 +21,8 @@ pub(crate) struct ChatSeed {
 }
 
 impl Host {
-    /// Where a new chat comes from (CHT-8, CHT-9, CHT-13, CHT-14).
+    /// Checks the requested source of a new chat, and returns its origin (CHT-8, CHT-9,
+    /// CHT-13, CHT-14).
     pub(crate) fn check_chat_source(
         &self,
         params: &CreateChatParams,
@@ -83,9 +84,9 @@ impl Host {
         }
     }
 
-    /// What a new chat starts with. A fork has the turns and the directories
-    /// of its source; a side chat has neither, but its agent knows (CHT-10 to
-    /// CHT-13).
+    /// Returns the initial content of a new chat. A fork has the turns and directories of
+    /// its source. A side chat has neither, but its agent receives the turns as context
+    /// (CHT-10 to CHT-13).
     pub(crate) fn seed_chat(&self, origin: ChatOrigin, directories: Option<Vec<Uri>>) -> ChatSeed {
         let mut seed = ChatSeed {
             origin,
@@ -133,7 +134,7 @@ enum TurnPhase {
     Running,
 }
 
-/// The turns up to one, and that one.
+/// Returns the turns up to and including `last`; none if it does not exist.
 pub(crate) fn turns_through(turns: &List<Turn>, last: &TurnId) -> List<Turn> {
     let end = turns.find(|turn| turn.id == *last);
     let end = end.map_or(0, |index| index + 1);

@@ -1,4 +1,4 @@
-//! Chats find another place, in their session or in another.
+//! Moves chats within a session, to another session, or to a new session.
 
 use std::sync::Arc;
 
@@ -21,14 +21,14 @@ use crate::host::error::RequestFailure;
 use crate::host::step::Env;
 use crate::session;
 
-/// A chat with all that came from it, on its way.
+/// A chat and the worker chats that move with it.
 struct MovedChats {
     from: Uri,
     chats: Vec<Arc<ChatSummary>>,
 }
 
 impl Host {
-    /// All is checked before anything happens (MOV-3, MOV-4).
+    /// Moves a chat. All checks precede the first change (MOV-3, MOV-4).
     pub(crate) fn move_chat(
         &mut self,
         env: &Env,
@@ -51,8 +51,8 @@ impl Host {
         Ok(ResponseBody::MoveChat(MoveChatResult { session }))
     }
 
-    /// Returns the channels that `moveChat` needs, as far as they are known: the
-    /// chat, its workers, and the terminals that their calls show.
+    /// Returns the channels that `moveChat` needs, as far as they are loaded: the chat, its
+    /// worker chats, and the terminals that their tool calls show.
     pub(crate) fn channels_for_move(&self, chat: &Uri) -> Vec<Uri> {
         let session = self.session_of(chat).and_then(|from| self.session(from));
         let chats = session.map(|session| moved_with(session, chat));
@@ -68,7 +68,7 @@ impl Host {
         channels
     }
 
-    /// Returns the terminals that the calls of a chat show.
+    /// Returns the terminals that the tool calls of a chat show.
     fn shown_terminals(&self, chat: &Uri) -> impl Iterator<Item = &Uri> {
         let turns = self
             .chat(chat)
@@ -80,8 +80,8 @@ impl Host {
         content.filter_map(|content| Some(&content.as_terminal()?.resource))
     }
 
-    /// Moves the terminals that a chat shows into its new session (MOV-13): they
-    /// would go with the old one otherwise (TER-17).
+    /// Moves the terminals that a chat shows to its new session (MOV-13). Otherwise they
+    /// would be removed with the old session (TER-17).
     fn move_terminals(&mut self, chat: &Uri, from: &Uri, to: &Uri, out: &mut Effects) {
         let terminals: Vec<_> = self.shown_terminals(chat).cloned().collect();
         for terminal in terminals {
@@ -111,7 +111,8 @@ impl Host {
         });
     }
 
-    /// The chat, and the workers that it spawned, and theirs (MOV-6).
+    /// Checks that a chat can be moved, and returns it with all worker chats below it
+    /// (MOV-6).
     fn collect_moved_chats(&self, chat: &Uri) -> Result<MovedChats, RequestFailure> {
         let unknown = || RequestFailure::UnknownSession(chat.clone());
         let movable = self.chat(chat).ok_or_else(unknown)?.summary.movable;
@@ -146,7 +147,7 @@ impl Host {
         Ok(MovedChats { from, chats })
     }
 
-    /// Another place in the same session (MOV-5).
+    /// Moves a chat to another position in its session (MOV-5).
     fn reorder_chat(
         &mut self,
         chat: &Uri,
@@ -161,7 +162,7 @@ impl Host {
         Ok(())
     }
 
-    /// A place in another session (MOV-9).
+    /// Moves chats to another session of the same agent (MOV-9).
     fn transfer_chats(
         &mut self,
         party: MovedChats,
@@ -205,7 +206,7 @@ impl Host {
         Ok(())
     }
 
-    /// A session of its own, in which it is the default chat (MOV-7).
+    /// Moves a chat to a new session as its default chat (MOV-7).
     fn move_to_new_session(
         &mut self,
         env: &Env,
@@ -220,7 +221,7 @@ impl Host {
         let directories = source.metadata.working_directories.clone();
         let directories = directories.unwrap_or_default();
         let config = source.config.clone();
-        // A default chat stays where it is (SES-13).
+        // A default chat can't be moved (SES-13).
         let fixed = ChatAction::MovableChanged(MovableChanged { movable: false });
         self.originate(chat, fixed, out);
         for summary in &mut party.chats {
@@ -254,10 +255,10 @@ impl Host {
         Ok(session)
     }
 
-    /// Takes chats out of a session. They keep their addresses, their states
-    /// and whoever watches them (MOV-8).
+    /// Removes chats from their session. They keep their URIs, states and subscribers
+    /// (MOV-8).
     fn detach_chats(&mut self, party: &MovedChats, to: &Uri, out: &mut Effects) {
-        // What the chats refer to has to stay readable (RES-15).
+        // Stored content that the chats refer to must stay readable (RES-15).
         out.push(Effect::ShareContent {
             from: party.from.clone(),
             to: to.clone(),
@@ -278,8 +279,7 @@ impl Host {
         }
     }
 
-    /// Tells the agent of the new session what was said in chats that came to
-    /// it.
+    /// Sends the turns of moved chats to the agent of their new session.
     pub(crate) fn open_moved_chats(&mut self, chats: &[Uri], out: &mut Effects) {
         for chat in chats {
             let Some(state) = self.chat(chat) else {
@@ -307,7 +307,7 @@ impl Host {
     }
 }
 
-/// A chat of a session, and the workers that it spawned, and theirs (MOV-6).
+/// Returns a chat of a session and all worker chats below it (MOV-6).
 fn moved_with(session: &SessionState, chat: &Uri) -> Vec<Arc<ChatSummary>> {
     let mut chats: Vec<Arc<ChatSummary>> = Vec::new();
     for summary in session.chats.iter() {
@@ -321,7 +321,8 @@ fn moved_with(session: &SessionState, chat: &Uri) -> Vec<Arc<ChatSummary>> {
     chats
 }
 
-/// The order with some chats behind another; without one, in front.
+/// Returns the order with the moved chats behind `after`, or at the front if that is
+/// `None`.
 fn insert_after(
     order: Vec<Uri>,
     moved: &[Uri],

@@ -1,4 +1,4 @@
-//! Turns begin and end.
+//! Starts, ends and cancels turns.
 
 mod checkpoint_barrier;
 pub(crate) mod command_turn;
@@ -34,20 +34,20 @@ use crate::host::input::ConnectionId;
 use crate::host::step::Env;
 use crate::policy;
 
-/// Turns that have started, beside their state in the protocol.
+/// State of turns that is not part of the protocol's states.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TurnTable {
-    /// Prompts that were not sent to their agents yet, by chat.
+    /// Prompts that are not sent to their agent yet, by chat.
     prompts: BTreeMap<Uri, PendingPrompt>,
     /// Effects that wait for the checkpoint before their turn, by chat.
     barriers: BTreeMap<Uri, CheckpointBarrier>,
     senders: MessageSenders,
-    /// The sizes of the responses of running turns.
+    /// Sizes of the responses of active turns.
     response_sizes: ResponseUsages,
-    /// Commands that run for turns, by their terminal.
+    /// Commands of command turns, by terminal.
     command_runs: BTreeMap<Uri, CommandRun>,
-    /// Chats from the log with a turn that was running when the host stopped,
-    /// until the terminals that the turn shows are loaded.
+    /// Chats from the log with a turn that was active when the host stopped, until the
+    /// terminals that the turn shows are loaded.
     pub(crate) interrupted_chats: BTreeSet<Uri>,
 }
 
@@ -56,12 +56,12 @@ impl TurnTable {
         self.prompts.get_mut(chat)
     }
 
-    /// Removes the prompt of a chat. Returns `false` if there is none.
+    /// Removes the pending prompt of a chat. Returns `false` if there is none.
     pub(crate) fn remove_prompt(&mut self, chat: &Uri) -> bool {
         self.prompts.remove(chat).is_some()
     }
 
-    /// Returns the chats whose prompt was not sent yet.
+    /// Returns the chats with a pending prompt.
     pub(crate) fn chats_with_prompts(&self) -> impl Iterator<Item = &Uri> {
         self.prompts.keys()
     }
@@ -78,26 +78,26 @@ impl TurnTable {
         self.command_runs.remove(terminal);
     }
 
-    /// Adds an action to the size of the response of the running turn.
+    /// Adds an action to the response size of the active turn.
     pub(crate) fn record_response(&mut self, chat: &Uri, state: &ChatState, action: &ChatAction) {
         self.response_sizes.record(chat, state, action);
     }
 
-    /// Drops what is known of a chat whose channel was removed.
+    /// Drops the data of a chat whose channel was removed.
     pub(crate) fn forget_chat(&mut self, chat: &Uri) {
         self.response_sizes.remove(chat);
         self.interrupted_chats.remove(chat);
     }
 }
 
-/// Where the message of a turn comes from that the host starts.
+/// Source of the message of a turn that the host starts.
 #[derive(Debug)]
 pub(crate) enum TurnSource {
-    /// It waited in the queue.
+    /// The message was queued.
     Queue(PendingMessageId),
-    /// A client sent it with a request.
+    /// A client sent the message with a request.
     Request(ConnectionId),
-    /// It was meant for the turn before.
+    /// The message was a steering message that the previous turn did not accept.
     Steering(PendingMessageId),
 }
 
@@ -108,8 +108,8 @@ impl Host {
             .is_some_and(|active| active.id == *turn)
     }
 
-    /// Ends a turn by the host's own clock (TUR-5), then goes on with the
-    /// queue, unless it failed (PEN-3, A-8).
+    /// Ends a turn, with a duration by the host's clock (TUR-5), and starts the next queued
+    /// message unless the turn failed (PEN-3, A-8).
     pub(crate) fn end_turn(
         &mut self,
         env: &Env,
@@ -123,7 +123,7 @@ impl Host {
         }
     }
 
-    /// Ends a turn if it runs. Says whether something else may begin.
+    /// Ends a turn if it is active. Returns `true` if the next turn may start.
     fn finish_turn(
         &mut self,
         env: &Env,
@@ -168,8 +168,8 @@ impl Host {
         !failed
     }
 
-    /// The agent says that a turn is over. What it did not take in while that
-    /// ran comes before what waits.
+    /// Handles the end of a turn that an agent reports. A steering message that the agent
+    /// has not accepted starts the next turn, before the queued messages.
     pub(crate) fn handle_turn_ended(
         &mut self,
         env: &Env,
@@ -184,8 +184,8 @@ impl Host {
         }
     }
 
-    /// What the user wanted to say while the turn ran, and the agent did not
-    /// take in: it is the next that is said.
+    /// Starts a turn with the steering message that the agent has not accepted, if there is
+    /// one.
     fn start_unsent_steering(&mut self, env: &Env, chat: &Uri, out: &mut Effects) {
         let state = self.chat(chat);
         let Some(unheard) = state.and_then(|state| state.steering_message.clone()) else {
@@ -201,8 +201,7 @@ impl Host {
         self.start_turn(env, chat, message, source, out);
     }
 
-    /// Ends what runs in a chat, if anything does, because somebody wants it
-    /// to end.
+    /// Cancels the active turn of a chat, if there is one.
     pub(crate) fn cancel_turn(&mut self, env: &Env, chat: &Uri, out: &mut Effects) {
         let Some(state) = self.chat(chat) else {
             return;
@@ -219,7 +218,7 @@ impl Host {
         }
     }
 
-    /// Nothing is being done when no turn runs (TUR-17).
+    /// Clears the activity of a chat: without an active turn there is none (TUR-17).
     pub(crate) fn clear_activity(&mut self, chat: &Uri, out: &mut Effects) {
         let busy = self
             .chat(chat)
@@ -230,7 +229,7 @@ impl Host {
         }
     }
 
-    /// Makes a turn of the first queued message, if nothing runs.
+    /// Starts a turn with the first queued message, if no turn is active.
     pub(crate) fn start_queued(&mut self, env: &Env, chat: &Uri, out: &mut Effects) {
         let Some(state) = self.chat(chat).filter(|chat| chat.active_turn.is_none()) else {
             return;
@@ -244,7 +243,7 @@ impl Host {
             id: head.id.clone(),
         };
         self.originate(chat, ChatAction::PendingMessageRemoved(removed), out);
-        // What was fine when it was queued may not be any more (PEN-10).
+        // The message may refer to a model, agent or chat that was removed since (PEN-10).
         let session = self
             .session_of(chat)
             .and_then(|session| self.session(session));
@@ -279,7 +278,7 @@ impl Host {
         }
     }
 
-    /// Starts a turn that no client started by itself.
+    /// Starts a turn on behalf of the host, with a new turn id.
     pub(crate) fn start_turn(
         &mut self,
         env: &Env,
@@ -312,7 +311,7 @@ impl Host {
     }
 }
 
-/// How long the running turn has taken, by the host's clock.
+/// Returns the time since the active turn started, by the host's clock.
 pub(crate) fn elapsed(env: &Env, chat: &ChatState) -> Millis {
     let turn = chat.active_turn.as_ref();
     let started = turn.and_then(|turn| turn.started_at.to_millis().ok());

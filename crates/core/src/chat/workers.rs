@@ -1,9 +1,8 @@
-//! Chats that agents open for their workers, and work in the background.
+//! Worker chats that agents open for subagents, and background work.
 //!
-//! A worker's chat names the tool call that spawned it, and the call names the
-//! chat (CHT-16): the host sees to both. A worker that people can only watch
-//! runs for as long as the turn of that call does, unless the chat lists it as
-//! background work (BGW-4).
+//! A worker chat names the tool call that spawned it, and the call names the chat (CHT-16):
+//! the host maintains both links. A worker chat that users can't write to runs no longer
+//! than the turn of that call, unless its parent lists it as background work (BGW-4).
 
 use std::sync::Arc;
 
@@ -28,8 +27,7 @@ use crate::policy::limits::MAX_SESSION_CHATS;
 use crate::resource::uris;
 
 impl Host {
-    /// An agent opens a chat for a worker. What makes no sense is reported and
-    /// does not happen.
+    /// Opens a worker chat for an agent. An invalid request is reported and ignored.
     pub(crate) fn open_worker(
         &mut self,
         env: &Env,
@@ -69,7 +67,7 @@ impl Host {
         self.publish_worker_links(&worker.parent, &target, out);
     }
 
-    /// The call that a worker says it comes from.
+    /// Checks that a worker chat can be opened, and returns the tool call that spawned it.
     fn check_spawning_call(
         &self,
         session: &Uri,
@@ -96,7 +94,8 @@ impl Host {
         })
     }
 
-    /// Names its workers in a call that runs, if it does not.
+    /// Adds links to its worker chats to the content of a running call, if they are
+    /// missing.
     pub(crate) fn publish_worker_links(
         &mut self,
         chat: &Uri,
@@ -121,8 +120,7 @@ impl Host {
         }
     }
 
-    /// Sees to it that an action that replaces what a call shows leaves its
-    /// workers in it.
+    /// Adds the links to worker chats to an action that replaces the content of a call.
     pub(crate) fn preserve_worker_links(&self, chat: &Uri, action: &mut ChatAction) {
         if let ChatAction::ToolCallComplete(complete) = action {
             self.complete_with_workers(chat, complete);
@@ -132,7 +130,7 @@ impl Host {
         }
     }
 
-    /// Sees to it that what a call brings back names its workers.
+    /// Adds the links to worker chats to the result of a call.
     pub(crate) fn complete_with_workers(&self, chat: &Uri, complete: &mut ToolCallComplete) {
         let mut content = complete.result.content.clone().unwrap_or_default();
         self.add_worker_links(chat, &complete.target.tool_call_id, &mut content);
@@ -164,7 +162,7 @@ impl Host {
         }
     }
 
-    /// The chats that the calls of a chat spawned.
+    /// Returns the worker chats that the calls of a chat have spawned.
     pub(crate) fn workers_of(&self, chat: &Uri) -> Vec<Arc<ChatSummary>> {
         let session = self
             .session_of(chat)
@@ -174,14 +172,14 @@ impl Host {
         chats.filter(is_worker).cloned().collect()
     }
 
-    /// Whether a chat is a worker of another.
+    /// Returns `true` if the chat is a worker chat.
     pub(crate) fn is_worker(&self, chat: &Uri) -> bool {
         let state = self.chat(chat);
         state.is_some_and(|chat| matches!(chat.summary.origin, Some(ChatOrigin::Tool(_))))
     }
 
-    /// Ends what the workers of a chat are doing, unless the call that spawned
-    /// them is still in the running turn or they work in the background.
+    /// Cancels the turns of a chat's workers, unless the call that spawned them is still in
+    /// the active turn or they are listed as background work.
     pub(crate) fn end_workers(&mut self, env: &Env, chat: &Uri, out: &mut Effects) {
         for worker in self.workers_of(chat) {
             if !self.is_work_expected(&worker) {
@@ -190,8 +188,8 @@ impl Host {
         }
     }
 
-    /// Whether somebody wants a chat to be at work. One that people can write
-    /// to is theirs.
+    /// Returns `true` if a turn may run in the chat: its spawning call is in the active
+    /// turn, it is listed as background work, or users can write to it.
     fn is_work_expected(&self, summary: &ChatSummary) -> bool {
         let Some(ChatOrigin::Tool(origin)) = &summary.origin else {
             return true;
@@ -203,8 +201,8 @@ impl Host {
         })
     }
 
-    /// An agent begins a turn by itself. If the chat can't have one now, the
-    /// agent is told that it is over.
+    /// Starts a turn that an agent begins by itself. If the chat can't have one now, the
+    /// host cancels it at the agent.
     pub(crate) fn begin_agent_turn(
         &mut self,
         chat: &Uri,
@@ -223,7 +221,7 @@ impl Host {
         } else if used || turn.as_str().is_empty() {
             Some("its turn id is in use")
         } else if message.origin.kind == MessageKind::User {
-            // Nobody speaks for the user (TUR-3).
+            // An agent must not send messages in the name of the user (TUR-3).
             Some("only a user has messages of kind `user`")
         } else if !self.is_work_expected(&state.summary) {
             Some("the call that it works for is over")
@@ -258,8 +256,7 @@ impl Host {
         self.forward_steering(chat, out);
     }
 
-    /// Whether an entry of background work is about something of this session
-    /// (BGW-2).
+    /// Checks that an entry of background work refers to a channel of this session (BGW-2).
     pub(crate) fn check_background(
         &self,
         session: &Uri,
@@ -278,14 +275,14 @@ impl Host {
         }
     }
 
-    /// Nothing works in the background of a chat any more: whatever did it is
-    /// gone.
+    /// Removes all background work of a chat, because the agent has exited or the host
+    /// has restarted.
     pub(crate) fn clear_background(&mut self, env: &Env, chat: &Uri, out: &mut Effects) {
         self.remove_background(chat, |_| true, out);
         self.end_workers(env, chat, out);
     }
 
-    /// A worker that goes does not work in the background of its parent.
+    /// Removes a worker chat from the background work of its parent.
     pub(crate) fn remove_from_background(&mut self, worker: &Uri, out: &mut Effects) {
         let origin = self
             .chat(worker)
@@ -316,7 +313,6 @@ impl Host {
     }
 }
 
-/// Whether a call is in the turn that is running.
 fn has_call(chat: &ChatState, call: &ToolCallId) -> bool {
     let turn = chat.active_turn.as_ref();
     turn.is_some_and(|turn| turn.response_parts.call(call.as_str()).is_some())
@@ -331,7 +327,7 @@ fn is_work_of(work: &BackgroundWork, worker: &Uri) -> bool {
     matches!(work, BackgroundWork::Subagent(work) if work.chat == *worker)
 }
 
-/// A call that runs, in the turn that is running.
+/// Returns a call of the active turn, if its status is running.
 fn running_call<'a>(chat: Option<&'a ChatState>, call: &ToolCallId) -> Option<&'a ToolCallRunning> {
     let turn = chat?.active_turn.as_ref()?;
     let ToolCall::Running(call) = turn.response_parts.call(call.as_str())? else {

@@ -1,8 +1,8 @@
-//! Tokens that clients hand over, for what agents need them for.
+//! Accepts the access tokens that clients send for agents and MCP servers.
 //!
-//! The host itself keeps no token: it goes on to the agents at once, in
-//! memory, and is in no state, log or answer (AUT-10). Known here is only who
-//! gave one for what, so that it can be told when it is no longer good.
+//! The host does not keep tokens: it passes each one on in memory at once, and no state,
+//! log or response contains it (AUT-10). This module only tracks which principal has sent a
+//! token for which resource, so that the client can be notified when the token expires.
 
 use std::sync::Arc;
 
@@ -21,15 +21,15 @@ use crate::host::error::RequestFailure;
 use crate::host::input::{ConnectionId, Input};
 use crate::host::step::Env;
 
-/// Longest token, in bytes.
+/// Limit for the size of a token. A larger one is refused.
 const MAX_TOKEN_BYTES: usize = 64 * 1024;
 
-/// A token. Nobody gets to see it by accident.
+/// An access token. Its `Debug` output hides the secret.
 #[derive(Clone, PartialEq, Eq)]
 pub struct AccessToken(String);
 
 impl AccessToken {
-    /// The token itself, for whoever has to present it.
+    /// Returns the secret, for the code that presents the token.
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0
@@ -42,25 +42,25 @@ impl From<String> for AccessToken {
     }
 }
 
-/// Shows nothing of it.
+/// Hides the secret in logs and panics.
 impl std::fmt::Debug for AccessToken {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Token(…)")
     }
 }
 
-/// Who gave a token, and what it is for.
+/// Identity of a token: its owner and its resource.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TokenKey {
-    /// Who gave it.
+    /// Principal that sent the token.
     pub principal: Principal,
-    /// What it is for.
+    /// URI of the protected resource.
     pub resource: String,
 }
 
 impl Host {
-    /// Takes a token for something that an agent said it needs one for, or
-    /// takes one back (AUT-2 to AUT-5).
+    /// Accepts a token for a resource that an agent or MCP server needs one for, or removes
+    /// it if the token is empty (AUT-2 to AUT-5).
     pub(crate) fn authenticate(
         &mut self,
         env: &Env,
@@ -120,7 +120,8 @@ impl Host {
         Ok(ResponseBody::Empty)
     }
 
-    /// A token is not good any more, unless there is a newer one (AUT-6).
+    /// Removes a token that has expired, unless it was replaced, and notifies its
+    /// principal's connections (AUT-6).
     pub(crate) fn expire_token(&mut self, key: TokenKey, nonce: u128, out: &mut Effects) {
         if self.tokens.nonces.get(&key) != Some(&nonce) {
             return;
@@ -138,8 +139,8 @@ impl Host {
         out.push(Effect::StoreToken { key, token: None });
     }
 
-    /// An agent wants somebody to sign in: who follows the session gets to know
-    /// what a token would be good for (AUT-7).
+    /// Notifies the subscribers of a session that its agent needs a token, with the
+    /// resources of the agent (AUT-7).
     pub(crate) fn require_auth(&mut self, session: &Uri, out: &mut Effects) {
         let agent = self
             .session(session)
@@ -156,7 +157,8 @@ impl Host {
         }
     }
 
-    /// What servers and calls of their tools wait for (AUT-2).
+    /// Returns the authentication requirements of a resource that MCP servers and their
+    /// tool calls wait for (AUT-2).
     fn open_challenges(&self, resource: &str) -> Vec<&McpAuthRequirement> {
         let mut found = Vec::new();
         for session in self.customizations.sessions() {
@@ -186,7 +188,7 @@ impl Host {
         found
     }
 
-    /// What agents need tokens for.
+    /// Finds a protected resource among those of all agents.
     fn find_protected_resource(&self, resource: &str) -> Option<&ProtectedResource> {
         let agents = self.config.agents.iter();
         let mut all = agents.flat_map(|agent| agent.protected_resources.iter().flatten());
@@ -194,7 +196,7 @@ impl Host {
     }
 }
 
-/// A scope that a challenge wants and a token does not have (AUT-11).
+/// Returns a required scope that the token does not have (AUT-11).
 fn missing_scope<'a>(challenges: &[&'a McpAuthRequirement], scopes: &[String]) -> Option<&'a str> {
     let wanted = challenges.iter().map(|one| one.required_scopes.as_ref());
     let mut wanted = wanted.flatten().flatten();

@@ -1,8 +1,7 @@
-//! `reconnect` with a cursor for each channel (AHP 1.1).
+//! Handles `reconnect` with a replay cursor for each channel (AHP 1.1).
 //!
-//! Each channel is recovered on its own: one gets the actions that its client
-//! missed, another a snapshot, a third is gone. No cursor says anything about
-//! another channel.
+//! Each channel is recovered independently: by a replay of the missed actions, by a
+//! snapshot, or not at all if it was removed. A cursor says nothing about other channels.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -18,26 +17,26 @@ use crate::host::effect::{Effects, ResponseBody};
 use crate::host::input::ConnectionId;
 use crate::host::step::Env;
 
-/// The outcome of `reconnect` for one channel.
+/// The result of `reconnect` for one channel.
 #[derive(Debug, Clone)]
 pub enum RecoveryOutcome {
-    /// The actions that the log has after a cursor.
+    /// The logged actions after a cursor.
     Replay {
-        /// The channel.
+        /// URI of the channel.
         channel: Uri,
-        /// The cursor.
+        /// Sequence number that the client has seen.
         after: ServerSeq,
     },
-    /// A channel without state: there is nothing to replay.
+    /// A channel without state, which has nothing to replay.
     Stateless(Uri),
-    /// The state of the channel.
+    /// The current state of the channel.
     Snapshot(Snapshot),
-    /// The channel can't be followed any more.
+    /// The channel was removed, or the client can't subscribe to it.
     Missing(Uri),
 }
 
 impl RecoveryOutcome {
-    /// The channel.
+    /// Returns the URI of the channel.
     pub fn channel(&self) -> &Uri {
         match self {
             RecoveryOutcome::Replay { channel, .. }
@@ -49,8 +48,8 @@ impl RecoveryOutcome {
 }
 
 impl Host {
-    /// Never closes the connection: a client that fails here initializes on the
-    /// same one (HSK-22).
+    /// Reconnects a client with one cursor for each channel. An error does not close the
+    /// connection: the client initializes on the same one (HSK-22).
     pub(crate) fn recover_channels(
         &mut self,
         env: &Env,
@@ -61,7 +60,7 @@ impl Host {
     ) -> Result<(), RpcError> {
         let client = &params.client_id;
         let record = self.find_returning_client(connection, client)?;
-        // Attaching forgets which chats the client has seen in part.
+        // The plan needs the windowed chats of the client, which attaching it clears.
         let plan = self.plan_recovery(params);
         self.attach_returning_client(connection, client, record, out);
         let mut outcomes = BTreeMap::new();
@@ -69,8 +68,8 @@ impl Host {
             let recovery = self.recover_by_snapshot(connection, &channel, out);
             outcomes.insert(channel, recovery);
         }
-        // Preparing snapshots can change other channels, so these come last: a
-        // replay ends where live delivery begins (REC-8).
+        // Taking snapshots can change other channels, so replays come last: a replay ends
+        // where live delivery begins (REC-8).
         let mut followed = Vec::new();
         for cursor in plan.replays {
             let channel = cursor.channel;
@@ -109,9 +108,8 @@ impl Host {
         Ok(())
     }
 
-    /// Splits the channels of a request into those that are replayed from the
-    /// log and those whose state is needed. To be asked before the client is
-    /// attached.
+    /// Splits the channels of a request into those to replay from the log and those that
+    /// need a snapshot. Must be called before the client is attached.
     pub(crate) fn plan_recovery(&self, params: &ChannelReconnectParams) -> RecoveryPlan {
         let mut plan = RecoveryPlan::default();
         for cursor in unique_cursors(params) {
@@ -123,10 +121,9 @@ impl Host {
         plan
     }
 
-    /// Whether the log has everything that a client missed on a channel (REC-3).
-    /// A client that has seen a part of a chat needs all of it (SUB-19), and a
-    /// channel that was born after the cursor is another one than the client
-    /// knows.
+    /// Returns `true` if the log has all actions that a client missed on a channel (REC-3).
+    /// A client with a window of a chat needs a snapshot (SUB-19), and so does a channel
+    /// that was created after the cursor: it is not the one that the client knows.
     fn can_replay_channel(&self, client: &ClientId, cursor: &ChannelReplayCursor) -> bool {
         let ChannelReplayCursor {
             channel,
@@ -156,18 +153,17 @@ impl Host {
     }
 }
 
-/// How the channels of a request are recovered.
+/// The recovery method for each channel of a request.
 #[derive(Debug, Default)]
 pub(crate) struct RecoveryPlan {
-    /// From the log.
+    /// Channels to replay from the log.
     pub(crate) replays: Vec<ChannelReplayCursor>,
-    /// By snapshots, if they are there.
+    /// Channels to send snapshots of, if they exist.
     pub(crate) snapshots: Vec<Uri>,
 }
 
-/// The cursors of a request, one for each channel, in the order of the request.
-/// A channel with two different cursors has none that can be relied on: a
-/// snapshot is right whatever its client has.
+/// Returns the cursors of a request, one for each channel, in the order of the request. If
+/// a channel has two different cursors, neither can be trusted, so it gets a snapshot.
 fn unique_cursors(params: &ChannelReconnectParams) -> Vec<ChannelReplayCursor> {
     let mut places = BTreeMap::new();
     let mut cursors: Vec<ChannelReplayCursor> = Vec::new();

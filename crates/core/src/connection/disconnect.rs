@@ -1,4 +1,4 @@
-//! Connections that are gone, and clients that no longer take part in a session.
+//! Handles closed connections and clients that leave a session.
 
 use agenthost_protocol::ids::ClientId;
 use agenthost_protocol::session::{ActiveClientRemoved, SessionAction};
@@ -11,7 +11,8 @@ use crate::host::input::{ConnectionId, Input};
 use crate::host::step::Env;
 
 impl Host {
-    /// A connection is gone.
+    /// Handles a closed connection: cancels its requests and subscriptions, and starts the
+    /// grace period if it was the last one of its client.
     pub(crate) fn handle_disconnect(&mut self, connection: ConnectionId, out: &mut Effects) {
         self.drop_access_requests(connection, out);
         let detached = self.clients.detach(connection);
@@ -31,7 +32,8 @@ impl Host {
         }
     }
 
-    /// A client leaves a session when its last connection to it does (CLT-6).
+    /// Removes a client from the active clients of a session if none of its connections is
+    /// subscribed to the session (CLT-6).
     pub(crate) fn leave_unsubscribed_session(
         &mut self,
         env: &Env,
@@ -55,8 +57,8 @@ impl Host {
         }
     }
 
-    /// A client leaves every session that it does not watch: it came back
-    /// without asking for them, or it did not come back in time (CLT-7).
+    /// Removes a client from every session that it is not subscribed to: it reconnected
+    /// without these subscriptions, or its grace period has expired (CLT-7).
     pub(crate) fn leave_unsubscribed_sessions(
         &mut self,
         env: &Env,
@@ -68,7 +70,8 @@ impl Host {
         }
     }
 
-    /// A session comes back from the log with clients that are forgotten.
+    /// Removes active clients that the host no longer knows from a session that was loaded
+    /// from the log.
     pub(crate) fn drop_forgotten_clients(&mut self, env: &Env, session: &Uri, out: &mut Effects) {
         let Some(state) = self.session(session) else {
             return;

@@ -1,4 +1,4 @@
-//! What a client wants to happen: judged, committed, followed up.
+//! Handles dispatched actions of clients: checks, commits and follow-up work.
 
 use agenthost_protocol::action::{Action, ActionOrigin, RawAction};
 use agenthost_protocol::chat::ChatAction;
@@ -17,8 +17,8 @@ use crate::host::input::ConnectionId;
 use crate::host::step::Env;
 
 impl Host {
-    /// Subscribed or not (DSP-8). On a channel that is not there, nothing
-    /// happens (DSP-3).
+    /// Handles an action that a client dispatches. No subscription is required (DSP-8), and
+    /// an action on an unknown channel is ignored (DSP-3).
     pub(crate) fn dispatch_action(
         &mut self,
         env: &Env,
@@ -67,7 +67,7 @@ impl Host {
         }
     }
 
-    /// Judges and commits an action; the reason if it is refused.
+    /// Checks and commits an action. Returns the reason if it is refused.
     fn execute_action(
         &mut self,
         env: &Env,

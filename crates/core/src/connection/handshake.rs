@@ -1,4 +1,4 @@
-//! `initialize` and `reconnect`.
+//! The handshake: handles `initialize` and `reconnect`.
 
 use std::collections::BTreeSet;
 
@@ -20,12 +20,12 @@ use crate::host::input::ConnectionId;
 use crate::host::step::Env;
 use crate::policy;
 
-/// How a client that comes back is told what it missed.
+/// Method by which a reconnecting client catches up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CatchUpMode {
-    /// One by one, if the log has it all.
+    /// The missed actions, if the log has all of them.
     Replay,
-    /// By where things are now.
+    /// The current state of each channel.
     Snapshots,
 }
 
@@ -61,7 +61,8 @@ impl Host {
         {
             return Err(RequestFailure::ClientIdTaken(params.client_id).into());
         }
-        // A program that was here would take up where it was: this is another.
+        // The same client would have reconnected, so this is another program with the same
+        // client id.
         let before = self.cloned_record(&params.client_id);
         let record = ClientRecord {
             shared: before.is_some(),
@@ -80,7 +81,7 @@ impl Host {
             Box::new(record.clone()),
         ));
         self.clients.attach(connection, &params.client_id, record);
-        // What does not exist is left out (HSK-14).
+        // Unknown channels are left out of the result (HSK-14).
         let wanted = params.initial_subscriptions.unwrap_or_default();
         let snapshots = wanted
             .iter()
@@ -104,8 +105,8 @@ impl Host {
         })))
     }
 
-    /// Never closes the connection: a client that fails here initializes on
-    /// the same one (HSK-22).
+    /// Reconnects a client with one cursor for all channels. An error does not close the
+    /// connection: the client initializes on the same one (HSK-22).
     pub(crate) fn reconnect(
         &mut self,
         env: &Env,
@@ -135,8 +136,7 @@ impl Host {
             .subscriptions
             .into_iter()
             .partition(|channel: &Uri| self.add_subscriber(connection, channel).is_ok());
-        // Channels without state are followed again, and nothing of them is
-        // replayed (REC-10).
+        // Stateless channels are subscribed again, without a replay (REC-10).
         missing.retain(|channel| !self.is_stateless(connection, channel));
         let answer = ResponseBody::Replay {
             after: params.last_seen_server_seq,
@@ -156,10 +156,10 @@ impl Host {
         Ok(())
     }
 
-    /// Whether the log has everything that the client missed (REC-3). A number
-    /// that this history has not given out to the client is of another one
-    /// (REC-4). And a channel that was born since is not the one that the
-    /// client knows, even if it has the same address.
+    /// Returns `true` if the log has all actions that the client missed (REC-3). A number
+    /// that this log has not assigned while the client was attached belongs to another
+    /// history (REC-4). A channel that was created since is not the one that the client
+    /// knows, even with the same URI.
     pub(crate) fn can_replay(&self, params: &ReconnectParams) -> bool {
         let seen = params.last_seen_server_seq;
         let known = |channel: &Uri| {
@@ -179,15 +179,16 @@ impl Host {
         kept && !windowed && params.subscriptions.iter().all(known)
     }
 
-    /// Whether the log has all actions after a number that the client was given
-    /// in this history (REC-3, REC-4).
+    /// Returns `true` if the log has all actions after `seen`, and the client can have
+    /// received that number from this log (REC-3, REC-4).
     pub(crate) fn has_actions_since(&self, client: &ClientId, seen: ServerSeq) -> bool {
         let client = self.clients.clients.get(client);
         let attached = client.map_or(ServerSeq(0), |client| client.record.epoch);
         self.log.log_start <= seen && self.log.epochs.may_have_seen(seen, attached, self.log.seq)
     }
 
-    /// The record of a client that comes back on a new connection.
+    /// Returns the record of a client that reconnects. The connection must not have a
+    /// client yet.
     pub(crate) fn find_returning_client(
         &self,
         connection: ConnectionId,
@@ -203,8 +204,8 @@ impl Host {
             .ok_or_else(|| RequestFailure::UnknownClient(client.clone()))
     }
 
-    /// Attaches a client that came back. From here on it has all of every chat
-    /// it asked for, and no other, and all that it sees is of this epoch.
+    /// Attaches a reconnecting client. From now on it has the whole state of each chat it
+    /// subscribes to, and has seen numbers of the current epoch.
     pub(crate) fn attach_returning_client(
         &mut self,
         connection: ConnectionId,
@@ -222,7 +223,7 @@ impl Host {
         self.clients.attach(connection, client, record);
     }
 
-    /// How much of the log a client gets to see.
+    /// Returns the visibility of MCP App fields for a connection.
     pub(crate) fn app_visibility(&self, connection: ConnectionId) -> AppVisibility {
         match self.supports_apps(connection) {
             true => AppVisibility::Visible,
@@ -259,8 +260,9 @@ impl Host {
     }
 }
 
-/// What can be offered here, newest first. 0.10 is what became 1.0; 0.1 is
-/// offered as a number.
+/// Returns the supported version ranges, the newest first. 0.10 became 1.0, so it has an
+/// entry of its own. 0.1 has none: its clients offer a number instead of a
+/// version.
 fn supported_versions() -> Vec<String> {
     let releases = Release::ALL.iter().rev();
     let releases = releases.filter(|release| **release > Release::V0_1);
@@ -269,8 +271,8 @@ fn supported_versions() -> Vec<String> {
     spoken
 }
 
-/// The highest offer that is spoken here, as the client wrote it (HSK-3).
-/// One that can't be read fails them all (HSK-7).
+/// Returns the highest supported version of the client's offers, as the client wrote it
+/// (HSK-3). An offer that can't be parsed is an error (HSK-7).
 fn negotiate_version(offers: &[String]) -> Result<Option<&str>, RequestFailure> {
     let mut best: Option<(Version, &str)> = None;
     for offer in offers {

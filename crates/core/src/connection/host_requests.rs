@@ -1,8 +1,8 @@
-//! What the host asks its clients, and what comes of it.
+//! Sends requests of the host to clients, and delivers their responses.
 //!
-//! A client has things that only it can read, and serves them by the same
-//! requests that it reads files of the host with (RES-1). Every question ends:
-//! with an answer, when its time is over, or with its connection (RPC-13).
+//! Some resources can only be read by a client. The client serves them with the same
+//! requests that it reads files of the host with (RES-1). Every request ends: with a
+//! response, with a timeout, or with its connection (RPC-13).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,59 +23,58 @@ use crate::host::effect::{Effect, Effects};
 use crate::host::input::{ConnectionId, Input};
 use crate::resource::access_requests::AccessRequest;
 
-/// How long a client may take to answer.
+/// Timeout of a request to a client. A turn may wait for the response, so it is short.
 const HOST_REQUEST_TIMEOUT: Millis = Millis(10_000);
 
-/// Most questions to one connection that are open. Whoever wants to ask one
-/// more is told that the client is busy.
+/// Limit for the open requests of one connection. A further request fails with
+/// [`ClientReadError::Busy`].
 const MAX_OPEN_HOST_REQUESTS: usize = 32;
 
-/// The longest that a client's words are passed on.
+/// Limit for the length of a client's error message that is passed on.
 const MAX_CLIENT_ERROR_CHARS: usize = 200;
 
-/// What a client answered. What it has to look like depends on what it was
-/// asked, so nobody has looked at it yet.
+/// The undecoded response of a client. Its type depends on the request.
 #[derive(Clone)]
 pub struct RawResponse(pub Json);
 
-/// Shows nothing of it: it may be what is in a file.
+/// Hides the response, which may contain the content of a file.
 impl std::fmt::Debug for RawResponse {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("RawAnswer(…)")
     }
 }
 
-/// Why something could not be read from a client.
+/// An error that prevented a read from a client.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ClientReadError {
-    /// No client that could answer is connected.
+    /// No client that could respond is connected.
     #[error("the client that sent it is not connected")]
     Absent,
-    /// As many requests wait for the client as may.
+    /// The connection has reached the limit of open requests.
     #[error("the client has too much to answer already")]
     Busy,
-    /// The client took too long.
+    /// The request has timed out.
     #[error("the client did not answer in time")]
     TimedOut,
-    /// The connection ended first.
+    /// The connection was closed before the response.
     #[error("the client left before it answered")]
     Disconnected,
-    /// The client does not know the request.
+    /// The client does not implement the request.
     #[error("the client does not serve what it attaches")]
     Unsupported,
-    /// The client answered with this error.
+    /// The client responded with this error.
     #[error("the client says: {0}")]
     Refused(String),
-    /// The answer can't be decoded.
+    /// The response can't be decoded.
     #[error("what the client answered makes no sense")]
     Malformed,
-    /// The content exceeds the limit.
+    /// The content exceeds the size limit.
     #[error("it is larger than {} KiB", MAX_ATTACHMENT_BYTES / 1024)]
     TooLarge,
-    /// All contents of a message together exceed the limit.
+    /// The contents of a message together exceed the size limit.
     #[error("too much is attached to the message")]
     TotalTooLarge,
-    /// More contents are attached than are read.
+    /// The message has more attachments than are read.
     #[error("of all that is attached to the message, only the first {MAX_ATTACHMENTS} are read")]
     TooMany,
 }
@@ -89,34 +88,34 @@ pub(crate) struct OpenRequests {
     pub(crate) access: Vec<AccessRequest>,
 }
 
-/// What clients were asked and have not answered yet.
+/// Requests to clients that have no response yet.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct HostRequests {
     last_id: u64,
     open: BTreeMap<(ConnectionId, RequestId), OpenHostRequest>,
 }
 
-/// Something that a client was asked.
+/// A request that was sent to a client.
 #[derive(Debug, Clone)]
 struct OpenHostRequest {
     query: ResourceQuery,
     step: ReadStep,
-    /// Other connections of the client that may know, the best one last.
+    /// Other connections of the client to retry on, the best one last.
     fallback_connections: Vec<ConnectionId>,
-    /// Where the answer goes.
+    /// Receiver of the response.
     origin: RequestOrigin,
 }
 
-/// Who wants to know something of a client.
+/// The component that needs the resource.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum RequestOrigin {
-    /// A turn whose message refers to it.
+    /// A turn whose message has the attachment.
     Turn(AttachmentSlot),
-    /// Whoever reads customizations.
+    /// The customization driver, with the id of its query.
     Customization(QueryId),
 }
 
-/// How far a question has got. Access is asked for once (RES-18).
+/// Progress of a read. Access is requested at most once (RES-18).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ReadStep {
     Read,
@@ -125,7 +124,7 @@ enum ReadStep {
 }
 
 impl Host {
-    /// Asks a client for something, by the last of these connections that can.
+    /// Requests a resource from a client, on the last of these connections.
     pub(crate) fn request_from(
         &mut self,
         mut connections: Vec<ConnectionId>,
@@ -146,7 +145,7 @@ impl Host {
         self.send_host_request(connection, question, out);
     }
 
-    /// A client answered something. If nobody waits for it, nothing happens.
+    /// Handles the response of a client. A response without an open request is ignored.
     pub(crate) fn handle_response(
         &mut self,
         connection: ConnectionId,
@@ -179,8 +178,8 @@ impl Host {
         }
     }
 
-    /// A client had time to answer. One that is silent is not asked again, nor
-    /// is anybody in its place: the agent waits.
+    /// Fails a request that has timed out. There is no retry on another connection, because
+    /// the agent is waiting.
     pub(crate) fn expire_request(
         &mut self,
         connection: ConnectionId,
@@ -192,7 +191,8 @@ impl Host {
         }
     }
 
-    /// Who is gone answers nothing. Comes after the connection is forgotten.
+    /// Fails the open requests of a closed connection, or retries them on another one. Must
+    /// be called after the connection was removed.
     pub(crate) fn fail_requests_of(&mut self, connection: ConnectionId, out: &mut Effects) {
         let open = &mut self.requests.host.open;
         let gone = open.extract_if(.., |(asked, _), _| *asked == connection);
@@ -202,7 +202,7 @@ impl Host {
         }
     }
 
-    /// Goes on with the next connection of the same client, if there is one.
+    /// Retries a request on the next connection of the same client, or delivers the error.
     fn try_next_connection(
         &mut self,
         mut question: OpenHostRequest,
@@ -222,7 +222,7 @@ impl Host {
         }
     }
 
-    /// Tells whoever asked.
+    /// Delivers the reply to the turn or driver that sent the request.
     fn deliver_reply(
         &mut self,
         origin: RequestOrigin,
@@ -258,8 +258,8 @@ impl Host {
             self.try_next_connection(question, ClientReadError::Busy, out);
             return;
         }
-        // A number: the official client takes a request with any other id for
-        // a notification (RPC-2).
+        // The id must be a number: the official client treats a request with any other id
+        // as a notification (RPC-2).
         self.requests.host.last_id += 1;
         let id = RequestId::from(self.requests.host.last_id);
         let request = match (question.step, &question.query) {
@@ -303,7 +303,7 @@ impl Host {
 }
 
 fn to_read_error(error: &RpcError) -> ClientReadError {
-    // A client that serves nothing is nothing special (RPC-14).
+    // Clients need not implement any request of the host (RPC-14).
     if error.code == ErrorCode::MethodNotFound {
         return ClientReadError::Unsupported;
     }
@@ -320,8 +320,8 @@ fn decode_reply(
     }
 }
 
-/// What a client says is in a resource. Of what is too large in any case, not
-/// more is made than was received.
+/// Decodes the result of a read. Content that exceeds the limit in any encoding is rejected
+/// before it is copied.
 fn decode_read_result(answer: &RawResponse) -> Result<ResourceReadResult, ClientReadError> {
     let data = answer.0.get("data").and_then(Json::as_str);
     if data.is_some_and(|data| data.len() > 2 * MAX_ATTACHMENT_BYTES) {

@@ -1,9 +1,9 @@
 //! Deviations from AHP 1.0 that shipped clients rely on.
 //!
-//! This is the only place that decides by which client gets which allowance. A
-//! client of 1.0 is held to the text. Older clients were written before parts
-//! of it existed. VS Code says who it is in `clientInfo`, and needs more than
-//! its version explains; HSK-18 allows such a workaround as a last resort.
+//! Only this module decides which client gets which allowance. A client of AHP 1.0 must
+//! follow the specification. Legacy clients were written before parts of it existed. VS
+//! Code identifies itself in `clientInfo`, and needs more than its protocol version
+//! explains; HSK-18 allows such a workaround as a last resort.
 
 mod answers;
 mod messages;
@@ -28,18 +28,18 @@ use crate::host::settings;
 use crate::host::step::Env;
 use crate::resource::{content, uris};
 
-/// How the names begin that windows of VS Code give in `clientInfo`
-/// (`vscode-editor-window`, `vscode-agents-window`).
+/// Prefix of the names that VS Code windows send in `clientInfo` (`vscode-editor-window`,
+/// `vscode-agents-window`).
 const VSCODE_NAME_PREFIX: &str = "vscode-";
 
-/// Where VS Code says how a window is connected, in the `_meta` of `initialize`
-/// and `reconnect`.
+/// The `_meta` key of `initialize` and `reconnect` in which VS Code names the connection
+/// kind of a window.
 const CONNECTION_KIND_META_KEY: &str = "vscode.clientConnectionKind";
 
-/// The connection of a window in a browser, or on a remote machine.
+/// Connection kind of a window in a browser or on a remote machine.
 const REMOTE_WINDOW_KIND: &str = "remote_extension_host";
 
-/// Schemes of what is no channel.
+/// URI schemes that never name a channel.
 const CONTENT_SCHEMES: [&str; 6] = [
     "file",
     "http",
@@ -53,56 +53,54 @@ fn decode_uri(uri: &str) -> impl Iterator<Item = u8> {
     percent_decode_str(uri)
 }
 
-/// What a client is allowed to do, or is told, beyond AHP 1.0.
+/// The deviations from AHP 1.0 that the host supports for a client.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ClientQuirks {
-    /// Starts the first turn without waiting for `session/ready`. The turn
-    /// begins when the session is ready, and fails if that fails.
+    /// Starts the first turn without waiting for `session/ready`. The turn begins when the
+    /// session is ready, and fails if the session fails.
     pub early_turns: bool,
-    /// Configures sessions with properties and values that an agent does not
-    /// offer. They are dropped, as `resolveSessionConfig` does.
+    /// Configures sessions with properties and values that an agent does not offer. The
+    /// host drops them, as it does for `resolveSessionConfig`.
     pub unknown_config: bool,
-    /// Creates a session as soon as its user picks an agent. The session stays
-    /// unlisted, and its agent unstarted, until there is a message.
+    /// Creates a session as soon as its user selects an agent. The session stays unlisted,
+    /// and its agent is not started, until there is a message.
     pub provisional_sessions: bool,
-    /// Reads the provider of a session from the scheme of its URI. It is told
-    /// `<provider>:/<id>` for sessions that are called otherwise.
+    /// Reads the provider of a session from the scheme of its URI. The host sends
+    /// `<provider>:/<id>` for sessions with another URI.
     pub provider_schemes: bool,
-    /// Parses URIs and prints them again, which may escape other characters
-    /// than before. Its channels are compared after decoding.
+    /// Parses and prints URIs, which may escape other characters than the original. The
+    /// host compares its channels after decoding.
     pub reprinted_uris: bool,
-    /// Dispatches `session/titleChanged` on a chat, and sends `completions`
-    /// for a session.
+    /// Dispatches `session/titleChanged` on a chat, and sends `completions` for a session.
     pub mixed_channels: bool,
-    /// Shows nobody why an action was refused. A turn fails instead, and a
-    /// model or agent that is gone is left out of its message.
+    /// Does not show the reason of a rejected action. The host fails the turn instead, and
+    /// removes a model or agent that no longer exists from the message.
     pub silent_rejections: bool,
-    /// Answers questions for numbers with text, and requests without questions
-    /// as if they had one.
+    /// Answers questions for numbers with text, and requests without questions as if they
+    /// had one.
     pub text_answers: bool,
-    /// Does not list sessions again when it comes back: it is told what changed
-    /// in the list.
+    /// Does not list the sessions again after a reconnect. The host sends the changes of
+    /// the list.
     pub keeps_list: bool,
-    /// Takes `file:` in edits for files of the machine that shows its window, and
-    /// fails to restore them. It is told `agenthost-file:` there.
+    /// Resolves `file:` in edits on the machine that shows its window, and fails to restore
+    /// the files. The host sends `agenthost-file:` there.
     pub remote_files: bool,
-    /// Repeats `disposeSession` at every connect until it succeeds, also for a
-    /// session that is gone.
+    /// Repeats `disposeSession` at every connect until it succeeds, also for a session that
+    /// was removed.
     pub repeats_dispose: bool,
-    /// Reads the first page of `listSessions` only, and never asks for turns
-    /// that a snapshot leaves out.
+    /// Reads only the first page of `listSessions`, and never fetches turns that a snapshot
+    /// leaves out.
     pub reads_first_page: bool,
-    /// Loses the folder of a session if the host has a default directory: its
-    /// folders have a scheme of its own there.
+    /// Loses the folder of a session if the host has a default directory, because its
+    /// folders have a scheme of its own.
     pub no_default_directory: bool,
-    /// Ends a call at once when its user cancels the turn, and lets go of a
-    /// terminal that exits. Calls that run get the end of their output now and
-    /// then.
+    /// Ends a call at once when its user cancels the turn, and releases a terminal that has
+    /// exited. The host publishes the end of the output in running calls from time to time.
     pub forgets_terminals: bool,
 }
 
 impl ClientQuirks {
-    /// The quirks of a client by its release and the name of its program.
+    /// Returns the quirks of a client by its release and program name.
     pub fn of(release: Release, program: Option<&str>) -> Self {
         let vscode = program.is_some_and(|name| name.starts_with(VSCODE_NAME_PREFIX));
         let lenient = vscode || release < Release::CURRENT;
@@ -124,8 +122,8 @@ impl ClientQuirks {
         }
     }
 
-    /// The same, with what the client says of its connection: the `_meta` of
-    /// `initialize` or `reconnect`.
+    /// Returns the quirks with those of the connection, from the `_meta` of `initialize` or
+    /// `reconnect`.
     #[must_use]
     pub fn connected_as(self, meta: Option<&Json>) -> Self {
         let kind = meta.and_then(|meta| meta.get(CONNECTION_KIND_META_KEY)?.as_str());
@@ -137,7 +135,7 @@ impl ClientQuirks {
 }
 
 impl ClientRecord {
-    /// The quirks of the client.
+    /// Returns the quirks by the client's release and program.
     pub fn quirks(&self) -> ClientQuirks {
         let program = self.info.as_ref().map(|info| info.name.as_str());
         ClientQuirks::of(self.release(), program)
@@ -145,20 +143,19 @@ impl ClientRecord {
 }
 
 impl Host {
-    /// The quirks of the client at a connection; none before its handshake.
+    /// Returns the quirks of the connection's client; none before the handshake.
     pub(crate) fn connection_quirks(&self, connection: ConnectionId) -> ClientQuirks {
         let client = self.clients.client_of(connection);
         client.map_or_else(ClientQuirks::default, |client| self.client_quirks(client))
     }
 
-    /// The quirks of a client.
     pub(crate) fn client_quirks(&self, client: &ClientId) -> ClientQuirks {
         let client = self.clients.clients.get(client);
         client.map_or_else(ClientQuirks::default, |client| client.record.quirks())
     }
 
-    /// The channel that a client means which escapes other characters of a URI
-    /// than whoever chose it; `None` if there is none, or it is written alike.
+    /// Finds the channel whose URI differs from `uri` in its escaping only. Returns `None`
+    /// if there is no such channel, or if `uri` names a channel exactly.
     pub fn find_equivalent_channel(&self, uri: &str) -> Option<&Uri> {
         let (scheme, _) = uri.split_once(':')?;
         if CONTENT_SCHEMES.contains(&scheme) || self.channels.contains(&Uri::from(uri)) {
@@ -168,8 +165,9 @@ impl Host {
         channels.find(|known| decode_uri(known.as_str()).eq(decode_uri(uri)))
     }
 
-    /// Reads an action as its client means it: without configuration that
-    /// nobody offers, and with answers of the kind that was asked for.
+    /// Normalizes an action of a client with quirks: removes configuration that is not
+    /// offered, removes unknown models and agents, and converts answers to the type of
+    /// their question.
     pub(crate) fn normalize_action(
         &self,
         quirks: ClientQuirks,
@@ -216,8 +214,8 @@ impl Host {
         action
     }
 
-    /// Renames the session of a chat whose client means it by a rename of the
-    /// chat. The client waits for its echo on the chat.
+    /// Renames the session of a default chat, for a client that renames the chat instead.
+    /// The client waits for the echo of its action on the chat.
     pub(crate) fn rename_through_chat(
         &mut self,
         env: &Env,
@@ -243,8 +241,8 @@ impl Host {
         Ok(())
     }
 
-    /// Ends a session that a client is done with. Some clients repeat it for
-    /// sessions that are gone, until it succeeds.
+    /// Disposes a session for a client. Some clients repeat this for removed sessions until
+    /// it succeeds.
     pub(crate) fn dispose_session_for(
         &mut self,
         connection: ConnectionId,

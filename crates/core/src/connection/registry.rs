@@ -1,4 +1,4 @@
-//! Who is connected, and who was a moment ago.
+//! Registry of connections and of clients, connected or in their grace period.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,45 +9,44 @@ use agenthost_protocol::version::Release;
 
 use crate::host::input::ConnectionId;
 
-/// Who a peer is, as the transport authenticated it. What a peer says about
-/// itself never counts as this.
+/// Identity of a peer, as the transport authenticated it. It never depends on data that the
+/// peer sends about itself.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Principal(pub String);
 
-/// What is remembered of a client. `reconnect` carries none of it (HSK-15), so
-/// it is kept over a disconnect and over a restart of the host.
+/// Stored data of a client. `reconnect` carries none of it (HSK-15), so the host keeps it
+/// across disconnects and restarts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClientRecord {
-    /// Who may use the name: whoever used it first (HSK-24).
+    /// Owner of the client id: the principal that used it first (HSK-24).
     pub principal: Principal,
-    /// The version that was agreed on, as the client wrote it.
+    /// The negotiated version, as the client wrote it.
     pub version: String,
-    /// What it can do.
+    /// Capabilities that the client declared.
     pub capabilities: ClientCapabilities,
-    /// The language of its user.
+    /// Locale of the client's user.
     pub locale: Option<String>,
-    /// What it is.
+    /// Name and version of the program.
     pub info: Option<Implementation>,
-    /// Chats of which it has seen the latest turns only. What happened to the
-    /// others can't be told it one by one.
+    /// Chats of which the client has received the latest turns only. Actions on the other
+    /// turns can't be replayed to it.
     pub windowed: BTreeSet<Uri>,
-    /// Whether several programs go by this name, such as two tabs of a browser
-    /// that started from the same memory. What one of them has seen says
-    /// nothing about the others.
+    /// `true` if several programs share the client id, such as two browser tabs with the
+    /// same storage. The actions that one of them has seen say nothing about the others.
     pub shared: bool,
-    /// The writer epoch in which it was last attached. Of several programs that
-    /// share the name, that of the first.
+    /// The writer epoch in which the client was last attached. If several programs share
+    /// the client id, that of the first.
     pub epoch: ServerSeq,
 }
 
 impl ClientRecord {
-    /// The release that it is spoken to in.
+    /// Returns the protocol release of the client.
     pub fn release(&self) -> Release {
         Release::named(&self.version).unwrap_or(Release::CURRENT)
     }
 }
 
-/// A client that is here, or was.
+/// A client that is connected or in its grace period.
 #[derive(Debug, Clone)]
 pub(crate) struct ClientEntry {
     pub(crate) record: ClientRecord,
@@ -56,56 +55,55 @@ pub(crate) struct ClientEntry {
 
 #[derive(Debug, Clone)]
 pub(crate) enum ClientPresence {
-    /// Connected, the newest connection last. There may be two for a moment
-    /// when a page is loaded again (HSK-23).
+    /// Connected, the newest connection last. There may be two for a short time when a page
+    /// is reloaded (HSK-23).
     Active(Vec<ConnectionId>),
-    /// Gone, but perhaps not for long.
+    /// Disconnected, with the grace period that is running.
     Grace(GracePeriodId),
 }
 
-/// One time of many that a client left. Who came back and left again has a grace
-/// period of its own for that.
+/// Identity of one grace period. A client that reconnects and disconnects again gets a new
+/// one, so the timer of the earlier one has no effect.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct GracePeriodId(pub u64);
 
-/// A connection.
 #[derive(Debug, Clone)]
 pub(crate) struct ConnectionEntry {
     pub(crate) principal: Principal,
-    /// The client, once it has said who it is.
+    /// The client, once the handshake is complete.
     pub(crate) client: Option<ClientId>,
     pub(crate) subscriptions: BTreeSet<Uri>,
-    /// What it speaks.
+    /// Protocol release of the connection.
     pub(crate) release: Release,
-    /// `true` once a `reconnect` was refused because its client is not known any
-    /// more: the client was here before.
+    /// `true` once a `reconnect` was refused because the client is unknown: the client was
+    /// connected before.
     pub(crate) reconnect_refused: bool,
 }
 
-/// All clients and connections.
+/// All known clients and open connections.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ClientRegistry {
     pub(crate) connections: BTreeMap<ConnectionId, ConnectionEntry>,
     pub(crate) clients: BTreeMap<ClientId, ClientEntry>,
-    /// The latest of all. Those who were here before the host started left at
-    /// the first.
+    /// The latest grace period. Clients from the store, from before the host started, are
+    /// in the first.
     last_grace_period: GracePeriodId,
 }
 
 impl ClientRegistry {
-    /// The client of a connection that is past its handshake.
+    /// Returns the client of a connection whose handshake is complete.
     pub(crate) fn client_of(&self, connection: ConnectionId) -> Option<&ClientId> {
         self.connections.get(&connection)?.client.as_ref()
     }
 
-    /// Whether another principal has the name already.
+    /// Returns `true` if the client id belongs to another principal.
     pub(crate) fn is_owned_by_other(&self, id: &ClientId, principal: &Principal) -> bool {
         self.clients
             .get(id)
             .is_some_and(|client| client.record.principal != *principal)
     }
 
-    /// A connection turns out to be a client's.
+    /// Assigns a connection to its client.
     pub(crate) fn attach(&mut self, connection: ConnectionId, id: &ClientId, record: ClientRecord) {
         if let Some(connection) = self.connections.get_mut(&connection) {
             connection.client = Some(id.clone());
@@ -125,7 +123,8 @@ impl ClientRegistry {
         }
     }
 
-    /// A connection is gone. Says whether it was the last of its client.
+    /// Removes a connection, and starts a grace period if it was the last one of its
+    /// client.
     pub(crate) fn detach(&mut self, connection: ConnectionId) -> DetachedConnection {
         let Some(gone) = self.connections.remove(&connection) else {
             return DetachedConnection::default();
@@ -148,7 +147,7 @@ impl ClientRegistry {
         }
     }
 
-    /// Clients that are not here, and when they left.
+    /// Returns the disconnected clients with their grace periods.
     pub(crate) fn absent_clients(&self) -> Vec<(ClientId, GracePeriodId)> {
         let absent = self.clients.iter();
         let absent = absent.filter_map(|(id, client)| match client.presence {
@@ -158,8 +157,8 @@ impl ClientRegistry {
         absent.collect()
     }
 
-    /// The grace period of a client after a departure is over. Says whether it
-    /// is forgotten.
+    /// Removes a client whose grace period has expired. Returns `false` if it has
+    /// reconnected.
     pub(crate) fn remove_expired(&mut self, id: &ClientId, grace_period: GracePeriodId) -> bool {
         let client = self.clients.get(id);
         let absent = client.is_some_and(|client| match client.presence {
@@ -173,11 +172,11 @@ impl ClientRegistry {
     }
 }
 
-/// What a connection leaves behind.
+/// The data of a removed connection.
 #[derive(Debug, Default)]
 pub(crate) struct DetachedConnection {
-    /// The channels it was subscribed to.
+    /// Channels that the connection was subscribed to.
     pub(crate) subscriptions: BTreeSet<Uri>,
-    /// The client, if this was its last connection.
+    /// The client and its grace period, if this was its last connection.
     pub(crate) departed_client: Option<(ClientId, GracePeriodId)>,
 }

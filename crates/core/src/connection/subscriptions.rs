@@ -1,8 +1,8 @@
-//! Subscriptions, with the exact cut between snapshot and stream.
+//! Subscriptions, with an exact boundary between snapshot and stream.
 //!
-//! A snapshot is taken and the subscriber registered in one step, so every
-//! later action has a greater number and none is lost (SUB-6). The answer is
-//! an effect before any of them, so it is also written before them (SUB-7).
+//! The host takes the snapshot and registers the subscriber in one step, so every later
+//! action has a greater number and none is lost (SUB-6). The response is an effect before
+//! all of these actions, so it is also sent before them (SUB-7).
 
 use std::sync::Arc;
 
@@ -21,13 +21,13 @@ use crate::host::input::ConnectionId;
 use crate::host::step::Env;
 use crate::tools::mcp::app_channel::strip_apps_from_state;
 
-/// Longest that an action waits for others, whatever a client allows. Longer
-/// than a person notices is of no use to anyone.
+/// Limit for the latency that a client can request for coalescing. A longer delay would be
+/// noticeable, without any further benefit.
 const MAX_COALESCING_LATENCY: Millis = Millis(1_000);
 
 impl Host {
-    /// Doing so again is a new snapshot and other options, and still one
-    /// subscription (SUB-8).
+    /// Subscribes a connection to a channel. A repeated subscription replaces the options
+    /// and returns a new snapshot, but there is still only one subscription (SUB-8).
     pub(crate) fn subscribe(
         &mut self,
         connection: ConnectionId,
@@ -55,13 +55,13 @@ impl Host {
         })))
     }
 
-    /// Whether a channel has no state, for a client that may follow it: nothing
-    /// is kept of what is said on those of servers.
+    /// Returns `true` if a channel has no state and the client may subscribe to it:
+    /// messages on the channels of MCP servers are not stored.
     pub(crate) fn is_stateless(&self, connection: ConnectionId, channel: &Uri) -> bool {
         self.find_server_at(channel).is_some() && self.supports_apps(connection)
     }
 
-    /// Registers a subscriber and takes the snapshot it starts from.
+    /// Registers a subscriber, and returns the snapshot that its stream starts from.
     fn subscribe_with_snapshot(
         &mut self,
         connection: ConnectionId,
@@ -81,7 +81,8 @@ impl Host {
         })
     }
 
-    /// The same for what comes into being when somebody wants to see it.
+    /// Subscribes to a channel, and first creates derived state that only exists for
+    /// subscribers.
     pub(crate) fn subscribe_derived(
         &mut self,
         connection: ConnectionId,
@@ -93,7 +94,7 @@ impl Host {
         self.subscribe_with_snapshot(connection, channel)
     }
 
-    /// Registers a subscriber.
+    /// Registers a connection as a subscriber, within the limit of its subscriptions.
     pub(crate) fn add_subscriber(
         &mut self,
         connection: ConnectionId,
@@ -140,9 +141,9 @@ impl Host {
         }
     }
 
-    /// The state of a channel as a snapshot shows it. No action carries what a
-    /// session is doing, how many annotations it has, or how much a chat has
-    /// changed: a snapshot takes that from the lists (A-4, SYN-1, SYN-2).
+    /// Returns the state of a channel for a snapshot. No action carries the activity of a
+    /// session, its number of annotations, or the change totals of a chat: a snapshot takes
+    /// them from the lists (A-4, SYN-1, SYN-2).
     fn snapshot_state(&self, channel: &Uri) -> Option<ChannelState> {
         let mut state = self.state(channel)?.clone();
         if let ChannelState::Chat(chat) = &mut state {
@@ -166,7 +167,7 @@ impl Host {
     }
 }
 
-/// Which error an unknown channel is (ERR-5).
+/// Returns the error for an unknown channel (ERR-5).
 fn unknown_channel(channel: &Uri) -> RequestFailure {
     let conversation = ["ahp-session:", "ahp-chat:"];
     let named = |scheme: &&str| channel.as_str().starts_with(scheme);

@@ -1,8 +1,8 @@
-//! Whose tokens a session uses.
+//! Tracks the principals whose tokens a session may use.
 //!
-//! A token is its principal's: a session uses that of whoever asked for something
-//! last, then of those who asked before, then of those who take part in it. Nobody
-//! else's serves it (AUT-10, AUT-13).
+//! A token belongs to its principal. A session uses the tokens of the principal that made
+//! the last request in it, then of earlier ones, then of its active clients. It never uses
+//! the token of any other principal (AUT-10, AUT-13).
 
 use std::collections::BTreeMap;
 
@@ -14,23 +14,25 @@ use crate::connection::registry::Principal;
 use crate::host::Host;
 use crate::host::effect::{Effect, Effects};
 
-/// Most principals that a session remembers to have asked for something.
+/// Limit for the principals of past requests that are tracked for a session.
 const MAX_SESSION_PRINCIPALS: usize = 16;
 
-/// Which tokens there are, and who may use them. The tokens themselves are
-/// elsewhere.
+/// Tokens by owner and resource, and the principals of each session. The tokens themselves
+/// are stored outside of this crate.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TokenRegistry {
-    /// When each was given.
+    /// Nonce of each token, to recognize the timer of a replaced one.
     pub(crate) nonces: BTreeMap<TokenKey, u128>,
-    /// Who made a session, started turns or servers in it; the latest first.
+    /// Principals that created a session or started turns or MCP servers in it; the latest
+    /// first.
     principals: BTreeMap<Uri, Vec<Principal>>,
-    /// Whose tokens sessions use, as it was last told.
+    /// Principals of each session, as they were last published.
     published: BTreeMap<Uri, Vec<Principal>>,
 }
 
 impl Host {
-    /// A client wants something of a session that may need a token.
+    /// Records the principal of a client that requests work in a session which may need a
+    /// token.
     pub(crate) fn record_principal(&mut self, session: &Uri, client: &ClientId, out: &mut Effects) {
         if let Some(client) = self.clients.clients.get(client) {
             let principal = client.record.principal.clone();
@@ -42,7 +44,7 @@ impl Host {
         self.sync_token_principals(session, out);
     }
 
-    /// Tells whose tokens a session uses, if that is something else than before.
+    /// Publishes the principals whose tokens a session may use, if they changed.
     pub(crate) fn sync_token_principals(&mut self, session: &Uri, out: &mut Effects) {
         let Some(state) = self.session(session) else {
             return;
@@ -69,7 +71,7 @@ impl Host {
         }
     }
 
-    /// A session is gone: nobody's tokens are for it.
+    /// Removes the principals of a removed session.
     pub(crate) fn drop_principals(&mut self, session: &Uri, out: &mut Effects) {
         self.tokens.principals.remove(session);
         let told = self.tokens.published.remove(session);

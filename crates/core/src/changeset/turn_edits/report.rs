@@ -1,4 +1,4 @@
-//! Edits in the results of calls.
+//! Reports surveyed edits in the results of tool calls.
 
 use agenthost_protocol::chat::{
     ChatAction, ConfirmationReason, ToolCallComplete, ToolCallQuestion, ToolCallReady,
@@ -16,8 +16,7 @@ use crate::host::step::Env;
 use crate::resource::uris;
 
 impl Host {
-    /// Completes a call with the edits of the files that it reports to have
-    /// edited.
+    /// Completes a call with the surveyed edits of the files that it reports.
     pub(super) fn complete_surveyed(
         &mut self,
         env: &Env,
@@ -44,7 +43,7 @@ impl Host {
         self.complete_agent_call(env, chat, complete, out);
     }
 
-    /// Reports edits by a call of the host's own.
+    /// Reports edits by a tool call of the host.
     pub(super) fn report_edits(
         &mut self,
         env: &Env,
@@ -98,7 +97,8 @@ impl Host {
             requires_result_confirmation: None,
         };
         let complete = ChatAction::ToolCallComplete(Box::new(complete));
-        // The changeset of the turn has them as well.
+        // If the response is full, the edits are still visible in the changeset of the
+        // turn.
         if self.check_response_size(chat, &complete).is_err() {
             return;
         }
@@ -113,7 +113,7 @@ impl Host {
     }
 }
 
-/// The edits that the completion of a call reports.
+/// Returns the edits that a completed call reports.
 pub(super) fn edits_in(complete: &ToolCallComplete) -> impl Iterator<Item = &FileEdit> {
     let content = complete.result.content.iter().flatten();
     content.filter_map(|block| match block {
@@ -127,8 +127,8 @@ pub(super) fn edits_in(complete: &ToolCallComplete) -> impl Iterator<Item = &Fil
     })
 }
 
-/// Leaves out the edits that the completion of a call reports, if the files
-/// can't be compared any more.
+/// Replaces the edits of a completed call by links to the files, if the files can't be
+/// surveyed any more.
 pub(crate) fn strip_edits(action: &mut ChatAction) {
     if let ChatAction::ToolCallComplete(complete) = action {
         for block in complete.result.content.iter_mut().flatten() {
@@ -141,10 +141,11 @@ pub(crate) fn strip_edits(action: &mut ChatAction) {
     }
 }
 
-/// Replaces an edit that an agent reports by those that were made; several edits
-/// of one file are one. An edit that could not be confirmed is not reported as
-/// one: a client that restores files would write a part of a file, or delete one
-/// that was there before.
+/// Replaces a reported edit by the surveyed edits of the same file; several reported edits
+/// of one file become one.
+///
+/// An edit that could not be confirmed is not reported as an edit: a client that restores
+/// files would write a part of a file, or delete a file that existed before.
 fn replace_claimed_edit(
     claimed: FileEdit,
     surveyed: &mut SurveyedEdits,

@@ -1,8 +1,8 @@
-//! Effects of a turn that wait for the checkpoint before it.
+//! Holds back the effects of a turn until the checkpoint before it is taken.
 //!
-//! A checkpoint says how the files were before the turn, so neither the agent
-//! nor a command may run before it is taken. A checkpoint that fails releases
-//! the effects as well: the turn goes on without one.
+//! A checkpoint records the files before the turn, so neither the agent nor a command may
+//! run before it is taken. A checkpoint that fails also releases the effects: the turn
+//! continues without one.
 
 use agenthost_protocol::uri::Uri;
 
@@ -10,12 +10,12 @@ use crate::chat::turn::TurnTable;
 use crate::host::effect::{Effect, Effects};
 use crate::terminal::PtyCommand;
 
-/// Most effects of a chat that wait. There are few commands for a turn that has
-/// not begun, but a client can type any number of times: what it types beyond
-/// this is dropped.
+/// Limit for the effects of a chat that wait. There are few commands for a turn that has
+/// not begun, but a client can send any amount of terminal input: input beyond the limit is
+/// dropped.
 const MAX_HELD_EFFECTS: usize = 256;
 
-/// The effects of a chat that wait for checkpoints.
+/// The effects of a chat that wait for open checkpoints.
 #[derive(Debug, Clone, Default)]
 pub(super) struct CheckpointBarrier {
     open_checkpoints: usize,
@@ -23,13 +23,13 @@ pub(super) struct CheckpointBarrier {
 }
 
 impl TurnTable {
-    /// Holds the effects of a chat back until its checkpoint is taken.
+    /// Holds back the effects of a chat until its checkpoint is taken.
     pub(crate) fn raise_barrier(&mut self, chat: &Uri) {
         let barrier = self.barriers.entry(chat.clone()).or_default();
         barrier.open_checkpoints += 1;
     }
 
-    /// Releases the effects of a chat, if this was its last open checkpoint.
+    /// Releases the effects of a chat if this was its last open checkpoint.
     pub(crate) fn lower_barrier(&mut self, chat: &Uri, out: &mut Effects) {
         let Some(barrier) = self.barriers.get_mut(chat) else {
             return;
@@ -42,7 +42,7 @@ impl TurnTable {
         }
     }
 
-    /// Pushes an effect of a chat: at once, or after the checkpoint that is open.
+    /// Pushes an effect of a chat, or queues it if a checkpoint is open.
     pub(crate) fn push_effect(&mut self, chat: Option<&Uri>, effect: Effect, out: &mut Effects) {
         match chat.and_then(|chat| self.barriers.get_mut(chat)) {
             None => out.push(effect),

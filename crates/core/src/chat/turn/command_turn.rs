@@ -1,6 +1,7 @@
-//! Messages that are commands: `!make` is run by the host itself, in a
-//! terminal, and looks like any other turn (TUR-20). The agent of the session
-//! hears nothing of it.
+//! Runs messages that are commands: for `!make` the host runs `make` in a terminal.
+//!
+//! The result is published as an ordinary turn with one tool call (TUR-20). The agent of
+//! the session is not involved.
 
 use agenthost_protocol::chat::{
     ChatAction, ConfirmationReason, ErrorPart, Message, MessageKind, ToolCallComplete,
@@ -21,13 +22,13 @@ use crate::terminal::command_report::{
 use crate::terminal::output::{CommandLine, TerminalEnd};
 use crate::terminal::{PtyCommand, TerminalProgram};
 
-/// What a message that is a command starts with.
+/// Prefix of a message that is a command.
 pub(crate) const COMMAND_PREFIX: &str = "!";
 
-/// The tool call of a turn that is a command; it has no other.
+/// Id of the only tool call of a command turn.
 const COMMAND_CALL_ID: &str = "command";
 
-/// A command that the host runs for a turn.
+/// The command of a command turn.
 #[derive(Debug, Clone)]
 pub(crate) struct CommandRun {
     pub(crate) session: Uri,
@@ -37,26 +38,26 @@ pub(crate) struct CommandRun {
     stage: CommandStage,
 }
 
-/// How far a command is.
+/// Lifecycle of the command of a command turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CommandStage {
     Running,
-    /// A client let it continue without its turn.
+    /// A client let the command continue without its turn.
     Background,
-    /// Its turn is over, and it was told to end.
+    /// The turn has ended, and the terminal is being closed.
     Ending,
 }
 
-/// What became of the program of a terminal.
+/// Outcome of the program of a terminal.
 #[derive(Debug)]
 pub(crate) enum ProgramOutcome {
-    /// The program ran and ended.
+    /// The program started and exited.
     Ended(TerminalEnd),
     /// The program could not be started, for this reason.
     NotStarted(String),
 }
 
-/// The command that a message is, if it is one: a user's, with the prefix.
+/// Returns the command of a message of a user that begins with the prefix.
 pub(crate) fn parse_command(message: &Message) -> Option<CommandLine> {
     let line = message.text.strip_prefix(COMMAND_PREFIX)?;
     let by_user = match message.origin.kind {
@@ -71,8 +72,8 @@ pub(crate) fn parse_command(message: &Message) -> Option<CommandLine> {
 }
 
 impl Host {
-    /// Runs a command for a turn that has just begun. Nobody is asked: the
-    /// user typed it.
+    /// Runs the command of a turn that has just started. It needs no approval: the user
+    /// typed it.
     pub(crate) fn run_command(
         &mut self,
         env: &Env,
@@ -158,21 +159,21 @@ impl Host {
         self.send_pty_command(&terminal, open, out);
     }
 
-    /// Whether a turn is a command that the host runs.
+    /// Returns `true` if the host runs a command for this turn.
     pub(crate) fn is_command_turn(&self, chat: &Uri, turn: &TurnId) -> bool {
         let mut runs = self.turns.command_runs.values();
         runs.any(|run| run.chat == *chat && run.turn == *turn)
     }
 
-    /// Whether the turn of a chat that runs is such a command.
+    /// Returns `true` if the active turn of a chat is a command turn.
     pub(crate) fn runs_command_turn(&self, chat: &Uri) -> bool {
         let turn = self.chat(chat).and_then(|chat| chat.active_turn.as_ref());
         turn.is_some_and(|turn| self.is_command_turn(chat, &turn.id))
     }
 
-    /// Ends a terminal whose program has ended, or never began; and if that was
-    /// the command of a turn, its call and the turn. The call has the output
-    /// before clients let go of the terminal.
+    /// Ends the terminal of a program that has exited or could not be started. For a
+    /// command turn it also completes the tool call and ends the turn. The call has the
+    /// output before the terminal ends, because clients release a terminal that has exited.
     pub(crate) fn handle_program_ended(
         &mut self,
         env: &Env,
@@ -191,7 +192,7 @@ impl Host {
         self.send_pty_command(terminal, PtyCommand::Close, out);
         self.announce_command(env, terminal, out);
         self.finish_command(env, terminal, exit_code, out);
-        // The call of a command in the background is complete.
+        // The call of a background command was completed when it was detached.
         let is_running =
             run.stage != CommandStage::Background && self.is_running(&run.chat, &run.turn);
         let has_run = matches!(outcome, ProgramOutcome::Ended(_));
@@ -228,7 +229,7 @@ impl Host {
         self.originate(&run.chat, complete, out);
     }
 
-    /// Completes the call and the turn of a command, and lets the command run.
+    /// Completes the call and the turn of a command, and lets the command continue.
     pub(crate) fn detach_command_run(
         &mut self,
         env: &Env,
@@ -253,8 +254,8 @@ impl Host {
         }
     }
 
-    /// Tells commands to end whose turns are over, whatever ended them, and
-    /// those in the background whose chat is gone.
+    /// Closes the terminals of commands whose turn has ended, and of background commands
+    /// whose chat was removed.
     pub(crate) fn stop_finished_commands(&mut self, out: &mut Effects) {
         let is_over = |run: &CommandRun| match run.stage {
             CommandStage::Running => !self.is_running(&run.chat, &run.turn),
@@ -276,7 +277,8 @@ impl Host {
         }
     }
 
-    /// The last turn of a chat that its agent knows of.
+    /// Returns the last turn of a chat that its agent knows: the last one that is not a
+    /// command turn.
     pub(crate) fn last_turn_of_agent(&self, chat: &Uri) -> Option<TurnId> {
         let mut turns = self.chat(chat)?.turns.items().rev();
         let known = turns.find(|turn| parse_command(&turn.message).is_none());

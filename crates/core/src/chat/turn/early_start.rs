@@ -1,7 +1,7 @@
 //! Turns that were started before their session was ready.
 //!
-//! The turn is in the chat at once. Its agent hears of it when the session is
-//! ready; if the session can't be made, the turn fails.
+//! The turn is published at once. The agent receives its prompt when the session is ready;
+//! if the session can't be created, the turn fails.
 
 use std::sync::Arc;
 
@@ -14,13 +14,13 @@ use crate::host::effect::Effects;
 use crate::host::step::Env;
 
 impl Host {
-    /// Whether the turn of a chat has to wait for its session.
+    /// Returns `true` if the session of a chat is still being created.
     pub(crate) fn waits_for_session(&self, chat: &Uri) -> bool {
         let session = self.session_of(chat);
         session.is_some_and(|session| self.is_creating(session))
     }
 
-    /// Begins the turns that waited for a session that is ready now.
+    /// Starts the work of turns that waited for their session to become ready.
     pub(crate) fn begin_early_turns(&mut self, env: &Env, session: &Uri, out: &mut Effects) {
         for (chat, turn) in self.active_turns(session) {
             let start = TurnStarted {
@@ -34,7 +34,7 @@ impl Host {
         }
     }
 
-    /// Ends the turns that waited for a session that could not be made.
+    /// Fails the turns of a session that could not be created.
     pub(crate) fn fail_early_turns(
         &mut self,
         env: &Env,

@@ -1,7 +1,9 @@
-//! Content that a message refers to and only the client has that sent it.
+//! Prompts that wait for attachments, preparation or MCP servers before they go to the
+//! agent.
 //!
-//! It is read when the turn starts. The agent hears of the turn when all of it
-//! is there, or it is known why not: the turn goes on in any case.
+//! Attached content that only the sending client has is requested when the turn starts. The
+//! prompt is sent once every request has a response or an error: a failed request does not
+//! fail the turn.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,32 +28,31 @@ use crate::host::input::ConnectionId;
 use crate::host::step::Env;
 use crate::resource::uris;
 
-/// Most bytes of one content.
+/// Limit for the decoded size of one attachment that is read from a client.
 pub(crate) const MAX_ATTACHMENT_BYTES: usize = 1024 * 1024;
 
-/// Most bytes of all contents of a message.
+/// Limit for the size of all attachments of a message.
 const MAX_TOTAL_ATTACHMENT_BYTES: usize = 4 * 1024 * 1024;
 
-/// Most contents of a message.
+/// Limit for the attachments of a message that are requested from a client.
 pub(crate) const MAX_ATTACHMENTS: usize = 16;
 
-/// A turn that its agent has not heard of: what its message refers to is being
-/// read.
+/// A prompt that has not been sent to its agent, because content is missing.
 #[derive(Debug, Clone)]
 pub(crate) struct PendingPrompt {
     pub(crate) turn: TurnId,
     message: Arc<Message>,
-    /// What customizations have to add.
+    /// State of the context that customizations add.
     pub(crate) preparation: PreparationState,
-    /// What else the message refers to.
+    /// Attachments from other channels, which need no request.
     attachment_commands: Vec<AgentCommand>,
-    /// In the order of the message; `None` while it is waited for.
+    /// Requested contents in the order of the message; `None` while a request is open.
     contents: Vec<(Uri, Option<AttachmentContent>)>,
-    /// How many bytes may still come.
+    /// Number of bytes that may still be added.
     remaining_bytes: usize,
 }
 
-/// A content that a turn waits for.
+/// Position of a requested attachment in a pending prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AttachmentSlot {
     chat: Uri,
@@ -59,22 +60,22 @@ pub(crate) struct AttachmentSlot {
     index: usize,
 }
 
-/// Who sent messages that agents have not heard of. Known for as long as the
-/// host runs: nothing in the state of a chat says it.
+/// Senders of messages that are not sent to an agent yet. They are only in memory, because
+/// no field in the state of a chat names the sender.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct MessageSenders(BTreeMap<(Uri, MessageRef), ClientId>);
 
-/// A message.
+/// Identity of a message in a chat.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum MessageRef {
-    /// Of a turn.
+    /// The message of a turn.
     Turn(TurnId),
-    /// One that waits for its turn.
+    /// A steering or queued message.
     Pending(PendingMessageId),
 }
 
 impl Host {
-    /// Takes note of who sent a message that was just accepted.
+    /// Records the sender of a message that was just accepted.
     pub(crate) fn record_sender(&mut self, chat: &Uri, action: &ChatAction, client: &ClientId) {
         let sent = if let ChatAction::TurnStarted(start) = action {
             MessageRef::Turn(start.turn_id.clone())
@@ -88,14 +89,14 @@ impl Host {
             .senders
             .0
             .retain(|(other, sent), _| other != chat || is_pending(state.as_ref(), sent));
-        // It may have been somebody else's before.
+        // Another client may have sent an earlier version of the message.
         self.turns
             .senders
             .0
             .insert((chat.clone(), sent), client.clone());
     }
 
-    /// Takes note of who sent the message of a turn that is about to start.
+    /// Records the sender of the message of a turn that is about to start.
     pub(crate) fn record_turn_sender(
         &mut self,
         chat: &Uri,
@@ -108,7 +109,7 @@ impl Host {
         }
     }
 
-    /// The same for a message that was meant for the turn before.
+    /// Moves the sender of a steering message to the turn that the message starts.
     pub(crate) fn record_steering_sender(
         &mut self,
         chat: &Uri,
@@ -122,8 +123,8 @@ impl Host {
         }
     }
 
-    /// Has the agent answer the message of a turn that has just started, once
-    /// everything is there that the message refers to.
+    /// Creates the pending prompt of a turn that has just started, and requests its
+    /// attachments.
     pub(crate) fn start_prompt(
         &mut self,
         env: &Env,
@@ -136,8 +137,8 @@ impl Host {
             self.record_principal(&session, sender, out);
         }
         let connections = self.sender_connections(sender.as_ref());
-        // The one too many stands for all that follow: an agent takes so many
-        // commands at a time.
+        // One attachment over the limit represents the rest, because the command queue of
+        // an agent is bounded.
         let wanted = client_resources(&start.message).take(MAX_ATTACHMENTS + 1);
         let wanted: Vec<_> = wanted.cloned().collect();
         let unread = wanted
@@ -171,7 +172,7 @@ impl Host {
         self.send_prompt_if_ready(chat, out);
     }
 
-    /// A content was read, or it is known why not. The turn may be over.
+    /// Stores the result of an attachment request. The turn may have ended meanwhile.
     pub(crate) fn attachment_read(
         &mut self,
         slot: AttachmentSlot,
@@ -199,12 +200,12 @@ impl Host {
         self.send_prompt_if_ready(&slot.chat, out);
     }
 
-    /// Whether the agent of a chat has not heard of its turn yet.
+    /// Returns `true` until the chat's prompt has been sent to the agent.
     pub(crate) fn has_pending_prompt(&self, chat: &Uri) -> bool {
         self.turns.prompts.contains_key(chat)
     }
 
-    /// A chat is gone: nobody waits for what its messages refer to.
+    /// Drops the pending prompt and the senders of a removed chat.
     pub(crate) fn drop_prompt(&mut self, chat: &Uri) {
         self.turns.prompts.remove(chat);
         self.turns.senders.0.retain(|(other, _), _| other != chat);
@@ -253,19 +254,19 @@ impl Host {
         self.forward_steering(chat, out);
     }
 
-    /// Who sent the message of a turn that has just started.
+    /// Removes and returns the sender of the message of a turn that has just started.
     fn take_sender(&mut self, chat: &Uri, start: &TurnStarted) -> Option<ClientId> {
         let started = (chat.clone(), MessageRef::Turn(start.turn_id.clone()));
         let starter = self.turns.senders.0.remove(&started);
         let waiting = start.queued_message_id.clone();
         let waiting = waiting.map(|id| (chat.clone(), MessageRef::Pending(id)));
-        // Whoever starts the turn of a message that waited may not have sent it.
+        // The client that starts the turn of a pending message may not be its sender.
         let sender = waiting.and_then(|waiting| self.turns.senders.0.remove(&waiting));
         sender.or(starter)
     }
 
-    /// Where a message came from: nobody else is asked for what it refers to
-    /// (RES-17, A-21). The newest connection comes last.
+    /// Returns the connections of the sender, the newest last. No other client is asked for
+    /// the attachments of a message (RES-17, A-21).
     fn sender_connections(&self, sender: Option<&ClientId>) -> Vec<ConnectionId> {
         let client = sender.and_then(|sender| self.clients.clients.get(sender));
         match client.map(|client| &client.presence) {
@@ -275,7 +276,7 @@ impl Host {
     }
 }
 
-/// What a message refers to and only a client can read.
+/// Returns the attachments that only a client can read.
 fn client_resources(message: &Message) -> impl Iterator<Item = &ResourceAttachment> {
     let attachments = message.attachments.iter().flatten();
     attachments.filter_map(|attachment| match attachment {
@@ -291,7 +292,7 @@ fn client_resources(message: &Message) -> impl Iterator<Item = &ResourceAttachme
     })
 }
 
-/// Whether a message still waits for its turn.
+/// Returns `true` if a message is still queued or steering.
 fn is_pending(chat: Option<&ChatState>, sent: &MessageRef) -> bool {
     let (Some(chat), MessageRef::Pending(id)) = (chat, sent) else {
         return false;
@@ -301,7 +302,7 @@ fn is_pending(chat: Option<&ChatState>, sent: &MessageRef) -> bool {
     waiting.any(|message| message.id == *id)
 }
 
-/// How many bytes were read, if that is not too many.
+/// Returns the decoded size of a content, or an error if it exceeds the limit.
 fn checked_size(read: &ResourceReadResult) -> Result<usize, ClientReadError> {
     let size = match read.encoding {
         ContentEncoding::Utf8 => read.data.len(),

@@ -1,12 +1,11 @@
-//! Measures the response of each running turn, and ends a turn whose response
-//! grows past its limits.
+//! Measures the response of each active turn, and ends a turn whose response exceeds a
+//! limit.
 //!
-//! An agent that floods a turn is stopped with an error instead of having more
-//! and more of its text stored elsewhere: text that is spilled still fills the
-//! disk, so that needs a hard limit as well, and no real response comes near
-//! it. What was said before the limit stays in the turn as clients have seen
-//! it. Large tool results, which real agents do produce, are spilled before
-//! they get here (`agents::large`).
+//! An agent that floods a turn is stopped with an error. Spilling its text instead would
+//! fill the disk and would need a hard limit as well, and no real response comes near the
+//! limit. The response up to the limit stays in the turn, as clients have received it.
+//! Large tool results, which real agents do produce, are spilled before they get here
+//! (`agents::spill`).
 
 use std::collections::BTreeMap;
 
@@ -25,34 +24,34 @@ use crate::policy::limits::{
     MAX_RESPONSE_BYTES, MAX_RESPONSE_PARTS, check_bytes, message_bytes, meta_bytes,
 };
 
-/// The sizes of the responses of all running turns, by chat.
+/// Response sizes of all active turns, by chat.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ResponseUsages(BTreeMap<Uri, ResponseUsage>);
 
-/// The size of the response of one turn.
+/// Size of the response of one turn.
 #[derive(Debug, Clone, Default)]
 struct ResponseUsage {
     bytes: usize,
-    /// What each running call shows, which the next update replaces. Included
-    /// in `bytes`.
+    /// Size of the content of each running call, which the next update replaces. It is
+    /// included in `bytes`.
     call_content: BTreeMap<ToolCallId, usize>,
 }
 
-/// How an action changes the size of a response.
+/// Effect of an action on the size of a response.
 enum ResponseGrowth<'a> {
-    /// It has nothing to do with the size.
+    /// The action does not change the size.
     None,
-    /// It adds bytes, but no part.
+    /// The action adds bytes, but no part.
     Bytes(usize),
-    /// It adds a part.
+    /// The action adds a part.
     Part(usize),
-    /// It replaces what a call shows.
+    /// The action replaces the content of a tool call.
     CallContent(&'a ToolCallId, usize),
-    /// It begins a response.
+    /// The action starts a response.
     Started,
-    /// It takes up a response that has some parts already.
+    /// The action resumes a response that already has parts.
     Resumed,
-    /// The response is complete.
+    /// The action ends the response.
     Ended,
 }
 
@@ -89,7 +88,7 @@ impl ResponseUsages {
         }
     }
 
-    /// Forgets a chat that is gone.
+    /// Removes a chat whose turn has ended or whose channel was removed.
     pub(crate) fn remove(&mut self, chat: &Uri) {
         self.0.remove(chat);
     }
@@ -133,15 +132,15 @@ impl Host {
             return Err(Refusal::Invalid(reason));
         }
         let bytes = usage.bytes_after(&growth);
-        // What makes a response smaller is always welcome.
+        // An action that does not grow the response is accepted, even over the limit.
         if bytes <= usage.bytes {
             return Ok(());
         }
         check_bytes("the response of a turn", bytes, MAX_RESPONSE_BYTES)
     }
 
-    /// Ends a turn whose response has reached a limit, and tells its agent to
-    /// stop. What the agent still says about the turn is late, and dropped.
+    /// Ends a turn whose response has reached a limit, and cancels it at the agent. Later
+    /// events of the agent for this turn are dropped.
     pub(crate) fn end_oversized_turn(
         &mut self,
         env: &Env,
@@ -162,7 +161,7 @@ impl Host {
     }
 }
 
-/// Returns how many bytes an action adds to a response.
+/// Returns the number of bytes that an action adds to a response.
 pub(crate) fn response_bytes(action: &ChatAction) -> usize {
     match measure_growth(action) {
         ResponseGrowth::Bytes(bytes)
@@ -213,8 +212,7 @@ fn measure_growth(action: &ChatAction) -> ResponseGrowth<'_> {
             &complete.target.tool_call_id,
             encoded_len(&complete.result),
         ),
-        // What these change is not part of the response, or has a limit of its
-        // own.
+        // These do not change the response, or have a limit of their own.
         ChatAction::Usage(_)
         | ChatAction::ToolCallResultConfirmed(_)
         | ChatAction::ToolCallAuthResolved(_)
@@ -238,8 +236,8 @@ fn measure_growth(action: &ChatAction) -> ResponseGrowth<'_> {
     }
 }
 
-/// Returns the size of text as part of a JSON string, where some characters take
-/// up to six bytes.
+/// Returns the size of text inside of a JSON string, where some characters take up to six
+/// bytes.
 fn text_bytes(text: &String) -> usize {
     encoded_len(text).saturating_sub("\"\"".len())
 }

@@ -1,8 +1,8 @@
-//! Tool calls that still run when their turn ends.
+//! Completes tool calls that are still running when their turn ends.
 //!
-//! The end of a turn cancels the calls that run, and a cancelled call has no
-//! content. A call that has produced output is completed as failed before that,
-//! so that its output stays in the transcript (TUR-12, TOO-27).
+//! The end of a turn cancels the running calls, and a cancelled call has no content. A call
+//! that has produced output is completed as failed before that, so that its output stays in
+//! the transcript (TUR-12, TOO-27).
 
 use agenthost_protocol::chat::{
     ChatAction, ResponsePart, TerminalCommandResult, ToolCall, ToolCallComplete,
@@ -18,17 +18,17 @@ use crate::host::Host;
 use crate::host::effect::Effects;
 use crate::terminal::command_report::COMMAND_PREVIEW_BYTES;
 
-/// What programs are told about a call that was cancelled with its turn.
+/// Error code of a call that was cancelled with its turn, for programs.
 const CANCELLED_ERROR_CODE: &str = "cancelled";
 
-/// How the turn of a call ends.
+/// Outcome of the turn of a running call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TurnEnd<'a> {
-    /// Somebody cancelled it.
+    /// The turn was cancelled.
     Cancelled,
-    /// It failed, for this reason.
+    /// The turn failed, for this reason.
     Failed(&'a str),
-    /// The agent is done with it.
+    /// The agent has completed the turn.
     Complete,
 }
 
@@ -45,8 +45,8 @@ impl TurnEnd<'_> {
 }
 
 impl Host {
-    /// The running calls of a chat's turn, without those that clients carry
-    /// out.
+    /// Returns the running calls of a chat's active turn, except those that clients
+    /// execute.
     pub(crate) fn unfinished_calls(&self, chat: &Uri) -> Vec<&ToolCallRunning> {
         let turn = self.chat(chat).and_then(|chat| chat.active_turn.as_ref());
         let parts = turn
@@ -55,7 +55,7 @@ impl Host {
         let calls = parts.filter_map(ResponsePart::as_tool_call);
         let running = calls.filter_map(|call| match call {
             ToolCall::Running(call) => Some(call),
-            // Not run yet, paused until there is a token, or over.
+            // Not started yet, paused until there is a token, or finished.
             ToolCall::Streaming(_)
             | ToolCall::PendingConfirmation(_)
             | ToolCall::AuthRequired(_)
@@ -71,8 +71,8 @@ impl Host {
         running.filter(is_ours).collect()
     }
 
-    /// Completes the running calls of a turn that have produced output. The
-    /// turn has to end right after.
+    /// Completes the running calls of a turn that have produced output. The caller must end
+    /// the turn right after.
     pub(crate) fn complete_unfinished_calls(
         &mut self,
         chat: &Uri,
@@ -113,9 +113,9 @@ impl Host {
         }
     }
 
-    /// The output of a call so far, with the end of what its terminals show;
-    /// `None` if there is none. Whether an edit of a file took place is not
-    /// known, so it is left out.
+    /// Returns the output of a call so far, with the end of the output of its terminals, or
+    /// `None` if there is none. Edits are left out, because it is unknown if they were
+    /// made.
     fn partial_output(&self, call: &ToolCallRunning) -> Option<Vec<ToolResultContent>> {
         let blocks = call.content.iter().flatten();
         let mut blocks: Vec<_> = blocks
@@ -141,7 +141,8 @@ impl Host {
             }
         }
         let text = written.concat();
-        // What was told of a terminal while it ran, also by a host that stopped.
+        // Text that previews a terminal's output, also from before a restart of the host,
+        // is redundant: the result contains it.
         let previews = self.previews_of(&blocks);
         blocks.retain(|block| {
             let ToolResultContent::Text(told) = block else {
@@ -156,7 +157,7 @@ impl Host {
     }
 }
 
-/// What the call did: run a command, in one line, or what it was to do.
+/// Returns the title of the call's terminal, or else the message that announced the call.
 fn call_message(call: &ToolCallRunning, content: &[ToolResultContent]) -> MaybeMarkdown {
     let terminal = content.iter().find_map(ToolResultContent::as_terminal);
     match terminal {
@@ -165,7 +166,7 @@ fn call_message(call: &ToolCallRunning, content: &[ToolResultContent]) -> MaybeM
     }
 }
 
-/// What is known of the command of a terminal by now.
+/// Returns the output and exit code of a terminal's command so far.
 pub(crate) fn partial_result(state: &TerminalState) -> TerminalCommandResult {
     let mut tail = OutputTail::new(COMMAND_PREVIEW_BYTES);
     for part in state.content.items() {

@@ -1,8 +1,8 @@
-//! What a session has used up so far, and each of its chats.
+//! Counts the token usage of sessions and their chats.
 //!
-//! The protocol counts by turn. The totals are in the `_meta` of the session,
-//! under a name of ours, and count what was used: cutting turns off, ending a
-//! chat or moving it away does not make it unused.
+//! The protocol counts by turn. The totals are in the `_meta` of the session, under a key
+//! of this host. They count all usage: truncating, removing or moving a chat does not
+//! reduce them.
 
 use agenthost_protocol::common::{Meta, UsageInfo};
 use agenthost_protocol::session::{MetaChanged, SessionAction};
@@ -12,19 +12,20 @@ use agenthost_protocol::wire::{Json, Object};
 use crate::host::Host;
 use crate::host::effect::Effects;
 
-/// Where the totals are.
+/// The `_meta` key of the totals.
 const USAGE_META_KEY: &str = "agenthost.usage";
 
-/// Where the totals by chat are, among them.
+/// The key of the totals by chat, inside of the totals.
 const CHATS_KEY: &str = "chats";
 
 impl Host {
-    /// What the running turn of a chat has used so far.
+    /// Returns the usage of a chat's active turn so far.
     pub(crate) fn usage_of_turn(&self, chat: &Uri) -> Option<UsageInfo> {
         self.chat(chat)?.active_turn.as_ref()?.usage.clone()
     }
 
-    /// Forgets the part of a chat that is gone; what it used stays used.
+    /// Removes the entry of a removed chat. The total of the session still includes its
+    /// usage.
     pub(crate) fn drop_chat_usage(&mut self, session: &Uri, chat: &Uri, out: &mut Effects) {
         let Some(mut meta) = self.session(session).and_then(|state| state.meta.clone()) else {
             return;
@@ -39,7 +40,7 @@ impl Host {
         }
     }
 
-    /// Counts what a turn has used since it was last looked at.
+    /// Adds the usage of the active turn since `before` to the totals.
     pub(crate) fn add_turn_usage(
         &mut self,
         chat: &Uri,
@@ -73,7 +74,8 @@ impl Host {
     }
 }
 
-/// Adds what is new. An agent that corrects itself downwards is believed.
+/// Adds the difference of two reports to the totals. If an agent corrects a count downwards, the
+/// totals follow.
 fn add_usage_delta(totals: &mut Object, before: Option<&UsageInfo>, after: &UsageInfo) {
     let counted = before.map_or([None; 3], usage_counters);
     for ((name, counted), now) in COUNTER_NAMES

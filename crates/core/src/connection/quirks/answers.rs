@@ -1,4 +1,4 @@
-//! Answers of clients that have text fields only.
+//! Converts text answers of clients that only have text fields.
 
 use agenthost_protocol::chat::{
     Answer, AnswerValue, Answers, ChatState, InputCompleted, NumberValue, Question, SelectedValue,
@@ -7,9 +7,8 @@ use agenthost_protocol::number::Number;
 
 use crate::policy::find_open_request;
 
-/// Turns texts into what the questions of a request ask for. Answers to
-/// questions that were not asked are dropped. What can't be read stays, and is
-/// refused like anybody's.
+/// Converts text answers to the types of their questions. Answers to unknown questions are
+/// dropped. An answer that can't be parsed stays, and is refused by the usual checks.
 pub(super) fn parse_text_answers(chat: &ChatState, completed: &mut InputCompleted) {
     let (Ok(request), Some(answers)) = (
         find_open_request(chat, &completed.request_id),

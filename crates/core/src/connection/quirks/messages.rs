@@ -1,4 +1,4 @@
-//! Messages of clients that show nobody why one was refused.
+//! Repairs messages of clients that do not show the reason of a rejection.
 
 use std::sync::Arc;
 
@@ -18,12 +18,12 @@ use crate::host::error::Refusal;
 use crate::host::step::Env;
 use crate::resource::uris;
 
-/// How VS Code in a browser calls files of the machine that its server runs on.
+/// URI prefix of VS Code in a browser for files on the machine of its server.
 const REMOTE_URI_PREFIX: &str = "vscode-remote://";
 
-/// Drops a model and a custom agent that are not there any more, and attachments
-/// that say nothing; calls files of the session and of its customizations by the
-/// names that they have here.
+/// Removes a model and a custom agent that no longer exist, and attachments without
+/// content. Rewrites the URIs of files of the session and its customizations to those of
+/// this host.
 pub(super) fn normalize_message(
     agent: Option<&AgentInfo>,
     session: Option<&SessionState>,
@@ -78,21 +78,21 @@ fn is_remote_attachment(attachment: &Attachment) -> bool {
     }
 }
 
-/// Whether there is nothing in an attachment that a model could see.
+/// Returns `true` if an attachment has no content for the model.
 fn is_empty_attachment(attachment: &Attachment) -> bool {
     matches!(attachment, Attachment::Simple(simple) if !completions::has_model_representation(simple))
 }
 
-/// The file of this machine that a URI of VS Code's server means, if that server
-/// runs here.
+/// Returns the local file of a URI of VS Code's server, assuming that the server runs on
+/// this machine.
 fn local_file(uri: &Uri) -> Option<Uri> {
     let rest = uri.as_str().strip_prefix(REMOTE_URI_PREFIX)?;
     let (_, path) = rest.split_once('/')?;
     Some(Uri::from(format!("file:///{path}")))
 }
 
-/// The file in a folder of the session, or of one of its customizations, that a
-/// URI of VS Code's server means. Anything else is read from the client.
+/// Returns the local file of a URI of VS Code's server, if it is in a folder of the session
+/// or belongs to one of its customizations. Any other file is read from the client.
 fn session_file(session: Option<&SessionState>, uri: &Uri) -> Option<Uri> {
     let (file, session) = (local_file(uri)?, session?);
     let mut directories = session.metadata.working_directories.iter().flatten();
@@ -104,8 +104,9 @@ fn session_file(session: Option<&SessionState>, uri: &Uri) -> Option<Uri> {
 }
 
 impl Host {
-    /// Starts a turn that was refused because its session could not be made,
-    /// and has it fail. Says whether it did.
+    /// Starts a turn that was refused because its session is not ready, and fails it with
+    /// the error of the session. Returns `false` if the turn was refused for
+    /// another reason or could not be started.
     pub(crate) fn fail_refused_turn(
         &mut self,
         env: &Env,
