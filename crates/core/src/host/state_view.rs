@@ -1,9 +1,8 @@
-//! The state around something, for whoever puts it into the words of an older
-//! version.
+//! Snapshots of the states around an action, for encoding it in an earlier release.
 //!
-//! The host speaks one version. Clients of others are told by the edge, which
-//! may have to look at more than the action itself, and as it was right then:
-//! by the time it gets there, more has happened. So a scene goes with it.
+//! The core speaks one release. The server downgrades messages for legacy clients, and may need
+//! more states than the action has, as they were at that step: when the server encodes the
+//! message, later steps have changed them. So a view is sent along with the action.
 
 use std::sync::Arc;
 
@@ -16,18 +15,18 @@ use crate::connection::registry::ClientRecord;
 use crate::host::Host;
 use crate::host::input::ConnectionId;
 
-/// A part of the host's state at one moment. States are shared, not copied.
+/// A part of the host's state after one step. The states are shared, not copied.
 #[derive(Debug, Clone, Default)]
 pub struct StateView {
-    /// Channels, each with the session it belongs to.
+    /// Channels, each with the session that owns it and its state.
     pub channels: Vec<(Uri, Option<Uri>, ChannelState)>,
-    /// What the list of sessions shows of the sessions among them.
+    /// Summaries of the sessions among the channels.
     pub summaries: Vec<Arc<SessionSummary>>,
 }
 
 impl Host {
-    /// The state of some channels with their sessions and the default chats of
-    /// these, as far as it is in memory.
+    /// Returns the resident states of some channels, of their sessions and of the default chats
+    /// of these.
     pub fn state_view<'a>(&self, channels: impl IntoIterator<Item = &'a Uri>) -> StateView {
         let mut scene = StateView::default();
         for channel in channels {
@@ -56,23 +55,23 @@ impl Host {
         }
     }
 
-    /// What is remembered of a client.
+    /// Returns the stored record of a client.
     pub fn client_record(&self, client: &ClientId) -> Option<&ClientRecord> {
         let client = self.clients.clients.get(client)?;
         Some(&client.record)
     }
 
-    /// The client of a connection that is past its handshake.
+    /// Returns the client of a connection that has completed its handshake.
     pub fn client_at(&self, connection: ConnectionId) -> Option<&ClientId> {
         self.clients.client_of(connection)
     }
 
-    /// What the list of sessions shows of a session.
+    /// Returns the summary of a session from the session list.
     pub fn session_summary(&self, session: &Uri) -> Option<&Arc<SessionSummary>> {
         self.sessions.get(session)
     }
 
-    /// Whether there is such a channel, in memory or not.
+    /// Returns `true` if a channel exists, resident or evicted.
     pub fn has_channel(&self, channel: &Uri) -> bool {
         self.channels.contains(channel)
     }
