@@ -56,7 +56,8 @@ pub struct StoredHost {
     pub root: Option<RootState>,
     /// The last sequence number in use.
     pub seq: ServerSeq,
-    /// The log is complete after this number. A client with an older cursor gets snapshots.
+    /// The log is complete after this number. A client with an earlier cursor gets snapshots
+    /// instead of a replay.
     pub log_start: ServerSeq,
     /// The ranges of sequence numbers of earlier runs.
     pub epochs: WriterEpochs,

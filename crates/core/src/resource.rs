@@ -55,9 +55,9 @@ pub struct FileJob {
 /// An operation on files.
 #[derive(Debug, Clone)]
 pub enum FileRequest {
-    /// Reads a file.
+    /// Reads the content of a file.
     Read(ResourceReadParams),
-    /// Writes a file.
+    /// Writes the content of a file.
     Write(Box<ResourceWriteParams>),
     /// Lists the entries of a directory.
     List(ResourceListParams),

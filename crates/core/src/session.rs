@@ -42,7 +42,7 @@ use crate::session::fork::SessionFork;
 use crate::session::list::RemovedSession;
 use crate::{chat, policy};
 
-/// Maximum number of sessions in one response.
+/// Maximum number of sessions in one response, so that a page is encoded and sent quickly.
 const SESSION_PAGE_SIZE: usize = 200;
 
 impl Host {

@@ -63,7 +63,7 @@ impl TerminalTable {
 /// The program that runs in a terminal.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TerminalProgram {
-    /// The user's login shell.
+    /// The shell of the user.
     Shell,
     /// A single command line.
     Command(CommandLine),

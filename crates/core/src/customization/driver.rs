@@ -158,7 +158,7 @@ pub enum CustomizationEvent {
     /// All customizations of the session, as far as they are known. This is the first event,
     /// and it is sent again when the list changes.
     CustomizationsFound {
-        /// In display order.
+        /// All of them, in display order.
         all: Vec<Customization>,
     },
     /// One customization was read or has changed.
@@ -176,7 +176,7 @@ pub enum CustomizationEvent {
     },
     /// Replaces the list of slash commands of the session.
     CommandsChanged {
-        /// In the order in which completions list them.
+        /// All commands, in the order of the completion list.
         commands: Vec<SlashCommand>,
     },
     /// The result of [`CustomizationCommand::Prepare`].

@@ -21,8 +21,8 @@ const CUSTOMIZATIONS_META_KEY: &str = "agenthost.customizations";
 /// Maximum number of decisions stored per session. The oldest entries are evicted first.
 const MAX_SESSION_DECISIONS: usize = 500;
 
-/// Maximum length of an id with a stored decision. Clients choose the ids of their plugins, and
-/// `_meta` is sent with every snapshot.
+/// Maximum length of an id with a stored decision. `_meta` is part of every snapshot of the
+/// session, so it must stay small.
 const MAX_ID_BYTES: usize = 256;
 
 /// Returns the stored decision of a session about an id, also if that customization is absent.

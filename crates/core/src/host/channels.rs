@@ -37,9 +37,9 @@ pub(crate) struct Subscription {
 /// Location of a channel's state.
 #[derive(Debug, Clone)]
 pub(crate) enum ChannelResidency {
-    /// In memory, at least the latest turns of a chat.
+    /// In memory. Of a chat, at least the latest turns are.
     Resident(LoadedChannel),
-    /// In the store, until a step needs it.
+    /// In the store. It is loaded into memory before a step that needs it.
     Evicted,
 }
 

@@ -200,7 +200,7 @@ pub enum Refusal {
         /// The limit in bytes.
         limit: usize,
     },
-    /// A value is not allowed; the text says which and why.
+    /// A value is not allowed, for this reason.
     #[error("{0}")]
     Invalid(String),
 }

@@ -236,7 +236,7 @@ pub enum Input {
     EvictionDue,
 }
 
-/// A client's action that was refused before it reached the host.
+/// A client's action that the server refused before it reached the host.
 #[derive(Debug, Clone)]
 pub struct RejectedDispatch {
     /// The channel that it was dispatched to.

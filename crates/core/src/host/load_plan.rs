@@ -1,7 +1,7 @@
 //! Computes the channels to load from the store before a step.
 //!
-//! A step never blocks. So the host loop first asks for the channels that the next input needs,
-//! loads them, and passes them in as `Input::ChannelLoaded`.
+//! A step never blocks. So the host loop first requests the list of channels that the next
+//! input needs, loads them, and passes them in as `Input::ChannelLoaded`.
 
 use agenthost_protocol::action::{Action, ReceivedAction};
 use agenthost_protocol::chat::{ChatAction, ChatMoveDestination, ChatSource, CreateChatParams};

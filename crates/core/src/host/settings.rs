@@ -41,7 +41,8 @@ const TRUSTED_CODE_SETTING: &str = "trustedCode";
 /// of them.
 const MAX_TRUSTED_CODE: u64 = 1_000;
 
-/// 30 minutes: the client may ask its user, who needs time to respond.
+/// Default timeout of 30 minutes: the client may show a request to its user, who needs time to
+/// respond.
 const DEFAULT_TOOL_TIMEOUT_SECS: u64 = 1_800;
 
 /// Maximum number of folders in each list. File requests are checked against every folder.

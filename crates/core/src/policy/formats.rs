@@ -1,4 +1,4 @@
-//! Checks texts against the formats that a question can ask for.
+//! Checks texts against the formats that the questions of an input request can require.
 
 use agenthost_protocol::timestamp::Timestamp;
 use agenthost_protocol::uri::Uri;

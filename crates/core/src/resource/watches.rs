@@ -21,7 +21,7 @@ use crate::host::step::Env;
 use crate::resource::uris;
 use crate::resource::{FileAccess, GrantedRoot};
 
-/// Maximum number of concurrent watches, because each uses handles of the operating system.
+/// Maximum number of concurrent watches, because each can use handles of the operating system.
 const MAX_WATCHES: usize = 1_000;
 
 /// Time that a watch without subscribers stays active (WAT-6).
@@ -44,8 +44,8 @@ pub struct WatchRequest {
 
 impl Host {
     /// Starts a watch. Its channel exists once the watch runs (WAT-1). A watch on immutable
-    /// content is accepted and never reports anything, because clients request one for
-    /// everything that they show.
+    /// content is accepted and never reports anything, because clients request one for every
+    /// document that they open.
     pub(crate) fn create_watch(
         &mut self,
         env: &Env,

@@ -1,7 +1,8 @@
 //! Creates sessions that start with the turns of another session.
 //!
 //! Since 0.9 the protocol has no request for that: a client forks a chat and then moves it.
-//! Legacy clients ask for it when they create a session, which arrives here in `_meta`.
+//! Legacy clients request it in `createSession`; upgrading their request moves the source of the
+//! fork to `_meta`.
 
 use agenthost_protocol::chat::{ChatOrigin, ChatSummary, ForkOrigin, Turn};
 use agenthost_protocol::common::Meta;

@@ -76,7 +76,7 @@ fn entries(session: &SessionState) -> impl Iterator<Item = &SessionInputRequest>
     session.input_needed.iter().flat_map(|list| list.items())
 }
 
-/// Returns the input requests of a chat, in the order of the response.
+/// Returns the input requests of a chat, in the order of the response parts.
 fn input_requests(chat: &ChatState) -> Vec<SessionInputRequest> {
     let Some(turn) = &chat.active_turn else {
         return Vec::new();

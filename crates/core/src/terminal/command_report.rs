@@ -10,10 +10,10 @@ use agenthost_protocol::wire::{Json, Object};
 
 use crate::terminal::output::{CommandLine, TerminalEnd};
 
-/// Initial width of the terminal of a command, wide enough for most compiler output.
+/// Initial width of the terminal of a command, until a client resizes it.
 pub const COMMAND_COLS: u64 = 120;
 
-/// Initial height of the terminal of a command.
+/// Initial height of the terminal of a command, until a client resizes it.
 pub const COMMAND_ROWS: u64 = 30;
 
 /// Maximum size of the output preview in a tool call result, taken from the end of the output.

@@ -36,7 +36,8 @@ pub enum TerminalEvent {
     TitleChanged(String),
     /// The shell has changed its working directory.
     DirectoryChanged(Uri),
-    /// The shell has enabled shell integration, so that commands can be told apart.
+    /// The shell has enabled shell integration, so that the start and the end of each command
+    /// are known.
     CommandDetectionEnabled,
     /// The shell has started a command.
     CommandExecuted(CommandLine),

@@ -18,7 +18,8 @@ use crate::host::effect::Effects;
 use crate::host::input::Input;
 use crate::host::step::Env;
 
-/// Delay of the first preview after the first output. Short commands end before it.
+/// Delay of the first preview after the first output. It is short, because the user may cancel
+/// the turn at any time.
 const FIRST_PREVIEW_DELAY_MS: i64 = 100;
 
 /// Bounds of the interval between two previews. The interval grows with the run time of the

@@ -20,7 +20,8 @@ use crate::host::effect::Effects;
 use crate::host::input::Input;
 use crate::host::step::Env;
 
-/// Maximum length of a tool name. Models accept 64 characters at most, and agents add a prefix.
+/// Maximum length of a tool name. Model APIs limit the length of names, and agents add a
+/// prefix.
 const MAX_TOOL_NAME_CHARS: usize = 48;
 
 /// Maximum length of the client part in a tool name.

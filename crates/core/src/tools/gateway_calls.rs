@@ -27,7 +27,7 @@ use crate::tools::client_tools::client_tools;
 use crate::tools::mcp::driver::{GatewayCallId, McpCommand};
 
 /// Time that an agent has to announce a call that it sent to the gateway. The announcement
-/// takes another path, and usually arrives within milliseconds.
+/// comes through the agent connection, and every unannounced call is delayed by this timeout.
 const ANNOUNCEMENT_TIMEOUT: Millis = Millis(150);
 
 /// Maximum number of concurrent calls.

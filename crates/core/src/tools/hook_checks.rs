@@ -285,8 +285,8 @@ impl Host {
         }
     }
 
-    /// Denies a call without asking the user. Clients and the agent see it as if the user had
-    /// denied it.
+    /// Denies a call without an approval request to the user. Clients and the agent see it as
+    /// if the user had denied it.
     fn deny_tool_call(
         &mut self,
         env: &Env,

@@ -2,7 +2,7 @@
 //!
 //! The properties have the names that VS Code uses: `autoApprove` decides about all calls of
 //! the session, `permissions` about those of certain tools. They answer for the user, after the
-//! hooks. Calls of client tools are excluded: the client itself asks for approval.
+//! hooks. Calls of client tools are excluded: the client itself requests approval.
 
 use agenthost_protocol::chat::{
     CancellationReason, ChatAction, ConfirmationOption, ConfirmationOptionKind, ToolCall,
@@ -43,7 +43,7 @@ const ALLOW_ONCE_KIND: &str = "allow_once";
 /// The decision of the configuration about a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PermissionVerdict {
-    /// The user decides.
+    /// The request is published, and the user decides.
     Ask,
     Allow,
     Deny,

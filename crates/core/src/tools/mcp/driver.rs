@@ -166,8 +166,8 @@ pub struct McpTool {
 #[derive(Clone)]
 pub enum McpEvent {
     /// An agent has requested the tools of the session. Many agents request them only once, at
-    /// their start, so the servers have to start now. The host then sends the client tools
-    /// again, and the gateway answers the agent.
+    /// their start, so the servers have to start now. The host then sends `SetClientTools`, and
+    /// the gateway delays its response to the agent until then.
     ToolsRequested,
     /// A server has started and is ready.
     ServerReady {
