@@ -1,7 +1,8 @@
-//! The customizations of sessions: what there is, and what is on.
+//! Publishes the customizations of each session and their enablement.
 //!
-//! Somebody else reads them (`customizing`). Here they become state: with what
-//! was decided about them, and with the state of servers that run.
+//! The customization driver (crate `customizations`) reads the files. This module turns its
+//! events into session state, and adds the stored enablement decisions and the state of running
+//! MCP servers.
 
 pub(crate) mod agent_list;
 pub(crate) mod client_plugins;
@@ -36,16 +37,18 @@ pub use enablement_export::apply_enablement_settings;
 pub(crate) use preparation::PreparationState;
 pub(crate) use session_state::CustomizationRegistry;
 
-/// Most names that can stand at the beginning of a message.
+/// Maximum number of slash commands per session, so that a package with thousands of files
+/// can't grow the command list without bound.
 const MAX_CUSTOM_COMMANDS: usize = 1_000;
 
 impl Host {
-    /// Whether anything is read for sessions.
+    /// Returns `true` if the host reads customizations for sessions.
     fn reads_customizations(&self) -> bool {
         self.config.customizable.is_some()
     }
 
-    /// Has the customizations of a session read, and from then on followed.
+    /// Starts tracking the customizations of a session. The driver reads them now and reports
+    /// every later change.
     pub(crate) fn track_customizations(&mut self, session: &Uri, out: &mut Effects) {
         if !self.reads_customizations() || self.customizations.contains(session) {
             return;
@@ -61,7 +64,7 @@ impl Host {
         self.sync_gateway_tools(session, out);
     }
 
-    /// Has what is in the folders of a session read, which may be others now.
+    /// Sends the current working directories of a tracked session to the driver.
     pub(crate) fn track_directories(&self, session: &Uri, out: &mut Effects) {
         let Some(state) = self.session(session) else {
             return;
@@ -77,7 +80,8 @@ impl Host {
         }
     }
 
-    /// Tells which code may run, if that is something else than before.
+    /// Sends the keys of trusted code to the driver, if they have changed since they were last
+    /// sent.
     pub(crate) fn sync_trusted_code(&mut self, out: &mut Effects) {
         let keys = self.trusted_code();
         if self.customizations.published_trust == keys {
@@ -94,7 +98,8 @@ impl Host {
         }
     }
 
-    /// Nobody needs the customizations of a session any more.
+    /// Stops tracking the customizations of a session, and ends its hook checks and MCP
+    /// servers.
     pub(crate) fn untrack_customizations(&mut self, session: &Uri, out: &mut Effects) {
         if self.customizations.remove(session).is_some() {
             let session = session.clone();
@@ -106,7 +111,7 @@ impl Host {
         }
     }
 
-    /// Something is known about the customizations of a session.
+    /// Handles an event of the customization driver for a session.
     pub(crate) fn handle_customization_event(
         &mut self,
         env: &Env,
@@ -114,7 +119,8 @@ impl Host {
         event: CustomizationEvent,
         out: &mut Effects,
     ) {
-        // A chat may belong to another session by now.
+        // These two answer a request of a chat, and the chat may have moved to another session
+        // by now.
         let answers = matches!(
             event,
             CustomizationEvent::TurnPrepared { .. } | CustomizationEvent::ToolChecked { .. }
@@ -213,7 +219,7 @@ impl Host {
         self.start_requested_servers(session, out);
     }
 
-    /// Shows a customization as it is now, unless it is shown so already.
+    /// Publishes a customization, unless the session state already has exactly this value.
     pub(crate) fn publish_customization(
         &mut self,
         session: &Uri,
@@ -232,7 +238,8 @@ impl Host {
         }
     }
 
-    /// What is on may be something else now (CUS-16).
+    /// Sends the disabled ids to the driver if they have changed, and stops the servers that
+    /// are now disabled (CUS-16).
     pub(crate) fn sync_enablement(&mut self, session: &Uri, out: &mut Effects) {
         let Some(state) = self.session(session) else {
             return;
@@ -257,7 +264,7 @@ pub(crate) fn all_customizations(session: &SessionState) -> impl Iterator<Item =
     session.customizations.iter().flat_map(|list| list.items())
 }
 
-/// What is off by itself.
+/// Returns the ids that are disabled themselves, not only through their container.
 fn disabled_ids(session: &SessionState) -> BTreeSet<CustomizationId> {
     let mut off = BTreeSet::new();
     for one in all_customizations(session) {
@@ -269,14 +276,14 @@ fn disabled_ids(session: &SessionState) -> BTreeSet<CustomizationId> {
     off
 }
 
-/// A server of a session.
+/// An MCP server of a session, with its effective enablement.
 pub(crate) struct McpServerRef<'a> {
     pub(crate) server: &'a McpServerCustomization,
-    /// Whether it is on, with all that it is in.
+    /// `true` if the server and its container are both enabled.
     pub(crate) is_on: bool,
 }
 
-/// All servers of a session.
+/// Returns all MCP servers of a session: its own and those inside containers.
 pub(crate) fn mcp_servers(session: &SessionState) -> impl Iterator<Item = McpServerRef<'_>> {
     all_customizations(session).flat_map(|one| {
         let top = one.as_mcp_server().map(|server| (server, true));
@@ -290,7 +297,7 @@ pub(crate) fn mcp_servers(session: &SessionState) -> impl Iterator<Item = McpSer
     })
 }
 
-/// The server of a name.
+/// Finds an MCP server of a session by its id.
 pub(crate) fn find_server<'a>(
     session: &'a SessionState,
     id: &CustomizationId,
@@ -298,7 +305,6 @@ pub(crate) fn find_server<'a>(
     mcp_servers(session).find(|found| found.server.base.id == *id)
 }
 
-/// A server that does not run.
 pub(crate) fn is_stopped(server: &McpServerCustomization) -> bool {
     server.state == McpServerState::Stopped
 }

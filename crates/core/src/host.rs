@@ -1,4 +1,4 @@
-//! The host: all state, and the one function that changes it.
+//! The host: all state of the program, and its restoration from the store at startup.
 
 pub(crate) mod channels;
 pub(crate) mod commit;
@@ -48,44 +48,44 @@ use crate::session::list::{ListChanges, RemovedSession};
 use crate::terminal::TerminalTable;
 use crate::tools::ToolState;
 
-/// What the log remembers.
+/// The host as the store returns it at startup.
 #[derive(Debug, Clone, Default)]
 pub struct StoredHost {
-    /// The host's own state; none if this is its first start.
+    /// The state of the root channel; `None` at the first start.
     pub root: Option<RootState>,
-    /// The last number that was given out.
+    /// The last sequence number in use.
     pub seq: ServerSeq,
-    /// Everything after this is in the log; a client that has seen less gets
-    /// snapshots.
+    /// The log is complete after this number. A client with an earlier cursor gets snapshots
+    /// instead of a replay.
     pub log_start: ServerSeq,
-    /// Which numbers were given out.
+    /// The ranges of sequence numbers of earlier runs.
     pub epochs: WriterEpochs,
-    /// All sessions.
+    /// Summaries of all stored sessions.
     pub sessions: Vec<SessionSummary>,
-    /// All channels. Their states are read when they are needed.
+    /// All stored channels. Their states are loaded on demand.
     pub channels: Vec<StoredChannel>,
-    /// All clients.
+    /// All clients that the store remembers.
     pub clients: Vec<(ClientId, ClientRecord)>,
-    /// What agents offered when they last ran.
+    /// The options that each agent reported in its last run.
     pub agent_options: Vec<(ProviderId, AgentOptions)>,
-    /// The last sessions that were removed from the list.
+    /// The sessions that were removed from the list most recently.
     pub removed_sessions: Vec<RemovedSession>,
-    /// What should be there and could not be read, in words.
+    /// Rows that could not be decoded, as text for the log.
     pub unreadable: Vec<String>,
 }
 
-/// A channel whose state is in the log.
+/// A channel whose state is in the store.
 #[derive(Debug, Clone)]
 pub struct StoredChannel {
-    /// The channel.
+    /// URI of the channel.
     pub channel: Uri,
-    /// The session it belongs to; none for the host's own.
+    /// The session that owns the channel; `None` for channels of the host itself.
     pub session: Option<Uri>,
-    /// The last action before it came into being.
+    /// The last sequence number before the channel was created.
     pub created_seq: ServerSeq,
 }
 
-/// The host as a state machine.
+/// The host as a state machine. See [`Host::step`].
 #[derive(Debug, Clone)]
 pub struct Host {
     pub(crate) config: HostConfig,
@@ -103,7 +103,7 @@ pub struct Host {
 }
 
 impl Host {
-    /// A host that goes on where the log ends.
+    /// Creates a host that continues after the last stored action.
     pub fn new(mut config: HostConfig, stored_host: StoredHost) -> Self {
         clean_agents(&mut config.agents);
         config.schemas.values_mut().for_each(clean_schema);
@@ -155,8 +155,8 @@ impl Host {
         host
     }
 
-    /// Channels that have to be restored before anything else happens: chats
-    /// with a turn that was running when the host stopped, and their sessions.
+    /// Returns the channels to load before any other input: chats whose turn was active when
+    /// the host stopped, and their sessions.
     pub fn channels_to_recover(&self) -> Vec<Uri> {
         let in_progress = agenthost_protocol::common::SessionStatus::IN_PROGRESS;
         let mut found = Vec::new();
@@ -175,25 +175,24 @@ impl Host {
         found
     }
 
-    /// Clients that are not here, and when they left. The grace periods of those
-    /// who were here when the host stopped have to be started.
+    /// Returns the disconnected clients with their grace periods. At startup the caller has to
+    /// start the timers of these periods.
     pub fn absent_clients(&self) -> Vec<(ClientId, GracePeriodId)> {
         self.clients.absent_clients()
     }
 
-    /// The last number that was given out.
+    /// Returns the last sequence number in use.
     pub fn seq(&self) -> ServerSeq {
         self.log.seq
     }
 
-    /// How long a client may be gone before it is forgotten.
+    /// Returns the time that a disconnected client has to reconnect before the host drops it.
     pub fn grace_period(&self) -> Millis {
         self.config.grace_period
     }
 
-    /// Brings the host's own state up to date with what it was started with.
-    /// Clients that were here before get to know by the same actions as
-    /// everyone else.
+    /// Updates the root channel to the configuration of this run. Clients that reconnect
+    /// receive these changes as ordinary actions.
     pub(crate) fn start(&mut self, out: &mut Effects) {
         let root = Uri::from(RootChannel);
         if !self.channels.contains(&root) {
@@ -232,23 +231,23 @@ impl Host {
         self.channels.insert(stored.channel, channel);
     }
 
-    /// The state of a channel, if the host has it in memory.
+    /// Returns the state of a channel, if it is resident.
     pub fn state(&self, channel: &Uri) -> Option<&ChannelState> {
         self.loaded(channel).map(|loaded| &loaded.state)
     }
 
-    /// What the host has of a channel in memory, if anything.
+    /// Returns the resident part of a channel, if any.
     pub fn loaded(&self, channel: &Uri) -> Option<&LoadedChannel> {
         self.channels.get(channel)?.loaded()
     }
 
-    /// Turns of a chat that are in the log only.
+    /// Returns the turns of a chat that are only in the store.
     pub(crate) fn evicted_turns(&self, chat: &Uri) -> &[TurnId] {
         self.loaded(chat)
             .map_or(&[], |loaded| &loaded.evicted_turns)
     }
 
-    /// The host's own state.
+    /// Returns the state of the root channel.
     pub(crate) fn root(&self) -> Option<&RootState> {
         self.state(&RootChannel.into())?.as_root()
     }
@@ -269,7 +268,7 @@ impl Host {
         self.state(channel)?.as_changeset()
     }
 
-    /// The session that a channel belongs to.
+    /// Returns the session that owns a channel.
     pub fn session_of(&self, channel: &Uri) -> Option<&Uri> {
         self.channels.get(channel)?.session.as_ref()
     }

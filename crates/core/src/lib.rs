@@ -1,17 +1,16 @@
-//! The agent host as a state machine: inputs in, effects out.
+//! The agent host as a pure state machine: inputs in, effects out.
 //!
-//! **What it does.** [`Host::step`] takes one input and says what has to be
-//! done. It decides who may do what, numbers what happens, and keeps every
-//! channel's state.
+//! **What it does.** [`Host::step`] handles one input and returns the store writes and effects
+//! that follow from it. The crate holds the state of every channel, checks permissions, and
+//! gives each action its sequence number.
 //!
-//! **What it never does.** No clock, randomness, file, socket or runtime: time
-//! and unique numbers come in through [`Env`]. It waits for nothing and knows
-//! nothing of what agents there are but data.
+//! **What it never does.** It uses no clock, randomness, file, socket or runtime: time and
+//! unique numbers come in through [`Env`]. It never blocks. It knows agents only as data.
 //!
-//! **Where to start.** `host`: [`Input`], [`Effects`], then [`Host::step`].
-//! `host::commit` is the only place where state changes, `policy` the only one
-//! that refuses a client's action, `host::react` what follows from one. The
-//! other folders have a subject each.
+//! **Where to start.** Read `host`: [`Input`], [`Effects`], then [`Host::step`]. `host::commit`
+//! is the only module that changes a channel's state, `policy` the only one that refuses a
+//! client's action, and `host::react` derives the further actions and effects of a committed
+//! action. Each of the other folders covers one subject.
 
 #![deny(clippy::wildcard_enum_match_arm)]
 

@@ -1,8 +1,7 @@
-//! Who may do what. The only place that says no to a client's action.
+//! Checks the actions of clients. This is the only module that refuses a client's action.
 //!
-//! A rule looks at the state and at who asks, never at whether the reducer
-//! would do something (DSP-12). It may hand back the action in a normal form
-//! (DSP-14).
+//! A rule depends on the state and on the sender, never on whether the reducer would change
+//! anything (DSP-12). It may return the action in a normalized form (DSP-14).
 
 mod annotations;
 mod chat;
@@ -31,7 +30,7 @@ use crate::host::step::Env;
 use crate::policy::limits::check_message_meta;
 
 impl Host {
-    /// Judges an action that a client dispatched on a channel.
+    /// Checks an action that a client dispatched on a channel. Returns it in normalized form.
     pub(crate) fn check_client_action(
         &self,
         env: &Env,
@@ -108,8 +107,8 @@ impl Host {
         }
     }
 
-    /// Normalizes what a client did in a chat before it is checked: messages lose placeholders
-    /// of models and get their attachments pinned, tool calls keep their links to workers.
+    /// Normalizes a chat action before it is checked: messages lose placeholders of models and
+    /// get their attachments pinned, tool calls keep their links to workers.
     fn normalize_chat_action(
         &self,
         channel: &Uri,
@@ -170,7 +169,7 @@ impl Host {
         Ok(())
     }
 
-    /// The agent of a name; without one, the default agent.
+    /// Returns the agent with this name, or the default agent if no name is given.
     pub(crate) fn find_agent(
         &self,
         name: Option<&ProviderId>,
@@ -195,8 +194,7 @@ impl Host {
     }
 }
 
-/// A message of a user, for a model that the agent has and a custom agent that
-/// the session has.
+/// Checks that a message comes from a user and that its model and custom agent exist.
 pub(crate) fn check_message(
     agent: Option<&AgentInfo>,
     session: Option<&SessionState>,
@@ -218,7 +216,7 @@ pub(crate) fn check_message(
     Ok(())
 }
 
-/// Clients speak for their users and for nobody else (DSP-15).
+/// Refuses messages of any kind but `user`: a client speaks only for its user (DSP-15).
 fn check_from_user(message: &Message) -> Result<(), Refusal> {
     match message.origin.kind {
         MessageKind::User => Ok(()),
@@ -230,10 +228,10 @@ fn check_from_user(message: &Message) -> Result<(), Refusal> {
     }
 }
 
-/// Longest name that a client may choose for something (SEC-5).
+/// Maximum length of a name or id that a client chooses (SEC-5).
 pub(crate) const MAX_NAME_BYTES: usize = 200;
 
-/// A name that a client chose for something new.
+/// Checks a name that a client has chosen for something new.
 fn check_name(what: &str, name: &str) -> Result<(), Refusal> {
     if name.is_empty() || name.len() > MAX_NAME_BYTES {
         let reason = format!("the name of a {what} has 1 to {MAX_NAME_BYTES} bytes");
@@ -242,10 +240,10 @@ fn check_name(what: &str, name: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Longest title that is kept, in characters (SEC-5).
+/// Maximum length of a stored title in characters (SEC-5).
 const MAX_TITLE_CHARS: usize = 500;
 
-/// A title that a client chose.
+/// Checks a title that a client has chosen.
 fn check_title(title: &str) -> Result<(), Refusal> {
     if title.chars().count() > MAX_TITLE_CHARS {
         let reason = format!("a title has at most {MAX_TITLE_CHARS} characters");
@@ -254,7 +252,7 @@ fn check_title(title: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// What an agent can do with several directories, if it can.
+/// Returns the capabilities of an agent for several directories, or refuses if it has none.
 fn check_multiple_directories(
     agent: Option<&AgentInfo>,
 ) -> Result<&MultipleWorkingDirectoriesCapability, Refusal> {

@@ -1,5 +1,7 @@
-//! Who may use which files. Using them is somebody else's work: the host says
-//! what is granted, and passes on what came of it.
+//! Access to files: granted roots, and the file jobs of clients.
+//!
+//! The host decides which files are granted. A worker of the server executes the jobs and
+//! returns their results.
 
 pub(crate) mod access_requests;
 pub(crate) mod content;
@@ -19,60 +21,60 @@ use crate::host::effect::{Effect, Effects, ResponseBody};
 use crate::host::error::RequestFailure;
 use crate::host::input::ConnectionId;
 
-/// What may be done with a file.
+/// The kind of access to a file. Ordered: `Write` includes `Read`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FileAccess {
-    /// Look at it.
+    /// Reading and listing only.
     Read,
-    /// Change it, and look at it.
+    /// Reading and changing files.
     Write,
 }
 
-/// A directory that was granted, with all that is in it. Or a single file.
+/// A directory that clients may use, with everything in it, or a single file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GrantedRoot {
-    /// The directory.
+    /// URI of the directory or file.
     pub uri: Uri,
-    /// What may be done with it.
+    /// The granted kind of access.
     pub access: FileAccess,
 }
 
-/// Something to be done with files.
+/// A file request of a client, with the roots that it may use.
 #[derive(Debug, Clone)]
 pub struct FileJob {
-    /// Who asked.
+    /// The connection that sent the request.
     pub connection: ConnectionId,
-    /// What has to be answered.
+    /// The id of the request to answer.
     pub id: RequestId,
-    /// Where it may be done.
+    /// The roots that were granted when the job was submitted.
     pub roots: Vec<GrantedRoot>,
-    /// What.
+    /// The operation to execute.
     pub request: FileRequest,
 }
 
-/// What can be done with files.
+/// An operation on files.
 #[derive(Debug, Clone)]
 pub enum FileRequest {
-    /// Read one.
+    /// Reads the content of a file.
     Read(ResourceReadParams),
-    /// Write one.
+    /// Writes the content of a file.
     Write(Box<ResourceWriteParams>),
-    /// See what is in a directory.
+    /// Lists the entries of a directory.
     List(ResourceListParams),
-    /// Copy.
+    /// Copies a file or directory.
     Copy(ResourceCopyParams),
-    /// Delete.
+    /// Deletes a file or directory.
     Delete(ResourceDeleteParams),
-    /// Move.
+    /// Moves a file or directory.
     Move(ResourceMoveParams),
-    /// See what one is.
+    /// Returns the metadata of a file or directory.
     Resolve(ResourceResolveParams),
-    /// Make a directory.
+    /// Creates a directory and its parents.
     MakeDirectory(ResourceMkdirParams),
 }
 
 impl Host {
-    /// Has something done with files; the answer comes later.
+    /// Submits a file job. Its result arrives as `Input::RequestCompleted`.
     pub(crate) fn submit_file_job(
         &self,
         connection: ConnectionId,
@@ -88,7 +90,7 @@ impl Host {
         })));
     }
 
-    /// Passes an answer on that came later. Whoever asked may be gone.
+    /// Sends the result of a job as the response, unless the connection has been closed.
     pub(crate) fn complete_request(
         &self,
         connection: ConnectionId,
@@ -105,7 +107,7 @@ impl Host {
         }
     }
 
-    /// Whether something may be done with a file, by its address.
+    /// Checks by its URI that a file is inside of a granted root.
     pub(crate) fn check_granted(
         &self,
         uri: &Uri,
@@ -122,7 +124,7 @@ impl Host {
         Err(RequestFailure::NotGranted { uri, access })
     }
 
-    /// All that was granted, each once.
+    /// Returns the granted roots without duplicates.
     pub(crate) fn unique_granted_roots(&self) -> Vec<GrantedRoot> {
         let mut roots: Vec<_> = self.granted_roots().collect();
         roots.sort_by(|a, b| (&a.uri, a.access).cmp(&(&b.uri, b.access)));
@@ -130,8 +132,8 @@ impl Host {
         roots
     }
 
-    /// All that was granted: the directories of sessions, those that the host
-    /// was started with, those that a person added, and files of customizations.
+    /// Returns all granted roots: the directories of sessions, the configured ones, those that
+    /// the user added, and files of customizations.
     fn granted_roots(&self) -> impl Iterator<Item = GrantedRoot> {
         let sessions = self.sessions.summaries();
         let directories =

@@ -1,4 +1,4 @@
-//! Sessions come and go, and are listed.
+//! Creates, removes and lists sessions.
 
 pub(crate) mod annotations;
 pub(crate) mod config;
@@ -42,11 +42,11 @@ use crate::session::fork::SessionFork;
 use crate::session::list::RemovedSession;
 use crate::{chat, policy};
 
-/// Most sessions in one answer.
+/// Maximum number of sessions in one response, so that a page is encoded and sent quickly.
 const SESSION_PAGE_SIZE: usize = 200;
 
 impl Host {
-    /// Answers before the agent is up: the session is there at once, and
+    /// Creates a session and responds before its agent runs: the session exists at once and
     /// becomes ready later (SES-4, A-17).
     pub(crate) fn create_session(
         &mut self,
@@ -83,7 +83,7 @@ impl Host {
         }
         let state = SessionState {
             active_clients: params.active_client.into_iter().collect(),
-            // Without it no value could ever change (SES-11).
+            // A session without a schema could never change a value (SES-11).
             config: (!schema.properties.is_empty())
                 .then_some(SessionConfigState { schema, values }),
             ..state
@@ -116,7 +116,7 @@ impl Host {
         Ok(())
     }
 
-    /// Whether there is room for one more session, at an address that is free.
+    /// Checks that the URI is free and the limit of sessions is not reached.
     fn check_session_free(&self, session: &Uri) -> Result<(), RequestFailure> {
         uris::check_session(session)?;
         let taken = [
@@ -134,7 +134,7 @@ impl Host {
         Ok(())
     }
 
-    /// Whether a client that makes a session brings only what is its own.
+    /// Checks that a client that creates a session names only itself as active client.
     fn check_maker_as_active(
         &self,
         connection: ConnectionId,
@@ -149,7 +149,8 @@ impl Host {
         Ok(())
     }
 
-    /// What was said before has to stay readable (RES-15), and known.
+    /// Opens the agent of a forked session. The content of the copied turns must stay readable
+    /// (RES-15), and the agent must know those turns.
     fn open_forked_session(&mut self, session: &Uri, source: Uri, chat: Uri, out: &mut Effects) {
         out.push(Effect::ShareContent {
             from: source,
@@ -160,7 +161,7 @@ impl Host {
         self.open_moved_chats(&[chat], out);
     }
 
-    /// Ends a session that a client is done with.
+    /// Handles `disposeSession` of a client.
     pub(crate) fn dispose_session(
         &mut self,
         session: &Uri,
@@ -172,8 +173,9 @@ impl Host {
         }
     }
 
-    /// Ends a session with all that belongs to it, chats first so that their
-    /// subscribers can let go (SES-17, SES-18). Says whether there was one.
+    /// Removes a session with everything that belongs to it, chats first so that their
+    /// subscribers can release them (SES-17, SES-18). Returns `false` if there is no such
+    /// session.
     pub(crate) fn remove_session(&mut self, session: &Uri, out: &mut Effects) -> bool {
         let Some(gone) = self.sessions.remove(session) else {
             return false;
@@ -237,9 +239,9 @@ impl Host {
         );
     }
 
-    /// The sessions, the latest change first. A cursor names the last session
-    /// that was listed, so it stays good when sessions come and go.
-    /// Up to 0.5.0 there were no pages: whoever speaks that gets all.
+    /// Lists the sessions, the most recently modified first. A cursor names the last session of
+    /// a page, so it stays valid when sessions are added or removed. Releases up to 0.5.0 have
+    /// no pages: their clients get all sessions.
     pub(crate) fn list_sessions(
         &self,
         connection: ConnectionId,
@@ -279,8 +281,7 @@ impl Host {
     }
 }
 
-/// Where a session stands in the list: the latest change first, then by
-/// address.
+/// Sort key of a session in the list: the most recently modified first, then by URI.
 type SessionListKey = (std::cmp::Reverse<i64>, Uri);
 
 fn list_key(summary: &SessionSummary) -> SessionListKey {
@@ -300,8 +301,7 @@ fn parse_cursor(cursor: &str) -> Option<SessionListKey> {
     ))
 }
 
-/// The directories of a new session: the first alone, unless its agent works
-/// in several.
+/// Returns the directories of a new session: only the first, unless its agent supports several.
 fn usable_directories(
     agent: &AgentInfo,
     directories: Option<Vec<Uri>>,
@@ -350,7 +350,8 @@ pub(crate) fn new_session_state(
     }
 }
 
-/// The project of a session: its first directory, under its own name (SES-25).
+/// Returns the project of a session: its first directory, with the name of that directory
+/// (SES-25).
 fn project_info(directory: &Uri) -> ProjectInfo {
     let path = directory.as_str().trim_end_matches('/');
     let name = path.rsplit('/').next().unwrap_or(path);

@@ -1,7 +1,7 @@
-//! Terminals that clients open, and what clients do with any.
+//! Terminals that clients open, and client actions on any terminal.
 //!
-//! What is typed is nobody else's business: it is passed on, told back to who
-//! typed it, and not kept (TER-20).
+//! Terminal input is private: the host passes it to the terminal, echoes it to its sender, and
+//! does not store it (TER-20).
 
 pub(crate) mod background;
 pub(crate) mod command_report;
@@ -31,73 +31,73 @@ use crate::terminal::commands::SilentCommand;
 use crate::terminal::output::CommandLine;
 use crate::terminal::output_preview::OutputPreview;
 
-/// Most terminals at a time.
+/// Maximum number of open terminals. Each of them is a process of the operating system.
 const MAX_TERMINALS: usize = 200;
 
-/// How many columns and rows a terminal can have.
+/// The valid numbers of columns and rows.
 pub(crate) const TERMINAL_SIZE_RANGE: std::ops::RangeInclusive<u64> = 1..=1_000;
 
-/// A terminal that nobody gave a size.
+/// Size of a terminal for which the client gives none.
 const DEFAULT_COLS: u64 = 80;
 const DEFAULT_ROWS: u64 = 24;
 
 /// Terminals of clients, and commands in any terminal.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TerminalTable {
-    /// Terminals that clients opened, as lists show them.
+    /// Terminals that clients opened, as the root state lists them.
     opened: BTreeMap<Uri, TerminalInfo>,
     /// Commands without output so far.
     silent_commands: BTreeMap<Uri, SilentCommand>,
-    /// Output that tool calls show besides their terminal.
+    /// Output that is published in tool calls besides their terminal.
     output_previews: BTreeMap<Uri, OutputPreview>,
 }
 
 impl TerminalTable {
-    /// Drops what is known of a terminal whose channel was removed.
+    /// Drops the data of a terminal whose channel was removed.
     pub(crate) fn forget_commands(&mut self, terminal: &Uri) {
         self.silent_commands.remove(terminal);
         self.output_previews.remove(terminal);
     }
 }
 
-/// What runs in a terminal.
+/// The program that runs in a terminal.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TerminalProgram {
-    /// The user's shell.
+    /// The shell of the user.
     Shell,
-    /// One command line.
+    /// A single command line.
     Command(CommandLine),
 }
 
-/// What is wanted of a terminal.
+/// A command to the pseudoterminal of a terminal.
 #[derive(Debug, Clone, PartialEq)]
 pub enum PtyCommand {
-    /// Start something in it.
+    /// Starts a program in the terminal.
     Open {
-        /// What.
+        /// The shell or a command.
         program: TerminalProgram,
-        /// Where; the user's home if nobody says.
+        /// The working directory; `None` for the user's home.
         directory: Option<Uri>,
-        /// How wide.
+        /// Width in character columns.
         cols: u64,
-        /// How high.
+        /// Height in character rows.
         rows: u64,
     },
-    /// Pass on what was typed.
+    /// Writes input to the terminal.
     Write(TerminalInput),
-    /// It has another size.
+    /// Changes the size of the terminal.
     Resize {
-        /// How wide.
+        /// Width in character columns.
         cols: u64,
-        /// How high.
+        /// Height in character rows.
         rows: u64,
     },
-    /// End it, and all that runs in it.
+    /// Ends the terminal and every process in it.
     Close,
 }
 
 impl Host {
-    /// Opens a terminal (TER-1, TER-2).
+    /// Opens a terminal for a client (TER-1, TER-2).
     pub(crate) fn create_terminal(
         &mut self,
         connection: ConnectionId,
@@ -169,8 +169,8 @@ impl Host {
         Ok(ResponseBody::Null)
     }
 
-    /// Ends a terminal for good (TER-18). Those of agents are theirs, unless a
-    /// client let their command continue in the background.
+    /// Removes a terminal for good (TER-18). A client can't remove the terminal of an agent,
+    /// but it can end a command that continues in the background.
     pub(crate) fn dispose_terminal(
         &mut self,
         terminal: &Uri,
@@ -188,7 +188,7 @@ impl Host {
         Ok(ResponseBody::Null)
     }
 
-    /// What follows from an action of a client.
+    /// Handles the consequences of a client's action on a terminal.
     pub(crate) fn react_terminal(
         &mut self,
         env: &Env,
@@ -197,7 +197,7 @@ impl Host {
         out: &mut Effects,
     ) {
         match action {
-            // Nothing runs in it that could be told.
+            // No process runs that could be resized.
             TerminalAction::Resized(_) if self.has_exited(terminal) => {}
             TerminalAction::Resized(size) => {
                 let (cols, rows) = (size.cols, size.rows);
@@ -227,8 +227,8 @@ impl Host {
         state.is_none_or(|state| state.lifecycle != TerminalLifecycle::Running)
     }
 
-    /// Passes on what was typed. Only who typed it hears of it, and nothing of
-    /// it is kept.
+    /// Writes input to a terminal. Only its sender receives the echo, and the input is not
+    /// stored.
     pub(crate) fn write_input(
         &mut self,
         connection: ConnectionId,
@@ -246,8 +246,8 @@ impl Host {
         self.publish_unlogged(watchers, terminal, action, Some(origin), out);
     }
 
-    /// What a client wants of a terminal goes to whoever runs it: the host, or
-    /// the agent that opened it.
+    /// Sends a client's command to the owner of a terminal: the host, or the agent that opened
+    /// it.
     pub(crate) fn route_terminal_command(
         &mut self,
         terminal: &Uri,
@@ -287,7 +287,7 @@ impl Host {
         self.turns.push_effect(chat.as_ref(), effect, out);
     }
 
-    /// Brings the entry of a terminal up to date (ROOT-5).
+    /// Updates the entry of a terminal in the root state (ROOT-5).
     pub(crate) fn sync_terminal_entry(&mut self, terminal: &Uri, out: &mut Effects) {
         let Some(state) = self.terminal(terminal) else {
             return;
@@ -302,7 +302,7 @@ impl Host {
         self.publish_terminals(out);
     }
 
-    /// Something happened in a terminal that an agent runs.
+    /// Applies an action on a terminal that an agent runs.
     pub(crate) fn apply_agent_terminal_action(
         &mut self,
         env: &Env,
@@ -325,7 +325,7 @@ impl Host {
         }
     }
 
-    /// An agent has stopped, and all that it ran in terminals.
+    /// Ends the running terminals of an agent that has stopped.
     pub(crate) fn end_agent_terminals(&mut self, env: &Env, session: &Uri, out: &mut Effects) {
         let channels = self.channels.iter();
         let own = channels.filter(|(uri, channel)| {
@@ -343,7 +343,7 @@ impl Host {
         }
     }
 
-    /// A session is gone, with its terminals.
+    /// Closes the terminals of a session that is being removed.
     pub(crate) fn close_session_terminals(&mut self, session: &Uri, out: &mut Effects) {
         let all = self.terminals.opened.keys().cloned().collect::<Vec<_>>();
         for terminal in all {
@@ -355,7 +355,8 @@ impl Host {
         self.publish_terminals(out);
     }
 
-    /// Nothing that ran in a terminal when the host stopped runs now.
+    /// Marks all listed terminals as exited, because their processes ended with the previous
+    /// run.
     pub(crate) fn mark_terminals_exited(&mut self, out: &mut Effects) {
         let Some(state) = self.root() else {
             return;

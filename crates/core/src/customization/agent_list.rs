@@ -1,8 +1,7 @@
-//! What agents are known to have before there is a session.
+//! Publishes the containers of each agent in the agent list of the root channel.
 //!
-//! It is read for the first session that has it. The list of agents shows what
-//! came of that (CUS-4, CUS-5): as it was read, because decisions are about
-//! sessions.
+//! A container is read for the first session that has it. The agent list then shows it as it
+//! was read (CUS-4, CUS-5), without enablement decisions, because those belong to sessions.
 
 use agenthost_protocol::number::Millis;
 use agenthost_protocol::root::{AgentsChanged, RootAction};
@@ -13,19 +12,19 @@ use crate::host::Host;
 use crate::host::effect::Effects;
 use crate::host::input::Input;
 
-/// How long changes are gathered: the list of agents is told as a whole, and
-/// many containers may be read at once.
+/// Debounce delay before the agent list is published. `AgentsChanged` carries the whole list,
+/// and many containers may be read at about the same time.
 const AGENT_LIST_DEBOUNCE: Millis = Millis(250);
 
 impl Host {
-    /// Containers were found or read, among them perhaps some that agents are
-    /// known to have.
+    /// Copies containers that were read into the agents that list them, and schedules one
+    /// publication of the agent list.
     pub(super) fn collect_agent_customizations(
         &mut self,
         all: &[Customization],
         out: &mut Effects,
     ) {
-        // What is not shown yet will be, without being asked again.
+        // If there were unpublished changes before, the debounce timer is already running.
         let gathering = self.has_unpublished_agents();
         let agents = self.config.agents.iter_mut();
         for shown in agents.flat_map(|agent| agent.customizations.iter_mut().flatten()) {
@@ -39,7 +38,7 @@ impl Host {
         }
     }
 
-    /// Shows the agents as they are known now.
+    /// Publishes the agent list if it has changed.
     pub(crate) fn publish_agent_list(&mut self, out: &mut Effects) {
         if self.has_unpublished_agents() {
             let agents = self.config.agents.clone();
@@ -48,16 +47,16 @@ impl Host {
         }
     }
 
-    /// Whether the agents are others than is shown.
+    /// Returns `true` if the agents differ from those in the root state.
     fn has_unpublished_agents(&self) -> bool {
         let root = self.root();
         root.is_some_and(|root| root.agents != self.config.agents)
     }
 }
 
-/// Whether it is known what is in a container of the host. While it is read
-/// again, what was known stays. A client may call its own what it likes, and
-/// says nothing about agents.
+/// Returns `true` if the contents of a container of the host are known. While a container is
+/// read again, its previous contents stay in the list. Containers of clients don't count: a
+/// client can choose any id for its plugins.
 fn is_loaded_container(customization: &Customization) -> bool {
     let container = match customization {
         Customization::Plugin(plugin) => &plugin.container,

@@ -1,7 +1,7 @@
-//! Plugins that clients bring.
+//! Plugins that active clients offer to a session.
 //!
-//! Only the client has their files, so it is asked for them, by the requests
-//! that it would read files of the host with (CUS-8). They go when it does.
+//! Only the client has their files, so the host reads them with the same resource requests that
+//! a client uses for files of the host (CUS-8). The plugins are removed when the client leaves.
 
 use agenthost_protocol::ids::ClientId;
 use agenthost_protocol::session::{Customization, LoadState};
@@ -15,8 +15,7 @@ use crate::host::Host;
 use crate::host::effect::{Effect, Effects};
 
 impl Host {
-    /// Tells which plugins the clients of a session bring, if they are others
-    /// than before.
+    /// Sends the plugins of the session's active clients to the driver, if they have changed.
     pub(crate) fn sync_client_plugins(&mut self, session: &Uri, out: &mut Effects) {
         let Some(state) = self.session(session) else {
             return;
@@ -47,8 +46,8 @@ impl Host {
         self.republish_client_plugins(session, out);
     }
 
-    /// What clients decided about their plugins may be something else now
-    /// (CUS-14).
+    /// Publishes the client plugins again, because the decisions of their clients may have
+    /// changed (CUS-14).
     fn republish_client_plugins(&mut self, session: &Uri, out: &mut Effects) {
         let state = self.session(session);
         let of_clients = state.into_iter().flat_map(all_customizations).filter(|one| {
@@ -61,7 +60,8 @@ impl Host {
         self.sync_enablement(session, out);
     }
 
-    /// A client is back: what could not be read from it can be tried again.
+    /// Sends the plugins of a reconnected client to the driver again if reading any of them had
+    /// failed.
     pub(crate) fn retry_client_plugins(&mut self, client: &ClientId, out: &mut Effects) {
         let failed = |one: &Customization| {
             let Customization::Plugin(plugin) = one else {
@@ -81,7 +81,8 @@ impl Host {
         }
     }
 
-    /// Asks a client for what is needed of it.
+    /// Sends a resource request of the driver to a client. It fails at once if the client has
+    /// no connection.
     pub(super) fn request_from_client(
         &mut self,
         id: QueryId,

@@ -1,7 +1,7 @@
-//! What is asked of whoever reads customizations, and what comes back.
+//! Commands to the customization driver, and its events.
 //!
-//! Files, programs and what they say stay there: the host gets to know what
-//! clients may see, and what a turn needs (CUS-19).
+//! Files, programs and their output stay in the driver. The host receives only the data that
+//! clients may see and that a turn needs (CUS-19).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,104 +16,103 @@ use crate::agent::SlashCommand;
 use crate::connection::host_requests::ClientReadError;
 use crate::tools::tool_use::{HookCheckId, ToolHookPhase, ToolUse};
 
-/// What the host wants to know about customizations.
+/// A command of the host to the customization driver.
 #[derive(Debug, Clone)]
 pub enum CustomizationCommand {
-    /// Find out what a session has, and go on telling until it is forgotten.
-    /// Asked again, it replaces what was asked before.
+    /// Reads the customizations of a session and reports changes until `Untrack`. A second
+    /// `Track` replaces the first.
     Track {
-        /// The session.
+        /// Channel URI of the session.
         session: Uri,
-        /// Its agent.
+        /// The agent of the session, which decides what containers apply.
         provider: ProviderId,
-        /// Its folders, the primary one first.
+        /// The working directories of the session, the primary one first.
         directories: Vec<Uri>,
     },
-    /// Nobody needs to know about a session any more.
+    /// Stops tracking a session.
     Untrack {
-        /// The session.
+        /// Channel URI of the session.
         session: Uri,
     },
-    /// Plugins that clients brought for a session: all of them. One that is not
-    /// among them any more is gone.
+    /// Replaces the client plugins of a session. A plugin that is not in the list was removed.
     SetClientPlugins {
-        /// The session.
+        /// Channel URI of the session.
         session: Uri,
-        /// The plugins.
+        /// All plugins of all active clients.
         plugins: Vec<ClientPlugin>,
     },
-    /// What a client said to something that was wanted of it.
+    /// The response of a client to a resource request of the driver.
     QueryAnswered {
-        /// What was wanted.
+        /// The id of the request.
         id: QueryId,
-        /// What the client said, or why nothing came of it.
+        /// The reply, or the reason why the client could not be read.
         reply: Result<ResourceReply, ClientReadError>,
     },
-    /// What is off in a session: all of it. A container that is off means all
-    /// that is in it.
+    /// Replaces the set of disabled ids of a session. A disabled container disables everything
+    /// in it.
     SetDisabled {
-        /// The session.
+        /// Channel URI of the session.
         session: Uri,
-        /// What is off.
+        /// Ids of containers and of single children.
         ids: BTreeSet<CustomizationId>,
     },
-    /// Code of packages that a person allowed to run: all of it.
+    /// Replaces the set of code of packages that the user has approved.
     SetTrustedCode {
-        /// What was allowed, as whoever reads it names it.
+        /// Keys of approved code, in the driver's own format.
         keys: BTreeSet<String>,
     },
-    /// A turn is about to begin: find out what it needs.
+    /// Prepares a turn that is about to start.
     Prepare(Box<TurnPreparation>),
-    /// A turn is over.
+    /// Reports that a turn has ended, so that its hooks can run.
     TurnEnded {
-        /// The session.
+        /// Channel URI of the session.
         session: Uri,
-        /// The chat.
+        /// The chat of the turn.
         chat: Uri,
-        /// The turn.
+        /// The turn that has ended.
         turn: TurnId,
     },
-    /// A tool is about to be used: find out whether hooks are against it.
+    /// Runs the hooks before a tool call, which can deny it.
     CheckTool {
-        /// What the answer has to name.
+        /// The id that the response has to carry.
         id: HookCheckId,
-        /// The tool, and what it is used with.
+        /// The tool and its input.
         tool_use: Box<ToolUse>,
     },
-    /// Nobody wants to know that any more.
+    /// Cancels a hook check whose result is no longer needed.
     CancelCheck {
-        /// The session.
+        /// The session of the tool call.
         session: Uri,
-        /// What was asked.
+        /// The id of the check to cancel.
         id: HookCheckId,
     },
-    /// A tool was used. Nothing waits for what hooks have to say to that.
+    /// Runs the hooks after a tool call. The call does not wait for their result.
     ToolUsed(Box<ToolUse>),
 }
 
-/// A plugin that a client brought.
+/// A plugin that an active client offers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClientPlugin {
-    /// The client.
+    /// The client that has the files.
     pub client: ClientId,
-    /// The plugin as the client told of it.
+    /// The plugin as the client declared it.
     pub plugin: ClientPluginCustomization,
 }
 
-/// Tells one thing that was wanted of a client from others.
+/// Identifies one resource request of the driver to a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct QueryId(pub u64);
 
-/// What a client said.
+/// A successful response of a client to a [`ResourceQuery`].
 #[derive(Clone)]
 pub enum ResourceReply {
-    /// What is in a folder.
+    /// The entries of a folder.
     Listed(ResourceListResult),
-    /// What is in a file.
+    /// The content of a file.
     Read(Arc<ResourceReadResult>),
 }
 
-/// Shows nothing of what is in files.
+/// Omits file contents, so that they never reach the log.
 impl std::fmt::Debug for ResourceReply {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -123,27 +122,27 @@ impl std::fmt::Debug for ResourceReply {
     }
 }
 
-/// A turn that is about to begin.
+/// The facts about a turn that the driver needs to prepare it.
 #[derive(Clone)]
 pub struct TurnPreparation {
-    /// The session.
+    /// Channel URI of the session.
     pub session: Uri,
-    /// The chat.
+    /// The chat of the turn.
     pub chat: Uri,
-    /// The turn.
+    /// The turn that is about to start.
     pub turn: TurnId,
-    /// What the user said.
+    /// The text of the user's message.
     pub text: String,
-    /// The custom agent that is to answer.
+    /// The custom agent that the message selects.
     pub agent: Option<Uri>,
-    /// Files that the message refers to or that the chat has changed, for rules
-    /// that are about some files.
+    /// Files that the message refers to or that the chat has changed, for rules that apply to
+    /// certain files.
     pub files: Vec<Uri>,
-    /// What the agent understands by itself at the beginning of a message.
+    /// Names of the slash commands that the agent itself handles.
     pub own_commands: Vec<String>,
 }
 
-/// Shows nothing of what was said.
+/// Omits the message text, so that it never reaches the log.
 impl std::fmt::Debug for TurnPreparation {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("TurnPreparation")
@@ -153,125 +152,125 @@ impl std::fmt::Debug for TurnPreparation {
     }
 }
 
-/// What is told about the customizations of a session.
+/// An event of the customization driver for one session.
 #[derive(Debug, Clone)]
 pub enum CustomizationEvent {
-    /// All that it has, with what is known so far. Comes first, and again when
-    /// there are others.
+    /// All customizations of the session, as far as they are known. This is the first event,
+    /// and it is sent again when the list changes.
     CustomizationsFound {
-        /// In the order that people get to see.
+        /// All of them, in display order.
         all: Vec<Customization>,
     },
-    /// One of them was read, or has changed.
+    /// One customization was read or has changed.
     CustomizationUpdated(Box<Customization>),
-    /// One of them is gone, with all that was in it.
+    /// One customization was removed, with everything in it.
     CustomizationRemoved(CustomizationId),
-    /// Something is needed that a client has.
+    /// The driver needs a file or folder that only a client has.
     ResourceRequested {
-        /// What the answer has to name.
+        /// The id that the response has to carry.
         id: QueryId,
-        /// The client.
+        /// The client that has the resource.
         client: ClientId,
-        /// What.
+        /// The file or folder to read.
         query: ResourceQuery,
     },
-    /// What can stand at the beginning of a message: all of it.
+    /// Replaces the list of slash commands of the session.
     CommandsChanged {
-        /// The commands.
+        /// All commands, in the order of the completion list.
         commands: Vec<SlashCommand>,
     },
-    /// It is known what a turn needs.
+    /// The result of [`CustomizationCommand::Prepare`].
     TurnPrepared {
-        /// The chat.
+        /// The chat of the turn.
         chat: Uri,
-        /// The turn.
+        /// The turn of the request.
         turn: TurnId,
-        /// What it needs, or why it must not begin.
+        /// The prepared turn, or the reason why it must not start.
         outcome: Box<Result<PreparedTurn, PreparationError>>,
     },
-    /// When hooks of tools that may run are to be run: all of it. Told before
-    /// the first turn begins, and again when it is something else.
+    /// Replaces the set of phases in which permitted tool hooks run. Sent before the first turn
+    /// starts, and again when the set changes.
     ToolHooksChanged {
-        /// The moments.
+        /// Empty if no tool hook may run.
         phases: BTreeSet<ToolHookPhase>,
     },
-    /// Hooks have looked at a tool that is about to be used.
+    /// The result of a hook check.
     ToolChecked {
-        /// What was asked.
+        /// The id of the check.
         id: HookCheckId,
-        /// Why it must not be used, if it must not.
+        /// The reason if a hook denied the tool call.
         verdict: Result<(), HookDenial>,
     },
 }
 
-/// Why a turn must not begin.
+/// The reason why a turn must not start.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PreparationError {
-    /// A hook denies it, for this reason.
+    /// A hook denied the turn with this reason.
     #[error("{0}")]
     Denied(String),
-    /// The custom agent that was chosen can't be used.
+    /// The selected custom agent does not exist or is disabled.
     #[error("the custom agent `{0}` is not there, or is off")]
     AgentNotEnabled(String),
 }
 
-/// Why a tool that hooks look at must not be used.
+/// The reason why a tool call was denied during its hook check.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HookDenial {
-    /// A hook denies it, for this reason.
+    /// A hook denied the tool call with this reason.
     #[error("{0}")]
     Denied(String),
-    /// The hooks can't be run.
+    /// The hooks could not be run.
     #[error("its hooks could not be run")]
     HooksNotRun,
-    /// As many tools wait for hooks as may.
+    /// The limit of concurrent hook checks is reached.
     #[error("Too many tools wait for hooks")]
     TooManyChecks,
     /// The turn ended before the hooks did.
     #[error("The turn is over")]
     TurnOver,
-    /// The chat was disposed of before the hooks ended.
+    /// The chat was disposed before the hooks ended.
     #[error("The chat is gone")]
     ChatGone,
     /// The session ended before the hooks did.
     #[error("The session is over")]
     SessionOver,
-    /// The agent gave the call up before the hooks ended.
+    /// The agent abandoned the call before the hooks ended.
     #[error("The agent does not wait for it any more")]
     CallAbandoned,
-    /// The host said nothing to the call, and does not wait for it any more.
+    /// The host did not answer the call in time and dropped it.
     #[error("the call was not answered")]
     Unanswered,
 }
 
-/// Something that a client has.
+/// A resource request to a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ResourceQuery {
-    /// What is in a folder.
+    /// Lists the entries of a folder.
     List(Uri),
-    /// What is in a file.
+    /// Reads the content of a file.
     Read(Uri),
 }
 
-/// What a turn needs.
+/// The result of preparing a turn.
 #[derive(Clone, Default, PartialEq)]
 pub struct PreparedTurn {
-    /// What the agent is to be told in place of what the user said: a prompt
-    /// that stood behind a name.
+    /// Replacement for the user's text, if the message was a slash command that expands to a
+    /// prompt.
     pub text: Option<String>,
-    /// What the agent has to go by: rules, a custom agent, skills that it can
-    /// use. All of it, whether it has heard of it before or not.
+    /// Instructions for the agent: rules, the custom agent and the available skills. Always
+    /// complete, also if the agent has received them before.
     pub instructions: Option<Arc<str>>,
-    /// What is good to know for this turn alone.
+    /// Additional context for this turn only.
     pub context: Option<String>,
-    /// The model that a custom agent wants.
+    /// The model that the custom agent requests.
     pub model: Option<ModelSelection>,
-    /// The tools that a custom agent is to use, as its file names them; without
-    /// a list, all (CUS-18).
+    /// The tools that the custom agent may use, as named in its file. `None` allows all tools
+    /// (CUS-18).
     pub tools: Option<Vec<String>>,
 }
 
-/// Shows nothing of what is said.
+/// Omits the contents, so that they never reach the log.
 impl std::fmt::Debug for PreparedTurn {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Prepared(…)")

@@ -1,9 +1,8 @@
-//! Whether customizations are on.
+//! Enablement of customizations, by session, by workspace and globally.
 //!
-//! A decision holds in a session, in a folder, or everywhere (CUS-10). Those of
-//! a session stand in its state (and are remembered, see `remembered`); the
-//! others are kept among the settings of the host, by what stays the same when
-//! the host starts again (CUS-13).
+//! A decision applies to a session, to a folder or everywhere (CUS-10). Session decisions are
+//! part of the session state (and of its `_meta`, see `session_enablement`). The others are
+//! stored in the settings of the host under a key that is stable across restarts (CUS-13).
 
 use agenthost_protocol::ids::CustomizationId;
 use agenthost_protocol::root::{RootAction, RootConfigChanged};
@@ -20,18 +19,19 @@ use crate::host::Host;
 use crate::host::effect::Effects;
 use crate::host::error::Refusal;
 
-/// Where decisions are kept among the settings.
+/// Name of the host setting that stores the decisions.
 pub(crate) const ENABLEMENT_SETTING: &str = "customizationEnablement";
 
-/// Most customizations of which decisions are kept.
+/// Maximum number of customizations with stored decisions. The setting is part of the root
+/// state, which every client receives, so it must stay small.
 const MAX_STORED_DECISIONS: usize = 1_000;
 
-/// The word for everywhere, in what is kept. Folders are named by their
-/// addresses.
+/// Key of the global scope in the stored decisions. Workspace scopes are keyed by folder URI.
 pub(super) const GLOBAL_SCOPE: &str = "*";
 
-/// A scope of one kind at most, and no folder but the one that the session is
-/// in. One that nobody knows is not guessed at (FWD-3).
+/// Checks that the decisions have at most one entry per scope, and that a workspace decision
+/// names the primary folder of the session. An unknown scope is refused, not guessed at
+/// (FWD-3).
 pub(crate) fn check_decisions(
     session: &SessionState,
     decisions: &[CustomizationEnablement],
@@ -57,7 +57,7 @@ pub(crate) fn check_decisions(
     Ok(())
 }
 
-/// The nearest first (CUS-10).
+/// Sorts decisions by scope, the nearest scope first (CUS-10).
 pub(crate) fn sort_decisions(decisions: &mut [CustomizationEnablement]) {
     decisions.sort_by_key(scope_rank);
 }
@@ -75,8 +75,7 @@ fn primary_directory(session: &SessionState) -> Option<&Uri> {
     session.metadata.working_directories.as_ref()?.first()
 }
 
-/// What a customization is called for good: where it comes from, and its name
-/// there.
+/// Stable key of a customization: the URI of its source, and its name there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct CustomizationKey(pub(super) String);
 
@@ -110,8 +109,8 @@ impl CustomizationKey {
 }
 
 impl Host {
-    /// A customization with what was decided about it, and with what is known
-    /// of its servers.
+    /// Returns a customization with the decisions about it, and with the current state of its
+    /// MCP servers.
     pub(crate) fn apply_enablement(&self, session: &Uri, mut new: Customization) -> Customization {
         let Some(state) = self.session(session) else {
             return new;
@@ -139,7 +138,7 @@ impl Host {
                     };
                     shown.enablement.as_deref()
                 });
-                // What a client says of its own plugin holds everywhere (CUS-14).
+                // A client's decisions about its own plugin count as global decisions (CUS-14).
                 let published = brought.map(published_decisions);
                 let id = &plugin.container.base.id;
                 plugin.enablement = list(key.as_ref(), id, shown, published);
@@ -162,7 +161,8 @@ impl Host {
         let children = new.children_mut().into_iter().flatten();
         for (child, key) in children.zip(&keys) {
             let name = child.base().map(|base| base.name.as_str());
-            // By name, because a client does not know what the host finds (CUS-15).
+            // Matched by name, because the client does not know the ids that the host assigns
+            // (CUS-15).
             let published = brought.and_then(|brought| {
                 let by_name = brought.plugin.child_enablement.as_ref()?;
                 Some(by_name.get(name?)?.as_slice())
@@ -176,7 +176,7 @@ impl Host {
                 continue;
             }
             let by_client = published.map(CustomizationEnablement::effective);
-            // What a client decides holds until somebody here decides otherwise.
+            // The client's decision applies until a user of this host decides otherwise.
             let here = child.id().and_then(|id| session_decision(state, id));
             let shown = shown.filter(|_| brought.is_none());
             let before = shown.and_then(|shown| shown.leaf()?.enabled);
@@ -190,7 +190,8 @@ impl Host {
         new
     }
 
-    /// A server that runs goes on running when what it is in is read again.
+    /// Copies the state of a server that was started in this run of the host, so that it keeps
+    /// running while its container is read again. Other servers are `Stopped`.
     fn preserve_server_state(
         &self,
         session: &Uri,
@@ -210,8 +211,8 @@ impl Host {
         }
     }
 
-    /// All decisions about something in a session: its own, the others as they
-    /// are kept, or as its client published them.
+    /// Collects the decisions about a customization: the session's own, the stored workspace
+    /// decision, and the global one (stored, or as published by its client).
     fn collect_decisions(
         &self,
         session: &SessionState,
@@ -253,8 +254,8 @@ impl Host {
         kept.get(key?.0.as_str())?.get(scope)?.as_bool()
     }
 
-    /// A client decided about a customization: what holds beyond its session is
-    /// kept, and shown wherever else it holds.
+    /// Stores the decisions of a client about a customization. Decisions beyond the session are
+    /// published in every other session that they apply to.
     pub(crate) fn store_enablement(
         &mut self,
         session: &Uri,
@@ -279,7 +280,7 @@ impl Host {
         self.sync_enablement(session, out);
     }
 
-    /// Says whether anything changed.
+    /// Updates the stored decisions about `key`. Returns `true` if they changed.
     fn store_decisions(
         &mut self,
         key: &CustomizationKey,
@@ -313,7 +314,7 @@ impl Host {
         } else {
             after.insert(key.0.clone(), Json::Object(entry));
         }
-        // The oldest that nobody decided about again goes first.
+        // Evicts the entry that was inserted first. Changing an entry keeps its position.
         while after.len() > MAX_STORED_DECISIONS
             && let Some(oldest) = after.keys().next().cloned()
         {
@@ -330,8 +331,7 @@ impl Host {
         self.originate(&RootChannel.into(), changed, out)
     }
 
-    /// What holds beyond sessions has changed for something that this one may
-    /// have, too.
+    /// Publishes the decisions about `key` in a session that has a customization with this key.
     fn reapply_decisions(&mut self, session: &Uri, key: &CustomizationKey, out: &mut Effects) {
         let Some(state) = self.session(session) else {
             return;
@@ -356,7 +356,7 @@ impl Host {
         self.sync_enablement(session, out);
     }
 
-    /// What a client told of a plugin that it brought.
+    /// Returns the client's declaration of a plugin that it offers.
     fn find_client_plugin(&self, session: &Uri, shown: &Customization) -> Option<&ClientPlugin> {
         let Customization::Plugin(plugin) = shown else {
             return None;
@@ -370,7 +370,7 @@ impl Host {
     }
 }
 
-/// What a client decided about a plugin that it brought.
+/// Returns the decisions that a client published with its plugin.
 fn published_decisions(brought: &ClientPlugin) -> &[CustomizationEnablement] {
     let published = &brought.plugin.plugin.0.enablement;
     published.as_deref().unwrap_or_default()
@@ -387,7 +387,7 @@ fn find_key(session: &SessionState, id: &CustomizationId) -> Option<Customizatio
     })
 }
 
-/// Everything that has decisions, with its names and what it shows.
+/// Returns all plugins and MCP servers with their keys and published decisions.
 fn decidable_customizations(
     session: &SessionState,
 ) -> Vec<(

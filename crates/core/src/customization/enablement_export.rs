@@ -1,4 +1,4 @@
-//! Decisions that a host keeps, for who reads customizations without one.
+//! Applies the stored decisions of a host for callers that read customizations without a host.
 
 use agenthost_protocol::session::{
     ChildCustomization, Customization, CustomizationEnablement, Enablement, WorkspaceEnablement,
@@ -8,8 +8,8 @@ use agenthost_protocol::wire::{Json, Object};
 
 use super::enablement::{CustomizationKey, ENABLEMENT_SETTING, GLOBAL_SCOPE};
 
-/// Marks what is on and off in a folder by the settings of a host, as a new
-/// session there would have it (CUS-13).
+/// Enables or disables a customization and its children by the stored settings of a host, as a
+/// new session in `folder` would have them (CUS-13).
 pub fn apply_enablement_settings(
     settings: &Object,
     folder: Option<&Uri>,
@@ -42,7 +42,7 @@ pub fn apply_enablement_settings(
     }
 }
 
-/// The nearest first (CUS-10).
+/// Returns the stored decisions about `key`, the nearest scope first (CUS-10).
 fn stored_decisions(
     kept: Option<&Json>,
     folder: Option<&Uri>,

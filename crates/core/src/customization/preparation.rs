@@ -1,4 +1,4 @@
-//! What turns need of customizations.
+//! Prepares turns with the customization driver before their prompt is sent.
 
 use agenthost_protocol::chat::{ErrorPart, Message};
 use agenthost_protocol::common::ErrorInfo;
@@ -13,17 +13,16 @@ use crate::host::Host;
 use crate::host::effect::{Effect, Effects};
 use crate::host::step::Env;
 
-/// Whether it is known what a turn needs.
+/// Progress of the preparation of a turn.
 #[derive(Debug, Clone)]
 pub(crate) enum PreparationState {
-    /// Not yet.
+    /// The driver has not answered yet.
     Pending,
-    /// This.
     Done(PreparedTurn),
 }
 
 impl Host {
-    /// Whether the agent of a session takes notice of customizations.
+    /// Returns `true` if the agent of a session supports customizations.
     pub(crate) fn is_customizable(&self, session: &Uri) -> bool {
         let state = self.session(session);
         let customizable = self.config.customizable.as_ref();
@@ -31,8 +30,8 @@ impl Host {
         both.is_some_and(|(state, customizable)| customizable.contains(&state.metadata.provider))
     }
 
-    /// Has it found out what a turn needs that is about to begin, and starts
-    /// the servers that its agent can use.
+    /// Requests the preparation of a turn that is about to start, and starts the MCP servers
+    /// that its agent can use.
     pub(crate) fn request_preparation(
         &mut self,
         env: &Env,
@@ -63,7 +62,8 @@ impl Host {
         PreparationState::Pending
     }
 
-    /// It is known what a turn needs. It may be over.
+    /// Handles the result of a preparation. The result is ignored if the turn has already
+    /// ended.
     pub(super) fn handle_prepared(
         &mut self,
         env: &Env,
@@ -80,7 +80,8 @@ impl Host {
             Ok(prepared) => {
                 let tools = prepared.tools.clone();
                 reading.preparation = PreparationState::Done(prepared);
-                // By now all is found that there is to start.
+                // A prepared turn implies that all customizations were discovered, so the list
+                // of servers is complete now.
                 if let Some(session) = self.session_of(chat).cloned() {
                     self.set_tool_filter(&session, chat, tools, out);
                     self.start_servers(&session, out);
@@ -98,7 +99,7 @@ impl Host {
         }
     }
 
-    /// A turn is over: hooks may be for that.
+    /// Reports the end of a turn to the driver, which runs the hooks for this event.
     pub(crate) fn notify_turn_ended(&self, chat: &Uri, turn: &TurnId, out: &mut Effects) {
         let Some(session) = self.session_of(chat) else {
             return;
@@ -113,7 +114,7 @@ impl Host {
         }
     }
 
-    /// Turns that waited for servers may go on.
+    /// Sends the prompts of a session that waited for MCP servers, as far as they are ready.
     pub(crate) fn send_unblocked_prompts(&mut self, session: &Uri, out: &mut Effects) {
         let waiting = self.turns.chats_with_prompts();
         let waiting = waiting.filter(|chat| self.session_of(chat) == Some(session));

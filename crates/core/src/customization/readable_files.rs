@@ -1,11 +1,10 @@
-//! Files of customizations that clients may read.
+//! Grants clients read access to files of customizations.
 //!
-//! The state of a session names the files of its customizations, so clients can
-//! read them (RES-15): VS Code reads the file of a skill before it sends a
-//! message that begins with the name of that skill. Folders of sessions are
-//! granted anyway. What is elsewhere, such as skills of the user and plugins, is
-//! granted for reading as far as it is text for agents. Declarations of hooks and
-//! of MCP servers, and what they run, are not (CUS-19).
+//! The session state names the files of its customizations, so clients can read them (RES-15):
+//! VS Code reads the file of a skill before it sends a message that begins with the name of
+//! that skill. The folders of sessions are granted anyway. Files elsewhere, such as user skills
+//! and plugins, are granted for reading if they are text for agents. Declarations of hooks and
+//! of MCP servers, and the programs that they run, are not granted (CUS-19).
 
 use std::collections::BTreeSet;
 
@@ -23,7 +22,7 @@ use crate::resource::{FileAccess, GrantedRoot};
 const SKILL_FILE: &str = "SKILL.md";
 
 impl Host {
-    /// Files and folders of customizations outside of the folders of sessions.
+    /// Returns the readable files and folders outside of the folders of sessions.
     pub(crate) fn readable_customizations(&self) -> impl Iterator<Item = GrantedRoot> {
         let sessions = self.customizations.sessions();
         let states = sessions.filter_map(|session| self.session(session));
@@ -39,7 +38,7 @@ fn readable_uris(session: &SessionState) -> Vec<Uri> {
     let folders = session.metadata.working_directories.as_deref();
     let folders = folders.unwrap_or_default();
     let found = all_customizations(session).flat_map(|one| match one {
-        // A folder of which nothing could be read may be a link to anywhere.
+        // A folder without readable text may be a link to any location, so it is not granted.
         Customization::Directory(directory) => {
             let has_text = one.children().into_iter().flatten().any(is_text);
             let uri = &directory.container.base.uri;
@@ -65,8 +64,8 @@ fn readable_uris(session: &SessionState) -> Vec<Uri> {
         .collect()
 }
 
-/// The folder of a plugin that a child is listed in, such as `skills`; the child
-/// alone if that is the root of the plugin, where declarations can be.
+/// Returns the folder of a plugin that lists the child, such as `skills`. If that is the root
+/// of the plugin, which can contain declarations, returns the file of the child alone.
 fn listing_folder(plugin: &Uri, child: &ChildCustomization) -> Option<Uri> {
     let file = &child.base()?.uri;
     let (folder, name) = file.as_str().rsplit_once('/')?;

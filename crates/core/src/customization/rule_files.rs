@@ -1,4 +1,4 @@
-//! The files that a turn is about, for rules that are about some files.
+//! Collects the files that a turn refers to, for rules that apply to certain files.
 
 use std::collections::BTreeSet;
 
@@ -6,15 +6,15 @@ use agenthost_protocol::chat::{Attachment, ChatState, Message, ResponsePart, Too
 use agenthost_protocol::chat::{ToolResultContent, Turn};
 use agenthost_protocol::uri::Uri;
 
-/// How many turns are looked back. What was done before that is hardly what the
-/// next turn is about.
+/// Number of turns whose edits count. Edits before that are unlikely to concern the next turn.
 const RULE_FILE_TURNS: usize = 50;
 
-/// Most files that a chat is known by.
+/// Maximum number of changed files, so that a chat with many edits does not slow down each
+/// turn.
 const MAX_RULE_FILES: usize = 200;
 
-/// The files that a message refers to, and those that the chat has changed, the
-/// latest first.
+/// Returns the files that a message refers to, then those that the chat has changed, the latest
+/// first.
 pub(super) fn rule_files(message: &Message, chat: Option<&ChatState>) -> Vec<Uri> {
     let attachments = message.attachments.iter().flatten();
     let attached = attachments.filter_map(|attachment| match attachment {
@@ -35,7 +35,7 @@ pub(super) fn rule_files(message: &Message, chat: Option<&ChatState>) -> Vec<Uri
     all.filter(|uri| seen.insert(*uri)).cloned().collect()
 }
 
-/// What a turn has changed, as far as its agent told.
+/// Returns the files that a turn has changed, as its agent reported them.
 fn changed_files(turn: &Turn) -> impl Iterator<Item = &Uri> {
     let parts = turn.response_parts.items().rev();
     let calls = parts.filter_map(ResponsePart::as_tool_call);

@@ -1,8 +1,8 @@
-//! What people turned on or off in a session, also while it is not there.
+//! Stores enablement decisions in the `_meta` of the session, also for absent customizations.
 //!
-//! A plugin of a client goes with its client and may come back. What was decided
-//! about it is in the `_meta` of the session until then, so it lives as long as
-//! the session does, whatever happens to the host (CUS-13).
+//! The plugin of a client is removed with its client and may return later. The decisions about
+//! it stay in the `_meta` of the session, so they last as long as the session, also across
+//! restarts of the host (CUS-13).
 
 use agenthost_protocol::ids::CustomizationId;
 use agenthost_protocol::session::{
@@ -15,22 +15,23 @@ use super::all_customizations;
 use crate::host::Host;
 use crate::host::effect::Effects;
 
-/// Where decisions are, by id.
+/// Key in `_meta` of the object with the decisions, by customization id.
 const CUSTOMIZATIONS_META_KEY: &str = "agenthost.customizations";
 
-/// Most decisions that are remembered of a session. The oldest go first.
+/// Maximum number of decisions stored per session. The oldest entries are evicted first.
 const MAX_SESSION_DECISIONS: usize = 500;
 
-/// Longest id that is remembered, in bytes.
+/// Maximum length of an id with a stored decision. `_meta` is part of every snapshot of the
+/// session, so it must stay small.
 const MAX_ID_BYTES: usize = 256;
 
-/// What was decided about something in a session, whether it is there or not.
+/// Returns the stored decision of a session about an id, also if that customization is absent.
 pub(super) fn session_decision(session: &SessionState, id: &CustomizationId) -> Option<bool> {
     let decided = session.meta.as_ref()?.get(CUSTOMIZATIONS_META_KEY)?;
     decided.get(id.as_str())?.as_bool()
 }
 
-/// The decision of a session among others.
+/// Returns the decision with session scope, if the list has one.
 pub(super) fn own_decision(decisions: &[CustomizationEnablement]) -> Option<bool> {
     decisions.iter().find_map(|decision| match decision {
         CustomizationEnablement::Session(decision) => Some(decision.enabled),
@@ -41,7 +42,7 @@ pub(super) fn own_decision(decisions: &[CustomizationEnablement]) -> Option<bool
 }
 
 impl Host {
-    /// A client decided about something in a session.
+    /// Stores the session decision of a client in the `_meta` of the session.
     pub(super) fn store_session_decision(
         &mut self,
         session: &Uri,
@@ -52,7 +53,8 @@ impl Host {
             return;
         };
         let id = &toggled.id;
-        // What has no scopes is on or off in its session, whatever was said.
+        // A customization without scopes is on or off in its session, so the effective value
+        // counts.
         let decision = match has_scopes(state, id) {
             true => own_decision(&toggled.enablement),
             false => Some(CustomizationEnablement::effective(&toggled.enablement)),
@@ -77,7 +79,7 @@ impl Host {
     }
 }
 
-/// Whether decisions about something can hold beyond a session (CUS-12).
+/// Returns `true` if decisions about this id can apply beyond the session (CUS-12).
 fn has_scopes(session: &SessionState, id: &CustomizationId) -> bool {
     all_customizations(session).any(|one| {
         let top = match one {

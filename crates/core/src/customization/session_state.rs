@@ -1,4 +1,4 @@
-//! Customizations of sessions beside their state in the protocol.
+//! Data about the customizations of sessions that is not part of the protocol state.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,38 +20,36 @@ pub(crate) struct CustomizationRegistry {
     pub(super) published_trust: BTreeSet<String>,
 }
 
-/// What is known of the customizations of a session beside their state, for as
-/// long as somebody reads them.
+/// Data about the customizations of one session, held while the session is tracked.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SessionCustomizations {
-    /// What can stand at the beginning of a message.
+    /// Slash commands that the customizations define.
     pub(crate) commands: Vec<SlashCommand>,
-    /// The tools of servers that run.
+    /// The tools of running MCP servers.
     pub(crate) mcp_tools: Vec<McpTool>,
-    /// When its hooks of tools are run.
+    /// The phases in which tool hooks of this session run.
     pub(crate) tool_hooks: BTreeSet<ToolHookPhase>,
-    /// Servers whose state is of this run of the host.
+    /// Servers whose published state comes from this run of the host.
     pub(crate) started_servers: BTreeSet<CustomizationId>,
-    /// Whether what there is was found in this run of the host.
+    /// `true` once the driver has listed the customizations in this run of the host.
     pub(crate) is_discovered: bool,
-    /// Whether an agent came for tools.
+    /// `true` once an agent has requested tools at the gateway.
     pub(crate) tools_requested: bool,
-    /// Servers that a person stopped: no turn starts them.
+    /// Servers that a user stopped. Turns don't start them again.
     pub(crate) stopped_by_user: BTreeSet<CustomizationId>,
-    /// Servers that may not be started as things are: nobody allowed their code.
+    /// Servers that may not start, because their code is not trusted.
     pub(crate) blocked_as_untrusted: BTreeSet<CustomizationId>,
-    /// Servers that failed.
     pub(crate) failures: BTreeMap<CustomizationId, ServerFailure>,
-    /// What is wrong with servers that run.
+    /// Error messages about servers that run.
     pub(crate) problems: BTreeMap<CustomizationId, String>,
-    /// How far reading has got, apart from that.
+    /// Load states as the driver reported them, without server failures and problems.
     pub(crate) load_states: BTreeMap<CustomizationId, LoadState>,
-    /// What clients brought, as it was last told.
+    /// The client plugins that were last sent to the driver.
     pub(super) plugins_sent: Vec<ClientPlugin>,
-    /// The tools that custom agents are to use, by chat, as it was last told.
-    /// Where there is none, all.
+    /// The tool filters of custom agents by chat, as last sent. A chat without an entry may use
+    /// all tools.
     pub(crate) tool_filters: BTreeMap<Uri, Vec<String>>,
-    /// What is off, as it was last told.
+    /// The disabled ids that were last sent to the driver.
     pub(super) disabled_sent: BTreeSet<CustomizationId>,
 }
 
@@ -68,7 +66,6 @@ impl CustomizationRegistry {
         self.by_session.get_mut(session)
     }
 
-    /// Returns the tracked sessions.
     pub(crate) fn sessions(&self) -> impl Iterator<Item = &Uri> {
         self.by_session.keys()
     }

@@ -13,17 +13,16 @@ use crate::connection::registry::ClientRecord;
 use crate::host::Host;
 use crate::host::input::{ConnectionId, LoadedChannel};
 
-/// All channels by URI.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ChannelTable(BTreeMap<Uri, ChannelEntry>);
 
 /// A channel that clients can subscribe to.
 #[derive(Debug, Clone)]
 pub(crate) struct ChannelEntry {
-    /// The session that the channel belongs to; none for the host's own.
+    /// The session that the channel belongs to; `None` for channels of the host itself.
     pub(crate) session: Option<Uri>,
-    /// The last action before the channel was created. A client that has seen
-    /// no more than this knows another channel of the same address, if any.
+    /// The last sequence number before the channel was created. A client whose cursor is not
+    /// past this number may know another channel with the same URI, but not this one.
     pub(crate) created_seq: ServerSeq,
     pub(crate) residency: ChannelResidency,
     pub(crate) subscribers: BTreeMap<ConnectionId, Subscription>,
@@ -32,21 +31,20 @@ pub(crate) struct ChannelEntry {
 /// A connection's subscription to a channel.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Subscription {
-    /// How long the host may delay actions to merge them.
+    /// Maximum time that the host may delay actions to merge them.
     pub(crate) max_latency: Millis,
-    /// How many of the oldest turns of a chat the client has not been sent.
+    /// Number of the oldest turns of a chat that were not sent to the client.
     pub(crate) hidden_turns: usize,
-    /// `true` for a client of an older version, or with other names for
-    /// sessions.
+    /// `true` if the client speaks an earlier release, or uses other URIs for sessions.
     pub(crate) is_legacy: bool,
 }
 
-/// Where the state of a channel is.
+/// Location of a channel's state.
 #[derive(Debug, Clone)]
 pub(crate) enum ChannelResidency {
-    /// In memory.
+    /// In memory. Of a chat, at least the latest turns are.
     Resident(LoadedChannel),
-    /// In the log, until a step needs it.
+    /// In the store. It is loaded into memory before a step that needs it.
     Evicted,
 }
 

@@ -1,4 +1,5 @@
-//! The one place where state changes and numbers are given out.
+//! Commits actions. This is the only module that changes a channel's state or assigns sequence
+//! numbers.
 
 use std::sync::Arc;
 
@@ -17,9 +18,9 @@ use crate::host::{Host, StoredChannel};
 use crate::tools::mcp::app_channel::strip_apps_from_action;
 
 impl Host {
-    /// Commits an action that the host originates, and says whether it had an
-    /// effect. One that has none is not worth a number; one that would break
-    /// the state is a mistake of ours or of an agent, and gets reported.
+    /// Commits an action that the host originates. Returns `true` if it changed the state. An
+    /// action without effect gets no sequence number. An action that the reducer rejects is a
+    /// bug of the host or of an agent, and is reported.
     pub(crate) fn originate(
         &mut self,
         channel: &Uri,
@@ -42,9 +43,9 @@ impl Host {
         false
     }
 
-    /// Commits an action: reduces it, numbers it, and has it logged and sent.
-    /// A client's action is numbered even without an effect, because the
-    /// client waits for its echo.
+    /// Commits an action: reduces it, assigns its sequence number, logs it and publishes it. A
+    /// client's action gets a number even without effect, because the client waits for its
+    /// echo.
     pub(crate) fn commit(
         &mut self,
         channel: &Uri,
@@ -59,7 +60,8 @@ impl Host {
             return Outcome::NoOp;
         };
         let has_legacy = target.subscribers.values().any(|watcher| watcher.is_legacy);
-        // Keeping it means that the reducer has to copy what it changes.
+        // Holding the previous state forces the reducer to copy what it changes, so only legacy
+        // subscribers cause this.
         let before = (has_legacy && !action.can_merge()).then(|| loaded.state.clone());
         let outcome = loaded.state.reduce(&action);
         match &outcome {
@@ -108,7 +110,8 @@ impl Host {
         outcome
     }
 
-    /// Has those told of an action who do not speak the host's version.
+    /// Publishes an action to subscribers that need a downgrade, together with the states
+    /// around it.
     fn publish_legacy(
         &self,
         envelope: &Arc<ActionEnvelope>,
@@ -140,9 +143,9 @@ impl Host {
         }
     }
 
-    /// Tells some who watch a channel something that is not kept: it changes
-    /// no state, or they alone have not been told. It takes a number like any
-    /// action, so that everyone hears things in order.
+    /// Sends an action to some subscribers without logging it, because it changes no state, or
+    /// because only these subscribers lack it. It takes a sequence number like any action, so
+    /// that the order is the same for every subscriber.
     pub(crate) fn publish_unlogged(
         &mut self,
         connections: &[ConnectionId],
@@ -167,7 +170,7 @@ impl Host {
         }
     }
 
-    /// Brings a channel into being.
+    /// Creates a channel with its first state.
     pub(crate) fn create_channel(
         &mut self,
         channel: &Uri,
@@ -192,7 +195,7 @@ impl Host {
         );
     }
 
-    /// Ends a channel for good, and every subscription to it (SUB-22).
+    /// Removes a channel for good, and ends every subscription to it (SUB-22).
     pub(crate) fn remove_channel(&mut self, channel: &Uri, out: &mut Effects) {
         let Some(removed) = self.channels.remove(channel) else {
             return;
@@ -216,8 +219,8 @@ impl Host {
         });
     }
 
-    /// Tells one client that its action was refused, and nobody else.
-    /// The number is used up all the same: numbers are never given out twice.
+    /// Rejects an action, and reports that only to the client that sent it. The rejection
+    /// uses up a sequence number: numbers are never reused.
     pub(crate) fn reject_action(
         &mut self,
         connection: ConnectionId,
@@ -241,7 +244,7 @@ impl Host {
         });
     }
 
-    /// Tells everyone who watches the host something that is no state.
+    /// Sends a notification to all subscribers of the root channel.
     pub(crate) fn notify_root_subscribers(
         &self,
         notification: HostNotification,

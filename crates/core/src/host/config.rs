@@ -12,27 +12,27 @@ use agenthost_protocol::uri::Uri;
 use crate::agent::ForbiddenValue;
 use crate::resource::GrantedRoot;
 
-/// What the host is told when it starts.
+/// The configuration with which the host is started.
 #[derive(Debug, Clone)]
 pub struct HostConfig {
-    /// What it calls itself.
+    /// Name and version of the host, as sent in the handshake.
     pub server: Implementation,
-    /// The agents it offers, the default one first.
+    /// The agents that the host offers, the default agent first.
     pub agents: Vec<AgentInfo>,
-    /// What can be configured about sessions of each agent.
+    /// The configuration schema of sessions, by agent.
     pub schemas: BTreeMap<ProviderId, SessionConfigSchema>,
-    /// Values that nobody may choose for sessions of each agent.
+    /// Configuration values that no client may select, by agent.
     pub forbidden_values: BTreeMap<ProviderId, Vec<ForbiddenValue>>,
-    /// Folders that clients may use, besides those of sessions.
+    /// Folders that clients may use in addition to those of sessions.
     pub granted_roots: Vec<GrantedRoot>,
-    /// Where a user starts to look for files.
+    /// The folder in which file dialogs of clients start.
     pub default_directory: Option<Uri>,
-    /// Agents that take notice of customizations; `None` if nobody reads any.
+    /// Agents that support customizations; `None` if the host reads no customizations.
     pub customizable: Option<BTreeSet<ProviderId>>,
-    /// How long a client may be gone before it is forgotten.
+    /// The time that a disconnected client has to reconnect before the host drops it.
     pub grace_period: Millis,
-    /// Most subscriptions of one connection.
+    /// Maximum number of subscriptions per connection.
     pub max_subscriptions: usize,
-    /// Most sessions that there may be at a time (`limits.sessions`).
+    /// Maximum number of sessions (`limits.sessions`).
     pub max_sessions: usize,
 }

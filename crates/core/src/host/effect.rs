@@ -1,8 +1,8 @@
-//! What the host wants done.
+//! Effects: the store writes and commands that a step returns.
 //!
-//! A step leaves two lists behind. The writes go to the log first, all of them
-//! in one transaction; then the effects are carried out, in order. So nothing
-//! is seen, and nothing is started, that a crash could make undone.
+//! A step returns two lists. All writes are committed to the store first, in one transaction.
+//! Then the effects run in order. So a crash can never undo a change that a client has seen or
+//! that a job was started for.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -42,308 +42,310 @@ use crate::session::list::RemovedSession;
 use crate::terminal::PtyCommand;
 use crate::tools::mcp::driver::McpCommand;
 
-/// What a step wants done.
+/// The result of one or more steps.
 #[derive(Debug, Default)]
 pub struct Effects {
-    /// To the log, before anything else.
+    /// Rows for the store, committed before any effect runs.
     pub writes: Vec<StoreWrite>,
-    /// To the world, in this order.
+    /// Commands to the world outside of the core, in this order.
     pub effects: Vec<Effect>,
 }
 
-/// Something to keep.
+/// A row to insert, update or delete in the store.
 #[derive(Debug, Clone, PartialEq)]
 pub enum StoreWrite {
-    /// An accepted action.
+    /// Appends an accepted action to the log.
     Action(Arc<ActionEnvelope>),
-    /// A number was used for something that is not kept.
+    /// Records that a sequence number was used without a logged action.
     SeqUsed(ServerSeq),
-    /// A channel came into being.
+    /// Stores a new channel.
     ChannelCreated {
-        /// The channel.
+        /// URI of the channel.
         channel: Uri,
-        /// The session it belongs to; none for the host's own.
+        /// The session that owns the channel; `None` for channels of the host itself.
         session: Option<Uri>,
-        /// Its state, as of `seq`.
+        /// The first state, as of `seq`.
         state: ChannelState,
-        /// The last action before it.
+        /// The last sequence number before the channel was created.
         seq: ServerSeq,
     },
-    /// A channel is gone for good.
+    /// Deletes a channel for good.
     ChannelRemoved {
-        /// The channel.
+        /// URI of the channel.
         channel: Uri,
-        /// The last action before that.
+        /// The last sequence number before the removal.
         seq: ServerSeq,
     },
-    /// A channel belongs to another session now.
+    /// Moves a channel to another session.
     ChannelMoved {
-        /// The channel.
+        /// URI of the channel.
         channel: Uri,
-        /// The session.
+        /// The session that owns it now.
         session: Uri,
     },
-    /// What a list of sessions shows of a session.
+    /// Stores the summary of a session for the session list.
     Session(Arc<SessionSummary>),
-    /// A session is gone for good.
+    /// Deletes a session for good.
     SessionRemoved(Uri),
-    /// A session was removed from the list that clients see. The last
-    /// [`MAX_REMOVED_SESSIONS`](crate::MAX_REMOVED_SESSIONS) are kept.
+    /// Records a session that was removed from the published list. The store keeps the last
+    /// [`MAX_REMOVED_SESSIONS`](crate::MAX_REMOVED_SESSIONS).
     SessionUnlisted(RemovedSession),
-    /// What is remembered of a client.
+    /// Stores the record of a client.
     Client(ClientId, Box<ClientRecord>),
-    /// A client is forgotten.
+    /// Deletes the record of a client.
     ClientRemoved(ClientId),
-    /// What an agent offers.
+    /// Stores the options that an agent offers.
     AgentOptions(ProviderId, Box<AgentOptions>),
 }
 
-/// Something to do.
+/// A command to the world outside of the core.
 #[derive(Debug, Clone)]
 pub enum Effect {
-    /// Answer a request.
+    /// Sends the response to a client's request.
     Respond {
-        /// Where.
+        /// The connection that sent the request.
         connection: ConnectionId,
-        /// To what.
+        /// The id of the request.
         id: RequestId,
-        /// With what.
+        /// The result or the error.
         result: Result<ResponseBody, RpcError>,
     },
-    /// Ask a client something; its answer comes as `Received::Response`.
+    /// Sends a request to a client. Its response arrives as `ClientMessage::Response`.
     SendRequest {
-        /// Where.
+        /// The connection of the client.
         connection: ConnectionId,
-        /// What its answer will name.
+        /// The id that the response will carry.
         id: RequestId,
-        /// What.
+        /// The request of the host.
         request: Box<HostRequest>,
     },
-    /// Send an action to its subscribers.
+    /// Publishes an action to subscribers of the current release.
     Publish {
-        /// The action.
+        /// The action with its sequence number.
         envelope: Arc<ActionEnvelope>,
-        /// The subscribers.
+        /// The subscribers, each with its latency.
         to: Vec<Recipient>,
     },
-    /// Tell subscribers of older versions of an action.
+    /// Publishes an action to subscribers that need a downgrade.
     PublishLegacy {
-        /// The action.
+        /// The action with its sequence number.
         envelope: Arc<ActionEnvelope>,
-        /// The state of its channel before it; `None` for pieces of a stream,
-        /// which are the same in all versions.
+        /// The state of the channel before the action; `None` for deltas of a stream, which are
+        /// the same in all releases.
         before: Option<ChannelState>,
-        /// What there was right after it.
+        /// The states around the channel, right after the action.
         view: Box<StateView>,
-        /// The subscribers.
+        /// The connections of the subscribers.
         to: Vec<ConnectionId>,
     },
-    /// Show one subscriber what others know already.
+    /// Sends an action to a single subscriber, when the other subscribers get another version
+    /// of it or none.
     PublishToOne {
-        /// Where.
+        /// The connection of the subscriber.
         connection: ConnectionId,
-        /// What.
+        /// The action with its sequence number.
         envelope: Box<ActionEnvelope>,
     },
-    /// Tell a client that its action was refused.
+    /// Reports to a client that its action was rejected.
     RejectAction {
-        /// Where.
+        /// The connection that dispatched the action.
         connection: ConnectionId,
-        /// What.
+        /// The action with the reason.
         rejection: Box<Rejection>,
     },
-    /// Tell some clients something.
+    /// Sends a notification to some clients.
     Notify {
-        /// What.
+        /// The notification of the host.
         notification: Arc<HostNotification>,
-        /// Whom.
+        /// The connections of the recipients.
         to: Vec<ConnectionId>,
     },
-    /// End a connection, once everything for it has been sent.
+    /// Closes a connection after its queued messages were sent.
     CloseConnection {
-        /// Which.
+        /// The connection to close.
         connection: ConnectionId,
     },
-    /// Ask something of an agent.
+    /// Sends a command to an agent.
     Agent {
-        /// The session it works for.
+        /// The session of the agent.
         session: Uri,
-        /// The agent.
+        /// The agent that runs the session.
         provider: ProviderId,
-        /// What.
+        /// The command, delivered in order.
         command: Box<AgentCommand>,
     },
-    /// Keep a token for agents, in memory and nowhere else, or forget it.
+    /// Stores an access token in memory for agents, or deletes it. Tokens are never written to
+    /// disk.
     StoreToken {
-        /// Who gave it, and what for.
+        /// The principal and the resource of the token.
         key: TokenKey,
-        /// The token; `None` forgets the last.
+        /// The token; `None` deletes the stored one.
         token: Option<AccessToken>,
     },
-    /// Whose tokens a session may use: those of the first who has one (AUT-13).
+    /// Replaces the principals whose tokens a session may use. The first principal with a token
+    /// is used (AUT-13).
     SetTokenPrincipals {
-        /// The session.
+        /// Channel URI of the session.
         session: Uri,
-        /// All of them; nobody, if it is gone.
+        /// In order of preference; empty after the session was removed.
         principals: Vec<Principal>,
     },
-    /// Report that an agent, or the host itself, wanted something that would
-    /// have broken the state. It did not happen.
+    /// Reports that an action of an agent or of the host was discarded, because the reducer
+    /// rejected it.
     ReportDiscarded {
-        /// The channel.
+        /// The channel of the action.
         channel: Uri,
-        /// The action.
+        /// The type of the action.
         action: &'static str,
-        /// How it would have broken it.
+        /// The reason of the reducer.
         reason: String,
     },
-    /// Send an input after a while. Each is sent, whatever happens meanwhile.
+    /// Sends an input to the host after a delay. There is no cancellation: the handler has to
+    /// ignore a timer that is out of date.
     Schedule {
-        /// After how long.
+        /// The delay until the input is sent.
         delay: Millis,
-        /// What.
+        /// The input to send.
         input: Box<Input>,
     },
-    /// Keep some text, before what comes after this is seen.
+    /// Stores text in the content store before the later effects run.
     StoreContent(Box<StoredText>),
-    /// Chats of a session belong to another one now: what was kept for the
-    /// first is the other's, too.
+    /// Shares stored content with the session that chats have moved to, so that both sessions
+    /// can read it.
     ShareContent {
-        /// The session that they were in.
+        /// The session that the chats were in.
         from: Uri,
-        /// The session that they are in.
+        /// The session that the chats are in now.
         to: Uri,
     },
-    /// Forget all content that was kept for a session, and that no other has a
-    /// share in.
+    /// Deletes the stored content of a session, except content that it shares with another
+    /// session.
     DeleteContent {
-        /// The session.
+        /// Channel URI of the session.
         session: Uri,
     },
-    /// Do something with files, and send `Input::RequestCompleted`.
+    /// Runs a file job, which ends with `Input::RequestCompleted`.
     AccessFiles(Box<FileJob>),
-    /// Do something with a terminal that a client opened; what happens in it
-    /// comes as `Input::Terminal`.
+    /// Sends a command to a terminal. Its events arrive as `Input::Terminal`.
     Terminal {
-        /// The session that output is stored for which is too long to be shown.
+        /// The session whose content store receives output that is too long for the state.
         content_session: Option<Uri>,
-        /// The terminal.
+        /// Channel URI of the terminal.
         terminal: Uri,
-        /// What.
+        /// The command for its pseudoterminal.
         command: Box<PtyCommand>,
     },
-    /// Find something out about the files of a session, or do something with
-    /// them; what comes back depends on what it is.
+    /// Runs a job of the change tracker. The input with its result depends on the job.
     TrackChanges(Box<ChangeJob>),
-    /// Replace the keys of the code that a person has allowed to run: that of
-    /// repositories. Sent when they change; at first there are none.
+    /// Replaces the keys of approved code of repositories. Sent when the keys change; the
+    /// initial set is empty.
     TrustCode {
-        /// The keys.
+        /// The keys of all approved code.
         keys: BTreeSet<String>,
     },
-    /// Pass on what a server of tools has to say.
+    /// Forwards a notification of an MCP server to clients.
     ForwardMcpNotification {
-        /// What, in the words of MCP.
+        /// The method name in MCP.
         method: String,
-        /// With what.
+        /// The parameters of the notification.
         params: Object,
-        /// To whom.
+        /// The connections of the recipients.
         to: Vec<ConnectionId>,
     },
-    /// Begin a watch, and send `Input::WatchStarted`; from then on
-    /// `Input::FilesChanged`.
+    /// Starts a resource watch, which sends `Input::WatchStarted` once and
+    /// `Input::FilesChanged` for changes.
     Watch(Box<WatchRequest>),
-    /// End a watch.
+    /// Stops a resource watch.
     Unwatch {
-        /// The watch.
+        /// Channel URI of the watch.
         channel: Uri,
     },
-    /// Look for files, and send `Input::FileSearchFinished`.
+    /// Searches for files, which ends with `Input::FileSearchFinished`.
     SearchFiles(Box<FileSearch>),
-    /// Find out about customizations; what is found comes as
+    /// Sends a command to the customization driver. Its events arrive as
     /// `Input::Customization`.
     Customization(Box<CustomizationCommand>),
-    /// Do something with servers of tools; what happens comes as
-    /// `Input::Mcp`.
+    /// Sends a command to the MCP servers of a session. Their events arrive as `Input::Mcp`.
     Mcp(Box<McpCommand>),
 }
 
-/// Someone to send an action to.
+/// A subscriber that an action is published to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Recipient {
-    /// Where.
+    /// The connection of the subscriber.
     pub connection: ConnectionId,
-    /// How long it may wait for others that it can be merged with.
+    /// Maximum delay of the action, in which it can be merged with others.
     pub max_latency: Millis,
 }
 
-/// What of a state a client gets to see.
+/// Visibility of MCP Apps in the states and actions for a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AppVisibility {
-    /// All of it.
+    /// The client supports MCP Apps and gets the complete state.
     Visible,
-    /// All but how apps talk to their servers (see `without_apps`).
+    /// The channels of MCP Apps are removed (see
+    /// [`strip_apps_from_state`](crate::strip_apps_from_state)).
     Hidden,
 }
 
-/// The answer to a request that went well.
+/// The successful result of a request.
 #[derive(Debug, Clone)]
 pub enum ResponseBody {
-    /// `null`.
+    /// The JSON value `null`.
     Null,
-    /// `{}`.
+    /// An empty JSON object.
     Empty,
-    /// To `initialize`.
+    /// The result of `initialize`.
     Initialize(Box<InitializeResult>),
-    /// To `reconnect`: what the log has after one point, up to another, for
-    /// some channels. The log is read when the answer is written.
+    /// The result of `reconnect`: the logged actions of some channels in a range. The log is
+    /// read when the response is encoded.
     Replay {
-        /// The last action that the client has seen.
+        /// The last sequence number that the client has seen.
         after: ServerSeq,
-        /// The last action there is.
+        /// The last sequence number of the replay.
         until: ServerSeq,
-        /// The channels it wants.
+        /// The channels to replay.
         channels: Vec<Uri>,
-        /// Those that are gone.
+        /// Requested channels that no longer exist.
         missing: Vec<Uri>,
-        /// Whether the client gets to see all there is.
+        /// The visibility of MCP Apps for this client.
         apps: AppVisibility,
     },
-    /// To `reconnect`, when the log no longer has what was missed.
+    /// The result of `reconnect` when the log no longer has the actions that the client missed.
     Snapshots(ReconnectSnapshot),
-    /// To `reconnect` with a cursor for each channel. The log is read when the
-    /// answer is written.
+    /// The result of `reconnect` with a cursor for each channel. The log is read when the
+    /// response is encoded.
     Recoveries {
         /// The outcome for each channel, in the order of the request.
         channels: Vec<RecoveryOutcome>,
-        /// The last action there is.
+        /// The last sequence number of each replay.
         until: ServerSeq,
-        /// Whether the client gets to see all there is.
+        /// The visibility of MCP Apps for this client.
         apps: AppVisibility,
     },
-    /// To `subscribe`.
+    /// The result of `subscribe`.
     Subscribe(Box<SubscribeResult>),
-    /// To `listSessions`.
+    /// The result of `listSessions`.
     ListSessions(ListSessionsResult),
-    /// To `resolveSessionConfig`.
+    /// The result of `resolveSessionConfig`.
     ResolveSessionConfig(Box<ResolveSessionConfigResult>),
-    /// To `sessionConfigCompletions`.
+    /// The result of `sessionConfigCompletions`.
     SessionConfigCompletions(SessionConfigCompletionsResult),
-    /// To `createResourceWatch`.
+    /// The result of `createResourceWatch`.
     CreateResourceWatch(CreateResourceWatchResult),
-    /// To `resourceRead`.
+    /// The result of `resourceRead`.
     ResourceRead(Box<ResourceReadResult>),
-    /// To `resourceList`.
+    /// The result of `resourceList`.
     ResourceList(ResourceListResult),
-    /// To `resourceResolve`.
+    /// The result of `resourceResolve`.
     ResourceResolve(Box<ResourceResolveResult>),
-    /// To `completions`.
+    /// The result of `completions`.
     Completions(CompletionsResult),
-    /// To `invokeChangesetOperation`.
+    /// The result of `invokeChangesetOperation`.
     ChangesetOperation(Box<InvokeChangesetOperationResult>),
-    /// To `moveChat`.
+    /// The result of `moveChat`.
     MoveChat(MoveChatResult),
-    /// What a server of tools answered.
+    /// The result that an MCP server returned.
     McpResult(Box<Json>),
 }
 
@@ -352,7 +354,7 @@ impl Effects {
         self.effects.push(effect);
     }
 
-    /// Has an input sent after a while.
+    /// Schedules an input after a delay.
     pub(crate) fn schedule(&mut self, delay: Millis, input: Input) {
         let input = Box::new(input);
         self.push(Effect::Schedule { delay, input });

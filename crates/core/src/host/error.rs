@@ -1,4 +1,4 @@
-//! Why the host does not do what it was asked.
+//! Errors of requests, refusals of client actions, and reasons to discard actions of agents.
 
 use agenthost_protocol::ids::{ClientId, ToolCallId, TurnId};
 use agenthost_protocol::resource::ResourceRequestParams;
@@ -9,87 +9,87 @@ use agenthost_protocol::uri::{RootChannel, Uri};
 use crate::policy::limits::MAX_SESSION_CHATS;
 use crate::resource::FileAccess;
 
-/// Why a request was not carried out.
+/// The error of a request that the host could not carry out.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum RequestFailure {
-    /// Nothing was said yet but this.
+    /// The connection sent a request before its handshake.
     #[error("say `initialize` first")]
     NotInitialized,
-    /// It was said before.
+    /// The connection sent `initialize` a second time.
     #[error("this connection is initialized already")]
     AlreadyInitialized,
-    /// The client is not known any more.
+    /// The host has no record of the reconnecting client.
     #[error("client `{0}` is not known here any more: initialize again")]
     UnknownClient(ClientId),
-    /// The name belongs to somebody else.
+    /// The client id belongs to another principal.
     #[error("client id `{0}` is in use by somebody else")]
     ClientIdTaken(ClientId),
-    /// A version could not be read.
+    /// A protocol version could not be parsed.
     #[error("protocolVersions: `{0}` is not a version of the form MAJOR.MINOR.PATCH")]
     MalformedVersion(String),
-    /// There is no such session or chat.
+    /// The session or chat does not exist.
     #[error("there is no session or chat `{0}`")]
     UnknownSession(Uri),
-    /// There is no such channel of another kind.
+    /// The channel, of another kind, does not exist.
     #[error("there is nothing at `{0}`")]
     UnknownChannel(Uri),
-    /// There is no such agent.
+    /// The agent does not exist.
     #[error("there is no agent `{0}`")]
     UnknownProvider(String),
-    /// The address is in use.
+    /// The URI belongs to an existing session.
     #[error("there is a session `{0}` already")]
     SessionExists(Uri),
-    /// The address is in use.
+    /// The URI belongs to an existing channel.
     #[error("there is something at `{0}` already")]
     ChatExists(Uri),
-    /// Something has to end first.
+    /// The chat has an active turn, which has to end first.
     #[error("a turn is in progress in `{0}`")]
     TurnInProgress(Uri),
-    /// It is there, but what the log has of it makes no sense.
+    /// The channel exists, but its stored state could not be decoded.
     #[error("what is kept of `{0}` can't be read; the log of the host says why")]
     ChannelUnreadable(Uri),
-    /// A file is outside of what was granted.
+    /// The file is outside of the granted roots.
     #[error(
         "`{uri}` is outside of the folders that may be used here; `agenthost allow` lets a person \
          add more"
     )]
     NotGranted {
-        /// The file.
+        /// URI of the file.
         uri: Uri,
-        /// What was wanted.
+        /// The access that the request needs.
         access: FileAccess,
     },
-    /// The system does not let the host.
+    /// The operating system denied access.
     #[error("the system denies access to `{0}`")]
     AccessDenied(Uri),
-    /// The host keeps it as it is.
+    /// The URI names content of the content store, which is read-only.
     #[error("`{0}` is content that the host keeps as it is: it can be read, and nothing else")]
     ImmutableContent(Uri),
-    /// There is a file already.
+    /// The target of a write, copy or move exists.
     #[error("there is something at `{0}` already")]
     FileExists(Uri),
-    /// A file is not as it was.
+    /// The file has changed since the client read it.
     #[error("`{0}` has changed in the meantime")]
     FileChanged(Uri),
-    /// Something went wrong that is nobody's fault.
+    /// An internal error, with a message for the user.
     #[error("{0}")]
     Internal(String),
-    /// The host has as many sessions as it may have.
+    /// The host has reached its limit of sessions.
     #[error(
         "there are {0} sessions, the most that `limits.sessions` allows: dispose of some, or \
          raise the limit in the configuration"
     )]
     TooManySessions(usize),
-    /// The parameters do not make sense.
+    /// The parameters of the request are invalid.
     #[error("{0}")]
     InvalidParams(String),
-    /// The host does not do this.
+    /// The host does not support this method.
     #[error("`{0}` is not supported by this host")]
     Unsupported(&'static str),
 }
 
 impl From<RequestFailure> for RpcError {
-    /// The one place that says which failure is which code.
+    /// Maps each failure to its error code. There is no other mapping.
     fn from(failure: RequestFailure) -> Self {
         let code = match &failure {
             RequestFailure::NotGranted { uri, access } => {
@@ -133,103 +133,103 @@ impl From<RequestFailure> for RpcError {
     }
 }
 
-/// Why an action was refused. Becomes the `rejectionReason`.
+/// The reason why the host refused an action. Sent as `rejectionReason`.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Refusal {
-    /// Only the host may.
+    /// Only the host may originate this action.
     #[error("`{0}` can only be dispatched by the host")]
     HostOnly(&'static str),
-    /// It belongs elsewhere.
+    /// The action does not apply to this kind of channel.
     #[error("`{0}` does not belong on this channel")]
     WrongChannel(&'static str),
     /// The action is malformed, or of an unknown type.
     #[error("{0}")]
     NotAnAction(String),
-    /// Clients speak for their users.
+    /// Clients may only send messages of kind `user`.
     #[error("a client can only send messages of kind `user`")]
     NotFromUser,
-    /// One turn at a time.
+    /// The chat already has an active turn.
     #[error("turn `{0}` is in progress")]
     TurnInProgress(TurnId),
-    /// No turn to do it to.
+    /// The named turn is not active.
     #[error("turn `{0}` is not in progress")]
     NotInProgress(TurnId),
-    /// The agent is not up.
+    /// The session is not ready for a turn yet.
     #[error("the session is not ready")]
     NotReady,
-    /// Workers are for watching.
+    /// The chat is read-only, such as the chat of a worker.
     #[error("this chat can only be watched")]
     ReadOnly,
-    /// Names are used once.
+    /// The chat already has a turn with this id.
     #[error("turn id `{0}` is in use")]
     TurnIdUsed(TurnId),
-    /// A turn with such a start could never end.
+    /// The start time is invalid, so the duration of the turn could not be computed.
     #[error("startedAt: {0}")]
     Timestamp(#[from] TimestampError),
-    /// The call is not in the state for this.
+    /// The tool call is not in a state that permits this action.
     #[error("tool call `{0}` does not wait for this")]
     CallNotWaiting(ToolCallId),
-    /// The call is another client's, or the host's.
+    /// The tool call is executed by another client or by the host.
     #[error("tool call `{0}` is not carried out by this client")]
     NotOwner(ToolCallId),
-    /// What the action names is not there.
+    /// The action names something that does not exist.
     #[error("there is no {what} `{name}`")]
     Unknown {
-        /// What kind of thing.
+        /// The kind of thing, such as a tool call.
         what: &'static str,
-        /// Its name.
+        /// The id or name that was not found.
         name: String,
     },
-    /// The turn can't be taken up again.
+    /// The turn ended in a way that can't be resumed.
     #[error("turn `{0}` can't be resumed")]
     NotResumable(TurnId),
-    /// Clients speak for themselves.
+    /// A client may do this only for itself.
     #[error("a client can only do this for itself")]
     NotSelf,
-    /// The first directory of a session is special.
+    /// The primary directory of a session can't be removed.
     #[error("the primary directory of this session stays where it is")]
     PrimaryDirectory,
-    /// The agent does not have it.
+    /// The agent lacks this feature.
     #[error("the agent does not support {0}")]
     Unsupported(&'static str),
-    /// A byte limit is exceeded.
+    /// The value exceeds a limit in bytes.
     #[error("{what} may have at most {limit} bytes")]
     TooLarge {
-        /// What is too large.
+        /// The value that is too large.
         what: &'static str,
-        /// The limit.
+        /// The limit in bytes.
         limit: usize,
     },
-    /// A value is not allowed.
+    /// A value is not allowed, for this reason.
     #[error("{0}")]
     Invalid(String),
 }
 
-/// Why an action of an agent is discarded.
+/// The reason why an action of an agent is discarded.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub(crate) enum ActionCheckError {
-    /// Another action adds such a part, and says what the chat waits for.
+    /// Such a part has an action of its own, which also updates the input needed.
     #[error("such a part is added by an action of its own")]
     PartHasOwnAction,
-    /// A client would open it.
+    /// The URL, which a client would open, is not a web page.
     #[error("its URL is not one of a web page")]
     NotWebPage,
-    /// Parts and calls of a turn have names of their own.
+    /// Another part or tool call of the turn has this id.
     #[error("its name is in use in this turn")]
     NameUsed,
-    /// The address of a chat for a worker is in use.
+    /// The URI for a worker chat is in use.
     #[error("there is something at this address already")]
     AddressTaken,
-    /// The address of a chat for a worker is not one of a chat.
+    /// The URI for a worker chat is not a chat URI.
     #[error(transparent)]
     InvalidAddress(RequestFailure),
-    /// The session has as many chats as it may have.
+    /// The session has reached its limit of chats.
     #[error("a session may have at most {MAX_SESSION_CHATS} chats")]
     TooManyChats,
-    /// The tool call that spawns a worker is over, or there is none.
+    /// The tool call that spawns a worker does not exist or has ended.
     #[error("the call that spawns it does not run")]
     SpawningCallNotRunning,
-    /// The work in the background is about something of another session.
+    /// The background work refers to a channel of another session.
     #[error("there is no `{0}` in this session")]
     NotInSession(Uri),
 }

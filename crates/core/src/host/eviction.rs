@@ -1,4 +1,4 @@
-//! What the host keeps in memory, and for how long.
+//! Evicts the state of idle channels from memory.
 
 use std::collections::BTreeSet;
 
@@ -12,8 +12,8 @@ use crate::host::channels::{ChannelEntry, ChannelResidency};
 use crate::host::effect::Effects;
 
 impl Host {
-    /// Lets go of every channel that nobody looks at and nothing happens in.
-    /// A session stays for as long as something of it does.
+    /// Evicts channels without subscribers, active turns or pending work. The state of a
+    /// session stays in memory as long as one of its channels does.
     pub(crate) fn evict_idle_channels(&mut self, out: &mut Effects) {
         let mut busy = BTreeSet::new();
         for (uri, channel) in self.channels.iter_mut() {
@@ -37,8 +37,8 @@ impl Host {
         }
     }
 
-    /// Sessions whose customizations nobody needs: no agent works for them, and
-    /// nobody looks.
+    /// Returns the tracked sessions without subscribers, busy channels or an open agent. Their
+    /// customizations are no longer needed.
     fn idle_sessions(&self, busy: &BTreeSet<Uri>) -> Vec<Uri> {
         let followed = self.customizations.sessions();
         let idle = followed.filter(|session| {

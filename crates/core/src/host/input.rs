@@ -1,4 +1,4 @@
-//! What happens to the host.
+//! Inputs: the events that the host handles.
 
 use std::sync::Arc;
 
@@ -28,237 +28,238 @@ use crate::terminal::output::TerminalEvent;
 use crate::tools::mcp::app_channel::McpClientMessage;
 use crate::tools::mcp::driver::{GatewayCallId, McpEvent};
 
-/// One connection of one client.
+/// Identifies one connection of a client. Never reused within a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConnectionId(pub u32);
 
-/// Something that happened.
+/// An event for the host.
 #[derive(Debug, Clone)]
 pub enum Input {
-    /// The host has started. Always the first.
+    /// The host has started. Always the first input.
     Started,
-    /// A peer connected and was authenticated.
+    /// A peer has connected and was authenticated.
     Connected {
-        /// A number that no other connection has had.
+        /// An id that no earlier connection had.
         connection: ConnectionId,
-        /// Who it is, as the transport knows it.
+        /// The identity of the peer, as the transport authenticated it.
         principal: Principal,
     },
-    /// A peer said something.
+    /// A message of a peer has arrived.
     Received {
-        /// Where.
+        /// The connection that it arrived on.
         connection: ConnectionId,
-        /// What.
+        /// The decoded message, or the decoding error.
         message: ClientMessage,
     },
-    /// A peer is gone.
+    /// A connection was closed.
     Disconnected {
-        /// Which.
+        /// The connection that was closed.
         connection: ConnectionId,
     },
-    /// An agent did something.
+    /// An event of an agent.
     Agent {
-        /// The session it works for.
+        /// The session of the agent.
         session: Uri,
-        /// What it did.
+        /// The event that it reported.
         event: AgentEvent,
     },
-    /// The grace period of a client is over. Sent for every period that was
-    /// asked for; a client that came back in time is left alone, also if it has
-    /// left again.
+    /// A grace period has ended. Sent for every period that was started. The host ignores it if
+    /// the client has reconnected in time, also if it has disconnected again since.
     GraceExpired {
-        /// The client.
+        /// The client that had disconnected.
         client: ClientId,
-        /// When it left.
+        /// Identifies the disconnect that started the period.
         grace_period: GracePeriodId,
     },
-    /// The time of a token is over. Sent for every token; a newer one for the
-    /// same is left alone.
+    /// An access token has expired. Sent for every token with an expiry. The host ignores it if
+    /// a newer token has replaced this one.
     TokenExpired {
-        /// Whose it was, and what for.
+        /// The principal and the resource of the token.
         key: TokenKey,
-        /// When it was given.
+        /// The nonce of the step that stored the token.
         nonce: u128,
     },
-    /// The log forgot old actions.
+    /// The store has removed old actions from the log.
     LogCompacted {
-        /// Where it starts now.
+        /// The log is complete after this number.
         log_start: ServerSeq,
     },
-    /// The state of a channel was read from the log, because the next input
-    /// needs it; see `Host::missing_channels`.
+    /// A channel was loaded from the store, because the next input needs it. See
+    /// `Host::missing_channels`.
     ChannelLoaded {
-        /// The channel.
+        /// URI of the channel.
         channel: Uri,
-        /// What was read.
+        /// The state, possibly without its oldest turns.
         loaded: LoadedChannel,
     },
-    /// Something was done with files, or it is known why not.
+    /// A file job has ended.
     RequestCompleted {
-        /// Who asked.
+        /// The connection that sent the request.
         connection: ConnectionId,
-        /// What has to be answered.
+        /// The id of the request to answer.
         id: RequestId,
-        /// What came of it.
+        /// The response body or the failure.
         result: Box<Result<ResponseBody, RequestFailure>>,
     },
-    /// Something happened in a terminal that the host runs.
+    /// An event of a terminal that the host runs.
     Terminal {
-        /// The terminal.
+        /// Channel URI of the terminal.
         terminal: Uri,
-        /// What.
+        /// The event that it reported.
         event: TerminalEvent,
     },
-    /// It is remembered how the files of a session were, or known why not.
+    /// A checkpoint was taken or has failed.
     CheckpointTaken {
-        /// The session.
+        /// The session whose files it covers.
         session: Uri,
-        /// The moment.
+        /// The checkpoint that was requested.
         checkpoint: CheckpointId,
-        /// What came of it.
+        /// The report, or the reason of the failure.
         outcome: Box<Result<CheckpointReport, RequestFailure>>,
     },
-    /// It is known how files differ, or why not.
+    /// The diff of a changeset was computed or has failed.
     DiffComputed {
-        /// The changeset.
+        /// Channel URI of the changeset.
         channel: Uri,
-        /// What came of it.
+        /// The diff, or the reason of the failure.
         outcome: Box<Result<ChangesetDiff, RequestFailure>>,
     },
-    /// It is known which files a running turn has edited.
+    /// An edit survey of an active turn has ended.
     EditsSurveyed {
         /// The turn that the edits are reported in.
         turn: TurnRef,
-        /// The edits; none if the files could not be compared.
+        /// The edits; empty if the files could not be compared.
         edits: Box<SurveyedEdits>,
     },
-    /// Something was done about a changeset, or could not be.
+    /// A changeset operation has ended.
     OperationFinished {
-        /// What was wanted.
+        /// The operation that was requested.
         request: Box<OperationRequest>,
-        /// What it is called where it was offered.
+        /// The id under which the changeset offered the operation.
         operation_id: OperationId,
-        /// What came of it.
+        /// The result, or the reason of the failure.
         outcome: Result<OperationResult, RequestFailure>,
     },
-    /// The worktree of a new session is there, or could not be made.
+    /// The worktree of a new session was created, or could not be.
     WorktreeCreated {
-        /// The session.
+        /// The session that waits for it.
         session: Uri,
-        /// What came of it.
+        /// The worktree, or the reason of the failure.
         outcome: Result<Worktree, RequestFailure>,
     },
-    /// A while has passed since a changeset was computed.
+    /// The refresh interval of a changeset has passed.
     ChangesetRefreshDue {
-        /// The changeset.
+        /// Channel URI of the changeset.
         channel: Uri,
-        /// When that was.
+        /// Counts the refreshes of the changeset; a timer of an earlier round is ignored.
         round: u64,
     },
-    /// Enough time has passed since the output of a terminal was shown with its
-    /// call.
+    /// The delay since the last output preview of a terminal has passed.
     PreviewDue {
-        /// The terminal.
+        /// Channel URI of the terminal.
         terminal: Uri,
     },
-    /// A person had time to grant what a client asked for.
+    /// The timeout of an access request has passed without a grant by the user.
     AccessRequestTimedOut {
-        /// Who asked.
+        /// The connection that sent the request.
         connection: ConnectionId,
-        /// What has to be answered.
+        /// The id of the request to answer.
         id: RequestId,
     },
-    /// Something is known about the customizations of a session.
+    /// An event of the customization driver.
     Customization {
-        /// The session.
+        /// The session that it concerns.
         session: Uri,
-        /// What.
+        /// The event that the driver reported.
         event: CustomizationEvent,
     },
-    /// Something happened to the servers of tools of a session.
+    /// An event of the MCP servers of a session.
     Mcp {
-        /// The session.
+        /// The session that it concerns.
         session: Uri,
-        /// What.
+        /// The event that was reported.
         event: McpEvent,
     },
-    /// An agent had time to tell of a tool call that it has made.
+    /// The timeout has passed in which an agent should announce a tool call that it sent to the
+    /// gateway.
     CallAnnouncementTimedOut {
-        /// The call.
+        /// The call at the gateway.
         call: GatewayCallId,
     },
-    /// What was read that agents are known to have was gathered for a while.
+    /// The debounce delay of the agent list has passed.
     AgentListDebounced,
-    /// A watch has begun, or could not.
+    /// A resource watch has started or has failed.
     WatchStarted {
-        /// The watch.
+        /// The watch that was requested.
         request: Box<WatchRequest>,
-        /// Why it could not.
+        /// The reason of the failure, if it failed.
         outcome: Result<(), RequestFailure>,
     },
-    /// A watch saw something.
+    /// A resource watch has reported changes.
     FilesChanged {
-        /// The watch.
+        /// Channel URI of the watch.
         channel: Uri,
-        /// What it saw.
+        /// The changed files and folders.
         changes: Vec<ResourceChange>,
     },
-    /// A while has passed since a watch began. If nobody watches, it ends.
+    /// The idle timeout of a resource watch has passed. The host stops the watch if it has no
+    /// subscriber.
     WatchIdleTimedOut {
-        /// The watch.
+        /// Channel URI of the watch.
         channel: Uri,
     },
-    /// Files were looked for.
+    /// A file search has ended.
     FileSearchFinished {
-        /// The search.
+        /// The search that was requested.
         search: Box<FileSearch>,
-        /// What was found, best first.
+        /// The matches, the best first.
         files: Vec<FileMatch>,
     },
-    /// The patience with a client that runs a tool call is over. If it has not
-    /// said anything about it since, it will not.
+    /// The timeout of a client tool call has passed. The call fails if its client has not
+    /// reported anything since the timer was started.
     ClientToolTimedOut {
-        /// The session.
+        /// The session of the call.
         session: Uri,
-        /// What the session said of the call when it became patient.
+        /// The input request of the call when the timer was started. It differs from the
+        /// current one if the client has reported progress.
         call: Arc<SessionInputRequest>,
     },
-    /// A client had time to answer what it was asked.
+    /// The timeout of a host request has passed.
     HostRequestTimedOut {
-        /// Who was asked.
+        /// The connection that the request was sent to.
         connection: ConnectionId,
-        /// What.
+        /// The id of the request.
         id: RequestId,
     },
-    /// A while has passed. What nobody looks at is let go from memory; the
-    /// log has it.
+    /// The eviction interval has passed. The host evicts idle channels from memory; the store
+    /// has them.
     EvictionDue,
 }
 
-/// An action of a client that was refused before the host could judge it.
+/// A client's action that the server refused before it reached the host.
 #[derive(Debug, Clone)]
 pub struct RejectedDispatch {
-    /// The channel it was meant for.
+    /// The channel that it was dispatched to.
     pub channel: Uri,
-    /// The client's own number for it.
+    /// The client's own sequence number.
     pub client_seq: ClientSeq,
-    /// The action, as it came.
+    /// The action as it was received.
     pub action: RawAction,
-    /// Why.
+    /// The reason, sent to the client.
     pub reason: String,
 }
 
-/// A channel as it comes from the log.
+/// A channel as it was loaded from the store.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LoadedChannel {
-    /// Its state. Of a long chat, only the latest turns may be in it.
+    /// The state. For a long chat it may contain only the latest turns.
     pub state: ChannelState,
-    /// The turns before those, the oldest first.
+    /// The turns before those in `state`, the oldest first.
     pub evicted_turns: Vec<TurnId>,
 }
 
 impl LoadedChannel {
-    /// A channel with all there is to it.
+    /// Creates a loaded channel without evicted turns.
     pub fn whole(state: impl Into<ChannelState>) -> Self {
         LoadedChannel {
             state: state.into(),
@@ -267,41 +268,41 @@ impl LoadedChannel {
     }
 }
 
-/// How much of a channel is needed.
+/// The part of a channel that a step needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LoadExtent {
-    /// Of a chat, the latest turns will do.
+    /// The latest turns of a chat are sufficient.
     Tail,
-    /// All of it.
+    /// The complete state with all turns.
     Whole,
 }
 
-/// A channel that has to be read before a step.
+/// A channel that has to be loaded before a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChannelNeed {
-    /// The channel.
+    /// URI of the channel.
     pub channel: Uri,
-    /// How much of it.
+    /// The part that is needed.
     pub extent: LoadExtent,
 }
 
 /// A message of a peer, decoded.
 #[derive(Debug, Clone)]
 pub enum ClientMessage {
-    /// It wants an answer.
+    /// A request, which needs a response.
     Request(RequestId, Box<ClientRequest>),
-    /// It wants none.
+    /// A notification, which gets no response.
     Notification(Box<ClientNotification>),
-    /// It is an answer to what the host asked, or meant to be one.
+    /// A response to a host request. The host ignores it if no such request is open.
     Response(RequestId, Box<Result<RawResponse, RpcError>>),
-    /// Something for a server of tools; without an id it wants no answer.
+    /// A message for an MCP server. Without an id it is a notification.
     ToMcpServer(Option<RequestId>, Box<McpClientMessage>),
-    /// It wants to take up where it was, but the log has more for it than one
-    /// answer should hold.
+    /// A `reconnect` whose replay would be too large for one response, so that the client gets
+    /// snapshots.
     ReplayTooLarge(RequestId, Box<ReconnectParams>),
-    /// It is an action that there is no word for in the host's version.
+    /// An action that can't be expressed in the host's release.
     Rejected(Box<RejectedDispatch>),
-    /// It could not be decoded. Comes this way so that the answer keeps its
-    /// place among the others.
+    /// A request that could not be decoded. It passes through the host so that its error
+    /// response keeps its position among the other responses.
     Invalid(RequestId, RpcError),
 }

@@ -1,7 +1,7 @@
-//! What has to be read from the log before a step.
+//! Computes the channels to load from the store before a step.
 //!
-//! A step never waits. So whoever drives the host asks first what the next
-//! input needs, reads it, and hands it in as `Input::ChannelLoaded`.
+//! A step never blocks. So the host loop first requests the list of channels that the next
+//! input needs, loads them, and passes them in as `Input::ChannelLoaded`.
 
 use agenthost_protocol::action::{Action, ReceivedAction};
 use agenthost_protocol::chat::{ChatAction, ChatMoveDestination, ChatSource, CreateChatParams};
@@ -21,16 +21,16 @@ use crate::session::fork;
 use crate::terminal::output::TerminalEvent;
 
 impl Host {
-    /// Channels whose state the input needs and the host does not have. When
-    /// they are there, it may turn out to need more: ask again.
+    /// Returns the channels that the input needs and that are not in memory. Once these are
+    /// loaded, the input may need more, so the caller has to repeat the call until it returns
+    /// none.
     pub fn missing_channels(&self, input: &Input) -> Vec<ChannelNeed> {
         let (channels, extent) = self.channels_for_input(input);
         self.missing_among(channels, extent)
     }
 
-    /// Which of some channels the host does not have in memory, with the
-    /// sessions that they belong to; and the terminals that turns show which
-    /// were running when the host stopped.
+    /// Returns the channels of the list that are not in memory, with the sessions that own
+    /// them, and the terminals of turns that were active when the host stopped.
     pub fn missing_among(&self, channels: Vec<Uri>, extent: LoadExtent) -> Vec<ChannelNeed> {
         let mut needed: Vec<ChannelNeed> = Vec::new();
         let interrupted = self.turns.interrupted_chats.iter();
@@ -57,8 +57,8 @@ impl Host {
         needed
     }
 
-    /// Snapshots show whole chats, and cutting one off may cut anywhere. All
-    /// else happens at its end.
+    /// Returns the channels of an input. Snapshots and truncations need whole chats. Everything
+    /// else happens at the end of a chat.
     fn channels_for_input(&self, input: &Input) -> (Vec<Uri>, LoadExtent) {
         match input {
             Input::Received { message, .. } => self.channels_for_message(message),
@@ -125,7 +125,7 @@ impl Host {
             ClientMessage::ReplayTooLarge(_, params) => {
                 (params.subscriptions.clone(), LoadExtent::Whole)
             }
-            // A chat with a turn that runs is in memory.
+            // These concern only chats with an active turn, which are always in memory.
             ClientMessage::Response(..)
             | ClientMessage::Invalid(..)
             | ClientMessage::Rejected(_)
@@ -141,7 +141,7 @@ impl Host {
         let message = attachments::message_in_action(&params.action);
         let attached = message.into_iter().flat_map(attachments::attached_channels);
         let attached: Vec<_> = attached.cloned().collect();
-        // Of a chat that is attached, all of it is meant.
+        // An attached chat is passed to the agent as a whole.
         let whole = cuts || !attached.is_empty();
         let extent = if whole {
             LoadExtent::Whole
@@ -188,7 +188,7 @@ impl Host {
         (vec![channel.clone()], LoadExtent::Tail)
     }
 
-    /// The command of a turn ends it.
+    /// Returns the channels for the end of a command turn, which ends with its terminal.
     fn channels_for_terminal_event(
         &self,
         terminal: &Uri,
@@ -201,8 +201,8 @@ impl Host {
         }
     }
 
-    /// When a turn ends, the next message of the queue may refer to other
-    /// chats.
+    /// Returns the channels for the end of a turn. The next queued message, which then starts,
+    /// may refer to other chats.
     fn channels_for_turn_end(&self, chat: &Uri) -> (Vec<Uri>, LoadExtent) {
         let queue = self
             .chat(chat)
@@ -227,7 +227,7 @@ impl Host {
         chats.map(|chat| chat.resource.clone())
     }
 
-    /// The chats whose turns a changeset may be about.
+    /// Returns the chats whose turns a changeset may show.
     fn chats_with_turns(&self, changeset: &Uri) -> impl Iterator<Item = Uri> {
         let owner = match ChangesetView::parse_changeset_uri(changeset) {
             Some((owner, ChangesetView::Turn(_) | ChangesetView::BetweenTurns(..))) => Some(owner),
@@ -300,8 +300,8 @@ impl Host {
         (channels, extent_for_request(request))
     }
 
-    /// A replay comes from the log as it is; snapshots need states.
-    /// Changesets are looked at again, and may be about turns.
+    /// Returns the channels of a reconnect. A replay comes straight from the log, but snapshots
+    /// need states. Changesets are refreshed, and may refer to turns.
     fn channels_for_reconnect(&self, request: &ReconnectRequest) -> (Vec<Uri>, LoadExtent) {
         match request {
             ReconnectRequest::Connection(params) if self.can_replay(params) => {
@@ -328,14 +328,13 @@ impl Host {
         }
     }
 
-    /// A channel, and the chats whose turns it may be about if it is a
-    /// changeset.
+    /// Returns a channel and, if it is a changeset, the chats whose turns it may show.
     fn channels_with_turns(&self, channel: &Uri) -> Vec<Uri> {
         let turns = self.chats_with_turns(channel);
         turns.chain([channel.clone()]).collect()
     }
 
-    /// A session with its chats and changesets.
+    /// Returns a session with its chats and changesets.
     fn channels_of_session(&self, session: &Uri) -> Vec<Uri> {
         let chats = self.chats_of(session);
         let changesets = self.changesets_of(session);
@@ -343,7 +342,7 @@ impl Host {
         chats.chain(rest).collect()
     }
 
-    /// What a new session is forked from, if it is.
+    /// Returns the source session of a fork with its chats; empty for any other new session.
     fn channels_for_new_session(&self, params: &CreateSessionParams) -> Vec<Uri> {
         let forked = fork::requested_fork(params.meta.as_ref());
         let chats = forked.into_iter().flat_map(|(session, _)| {
@@ -354,8 +353,8 @@ impl Host {
     }
 }
 
-/// The session of a new chat, its source, and what its first message refers
-/// to.
+/// Returns the session of a new chat, its source, and the channels that its first message
+/// refers to.
 fn channels_for_new_chat(params: &CreateChatParams) -> Vec<Uri> {
     let source = params.source.as_ref().map(|source| match source {
         ChatSource::Fork(fork) => &fork.chat,
@@ -367,8 +366,8 @@ fn channels_for_new_chat(params: &CreateChatParams) -> Vec<Uri> {
     channels.cloned().collect()
 }
 
-/// How much of its channels a request needs. What is answered with a snapshot
-/// needs all of it, unless a window of the turns is enough.
+/// Returns the extent that a request needs. A response with a snapshot needs whole channels,
+/// unless a window of the turns is sufficient.
 fn extent_for_request(request: &ClientRequest) -> LoadExtent {
     let is_windowed = if let ClientRequest::Subscribe(params) = request {
         let view = params.view.as_ref();
@@ -393,7 +392,7 @@ fn extent_for_request(request: &ClientRequest) -> LoadExtent {
     }
 }
 
-/// Whether an action on a session is one on its default chat, too.
+/// Returns `true` if a session action also changes the default chat.
 fn affects_default_chat(action: &ReceivedAction) -> bool {
     matches!(
         action,
@@ -401,7 +400,7 @@ fn affects_default_chat(action: &ReceivedAction) -> bool {
     )
 }
 
-/// Whether an action on a session takes a directory from its chats.
+/// Returns `true` if a session action removes a directory from the chats.
 fn removes_directory(action: &ReceivedAction) -> bool {
     matches!(
         action,

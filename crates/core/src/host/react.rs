@@ -1,8 +1,7 @@
-//! What follows from an action that was accepted.
+//! Reactions: the further actions and effects that follow from a committed action.
 //!
-//! Causes come before effects: first the action itself, then what the session
-//! shows of it, then what lists show of the session, then what agents are
-//! asked to do (SEQ-5, SEQ-7).
+//! Causes come before consequences: first the action itself, then the change of its session,
+//! then the change of the session list, then commands to agents (SEQ-5, SEQ-7).
 
 mod chat;
 
@@ -78,7 +77,7 @@ impl Host {
             SessionAction::McpServerStopRequested(request) => {
                 self.stop_by_user(session, &request.id, out);
             }
-            // What waits for it does not wait any more (MCP-4).
+            // Prompts no longer wait for this server (MCP-4).
             SessionAction::McpServerBackgroundRequested(_) => {
                 self.send_unblocked_prompts(session, out)
             }
@@ -113,7 +112,7 @@ impl Host {
         }
     }
 
-    /// Sends an open agent the configuration of its session.
+    /// Sends the configuration of a session to its agent, if the agent is open.
     fn forward_config(&mut self, session: &Uri, out: &mut Effects) {
         if !self.sessions.is_agent_open(session) {
             return;
@@ -124,14 +123,14 @@ impl Host {
         }
     }
 
-    /// Brings what the session waits for up to date with a chat.
+    /// Updates the input needed of the session that owns a chat.
     pub(crate) fn sync_input_needed_of(&mut self, chat: &Uri, out: &mut Effects) {
         if let Some(session) = self.session_of(chat).cloned() {
             self.sync_input_needed(&session, chat, out);
         }
     }
 
-    /// Has the message of a turn answered, by its agent or as a command.
+    /// Starts the work of a turn: runs its command, or prepares the prompt for the agent.
     pub(crate) fn begin_turn_work(
         &mut self,
         env: &Env,
@@ -147,8 +146,8 @@ impl Host {
         self.start_prompt(env, chat, start, out);
     }
 
-    /// Tells the agent what the user wants to say to the running turn. While
-    /// none runs that the agent knows of, it waits (PEN-5, PEN-6).
+    /// Sends the steering message of a chat to its agent. It stays pending while the agent has
+    /// no active turn (PEN-5, PEN-6).
     pub(crate) fn forward_steering(&mut self, chat: &Uri, out: &mut Effects) {
         let Some(state) = self
             .chat(chat)
@@ -185,8 +184,8 @@ impl Host {
         self.send_agent_command(chat, command, out);
     }
 
-    /// Asks something of the agent of a session or a chat, which is opened
-    /// first if it is not: after a restart.
+    /// Sends a command to the agent of a session or chat. Opens the agent first if necessary,
+    /// for example after a restart.
     pub(crate) fn send_agent_command(
         &mut self,
         channel: &Uri,
@@ -200,8 +199,8 @@ impl Host {
         self.push_agent_command(session, command, out);
     }
 
-    /// Opens the agent of a session, and tells it of the tools of clients.
-    /// Does nothing if it is open.
+    /// Opens the agent of a session and sends it the tools of clients and MCP servers. Does
+    /// nothing if it is open.
     pub(crate) fn open_agent(&mut self, session: &Uri, out: &mut Effects) {
         if self.session(session).is_none() || !self.sessions.open_agent(session.clone()) {
             return;
@@ -245,7 +244,7 @@ impl Host {
         self.turns.push_effect(chat.as_ref(), effect, out);
     }
 
-    /// Brings the session's entry of a chat up to date (CHT-19).
+    /// Updates the session's entry of a chat (CHT-19).
     pub(crate) fn sync_chat(&mut self, chat: &Uri, out: &mut Effects) {
         let Some(session) = self.session_of(chat).cloned() else {
             return;

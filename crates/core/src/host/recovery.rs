@@ -1,4 +1,4 @@
-//! What a stop of the host leaves behind.
+//! Ends the turns and terminals that were active when the host stopped.
 
 use std::collections::BTreeSet;
 
@@ -16,18 +16,18 @@ use crate::host::input::LoadedChannel;
 use crate::host::step::Env;
 use crate::session::provisional;
 
-/// What to do about terminals that are not in memory.
+/// Handling of terminals that are not in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MissingTerminals {
-    /// They are being loaded.
+    /// Wait, because they are about to be loaded.
     AwaitLoad,
-    /// They can't be loaded.
+    /// Continue without them, because they can't be loaded.
     Ignore,
 }
 
 impl Host {
-    /// A channel comes back from the log. What was running when the host
-    /// stopped is running no more (REC-16, REC-17).
+    /// Handles a channel that was loaded from the store. Anything that was active when the host
+    /// stopped is ended (REC-16, REC-17).
     pub(crate) fn handle_loaded(
         &mut self,
         env: &Env,
@@ -39,7 +39,8 @@ impl Host {
             return;
         };
         if let ChannelResidency::Resident(before) = &mut target.residency {
-            // The same with more turns; what runs in it still runs.
+            // The channel was resident before, now with more turns. Its active turn keeps
+            // running.
             if loaded.evicted_turns.len() < before.evicted_turns.len() {
                 *before = loaded;
             }
@@ -57,7 +58,7 @@ impl Host {
                 }
             }
             ChannelState::Session(session) => {
-                // Nothing was being created for a session without a message.
+                // A provisional session has no agent yet, so its creation was not interrupted.
                 let listed = self.sessions.get(channel);
                 let waits = listed.is_some_and(|listed| provisional::maker(listed).is_some());
                 if session.lifecycle == SessionLifecycle::Creating && !waits {
@@ -88,8 +89,8 @@ impl Host {
         }
     }
 
-    /// Ends the turns that were running when the host stopped. What their
-    /// calls had written is in terminals, which have to be loaded before.
+    /// Ends the turns that were active when the host stopped. The output of their tool calls is
+    /// in terminals, which have to be loaded before.
     pub(crate) fn end_interrupted_turns(
         &mut self,
         env: &Env,
@@ -118,8 +119,7 @@ impl Host {
         }
     }
 
-    /// The terminals that running calls of a chat show and that are not in
-    /// memory.
+    /// Returns the terminals of running tool calls of a chat that are not in memory.
     pub(crate) fn missing_terminals(&self, chat: &Uri) -> Vec<Uri> {
         let calls = self.unfinished_calls(chat).into_iter();
         let blocks = calls.flat_map(|call| call.content.iter().flatten());

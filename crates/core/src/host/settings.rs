@@ -1,8 +1,7 @@
-//! What can be configured about the host by its clients.
+//! The settings of the host that clients can change.
 //!
-//! The values are kept in the host's own state, and only those that somebody
-//! chose. What can be chosen comes with the program and its agents, so it is
-//! brought up to date at every start.
+//! The root state contains only the values that a user has chosen. The schema depends on the
+//! program and its agents, so it is updated at every start.
 
 use std::collections::BTreeSet;
 
@@ -23,60 +22,62 @@ use crate::session::config::{ConfigValueError, check_value};
 /// The agent of sessions that name none.
 const DEFAULT_AGENT_SETTING: &str = "defaultAgent";
 
-/// How many seconds a client may be silent about a tool that it runs.
+/// Timeout in seconds after which a client tool call without any report fails.
 const TOOL_TIMEOUT_SETTING: &str = "clientToolTimeout";
 
-/// Folders that clients may look into.
+/// Folders that clients may read.
 const READABLE_FOLDERS_SETTING: &str = "readableFolders";
 
-/// Folders that clients may change.
+/// Folders that clients may write to.
 const WRITABLE_FOLDERS_SETTING: &str = "writableFolders";
 
-/// What clients ask for and nobody has granted yet; shown only.
+/// Open access requests of clients. Read-only for clients.
 pub(crate) const REQUESTED_FOLDERS_SETTING: &str = "requestedFolders";
 
-/// Code of packages that a person allowed to run.
+/// Keys of the code of packages that the user has approved.
 const TRUSTED_CODE_SETTING: &str = "trustedCode";
 
-/// Most of that.
+/// Maximum number of approved keys. The root state, which every client receives, contains all
+/// of them.
 const MAX_TRUSTED_CODE: u64 = 1_000;
 
-/// Long enough for a person who is asked by the client.
+/// Default timeout of 30 minutes: the client may show a request to its user, who needs time to
+/// respond.
 const DEFAULT_TOOL_TIMEOUT_SECS: u64 = 1_800;
 
-/// Most folders of each kind.
+/// Maximum number of folders in each list. File requests are checked against every folder.
 const MAX_SETTING_FOLDERS: u64 = 100;
 
 impl Host {
-    /// What somebody chose, or what is true without that.
+    /// Returns the chosen value of a setting, or its default.
     pub(crate) fn setting(&self, key: &str) -> Option<&Json> {
         let config = self.root()?.config.as_ref()?;
         let property = || config.schema.properties.get(key)?.default.as_ref();
         config.values.get(key).or_else(property)
     }
 
-    /// The agent of sessions that name none, if somebody chose one.
+    /// Returns the agent of sessions that name none.
     pub(crate) fn default_agent(&self) -> Option<ProviderId> {
         Some(ProviderId::from(
             self.setting(DEFAULT_AGENT_SETTING)?.as_str()?,
         ))
     }
 
-    /// How long a client may be silent about a tool that it runs (CLT-5).
+    /// Returns the timeout of client tool calls (CLT-5); `None` if they never time out.
     pub(crate) fn client_tool_timeout(&self) -> Option<Millis> {
         let seconds = self.setting(TOOL_TIMEOUT_SETTING)?.as_u64()?;
         let seconds = i64::try_from(seconds).ok().filter(|seconds| *seconds > 0)?;
         Some(Millis(seconds.saturating_mul(1_000)))
     }
 
-    /// Code of packages that a person allowed to run.
+    /// Returns the keys of approved code.
     pub(crate) fn trusted_code(&self) -> BTreeSet<String> {
         let keys = self.setting(TRUSTED_CODE_SETTING).and_then(Json::as_array);
         let keys = keys.into_iter().flatten().filter_map(Json::as_str);
         keys.map(str::to_owned).collect()
     }
 
-    /// Folders that a person added to what clients may use.
+    /// Returns the folders that the user has granted to clients.
     pub(crate) fn granted_folders(&self) -> Vec<GrantedRoot> {
         let mut roots = Vec::new();
         for (key, access) in [
@@ -93,9 +94,9 @@ impl Host {
         roots
     }
 
-    /// Brings what can be configured up to date with the program. No action
-    /// can say so (ROOT-20): clients that were here see it in their next
-    /// snapshot. Values that no longer fit are dropped, by an action.
+    /// Updates the settings schema to that of the program. No action can carry a schema
+    /// (ROOT-20), so clients see it in their next snapshot. Values that no longer fit are
+    /// removed with an action.
     pub(crate) fn refresh_settings(&mut self, out: &mut Effects) {
         let channel = Uri::from(RootChannel);
         let Some(root) = self.root() else {
@@ -117,7 +118,7 @@ impl Host {
                 schema,
                 values: values.clone(),
             });
-            // Nobody can have subscribed before the start.
+            // The channel is recreated before the first subscription, so no subscriber is lost.
             self.remove_channel(&channel, out);
             self.create_channel(&channel, None, root.into(), out);
         }
@@ -131,7 +132,7 @@ impl Host {
     }
 }
 
-/// Whether a value is one that the host can work with; if not, why.
+/// Checks a value against the schema and the additional rules of the host.
 pub(crate) fn check_setting(
     schema: &ConfigSchema,
     key: &str,
@@ -154,7 +155,7 @@ pub(crate) fn check_setting(
     Ok(())
 }
 
-/// All settings there are.
+/// Returns the schema of all settings.
 pub(crate) fn settings_schema(agents: &[AgentInfo]) -> ConfigSchema {
     let names = agents.iter().map(|agent| agent.provider.as_str());
     let labels = agents.iter().map(|agent| agent.display_name.clone());

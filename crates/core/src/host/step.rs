@@ -1,4 +1,4 @@
-//! One step of the host: which input goes where.
+//! One step of the host: dispatches an input to its handler.
 
 use std::collections::BTreeSet;
 
@@ -14,31 +14,31 @@ use crate::host::effect::Effects;
 use crate::host::input::{ConnectionId, Input};
 use crate::host::recovery::MissingTerminals;
 
-/// The world at the moment of a step. Whoever calls `step` provides it, so a
-/// test can replay any moment.
+/// Time and randomness of a step. The caller of `step` provides them, so that a test can replay
+/// any step.
 #[derive(Debug, Clone, Copy)]
 pub struct Env {
-    /// Milliseconds since 1970.
+    /// Milliseconds since 1970 (UTC).
     pub now: Millis,
-    /// A number that no other step gets.
+    /// A number that is unique to this step.
     pub nonce: u128,
 }
 
 impl Env {
-    /// The time as the wire writes it.
+    /// Returns the time as a wire timestamp.
     pub fn timestamp(&self) -> Timestamp {
         Timestamp::from_millis(self.now)
     }
 
-    /// A name that nothing else has; `use_` tells several of one step apart.
+    /// Returns a unique id. `use_` distinguishes several ids of one step.
     pub fn unique_id(&self, use_: &str) -> String {
         format!("{use_}-{:032x}", self.nonce)
     }
 }
 
 impl Host {
-    /// Takes one step. The same state and the same input have the same
-    /// effects, always.
+    /// Handles one input. Deterministic: the same state, environment and input always have the
+    /// same effects.
     pub fn step(&mut self, env: &Env, input: Input, out: &mut Effects) {
         if !matches!(input, Input::ChannelLoaded { .. }) {
             self.end_interrupted_turns(env, MissingTerminals::Ignore, out);

@@ -1,4 +1,4 @@
-//! Actions on the annotations of a session.
+//! Checks client actions on the annotations of a session.
 
 use std::collections::BTreeSet;
 
@@ -12,10 +12,10 @@ use super::{check_name, unknown};
 use crate::host::error::Refusal;
 use crate::policy::limits::{check_annotations, check_meta};
 
-/// Most annotations of a session (SEC-5).
+/// Maximum number of annotations per session (SEC-5).
 const MAX_ANNOTATIONS: usize = 10_000;
 
-/// Longest text of an entry, in bytes.
+/// Maximum length of the text of an entry. Entries are comments, not documents.
 const MAX_ENTRY_BYTES: usize = 64 * 1024;
 
 pub(super) fn check_annotations_action(
@@ -44,7 +44,7 @@ pub(super) fn check_annotations_action(
         }
         AnnotationsAction::EntryRemoved(removed) => {
             let annotation = find_annotation(state, &removed.annotation_id)?;
-            // An annotation says something or is gone (ANN-3).
+            // An annotation without entries must not exist (ANN-3).
             if let [last] = &annotation.entries[..]
                 && last.id == removed.entry_id
             {

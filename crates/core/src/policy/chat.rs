@@ -1,4 +1,4 @@
-//! Actions on chats.
+//! Checks client actions on chats.
 
 use agenthost_protocol::chat::{
     CancellationReason, ChatAction, ChatInteractivity, ChatState, ChatWorkingDirectoryRemoved,
@@ -25,24 +25,25 @@ use crate::policy::limits::{
 use crate::resource::content::ContentAddress;
 use crate::resource::uris;
 
-/// How far ahead of the host a client's clock may be before its start of a
-/// turn is set to the host's time.
+/// Maximum time that a client's clock may be ahead of the host's. Beyond it the host sets the
+/// start of the turn to its own time.
 const MAX_CLOCK_AHEAD_MS: i64 = 60_000;
 
-/// How far behind it may be: a message may have waited for a connection.
+/// Maximum time that the start of a turn may lie in the past. One day, because a message may
+/// have waited for a connection.
 const MAX_CLOCK_BEHIND_MS: i64 = 24 * 60 * 60 * 1_000;
 
-/// Most messages that wait in a chat.
+/// Maximum number of queued messages per chat.
 const MAX_QUEUED_MESSAGES: usize = 100;
 
-/// Where an action is to happen.
+/// The chat of an action, with its session and agent.
 pub(super) struct ChatActionContext<'a> {
     pub(super) agent: Option<&'a AgentInfo>,
     pub(super) session: Option<&'a SessionState>,
     pub(super) chat: &'a ChatState,
     /// Turns of the chat that are not in memory.
     pub(super) evicted_turns: &'a [TurnId],
-    /// Whether the client may start a turn before the session is ready.
+    /// `true` if the client may start a turn before the session is ready.
     pub(super) early_turns: bool,
 }
 
@@ -136,7 +137,7 @@ fn check_turn_start(
         let Some(waiting) = waiting.find(|message| message.id == *id) else {
             return Err(unknown("waiting message", id));
         };
-        // It waits no more when the turn starts, so it has to be the one.
+        // The turn consumes the pending message, so both have to be equal.
         if waiting.message != start.message {
             let reason = format!("waiting message `{id}` says something else");
             return Err(Refusal::Invalid(reason));
@@ -158,7 +159,7 @@ fn check_turn_cancel(
 ) -> Result<(), Refusal> {
     check_in_progress(chat, &cancel.turn_id)?;
     check_meta(cancel.meta.as_ref())?;
-    // Time is told by the host's clock (TUR-5).
+    // Durations are measured with the host's clock (TUR-5).
     cancel.duration = elapsed(env, chat);
     Ok(())
 }
@@ -208,7 +209,7 @@ fn check_draft(draft: &Message) -> Result<(), Refusal> {
     check_bytes("a draft", message_bytes(draft), MAX_DRAFT_BYTES)
 }
 
-/// A chat gets directories of its session, named as the session names them.
+/// Checks that a chat gets a directory of its session, and spells it as the session does.
 fn check_added_directory(
     context: &ChatActionContext<'_>,
     set: &mut ChatWorkingDirectorySet,
@@ -235,7 +236,7 @@ fn check_removed_directory(
     Ok(())
 }
 
-/// A queue has an end (SEC-5).
+/// Refuses a new queued message if the queue is full (SEC-5).
 fn check_queue_capacity(
     chat: &ChatState,
     id: &PendingMessageId,
@@ -288,7 +289,7 @@ fn check_resumable(chat: &ChatState, turn: &TurnId) -> Result<(), Refusal> {
     }
 }
 
-/// The call that an action is about, in the turn that is running.
+/// Finds the tool call of an action in the active turn.
 fn find_call<'a>(chat: &'a ChatState, target: &ToolCallTarget) -> Result<&'a ToolCall, Refusal> {
     check_in_progress(chat, &target.turn_id)?;
     check_meta(target.meta.as_ref())?;
@@ -301,8 +302,8 @@ fn call_not_waiting(target: &ToolCallTarget) -> Refusal {
     Refusal::CallNotWaiting(target.tool_call_id.clone())
 }
 
-/// Fills in what a client may leave out (CRT-8), and checks that the choice
-/// was there to be made.
+/// Sets the fields that a client may omit (CRT-8), and checks that the selected option exists
+/// and matches the decision.
 fn check_confirmation(
     chat: &ChatState,
     client: &ClientId,
@@ -310,8 +311,8 @@ fn check_confirmation(
 ) -> Result<(), Refusal> {
     let call = match find_call(chat, &confirmed.target)? {
         ToolCall::PendingConfirmation(call) => call,
-        // A client that is to carry out a call it does not know says no, also
-        // when it is late (CLT-13).
+        // A client that can't execute a call refuses it, possibly after the call has started
+        // (CLT-13).
         ToolCall::Running(call) if !confirmed.approved && is_executor(&call.head, client) => {
             return Ok(());
         }
@@ -345,7 +346,7 @@ fn check_confirmation(
         }
     }
     if confirmed.approved {
-        // A client can't claim that nobody had to be asked (SEC-6).
+        // A client must not claim that no confirmation was needed (SEC-6).
         confirmed.confirmed = Some(ConfirmationReason::UserAction);
         confirmed.reason = None;
     } else {
@@ -355,8 +356,8 @@ fn check_confirmation(
     Ok(())
 }
 
-/// Whether the arguments of a call may be edited, and the host can change them
-/// where they are (TOO-10).
+/// Checks that the arguments of a call are editable, and that the host can store the edited
+/// version (TOO-10).
 fn check_editable(call: &ToolCallPendingConfirmation) -> Result<(), Refusal> {
     if call.question.editable != Some(true) {
         return Err(Refusal::Invalid("the arguments can't be edited".to_owned()));
@@ -372,8 +373,8 @@ fn check_editable(call: &ToolCallPendingConfirmation) -> Result<(), Refusal> {
     }
 }
 
-/// A client reports on calls that it carries out itself. Any client may give
-/// up on one that waits for a token (TOO-21).
+/// Checks that the client executes the call itself. As an exception, any client may fail a call
+/// that waits for a token (TOO-21).
 fn check_executor(
     chat: &ChatState,
     client: &ClientId,
@@ -394,7 +395,7 @@ fn check_executor(
     }
 }
 
-/// Whether a client is the one that carries a call out.
+/// Returns `true` if the client executes the tool call.
 fn is_executor(head: &ToolCallHead, client: &ClientId) -> bool {
     match &head.contributor {
         Some(ToolCallContributor::Client(owner)) => owner.client_id == *client,

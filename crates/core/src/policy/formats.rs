@@ -1,12 +1,12 @@
-//! Text that has to be something in particular.
+//! Checks texts against the formats that the questions of an input request can require.
 
 use agenthost_protocol::timestamp::Timestamp;
 use agenthost_protocol::uri::Uri;
 
 use crate::resource::uris;
 
-/// Whether a text has the form that a question asks for; if not, what that is.
-/// A form that is not known asks for nothing (FWD-2).
+/// Checks a text against a format. The error describes the expected format. An unknown format
+/// accepts any text (FWD-2).
 pub(super) fn check_format(format: &str, text: &str) -> Result<(), &'static str> {
     let (fits, wanted) = match format {
         "email" => (is_email(text), "an e-mail address"),
@@ -21,7 +21,7 @@ pub(super) fn check_format(format: &str, text: &str) -> Result<(), &'static str>
     if fits { Ok(()) } else { Err(wanted) }
 }
 
-/// Something before one `@`, and a name with a dot behind it.
+/// Returns `true` for a local part, a single `@`, and a domain with a dot.
 fn is_email(text: &str) -> bool {
     let plain = !text.contains(|c: char| c.is_whitespace() || c.is_control());
     let (name, place) = text.rsplit_once('@').unwrap_or_default();
@@ -29,7 +29,7 @@ fn is_email(text: &str) -> bool {
     plain && !name.is_empty() && !name.contains('@') && dotted
 }
 
-/// A day that there is.
+/// Returns `true` for an existing day in the form `YYYY-MM-DD`.
 fn is_date(text: &str) -> bool {
     let midnight = format!("{text}T00:00:00Z");
     text.len() == 10 && Timestamp::from(midnight.as_str()).to_millis().is_ok()

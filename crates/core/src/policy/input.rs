@@ -1,4 +1,4 @@
-//! Answers to questions that an agent asked.
+//! Checks the answers of users to input requests of an agent.
 
 use agenthost_protocol::chat::{
     Answer, AnswerValue, Answers, ChatState, Choice, InputAnswerChanged, InputCompleted,
@@ -12,10 +12,11 @@ use super::{formats, unknown};
 use crate::host::error::Refusal;
 use crate::policy::limits::{MAX_ANSWERS_BYTES, check_bytes};
 
-/// What the limit of answers is about, for refusals.
+/// Subject of the refusal when the answers exceed their limit.
 const ANSWERS_LABEL: &str = "the answers to a request";
 
-/// A draft may be unfinished, but it has to be of the right kind.
+/// Checks an answer that a client shares. A draft may be incomplete, but its value must have
+/// the right kind.
 pub(super) fn check_answer(chat: &ChatState, change: &InputAnswerChanged) -> Result<(), Refusal> {
     let request = find_open_request(chat, &change.request_id)?;
     let question = find_question(request, change.question_id.as_str())?;
@@ -31,7 +32,8 @@ pub(super) fn check_answer(chat: &ChatState, change: &InputAnswerChanged) -> Res
     }
 }
 
-/// What is accepted is complete, and as it was asked for (INP-5, INP-7).
+/// Checks a response. Accepted answers must be complete and match their questions (INP-5,
+/// INP-7).
 pub(super) fn check_completion(
     chat: &ChatState,
     completed: &InputCompleted,
@@ -99,8 +101,8 @@ fn invalid(base: &QuestionBase, problem: &str) -> Refusal {
     Refusal::Invalid(format!("question `{name}` {problem}"))
 }
 
-/// Whether a value is of the kind that a question asks for. About a question
-/// of a newer version nothing is known.
+/// Checks that a value has the kind of its question. A question of an unknown kind accepts any
+/// value.
 fn check_value_kind(question: &Question, value: &AnswerValue) -> Result<(), Refusal> {
     let (base, expected, fits) = match question {
         Question::Text(q) => (&q.base, "text", matches!(value, AnswerValue::Text(_))),
@@ -128,12 +130,12 @@ fn check_value_kind(question: &Question, value: &AnswerValue) -> Result<(), Refu
     }
 }
 
-/// Whether a value is an answer, with all that the question says about it.
+/// Checks that a value satisfies all constraints of its question.
 fn check_answer_value(question: &Question, value: &AnswerValue) -> Result<(), Refusal> {
     check_value_kind(question, value)?;
     match (question, value) {
         (Question::Text(question), AnswerValue::Text(text)) => {
-            // Lengths count as a browser counts them.
+            // Lengths are counted in UTF-16 code units, as browsers do.
             let length = text.value.encode_utf16().count() as u64;
             check_count(
                 &question.base,

@@ -1,9 +1,9 @@
-//! Byte limits of states, and how their contents are measured.
+//! Byte limits of states, and the measurement of their contents.
 //!
-//! Counting items does not bound memory, the log or the disk: one message can
-//! have 16 MiB. So each place that a peer can fill has a limit in bytes.
-//! `policy` refuses a client's action that would exceed one, before anything is
-//! committed; a turn of an agent that does is ended (`response_usage`).
+//! A limit on the number of items does not bound memory, the log or the disk, because one
+//! message can have 16 MiB. So every list that a peer can fill has a limit in bytes. `policy`
+//! refuses a client's action that would exceed one, before the action is committed. The host
+//! ends a turn of an agent that exceeds one (`response_usage`).
 
 use agenthost_protocol::annotations::{Annotation, AnnotationEntry, AnnotationsState};
 use agenthost_protocol::chat::{Attachment, AttachmentBase, ChatState, Message};
@@ -13,42 +13,41 @@ use agenthost_protocol::wire::encoded_len;
 
 use crate::host::error::Refusal;
 
-/// Size of one `_meta` object, as JSON.
+/// Maximum size of one `_meta` object as JSON.
 pub(crate) const MAX_META_BYTES: usize = 64 * 1024;
 
-/// Size of all waiting messages of a chat. A queue is for what is typed while a
-/// turn runs, with a few pictures.
+/// Maximum size of all pending messages of a chat. The queue is for messages typed during a
+/// turn, with a few images.
 pub(crate) const MAX_PENDING_MESSAGE_BYTES: usize = 8 * 1024 * 1024;
 
-/// Size of the draft of a chat. The log holds every version of a draft.
+/// Maximum size of the draft of a chat. The log stores every version of a draft.
 pub(crate) const MAX_DRAFT_BYTES: usize = 8 * 1024 * 1024;
 
-/// Size of all answers to one input request, as JSON.
+/// Maximum size of all answers to one input request, as JSON.
 pub(crate) const MAX_ANSWERS_BYTES: usize = 1024 * 1024;
 
-/// Size of the tools and plugins that one client brings into a session, as
-/// JSON.
+/// Maximum size of the tools and plugins that one client offers to a session, as JSON.
 pub(crate) const MAX_ACTIVE_CLIENT_BYTES: usize = 4 * 1024 * 1024;
 
-/// Size of all annotations of a session.
+/// Maximum size of all annotations of a session.
 pub(crate) const MAX_ANNOTATIONS_BYTES: usize = 16 * 1024 * 1024;
 
-/// Chats of a session, workers included.
+/// Maximum number of chats per session, including worker chats.
 pub(crate) const MAX_SESSION_CHATS: usize = 1_000;
 
-/// Size of the response of a turn, as JSON: text, thoughts, tool calls with their
-/// results. WebSocket libraries accept frames of at most 16 MiB by default, so a
-/// client could not load a chat with a larger turn at all. Large tool results
-/// are stored outside of the state and count with their beginning only.
+/// Maximum size of the response of a turn as JSON: text, reasoning, tool calls with their
+/// results. WebSocket libraries accept frames of at most 16 MiB by default, so a client could
+/// not load a chat with a larger turn at all. Large tool results are spilled to the content
+/// store, and only their preview counts.
 pub(crate) const MAX_RESPONSE_BYTES: usize = 8 * 1024 * 1024;
 
-/// Parts of the response of a turn. A part costs far more memory than its text.
+/// Maximum number of response parts of a turn. A part costs far more memory than its text.
 pub(crate) const MAX_RESPONSE_PARTS: usize = 10_000;
 
-/// What an entry of a list costs besides its text.
+/// Estimated overhead of a list entry in addition to its text.
 const ENTRY_OVERHEAD_BYTES: usize = 100;
 
-/// Refuses something that is larger than its limit.
+/// Returns a refusal if a size exceeds its limit.
 pub(crate) fn check_bytes(what: &'static str, bytes: usize, limit: usize) -> Result<(), Refusal> {
     match bytes > limit {
         true => Err(Refusal::TooLarge { what, limit }),
@@ -56,13 +55,12 @@ pub(crate) fn check_bytes(what: &'static str, bytes: usize, limit: usize) -> Res
     }
 }
 
-/// Refuses free data that is larger than [`MAX_META_BYTES`].
+/// Refuses a `_meta` object that is larger than [`MAX_META_BYTES`].
 pub(crate) fn check_meta(meta: Option<&Meta>) -> Result<(), Refusal> {
     check_bytes("`_meta`", meta_bytes(meta), MAX_META_BYTES)
 }
 
-/// Refuses a message with free data, its own or of an attachment, that is too
-/// large.
+/// Refuses a message if its `_meta` or that of an attachment is too large.
 pub(crate) fn check_message_meta(message: &Message) -> Result<(), Refusal> {
     check_meta(message.meta.as_ref())?;
     let attachments = message.attachments.iter().flatten();
@@ -70,8 +68,8 @@ pub(crate) fn check_message_meta(message: &Message) -> Result<(), Refusal> {
     bases.try_for_each(|base| check_meta(base.meta.as_ref()))
 }
 
-/// Refuses a message that does not fit beside those that wait in a chat. It
-/// replaces the waiting message of the same id.
+/// Refuses a message that does not fit beside the pending messages of a chat. It replaces the
+/// pending message with the same id.
 pub(crate) fn check_pending_messages(
     chat: &ChatState,
     id: &PendingMessageId,
@@ -89,8 +87,8 @@ pub(crate) fn check_pending_messages(
     )
 }
 
-/// Refuses entries that do not fit beside the annotations that a session has.
-/// They take the place of those that `is_replaced` says.
+/// Refuses entries that do not fit beside the annotations of a session. Entries for which
+/// `is_replaced` returns `true` don't count.
 pub(crate) fn check_annotations(
     state: &AnnotationsState,
     added: &[AnnotationEntry],
@@ -104,8 +102,8 @@ pub(crate) fn check_annotations(
     check_bytes("the annotations of a session", bytes, MAX_ANNOTATIONS_BYTES)
 }
 
-/// Returns the size of a message. The large fields are measured by their length
-/// and not encoded, so that a full queue is measured in no time.
+/// Returns the size of a message. The large fields are measured by their length and not
+/// encoded, so that measuring a full queue is cheap.
 pub(crate) fn message_bytes(message: &Message) -> usize {
     let attachments = message.attachments.iter().flatten();
     let attachments: usize = attachments.map(attachment_bytes).sum();
@@ -113,7 +111,7 @@ pub(crate) fn message_bytes(message: &Message) -> usize {
     message.text.len() + attachments + model + meta_bytes(message.meta.as_ref())
 }
 
-/// Returns the size of free data as JSON; zero if there is none.
+/// Returns the size of a `_meta` object as JSON; zero if there is none.
 pub(crate) fn meta_bytes(meta: Option<&Meta>) -> usize {
     meta.map_or(0, encoded_len)
 }

@@ -1,4 +1,4 @@
-//! Actions on the host itself.
+//! Checks client actions on the root channel.
 
 use agenthost_protocol::root::{RootAction, RootConfigChanged, RootConfigState, RootState};
 
@@ -23,7 +23,8 @@ pub(super) fn check_root_action(
     Ok(action)
 }
 
-/// Only what there is, only to what fits, and nothing that is only shown.
+/// Checks that a change sets only known settings to valid values, and that it neither changes
+/// read-only settings nor omits required ones.
 fn check_config_change(
     config: &RootConfigState,
     change: &RootConfigChanged,
@@ -61,8 +62,8 @@ mod tests {
 
     use super::*;
 
-    /// No setting of the host is shown only, or needed, today: the rules for
-    /// them are those of the protocol.
+    /// Uses a schema of its own, because no setting of the host is required. The rules are
+    /// those of the protocol.
     #[test]
     fn what_is_shown_only_stays() {
         let config: RootConfigState = wire::from_str(

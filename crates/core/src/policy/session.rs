@@ -1,4 +1,4 @@
-//! Actions on sessions.
+//! Checks client actions on sessions.
 
 use std::collections::BTreeSet;
 
@@ -107,7 +107,7 @@ pub(super) fn check_session_action(
     Ok(action)
 }
 
-/// A client speaks for itself, and a name of a tool means one tool.
+/// Checks that a client describes itself, and that its tool names are unique.
 pub(crate) fn check_active_client(client: &ClientId, active: &ActiveClient) -> Result<(), Refusal> {
     if active.client_id != *client {
         return Err(Refusal::NotSelf);
@@ -133,8 +133,8 @@ fn is_primary(session: &SessionState, directory: &Uri) -> bool {
     directories.next() == Some(directory)
 }
 
-/// Spells a directory as the session does, if it has it: reducers compare
-/// addresses as they are, and clients percent-encode them in their own way.
+/// Replaces a directory by the spelling of the session, if the session has it. Reducers compare
+/// URIs byte by byte, and clients percent-encode them differently.
 fn normalize_directory(session: &SessionState, directory: &mut Uri) {
     let mut known = session.metadata.working_directories.iter().flatten();
     if let Some(known) = known.find(|known| uris::is_same_uri(known, directory)) {
@@ -167,8 +167,8 @@ fn find_known_server<'a>(
     find_server(session, id).ok_or_else(|| unknown("server", id))
 }
 
-/// Only what is marked so can change while a session lives (CFG-6), and only
-/// to what fits.
+/// Checks that a change sets only properties that are mutable in a session (CFG-6), to valid
+/// values.
 fn check_config_change(
     session: &SessionState,
     change: &SessionConfigChanged,
@@ -181,7 +181,7 @@ fn check_config_change(
         property.filter(|property| property.session_mutable == Some(true))
     };
     for (key, value) in &change.config {
-        // What stays as it is may be said again.
+        // A property that keeps its value may be repeated.
         if config.values.get(key) == Some(value) {
             continue;
         }
@@ -191,7 +191,8 @@ fn check_config_change(
         check_value(&property.property, value)
             .map_err(|problem| Refusal::Invalid(format!("{key}: {problem}")))?;
     }
-    // What is not among the new values would be gone, or have its default.
+    // A replacement removes missing properties or resets them to their defaults, which must not
+    // affect immutable ones.
     let after = with_defaults(&config.schema, change.config.clone());
     let mut values = config.values.iter();
     let fixed =

@@ -1,4 +1,4 @@
-//! Actions on terminals.
+//! Checks client actions on terminals.
 
 use agenthost_protocol::ids::ClientId;
 use agenthost_protocol::terminal::{
@@ -26,8 +26,8 @@ pub(super) fn check_terminal_action(
             let reason = "a terminal has 1 to 1000 columns and rows";
             return Err(Refusal::Invalid(reason.to_owned()));
         }
-        // Clients fit whatever they show to their window (VS Code). A terminal
-        // that has exited keeps its size, and says so (TER-11).
+        // Clients fit every terminal that they show to their window (VS Code). An exited
+        // terminal keeps its size, and the action is changed to that size (TER-11).
         TerminalAction::Resized(size) if exited => {
             size.cols = terminal.cols.unwrap_or(size.cols);
             size.rows = terminal.rows.unwrap_or(size.rows);
@@ -35,7 +35,7 @@ pub(super) fn check_terminal_action(
         TerminalAction::Input(_) => match &terminal.claim {
             TerminalClaim::Client(claim) if claim.client_id == *client => {}
             TerminalClaim::Client(_) => return Err(not_claimed()),
-            // Whoever takes part in a session may answer what it runs.
+            // Any client of the session may write to the terminals that the session runs.
             TerminalClaim::Session(_) => {}
         },
         TerminalAction::Claimed(claimed) => match (&terminal.claim, &claimed.claim) {
@@ -64,8 +64,8 @@ pub(super) fn check_terminal_action(
     Ok(action)
 }
 
-/// Returns `true` for an action that lets the command of a tool call continue in
-/// the background (TER-15).
+/// Returns `true` for an action that lets the command of a tool call continue in the background
+/// (TER-15).
 pub(super) fn is_detach(terminal: &TerminalState, action: &TerminalAction) -> bool {
     let names_turn = |claim: &TerminalClaim| match claim {
         TerminalClaim::Session(claim) => claim.turn_id.is_some() || claim.tool_call_id.is_some(),
@@ -94,8 +94,8 @@ fn not_claimed() -> Refusal {
     Refusal::Invalid("the terminal is somebody else's".to_owned())
 }
 
-/// A session's terminal can be let go into the background: the same session
-/// and chat, with less said about what it is for.
+/// Returns `true` if the wanted claim has the same session and chat, and names the same turn
+/// and tool call or none. Such a claim moves a session's terminal to the background.
 fn is_narrower(held: &TerminalSessionClaim, wanted: &TerminalSessionClaim) -> bool {
     let turn = wanted.turn_id.is_none() || wanted.turn_id == held.turn_id;
     let call = wanted.tool_call_id.is_none() || wanted.tool_call_id == held.tool_call_id;

@@ -1,8 +1,7 @@
-//! Clients that ask for files which were not granted, and people who grant
-//! them (RES-12).
+//! Access requests of clients for files that were not granted (RES-12).
 //!
-//! A request waits a while for a person. Whoever watches the host sees it in
-//! the settings, and grants it by adding the folder there.
+//! A request stays open until its timeout. Clients that subscribe to the root channel see it in
+//! the settings, and the user grants it by adding the folder there.
 
 use agenthost_protocol::number::Millis;
 use agenthost_protocol::resource::ResourceRequestParams;
@@ -19,13 +18,13 @@ use crate::host::settings::REQUESTED_FOLDERS_SETTING;
 use crate::resource::FileAccess;
 use crate::resource::uris;
 
-/// How long a person has to answer.
+/// Time for the user to grant a request. Clients wait for the response, so it is only a minute.
 const ACCESS_REQUEST_TIMEOUT: Millis = Millis(60_000);
 
-/// Most requests that wait.
+/// Maximum number of open access requests. Further requests are refused at once.
 const MAX_ACCESS_REQUESTS: usize = 50;
 
-/// A client that waits for access.
+/// An access request that waits for the user.
 #[derive(Debug, Clone)]
 pub(crate) struct AccessRequest {
     connection: ConnectionId,
@@ -35,8 +34,8 @@ pub(crate) struct AccessRequest {
 }
 
 impl Host {
-    /// Answers at once if it was granted, else when a person has granted it or
-    /// not in time; `None` then.
+    /// Returns the response if access was granted before. Returns `None` if the request has to
+    /// wait for the user, and sends the response later.
     pub(crate) fn request_access(
         &mut self,
         connection: ConnectionId,
@@ -51,7 +50,7 @@ impl Host {
         let Err(refused) = self.check_granted(&params.uri, access) else {
             return Ok(Some(ResponseBody::Empty));
         };
-        // What no folder could ever have in it, nobody has to be asked for.
+        // No folder can contain such a URI, so the user could not grant it.
         let plain =
             params.uri.as_str().starts_with("file:///") && !uris::has_parent_segment(&params.uri);
         if self.requests.access.len() >= MAX_ACCESS_REQUESTS || !plain {
@@ -72,7 +71,7 @@ impl Host {
         Ok(None)
     }
 
-    /// Something else was granted now: answers those who waited for it.
+    /// Answers the access requests that are granted by now.
     pub(crate) fn resolve_access_requests(&mut self, out: &mut Effects) {
         let waiting = std::mem::take(&mut self.requests.access);
         let (granted, waiting) = waiting.into_iter().partition(|request| {
@@ -89,7 +88,7 @@ impl Host {
         }
     }
 
-    /// Nobody has granted it in time.
+    /// Refuses an access request that the user has not granted in time.
     pub(crate) fn expire_access_request(
         &mut self,
         connection: ConnectionId,
@@ -110,7 +109,7 @@ impl Host {
         self.publish_access_requests(out);
     }
 
-    /// Who is gone waits for nothing.
+    /// Drops the access requests of a closed connection.
     pub(crate) fn drop_access_requests(&mut self, connection: ConnectionId, out: &mut Effects) {
         let before = self.requests.access.len();
         self.requests
@@ -121,7 +120,8 @@ impl Host {
         }
     }
 
-    /// Says in the settings what is asked for. After a restart nobody asks.
+    /// Publishes the open access requests in the settings. At startup this removes the requests
+    /// of the previous run.
     pub(crate) fn publish_access_requests(&mut self, out: &mut Effects) {
         let Some(config) = self.root().and_then(|root| root.config.as_ref()) else {
             return;

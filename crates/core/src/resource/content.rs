@@ -1,16 +1,15 @@
-//! Content that the host keeps itself, and its addresses.
+//! Content URIs, and content that the host stores outside of states.
 //!
-//! What is too large for a state is kept beside it, under an address that says
-//! what it is: `agenthost-content:/<path>?<session>.<sha-256>` (PRT-4). So
-//! content never changes, and the same content is kept once. Whoever may read a
-//! session may read its content (RES-15): every client, as of now.
+//! Content that is too large for a state is stored under a URI that is derived from it:
+//! `agenthost-content:/<path>?<session>.<sha-256>` (PRT-4). So content never changes, and equal
+//! content is stored once. A client that may read a session may read its content (RES-15); at
+//! present that is every client.
 //!
-//! Clients show the path of an address, and take two versions of a file for a
-//! renamed one if their paths differ, so the path is that of the file. Clients
-//! also parse and print addresses in their own way; the query has only
-//! characters that survive this, and nothing depends on how a path is encoded.
-//! Addresses of data that was stored by older hosts have another form,
-//! `agenthost-content:/<session>/<sha-256>/<file name>`, and stay readable.
+//! Clients display the path of a URI, and treat two versions of a file with different paths as
+//! a rename, so the path is that of the file. Clients also parse and print URIs differently.
+//! The query has only characters that survive this, and nothing depends on the encoding of the
+//! path. Legacy hosts have stored URIs of another form,
+//! `agenthost-content:/<session>/<sha-256>/<file name>`, which stay readable.
 
 use agenthost_protocol::chat::{
     ChatAction, ToolCall, ToolCallConfirmed, ToolCallQuestion, ToolCallReady, ToolCallTarget,
@@ -24,22 +23,22 @@ use sha2::{Digest, Sha256};
 use crate::host::Host;
 use crate::host::effect::{Effect, Effects};
 
-/// The scheme of the addresses.
+/// The scheme of content URIs.
 pub const CONTENT_SCHEME: &str = "agenthost-content";
 
-/// Hex digits of a session in an address.
+/// Number of hex digits of a session key.
 const SESSION_KEY_DIGITS: usize = 32;
 
-/// Hex digits of a hash.
+/// Number of hex digits of a SHA-256 hash.
 const HASH_DIGITS: usize = 64;
 
-/// Longest name of a content, in bytes.
+/// Maximum length of a file name in a content URI.
 const MAX_CONTENT_NAME_BYTES: usize = 200;
 
-/// Longest path in an address, in bytes. Of a longer one, only the name is used.
+/// Maximum length of the path in a content URI. A longer path is reduced to its file name.
 const MAX_PATH_BYTES: usize = 4_096;
 
-/// What stands in an address as it is.
+/// The characters to percent-encode in a path.
 const PATH_ENCODE_SET: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'/')
     .remove(b'-')
@@ -47,7 +46,7 @@ const PATH_ENCODE_SET: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'.')
     .remove(b'~');
 
-/// Endings of names, and what such files are.
+/// Content types by file name extension.
 const CONTENT_TYPES: &[(&str, &str)] = &[
     ("css", "text/css"),
     ("csv", "text/csv"),
@@ -71,30 +70,30 @@ const CONTENT_TYPES: &[(&str, &str)] = &[
     ("zip", "application/zip"),
 ];
 
-/// What a session is called in addresses of its content: hex digits and
-/// nothing else, so that it is good as a name of a folder.
+/// Identifies a session in the URIs of its content. It consists of hex digits only, so that it
+/// is a valid folder name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SessionKey(String);
 
 impl SessionKey {
-    /// The key of a session.
+    /// Returns the key of a session.
     pub fn of(session: &Uri) -> Self {
         SessionKey(short_hash(session.as_str().as_bytes()))
     }
 
-    /// Reads the digits of a key; `None` if they are not those of one.
+    /// Parses the digits of a key; `None` if they are invalid.
     pub fn parse(digits: &str) -> Option<Self> {
         is_hex(digits, SESSION_KEY_DIGITS).then(|| SessionKey(digits.to_owned()))
     }
 
-    /// Its digits.
+    /// Returns the hex digits of the key.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// The address of a content, taken apart. Session and hash are what they have
-/// to be: there is no other way to get one. The path is for people.
+/// A parsed content URI. Session and hash are always valid, because every constructor checks
+/// them. The path is for display only.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContentAddress {
     session: SessionKey,
@@ -102,14 +101,14 @@ pub struct ContentAddress {
     path: String,
 }
 
-/// An address of this kind that was not made by the host.
+/// The error for a content URI that the host did not create.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("this is not an address of content that the host keeps")]
 pub struct InvalidContentAddress;
 
 impl ContentAddress {
-    /// The address of a content. The name is for people, and says what it is: a
-    /// file name, or the absolute path of a file.
+    /// Returns the address of some content. The name is for display and determines the content
+    /// type: a file name, or the absolute path of a file.
     pub fn of(session: &SessionKey, bytes: &[u8], name: &str) -> Self {
         ContentAddress {
             session: session.clone(),
@@ -118,7 +117,7 @@ impl ContentAddress {
         }
     }
 
-    /// Takes an address apart; `None` if it is of another kind.
+    /// Parses a content URI; `None` if the URI has another scheme.
     pub fn parse(uri: &Uri) -> Option<Result<Self, InvalidContentAddress>> {
         let (scheme, rest) = uri.as_str().split_once(':')?;
         scheme
@@ -143,7 +142,7 @@ impl ContentAddress {
         })
     }
 
-    /// Reads an address of the form that older hosts have stored.
+    /// Parses a URI of the form that legacy hosts have stored.
     fn parse_legacy_parts(rest: &str) -> Option<Self> {
         let mut parts = rest.strip_prefix('/')?.split('/');
         let (key, hash, name) = (parts.next()?, parts.next()?, parts.next()?);
@@ -157,17 +156,17 @@ impl ContentAddress {
         })
     }
 
-    /// The session that it belongs to.
+    /// Returns the session that the content belongs to.
     pub fn session(&self) -> &SessionKey {
         &self.session
     }
 
-    /// The hash of the content, in hex digits.
+    /// Returns the SHA-256 of the content in hex digits.
     pub fn hash(&self) -> &str {
         &self.hash
     }
 
-    /// What kind of content it is, by its name.
+    /// Returns the content type by the file name extension.
     pub fn content_type(&self) -> Option<&'static str> {
         let (_, ending) = self.file_name().rsplit_once('.')?;
         let ending = ending.to_ascii_lowercase();
@@ -180,14 +179,14 @@ impl ContentAddress {
         name
     }
 
-    /// The address as the wire has it.
+    /// Returns the address as a URI.
     pub fn uri(&self) -> Uri {
         let (key, hash) = (self.session.as_str(), &self.hash);
         let path = utf8_percent_encode(&self.path, PATH_ENCODE_SET);
         Uri::from(format!("{CONTENT_SCHEME}:{path}?{key}.{hash}"))
     }
 
-    /// What a state has in the place of a content of this size.
+    /// Returns the reference that replaces content of this size in a state.
     pub fn reference(&self, size: usize) -> ContentRef {
         ContentRef {
             uri: self.uri(),
@@ -198,18 +197,18 @@ impl ContentAddress {
     }
 }
 
-/// Text to keep.
+/// Text for the content store.
 #[derive(Clone, PartialEq, Eq)]
 pub struct StoredText {
-    /// The session.
+    /// The session that the text belongs to.
     pub session: SessionKey,
-    /// A name for it.
+    /// The file name or path for its URI.
     pub name: String,
-    /// The text.
+    /// The complete text to store.
     pub text: String,
 }
 
-/// Shows how much, not what.
+/// Omits the text, so that it never reaches the log.
 impl std::fmt::Debug for StoredText {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("StoredText")
@@ -220,9 +219,8 @@ impl std::fmt::Debug for StoredText {
 }
 
 impl Host {
-    /// Arguments that the host keeps are written before anyone hears that they
-    /// were edited (TOO-10). What is kept never changes, so the call refers to
-    /// something else from now on.
+    /// Stores the edited arguments of a tool call before the edit is published (TOO-10). Stored
+    /// content is immutable, so the call gets a reference to the new content.
     pub(crate) fn store_edited_input(
         &mut self,
         chat: &Uri,
@@ -259,7 +257,7 @@ impl Host {
             intention: None,
             invocation_message: call.parameters.invocation_message.clone(),
             tool_input: Some(ToolInput::Referenced(address.reference(edited.len()))),
-            // What is not said again stays as it was (TOO-6).
+            // Omitted fields keep their values (TOO-6).
             question: ToolCallQuestion::default(),
             confirmed: None,
         };
@@ -272,13 +270,13 @@ impl Host {
     }
 }
 
-/// Whether an address is one of content that the host keeps.
+/// Returns `true` if a URI has the scheme of stored content.
 pub(crate) fn is_content_uri(uri: &Uri) -> bool {
     ContentAddress::parse(uri).is_some()
 }
 
-/// Returns the path that an address has for a name or a path: absolute, and
-/// without parts that a client could resolve.
+/// Returns the path of a content URI for a name or path: absolute, and without segments that a
+/// client could resolve.
 fn sanitize_path(name: &str) -> String {
     let shown = |part: &&str| !matches!(*part, "" | "." | "..");
     let plain = name.replace(char::is_control, "_");
@@ -297,8 +295,8 @@ fn sanitize_path(name: &str) -> String {
     }
 }
 
-/// Half of a SHA-256, in hex digits: enough of a name, and good as one of a
-/// file.
+/// Returns the first half of a SHA-256 in hex digits. It is unique enough for an id, and valid
+/// as a file name.
 pub fn short_hash(bytes: &[u8]) -> String {
     let mut digits = sha256_hex(bytes);
     digits.truncate(SESSION_KEY_DIGITS);
@@ -315,7 +313,7 @@ fn is_hex(text: &str, length: usize) -> bool {
     text.len() == length && text.bytes().all(digit)
 }
 
-/// Whether a name is that of a file, and of nothing else.
+/// Returns `true` if a name is a plain file name without separators.
 fn is_file_name(name: &str) -> bool {
     let bad = |c: char| c == '/' || c == '\\' || c.is_control();
     !name.is_empty()

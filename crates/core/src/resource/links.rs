@@ -1,9 +1,8 @@
-//! The URI schemes that clients get from agents and MCP servers.
+//! The URI schemes that clients may receive from agents and MCP servers.
 //!
-//! Clients open links and load content for a person. An address with a scheme
-//! such as `javascript:`, `data:` or `command:` would run something instead of
-//! showing it, so only schemes on this list pass. What is not on it is shown as
-//! text.
+//! Clients open links and load content for the user. A URI with a scheme such as `javascript:`,
+//! `data:` or `command:` would run something instead of showing it, so only the listed schemes
+//! pass. Any other URI is shown as text.
 
 use agenthost_protocol::uri::Uri;
 
@@ -20,20 +19,20 @@ const LINK_SCHEMES: [&str; 6] = [
     GIT_SCHEME,
 ];
 
-/// Schemes of pages that a person is sent to.
+/// Schemes of web pages that a client may open for the user.
 const WEB_SCHEMES: [&str; 2] = ["https", "http"];
 
-/// How the schemes of the protocol's own channels begin.
+/// Prefix of the schemes of the protocol's own channels.
 const CHANNEL_SCHEME_PREFIX: &str = "ahp-";
 
-/// Whether clients may get an address as a link, or as a reference to content.
+/// Returns `true` if clients may receive a URI as a link or as a reference to content.
 pub fn is_link(uri: &Uri) -> bool {
     scheme(uri).is_some_and(|scheme| {
         LINK_SCHEMES.contains(&scheme.as_str()) || scheme.starts_with(CHANNEL_SCHEME_PREFIX)
     })
 }
 
-/// Whether clients may open an address in a browser.
+/// Returns `true` if clients may open a URI in a browser.
 pub fn is_web_page(uri: &Uri) -> bool {
     let host = |rest: &str| rest.starts_with("//") && rest.len() > 2;
     let rest = uri.as_str().split_once(':').map(|(_, rest)| rest);
@@ -41,9 +40,9 @@ pub fn is_web_page(uri: &Uri) -> bool {
         && scheme(uri).is_some_and(|scheme| WEB_SCHEMES.contains(&scheme.as_str()))
 }
 
-/// Returns the scheme of an address in lower case, or `None` if it has none or
-/// has characters that no address has. Browsers ignore some of those, so
-/// `java\nscript:` must not pass for something else.
+/// Returns the scheme of a URI in lower case, or `None` if it has none or contains invalid
+/// characters. Browsers ignore some of those, so `java\nscript:` must not pass as another
+/// scheme.
 fn scheme(uri: &Uri) -> Option<String> {
     let text = uri.as_str();
     let (scheme, _) = text.split_once(':')?;

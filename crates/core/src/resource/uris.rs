@@ -1,4 +1,4 @@
-//! Addresses that the host makes up.
+//! Creates, checks and compares URIs of channels and files.
 
 use std::borrow::Cow;
 
@@ -11,23 +11,23 @@ use crate::changeset::view;
 use crate::host::error::RequestFailure;
 pub use crate::resource::content::CONTENT_SCHEME;
 
-/// The annotations of a session.
+/// Returns the URI of the annotations of a session.
 pub(crate) fn annotations_uri(session: &Uri) -> Uri {
     Uri::from(format!("{session}/annotations"))
 }
 
-/// The scheme of what was in files at some moment.
+/// The scheme of file versions in checkpoints and commits.
 pub const GIT_SCHEME: &str = "agenthost-git";
 
-/// The scheme of files of the host for clients that take `file:` for files of
-/// another machine. Only such clients know it.
+/// The scheme of files of the host, for clients that treat `file:` as files of another machine.
+/// Only such clients know it.
 pub const HOST_FILE_SCHEME: &str = "agenthost-file";
 
-/// Longest address that a client may choose.
+/// Maximum length of a URI that a client may choose.
 const MAX_URI_BYTES: usize = 2_048;
 
-/// Whether a client may choose this address for a session (SEC-5). Any scheme
-/// will do, except those that mean other things here.
+/// Checks a URI that a client chose for a session (SEC-5). Any scheme is valid, except those
+/// with another meaning here.
 pub(crate) fn check_session(uri: &Uri) -> Result<(), RequestFailure> {
     check_uri(uri)?;
     check_scheme(uri, "ahp-session")?;
@@ -37,8 +37,7 @@ pub(crate) fn check_session(uri: &Uri) -> Result<(), RequestFailure> {
     check_no_changeset_suffix(uri)
 }
 
-/// Whether a client may choose this address for a chat. Those of default chats
-/// are the host's to give.
+/// Checks a URI that a client chose for a chat. Only the host assigns URIs of default chats.
 pub(crate) fn check_chat(uri: &Uri) -> Result<(), RequestFailure> {
     check_uri(uri)?;
     check_scheme(uri, "ahp-chat")?;
@@ -48,13 +47,13 @@ pub(crate) fn check_chat(uri: &Uri) -> Result<(), RequestFailure> {
     check_no_changeset_suffix(uri)
 }
 
-/// Whether a client may choose this address for a terminal.
+/// Checks a URI that a client chose for a terminal.
 pub(crate) fn check_terminal(uri: &Uri) -> Result<(), RequestFailure> {
     check_uri(uri)?;
     check_scheme(uri, "ahp-terminal")
 }
 
-/// Whether this is an address at all.
+/// Checks that a URI is absolute, without whitespace, and not too long.
 pub(crate) fn check_uri(uri: &Uri) -> Result<(), RequestFailure> {
     let text = uri.as_str();
     let (scheme, _) = text.split_once(':').unwrap_or_default();
@@ -68,7 +67,7 @@ pub(crate) fn check_uri(uri: &Uri) -> Result<(), RequestFailure> {
     Err(invalid(uri, &reason))
 }
 
-/// Whether this is an address of a folder: of this machine, and from its top.
+/// Checks that a URI names an absolute path on this machine.
 pub(crate) fn check_directory(uri: &Uri) -> Result<(), RequestFailure> {
     check_uri(uri)?;
     if uri.as_str().starts_with("file:///") {
@@ -77,8 +76,8 @@ pub(crate) fn check_directory(uri: &Uri) -> Result<(), RequestFailure> {
     Err(invalid(uri, "is not a folder of this machine (file:///…)"))
 }
 
-/// Whether an address is that of a directory, or of something in it, however
-/// both are percent-encoded. Addresses that go up are in none.
+/// Returns `true` if a URI is that of a directory or of something in it, independent of
+/// percent-encoding. A URI with a `..` segment is within no directory.
 pub fn is_within(directory: &Uri, uri: &Uri) -> bool {
     let (directory, uri) = (decode_uri(directory), decode_uri(uri));
     let end = directory.iter().rposition(|byte| *byte != b'/');
@@ -90,13 +89,13 @@ pub fn is_within(directory: &Uri, uri: &Uri) -> bool {
         && rest.is_some_and(|rest| rest.first().is_none_or(|next| *next == b'/'))
 }
 
-/// Whether two addresses name the same file or directory, however they are
-/// percent-encoded: clients parse and print addresses in their own way.
+/// Returns `true` if two URIs are equal apart from percent-encoding: clients parse and print
+/// URIs differently.
 pub(crate) fn is_same_uri(one: &Uri, other: &Uri) -> bool {
     decode_uri(one) == decode_uri(other)
 }
 
-/// Whether an address leads up from somewhere, however that is written.
+/// Returns `true` if a URI has a `..` segment, also a percent-encoded one.
 pub(crate) fn has_parent_segment(uri: &Uri) -> bool {
     has_parent_segment_in(&decode_uri(uri))
 }
@@ -111,15 +110,15 @@ fn decode_uri(uri: &Uri) -> Cow<'_, [u8]> {
     percent_decode_str(uri.as_str()).into()
 }
 
-/// Whether what is at an address never changes: versions of files, and content
-/// that the host keeps.
+/// Returns `true` if the content of a URI never changes: versions of files, and stored content.
 pub(crate) fn is_immutable(uri: &Uri) -> bool {
     let (scheme, _) = uri.as_str().split_once(':').unwrap_or_default();
     let fixed = [CONTENT_SCHEME, GIT_SCHEME];
     fixed.iter().any(|fixed| scheme.eq_ignore_ascii_case(fixed))
 }
 
-/// Addresses of changesets are below those of sessions and chats.
+/// Refuses URIs that have the form of a changeset URI, which is a session or chat URI with a
+/// suffix.
 fn check_no_changeset_suffix(uri: &Uri) -> Result<(), RequestFailure> {
     if view::is_changeset_uri(uri) {
         return Err(invalid(uri, "is an address of a changeset"));
@@ -127,8 +126,8 @@ fn check_no_changeset_suffix(uri: &Uri) -> Result<(), RequestFailure> {
     Ok(())
 }
 
-/// Whether only the client that named an address can read what is there. What
-/// others can reach, they read themselves.
+/// Returns `true` if only the client that named a URI can read its content. The host or the
+/// agent can read the other schemes themselves.
 pub(crate) fn is_client_resource(uri: &Uri) -> bool {
     let (scheme, _) = uri.as_str().split_once(':').unwrap_or_default();
     let scheme = scheme.to_ascii_lowercase();
@@ -145,7 +144,8 @@ pub(crate) fn is_client_resource(uri: &Uri) -> bool {
     check_uri(uri).is_ok() && !scheme.starts_with("ahp-") && !others.contains(&scheme.as_str())
 }
 
-/// Schemes of the protocol are for what the protocol says.
+/// Refuses schemes that have another meaning: those of content, and `ahp-` schemes of another
+/// kind of channel.
 fn check_scheme(uri: &Uri, kind: &str) -> Result<(), RequestFailure> {
     let (scheme, rest) = uri.as_str().split_once(':').unwrap_or_default();
     let ours = scheme

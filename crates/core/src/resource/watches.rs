@@ -1,7 +1,7 @@
-//! Watches: clients that want to know what changes in a folder.
+//! Resource watches: channels that report file changes in a folder.
 //!
-//! What is seen is no state: it goes to those who watch and is not kept. A
-//! watch lasts for as long as somebody does (WAT-5).
+//! The changes are not state: they are sent to the subscribers and not stored. A watch lasts as
+//! long as it has a subscriber (WAT-5).
 
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::number::Millis;
@@ -21,31 +21,31 @@ use crate::host::step::Env;
 use crate::resource::uris;
 use crate::resource::{FileAccess, GrantedRoot};
 
-/// Most watches at a time.
+/// Maximum number of concurrent watches, because each can use handles of the operating system.
 const MAX_WATCHES: usize = 1_000;
 
-/// How long a watch waits for somebody who watches (WAT-6).
+/// Time that a watch without subscribers stays active (WAT-6).
 const WATCH_IDLE_TIMEOUT: Millis = Millis(30_000);
 
-/// A watch that is to begin.
+/// A request to start a watch.
 #[derive(Debug, Clone)]
 pub struct WatchRequest {
-    /// Who asked.
+    /// The connection that sent the request.
     pub connection: ConnectionId,
-    /// What has to be answered.
+    /// The id of the request to answer.
     pub id: RequestId,
-    /// The channel that it will have.
+    /// URI of the channel to create.
     pub channel: Uri,
-    /// What may be looked at.
+    /// The roots that were granted at the request.
     pub roots: Vec<GrantedRoot>,
-    /// What to watch.
+    /// The folder and filters to watch.
     pub watch: ResourceWatchState,
 }
 
 impl Host {
-    /// Has a watch begun. It is there when it has (WAT-1). On something that
-    /// never changes there is a watch, too, and it never reports anything:
-    /// clients that show it ask for one.
+    /// Starts a watch. Its channel exists once the watch runs (WAT-1). A watch on immutable
+    /// content is accepted and never reports anything, because clients request one for every
+    /// document that they open.
     pub(crate) fn create_watch(
         &mut self,
         env: &Env,
@@ -83,7 +83,7 @@ impl Host {
         Ok(())
     }
 
-    /// A watch has begun, or could not. Whoever asked may be gone.
+    /// Handles a watch that has started or failed. Stops it if the connection has been closed.
     pub(crate) fn handle_watch_started(
         &mut self,
         request: WatchRequest,
@@ -114,7 +114,8 @@ impl Host {
         out.respond(connection, &id, ResponseBody::CreateResourceWatch(result));
     }
 
-    /// Tells who watches what was seen: there is nothing to catch up with.
+    /// Sends changes to the subscribers without logging them: a client that reconnects does not
+    /// need them.
     pub(crate) fn handle_files_changed(
         &mut self,
         channel: &Uri,
@@ -133,7 +134,7 @@ impl Host {
         self.publish_unlogged(&watchers, channel, action, None, out);
     }
 
-    /// Ends a watch that nobody watches.
+    /// Stops a watch without subscribers.
     pub(crate) fn stop_idle_watch(&mut self, channel: &Uri, out: &mut Effects) {
         let Some(watch) = self.channels.get(channel) else {
             return;
@@ -145,7 +146,7 @@ impl Host {
         }
     }
 
-    /// Nothing that was watched when the host stopped is watched now.
+    /// Removes the watches of the previous run, which are no longer active.
     pub(crate) fn remove_stale_watches(&mut self, out: &mut Effects) {
         let channels = self.channels.uris();
         let watches = channels.filter(|uri| uri.as_str().starts_with("ahp-resource-watch:"));

@@ -1,7 +1,7 @@
-//! The annotations of a session, and how many there are.
+//! The annotations channel of a session, and the annotation counts in its summary.
 //!
-//! No action carries the numbers: they stand in what lists show of the
-//! session, and snapshots take them from there (SYN-1, ANN-6).
+//! No action carries the counts. They are part of the session summary, and snapshots take them
+//! from there (SYN-1, ANN-6).
 
 use agenthost_protocol::annotations::{AnnotationsState, AnnotationsSummary};
 use agenthost_protocol::channel::ChannelState;
@@ -13,7 +13,7 @@ use crate::host::effect::Effects;
 use crate::resource::uris;
 
 impl Host {
-    /// Opens the annotations channel of a new session (ANN-1).
+    /// Creates the annotations channel of a new session (ANN-1).
     pub(crate) fn create_annotations(&mut self, session: &Uri, out: &mut Effects) {
         let state = AnnotationsState {
             annotations: List::new(),
@@ -26,7 +26,7 @@ impl Host {
         );
     }
 
-    /// Brings the numbers up to date.
+    /// Updates the counts in the session summary.
     pub(crate) fn sync_annotation_counts(&mut self, channel: &Uri, out: &mut Effects) {
         let Some(session) = self.session_of(channel).cloned() else {
             return;
@@ -52,7 +52,7 @@ impl Host {
     }
 }
 
-/// A session without annotations.
+/// Returns the counts of a session without annotations.
 pub(crate) fn empty_summary(session: &Uri) -> AnnotationsSummary {
     AnnotationsSummary {
         resource: uris::annotations_uri(session),

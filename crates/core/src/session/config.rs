@@ -1,4 +1,4 @@
-//! What can be configured about a session.
+//! The configuration of sessions: schemas, values and completions.
 
 use agenthost_protocol::common::{ConfigPropertySchema, SessionConfigSchema};
 use agenthost_protocol::ids::ProviderId;
@@ -18,15 +18,15 @@ use crate::host::error::RequestFailure;
 use crate::session::worktree;
 use crate::tools::permissions;
 
-/// Most properties that an agent can make known while it runs.
+/// Maximum number of properties that an agent can publish, which bounds the state of every
+/// session.
 const MAX_CONFIG_PROPERTIES: usize = 200;
 
 impl Host {
-    /// An agent says what can be configured about its sessions. There is no
-    /// action that would change the schema of a session that is there, so that
-    /// one only gets the values that it has a place for; what can be chosen
-    /// for them is told by `sessionConfigCompletions`. Sessions that are made
-    /// from now on get it all.
+    /// Handles the configuration schema of an agent. No action changes the schema of an
+    /// existing session, so that session only gets the values that its schema contains, and
+    /// `sessionConfigCompletions` returns the current choices. New sessions get the complete
+    /// schema.
     pub(crate) fn update_config_schema(
         &mut self,
         session: &Uri,
@@ -59,8 +59,8 @@ impl Host {
         }
     }
 
-    /// What could be configured, and what the values would be (CFG-1, CFG-3).
-    /// What does not fit is left out, not refused: somebody is still choosing.
+    /// Returns the schema and the resulting values (CFG-1, CFG-3). Invalid values are omitted,
+    /// not refused, because the user is still choosing.
     pub(crate) fn resolve_config(
         &self,
         params: &ResolveSessionConfigParams,
@@ -74,7 +74,7 @@ impl Host {
         Ok(ResponseBody::ResolveSessionConfig(Box::new(result)))
     }
 
-    /// The values that a schema has a place for and that may be chosen.
+    /// Returns the values that the schema contains and that may be chosen.
     pub(crate) fn retain_valid_values(
         &self,
         provider: &ProviderId,
@@ -90,8 +90,7 @@ impl Host {
         given.into_iter().filter(fits).collect()
     }
 
-    /// Values of a property that fit what was typed (CFG-4, CFG-5): those that
-    /// its schema lists.
+    /// Returns the listed values of a property that match the typed text (CFG-4, CFG-5).
     pub(crate) fn config_completions(
         &self,
         params: &SessionConfigCompletionsParams,
@@ -118,7 +117,7 @@ impl Host {
         Ok(ResponseBody::SessionConfigCompletions(result))
     }
 
-    /// The values that a new session starts with (SES-10, CFG-7).
+    /// Returns the schema and the values of a new session (SES-10, CFG-7).
     pub(crate) fn initial_config(
         &self,
         provider: &ProviderId,
@@ -151,7 +150,7 @@ impl Host {
         Ok((schema, values))
     }
 
-    /// The values that are the agent's business.
+    /// Returns the values that belong to the schema of the agent.
     pub(crate) fn agent_config_values(&self, session: &SessionState) -> Option<Object> {
         let schema = self.config.schemas.get(&session.metadata.provider)?;
         let values = session.config.as_ref()?.values.iter();
@@ -162,8 +161,8 @@ impl Host {
         )
     }
 
-    /// What can be configured about the agent, and, in a folder, about where
-    /// it works.
+    /// Returns the schema of the agent, extended by permissions and, if there is a folder, by
+    /// isolation.
     fn session_config_schema(
         &self,
         provider: Option<&ProviderId>,
@@ -185,8 +184,8 @@ impl Host {
     }
 }
 
-/// Fills in defaults that an agent does not name: those that it began with when
-/// it first ran. A client shows them before a session has values.
+/// Adds missing defaults: the values that the agent had in its first run. Clients show defaults
+/// before a session has values.
 fn add_defaults(
     schema: &mut SessionConfigSchema,
     before: Option<&SessionConfigSchema>,
@@ -204,8 +203,8 @@ fn add_defaults(
     }
 }
 
-/// What changes about the values of a session when its agent says what they
-/// are. Values that the agent has no place for are gone.
+/// Returns the change of the session's values after its agent has reported its own. Values that
+/// the agent no longer has are removed.
 fn diff_config_values(
     config: &SessionConfigState,
     is_of_agent: impl Fn(&String) -> bool,
@@ -234,7 +233,7 @@ fn diff_config_values(
     Some(SessionConfigChanged { config, replace })
 }
 
-/// The values that a property lists, with what people get to see.
+/// Returns the listed values of a property with their labels.
 pub(crate) fn enum_choices(
     schema: &ConfigPropertySchema,
 ) -> impl Iterator<Item = SessionConfigValue> {
@@ -259,13 +258,13 @@ pub(crate) fn with_defaults(schema: &SessionConfigSchema, mut values: Object) ->
     values
 }
 
-/// Why a value of a configuration or a setting is refused.
+/// The reason why a value of a configuration or a setting is refused.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub(crate) enum ConfigValueError {
-    /// The value is of another type.
+    /// The value has another type.
     #[error("expected a value of type {0}")]
     WrongType(String),
-    /// The value is none of those to choose from.
+    /// The value is not one of the listed values.
     #[error("expected one of the values that are offered")]
     NotOffered,
     /// The array is too long or too short.
@@ -280,15 +279,15 @@ pub(crate) enum ConfigValueError {
     /// The host has no such setting.
     #[error("there is no such setting")]
     UnknownSetting,
-    /// A timeout is a whole number.
+    /// A timeout must be a whole number.
     #[error("expected a whole number of seconds")]
     NotWholeSeconds,
-    /// The folder of a setting can't be one.
+    /// The URI in a setting does not name a folder.
     #[error(transparent)]
     InvalidFolder(RequestFailure),
 }
 
-/// Whether a value is what a property asks for; if not, what it asks for.
+/// Checks a value against the schema of its property.
 pub(crate) fn check_value(
     schema: &ConfigPropertySchema,
     value: &Json,
@@ -300,7 +299,7 @@ pub(crate) fn check_value(
         "boolean" => value.is_boolean(),
         "array" => value.is_array(),
         "object" => value.is_object(),
-        // Of a newer version: nothing is known about it.
+        // The type is from a newer release, so the value can't be checked.
         _ => true,
     };
     if !fits {

@@ -1,9 +1,9 @@
-//! Values that nobody may choose for the sessions of an agent.
+//! Refuses configuration values that clients may not choose for the sessions of an agent.
 //!
-//! Some let an agent do everything without asking. That is for whoever runs
-//! the host to allow, so clients are told no, with the reason, wherever they
-//! choose: in `createSession` and in `session/configChanged`. In
-//! `resolveSessionConfig`, where somebody is still choosing, they are left out.
+//! Some values let an agent do everything without approval. Only the operator of the host may
+//! allow that, so the host refuses such values with a reason in `createSession` and in
+//! `session/configChanged`. `resolveSessionConfig` omits them, because there the user is still
+//! choosing.
 
 use agenthost_protocol::ids::ProviderId;
 use agenthost_protocol::session::SessionState;
@@ -14,11 +14,11 @@ use crate::agent::ForbiddenValue;
 use crate::host::Host;
 use crate::host::effect::Effects;
 
-/// Most such values that an agent can make known while it runs.
+/// Maximum number of forbidden values that an agent can publish.
 const MAX_FORBIDDEN_VALUES: usize = 500;
 
 impl Host {
-    /// An agent says which values nobody may choose; all of them.
+    /// Replaces the forbidden values of the session's agent.
     pub(crate) fn set_forbidden_values(
         &mut self,
         session: &Uri,
@@ -39,7 +39,7 @@ impl Host {
         }
     }
 
-    /// Why nobody may choose a value, if nobody may.
+    /// Returns the reason why a value is forbidden, or `None` if it is allowed.
     pub(crate) fn forbidden_reason(
         &self,
         provider: &ProviderId,
@@ -51,8 +51,8 @@ impl Host {
         found.map(|one| one.reason.as_str())
     }
 
-    /// The first of some values that nobody may choose and that is news to the
-    /// session, with the reason.
+    /// Returns the reason for the first forbidden value that differs from the session's current
+    /// value.
     pub(crate) fn find_forbidden_value<'a>(
         &'a self,
         session: &SessionState,

@@ -1,4 +1,4 @@
-//! Directories that sessions and chats may use.
+//! Propagates changed working directories of a session to its chats and its agent.
 
 use agenthost_protocol::chat::{ChatAction, ChatWorkingDirectoryRemoved, ChatWorkingDirectorySet};
 use agenthost_protocol::session::SessionAction;
@@ -10,8 +10,8 @@ use crate::host::Host;
 use crate::host::effect::Effects;
 
 impl Host {
-    /// A chat has no directory that its session has not (DIR-6, DIR-7), and
-    /// the agent knows what it may use.
+    /// Removes directories from chats that their session no longer has (DIR-6, DIR-7), and
+    /// sends the new list to the agent.
     pub(crate) fn handle_directories_changed(
         &mut self,
         session: &Uri,

@@ -1,5 +1,4 @@
-//! What a session says of itself because of what its chats do: whether it was
-//! read, is archived, and what it is called.
+//! Session properties that follow from its chats: read and archived flags, and the title.
 
 use agenthost_protocol::chat::{ChatAction, ChatIsArchivedChanged};
 use agenthost_protocol::common::SessionStatus;
@@ -12,14 +11,14 @@ use agenthost_protocol::uri::Uri;
 use crate::host::Host;
 use crate::host::effect::Effects;
 
-/// Longest title made from a message.
+/// Maximum length of a title that is derived from a message, so that it fits into a list.
 const MAX_DERIVED_TITLE_CHARS: usize = 60;
 
-/// Longest title that an agent can give.
+/// Maximum length of a title that an agent suggests.
 const MAX_SUGGESTED_TITLE_CHARS: usize = 200;
 
 impl Host {
-    /// New activity has not been seen by anyone.
+    /// Marks a session as unread, because it has new activity.
     pub(crate) fn mark_unread(&mut self, chat: &Uri, out: &mut Effects) {
         let Some(session) = self.session_of(chat).cloned() else {
             return;
@@ -34,7 +33,7 @@ impl Host {
         }
     }
 
-    /// Who archives a session means its default chat, and no other.
+    /// Applies the archived flag of a session to its default chat, and to no other chat.
     pub(crate) fn archive_default_chat(
         &mut self,
         session: &Uri,
@@ -57,7 +56,7 @@ impl Host {
         }
     }
 
-    /// Who archives the default chat means the session.
+    /// Applies the archived flag of the default chat to its session.
     pub(crate) fn archive_session_of(&mut self, chat: &Uri, is_archived: bool, out: &mut Effects) {
         let Some(session) = self.session_of(chat).cloned() else {
             return;
@@ -74,7 +73,7 @@ impl Host {
         }
     }
 
-    /// A session without a title takes it from its first message.
+    /// Derives the title of an untitled session from its first message.
     pub(crate) fn derive_title(&mut self, chat: &Uri, text: &str, out: &mut Effects) {
         let Some(session) = self.session_of(chat).cloned() else {
             return;
@@ -93,8 +92,8 @@ impl Host {
         }
     }
 
-    /// The agent of a session knows what its default chat is about. What a
-    /// person called it stays.
+    /// Applies the title that an agent suggests for the default chat. A title that a user has
+    /// chosen is never replaced.
     pub(crate) fn apply_suggested_title(
         &mut self,
         session: &Uri,

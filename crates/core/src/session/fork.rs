@@ -1,8 +1,8 @@
-//! Sessions that begin with what was said in another.
+//! Creates sessions that start with the turns of another session.
 //!
-//! There is no way to ask for one since 0.9, where a chat is forked and then
-//! moved. Clients of older versions ask when they create a session; that comes
-//! here as free data.
+//! Since 0.9 the protocol has no request for that: a client forks a chat and then moves it.
+//! Legacy clients request it in `createSession`; upgrading their request moves the source of the
+//! fork to `_meta`.
 
 use agenthost_protocol::chat::{ChatOrigin, ChatSummary, ForkOrigin, Turn};
 use agenthost_protocol::common::Meta;
@@ -16,18 +16,18 @@ use crate::chat::origin::turns_through;
 use crate::host::Host;
 use crate::host::error::RequestFailure;
 
-/// Where it stands.
+/// Key in `_meta` of `createSession` for the source of the fork.
 const FORK_META_KEY: &str = "agenthost.fork";
 
-/// What a new session begins with.
+/// The source of a forked session, and the turns that it starts with.
 pub(crate) struct SessionFork {
-    /// The session it is of.
+    /// The session that was forked.
     pub(crate) session: Uri,
     origin: ForkOrigin,
     turns: List<Turn>,
 }
 
-/// The session and the turn that a new session is to begin after.
+/// Returns the source session and the last turn to copy, if a fork is requested.
 pub(crate) fn requested_fork(meta: Option<&Meta>) -> Option<(Uri, TurnId)> {
     let fork = meta?.get(FORK_META_KEY)?;
     let text = |field| fork.get(field).and_then(Json::as_str);
@@ -35,8 +35,8 @@ pub(crate) fn requested_fork(meta: Option<&Meta>) -> Option<(Uri, TurnId)> {
 }
 
 impl Host {
-    /// What a new session begins with, if it is a fork. Fills in what it has
-    /// in common with the other and nobody has said.
+    /// Resolves the source of a forked session; `None` if no fork is requested. Parameters that
+    /// the client omitted are copied from the source.
     pub(crate) fn resolve_fork(
         &self,
         params: &mut CreateSessionParams,
@@ -75,12 +75,12 @@ impl Host {
 }
 
 impl SessionFork {
-    /// How the chat of the new session came about.
+    /// Sets the origin of the new session's chat.
     pub(crate) fn set_origin(&self, chat: &mut ChatSummary) {
         chat.origin = Some(ChatOrigin::Fork(self.origin.clone()));
     }
 
-    /// What was said before.
+    /// Returns the turns that the new session starts with.
     pub(crate) fn into_turns(self) -> List<Turn> {
         self.turns
     }

@@ -1,4 +1,4 @@
-//! The sessions of the host: summaries, and state that the log does not have.
+//! The sessions of the host: summaries, and session data that is not stored.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,11 +13,12 @@ use crate::agent::SlashCommand;
 #[derive(Debug, Clone)]
 pub(crate) struct SessionIndex {
     summaries: BTreeMap<Uri, Arc<SessionSummary>>,
-    /// Sessions whose agent was told to open since the host started.
+    /// Sessions whose agent was opened since the host started.
     open_agents: BTreeSet<Uri>,
-    /// Slash commands that agents announced.
+    /// Slash commands that agents have announced.
     slash_commands: BTreeMap<Uri, Vec<SlashCommand>>,
-    /// Titles that no person gave. Any other title is left alone.
+    /// Titles that the host has derived or an agent has suggested. Any other title is never
+    /// replaced.
     derived_titles: BTreeMap<Uri, String>,
     /// Changes of the list, for clients that missed them.
     pub(super) changes: ListChanges,
@@ -46,8 +47,7 @@ impl SessionIndex {
         self.summaries.insert(session, summary);
     }
 
-    /// Removes a session. Its agent stays open until
-    /// [`close_agent`](Self::close_agent).
+    /// Removes a session. Its agent stays open until [`close_agent`](Self::close_agent).
     pub(crate) fn remove(&mut self, session: &Uri) -> Option<Arc<SessionSummary>> {
         self.slash_commands.remove(session);
         self.derived_titles.remove(session);
@@ -70,13 +70,12 @@ impl SessionIndex {
         self.open_agents.contains(session)
     }
 
-    /// Marks the agent of a session as open. Returns `false` if it was.
+    /// Marks the agent of a session as open. Returns `false` if it was open before.
     pub(crate) fn open_agent(&mut self, session: Uri) -> bool {
         self.open_agents.insert(session)
     }
 
-    /// Marks the agent of a session as closed. Returns `false` if it was not
-    /// open.
+    /// Marks the agent of a session as closed. Returns `false` if it was not open.
     pub(crate) fn close_agent(&mut self, session: &Uri) -> bool {
         self.open_agents.remove(session)
     }

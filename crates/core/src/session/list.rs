@@ -1,8 +1,7 @@
-//! The list of sessions: its entries, and the changes that a client missed.
+//! The session list: its entries, and the changes that a client missed.
 //!
-//! Notifications about the list are not replayed (ROOT-16), and a client is
-//! meant to list the sessions again when it comes back. VS Code does not, so it
-//! is told what changed.
+//! Notifications about the list are not replayed (ROOT-16), and a client should list the
+//! sessions again when it reconnects. VS Code does not, so the host sends it the changes.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
@@ -21,35 +20,35 @@ use crate::host::effect::{Effect, Effects, StoreWrite};
 use crate::host::input::ConnectionId;
 use crate::session::{provisional, summary};
 
-/// Most sessions that a client is told of at once, the latest first.
+/// Maximum number of changed sessions that a reconnecting client is notified of, the most
+/// recently modified first.
 const MAX_CATCH_UP_SESSIONS: usize = 1_000;
 
-/// Most removed sessions that are remembered.
+/// Maximum number of removed sessions that the host remembers.
 pub const MAX_REMOVED_SESSIONS: usize = 1_000;
 
-/// A session that was listed once.
+/// A session that was removed from the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RemovedSession {
-    /// The session.
+    /// URI of the removed session.
     pub session: Uri,
-    /// Its agent.
+    /// The agent that it had.
     pub provider: ProviderId,
-    /// The last action before it was removed.
+    /// The last sequence number before the removal.
     pub seq: ServerSeq,
 }
 
-/// When entries of the list changed, since the host started; and the last
-/// sessions that were removed, also before.
+/// The sequence numbers at which entries of the list changed since the host started, and the
+/// last removed sessions, also of earlier runs.
 #[derive(Debug, Clone)]
 pub(crate) struct ListChanges {
-    /// The last number before the host started: nothing is known of what
-    /// changed until then.
+    /// The last sequence number before the host started. Changes up to it are not known.
     start_seq: ServerSeq,
     changed: BTreeMap<Uri, ServerSeq>,
-    /// The oldest first.
+    /// The oldest removal first.
     removed: VecDeque<RemovedSession>,
-    /// Rises whenever a session comes, goes, or gets another default chat or
-    /// other folders.
+    /// Incremented when a session is added, removed, or gets another default chat or other
+    /// folders.
     version: u64,
 }
 
@@ -64,19 +63,18 @@ impl ListChanges {
         }
     }
 
-    /// Takes note that the entry of a session changed.
+    /// Records that the entry of a session has changed.
     pub(crate) fn record_change(&mut self, session: &Uri, seq: ServerSeq) {
         self.changed.insert(session.clone(), seq);
     }
 
-    /// Takes note that a session is new, or has another default chat or other
-    /// folders.
+    /// Records that a session is new, or has another default chat or other folders.
     pub(crate) fn record_identity_change(&mut self, session: &Uri, seq: ServerSeq) {
         self.version += 1;
         self.record_change(session, seq);
     }
 
-    /// Takes note that a session is gone.
+    /// Records that a session was removed. Evicts the oldest removal if there are too many.
     pub(crate) fn record_removal(&mut self, removed: RemovedSession) {
         self.version += 1;
         self.changed.remove(&removed.session);
@@ -92,20 +90,19 @@ impl ListChanges {
 }
 
 impl Host {
-    /// A number that rises whenever a session comes, goes, or gets another
+    /// Returns a version that is incremented when a session is added, removed, or gets another
     /// default chat or other folders.
     pub fn list_version(&self) -> u64 {
         self.sessions.changes.version
     }
 
-    /// The last sessions that were removed from the list, the oldest first.
+    /// Returns the last sessions that were removed from the list, the oldest first.
     pub fn removed_sessions(&self) -> impl Iterator<Item = &RemovedSession> {
         let removed = self.sessions.changes.removed.iter();
         removed.filter(|removed| !self.sessions.contains(&removed.session))
     }
 
-    /// Brings what a session says it does, and what lists show of it, up to
-    /// date (SES-23, ROOT-12).
+    /// Updates the activity of a session and its entry in the list (SES-23, ROOT-12).
     pub(crate) fn sync_session(&mut self, session: &Uri, out: &mut Effects) {
         let Some(state) = self.session(session) else {
             return;
@@ -123,7 +120,7 @@ impl Host {
         self.publish_summary(session, after, out);
     }
 
-    /// Lists a session as it is now, and tells who watches the list.
+    /// Stores the new summary of a session and notifies the subscribers of the list.
     pub(crate) fn publish_summary(
         &mut self,
         session: &Uri,
@@ -165,8 +162,8 @@ impl Host {
         );
     }
 
-    /// Tells a client how the list changed since it was here, if it keeps the
-    /// list over an outage and watches it.
+    /// Sends a reconnected client the changes of the list that it missed, if it caches the list
+    /// and subscribes to the root channel.
     pub(crate) fn send_list_changes(
         &self,
         connection: ConnectionId,
@@ -206,8 +203,8 @@ impl Host {
         }
     }
 
-    /// A session that is new to the client is added; of any other it is told
-    /// all that can change.
+    /// Returns the notification for one changed session: added, if it is new to the client,
+    /// otherwise changed with all fields.
     fn catch_up_notification(&self, listed: &SessionSummary, seen: ServerSeq) -> HostNotification {
         let channel = self.channels.get(&listed.resource);
         if channel.is_some_and(|channel| channel.created_seq >= seen) {

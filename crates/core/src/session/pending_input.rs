@@ -1,9 +1,8 @@
-//! What a session waits for, derived from its chats.
+//! Derives the input needed of a session from its chats.
 //!
-//! Every open question and every blocked tool call of a chat has an entry in
-//! `inputNeeded` of its session, so that a client can answer without knowing
-//! the chat (AGG-1). Entries are computed and compared, never kept by hand:
-//! so none is stale.
+//! Every open input request and every blocked tool call of a chat has an entry in `inputNeeded`
+//! of its session, so that a client can respond without loading the chat (AGG-1). Entries are
+//! always computed and compared, never edited one by one, so none can be stale.
 
 use std::sync::Arc;
 
@@ -23,8 +22,8 @@ use crate::host::Host;
 use crate::host::effect::Effects;
 
 impl Host {
-    /// Brings what the session waits for up to date with one of its chats. A
-    /// chat that is gone waits for nothing.
+    /// Updates the input needed of a session for one of its chats. A removed chat needs no
+    /// input.
     pub(crate) fn sync_input_needed(&mut self, session: &Uri, chat: &Uri, out: &mut Effects) {
         let wanted = self.chat(chat).map_or(Vec::new(), input_requests);
         let Some(state) = self.session(session) else {
@@ -59,8 +58,8 @@ impl Host {
     }
 }
 
-/// Whether an action can change what a chat waits for. What is streamed can't,
-/// and there is a lot of it.
+/// Returns `true` if an action can change the input needed. Streamed deltas can't, and they are
+/// by far the most frequent actions.
 pub(crate) fn affects_input_needed(action: &ChatAction) -> bool {
     !matches!(
         action,
@@ -77,7 +76,7 @@ fn entries(session: &SessionState) -> impl Iterator<Item = &SessionInputRequest>
     session.input_needed.iter().flat_map(|list| list.items())
 }
 
-/// Everything that a chat waits for, in order.
+/// Returns the input requests of a chat, in the order of the response parts.
 fn input_requests(chat: &ChatState) -> Vec<SessionInputRequest> {
     let Some(turn) = &chat.active_turn else {
         return Vec::new();
@@ -148,7 +147,7 @@ fn blocked_call(chat: &Uri, turn: &TurnId, call: &ToolCall) -> Option<SessionInp
     }
 }
 
-/// Ids are unique in the session: the chat is part of them.
+/// Returns the base of an entry. Its id contains the chat, so it is unique in the session.
 fn request_base(kind: &str, chat: &Uri, id: &str) -> SessionInputBase {
     SessionInputBase {
         id: InputNeededId::from(format!("{kind}:{id}@{chat}")),

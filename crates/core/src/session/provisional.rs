@@ -1,9 +1,9 @@
-//! Sessions in which nothing has been said yet.
+//! Provisional sessions: sessions without a message.
 //!
-//! A client may create a session as soon as its user picks an agent, and
-//! another one when the user picks the next. Such a session is there for its
-//! maker only: it is not listed, its agent is not started, and it ends with its
-//! maker. The first message makes it a session like any other.
+//! A client may create a session as soon as its user picks an agent, and another one when the
+//! user picks the next. Such a session exists only for its creator: it is not in the list, its
+//! agent is not started, and it is removed with its creator. The first message makes it an
+//! ordinary session.
 
 use std::sync::Arc;
 
@@ -17,11 +17,11 @@ use agenthost_protocol::wire::Json;
 use crate::host::Host;
 use crate::host::effect::{Effects, StoreWrite};
 
-/// Names the maker of a provisional session in the `_meta` of its summary,
-/// which no client gets to see while it is there.
+/// Key of the creator of a provisional session in the `_meta` of its summary. No client
+/// receives the summary while the key is set.
 const PROVISIONAL_META_KEY: &str = "agenthost.provisionalFor";
 
-/// Most sessions without a message that a client may have.
+/// Maximum number of provisional sessions per client.
 const MAX_PROVISIONAL_SESSIONS: usize = 20;
 
 /// Marks a summary as that of a provisional session.
@@ -30,14 +30,15 @@ pub(crate) fn set_maker(summary: &mut SessionSummary, maker: &ClientId) {
     meta.insert(PROVISIONAL_META_KEY.to_owned(), Json::from(maker.as_str()));
 }
 
-/// The client that a session exists for, if nothing has been said in it.
+/// Returns the creator of a provisional session; `None` for ordinary sessions.
 pub(crate) fn maker(summary: &SessionSummary) -> Option<ClientId> {
     let maker = summary.meta.as_ref()?.get(PROVISIONAL_META_KEY)?.as_str()?;
     Some(ClientId::from(maker))
 }
 
 impl Host {
-    /// Whether VS Code is shown another session of the agent by this name.
+    /// Returns `true` if the URI equals the alias under which VS Code sees another session of
+    /// the agent.
     pub(crate) fn is_alias_taken(&self, session: &Uri, provider: &ProviderId) -> bool {
         let id = session.as_str().strip_prefix(provider.as_str());
         let other = id.and_then(|id| id.strip_prefix(":/"));
@@ -46,7 +47,7 @@ impl Host {
         other.is_some_and(|other| other.metadata.provider == *provider)
     }
 
-    /// Ends the oldest of a client's provisional sessions if it has too many.
+    /// Removes the oldest provisional sessions of a client if it has too many.
     pub(crate) fn evict_provisional(&mut self, client: &ClientId, out: &mut Effects) {
         let sessions = self.sessions.summaries();
         let theirs = sessions.filter(|summary| maker(summary).as_ref() == Some(client));
@@ -65,7 +66,7 @@ impl Host {
         }
     }
 
-    /// Makes a session out of a provisional one, because somebody spoke.
+    /// Turns a provisional session into an ordinary one, because a turn has started in it.
     pub(crate) fn confirm_provisional(&mut self, chat: &Uri, out: &mut Effects) {
         let Some(session) = self.session_of(chat).cloned() else {
             return;
@@ -86,7 +87,7 @@ impl Host {
         self.open_or_isolate(&session, out);
     }
 
-    /// Tells everyone who watches the list of a new session.
+    /// Announces a new session to the subscribers of the root channel.
     pub(crate) fn announce_session(&mut self, summary: &SessionSummary, out: &mut Effects) {
         self.sessions
             .changes
@@ -99,13 +100,13 @@ impl Host {
         self.sync_session_count(out);
     }
 
-    /// The sessions that clients get to see.
+    /// Returns the sessions that are visible to clients.
     pub fn listed_sessions(&self) -> impl Iterator<Item = &Arc<SessionSummary>> {
         let sessions = self.sessions.summaries();
         sessions.filter(|summary| maker(summary).is_none())
     }
 
-    /// Ends the provisional sessions of a client that is gone for good.
+    /// Removes the provisional sessions of a client that the host has dropped.
     pub(crate) fn dispose_provisional(&mut self, client: &ClientId, out: &mut Effects) {
         let sessions = self.sessions.iter();
         let theirs = sessions.filter(|(_, summary)| maker(summary).as_ref() == Some(client));
@@ -115,7 +116,7 @@ impl Host {
         }
     }
 
-    /// Ends provisional sessions whose makers the host does not know any more.
+    /// Removes provisional sessions whose creators the host no longer knows.
     pub(crate) fn dispose_orphaned_provisional(&mut self, out: &mut Effects) {
         let makers = self
             .sessions

@@ -1,4 +1,5 @@
-//! What lists show: derived from the state, never kept by hand.
+//! Derives summaries of sessions and chats from their states, and the differences between
+//! summaries.
 
 use agenthost_protocol::chat::{ChatSummary, PartialChatSummary};
 use agenthost_protocol::common::SessionStatus;
@@ -7,14 +8,14 @@ use agenthost_protocol::session::{
 };
 use agenthost_protocol::timestamp::Timestamp;
 
-/// The status of a session: what its default chat does, unless another one
-/// needs the user or has failed (AGG-8, AGG-9). The flags are its own.
+/// Returns the status of a session: that of its default chat, unless another chat needs the
+/// user or has failed (AGG-8, AGG-9). The flags are the session's own.
 pub(crate) fn status(session: &SessionState) -> SessionStatus {
     let activity = driving_chat(session).map_or(SessionStatus::IDLE, |chat| chat.status.activity());
     session.metadata.status.with_activity(activity)
 }
 
-/// The chat that decides what a session is doing.
+/// Returns the chat that determines the status of a session.
 fn driving_chat(session: &SessionState) -> Option<&ChatSummary> {
     let with = |activity: SessionStatus| {
         let mut chats = session.chats.items();
@@ -34,12 +35,12 @@ fn driving_chat(session: &SessionState) -> Option<&ChatSummary> {
         .or_else(latest)
 }
 
-/// What a session is doing, in words: what the chat does that decides.
+/// Returns the activity of a session as text: that of the chat that determines its status.
 pub(crate) fn activity(session: &SessionState) -> Option<String> {
     driving_chat(session).and_then(|chat| chat.activity.clone())
 }
 
-/// What a list of sessions shows of a session, given what it showed before.
+/// Returns the summary of a session, given the previous one.
 pub(crate) fn summarize_session(session: &SessionState, before: &SessionSummary) -> SessionSummary {
     let mut metadata = session.metadata.clone();
     metadata.status = status(session);
@@ -72,8 +73,8 @@ fn modified_at(session: &SessionState) -> Option<Timestamp> {
     times.max_by_key(|time| time.to_millis().ok()).cloned()
 }
 
-/// What changed between two summaries of a session; `None` if nothing did.
-/// What can't be cleared is sent empty.
+/// Returns the changed fields between two summaries of a session; `None` if they are equal. A
+/// field that can't be cleared is sent empty.
 pub(crate) fn session_changes(
     before: &SessionSummary,
     after: &SessionSummary,
@@ -110,7 +111,7 @@ pub(crate) fn session_changes(
     })
 }
 
-/// All that can change about a summary.
+/// Returns all fields of a summary that can change.
 pub(crate) fn all_fields(listed: &SessionSummary) -> PartialSessionSummary {
     let metadata = &listed.metadata;
     PartialSessionSummary {
@@ -129,13 +130,14 @@ pub(crate) fn all_fields(listed: &SessionSummary) -> PartialSessionSummary {
     }
 }
 
-/// How to bring the entry of a chat up to date.
+/// The update that the session's entry of a chat needs.
 pub(crate) enum ChatChange {
-    /// It is.
+    /// The entry is up to date.
     Unchanged,
-    /// These fields changed.
+    /// Only these fields have changed.
     Partial(Box<PartialChatSummary>),
-    /// A field was cleared, which a partial can't say: write it anew (SYN-5).
+    /// A field was cleared, which a partial update can't express, so the entry is replaced
+    /// (SYN-5).
     Full,
 }
 
@@ -146,7 +148,7 @@ pub(crate) fn chat_change(before: &ChatSummary, after: &ChatSummary) -> ChatChan
     let cleared = before.activity.is_some() && after.activity.is_none()
         || before.changes.is_some() && after.changes.is_none()
         || before.working_directories.is_some() && after.working_directories.is_none();
-    // Some clients pass these two over in a partial (CRT-1).
+    // Some clients ignore these two fields in a partial update (CRT-1).
     let passed_over = changed(&before.movable, &after.movable)
         || changed(&before.interactivity, &after.interactivity);
     if cleared || passed_over {

@@ -1,7 +1,7 @@
-//! Sessions that work in a worktree of their own.
+//! Creates a git worktree for sessions that request isolation.
 //!
-//! A client asks for it when it configures the session. The session is there
-//! at once; its agent opens when the worktree is.
+//! A client requests it in the configuration of the session. The session exists at once. Its
+//! agent is opened when the worktree has been created.
 
 use agenthost_protocol::common::{
     ConfigPropertySchema, ErrorInfo, SessionConfigPropertySchema, SessionConfigSchema,
@@ -23,14 +23,13 @@ const WORKTREE_NAME_KEY: &str = "worktreeName";
 const WORKTREE_FILES_KEY: &str = "worktreeFiles";
 const WORKTREE_SETUP_KEY: &str = "worktreeSetup";
 
-/// What VS Code calls the files to copy.
+/// VS Code's name for the list of files to copy.
 const WORKTREE_INCLUDE_FILES_KEY: &str = "worktreeIncludeFiles";
 
-/// The value that asks for a worktree.
+/// The value of `isolation` that requests a worktree.
 const ISOLATION_WORKTREE: &str = "worktree";
 
-/// Adds what can be configured about where a session works, unless its agent
-/// sees to that itself.
+/// Adds the isolation properties to a schema, unless the agent handles isolation itself.
 pub(crate) fn add_isolation_schema(schema: &mut SessionConfigSchema) {
     if schema.properties.contains_key(ISOLATION_KEY) {
         return;
@@ -99,7 +98,7 @@ fn property_schema(kind: &str, title: &str, description: &str) -> ConfigProperty
     }
 }
 
-/// The worktree that a configuration asks for.
+/// Returns the worktree that a configuration requests.
 fn worktree_request(values: &Object) -> Option<WorktreeRequest> {
     if values.get(ISOLATION_KEY).and_then(Json::as_str) != Some(ISOLATION_WORKTREE) {
         return None;
@@ -120,11 +119,10 @@ fn worktree_request(values: &Object) -> Option<WorktreeRequest> {
 }
 
 impl Host {
-    /// Has the agent of a new session opened: at once, or when its worktree is
-    /// there.
+    /// Opens the agent of a new session: at once, or after its worktree was created.
     pub(crate) fn open_or_isolate(&mut self, session: &Uri, out: &mut Effects) {
         let state = self.session(session);
-        // An agent that sees to it itself has an option of that name.
+        // An agent that handles isolation itself has a property with this name.
         let ours = state.is_some_and(|state| {
             let schema = self.config.schemas.get(&state.metadata.provider);
             schema.is_none_or(|schema| !schema.properties.contains_key(ISOLATION_KEY))
@@ -145,7 +143,7 @@ impl Host {
         }
     }
 
-    /// The worktree of a new session is there, or could not be made.
+    /// Handles the result of creating the worktree of a new session.
     pub(crate) fn handle_worktree_created(
         &mut self,
         env: &Env,

@@ -1,9 +1,9 @@
 //! Commands that continue in the background.
 //!
-//! A client lets the command of a tool call continue in the background by
-//! narrowing the claim of its terminal to the session and the chat (TER-4,
-//! TER-15). The call completes with the output so far, the turn goes on, and
-//! the command runs until it ends or a client disposes its terminal.
+//! A client lets the command of a tool call continue in the background by narrowing the claim
+//! of its terminal to the session and the chat (TER-4, TER-15). The call completes with the
+//! output so far, the turn goes on, and the command runs until it ends or a client disposes its
+//! terminal.
 
 use agenthost_protocol::terminal::{
     TerminalClaim, TerminalLifecycle, TerminalSessionClaim, TerminalState,
@@ -18,12 +18,12 @@ use crate::host::error::Refusal;
 use crate::host::step::Env;
 use crate::terminal::PtyCommand;
 
-/// Most commands of a session that run in the background.
+/// Maximum number of background commands per session.
 pub const MAX_BACKGROUND_COMMANDS: usize = 32;
 
 impl Host {
-    /// Lets the command of a terminal continue in the background, if its claim
-    /// names neither a turn nor a tool call.
+    /// Lets the command of a terminal continue in the background, if its claim names neither a
+    /// turn nor a tool call.
     pub(crate) fn continue_in_background(&mut self, env: &Env, terminal: &Uri, out: &mut Effects) {
         let Some((state, claim)) = self.find_background_command(terminal) else {
             return;
@@ -62,8 +62,8 @@ impl Host {
         Ok(())
     }
 
-    /// Ends a command that runs in the background. Returns `false` if there is
-    /// none. The terminal stays, because its call refers to it (TER-17).
+    /// Ends a command that runs in the background. Returns `false` if there is none. The
+    /// terminal stays, because its tool call refers to it (TER-17).
     pub(crate) fn end_background_command(&mut self, terminal: &Uri, out: &mut Effects) -> bool {
         let is_running = self.find_background_command(terminal).is_some();
         if is_running {
@@ -72,7 +72,8 @@ impl Host {
         is_running
     }
 
-    /// The terminal of a command that runs for a chat, and for none of its turns.
+    /// Returns the terminal and the claim of a command that runs for a chat, but for none of
+    /// its turns.
     fn find_background_command(
         &self,
         terminal: &Uri,

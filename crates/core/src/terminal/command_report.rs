@@ -1,4 +1,4 @@
-//! What a tool call shows of a command in a terminal.
+//! Tool call content for commands that run in a terminal.
 
 use agenthost_protocol::chat::{
     TerminalCommandResult, ToolCallResult, ToolResultContent, ToolResultTerminal, ToolResultText,
@@ -10,31 +10,30 @@ use agenthost_protocol::wire::{Json, Object};
 
 use crate::terminal::output::{CommandLine, TerminalEnd};
 
-/// How wide a terminal is that a command runs in, until somebody resizes it.
+/// Initial width of the terminal of a command, until a client resizes it.
 pub const COMMAND_COLS: u64 = 120;
 
-/// How high.
+/// Initial height of the terminal of a command, until a client resizes it.
 pub const COMMAND_ROWS: u64 = 30;
 
-/// How much of a command's output is in the result of its call, from the end.
+/// Maximum size of the output preview in a tool call result, taken from the end of the output.
 pub const COMMAND_PREVIEW_BYTES: usize = 4_000;
 
-/// The key in the free data of a call for the arguments as the agent gave them,
-/// where `toolInput` is a command line.
+/// Key in the `_meta` of a tool call for the arguments as the agent gave them, used when
+/// `toolInput` is a command line.
 pub const RAW_INPUT_META_KEY: &str = "rawInput";
 
-/// Ends the output that the call of a command has when the command continues in
-/// the background.
+/// Last line of a tool call's output when its command continues in the background.
 pub const BACKGROUND_NOTE: &str = "[The command continues in the background.]";
 
-/// The longest command line that is shown in one line.
+/// Maximum length of a command line in a title.
 const MAX_COMMAND_TITLE_CHARS: usize = 80;
 
-/// The free data of a call that runs a command: clients show such a call as a
+/// Returns the `_meta` of a tool call that runs a command. Clients show such a call as a
 /// terminal, with the whole command line.
 ///
-/// A call that waits for an approval must not have it. VS Code has two answers
-/// of its own for terminals, and then leaves out those that the call offers.
+/// A call that waits for approval must not have it: VS Code has two answers of its own for
+/// terminals, and then omits the options that the call offers.
 pub fn terminal_call_meta() -> Meta {
     let mut meta = Object::new();
     meta.insert("toolKind".to_owned(), "terminal".into());
@@ -45,14 +44,14 @@ pub fn terminal_call_meta() -> Meta {
 /// A command that runs, or ran, in a terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandReport {
-    /// The command.
+    /// The command line that runs.
     pub line: CommandLine,
-    /// The terminal.
+    /// Channel URI of the terminal.
     pub terminal: Uri,
 }
 
 impl CommandLine {
-    /// A command line as a title: its first line, not too long.
+    /// Returns the command line as a title: its first line, truncated.
     pub fn title(&self) -> String {
         let line = self.0.as_str();
         let first = line.lines().next().unwrap_or_default();
@@ -63,8 +62,9 @@ impl CommandLine {
         title
     }
 
-    /// What a call that runs it will do, with all of the command line: people
-    /// decide by it. Clients wrap code in a line, and scroll blocks of code.
+    /// Returns the invocation message of a call that runs the command. It contains the whole
+    /// command line, because users decide by it. Clients wrap inline code, and scroll code
+    /// blocks.
     pub fn invocation(&self) -> MaybeMarkdown {
         let line = self.0.as_str();
         MaybeMarkdown::Markdown(match line.contains(['\n', '\r']) {
@@ -74,10 +74,10 @@ impl CommandLine {
     }
 }
 
-/// Text as code in a line of Markdown.
+/// Formats text as inline code in Markdown.
 fn inline_code(text: &str) -> String {
     let fence = "`".repeat(longest_fence(text) + 1);
-    // Next to a backtick, the fence would be a part of the text.
+    // Next to a backtick, the fence would become part of the text.
     let pad = match text.starts_with('`') || text.ends_with('`') {
         true => " ",
         false => "",
@@ -85,26 +85,26 @@ fn inline_code(text: &str) -> String {
     format!("{fence}{pad}{text}{pad}{fence}")
 }
 
-/// Text as a block of code in Markdown.
+/// Formats text as a code block in Markdown.
 pub fn code_block(language: &str, text: &str) -> String {
     let fence = "`".repeat(longest_fence(text).max(2) + 1);
     let text = text.trim_end_matches('\n');
     format!("{fence}{language}\n{text}\n{fence}")
 }
 
-/// The most backticks that stand together.
+/// Returns the length of the longest run of backticks.
 fn longest_fence(text: &str) -> usize {
     let runs = text.split(|letter| letter != '`');
     runs.map(str::len).max().unwrap_or_default()
 }
 
 impl CommandReport {
-    /// While it runs: where to watch it.
+    /// Returns the content of a running call: a reference to the terminal.
     pub fn running_content(&self) -> Vec<ToolResultContent> {
         vec![self.terminal_block(None)]
     }
 
-    /// How it ended (TOO-24).
+    /// Returns the result of a command that has ended (TOO-24).
     pub fn ended_result(&self, end: TerminalEnd) -> ToolCallResult {
         let preview = end.preview.unwrap_or_default();
         let result = TerminalCommandResult {
@@ -123,7 +123,8 @@ impl CommandReport {
         self.result("Ran", Some(content), reason)
     }
 
-    /// It continues in the background: its output so far.
+    /// Returns the result of a command that continues in the background, with its output so
+    /// far.
     pub fn background_result(&self, output: &str) -> ToolCallResult {
         let newline = if output.is_empty() || output.ends_with('\n') {
             ""
@@ -136,7 +137,7 @@ impl CommandReport {
         self.result("Continues in the background:", Some(content), None)
     }
 
-    /// Why it never began.
+    /// Returns the result of a command that could not be started.
     pub fn failed_result(&self, reason: String) -> ToolCallResult {
         self.result("Could not run", None, Some(reason))
     }

@@ -1,10 +1,9 @@
-//! The commands of a terminal: the one that a tool call runs in a terminal of
-//! its own, and how a command ends.
+//! Commands of a terminal: publishes their start and their end.
 //!
-//! Clients show output by commands (TER-8), also where a terminal runs a single
-//! one. Its start is told together with its first output, or with its end: a
-//! client that attaches to a command without output can't tell it from one
-//! that is over, and would not show what comes later.
+//! Clients show output by command (TER-8), also if a terminal runs a single command. The start
+//! of that command is published together with its first output, or with its end: a client that
+//! subscribes to a command without output can't distinguish it from one that has ended, and
+//! would not show later output.
 
 use agenthost_protocol::ids::CommandId;
 use agenthost_protocol::number::Millis;
@@ -18,16 +17,16 @@ use crate::host::effect::Effects;
 use crate::host::step::Env;
 use crate::terminal::output::CommandLine;
 
-/// A running command that has not written anything.
+/// A running command without output so far.
 #[derive(Debug, Clone)]
 pub(crate) struct SilentCommand {
     line: CommandLine,
-    /// When it was started.
+    /// Start time of the command.
     started: Millis,
 }
 
 impl Host {
-    /// Notes that a terminal was opened for one command, which runs now.
+    /// Records that a terminal was opened for a single command, which is running now.
     pub(crate) fn record_command(&mut self, env: &Env, terminal: &Uri, line: CommandLine) {
         let started = env.now;
         let command = SilentCommand { line, started };
@@ -36,7 +35,7 @@ impl Host {
             .insert(terminal.clone(), command);
     }
 
-    /// Tells the start of the command of a terminal, unless it was told.
+    /// Publishes the start of a terminal's command, unless it has been published.
     pub(crate) fn announce_command(&mut self, env: &Env, terminal: &Uri, out: &mut Effects) {
         if let Some(SilentCommand { line, started }) =
             self.terminals.silent_commands.remove(terminal)
@@ -45,7 +44,7 @@ impl Host {
         }
     }
 
-    /// Tells that a command has begun. One that runs ends with it (TER-9).
+    /// Publishes the start of a command. A command that still runs is finished first (TER-9).
     pub(crate) fn publish_command_start(
         &mut self,
         env: &Env,
@@ -63,7 +62,7 @@ impl Host {
         self.originate(terminal, TerminalAction::CommandExecuted(executed), out);
     }
 
-    /// Ends the command that runs in a terminal, if one does.
+    /// Publishes the end of the running command of a terminal, if there is one.
     pub(crate) fn finish_command(
         &mut self,
         env: &Env,

@@ -1,4 +1,4 @@
-//! What happens in terminals that the host runs, and how much of it is kept.
+//! Handles the events of terminals that the host runs, and bounds their stored output.
 
 use std::fmt;
 
@@ -16,65 +16,66 @@ use crate::host::Host;
 use crate::host::effect::Effects;
 use crate::host::step::Env;
 
-/// A terminal with more output than this is cut back to `KEPT`. Everyone who
-/// watches is told to do the same, so the two are far enough apart that
-/// saying what is kept costs little.
+/// A terminal with more output than this is trimmed to [`TRIMMED_OUTPUT_BYTES`]. Trimming sends
+/// the remaining output to every subscriber again, so the two limits are far apart to keep it
+/// rare.
 const MAX_OUTPUT_BYTES: usize = 1024 * 1024;
 
-/// How much output of a terminal is kept at least.
+/// Amount of output that trimming keeps.
 const TRIMMED_OUTPUT_BYTES: usize = 256 * 1024;
 
-/// What a part costs besides its output: many small ones are a lot, too.
+/// Overhead of a part in addition to its output, so that many small parts count as well.
 const PART_OVERHEAD_BYTES: usize = 100;
 
-/// What happened in a terminal.
+/// An event of a terminal.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TerminalEvent {
-    /// Something was written.
+    /// The program has written output.
     Output(TerminalData),
-    /// It has another title.
+    /// The program has set another title.
     TitleChanged(String),
-    /// It is in another directory.
+    /// The shell has changed its working directory.
     DirectoryChanged(Uri),
-    /// From now on commands are told apart.
+    /// The shell has enabled shell integration, so that the start and the end of each command
+    /// are known.
     CommandDetectionEnabled,
-    /// A command begins.
+    /// The shell has started a command.
     CommandExecuted(CommandLine),
-    /// The command that ran has ended; with an exit code, if it is known.
+    /// The running command has ended, with its exit code if it is known.
     CommandFinished(Option<i64>),
-    /// It has ended.
+    /// The program of the terminal has ended.
     Exited(TerminalEnd),
-    /// It never began, and why.
+    /// The program could not be started, for this reason.
     Failed(String),
 }
 
-/// What somebody wants to be run. It may have secrets in it.
+/// A command line to run. It may contain secrets.
 #[derive(Clone, PartialEq, Eq)]
 pub struct CommandLine(pub String);
 
-/// How a terminal ended.
+/// The outcome of a program that has ended.
 #[derive(Clone, Default, PartialEq)]
 pub struct TerminalEnd {
-    /// The exit code; none if it was killed.
+    /// The exit code; `None` if the program was killed.
     pub exit_code: Option<i64>,
-    /// What killed it, such as `SIGTERM`, if something did.
+    /// The signal that killed the program, such as `SIGTERM`.
     pub signal: Option<String>,
-    /// Of a command, the end of what it wrote, as plain text.
+    /// The end of a command's output as plain text.
     pub preview: Option<String>,
-    /// Whether it wrote more than that.
+    /// `true` if the output is longer than `preview`.
     pub truncated: bool,
-    /// Where all of it is, if it did and that was kept.
+    /// The complete output in the content store, if it was truncated and stored.
     pub full_output: Option<ContentRef>,
 }
 
-/// Shows how much, not what.
+/// Omits the command line, so that it never reaches the log.
 impl fmt::Debug for CommandLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "CommandLine({} bytes)", self.0.len())
     }
 }
 
-/// Shows how much, not what: terminal bytes stay out of logs.
+/// Omits the output: terminal bytes stay out of logs.
 impl fmt::Debug for TerminalEnd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bytes = self.preview.as_ref().map(String::len);
@@ -86,7 +87,7 @@ impl fmt::Debug for TerminalEnd {
 }
 
 impl Host {
-    /// Something happened in a terminal that the host runs.
+    /// Handles an event of a terminal that the host runs.
     pub(crate) fn handle_terminal_event(
         &mut self,
         env: &Env,
@@ -99,7 +100,7 @@ impl Host {
             return;
         }
         let Some(state) = self.terminal(terminal) else {
-            // It went with its session.
+            // The terminal was removed with its session.
             self.turns.remove_command_run(terminal);
             return;
         };
@@ -118,7 +119,7 @@ impl Host {
                     self.sync_terminal_entry(terminal, out);
                 }
             }
-            // Shells say it at every prompt.
+            // Shells report the directory at every prompt.
             TerminalEvent::DirectoryChanged(cwd) if state.cwd.as_ref() == Some(&cwd) => {}
             TerminalEvent::DirectoryChanged(cwd) => {
                 let changed = TerminalCwdChanged { cwd };
@@ -150,8 +151,8 @@ impl Host {
         }
     }
 
-    /// What ran in a terminal runs no more. If that was a command of its
-    /// shell, it has ended as the shell has.
+    /// Marks a terminal as exited. A command that still runs in it ends with the same exit
+    /// code.
     pub(crate) fn end_terminal(
         &mut self,
         env: &Env,
@@ -169,8 +170,8 @@ impl Host {
         }
     }
 
-    /// Keeps the output of a terminal within its bound (TER-19), by actions
-    /// like any other: what the host forgets, its clients forget.
+    /// Trims the output of a terminal to its limit (TER-19). It does so with ordinary actions,
+    /// so that clients drop the same output.
     pub(crate) fn trim_terminal(&mut self, terminal: &Uri, out: &mut Effects) {
         let Some(state) = self.terminal(terminal) else {
             return;
@@ -187,8 +188,8 @@ impl Host {
     }
 }
 
-/// The end of a terminal's output: whole parts, and of the first of them the
-/// end, from the start of a line if there is one.
+/// Returns the end of a terminal's output: whole parts, except that the first may be truncated,
+/// if possible at the start of a line.
 fn trimmed_parts(state: &TerminalState) -> Vec<TerminalPart> {
     let mut parts = Vec::new();
     let mut missing = TRIMMED_OUTPUT_BYTES;
@@ -203,7 +204,7 @@ fn trimmed_parts(state: &TerminalState) -> Vec<TerminalPart> {
     parts
 }
 
-/// A part with no more output than this, from its end.
+/// Returns a part with at most `max_bytes` of output, taken from its end.
 fn truncate_part(part: &TerminalPart, max_bytes: usize) -> TerminalPart {
     let mut part = part.clone();
     let output = match &mut part {
@@ -222,7 +223,7 @@ fn truncate_part(part: &TerminalPart, max_bytes: usize) -> TerminalPart {
     part
 }
 
-/// What makes a part of a terminal that has nothing, or parts before it.
+/// Returns the actions that recreate a part at the end of a terminal.
 fn rebuild_actions(part: TerminalPart) -> Vec<TerminalAction> {
     let data = |data: String| {
         let data = TerminalData { data };

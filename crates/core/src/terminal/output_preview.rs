@@ -1,10 +1,9 @@
-//! The output of running commands in the content of their calls.
+//! Output previews: the latest output of running commands, as content of their tool calls.
 //!
-//! Output is in terminals, and calls only name them. But VS Code ends a call at
-//! once when its user cancels the turn, and lets go of the terminal when that
-//! exits: then it has nothing to show but the content that the call had before.
-//! For clients like that the end of the output is told with the call, now and
-//! then.
+//! Output is in terminals, and tool calls only refer to them. But VS Code ends a call at once
+//! when its user cancels the turn, and drops the terminal when it exits. Then it has nothing to
+//! show but the content that the call had before. For such clients the host publishes the end
+//! of the output in the call at intervals.
 
 use agenthost_protocol::chat::{
     ChatAction, ToolCallContentChanged, ToolCallTarget, ToolResultContent, ToolResultText,
@@ -19,30 +18,31 @@ use crate::host::effect::Effects;
 use crate::host::input::Input;
 use crate::host::step::Env;
 
-/// How long after its first output a command is previewed.
+/// Delay of the first preview after the first output. It is short, because the user may cancel
+/// the turn at any time.
 const FIRST_PREVIEW_DELAY_MS: i64 = 100;
 
-/// The shortest and the longest time between two previews. A command that has
-/// run for long is previewed less often: each preview is kept in the log.
+/// Bounds of the interval between two previews. The interval grows with the run time of the
+/// command, because the log stores every preview.
 const MIN_PREVIEW_INTERVAL_MS: i64 = 1_000;
 const MAX_PREVIEW_INTERVAL_MS: i64 = 30_000;
 
-/// Which part of the time that a command has run is between two previews.
+/// The interval between two previews is the run time divided by this.
 const PREVIEW_INTERVAL_DIVISOR: i64 = 10;
 
-/// What was told of the output of a terminal.
+/// The preview state of a terminal.
 #[derive(Debug, Clone)]
 pub(crate) struct OutputPreview {
-    /// When there was output for the first time.
+    /// Time of the first output.
     first_output: Millis,
-    /// What the call shows.
+    /// The preview that the call shows.
     published: Option<String>,
-    /// Whether the next one is due some time.
+    /// `true` while a timer for the next preview runs.
     is_scheduled: bool,
 }
 
 impl Host {
-    /// Schedules a preview, because something was written to a terminal.
+    /// Schedules a preview, because a terminal has new output.
     pub(crate) fn schedule_preview(&mut self, env: &Env, terminal: &Uri, out: &mut Effects) {
         let known = self.terminals.output_previews.get(terminal);
         if known.is_some_and(|preview| preview.is_scheduled) || !self.needs_previews(terminal) {
@@ -67,7 +67,7 @@ impl Host {
         out.schedule(Millis(after), Input::PreviewDue { terminal });
     }
 
-    /// Tells the end of the output of a terminal with the call that shows it.
+    /// Publishes the end of a terminal's output in the tool call that shows it.
     pub(crate) fn publish_output_preview(&mut self, terminal: &Uri, out: &mut Effects) {
         let Some(preview) = self.terminals.output_previews.get_mut(terminal) else {
             return;
@@ -97,8 +97,8 @@ impl Host {
         }
     }
 
-    /// The content of the running call that shows a terminal, with a preview in
-    /// place of an earlier one. Text of the agent's own is left alone.
+    /// Returns the content of the running call that shows a terminal, with the new preview in
+    /// place of the previous one. Text of the agent itself is not replaced.
     fn build_preview_content(
         &self,
         chat: &Uri,
@@ -133,7 +133,7 @@ impl Host {
         Some((target, content))
     }
 
-    /// The previews that calls show of the terminals among some content.
+    /// Returns the published previews of the terminals in some content.
     pub(crate) fn previews_of(&self, content: &[ToolResultContent]) -> Vec<ToolResultContent> {
         let terminals = content.iter().filter_map(ToolResultContent::as_terminal);
         let previews =
@@ -143,8 +143,8 @@ impl Host {
             .collect()
     }
 
-    /// Whether a terminal is one of a session, and somebody watches its chat who
-    /// needs previews.
+    /// Returns `true` if a terminal belongs to a session, and a subscriber of its chat needs
+    /// previews.
     fn needs_previews(&self, terminal: &Uri) -> bool {
         let Some(TerminalClaim::Session(claim)) =
             self.running_terminal(terminal).map(|state| &state.claim)

@@ -1,5 +1,5 @@
-//! Tools that clients carry out, and what becomes of them when a client is
-//! gone.
+//! Tools that active clients offer and execute, and the failure of their calls when a client
+//! leaves.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -20,27 +20,27 @@ use crate::host::effect::Effects;
 use crate::host::input::Input;
 use crate::host::step::Env;
 
-/// Longest name of a tool that a model gets to see; agents put something before
-/// it.
+/// Maximum length of a tool name. Model APIs limit the length of names, and agents add a
+/// prefix.
 const MAX_TOOL_NAME_CHARS: usize = 48;
 
-/// Longest name of a client in that of a tool.
+/// Maximum length of the client part in a tool name.
 const MAX_CLIENT_NAME_CHARS: usize = 32;
 
-/// Most tools of one client that are offered.
+/// Maximum number of tools offered per client.
 const MAX_CLIENT_TOOLS: usize = 1_000;
 
-/// A call that a client was to carry out and never will.
+/// A call that a client should execute and never will.
 struct OrphanedCall {
     target: ToolCallTarget,
     display_name: String,
-    /// Whether its arguments are still being written. Such a call can't be
-    /// completed before they are (CLT-9).
+    /// `true` while the arguments are still streaming. Such a call can't be completed before
+    /// they are complete (CLT-9).
     streaming: bool,
 }
 
-/// The tools of all clients, each with a name of its own: one that is taken
-/// gets the name of its client before it, and a number if that is taken, too.
+/// Returns the tools of all clients with unique names: a name that is taken gets the client as
+/// prefix, and a number if that is taken as well.
 pub(crate) fn client_tools(session: &SessionState) -> Vec<ClientTool> {
     let own = session.server_tools.iter().flatten();
     let mut taken: BTreeSet<String> = own.map(|tool| tool.name.clone()).collect();
@@ -69,8 +69,8 @@ pub(crate) fn client_tools(session: &SessionState) -> Vec<ClientTool> {
     tools
 }
 
-/// Letters that models take in a name, and not too many of them: one name that
-/// they do not take costs all tools of a request.
+/// Replaces characters that models reject in names, and truncates the name. A single invalid
+/// name makes a model reject all tools of a request.
 pub(crate) fn sanitize_tool_name(name: &str, max_chars: usize) -> String {
     let letter = |c: char| {
         if c.is_ascii_alphanumeric() || c == '-' {
@@ -83,7 +83,7 @@ pub(crate) fn sanitize_tool_name(name: &str, max_chars: usize) -> String {
 }
 
 impl Host {
-    /// Tells the agent what tools the clients of its session offer (CLT-2).
+    /// Sends the tools of the session's clients to its agent and to the gateway (CLT-2).
     pub(crate) fn send_client_tools(&mut self, session: &Uri, out: &mut Effects) {
         let Some(state) = self.session(session) else {
             return;
@@ -95,7 +95,8 @@ impl Host {
         self.sync_gateway_tools(session, out);
     }
 
-    /// The agent has other tools now: those of clients may need other names.
+    /// Sends the client tools again after the agent's own tools have changed, because their
+    /// names may collide now.
     pub(crate) fn resend_client_tools(&mut self, session: &Uri, out: &mut Effects) {
         let state = self.session(session);
         if state.is_some_and(|state| !client_tools(state).is_empty()) {
@@ -103,8 +104,7 @@ impl Host {
         }
     }
 
-    /// Fails what a client that has left was to carry out, in every chat of
-    /// the session (CLT-8).
+    /// Fails the calls of a client that has left, in every chat of the session (CLT-8).
     pub(crate) fn fail_client_calls(
         &mut self,
         env: &Env,
@@ -118,7 +118,7 @@ impl Host {
         }
     }
 
-    /// Fails calls of a chat whose client is not there any more (CLT-12).
+    /// Fails the calls of a chat whose client is no longer active (CLT-12).
     pub(crate) fn fail_orphaned_calls(&mut self, env: &Env, chat: &Uri, out: &mut Effects) {
         let session = self
             .session_of(chat)
@@ -156,7 +156,7 @@ impl Host {
         }
     }
 
-    /// Waits for a client that runs a call, but not for ever (CLT-5).
+    /// Starts the timeout of a client tool call (CLT-5).
     pub(crate) fn start_call_timeout(
         &self,
         session: &Uri,
@@ -169,8 +169,8 @@ impl Host {
         }
     }
 
-    /// The patience with a call is over. If it is as it was then, it has
-    /// failed; if something was heard of it, the patience begins anew.
+    /// Handles the timeout of a client tool call. The call fails if its entry has not changed
+    /// since the timer was started; otherwise the timer is started again.
     pub(crate) fn expire_client_call(
         &mut self,
         env: &Env,
@@ -204,8 +204,8 @@ impl Host {
         }
     }
 
-    /// A call is over: gives the agent what a client brought, once it may be
-    /// used.
+    /// Sends the result of a completed client tool call to the agent, unless the result still
+    /// waits for approval.
     pub(crate) fn forward_tool_result(
         &mut self,
         chat: &Uri,
@@ -216,7 +216,8 @@ impl Host {
         let Some(ToolCall::Completed(call)) = self.active_call(chat, target) else {
             return;
         };
-        // What is not a client's, or waited for a token, the agent did itself.
+        // The agent itself executed calls that belong to no client, and knows their results. It
+        // does not know of a failure that a client reported for a call that waited for a token.
         let contributor = call.head.contributor.as_ref();
         let own = !matches!(contributor, Some(ToolCallContributor::Client(_)));
         if own && call.result.success {
@@ -231,19 +232,19 @@ impl Host {
         self.send_agent_command(chat, completed, out);
     }
 
-    /// A call of the running turn.
+    /// Returns a tool call of the active turn.
     pub(crate) fn active_call(&self, chat: &Uri, target: &ToolCallTarget) -> Option<&ToolCall> {
         let turn = self.chat(chat)?.active_turn.as_ref()?;
         let call = turn.response_parts.call(target.tool_call_id.as_str());
         call.filter(|_| turn.id == target.turn_id)
     }
 
-    /// Whether a call runs.
+    /// Returns `true` if a tool call is running.
     pub(crate) fn is_running_call(&self, chat: &Uri, target: &ToolCallTarget) -> bool {
         matches!(self.active_call(chat, target), Some(ToolCall::Running(_)))
     }
 
-    /// Ends a call that did not come off, and says why.
+    /// Completes a tool call as failed, with a message.
     pub(crate) fn fail_call(
         &mut self,
         env: &Env,

@@ -1,8 +1,8 @@
-//! Calls that go through the gateway of a session.
+//! Calls of client tools that agents send to the gateway of a session.
 //!
-//! A client's tool that an agent calls is a call of the turn like any other:
-//! the agent may have told of it before, or it begins here. Its client carries
-//! it out, and what becomes of it is what the agent gets (CLT-4).
+//! Such a call is a tool call of the turn like any other. The agent may have announced it
+//! before; otherwise it starts here. The client executes it, and its result is the response to
+//! the agent (CLT-4).
 
 use std::collections::BTreeMap;
 
@@ -26,34 +26,35 @@ use crate::host::step::Env;
 use crate::tools::client_tools::client_tools;
 use crate::tools::mcp::driver::{GatewayCallId, McpCommand};
 
-/// How long an agent may take to tell of a call that it has made.
+/// Time that an agent has to announce a call that it sent to the gateway. The announcement
+/// comes through the agent connection, and every unannounced call is delayed by this timeout.
 const ANNOUNCEMENT_TIMEOUT: Millis = Millis(150);
 
-/// Most calls that agents wait for at a time.
+/// Maximum number of concurrent calls.
 const MAX_GATEWAY_CALLS: usize = 1_000;
 
-/// Calls of clients' tools that agents wait for.
+/// Calls of client tools whose agents wait for the result.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct GatewayCalls {
     pending: BTreeMap<GatewayCallId, CallLocation>,
-    /// Calls that agents have made and may still tell of.
+    /// Calls that agents have sent to the gateway and may still announce.
     unannounced: BTreeMap<GatewayCallId, GatewayCall>,
-    /// Calls whose results agents have, in turns that run.
+    /// Calls of active turns whose results were sent to the agents.
     answered: Vec<CallLocation>,
 }
 
-/// A call of a client's tool, as it came.
+/// A call of a client tool, as received at the gateway.
 #[derive(Clone)]
 pub(crate) struct GatewayCall {
     pub(crate) session: Uri,
     pub(crate) chat: Uri,
-    /// The tool, as the agent calls it.
+    /// The tool name that the agent uses.
     pub(crate) tool: String,
-    /// With what, as JSON.
+    /// The arguments as JSON.
     pub(crate) input: String,
 }
 
-/// Shows nothing of what it is called with.
+/// Omits the arguments, so that they never reach the log.
 impl std::fmt::Debug for GatewayCall {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("GatewayCall")
@@ -63,7 +64,7 @@ impl std::fmt::Debug for GatewayCall {
     }
 }
 
-/// Where a call is.
+/// Identifies a tool call in a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct CallLocation {
     chat: Uri,
@@ -72,8 +73,8 @@ struct CallLocation {
 }
 
 impl Host {
-    /// The agent calls a tool of a client. What it has to tell of the call comes
-    /// another way and may be late, so there is a moment for it.
+    /// Handles a call of a client tool. The agent announces the call on another path, possibly
+    /// later, so the host waits a short time for the announcement.
     pub(crate) fn handle_client_tool_called(
         &mut self,
         env: &Env,
@@ -100,8 +101,7 @@ impl Host {
         self.match_or_begin_call(env, id, called, out);
     }
 
-    /// The moment is over: whether the agent has told of it or not, its client
-    /// is to begin.
+    /// Handles the end of that time: the client executes the call, announced or not.
     pub(crate) fn announcement_timed_out(
         &mut self,
         env: &Env,
@@ -171,8 +171,8 @@ impl Host {
         self.deliver_results(chat, out);
     }
 
-    /// The call that the agent told of before it made it: of the same tool, and
-    /// nobody waits for it yet. One with the same arguments is meant first.
+    /// Finds the call that the agent announced for a gateway call: same tool, and not matched
+    /// with another gateway call. A call with the same arguments is preferred.
     fn find_announced_call(
         &self,
         chat: &Uri,
@@ -202,7 +202,7 @@ impl Host {
         Some(head.tool_call_id.clone())
     }
 
-    /// A call that nobody told of.
+    /// Starts a tool call that the agent did not announce.
     fn begin_call(
         &mut self,
         env: &Env,
@@ -229,8 +229,8 @@ impl Host {
         id
     }
 
-    /// The arguments are complete: its client can begin, unless somebody is
-    /// asked first.
+    /// Marks the arguments of a call as complete, so that its client can execute it, unless it
+    /// needs approval first.
     fn ready_call(
         &mut self,
         env: &Env,
@@ -264,7 +264,7 @@ impl Host {
         }
     }
 
-    /// Gives agents what became of their calls in a chat.
+    /// Sends the results of finished calls in a chat to the agents that wait for them.
     pub(crate) fn deliver_results(&mut self, chat: &Uri, out: &mut Effects) {
         self.drop_late_checks(chat, out);
         self.drop_late_survey(chat);
@@ -293,13 +293,13 @@ impl Host {
         }
     }
 
-    /// A chat is gone: so is what its agent waits for.
+    /// Ends the gateway calls of a removed chat.
     pub(crate) fn end_gateway_calls(&mut self, chat: &Uri, out: &mut Effects) {
         self.deliver_results(chat, out);
         self.drop_answered_calls(chat);
     }
 
-    /// What came of a call; nothing while it goes on.
+    /// Returns the result of a call; `None` while it is open.
     fn call_result(&self, place: &CallLocation) -> Option<ToolCallResult> {
         let turn = self
             .chat(&place.chat)
@@ -327,8 +327,8 @@ impl Host {
         }
     }
 
-    /// An agent has completed a call itself, which it may never have made:
-    /// what came of that is no answer to a later one.
+    /// Records that an agent completed a call itself, possibly without calling the gateway. Its
+    /// result must not answer a later gateway call.
     pub(crate) fn mark_call_answered(&mut self, chat: &Uri, target: &ToolCallTarget) {
         self.tools.gateway_calls.answered.push(CallLocation {
             chat: chat.clone(),
@@ -338,7 +338,7 @@ impl Host {
         self.drop_answered_calls(chat);
     }
 
-    /// What was answered in turns that are over can't be meant any more.
+    /// Drops the answered calls of turns that have ended.
     fn drop_answered_calls(&mut self, chat: &Uri) {
         let running = self.chat(chat).and_then(|chat| chat.active_turn.as_ref());
         let running = running.map(|turn| turn.id.clone());
@@ -346,8 +346,7 @@ impl Host {
         answered.retain(|place| place.chat != *chat || Some(&place.turn) == running.as_ref());
     }
 
-    /// The agent does not wait for a call any more: nobody needs to go on with
-    /// it.
+    /// Fails a call that the agent no longer waits for.
     pub(crate) fn handle_call_abandoned(
         &mut self,
         env: &Env,
@@ -378,7 +377,8 @@ pub(crate) fn tool_calls<'a>(
     calls.filter_map(|call| Some((call, call.head()?)))
 }
 
-/// Whether something may still come of a call.
+/// Returns `true` if a gateway call may still be matched with this tool call. Completed calls
+/// count, because a client can be faster than the gateway.
 fn is_open(call: &ToolCall) -> bool {
     match call {
         ToolCall::Streaming(_)
@@ -390,8 +390,8 @@ fn is_open(call: &ToolCall) -> bool {
     }
 }
 
-/// Whether the arguments that an agent told of are these, however they are
-/// written; of a call that streams, the beginning of them.
+/// Returns `true` if an announced call has these arguments, compared as JSON. For a streaming
+/// call, the part so far must be a prefix.
 fn has_input(call: &ToolCall, input: &str) -> bool {
     let wrote = match call {
         ToolCall::Streaming(call) => call.partial_input.as_deref(),
@@ -432,7 +432,7 @@ fn failed_result(message: &str) -> ToolCallResult {
     }
 }
 
-/// Nothing comes of a call.
+/// Fails a gateway call with a message.
 pub(crate) fn reject_gateway_call(call: GatewayCallId, message: &str, out: &mut Effects) {
     complete_gateway_call(call, failed_result(message), out);
 }

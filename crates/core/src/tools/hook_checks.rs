@@ -1,9 +1,9 @@
-//! Hooks of tools: what waits for them, and what becomes of it.
+//! Hook checks: tool calls that wait until the hooks of the session have allowed or denied
+//! them.
 //!
-//! Two things wait until hooks have looked at them: a call at the gateway, and
-//! a question of an agent about a call, before people see it. Hooks can say no
-//! and nothing else; whatever they let pass goes on as if there were none. In a
-//! session without such hooks nothing waits.
+//! A call at the gateway waits, and so does an approval request of an agent before it is
+//! published. Hooks can only deny. A call that they allow continues as if there were no hooks.
+//! In a session without such hooks no call waits.
 
 pub(crate) mod held_calls;
 pub(crate) mod hook_input;
@@ -28,15 +28,15 @@ use held_calls::{CheckSubject, HeldToolCall, HookCheck, to_passed_check};
 
 pub(crate) use held_calls::HookChecks;
 
-/// Most uses of tools that wait at a time. More are refused.
+/// Maximum number of concurrent hook checks. Further calls are denied.
 const MAX_HOOK_CHECKS: usize = 1_000;
 
-/// Most of what an agent does with a call while that waits. More is dropped,
-/// and said so.
+/// Maximum number of agent actions on a call that are held during its check. Further actions
+/// are discarded, and that is reported.
 const MAX_HELD_ACTIONS: usize = 64;
 
 impl Host {
-    /// A session has hooks for these moments, and no others.
+    /// Replaces the phases for which a session has tool hooks.
     pub(crate) fn set_tool_hooks(
         &mut self,
         session: &Uri,
@@ -66,8 +66,8 @@ impl Host {
             && self.is_customizable(session)
     }
 
-    /// An agent does something. A question about a call waits for hooks, and so
-    /// does what comes after it about the same call.
+    /// Handles an action of an agent. An approval request is held until its hook check has
+    /// ended, and so are later actions on the same call.
     pub(crate) fn handle_agent_action(
         &mut self,
         env: &Env,
@@ -90,7 +90,7 @@ impl Host {
         self.survey_after(chat, &target, out);
     }
 
-    /// An agent completes a call.
+    /// Applies the completion of a call by its agent.
     pub(crate) fn complete_agent_call(
         &mut self,
         env: &Env,
@@ -106,7 +106,7 @@ impl Host {
         }
     }
 
-    /// Keeps back what has to wait; gives back what does not.
+    /// Holds an action that has to wait for hooks. Returns it if it does not.
     fn hold_if_checked(
         &mut self,
         env: &Env,
@@ -138,9 +138,9 @@ impl Host {
         None
     }
 
-    /// Whether hooks have to look at a call before people are asked about it. A
-    /// client's call that nothing is asked about was never made, and is about
-    /// to end; a question that is put in other words has been looked at.
+    /// Returns `true` if hooks have to check a call before its approval request is published. A
+    /// client tool call without an approval request was never sent to the gateway and is about
+    /// to end. A reworded request with the same input was checked before.
     fn needs_check(&self, chat: &Uri, ready: &ToolCallReady) -> bool {
         let target = &ready.target;
         let Some(session) = self.session_of(chat) else {
@@ -194,7 +194,7 @@ impl Host {
         self.start_check(Some(turn), tool, what, out);
     }
 
-    /// An agent is about to call a tool at the gateway.
+    /// Checks a call that an agent has sent to the gateway.
     pub(crate) fn check_gateway_call(
         &mut self,
         session: &Uri,
@@ -250,7 +250,7 @@ impl Host {
         out.push(Effect::Customization(Box::new(errand)));
     }
 
-    /// Hooks have looked at something. It may not wait any more.
+    /// Handles the result of a hook check. The check may have been dropped before.
     pub(crate) fn resolve_check(
         &mut self,
         env: &Env,
@@ -285,8 +285,8 @@ impl Host {
         }
     }
 
-    /// A call must not run, and nobody is asked: it is shown as it would be if
-    /// somebody had said no, and the agent hears the same.
+    /// Denies a call without an approval request to the user. Clients and the agent see it as
+    /// if the user had denied it.
     fn deny_tool_call(
         &mut self,
         env: &Env,
@@ -312,7 +312,7 @@ impl Host {
         }
     }
 
-    /// What waits for hooks in a turn that is over does not wait any more.
+    /// Drops the hook checks of turns that have ended.
     pub(crate) fn drop_late_checks(&mut self, chat: &Uri, out: &mut Effects) {
         if self.tools.hook_checks.is_empty() {
             return;
@@ -329,7 +329,7 @@ impl Host {
         );
     }
 
-    /// A chat is gone: nothing in it waits any more.
+    /// Drops the hook checks of a removed chat.
     pub(crate) fn drop_checks_of_chat(&mut self, chat: &Uri, out: &mut Effects) {
         self.tools
             .hook_checks
@@ -338,7 +338,7 @@ impl Host {
         self.drop_checks(|check| check.chat == *chat, &HookDenial::ChatGone, out);
     }
 
-    /// Nobody runs the hooks of a session any more.
+    /// Drops the hook checks of a session that is no longer tracked.
     pub(crate) fn drop_checks_of_session(&mut self, session: &Uri, out: &mut Effects) {
         self.drop_checks(
             |check| check.session == *session,
@@ -347,7 +347,7 @@ impl Host {
         );
     }
 
-    /// The agent does not wait for a call at the gateway any more.
+    /// Drops the check of a gateway call that the agent has abandoned.
     pub(crate) fn drop_abandoned_check(&mut self, call: GatewayCallId, out: &mut Effects) {
         let is_it =
             |check: &HookCheck| matches!(check.subject, CheckSubject::Gateway(it) if it == call);
@@ -378,7 +378,8 @@ impl Host {
         }
     }
 
-    /// A call is over: hooks may be for that. Nothing waits for them.
+    /// Reports a completed call to the driver, which runs its hooks. The call does not wait for
+    /// them.
     pub(crate) fn notify_tool_used(&self, chat: &Uri, target: &ToolCallTarget, out: &mut Effects) {
         let Some(ToolCall::Completed(call)) = self.active_call(chat, target) else {
             return;
@@ -396,7 +397,7 @@ impl Host {
         }
     }
 
-    /// Whether hooks look at something that an agent asks about a call.
+    /// Returns `true` if the approval request of a call is held for a hook check.
     pub(crate) fn waits_for_hooks(&self, chat: &Uri, target: &ToolCallTarget) -> bool {
         self.tools.hook_checks.is_held(chat, target)
     }
@@ -406,7 +407,7 @@ impl Host {
     }
 }
 
-/// Tells the gateway whether a call may go on.
+/// Reports the verdict on a call to the gateway.
 pub(crate) fn resolve_gateway_call(
     session: &Uri,
     call: GatewayCallId,

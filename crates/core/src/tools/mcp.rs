@@ -1,9 +1,8 @@
-//! The servers of tools of sessions: when they run, and what is shown of it.
+//! The lifecycle and the published state of a session's MCP servers.
 //!
-//! A server starts when an agent comes for its tools, with the first turn that
-//! could use it, or when a person says so; turns wait for it (MCP-3). What it
-//! says and who may hear that is in `side_channel`, what agents call tools of
-//! clients for in `calls`.
+//! A server starts when an agent requests its tools, with the first turn that could use it, or
+//! when the user starts it. Turns wait for it (MCP-3). Messages between clients and servers are
+//! in `app_channel`, calls of client tools in `gateway_calls`.
 
 pub(crate) mod app_channel;
 pub(crate) mod auth;
@@ -37,11 +36,11 @@ use crate::tools::client_tools::client_tools;
 use crate::tools::hook_checks::resolve_gateway_call;
 use crate::tools::mcp::driver::{McpCommand, McpEvent, McpTool, StartReason};
 
-/// Most tools of the servers of a session.
+/// Maximum number of tools of all servers of a session.
 const MAX_MCP_TOOLS: usize = 2_000;
 
 impl Host {
-    /// Something happened to the servers of tools of a session.
+    /// Handles an event of the MCP servers of a session.
     pub(crate) fn handle_mcp_event(
         &mut self,
         env: &Env,
@@ -128,8 +127,8 @@ impl Host {
         }
     }
 
-    /// An agent came for tools. It hears of them when all that is there has been
-    /// found.
+    /// Handles an agent's request for tools. The tools follow once all customizations were
+    /// discovered.
     fn handle_tools_requested(&mut self, session: &Uri, out: &mut Effects) {
         if let Some(known) = self.customizations.get_mut(session) {
             known.tools_requested = true;
@@ -137,7 +136,8 @@ impl Host {
         }
     }
 
-    /// Starts what an agent came for, once it is known what there is.
+    /// Starts the servers for an agent that has requested tools, once all customizations were
+    /// discovered.
     pub(crate) fn start_requested_servers(&mut self, session: &Uri, out: &mut Effects) {
         let known = self.customizations.get(session);
         if known.is_some_and(|known| known.tools_requested && known.is_discovered) {
@@ -146,9 +146,8 @@ impl Host {
         }
     }
 
-    /// Starts the servers that could be of use and were never started; the next
-    /// message waits for them. What the host remembers of an earlier run may not
-    /// be there any more, so that it is there has to be known.
+    /// Starts the enabled servers that are stopped. The next prompt waits for them. Does
+    /// nothing before discovery, because servers of an earlier run may no longer exist.
     pub(crate) fn start_servers(&mut self, session: &Uri, out: &mut Effects) {
         let (Some(state), Some(known)) = (self.session(session), self.customizations.get(session))
         else {
@@ -168,7 +167,7 @@ impl Host {
         }
     }
 
-    /// Starts a server; the next message waits for it.
+    /// Starts a server, for which the next prompt waits.
     fn start_for_turn(&mut self, session: &Uri, server: CustomizationId, out: &mut Effects) {
         let starting = McpServerStarting {
             blocking: Some(true),
@@ -177,7 +176,7 @@ impl Host {
         self.start_server(session, server, StartReason::Turn, out);
     }
 
-    /// A person wants a server started, or started again (MCP-5).
+    /// Starts or restarts a server for the user (MCP-5).
     pub(crate) fn start_by_user(
         &mut self,
         session: &Uri,
@@ -209,7 +208,7 @@ impl Host {
         })));
     }
 
-    /// A person does not want a server to run.
+    /// Stops a server for the user.
     pub(crate) fn stop_by_user(
         &mut self,
         session: &Uri,
@@ -230,8 +229,8 @@ impl Host {
         })));
     }
 
-    /// A server that was to start has stopped: it may not run as things are,
-    /// and nothing is gained by trying again and again.
+    /// Blocks a server that has stopped while it was starting: it may not run now, and retries
+    /// would not help.
     fn block_server(&mut self, session: &Uri, id: &CustomizationId) {
         let state = self.session(session);
         let found = state.and_then(|state| find_server(state, id));
@@ -242,7 +241,7 @@ impl Host {
         }
     }
 
-    /// Stops servers that are off now, or gone (CUS-16).
+    /// Stops servers that were disabled or removed (CUS-16).
     pub(crate) fn stop_disabled_servers(&mut self, session: &Uri, out: &mut Effects) {
         let (Some(state), Some(known)) = (self.session(session), self.customizations.get(session))
         else {
@@ -274,7 +273,8 @@ impl Host {
         }
     }
 
-    /// What ran when the host stopped does not run any more.
+    /// Marks all servers of a session as stopped, because those of an earlier run no longer
+    /// run.
     pub(crate) fn reset_server_states(&mut self, session: &Uri, out: &mut Effects) {
         let Some(state) = self.session(session) else {
             return;
@@ -286,14 +286,14 @@ impl Host {
         }
     }
 
-    /// Nobody needs the servers of a session any more.
+    /// Stops the servers of a session that is no longer tracked.
     pub(crate) fn end_servers(&mut self, session: &Uri, out: &mut Effects) {
         self.reset_server_states(session, out);
         let session = session.clone();
         out.push(Effect::Mcp(Box::new(McpCommand::EndSession { session })));
     }
 
-    /// Whether turns of a session wait for a server (MCP-3).
+    /// Returns `true` if turns of a session wait for a server (MCP-3).
     pub(crate) fn waits_for_servers(&self, session: &Uri) -> bool {
         let blocks = |state: &McpServerState| matches!(state, McpServerState::Starting(starting) if starting.blocking == Some(true));
         let state = self.session(session);
@@ -301,8 +301,7 @@ impl Host {
         servers.any(|found| blocks(&found.server.state))
     }
 
-    /// Shows the state that a server is in, with its channel while it is ready
-    /// (MCP-2, MCP-17).
+    /// Publishes the state of a server, with its channel while it is ready (MCP-2, MCP-17).
     fn set_server_state(
         &mut self,
         session: &Uri,
@@ -323,7 +322,7 @@ impl Host {
         self.send_unblocked_prompts(session, out);
     }
 
-    /// Shows what the apps of a server may do, where it stands.
+    /// Publishes the app capabilities of a server in its customization.
     fn publish_server_apps(
         &mut self,
         session: &Uri,
@@ -346,7 +345,7 @@ impl Host {
         self.publish_customization(session, shown, out);
     }
 
-    /// The tools of servers are others now.
+    /// Replaces the tools of the MCP servers of a session.
     fn set_mcp_tools(&mut self, session: &Uri, mut tools: Vec<McpTool>, out: &mut Effects) {
         tools.truncate(MAX_MCP_TOOLS);
         clean_server_tools(&mut tools);
@@ -360,8 +359,7 @@ impl Host {
         }
     }
 
-    /// Shows the tools of servers beside those that the agent has itself
-    /// (SES-16).
+    /// Publishes the tools of MCP servers in addition to the agent's own (SES-16).
     fn publish_tools(
         &mut self,
         session: &Uri,
@@ -386,7 +384,7 @@ impl Host {
         }
     }
 
-    /// Tells what tools the clients of a session carry out.
+    /// Sends the client tools of a session to the gateway.
     pub(crate) fn sync_gateway_tools(&self, session: &Uri, out: &mut Effects) {
         if self.customizations.contains(session)
             && let Some(state) = self.session(session)
@@ -399,13 +397,13 @@ impl Host {
     }
 }
 
-/// The channel of a server: one for each, and the same whenever it is ready.
+/// Returns the channel of a server: unique, and the same each time the server is ready.
 pub(crate) fn server_channel(session: &Uri, server: &CustomizationId) -> Uri {
     let hash = crate::resource::content::short_hash(format!("{session}\n{server}").as_bytes());
     Uri::from(format!("mcp://agenthost/{hash}"))
 }
 
-/// Rejects the call that waits behind an event of a session that is over.
+/// Rejects the call of an event that arrived after the session had ended.
 fn reject_late_event(session: &Uri, event: McpEvent, out: &mut Effects) {
     match event {
         McpEvent::ClientToolCalled { call, .. } => {

@@ -1,9 +1,8 @@
-//! Approvals that a session gives by its settings.
+//! Approvals that follow from the configuration of a session.
 //!
-//! The properties are named as VS Code names them: `autoApprove` decides about
-//! all calls of the session, `permissions` about those of some tools. They
-//! answer for the user; hooks have had their say before. Calls that a client
-//! carries out are its own to ask about.
+//! The properties have the names that VS Code uses: `autoApprove` decides about all calls of
+//! the session, `permissions` about those of certain tools. They answer for the user, after the
+//! hooks. Calls of client tools are excluded: the client itself requests approval.
 
 use agenthost_protocol::chat::{
     CancellationReason, ChatAction, ConfirmationOption, ConfirmationOptionKind, ToolCall,
@@ -30,28 +29,27 @@ const PERMISSIONS_KEY: &str = "permissions";
 const ALLOW_KEY: &str = "allow";
 const DENY_KEY: &str = "deny";
 
-/// Most tools that a session allows or denies.
+/// Maximum number of tools in each list of a session.
 const MAX_PERMISSION_TOOLS: u64 = 200;
 
-/// The option that the host adds to those of an agent.
+/// Id of the option that the host adds to the options of an agent.
 const ALLOW_SESSION_OPTION_ID: &str = "agenthost.allow-session";
 
-/// The kind of a call, and of its options, in the `_meta` of agents that speak
-/// ACP.
+/// Keys in the `_meta` of ACP agents for the kind of a call and the kinds of its options.
 const KIND_META_KEY: &str = "kind";
 const PERMISSION_KINDS_META_KEY: &str = "permissionKinds";
 const ALLOW_ONCE_KIND: &str = "allow_once";
 
-/// How settings decide about a call.
+/// The decision of the configuration about a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PermissionVerdict {
-    /// Somebody is asked.
+    /// The request is published, and the user decides.
     Ask,
     Allow,
     Deny,
 }
 
-/// Adds the properties, unless an agent has some of the same names.
+/// Adds the properties to a schema, unless the agent has properties with the same names.
 pub(crate) fn add_permission_schema(schema: &mut SessionConfigSchema) {
     let approve = ConfigPropertySchema {
         description: Some("Which actions of the agent need an approval".to_owned()),
@@ -88,15 +86,16 @@ pub(crate) fn add_permission_schema(schema: &mut SessionConfigSchema) {
     }
 }
 
-/// Whether an option is the host's own. Its agent does not know it.
+/// Returns `true` if an option was added by the host. The agent does not know it.
 pub(crate) fn is_host_option(id: &ConfirmationOptionId) -> bool {
     id.as_str() == ALLOW_SESSION_OPTION_ID
 }
 
-/// Adds a way to allow a tool for the whole session, where an agent has none
-/// but to allow a call once.
+/// Adds an option that allows a tool for the whole session, if the agent offers only a single
+/// approval.
 pub(crate) fn add_session_option(ready: &mut ToolCallReady) {
-    // The option stands for one approval now, which the agent has to have.
+    // The agent gets one approval of this call, so it needs an option that allows the call
+    // once.
     if ready.target.meta.as_ref().is_some_and(lacks_allow_once) {
         return;
     }
@@ -120,8 +119,7 @@ pub(crate) fn add_session_option(ready: &mut ToolCallReady) {
 }
 
 impl Host {
-    /// How the settings of a session decide about a call that its agent asks
-    /// about.
+    /// Returns the decision of the session's configuration about a call that needs approval.
     pub(crate) fn permission_verdict(
         &self,
         chat: &Uri,
@@ -147,8 +145,9 @@ impl Host {
         let Some(values) = config.map(|config| &config.values) else {
             return PermissionVerdict::Ask;
         };
-        // An agent may say more of a call when it asks than when it began it:
-        // what is denied by any of its names is, what is allowed needs them all.
+        // An agent may give another name in the approval request than at the start of the call.
+        // A call is denied if any of its names is denied, and allowed only if all of them are
+        // allowed.
         let asked = ready.target.meta.as_ref();
         let kind = asked.and_then(|meta| meta.get(KIND_META_KEY)?.as_str());
         let names = [Some(head.tool_name.as_str()), kind];
@@ -166,7 +165,7 @@ impl Host {
         }
     }
 
-    /// Answers for the user.
+    /// Answers an approval request for the user.
     pub(crate) fn apply_permission_verdict(
         &mut self,
         env: &Env,
@@ -202,8 +201,8 @@ impl Host {
         }
     }
 
-    /// Allows a tool for the rest of the session, because somebody picked the
-    /// host's own option for a call of it.
+    /// Allows a tool for the rest of the session, because the user selected the host's option
+    /// for one of its calls.
     pub(crate) fn allow_tool_in_session(
         &mut self,
         chat: &Uri,
@@ -242,7 +241,7 @@ impl Host {
     }
 }
 
-/// Whether an agent has kinds of options, and none that allows a call once.
+/// Returns `true` if an agent declares kinds of options, but none that allows a call once.
 fn lacks_allow_once(meta: &Meta) -> bool {
     let kinds = meta
         .get(PERMISSION_KINDS_META_KEY)

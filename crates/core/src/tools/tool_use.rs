@@ -1,42 +1,42 @@
-//! The use of a tool, as hooks get to know it.
+//! Tool uses, as they are reported to hooks.
 
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::Json;
 
-/// When hooks of tools are run.
+/// The time at which tool hooks run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ToolHookPhase {
-    /// Before a tool is used. A hook can refuse it.
+    /// Before the tool call. A hook can deny it.
     Before,
-    /// A tool was used, and it went well.
+    /// After a successful tool call.
     After,
-    /// A tool was used, and it failed.
+    /// After a failed tool call.
     Failed,
 }
 
-/// Tells one use of a tool that waits for hooks from others.
+/// Identifies one hook check of a tool call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HookCheckId(pub u64);
 
-/// A tool that is used.
+/// The use of a tool, as input of its hooks.
 #[derive(Clone, PartialEq)]
 pub struct ToolUse {
-    /// The session.
+    /// Channel URI of the session.
     pub session: Uri,
-    /// The chat.
+    /// Channel URI of the chat.
     pub chat: Uri,
-    /// When.
+    /// The phase of the hooks.
     pub phase: ToolHookPhase,
-    /// What it is called. The first is what hooks are told, and a hook that is
-    /// about any of them is about this use.
+    /// The names of the tool. Hooks receive the first. A hook that matches any of them applies
+    /// to this use.
     pub names: Vec<String>,
-    /// What it is used with.
+    /// The arguments of the call.
     pub input: Json,
-    /// What came of it, when it was used.
+    /// The result, if the tool was executed.
     pub response: Option<Json>,
 }
 
-/// Shows nothing of what it is used with, and of what came of it.
+/// Omits input and result, so that they never reach the log.
 impl std::fmt::Debug for ToolUse {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("ToolUse")

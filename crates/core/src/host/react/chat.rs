@@ -1,4 +1,4 @@
-//! What follows from an action on a chat: turns, tool calls and messages.
+//! Reactions to chat actions: turns, tool calls and pending messages.
 
 use agenthost_protocol::chat::{
     ActiveTurn, Answers, CancellationReason, ChatAction, InputCompleted, PendingMessageKind,
@@ -33,7 +33,7 @@ impl Host {
             ChatAction::ToolCallConfirmed(confirmed) => {
                 self.react_call_confirmed(env, chat, confirmed, out);
             }
-            // What waits for an approval is not for the agent to see (TOO-16).
+            // A result that waits for approval is not sent to the agent (TOO-16).
             ChatAction::ToolCallComplete(complete) => {
                 self.forward_tool_result(chat, &complete.target, out);
                 self.mark_possible_edit(chat, &complete.target);
@@ -44,7 +44,7 @@ impl Host {
             ChatAction::InputCompleted(completed) => self.forward_answers(chat, completed, out),
             ChatAction::PendingMessageSet(set) => match set.kind {
                 PendingMessageKind::Steering => self.forward_steering(chat, out),
-                // A message queued while nothing runs goes at once (PEN-4).
+                // A message queued while no turn is active starts at once (PEN-4).
                 PendingMessageKind::Queued => self.start_queued(env, chat, out),
             },
             ChatAction::IsArchivedChanged(change) => {
@@ -104,7 +104,7 @@ impl Host {
     ) {
         self.clear_activity(chat, out);
         self.sync_chat(chat, out);
-        // What the agent has not heard of, it does not have to stop.
+        // An agent that has not received the prompt has no turn to cancel.
         let unheard = self.turns.remove_prompt(chat) || self.waits_for_session(chat);
         if !unheard && !self.is_command_turn(chat, &cancelled.turn_id) {
             let cancel = AgentCommand::Cancel {
@@ -128,12 +128,13 @@ impl Host {
     }
 
     fn react_truncated(&mut self, env: &Env, chat: &Uri, cut: &Truncated, out: &mut Effects) {
-        // What was running is gone, with what it was doing (TUR-15).
+        // The active turn was removed, and its activity with it (TUR-15).
         self.clear_activity(chat, out);
         self.sync_chat(chat, out);
         self.clamp_windows(chat);
         self.turns.remove_prompt(chat);
-        // It would remember what was cut.
+        // The agent session still has the removed turns in its history, so it must not be
+        // resumed.
         if let Some(session) = self.session_of(chat).cloned() {
             self.set_agent_note(&session, chat, None, out);
         }
@@ -154,12 +155,12 @@ impl Host {
         out: &mut Effects,
     ) {
         if !confirmed.approved && self.is_running_call(chat, &confirmed.target) {
-            // Its client does not want to carry it out (CLT-13).
+            // The client refuses to execute a running call (CLT-13).
             let message = "The client declined to run it".to_owned();
             self.fail_call(env, chat, confirmed.target.clone(), message, out);
             return;
         }
-        // The agent has asked something else by now, and hooks look at it.
+        // Hooks still check the call, because the agent has requested another approval since.
         if confirmed.approved && self.waits_for_hooks(chat, &confirmed.target) {
             return;
         }
@@ -168,7 +169,7 @@ impl Host {
             self.allow_tool_in_session(chat, &confirmed.target, out);
         }
         self.send_decision(chat, &confirmed.target, decision_of(confirmed), out);
-        // What it showed before it was asked about again (TOO-8).
+        // Content from before the second approval request is published again (TOO-8).
         self.publish_worker_links(chat, &confirmed.target, out);
     }
 
@@ -187,7 +188,7 @@ impl Host {
         }
     }
 
-    /// Sends the agent the answers to a request for input that was resolved.
+    /// Sends the answers of a resolved input request to the agent.
     fn forward_answers(&mut self, chat: &Uri, completed: &InputCompleted, out: &mut Effects) {
         let turn = self.chat(chat).and_then(|chat| chat.active_turn.as_ref());
         if let Some(turn) = turn {
@@ -203,8 +204,8 @@ impl Host {
     }
 }
 
-/// The decision on a tool call, as its agent gets it: options of the host are
-/// left out of an approval.
+/// Converts a confirmation to the decision for the agent. An approval does not carry an option
+/// that the host itself has added.
 fn decision_of(confirmed: &ToolCallConfirmed) -> ToolCallDecision {
     let option = confirmed.selected_option_id.clone();
     if confirmed.approved {
@@ -221,8 +222,8 @@ fn decision_of(confirmed: &ToolCallConfirmed) -> ToolCallDecision {
     }
 }
 
-/// The answers to a request that was just resolved: those that were shared,
-/// and over them those that came with the resolution (INP-5).
+/// Returns the answers of a request that was just resolved: the shared drafts, overridden by
+/// the answers of the resolution (INP-5).
 fn resolved_answers(turn: &ActiveTurn, id: &InputRequestId) -> Answers {
     let mut parts = turn.response_parts.items().rev();
     let found = parts.find_map(|part| {

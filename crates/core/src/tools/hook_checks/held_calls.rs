@@ -1,4 +1,4 @@
-//! What waits for hooks.
+//! Pending hook checks, and tool calls that are held until their check has ended.
 
 use std::collections::BTreeMap;
 
@@ -10,26 +10,26 @@ use agenthost_protocol::wire::Json;
 use crate::tools::mcp::driver::GatewayCallId;
 use crate::tools::tool_use::{HookCheckId, ToolUse};
 
-/// Most calls that are remembered to have passed. The oldest is forgotten, and
-/// looked at again.
+/// Maximum number of passed checks that are remembered. The oldest is evicted, and its call is
+/// checked again.
 const MAX_PASSED_CHECKS: usize = 100;
 
-/// Uses of tools that wait for hooks.
+/// Pending and passed hook checks.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct HookChecks {
     pub(super) last_id: u64,
     pub(super) pending: BTreeMap<HookCheckId, HookCheck>,
-    /// Questions that hooks had nothing against. The call that follows may come
-    /// to the gateway, and hooks have seen it then.
+    /// Approval requests that hooks have allowed. The call may follow at the gateway, and is
+    /// not checked a second time.
     pub(super) passed: Vec<PassedCheck>,
 }
 
-/// Something that waits.
+/// A pending hook check.
 #[derive(Debug, Clone)]
 pub(super) struct HookCheck {
     pub(super) session: Uri,
     pub(super) chat: Uri,
-    /// The turn that it is of: it does not wait longer than that.
+    /// The turn of the call. The check is dropped when it ends.
     pub(super) turn: Option<TurnId>,
     pub(super) subject: CheckSubject,
 }
@@ -38,22 +38,22 @@ pub(super) struct HookCheck {
 pub(super) enum CheckSubject {
     /// A call at the gateway.
     Gateway(GatewayCallId),
-    /// A question of an agent.
+    /// An approval request of an agent.
     ToolCall(Box<HeldToolCall>),
 }
 
-/// A question of an agent about a call.
+/// An approval request that is held until its check has ended.
 #[derive(Clone)]
 pub(super) struct HeldToolCall {
     pub(super) call: ToolCallId,
     pub(super) ready: Box<ToolCallReady>,
-    /// What it is about.
+    /// The entry to record if hooks allow the call.
     pub(super) passed_check: PassedCheck,
-    /// What the agent did with the call since.
+    /// Actions of the agent on the call since then.
     pub(super) held_actions: Vec<ChatAction>,
 }
 
-/// Shows nothing of what is asked.
+/// Omits the request, so that it never reaches the log.
 impl std::fmt::Debug for HeldToolCall {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("HeldToolCall")
@@ -62,7 +62,7 @@ impl std::fmt::Debug for HeldToolCall {
     }
 }
 
-/// What hooks had nothing against.
+/// A tool use that hooks have allowed.
 #[derive(Clone, PartialEq)]
 pub(super) struct PassedCheck {
     pub(super) chat: Uri,
@@ -71,7 +71,7 @@ pub(super) struct PassedCheck {
     input: Json,
 }
 
-/// Shows nothing of what a tool is used with.
+/// Omits the input, so that it never reaches the log.
 impl std::fmt::Debug for PassedCheck {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("PassedCheck")
@@ -82,7 +82,7 @@ impl std::fmt::Debug for PassedCheck {
 }
 
 impl HookCheck {
-    /// Whether it is a question about a call.
+    /// Returns `true` if the check holds an approval request of this call.
     fn holds_call(&self, chat: &Uri, target: &ToolCallTarget) -> bool {
         let same = self.chat == *chat && self.turn.as_ref() == Some(&target.turn_id);
         match &self.subject {
@@ -93,12 +93,12 @@ impl HookCheck {
 }
 
 impl HookChecks {
-    /// Whether nothing waits, and nothing is remembered.
+    /// Returns `true` if no check is pending or remembered.
     pub(super) fn is_empty(&self) -> bool {
         self.pending.is_empty() && self.passed.is_empty()
     }
 
-    /// The question that a call waits with.
+    /// Returns the held approval request of a call.
     pub(super) fn held_call_mut(
         &mut self,
         chat: &Uri,
@@ -112,14 +112,14 @@ impl HookChecks {
         }
     }
 
-    /// Whether a call waits with a question.
+    /// Returns `true` if an approval request of the call is held.
     pub(super) fn is_held(&self, chat: &Uri, target: &ToolCallTarget) -> bool {
         self.pending
             .values()
             .any(|check| check.holds_call(chat, target))
     }
 
-    /// Remembers what hooks had nothing against.
+    /// Remembers a tool use that hooks have allowed.
     pub(super) fn record_passed(&mut self, passed: PassedCheck) {
         if self.passed.len() >= MAX_PASSED_CHECKS {
             self.passed.remove(0);
@@ -127,15 +127,15 @@ impl HookChecks {
         self.passed.push(passed);
     }
 
-    /// Whether hooks have seen a call before it came to the gateway. It counts
-    /// for one call.
+    /// Removes a passed check that equals this call. Returns `true` if there was one. Each
+    /// passed check counts for one call.
     pub(super) fn take_passed(&mut self, call: &PassedCheck) -> bool {
         let place = self.passed.iter().position(|passed| passed == call);
         place.map(|place| self.passed.remove(place)).is_some()
     }
 }
 
-/// A use of a tool in a turn, as it is known again.
+/// Returns the entry by which the same tool use is recognized at the gateway.
 pub(super) fn to_passed_check(tool: &ToolUse, turn: TurnId) -> PassedCheck {
     PassedCheck {
         chat: tool.chat.clone(),

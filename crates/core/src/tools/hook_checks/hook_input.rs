@@ -1,4 +1,4 @@
-//! What hooks are told of the use of a tool.
+//! Builds the input of tool hooks from tool calls.
 
 use agenthost_protocol::chat::{
     ToolCall, ToolCallCompleted, ToolCallContributor, ToolCallHead, ToolCallReady, ToolInput,
@@ -15,14 +15,14 @@ use crate::terminal::command_report::RAW_INPUT_META_KEY;
 use crate::tools::client_tools::{client_tools, sanitize_tool_name};
 use crate::tools::tool_use::{ToolHookPhase, ToolUse};
 
-/// Longest part of a name.
+/// Maximum length of the server part and of the tool part of a name.
 const MAX_NAME_PART_CHARS: usize = 100;
 
-/// What the server of clients' tools is called.
+/// Name of the gateway's MCP server in tool names.
 const GATEWAY_SERVER_NAME: &str = "agenthost";
 
 impl Host {
-    /// What an agent asks about.
+    /// Returns the tool use of an approval request.
     pub(super) fn approval_tool_use(&self, chat: &Uri, ready: &ToolCallReady) -> Option<ToolUse> {
         let session = self.session_of(chat)?;
         let call = self.active_call(chat, &ready.target)?;
@@ -50,7 +50,7 @@ impl Host {
         })
     }
 
-    /// A call that is over.
+    /// Returns the tool use of a completed call.
     pub(super) fn completed_tool_use(
         &self,
         chat: &Uri,
@@ -68,7 +68,7 @@ impl Host {
         })
     }
 
-    /// What an agent calls at the gateway.
+    /// Returns the tool use of a gateway call.
     pub(super) fn gateway_tool_use(
         &self,
         session: &Uri,
@@ -112,8 +112,8 @@ impl Host {
         }
     }
 
-    /// A server's tool has the name that other hosts give it, and the ones that
-    /// agents know: those get all tools from a server of the host.
+    /// Returns the names of an MCP server's tool: the name that other hosts use, and the names
+    /// that agents use, which get all tools from the gateway.
     fn server_tool_names(&self, session: &Uri, id: &CustomizationId, tool: &str) -> Vec<String> {
         let state = self.session(session);
         let found = state.and_then(|state| find_server(state, id));
@@ -130,7 +130,7 @@ impl Host {
     }
 }
 
-/// A client's tool has its own name, and the one that it would have at a server.
+/// Returns the names of a client tool: its own, and the name as a tool of the gateway.
 fn client_tool_names(tool: &str) -> Vec<String> {
     vec![tool.to_owned(), mcp_tool_name(GATEWAY_SERVER_NAME, tool)]
 }
@@ -143,7 +143,8 @@ fn mcp_tool_name(server: &str, tool: &str) -> String {
     )
 }
 
-/// Arguments. What is too large to be in the state is told by its address.
+/// Returns the arguments of a call. Arguments that are too large for the state are passed as a
+/// content reference.
 fn hook_input(meta: Option<&Meta>, input: Option<&ToolInput>) -> Json {
     if let Some(raw) = meta.and_then(|meta| meta.get(RAW_INPUT_META_KEY)) {
         return raw.clone();
@@ -155,7 +156,7 @@ fn hook_input(meta: Option<&Meta>, input: Option<&ToolInput>) -> Json {
     }
 }
 
-/// What is no JSON is told as it is.
+/// Parses text as JSON, or returns it as a JSON string.
 fn parse_or_string(text: &str) -> Json {
     wire::from_str(text).unwrap_or_else(|_| Json::from(text))
 }

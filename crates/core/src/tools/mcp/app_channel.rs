@@ -1,8 +1,7 @@
-//! What clients and servers of tools say to each other through the host.
+//! Messages between clients and MCP servers through `mcp:` channels.
 //!
-//! Only clients that show MCP Apps get to know that there is a way to do so:
-//! the state is the same for all, and what the others do not need is left out
-//! when it is sent to them (MCP-12, A-9).
+//! Only clients that support MCP Apps see these channels. The state is the same for all
+//! clients, and the channels are removed from messages to the others (MCP-12, A-9).
 
 use std::sync::Arc;
 
@@ -25,18 +24,18 @@ use crate::host::input::ConnectionId;
 use crate::tools::mcp::driver::{McpCommand, McpForward};
 use crate::tools::mcp::server_channel;
 
-/// What a client says to a server, in the words of MCP.
+/// A message of a client to an MCP server.
 #[derive(Clone)]
 pub struct McpClientMessage {
-    /// The channel of the server.
+    /// The `mcp:` channel of the server.
     pub channel: Uri,
-    /// What.
+    /// The method name in MCP.
     pub method: String,
-    /// With what; without the channel.
+    /// The parameters, without the channel.
     pub params: Object,
 }
 
-/// Shows nothing of what is said.
+/// Omits the parameters, so that they never reach the log.
 impl std::fmt::Debug for McpClientMessage {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("McpClientMessage")
@@ -46,15 +45,15 @@ impl std::fmt::Debug for McpClientMessage {
     }
 }
 
-/// Whether a channel is one of a server.
+/// Returns `true` if a channel is that of an MCP server.
 #[must_use]
 pub fn is_server_channel(channel: &str) -> bool {
     channel.starts_with("mcp:")
 }
 
 impl Host {
-    /// Passes on what a client says to a server. What it may say, the server's
-    /// keeper knows.
+    /// Forwards a message of a client to an MCP server. The driver decides which methods are
+    /// allowed.
     pub(crate) fn forward_to_server(
         &mut self,
         connection: ConnectionId,
@@ -105,7 +104,7 @@ impl Host {
         Ok(())
     }
 
-    /// The server that has a channel; it has one while it is ready.
+    /// Finds the server with this channel. A server has a channel only while it is ready.
     pub(crate) fn find_server_at(&self, channel: &Uri) -> Option<(Uri, CustomizationId)> {
         self.customizations.sessions().find_map(|session| {
             let mut servers = mcp_servers(self.session(session)?);
@@ -114,7 +113,7 @@ impl Host {
         })
     }
 
-    /// A server answered a client, which may be gone.
+    /// Sends the response of a server to the client, unless the connection has been closed.
     pub(crate) fn handle_forward_answered(
         &self,
         connection: ConnectionId,
@@ -132,8 +131,8 @@ impl Host {
         }
     }
 
-    /// A server has something to say to those who see it and can make sense of
-    /// it (MCP-21).
+    /// Forwards a notification of a server to the subscribers of the session that support MCP
+    /// Apps (MCP-21).
     pub(crate) fn publish_server_notification(
         &self,
         session: &Uri,
@@ -162,8 +161,8 @@ impl Host {
     }
 }
 
-/// An action without what only clients that show apps get to see; `None` if
-/// there is nothing of that in it.
+/// Returns an action without the fields that only clients with MCP Apps receive; `None` if it
+/// has no such fields.
 #[must_use]
 pub fn strip_apps_from_action(envelope: &ActionEnvelope) -> Option<ActionEnvelope> {
     let Action::Session(action) = &*envelope.action else {
@@ -217,7 +216,7 @@ pub fn strip_apps_from_action(envelope: &ActionEnvelope) -> Option<ActionEnvelop
     Some(envelope)
 }
 
-/// Takes the same out of a state.
+/// Removes the same fields from a state.
 pub fn strip_apps_from_state(state: &mut ChannelState) {
     if let ChannelState::Session(session) = state
         && let Some(list) = session
@@ -241,7 +240,7 @@ fn strip_apps_from_list(list: &CustomizationList) -> Option<CustomizationList> {
     Some(all.collect())
 }
 
-/// `None` if it is plain already.
+/// Returns a customization without these fields; `None` if it has none.
 fn strip_apps(shown: &Customization) -> Option<Customization> {
     let has =
         |server: &McpServerCustomization| server.channel.is_some() || server.mcp_app.is_some();

@@ -1,4 +1,4 @@
-//! Calls of servers' tools that wait for a token.
+//! Tool calls of MCP servers that wait for an access token.
 
 use agenthost_protocol::chat::{
     ChatAction, ToolCall, ToolCallAuthNeeded, ToolCallAuthResolved, ToolCallContributor,
@@ -12,7 +12,7 @@ use crate::host::effect::Effects;
 use crate::tools::gateway_calls::tool_calls;
 
 impl Host {
-    /// A call of a server's tool needs a token (TOO-18).
+    /// Publishes that a tool call needs a token (TOO-18).
     pub(super) fn require_call_auth(
         &mut self,
         session: &Uri,
@@ -32,7 +32,7 @@ impl Host {
         }
     }
 
-    /// Such a call goes on (TOO-20).
+    /// Publishes that a tool call has its token and continues (TOO-20).
     pub(super) fn call_authorized(
         &mut self,
         session: &Uri,
@@ -51,7 +51,7 @@ impl Host {
         }
     }
 
-    /// The last call of a server's tool that runs, or waits for a token.
+    /// Finds the last call of a server's tool that runs, or that waits for a token.
     fn find_server_call(
         &self,
         session: &Uri,
@@ -82,7 +82,7 @@ impl Host {
     }
 }
 
-/// Whether a call waits for a token.
+/// The state of the call to find.
 enum AuthWait {
     Waiting,
     Running,

@@ -1,8 +1,8 @@
-//! What is asked of whoever runs servers of tools (MCP), and what comes back.
+//! Commands to the MCP driver, and its events.
 //!
-//! The servers of a session, and the tools that its clients carry out, are one
-//! server to its agent. What a client's tool is called for goes through the
-//! host; what a server's tool is called for does not.
+//! The driver presents the MCP servers of a session and the tools of its clients to the agent
+//! as one server, the gateway. Calls of client tools go through the host. Calls of server tools
+//! do not.
 
 use agenthost_protocol::chat::ToolCallResult;
 use agenthost_protocol::common::ErrorInfo;
@@ -17,122 +17,120 @@ use crate::agent::ClientTool;
 use crate::customization::driver::HookDenial;
 use crate::host::input::ConnectionId;
 
-/// What the host wants of servers of tools.
+/// A command of the host to the MCP driver.
 #[derive(Debug, Clone)]
 pub enum McpCommand {
-    /// Start a server, or start it again.
+    /// Starts or restarts a server.
     Start {
-        /// The session.
+        /// Channel URI of the session.
         session: Uri,
-        /// The server.
+        /// The server to start.
         server: CustomizationId,
-        /// Who wants that. Only a person can have code started that nobody
-        /// allowed before.
+        /// The reason of the start. Only the user can start code that is not trusted.
         reason: StartReason,
     },
-    /// Stop a server.
+    /// Stops a running server.
     Stop {
-        /// The session.
+        /// Channel URI of the session.
         session: Uri,
-        /// The server.
+        /// The server to stop.
         server: CustomizationId,
     },
-    /// Stop all servers of a session; its tools are gone.
+    /// Stops all servers of a session and removes its tools.
     EndSession {
-        /// The session.
+        /// Channel URI of the session.
         session: Uri,
     },
-    /// Tools that clients of a session carry out: all of them.
+    /// Replaces the tools that clients of a session execute.
     SetClientTools {
-        /// The session.
+        /// Channel URI of the session.
         session: Uri,
-        /// The tools.
+        /// All tools of all active clients.
         tools: Vec<ClientTool>,
     },
-    /// What the agent of a chat may use of all that there is (CUS-18).
+    /// Replaces the tool filter of a chat (CUS-18).
     SetToolFilter {
-        /// The session.
+        /// Channel URI of the session.
         session: Uri,
-        /// The chat.
+        /// Channel URI of the chat.
         chat: Uri,
-        /// Names of tools, as a person wrote them; without a list, all.
+        /// Tool names as the user wrote them; `None` allows all tools.
         tools: Option<Vec<String>>,
     },
-    /// A client's tool has done what it was called for.
+    /// Completes a call of a client tool.
     CompleteCall {
-        /// The call.
+        /// The call at the gateway.
         call: GatewayCallId,
-        /// What came of it.
+        /// The result for the agent.
         result: Box<ToolCallResult>,
     },
-    /// Who has to agree before agents call tools of a session. At first, nobody
-    /// has.
+    /// Sets the gate for tool calls of a session. Initially it is open.
     SetCallGate {
-        /// The session.
+        /// Channel URI of the session.
         session: Uri,
-        /// Who.
+        /// The new mode of the gate.
         mode: CallGateMode,
     },
-    /// Whether a call that waits may go on.
+    /// Resolves a call that waits at the gate.
     ResolveApproval {
-        /// The session.
+        /// Channel URI of the session.
         session: Uri,
-        /// The call.
+        /// The call at the gateway.
         call: GatewayCallId,
-        /// Why not, if it may not.
+        /// The reason if the call was denied.
         verdict: Result<(), HookDenial>,
     },
-    /// A client has something to say to a server.
+    /// Forwards a request of a client to a server.
     ForwardRequest(Box<McpForward>),
-    /// A client has something to say to a server that needs no answer.
+    /// Forwards a notification of a client to a server.
     ForwardNotification {
-        /// The session.
+        /// Channel URI of the session.
         session: Uri,
-        /// The server.
+        /// The server to notify.
         server: CustomizationId,
-        /// What, in the words of MCP.
+        /// The method name in MCP.
         method: String,
-        /// With what; without the channel.
+        /// The parameters, without the channel.
         params: Object,
     },
 }
 
-/// Who has to agree before a tool is called.
+/// The mode of the gate for tool calls of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallGateMode {
-    /// Hooks: each call waits for a word of the host.
+    /// Each call waits for the hook check of the host.
     Hooks,
-    /// Nobody: calls are made at once.
+    /// Calls are executed at once.
     Open,
 }
 
-/// Who wants a server started.
+/// The reason to start a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StartReason {
-    /// A turn that could use it.
+    /// A turn could use the server.
     Turn,
-    /// A person who said so.
+    /// The user requested the start.
     User,
 }
 
-/// Something that a client has to say to a server.
+/// A request of a client that is forwarded to a server.
 #[derive(Clone)]
 pub struct McpForward {
-    /// Who asks.
+    /// The connection that sent the request.
     pub connection: ConnectionId,
-    /// What has to be answered.
+    /// The id of the request to answer.
     pub id: RequestId,
-    /// The session.
+    /// Channel URI of the session.
     pub session: Uri,
-    /// The server.
+    /// The server that receives the request.
     pub server: CustomizationId,
-    /// What, in the words of MCP.
+    /// The method name in MCP.
     pub method: String,
-    /// With what; without the channel.
+    /// The parameters, without the channel.
     pub params: Object,
 }
 
-/// Shows nothing of what is said.
+/// Omits the parameters, so that they never reach the log.
 impl std::fmt::Debug for McpForward {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("McpForward")
@@ -143,137 +141,136 @@ impl std::fmt::Debug for McpForward {
     }
 }
 
-/// Tells one call of a tool from others.
+/// Identifies one tool call at the gateway.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GatewayCallId(pub u64);
 
-/// A tool of a server, as the agent of a session knows it.
+/// A tool of an MCP server, as offered to the agent of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct McpTool {
-    /// The server.
+    /// The server of the tool.
     pub server: CustomizationId,
-    /// What the agent calls it.
+    /// The name that the agent uses.
     pub name: String,
-    /// What the server calls it.
+    /// The name that the server uses.
     pub original_name: String,
-    /// Its name for people.
+    /// The display name of the tool.
     pub title: Option<String>,
-    /// What it does, cut short.
+    /// The description of the tool, truncated.
     pub description: Option<String>,
-    /// The app that shows what it does (`_meta.ui`).
+    /// The app that displays the tool's results (`_meta.ui`).
     pub ui: Option<Json>,
 }
 
-/// What is told about the servers of a session.
+/// An event of the MCP servers of a session.
 #[derive(Clone)]
 pub enum McpEvent {
-    /// An agent came for the tools of the session. Many ask for them only once,
-    /// when they begin: the servers have to start now, and whoever serves the
-    /// agent hears of its clients' tools again when they do.
+    /// An agent has requested the tools of the session. Many agents request them only once, at
+    /// their start, so the servers have to start now. The host then sends `SetClientTools`, and
+    /// the gateway delays its response to the agent until then.
     ToolsRequested,
-    /// A server runs.
+    /// A server has started and is ready.
     ServerReady {
-        /// The server.
+        /// The server that is ready.
         server: CustomizationId,
-        /// What its apps may do by its `mcp:` channel.
+        /// The capabilities of its apps on its `mcp:` channel.
         apps: McpServerApps,
     },
-    /// A server wants a token.
+    /// A server needs an access token.
     ServerAuthRequired {
-        /// The server.
+        /// The server that needs it.
         server: CustomizationId,
-        /// What for.
+        /// The resource and scopes of the token.
         requirement: Box<McpAuthRequirement>,
     },
     /// A server failed, or has ended by itself.
     ServerFailed {
-        /// The server.
+        /// The server that failed.
         server: CustomizationId,
-        /// Why.
+        /// The error to publish.
         error: ErrorInfo,
     },
-    /// A server has stopped, as it was told to.
+    /// A server has stopped after a `Stop` command, or may not start.
     ServerStopped {
-        /// The server.
+        /// The server that has stopped.
         server: CustomizationId,
     },
-    /// Some of what a server that runs says of its tools can't be used.
+    /// A running server lists tools that can't be used.
     ToolListProblem {
-        /// The server.
+        /// The server with the problem.
         server: CustomizationId,
-        /// What is wrong, in words; nothing if all can be used.
+        /// The problem as text; `None` if all tools are usable.
         problem: Option<String>,
     },
-    /// The tools of all servers of the session that run.
+    /// The tools of all running servers of the session have changed.
     ToolsChanged {
-        /// The tools.
+        /// All tools, with unique names.
         tools: Vec<McpTool>,
     },
-    /// The agent calls a tool of a client.
+    /// The agent has called a client tool.
     ClientToolCalled {
-        /// The chat that it does it for.
+        /// The chat of the call.
         chat: Uri,
-        /// What the answer has to name.
+        /// The id that the result has to carry.
         call: GatewayCallId,
-        /// The tool, as the agent calls it.
+        /// The tool name that the agent uses.
         tool: String,
-        /// With what, as JSON.
+        /// The arguments as JSON.
         input: String,
     },
-    /// The agent is about to call a tool of a server or a client, and somebody
-    /// has to agree first.
+    /// The agent has called a tool of a server or client, and the call waits at the gate.
     ApprovalRequested {
-        /// The chat that it does it for.
+        /// The chat of the call.
         chat: Uri,
-        /// What the answer has to name.
+        /// The id that the verdict has to carry.
         call: GatewayCallId,
-        /// The tool, as the agent calls it.
+        /// The tool name that the agent uses.
         tool: String,
-        /// With what, as JSON.
+        /// The arguments as JSON.
         input: String,
     },
-    /// The agent does not wait for a call any more.
+    /// The agent no longer waits for a call.
     CallAbandoned {
-        /// The call.
+        /// The call at the gateway.
         call: GatewayCallId,
     },
-    /// A call of a server's tool needs a token, and waits for it.
+    /// A call of a server's tool needs an access token and waits for it.
     CallAuthRequired {
-        /// The chat that it is for.
+        /// The chat of the call.
         chat: Uri,
-        /// The tool, as the agent calls it.
+        /// The tool name that the agent uses.
         tool: String,
-        /// What for.
+        /// The resource and scopes of the token.
         requirement: Box<McpAuthRequirement>,
     },
-    /// Such a call goes on.
+    /// A call that waited for a token continues.
     CallAuthorized {
-        /// The chat that it is for.
+        /// The chat of the call.
         chat: Uri,
-        /// The tool, as the agent calls it.
+        /// The tool name that the agent uses.
         tool: String,
     },
-    /// What a server said to a client.
+    /// A server has answered a forwarded request.
     ForwardAnswered {
-        /// Who asked.
+        /// The connection that sent the request.
         connection: ConnectionId,
-        /// What has to be answered.
+        /// The id of the request to answer.
         id: RequestId,
-        /// The answer, in the words of MCP.
+        /// The result or the error of the server.
         result: Box<Result<Json, RpcError>>,
     },
-    /// A server has something to say to all clients that can hear it.
+    /// A server has sent a notification for clients.
     ServerNotified {
-        /// The server.
+        /// The server that sent it.
         server: CustomizationId,
-        /// What, in the words of MCP.
+        /// The method name in MCP.
         method: String,
-        /// With what.
+        /// The parameters of the notification.
         params: Object,
     },
 }
 
-/// Shows nothing of what tools are called with or answer.
+/// Prints only the kind of event, so that arguments and results never reach the log.
 impl std::fmt::Debug for McpEvent {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {

@@ -1,8 +1,8 @@
-//! What is wrong with servers that run all the same.
+//! Publishes problems of MCP servers that run nevertheless.
 //!
-//! A server may list tools that make no sense beside others that do. The
-//! protocol has no words for that in the state of a server, so what it stands
-//! in is degraded (CUS-5); one that stands by itself says it in its `_meta`.
+//! A server may list invalid tools beside valid ones. The protocol has no such state of a
+//! server, so the container of the server becomes degraded (CUS-5). A server without a
+//! container gets the problem in its `_meta`.
 
 use agenthost_protocol::ids::CustomizationId;
 use agenthost_protocol::session::{ContainerBase, Customization, LoadProblem, LoadState};
@@ -13,11 +13,11 @@ use crate::customization::all_customizations;
 use crate::host::Host;
 use crate::host::effect::Effects;
 
-/// What is wrong with a server that runs, in its `_meta`.
+/// Key in the `_meta` of a server for the problem of a running server.
 const PROBLEM_META_KEY: &str = "agenthost.problem";
 
 impl Host {
-    /// Something is wrong with a server that runs, or nothing any more.
+    /// Sets or clears the problem of a running server, and publishes the change.
     pub(super) fn set_server_problem(
         &mut self,
         session: &Uri,
@@ -43,7 +43,8 @@ impl Host {
         self.publish_customization(session, shown, out);
     }
 
-    /// Remembers how far reading something has got, whatever its servers do.
+    /// Records the load state of a customization as the driver reported it, without problems of
+    /// servers.
     pub(crate) fn record_load_state(&mut self, session: &Uri, new: &Customization) {
         if let (Some(known), Some(id)) = (self.customizations.get_mut(session), new.id()) {
             match new.load() {
@@ -53,8 +54,8 @@ impl Host {
         }
     }
 
-    /// A customization as clients get to see it: with what was decided about
-    /// it, and what is wrong with its servers.
+    /// Returns a customization as published: with its enablement and the problems of its
+    /// servers.
     pub(crate) fn to_published(&self, session: &Uri, new: Customization) -> Customization {
         let decided = self.apply_enablement(session, new);
         self.with_problems(session, decided)
@@ -94,7 +95,7 @@ impl Host {
     }
 }
 
-/// Whether something is a server, or has it in it.
+/// Returns `true` if a customization is this server or contains it.
 pub(super) fn contains_server(one: &Customization, server: &CustomizationId) -> bool {
     let mut children = one.children().into_iter().flatten();
     one.id() == Some(server) || children.any(|child| child.id() == Some(server))
@@ -108,7 +109,8 @@ fn container_mut(customization: &mut Customization) -> Option<&mut ContainerBase
     }
 }
 
-/// What could not be read at all has worse to say.
+/// Adds problems to a load state. A container that is loading or failed keeps its state, which
+/// is worse.
 fn degrade_load_state(load: &LoadState, about: &[String]) -> LoadState {
     let before = match load {
         _ if about.is_empty() => return load.clone(),

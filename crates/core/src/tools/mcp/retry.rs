@@ -1,7 +1,7 @@
-//! Servers that failed: the next turn tries again.
+//! Retries failed MCP servers with the next turn.
 //!
-//! One that fails again and again is tried less and less often, so that no turn
-//! waits for what will not come.
+//! A server that fails repeatedly is retried with exponential backoff, so that turns don't wait
+//! for a server that will not start.
 
 use agenthost_protocol::common::ErrorInfo;
 use agenthost_protocol::ids::CustomizationId;
@@ -14,32 +14,31 @@ use crate::host::Host;
 use crate::host::effect::Effects;
 use crate::host::step::Env;
 
-/// How long a server has to run until its failures before that do not count.
+/// Uptime after which earlier failures of a server no longer count.
 const STABLE_UPTIME: Millis = Millis(60_000);
 
-/// How long turns leave a server alone that failed twice. Each failure after
-/// that doubles it.
+/// Backoff after the second failure in a row. Each further failure doubles it.
 const BASE_RETRY_DELAY: Millis = Millis(10_000);
 
-/// The longest that they do.
+/// Upper limit of the backoff.
 const MAX_RETRY_DELAY: Millis = Millis(10 * 60_000);
 
-/// How a server failed.
+/// The failures of a server.
 #[derive(Debug, Clone)]
 pub(crate) struct ServerFailure {
-    /// How often in a row.
+    /// The number of failures in a row.
     count: u32,
-    /// When a turn may try it again.
+    /// The time from which a turn may retry the server.
     retry_at: Millis,
-    /// Since when it has run since then, if it has.
+    /// Start of the current run, if the server has become ready since the failure.
     ready_since: Option<Millis>,
-    /// Why, as it is shown.
+    /// The error as published.
     error: ErrorInfo,
 }
 
 impl Host {
-    /// A turn is about to begin: servers that failed and could be of use get
-    /// another chance, unless they had one a moment ago.
+    /// Restarts the failed servers that a new turn could use, unless their backoff has not
+    /// ended.
     pub(crate) fn retry_servers(&mut self, env: &Env, session: &Uri, out: &mut Effects) {
         let (Some(state), Some(known)) = (self.session(session), self.customizations.get(session))
         else {
@@ -61,7 +60,7 @@ impl Host {
         }
     }
 
-    /// A server failed. What is shown says why, and when it is tried again.
+    /// Records a failure, and publishes the error with the time of the next retry.
     pub(super) fn handle_server_failed(
         &mut self,
         env: &Env,
@@ -96,7 +95,7 @@ impl Host {
         self.set_server_state(session, server, state, out);
     }
 
-    /// A server that failed before runs.
+    /// Records that a server that had failed is ready.
     pub(super) fn record_ready(&mut self, env: &Env, session: &Uri, server: &CustomizationId) {
         let known = self.customizations.get_mut(session);
         if let Some(failure) = known.and_then(|known| known.failures.get_mut(server)) {
@@ -104,8 +103,8 @@ impl Host {
         }
     }
 
-    /// What to show of a server that has stopped. One that failed and may not
-    /// be tried again still failed for the same reason.
+    /// Returns the state to publish for a stopped server. A failed server that may not be
+    /// restarted keeps its error.
     pub(super) fn stopped_state(&self, session: &Uri, server: &CustomizationId) -> McpServerState {
         let known = self.customizations.get(session);
         let barred = known.filter(|known| {
@@ -120,7 +119,7 @@ impl Host {
     }
 }
 
-/// How long turns leave a server alone that failed so often.
+/// Returns the backoff after so many failures in a row.
 fn retry_delay(times: u32) -> Millis {
     match times {
         0 | 1 => Millis(0),

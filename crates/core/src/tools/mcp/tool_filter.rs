@@ -1,7 +1,7 @@
-//! What the agent of a chat may use while a custom agent answers there.
+//! Tool filters: the tools that the agent of a chat may use while a custom agent is selected.
 //!
-//! The agent's own tools are its own. What the host offers it is filtered where
-//! it is offered, so a custom agent that may not use a tool can't (CUS-18).
+//! The filter does not apply to the agent's own tools. The gateway applies it to the tools of
+//! the host, so a custom agent can't call a tool that it may not use (CUS-18).
 
 use agenthost_protocol::uri::Uri;
 
@@ -10,8 +10,8 @@ use crate::host::effect::{Effect, Effects};
 use crate::tools::mcp::driver::McpCommand;
 
 impl Host {
-    /// A turn is about to begin that is to use these tools; without a list,
-    /// all. Nothing is said if that is as it was.
+    /// Sets the tools for the next turn of a chat; `None` allows all. Sends a command only if
+    /// the filter has changed.
     pub(crate) fn set_tool_filter(
         &mut self,
         session: &Uri,

@@ -1,4 +1,4 @@
-//! MCP servers and how they are reached.
+//! Specifications of MCP servers and their transports.
 
 use std::ops::Deref;
 use std::path::PathBuf;
@@ -8,32 +8,31 @@ use std::path::PathBuf;
 pub struct McpServerSpec<T = String, V = T, D = PathBuf> {
     /// The name of the server.
     pub name: String,
-    /// How the server is reached.
+    /// The transport that connects to the server.
     pub transport: McpTransport<T, V, D>,
 }
 
-/// How an MCP server is reached.
+/// The transport of an MCP server.
 ///
-/// `T` is the type of texts, `V` that of the values of environment variables
-/// and headers, `D` that of the working directory. With `String` everything is
-/// resolved; a [`Template`] has placeholders such as `${NAME}`, an [`EnvRef`]
-/// may name a variable of the host.
+/// `T` is the type of texts, `V` that of the values of environment variables and headers, `D`
+/// that of the working directory. With `String` everything is resolved; a [`Template`] has
+/// placeholders such as `${NAME}`, an [`EnvRef`] may name a variable of the host.
 #[derive(Clone, PartialEq, Eq)]
 pub enum McpTransport<T = String, V = T, D = PathBuf> {
     /// A program that speaks MCP on its standard input and output.
     Stdio {
-        /// The program.
+        /// The program to run.
         command: T,
         /// The arguments of the program.
         arguments: Vec<T>,
-        /// Environment variables, besides those that every program gets.
+        /// Environment variables in addition to those that every program gets.
         environment: Vec<(String, V)>,
-        /// The working directory.
+        /// The working directory of the program.
         directory: Option<D>,
     },
-    /// A server that runs already, over streamable HTTP.
+    /// A running server, over streamable HTTP.
     Http {
-        /// The address of the server.
+        /// The URL of the server.
         url: T,
         /// Headers that are sent with each request.
         headers: Vec<(String, V)>,
@@ -44,8 +43,7 @@ pub enum McpTransport<T = String, V = T, D = PathBuf> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template(pub String);
 
-/// A value in which `$NAME` stands for a variable in the environment of the
-/// host.
+/// A value in which `$NAME` stands for a variable in the environment of the host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EnvRef(pub String);
 
@@ -75,7 +73,7 @@ impl From<String> for EnvRef {
     }
 }
 
-/// Leaves out the values, which may be secret.
+/// Omits the values, which may be secret.
 impl<T, V, D> std::fmt::Debug for McpTransport<T, V, D> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let kind = match self {
