@@ -1,8 +1,8 @@
 //! Buffers output for a stdout that is slower than the host.
 //!
-//! The host disconnects slow clients. So `run` reads at the speed of the host, and the
-//! output that stdout does not accept yet is buffered here: a limited part in memory, the
-//! rest in an unnamed temporary file that other users cannot read.
+//! The host does not wait for slow clients. So `run` reads at the speed of the host, and
+//! the output that stdout does not accept yet is buffered here: a limited part in memory,
+//! the rest in an unnamed temporary file that other users cannot read.
 
 use std::collections::VecDeque;
 use std::fs::File;
