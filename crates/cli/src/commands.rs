@@ -1,4 +1,4 @@
-//! The commands of the binary, a file or folder for each.
+//! The commands of the binary, each in its own file or folder.
 
 pub(crate) mod agents;
 pub(crate) mod allow;

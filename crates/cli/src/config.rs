@@ -1,7 +1,7 @@
 //! The configuration file.
 //!
-//! Every key stands in [`KEYS`], with what it means. A key that does not is
-//! refused with the nearest that does: a typo must not be a default.
+//! Every key is listed in [`KEYS`] with its meaning. An unknown key is an error that names
+//! the most similar key, so that a typo does not silently select a default.
 
 mod agents;
 mod customizations;
@@ -85,8 +85,7 @@ struct RetentionTable {
 }
 
 impl FileConfig {
-    /// Reads the file that was named, or the one in its usual place if there
-    /// is one.
+    /// Reads the given file, or the default one if it exists.
     pub(crate) fn load(named: Option<&Path>) -> anyhow::Result<Self> {
         let path = match named {
             Some(path) => path.to_owned(),
@@ -100,7 +99,7 @@ impl FileConfig {
         parse_config(&text).with_context(|| format!("configuration `{}`", path.display()))
     }
 
-    /// Fills in what the file says.
+    /// Applies the settings of the file to the configuration of a server.
     pub(crate) fn apply(&self, config: &mut ServerConfig) -> anyhow::Result<()> {
         fn set<T>(target: &mut T, value: Option<T>) {
             if let Some(value) = value {
@@ -177,12 +176,12 @@ impl FileConfig {
     }
 }
 
-/// Where the configuration is if nobody says where, as the XDG rules say.
+/// Returns the default path of the configuration file, by the XDG rules.
 pub(crate) fn default_config_path() -> Option<PathBuf> {
     Some(config_home()?.join("config.toml"))
 }
 
-/// The folder of the configuration.
+/// Returns the directory of the configuration file.
 fn config_home() -> Option<PathBuf> {
     let config = match absolute_env_path("XDG_CONFIG_HOME") {
         Some(config) => config,
@@ -191,7 +190,7 @@ fn config_home() -> Option<PathBuf> {
     Some(config.join("agenthost"))
 }
 
-/// Where things are kept if nobody says where, as the XDG rules say.
+/// Returns the default data directory, by the XDG rules.
 pub(crate) fn default_data_directory() -> anyhow::Result<PathBuf> {
     if let Some(data) = absolute_env_path("XDG_DATA_HOME") {
         return Ok(data.join("agenthost"));
@@ -249,7 +248,7 @@ fn unknown_key_message(name: &str) -> String {
     let distance = |key: &&ConfigKey| strsim::damerau_levenshtein(key.name, name);
     let longer = KEYS.iter().find(|key| key.name.starts_with(name));
     let nearest = longer.or_else(|| KEYS.iter().min_by_key(distance));
-    // Further away than this, it is a guess that helps nobody.
+    // A suggestion with a larger distance is more confusing than helpful.
     let near = nearest.filter(|key| longer.is_some() || distance(key) <= name.len().div_ceil(2));
     match near {
         Some(key) => format!("there is no key `{name}`; did you mean `{}`?", key.name),

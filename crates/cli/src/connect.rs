@@ -1,4 +1,4 @@
-//! Where the host of a command is: one that runs, or one for the time.
+//! Connects a command to the running host, or to a temporary host that it starts.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -14,7 +14,7 @@ use anyhow::Context;
 use crate::config;
 use crate::config::{AgentCandidate, FileConfig};
 
-/// How long most commands wait for a host that is gone.
+/// Time that most commands try to reconnect to a lost host: long enough for a restart.
 pub(crate) const COMMAND_RECONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What every command that needs a host can be told.
@@ -30,7 +30,7 @@ pub(crate) struct HostOptions {
     pub(crate) config: Option<PathBuf>,
 }
 
-/// What came of it.
+/// The data directory and configuration that result from the options.
 pub(crate) struct HostSettings {
     pub(crate) data_directory: PathBuf,
     pub(crate) file: FileConfig,
@@ -41,7 +41,8 @@ impl HostOptions {
         let file = FileConfig::load(self.config.as_deref())?;
         let named = self.data_dir.as_ref().or(file.data_dir.as_ref());
         let data_directory = match named {
-            // Programs that the host starts work in other directories.
+            // Processes of the host run in other directories, so a relative path would not
+            // be found.
             Some(directory) => {
                 resolve_path(directory).with_context(|| format!("use `{}`", directory.display()))?
             }
@@ -55,14 +56,15 @@ impl HostOptions {
 }
 
 impl HostSettings {
-    /// All agents that are known or stand in the configuration.
+    /// Returns all agents that are built in or configured.
     pub(crate) fn candidates(&self) -> anyhow::Result<Vec<AgentCandidate>> {
-        // Whoever starts one of these is here until it ends, and leaves no notes.
+        // The caller runs these agents itself and waits for their end, so no pid files are
+        // written.
         self.file.candidates(None)
     }
 }
 
-/// Makes a path absolute and free of links and `..`, as far as it exists.
+/// Makes a path absolute and resolves symbolic links and `..`, as far as the path exists.
 fn resolve_path(directory: &Path) -> std::io::Result<PathBuf> {
     if let Ok(resolved) = directory.canonicalize() {
         return Ok(resolved);
@@ -75,16 +77,16 @@ fn resolve_path(directory: &Path) -> std::io::Result<PathBuf> {
     }
 }
 
-/// A host and a connection to it.
+/// A client that is connected to a host.
 pub(crate) struct HostConnection {
     pub(crate) client: Client,
-    /// The host, if it runs for this command only.
+    /// The host, if it was started for this command only.
     temporary_host: Option<Server>,
 }
 
 impl HostConnection {
-    /// Attaches to the host that runs, or starts one for the time. If it is
-    /// lost later, it is waited for as long as there is patience.
+    /// Connects to the running host, or starts a temporary one. If the connection is lost
+    /// later, the client tries to reconnect until `reconnect_timeout`.
     pub(crate) async fn connect(
         options: &HostOptions,
         reconnect_timeout: Duration,
@@ -102,13 +104,13 @@ impl HostConnection {
                     temporary_host: None,
                 });
             }
-            // There is none, or it was killed, and what it said left behind.
+            // No host is running, or one was killed and left its ready file behind.
             Err(problem @ ClientError::Transport(_)) => problem,
             Err(other) => return Err(other.into()),
         };
         match start_temporary_host(&settings, &client_options).await {
             Ok(attached) => Ok(attached),
-            // A host that runs and can't be reached is what to tell.
+            // A running host that cannot be reached is the more useful error.
             Err(error) => match problem {
                 ClientError::Transport(TransportError::NoUsableAddress { .. }) => {
                     Err(problem.into())
@@ -118,7 +120,7 @@ impl HostConnection {
         }
     }
 
-    /// Lets go of the host. Running turns are ended if it was for the time.
+    /// Closes the connection. Stops a temporary host, which ends its running turns.
     pub(crate) async fn close(self) -> anyhow::Result<()> {
         drop(self.client);
         match self.temporary_host {
@@ -128,19 +130,19 @@ impl HostConnection {
     }
 }
 
-/// Refuses a data directory of another user: `host.json` in it would lead to a
-/// host of theirs, which would see the prompts.
+/// Refuses a data directory of another user: its `host.json` could point to a host of that
+/// user, which would receive the prompts.
 fn check_owner(data_directory: &Path) -> anyhow::Result<()> {
     match private_file::check_directory(data_directory) {
         Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
             Err(error).with_context(|| format!("use `{}`", data_directory.display()))
         }
-        // A missing one is created by the host that is started.
+        // A missing directory is created by the temporary host.
         _ => Ok(()),
     }
 }
 
-/// Starts a host for the time, on this machine alone.
+/// Starts a temporary host that other machines cannot reach.
 async fn start_temporary_host(
     settings: &HostSettings,
     client_options: &ClientOptions,
@@ -163,7 +165,7 @@ async fn start_temporary_host(
     })
 }
 
-/// How commands introduce themselves, under a new name each time.
+/// Returns the client options of a command, with a new client id for each call.
 pub(crate) fn client_options(reconnect_timeout: Duration) -> anyhow::Result<ClientOptions> {
     Ok(ClientOptions {
         client_id: ClientId::from(format!("agenthost-{}", random_id()?)),
@@ -177,7 +179,7 @@ pub(crate) fn client_options(reconnect_timeout: Duration) -> anyhow::Result<Clie
     })
 }
 
-/// A name that nothing else has.
+/// Returns 128 random bits in hexadecimal, for use as a unique id.
 pub(crate) fn random_id() -> anyhow::Result<String> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes).context("random numbers")?;

@@ -1,4 +1,4 @@
-//! What commands that talk to an agent have in common.
+//! Functions for commands that hold a conversation with an agent.
 
 pub(crate) mod confirm;
 pub(crate) mod form;
@@ -23,7 +23,7 @@ use tokio::io::{AsyncBufReadExt, BufReader, Stdin};
 use crate::connect::random_id;
 use crate::host_settings;
 
-/// What a person types, line by line.
+/// Lines that the user types on standard input.
 pub(crate) struct StdinLines {
     lines: tokio::io::Lines<BufReader<Stdin>>,
     ended: bool,
@@ -37,8 +37,7 @@ impl StdinLines {
         }
     }
 
-    /// The next line; `None` when there will be no more. If waiting is given
-    /// up, nothing is lost.
+    /// Returns the next line, or `None` at the end of input. This method is cancel safe.
     pub(crate) async fn next_line(&mut self) -> Option<String> {
         if self.ended {
             return None;
@@ -49,7 +48,7 @@ impl StdinLines {
     }
 }
 
-/// Makes a session in a folder.
+/// Creates a session in a folder, with the given or the default agent.
 pub(crate) async fn create_session(
     client: &mut Client,
     agent: Option<&str>,
@@ -80,8 +79,8 @@ pub(crate) async fn create_session(
     Ok(session)
 }
 
-/// Follows a session, waits until it can be used, and returns its chat. What
-/// is heard meanwhile goes to `hear`.
+/// Waits until a subscribed session is ready and returns its default chat. Updates that
+/// arrive meanwhile are passed to `on_update`.
 pub(crate) async fn wait_until_ready(
     client: &mut Client,
     session: &Uri,
@@ -108,12 +107,12 @@ pub(crate) async fn wait_until_ready(
     }
 }
 
-/// A message of the person at the keyboard.
+/// Creates a message of the user.
 pub(crate) fn user_message(text: &str) -> Arc<Message> {
     Arc::new(Message::of_user(text))
 }
 
-/// The start of a turn.
+/// Creates the action that starts a turn with a message of the user.
 pub(crate) fn turn_started(id: TurnId, text: &str) -> ChatAction {
     ChatAction::TurnStarted(TurnStarted {
         turn_id: id,

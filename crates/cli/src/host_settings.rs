@@ -1,5 +1,5 @@
-//! What is set about the host by its clients, such as folders that may be used
-//! and code that may run.
+//! Reads and changes the settings in the root channel of the host, such as granted folders
+//! and trusted code.
 
 use agenthost_client::{Client, ClientUpdate};
 use agenthost_protocol::channel::ChannelState;
@@ -9,16 +9,16 @@ use agenthost_protocol::uri::{RootChannel, Uri};
 use agenthost_protocol::wire::{Json, Object};
 use anyhow::{Context, bail};
 
-/// The setting that names the agent of sessions that name none.
+/// The setting with the agent of sessions that name none.
 const DEFAULT_AGENT_KEY: &str = "defaultAgent";
 
-/// What the host is set to.
+/// Subscribes to the root channel and returns the settings of the host.
 pub(crate) async fn read_settings(client: &mut Client) -> anyhow::Result<Object> {
     client.subscribe(&Uri::from(RootChannel)).await?;
     confirmed_settings(client)
 }
 
-/// The agent of sessions that name none.
+/// Returns the agent for sessions that name none: the configured one, or the first.
 pub(crate) async fn default_agent(client: &mut Client) -> anyhow::Result<Option<ProviderId>> {
     let root = Uri::from(RootChannel);
     client.subscribe(&root).await?;
@@ -49,8 +49,8 @@ pub(crate) async fn default_agent(client: &mut Client) -> anyhow::Result<Option<
     Ok(agent)
 }
 
-/// Sets something about the host, and waits until it is so. It has to have been
-/// read before.
+/// Changes settings of the host and waits until the host confirms them. [`read_settings`]
+/// has to be called before, because it subscribes to the root channel.
 pub(crate) async fn change_settings(client: &mut Client, config: Object) -> anyhow::Result<Object> {
     let replace = None;
     let changed = RootAction::ConfigChanged(RootConfigChanged { config, replace });
@@ -69,7 +69,7 @@ pub(crate) async fn change_settings(client: &mut Client, config: Object) -> anyh
     }
 }
 
-/// A setting that is a list of texts.
+/// Returns the strings of a setting that is a list.
 pub(crate) fn string_list(values: &Object, key: &str) -> Vec<String> {
     let texts = values.get(key).and_then(Json::as_array);
     let texts = texts.into_iter().flatten();

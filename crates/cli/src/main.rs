@@ -1,10 +1,10 @@
 //! The `agenthost` command.
 //!
-//! **What it does.** Reads the command line, runs one command, and turns its
-//! end into words and an exit code. [`serve`] is what runs without one.
+//! **What it does.** Parses the command line, runs one command, and converts its result to
+//! an error message and an exit code. Without a command it runs [`commands::serve`].
 //!
-//! **What it never does.** Only [`output`] prints: stdout is data, stderr is
-//! for people.
+//! **What it must never do.** It never prints outside of [`output`]: stdout is for data,
+//! stderr is for notes to the user.
 //!
 //! **Where to start.** `main`, then the module of a command.
 
@@ -91,8 +91,7 @@ fn run_command(command: CliCommand) -> anyhow::Result<ExitCode> {
             CliCommand::ToolsRelay(arguments) => commands::tools_relay::run(arguments).await,
         }
     });
-    // Somebody may still be waiting for a line of standard input that never
-    // comes.
+    // A task may still block on a read of standard input that never completes.
     runtime.shutdown_background();
     result
 }

@@ -1,4 +1,4 @@
-//! Everything that is printed, and nothing else.
+//! Writes all output of the program: data to stdout, notes and the log to stderr.
 
 use std::io::{self, ErrorKind, Write};
 
@@ -7,8 +7,8 @@ use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
-/// Writes data to stdout. A reader that has seen enough, such as `head`, is
-/// no error.
+/// Writes data and a newline to stdout. A closed pipe is not an error, because readers such
+/// as `head` stop early.
 pub(crate) fn print_data(text: &str) -> anyhow::Result<()> {
     let mut stdout = io::stdout().lock();
     let written = stdout
@@ -21,7 +21,7 @@ pub(crate) fn print_data(text: &str) -> anyhow::Result<()> {
     }
 }
 
-/// Writes bytes to stdout as they are.
+/// Writes bytes to stdout without changes. A closed pipe is not an error.
 pub(crate) fn print_bytes(bytes: &[u8]) -> anyhow::Result<()> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
@@ -30,13 +30,15 @@ pub(crate) fn print_bytes(bytes: &[u8]) -> anyhow::Result<()> {
     }
 }
 
-/// Text of an agent, without what would move the cursor or worse.
+/// Removes control and other invisible characters except newlines and tabs, so that text of
+/// an agent cannot control the terminal.
 pub(crate) fn strip_invisible(text: &str) -> String {
     let keep = |letter: &char| !is_invisible(*letter) || ['\n', '\t'].contains(letter);
     text.chars().filter(keep).collect()
 }
 
-/// What peers wrote, on one line.
+/// Escapes all invisible characters, including newlines, so that text of a peer stays on
+/// one line.
 pub(crate) fn escape_invisible(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -49,7 +51,7 @@ pub(crate) fn escape_invisible(text: &str) -> String {
     plain
 }
 
-/// What peers wrote, among lines of ours.
+/// Escapes invisible characters in each line of a text, and keeps the line breaks.
 pub(crate) fn escape_lines(text: &str) -> String {
     text.lines()
         .map(escape_invisible)
@@ -57,26 +59,27 @@ pub(crate) fn escape_lines(text: &str) -> String {
         .join("\n")
 }
 
-/// Tells a person something. What peers wrote may be in it, so nothing that
-/// would move the cursor gets through.
+/// Writes a note for the user to stderr. The text may come from a peer, so invisible
+/// characters are escaped.
 pub(crate) fn print_note(text: &str) {
     write_stderr(&escape_invisible(text));
 }
 
-/// Starts the log of what happens, on stderr.
+/// Starts logging to stderr, as text or JSON.
 pub(crate) fn start_log(verbose: bool, json: bool) -> anyhow::Result<()> {
     let level = if verbose {
         tracing::Level::DEBUG
     } else {
         tracing::Level::WARN
     };
-    // What others log of messages that pass through them is not theirs to tell.
+    // These crates log the messages that they pass on, which may contain prompts and
+    // secrets.
     let ours = Targets::new()
         .with_target("agenthost", level)
         .with_target("agent_client_protocol", LevelFilter::OFF)
         .with_target("rmcp", LevelFilter::OFF)
         .with_default(LevelFilter::WARN);
-    // Levels are words: nothing needs a colour.
+    // Levels are written as words, so no colors are needed.
     let log = tracing_subscriber::fmt()
         .with_max_level(level)
         .with_ansi(false)
@@ -89,11 +92,11 @@ pub(crate) fn start_log(verbose: bool, json: bool) -> anyhow::Result<()> {
     started.map_err(|error| anyhow::anyhow!("start the log: {error}"))
 }
 
-/// Tells a person why the command failed, with all causes.
+/// Writes an error with all its causes to stderr.
 pub(crate) fn print_error(error: &anyhow::Error) {
     let mut causes: Vec<String> = Vec::new();
     for cause in error.chain().map(ToString::to_string) {
-        // Some say what caused them, too.
+        // Some errors already contain the text of their cause.
         if !causes.last().is_some_and(|last| last.contains(&cause)) {
             causes.push(cause);
         }
@@ -102,7 +105,7 @@ pub(crate) fn print_error(error: &anyhow::Error) {
 }
 
 fn write_stderr(line: &str) {
-    // If stderr itself is gone, there is nobody left to tell.
+    // If stderr is closed, the error cannot be reported anywhere.
     drop(writeln!(io::stderr().lock(), "{line}"));
 }
 

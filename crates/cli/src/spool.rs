@@ -1,8 +1,8 @@
-//! Output that may be slower than what is put out.
+//! Buffers output for a stdout that is slower than the host.
 //!
-//! A host does not wait for slow clients. So `run` reads as fast as the host
-//! talks, and what stdout does not take yet waits here: a little in memory,
-//! the rest in a file that nobody else sees.
+//! The host does not wait for slow clients. So `run` reads at the speed of the host, and
+//! the output that stdout does not accept yet is buffered here: a limited part in memory,
+//! the rest in an unnamed temporary file that other users cannot read.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -13,16 +13,16 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-/// Bytes that wait in memory before the rest goes to the file.
+/// Maximum number of buffered bytes in memory. Further output is spilled to the file.
 const MAX_MEMORY_BYTES: usize = 4 * 1024 * 1024;
 
-/// Bytes that are read back from the file at a time.
+/// Number of bytes that are read back from the file at a time.
 const READ_CHUNK_BYTES: usize = 256 * 1024;
 
-/// How long to wait until all is out.
+/// Maximum time that a note waits until the output before it has been written.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Output on its way to stdout.
+/// Buffered output and the thread that writes it to stdout.
 pub(crate) struct OutputSpool {
     shared: Arc<SpoolShared>,
     thread: Option<JoinHandle<()>>,
@@ -31,24 +31,25 @@ pub(crate) struct OutputSpool {
 struct SpoolShared {
     state: Mutex<SpoolState>,
     changed: Condvar,
-    /// Told when nobody reads stdout any more.
+    /// Notified when writing to stdout has failed, for example because its reader has
+    /// exited.
     reader_gone: Notify,
 }
 
 #[derive(Default)]
 struct SpoolState {
-    /// What goes first.
+    /// Chunks that are written first.
     memory: VecDeque<Vec<u8>>,
     bytes: usize,
-    /// What goes after that: from `read` to `written`.
+    /// Spilled bytes that are written after `memory`: from offset `read` to `written`.
     file: Option<File>,
     read: u64,
     written: u64,
-    /// Whether a piece is being written.
+    /// `true` while a chunk is being written.
     writing: bool,
-    /// No more will come.
+    /// `true` if no more output will follow.
     finished: bool,
-    /// Why no more can go.
+    /// The error that ended the writer thread.
     write_error: Option<io::Error>,
 }
 
@@ -67,7 +68,7 @@ impl OutputSpool {
         }
     }
 
-    /// Puts something at the end. Never waits for stdout.
+    /// Appends text to the buffer. Never waits for stdout.
     pub(crate) fn write(&self, text: &str) -> io::Result<()> {
         let mut state = self.shared.lock();
         if state.write_error.is_some() {
@@ -84,15 +85,15 @@ impl OutputSpool {
         Ok(())
     }
 
-    /// Waits a moment until all that was put out is out, so that what is said
-    /// elsewhere comes after it.
+    /// Waits up to [`FLUSH_TIMEOUT`] until all buffered output has been written, so that a
+    /// note on stderr appears after it.
     pub(crate) fn wait_flushed(&self) {
         let state = self.shared.lock();
         let open = |state: &mut SpoolState| {
             let waits = !state.memory.is_empty() || state.read < state.written;
             (waits || state.writing) && state.write_error.is_none()
         };
-        // If it takes longer than that, somebody has stopped the terminal.
+        // A longer wait means that the user has paused the terminal.
         let settled = self
             .shared
             .changed
@@ -100,13 +101,13 @@ impl OutputSpool {
         drop(settled);
     }
 
-    /// Waits until nobody reads stdout any more.
+    /// Waits until writing to stdout has failed.
     pub(crate) async fn wait_closed(&self) {
         self.shared.reader_gone.notified().await;
     }
 
-    /// Waits until everything is out. A reader that has seen enough, such as
-    /// `head`, is no error.
+    /// Waits until all output has been written. A closed pipe is not an error, because
+    /// readers such as `head` stop early.
     pub(crate) fn finish(mut self) -> io::Result<()> {
         self.drain();
         match self.shared.lock().write_error.take() {
@@ -121,13 +122,13 @@ impl OutputSpool {
         self.shared.lock().finished = true;
         self.shared.changed.notify_all();
         if let Some(thread) = self.thread.take() {
-            // If it broke, stdout is broken.
+            // A panic of the writer thread means that stdout is unusable.
             drop(thread.join());
         }
     }
 }
 
-/// What was put out gets out, also when something else failed.
+/// Writes the buffered output even if the command fails.
 impl Drop for OutputSpool {
     fn drop(&mut self) {
         self.drain();
@@ -196,7 +197,7 @@ impl SpoolState {
         file.take(READ_CHUNK_BYTES as u64).read_to_end(&mut piece)?;
         self.read += piece.len() as u64;
         if self.read == self.written {
-            // Empty: the next time it starts afresh.
+            // The file is drained, so its space can be reused from the start.
             (self.read, self.written) = (0, 0);
         }
         Ok(Some(piece))

@@ -1,4 +1,5 @@
-//! A client: requests, dispatched actions, and a mirror of what it follows.
+//! The client: sends requests, dispatches actions and mirrors the channels it subscribes
+//! to.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -24,87 +25,89 @@ use crate::reconnect::{Outage, ReconnectForm};
 use crate::resources::{NoResources, ResourceProvider};
 use crate::transport::{HostAddress, HostTransport, TransportError};
 
-/// Most updates that are put aside while a request waits for its answer.
+/// Maximum number of updates that are buffered while a request waits for its response. A
+/// host that sends this many updates without a response is broken or malicious; the limit
+/// bounds the memory it can use.
 const MAX_BUFFERED_UPDATES: usize = 100_000;
 
-/// How a client introduces itself.
+/// Identity, initial subscriptions and reconnect timeout of a [`Client`].
 #[derive(Debug, Clone)]
 pub struct ClientOptions {
-    /// The name that it goes by.
+    /// The id that the client is identified by, also when it reconnects.
     pub client_id: ClientId,
-    /// What it is.
+    /// Name and version of the client program, sent to the host in the handshake.
     pub info: Implementation,
-    /// Channels that it follows from the start.
+    /// Channels that the client subscribes to in the handshake.
     pub subscriptions: Vec<Uri>,
-    /// How long it tries to come back when the connection is lost.
+    /// Time that the client tries to reconnect after it lost the connection.
     pub reconnect_timeout: Duration,
 }
 
-/// Why a client can't go on.
+/// Errors that end an operation of a [`Client`].
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// The connection failed.
+    /// The connection could not be opened or failed.
     #[error(transparent)]
     Transport(#[from] TransportError),
-    /// The host said no.
+    /// The host answered a request with an error.
     #[error("the host says: {}", .0.message)]
     Refused(RpcError),
-    /// The host sent something that is no JSON.
+    /// The host sent text that is not JSON.
     #[error("the host sent something unreadable: {0}")]
     Parse(#[from] ParseError),
-    /// The host sent JSON that is no message.
+    /// The host sent JSON that is not a JSON-RPC message.
     #[error("the host sent something unreadable: {0}")]
     Invalid(#[from] InvalidMessage),
-    /// The host sent a message that is wrong.
+    /// The host sent a message whose parameters or result have the wrong type.
     #[error("the host sent something unreadable: {0}")]
     Decode(#[from] DecodeError),
-    /// A message could not be written.
+    /// An outgoing message could not be encoded.
     #[error("a message could not be written: {0}")]
     Encode(#[from] encode::EncodeError),
-    /// The connection was lost, and is there again; what was asked may have
-    /// happened or not.
+    /// The connection was lost before the response arrived, and is open again. The host may
+    /// or may not have executed the request.
     #[error("the connection was lost before the answer came")]
     Interrupted,
-    /// We did too much that the host has not spoken of yet.
+    /// The limit of unconfirmed actions of a channel is reached.
     #[error(transparent)]
     TooManyPending(#[from] TooManyPending),
-    /// The host answers nothing and says a lot.
+    /// The host sent more updates than the client buffers, and no response.
     #[error("the host does not answer")]
     NoAnswer,
 }
 
-/// Something that the host told.
+/// An event that [`Client::next_update`] returns.
 #[derive(Debug, Clone)]
 pub enum ClientUpdate {
-    /// A channel changed; the mirror shows it already.
+    /// The host published an action. The mirror contains its effect already.
     Action(Box<ReceivedEnvelope>),
-    /// The host refused an action of ours.
+    /// The host rejected an action of this client.
     Rejected {
-        /// Which of ours.
+        /// The client and sequence number of the rejected action.
         origin: Option<ActionOrigin>,
-        /// Why.
+        /// The reason that the host gave.
         reason: String,
     },
-    /// Something that is no state.
+    /// The host sent a notification that changes no channel state.
     Notification(Box<HostNotification>),
-    /// The connection was lost. Whoever goes on asking comes back.
+    /// The connection was lost. The next call of [`Client::next_update`] reconnects.
     Disconnected,
-    /// It is there again; what was missed follows.
+    /// The connection is open again. The missed actions follow as further updates.
     Reconnected,
-    /// The connection was lost and is there again, and not all that was missed
-    /// could be told one by one.
+    /// The connection was lost and is open again, and the host could not replay every
+    /// missed action.
     Resynced {
-        /// Channels that start again from a snapshot: the mirror shows where they
-        /// are now. A channel that is no longer in the mirror is gone. All others
-        /// were told before.
+        /// Channels that restart from a snapshot; the mirror contains their current state.
+        /// A channel that is no longer in the mirror was removed. The missed actions of all
+        /// other channels were returned as updates before this one.
         channels: Vec<Uri>,
-        /// What we did and the host had not spoken of: it may have happened or
-        /// not, and shows no more.
+        /// Actions of this client that the host had not confirmed. The host may or may not
+        /// have applied them, and the optimistic state no longer contains them.
         unconfirmed: Vec<(Uri, PendingAction)>,
     },
 }
 
-/// A connection to a host.
+/// A connection to a host that reconnects when it is lost.
 pub struct Client {
     pub(crate) address: HostAddress,
     pub(crate) options: ClientOptions,
@@ -112,17 +115,17 @@ pub struct Client {
     last_request_id: u64,
     last_client_seq: i64,
     pub(crate) mirror: BTreeMap<Uri, MirroredChannel>,
-    /// The last sequence number on any channel.
+    /// The highest sequence number that was received on any channel.
     pub(crate) last_seen_seq: ServerSeq,
-    /// How to come back.
+    /// The form of `reconnect` request that this host accepts.
     pub(crate) reconnect_form: ReconnectForm,
-    /// What came while something else was waited for.
+    /// Updates that arrived while a request waited for its response.
     pub(crate) buffered: VecDeque<ClientUpdate>,
-    /// While the connection is lost.
+    /// Set while the connection is lost.
     pub(crate) outage: Option<Outage>,
-    /// What the host may read here.
+    /// Serves the requests of the host for resources of this client.
     pub(crate) resources: Box<dyn ResourceProvider>,
-    /// What is due to the host before anything else is heard of it.
+    /// The response to a host request. It is sent before the next message is received.
     pub(crate) pending_response: Option<String>,
 }
 
@@ -137,7 +140,7 @@ impl std::fmt::Debug for Client {
 }
 
 impl Client {
-    /// Connects and introduces itself.
+    /// Connects to a host and completes the handshake.
     pub async fn connect(
         address: &HostAddress,
         options: ClientOptions,
@@ -184,8 +187,8 @@ impl Client {
         Ok(())
     }
 
-    /// Asks something and waits for the answer. What else comes meanwhile is
-    /// put aside for [`Client::next_update`].
+    /// Sends a request and waits for its response. Updates that arrive meanwhile are
+    /// buffered for [`Client::next_update`].
     pub async fn request<C: Command>(&mut self, command: C) -> Result<C::Result, ClientError> {
         self.ensure_connected().await?;
         match self.send_request(command).await {
@@ -226,7 +229,7 @@ impl Client {
         }
     }
 
-    /// Follows a channel from now on. Returns how it is; nothing if it has no
+    /// Subscribes to a channel. Returns its snapshot, or `None` if the channel has no
     /// state.
     pub async fn subscribe(&mut self, channel: &Uri) -> Result<Option<Snapshot>, ClientError> {
         let subscribe = SubscribeParams {
@@ -236,7 +239,7 @@ impl Client {
             meta: None,
         };
         let result = match self.request(subscribe.clone()).await {
-            // Doing it again does no harm.
+            // Subscribing is idempotent, so it is safe to retry.
             Err(ClientError::Interrupted) => self.request(subscribe).await?,
             other => other?,
         };
@@ -246,8 +249,9 @@ impl Client {
         Ok(result.snapshot)
     }
 
-    /// Stops following a channel. While the connection is lost, the host is not
-    /// told: the channel is left out when the client comes back.
+    /// Ends the subscription of a channel. While the connection is lost, the client sends
+    /// nothing to the host: it leaves the channel out of its subscriptions when it
+    /// reconnects.
     pub async fn unsubscribe(&mut self, channel: &Uri) -> Result<(), ClientError> {
         self.mirror.remove(channel);
         if self.outage.is_some() {
@@ -263,9 +267,10 @@ impl Client {
         Ok(())
     }
 
-    /// Wants something to happen. In a channel that is followed it shows at
-    /// once; whether it did happen, an update tells. While the connection is
-    /// lost it waits, and nobody for it.
+    /// Dispatches an action. If the client is subscribed to the channel, its optimistic
+    /// state contains the action at once. A later update reports if the host accepted it.
+    /// While the connection is lost, an action on a subscribed channel is queued and this
+    /// method returns without waiting.
     pub async fn dispatch(
         &mut self,
         channel: &Uri,
@@ -279,7 +284,7 @@ impl Client {
         if let Some(followed) = followed {
             followed.optimistic.dispatch(client_seq, action.clone())?;
         }
-        // What is followed is sent when the host is back.
+        // Pending actions of subscribed channels are sent after reconnecting.
         if is_followed && self.outage.is_some() {
             return Ok(client_seq);
         }
@@ -287,7 +292,8 @@ impl Client {
         match self.send_dispatch(channel, client_seq, action).await {
             Err(ClientError::Transport(lost)) => {
                 self.begin_outage(lost);
-                // For what is not followed, nobody knows.
+                // Without a subscription there is no pending action to send again: the host
+                // may or may not have received this one.
                 if !is_followed {
                     self.ensure_connected().await?;
                 }
@@ -312,8 +318,8 @@ impl Client {
         Ok(self.transport.send(text).await?)
     }
 
-    /// The next thing that the host tells. Comes back by itself when the
-    /// connection is lost. If waiting is given up, nothing is lost.
+    /// Waits for the next update. Reconnects if the connection is lost. This method is
+    /// cancel safe: no update is lost if the future is dropped.
     pub async fn next_update(&mut self) -> Result<ClientUpdate, ClientError> {
         loop {
             if let Some(update) = self.buffered.pop_front() {
@@ -341,18 +347,19 @@ impl Client {
         }
     }
 
-    /// Whether the connection is lost at the moment.
+    /// Returns `true` while the connection is lost.
     pub fn is_disconnected(&self) -> bool {
         self.outage.is_some()
     }
 
-    /// Takes note of a message that is not the answer that is waited for.
+    /// Handles a message that is not the response to the current request. Returns the
+    /// update to report, if any.
     fn handle_message(
         &mut self,
         message: Message<'_>,
     ) -> Result<Option<ClientUpdate>, ClientError> {
         let call = match message {
-            // To a request that was given up.
+            // The response to a request that was cancelled.
             Message::Response(_) => return Ok(None),
             Message::Request(id, call) => {
                 self.pending_response = Some(self.resources.answer(&id, &call)?);
@@ -362,7 +369,7 @@ impl Client {
         };
         let notification = match HostNotification::decode(&call) {
             Ok(notification) => notification,
-            // A newer host may tell things that we don't know (FWD-1).
+            // A newer host may send notifications that this client does not know (FWD-1).
             Err(CallError::UnknownMethod(_)) => return Ok(None),
             Err(CallError::InvalidParams(error)) => return Err(error.into()),
         };
@@ -380,7 +387,7 @@ impl From<RpcError> for ClientError {
 }
 
 impl ClientError {
-    /// The code that the host said no with, if it did.
+    /// Returns the error code of the response if the host answered with an error.
     pub fn code(&self) -> Option<ErrorCode> {
         match self {
             ClientError::Refused(error) => Some(error.code),

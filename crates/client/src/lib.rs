@@ -1,15 +1,14 @@
-//! A client of any AHP host.
+//! A client library for any AHP host.
 //!
-//! **What it does.** [`Client`] connects to a host, asks it things, and keeps a
-//! mirror of every channel it is subscribed to, by the same reducers as the
-//! host.
+//! **What it does.** [`Client`] connects to a host, sends requests, dispatches actions, and
+//! keeps a mirror of every channel it is subscribed to, with the same reducers as the host.
 //!
-//! **What it never does.** It knows nothing of how a host works: everything
-//! goes over the protocol. It starts no tasks; nothing happens unless someone
-//! awaits it.
+//! **What it must never do.** It knows nothing of the implementation of a host: everything
+//! goes through the protocol. It spawns no tasks; all work happens in futures that the
+//! caller awaits.
 //!
-//! **Where to start.** [`Client::connect`], then [`Client::next_update`]; [`ResourceProvider`]
-//! for what the host may read here.
+//! **Where to start.** [`Client::connect`], then [`Client::next_update`];
+//! [`ResourceProvider`] serves content of the client to the host.
 
 mod client;
 mod mirror;

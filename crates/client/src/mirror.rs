@@ -1,4 +1,4 @@
-//! The mirror: the channels that a client follows.
+//! The mirror: the states of the channels that a client is subscribed to.
 
 use agenthost_protocol::action::{ReceivedAction, ReceivedEnvelope};
 use agenthost_protocol::channel::{ChannelState, Snapshot};
@@ -8,7 +8,7 @@ use agenthost_protocol::uri::Uri;
 use crate::client::{Client, ClientUpdate};
 use crate::optimistic::{OptimisticState, StateDiverged};
 
-/// A channel that is followed.
+/// The state of a subscribed channel and its replay cursor.
 #[derive(Debug)]
 pub(crate) struct MirroredChannel {
     pub(crate) optimistic: OptimisticState,
@@ -17,7 +17,8 @@ pub(crate) struct MirroredChannel {
 }
 
 impl Client {
-    /// How many actions of ours the host has not spoken of.
+    /// Returns the number of dispatched actions that the host has neither confirmed nor
+    /// rejected.
     pub fn unconfirmed_count(&self) -> usize {
         self.mirror
             .values()
@@ -25,14 +26,15 @@ impl Client {
             .sum()
     }
 
-    /// The state of a channel that is followed, with what we did ahead of the
-    /// host.
+    /// Returns the optimistic state of a subscribed channel: the confirmed state with the
+    /// pending actions of this client applied.
     pub fn state(&self, channel: &Uri) -> Option<&ChannelState> {
         self.optimistic_state(channel)
             .map(OptimisticState::optimistic)
     }
 
-    /// The state of a channel that is followed, as far as the host has said.
+    /// Returns the confirmed state of a subscribed channel, without pending actions of this
+    /// client.
     pub fn confirmed_state(&self, channel: &Uri) -> Option<&ChannelState> {
         self.optimistic_state(channel)
             .map(OptimisticState::confirmed)
@@ -42,7 +44,8 @@ impl Client {
         Some(&self.mirror.get(channel)?.optimistic)
     }
 
-    /// Follows a channel from a snapshot on.
+    /// Replaces the confirmed state of a channel by a snapshot, or adds the channel to the
+    /// mirror.
     pub(crate) fn install_snapshot(&mut self, snapshot: Snapshot) {
         let Snapshot {
             resource,
@@ -51,7 +54,7 @@ impl Client {
         } = snapshot;
         self.last_seen_seq = self.last_seen_seq.max(cursor);
         match self.mirror.get_mut(&resource) {
-            // Subscribed again: what is open is still on its way.
+            // After a repeated subscription, the pending actions are still in flight.
             Some(followed) => {
                 followed.optimistic.replace_confirmed(state);
                 followed.cursor = cursor;
@@ -69,7 +72,7 @@ impl Client {
         }
     }
 
-    /// Takes note of an action.
+    /// Applies an action or a rejection of the host to the mirror.
     pub(crate) fn apply_envelope(&mut self, envelope: ReceivedEnvelope) -> ClientUpdate {
         self.last_seen_seq = self.last_seen_seq.max(envelope.server_seq);
         let own = envelope.origin.as_ref();
@@ -94,8 +97,8 @@ impl Client {
                 Some(seq) => ahead.apply_echo(seq, action),
                 None => ahead.apply_foreign(action),
             };
-            // The host is the authority; what it did here, the mirror can't
-            // follow.
+            // The host is the authority. A mirror that cannot apply its action has diverged
+            // and is dropped.
             if let Err(StateDiverged) = followed {
                 self.mirror.remove(&envelope.channel);
             }

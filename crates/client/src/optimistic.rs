@@ -1,10 +1,10 @@
-//! Writing ahead: what a client does shows at once, and is made good when the
-//! host says what really happened.
+//! Optimistic updates: an action of the client takes effect at once and is reconciled with
+//! the host later.
 //!
-//! A channel has two states. The confirmed one is what the host has said. The
-//! optimistic one is that and, on top, what this client has dispatched and not
-//! heard of since. Whatever the host says changes the confirmed state; the
-//! optimistic one follows from it.
+//! A channel has two states. The confirmed state contains the actions that the host has
+//! published. The optimistic state is the confirmed state plus the actions that this client
+//! has dispatched and the host has not confirmed or rejected. Actions of the host change
+//! only the confirmed state; the optimistic state is computed from it.
 
 use std::collections::VecDeque;
 
@@ -13,11 +13,11 @@ use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::ids::ClientSeq;
 use agenthost_protocol::outcome::Outcome;
 
-/// Most actions that wait for the host. A client that is so far ahead of its
-/// host has to wait.
+/// Maximum number of pending actions per channel. Each rebase applies all of them again, so
+/// a client that is this far ahead has to wait for the host.
 pub const MAX_PENDING_ACTIONS: usize = 1_000;
 
-/// A channel, with what this client did to it ahead of the host.
+/// The confirmed state of a channel and the pending actions of this client.
 #[derive(Debug, Clone)]
 pub struct OptimisticState {
     confirmed: ChannelState,
@@ -25,26 +25,26 @@ pub struct OptimisticState {
     optimistic: ChannelState,
 }
 
-/// An action that the host has not spoken of yet.
+/// A dispatched action that the host has neither confirmed nor rejected.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PendingAction {
-    /// Our number for it.
+    /// The sequence number that the client gave the action.
     pub client_seq: ClientSeq,
-    /// What we did.
+    /// The action as it was dispatched.
     pub action: Action,
 }
 
-/// There is no room for more.
+/// The limit of [`MAX_PENDING_ACTIONS`] is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("too many actions wait for the host")]
 pub struct TooManyPending;
 
-/// The host did something that can't be done to this state.
+/// The host published an action that cannot be applied to the confirmed state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StateDiverged;
 
 impl OptimisticState {
-    /// A channel as the host shows it.
+    /// Creates the state of a channel from a snapshot, without pending actions.
     pub fn new(state: ChannelState) -> Self {
         OptimisticState {
             optimistic: state.clone(),
@@ -53,22 +53,23 @@ impl OptimisticState {
         }
     }
 
-    /// What the host has said.
+    /// Returns the state that the host has confirmed.
     pub fn confirmed(&self) -> &ChannelState {
         &self.confirmed
     }
 
-    /// What it will be like if the host agrees with all that we did.
+    /// Returns the confirmed state with all pending actions applied.
     pub fn optimistic(&self) -> &ChannelState {
         &self.optimistic
     }
 
-    /// What we did that the host has not spoken of yet, in order.
+    /// Returns the pending actions in the order of their dispatch.
     pub fn pending(&self) -> impl ExactSizeIterator<Item = &PendingAction> {
         self.pending.iter()
     }
 
-    /// We do something.
+    /// Applies an action of this client to the optimistic state and adds it to the pending
+    /// actions.
     pub fn dispatch(
         &mut self,
         client_seq: ClientSeq,
@@ -77,14 +78,15 @@ impl OptimisticState {
         if self.pending.len() >= MAX_PENDING_ACTIONS {
             return Err(TooManyPending);
         }
-        // What can't be done, the host will refuse: nothing to show ahead.
+        // The host will reject an action that does not apply, so its outcome is irrelevant
+        // here.
         drop(self.optimistic.reduce(&action));
         self.pending.push_back(PendingAction { client_seq, action });
         Ok(())
     }
 
-    /// The host says that something of ours happened, perhaps not quite as we
-    /// said it.
+    /// Applies an action of this client that the host has confirmed. The host may have
+    /// changed it.
     pub fn apply_echo(
         &mut self,
         client_seq: ClientSeq,
@@ -101,20 +103,20 @@ impl OptimisticState {
         self.apply_foreign(action)
     }
 
-    /// The host says that something of somebody else happened.
+    /// Applies an action of another client, or of the host itself.
     pub fn apply_foreign(&mut self, action: &Action) -> Result<(), StateDiverged> {
         reduce_confirmed(&mut self.confirmed, action)?;
         self.rebase();
         Ok(())
     }
 
-    /// The host refused something of ours: it is undone at once.
+    /// Removes an action that the host rejected, and its effect on the optimistic state.
     pub fn drop_rejected(&mut self, client_seq: ClientSeq) {
         self.remove_pending(client_seq);
         self.rebase();
     }
 
-    /// The host shows the channel afresh, and goes on from there.
+    /// Replaces the confirmed state by a new snapshot. Pending actions stay.
     pub fn replace_confirmed(&mut self, state: ChannelState) {
         self.confirmed = state;
         self.rebase();
@@ -130,7 +132,8 @@ impl OptimisticState {
         }
     }
 
-    /// A clone of a state costs a pointer, so this costs what is pending.
+    /// Computes the optimistic state from the confirmed one. Cloning a state copies a
+    /// pointer, so the cost is that of the pending actions.
     fn rebase(&mut self) {
         self.optimistic = self.confirmed.clone();
         for pending in &self.pending {
@@ -139,7 +142,7 @@ impl OptimisticState {
     }
 }
 
-/// Follows the host, and returns where it is.
+/// Applies an action of the host to the confirmed state and returns a clone of the result.
 fn reduce_confirmed(
     state: &mut ChannelState,
     action: &Action,

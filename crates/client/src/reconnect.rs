@@ -1,4 +1,4 @@
-//! Coming back when the connection was lost.
+//! Reconnects after the connection was lost and recovers the subscribed channels.
 
 use std::time::Duration;
 
@@ -16,36 +16,38 @@ use crate::client::{Client, ClientError, ClientUpdate};
 use crate::optimistic::PendingAction;
 use crate::transport::{HostTransport, TransportError};
 
-/// How long to wait before trying again to come back, at first and at most.
+/// Delay before the second attempt to reconnect. It doubles with each further attempt.
 const INITIAL_BACKOFF: Duration = Duration::from_millis(50);
+/// Maximum delay between two attempts, so that a restarted host is found within seconds.
 const MAX_BACKOFF: Duration = Duration::from_secs(5);
 
-/// The time while the connection is lost. It lasts until the client has caught
-/// up, also when whoever waits for that gives up half-way and asks again.
+/// The state of a lost connection. It exists until the client has caught up, even if a
+/// caller drops the future of a reconnect and starts another one.
 #[derive(Debug)]
 pub(crate) struct Outage {
-    /// What was wrong at first.
+    /// The error that ended the connection.
     error: TransportError,
-    /// When to give up.
+    /// The time after which the client makes no further attempt.
     deadline: Instant,
-    /// How long to wait before the next try.
+    /// The delay before the next attempt.
     backoff: Duration,
-    /// Whether the one who asks for updates knows.
+    /// `true` if [`ClientUpdate::Disconnected`] has been returned to the caller.
     pub(crate) is_reported: bool,
 }
 
-/// Which form of `reconnect` the host takes.
+/// The form of the `reconnect` request that a host accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ReconnectForm {
     /// One sequence number for all channels.
     Connection,
-    /// A cursor for each channel.
+    /// A replay cursor for each channel.
     Channels,
 }
 
 impl ReconnectForm {
-    /// The form to try with a host that agreed on a version. Any host of 1.x
-    /// agrees on this one, so it may still have to be taken back.
+    /// Returns the form to try first with a host that negotiated `version`. Any host of 1.x
+    /// accepts this version, so [`Client::open_and_reconnect`] may fall back to the other
+    /// form.
     pub(crate) fn for_version(version: &str) -> Self {
         match Version::parse(version) {
             Some(version) if version >= CHANNEL_CURSORS_VERSION => ReconnectForm::Channels,
@@ -55,9 +57,9 @@ impl ReconnectForm {
 }
 
 impl Client {
-    /// The connection is lost.
+    /// Records that the connection is lost and sets the deadline for reconnecting.
     pub(crate) fn begin_outage(&mut self, error: TransportError) {
-        // Nobody waits for it any more, and its number may come again.
+        // The host request belonged to the lost connection, and its id may be used again.
         self.pending_response = None;
         self.outage = Some(Outage {
             error,
@@ -67,8 +69,9 @@ impl Client {
         });
     }
 
-    /// Comes back if the connection was lost, and catches up: what was missed
-    /// is put aside as updates.
+    /// Reconnects if the connection is lost, and buffers the missed actions as updates.
+    /// Retries with backoff until the deadline; then returns the error that ended the
+    /// connection.
     pub(crate) async fn ensure_connected(&mut self) -> Result<(), ClientError> {
         while self.outage.is_some() {
             let tried = self.catch_up().await;
@@ -118,13 +121,13 @@ impl Client {
             }
             Ok(ReconnectResponse::Connection(ReconnectResult::Snapshot(result))) => {
                 unconfirmed = self.clear_mirror();
-                // The host may not know the numbers that were seen so far.
+                // The host may not know the sequence numbers that were seen so far.
                 self.last_seen_seq = ServerSeq(0);
                 for snapshot in result.snapshots {
                     self.install_snapshot(snapshot);
                 }
             }
-            // The host does not know us any more: start over (HSK-22).
+            // The host does not know this client any more: initialize again (HSK-22).
             Err(ClientError::Refused(_)) => {
                 let subscriptions = self.mirror.keys().cloned().collect();
                 unconfirmed = self.clear_mirror();
@@ -132,7 +135,7 @@ impl Client {
             }
             Err(error) => return Err(error),
         }
-        // What was put aside is part of where the channels are now.
+        // The new snapshots contain the effect of all buffered updates.
         self.buffered.clear();
         let channels = self.mirror.keys().cloned().collect();
         self.buffered.push_back(ClientUpdate::Resynced {
@@ -142,9 +145,9 @@ impl Client {
         Ok(())
     }
 
-    /// Connects, and asks for what was missed. A host that can't read cursors is
-    /// asked without them on another connection: it may have taken the first
-    /// question for something else.
+    /// Opens a connection and sends a `reconnect` request. If the host does not support
+    /// cursors, the client falls back to the other form on a new connection, because the
+    /// host may have misread the first request.
     async fn open_and_reconnect(&mut self) -> Result<ReconnectResponse, ClientError> {
         loop {
             self.transport = HostTransport::connect(&self.address).await?;
@@ -189,7 +192,8 @@ impl Client {
         }
     }
 
-    /// Takes up each channel on its own; those without an outcome are let go.
+    /// Applies the outcome of each channel. Channels without an outcome are removed from
+    /// the mirror.
     fn apply_recoveries(&mut self, outcomes: Vec<ChannelRecovery>) {
         let mut before = std::mem::take(&mut self.mirror);
         let mut missed = Vec::new();
@@ -212,22 +216,22 @@ impl Client {
                     channels.push(recovery.channel);
                     self.install_snapshot(recovery.snapshot);
                 }
-                // Like a channel without an outcome, it is left behind.
+                // The channel stays removed, like a channel without an outcome.
                 ChannelRecovery::Missing(_) => {}
             }
         }
-        // What was put aside of a channel is part of its snapshot, or of the past.
+        // A snapshot contains the effect of the buffered actions of its channel.
         self.buffered.retain(|update| match update {
             ClientUpdate::Action(envelope) => !channels.contains(&envelope.channel),
             _ => true,
         });
-        // Channels follow from each other, so their actions are told in one order.
+        // Channels depend on each other, so their actions are returned in one global order.
         missed.sort_by_key(|envelope| envelope.server_seq);
         for envelope in missed {
             let update = self.apply_envelope(envelope);
             self.buffered.push_back(update);
         }
-        // Numbers that the host does not know are in no cursor any more.
+        // After the recovery, no cursor contains a number that the host does not know.
         let cursors = self.mirror.values().map(|followed| followed.cursor);
         self.last_seen_seq = cursors.max().unwrap_or_default();
         if !(before.is_empty() && channels.is_empty()) {
@@ -239,7 +243,8 @@ impl Client {
         }
     }
 
-    /// What the host has not spoken of after a replay, it has not heard.
+    /// Dispatches the pending actions again. After a replay, an action that the host has
+    /// neither confirmed nor rejected was never received.
     async fn resend_unconfirmed(&mut self) -> Result<(), ClientError> {
         for (channel, pending) in self.unconfirmed_actions() {
             self.send_dispatch(&channel, pending.client_seq, pending.action)
@@ -248,14 +253,14 @@ impl Client {
         Ok(())
     }
 
-    /// Lets go of all channels. What was open in them is given back.
+    /// Clears the mirror and returns its pending actions.
     fn clear_mirror(&mut self) -> Vec<(Uri, PendingAction)> {
         let open = self.unconfirmed_actions();
         self.mirror.clear();
         open
     }
 
-    /// What we did that the host has not spoken of, in the order we did it.
+    /// Returns the pending actions of all channels in the order of their dispatch.
     fn unconfirmed_actions(&self) -> Vec<(Uri, PendingAction)> {
         let channels = self.mirror.iter();
         let mut open: Vec<_> = channels

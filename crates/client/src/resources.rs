@@ -1,8 +1,8 @@
-//! What a host may ask of a client.
+//! Serves requests of the host for resources of the client.
 //!
-//! A client has things that only it can read, such as text in an editor that is
-//! in no file. It attaches them to messages by addresses of its own, and the
-//! host reads them here, by the same requests that files are read with (RES-1).
+//! A client has content that only it can read, such as an unsaved editor buffer. It
+//! attaches this content to messages with URIs of its own, and the host reads it with the
+//! same requests that clients use for files (RES-1).
 
 use agenthost_protocol::resource::{
     CreateResourceWatchParams, CreateResourceWatchResult, ResourceCopyParams, ResourceDeleteParams,
@@ -20,19 +20,19 @@ use crate::transport::TransportError;
 
 macro_rules! resources {
     ($($(#[$doc:meta])* $name:ident $variant:ident($params:ty) -> $result:ty;)*) => {
-        /// What a client serves to its host. Whatever is not served is answered
-        /// with `-32601`, which a host can live with (RPC-14).
+        /// Resources that a client serves to its host. The default implementation of each
+        /// method responds with `-32601`, which hosts must accept (RPC-14).
         ///
-        /// It is asked while somebody awaits the client, and everything else
-        /// waits for its answer: it should have it at hand. Who may read what
-        /// is for it to decide; `-32009` says no.
+        /// The client calls these methods inside of its own futures, and all other messages
+        /// wait meanwhile, so an implementation should return at once. The implementation
+        /// decides which resources the host may use; the error `-32009` denies access.
         pub trait ResourceProvider: Send {
             $(
                 $(#[$doc])*
                 ///
                 /// # Errors
                 ///
-                /// Why not.
+                /// Any error is sent to the host as the response.
                 fn $name(&mut self, params: $params) -> Result<$result, RpcError> {
                     Err(unknown_method(&params))
                 }
@@ -40,7 +40,7 @@ macro_rules! resources {
         }
 
         impl dyn ResourceProvider {
-            /// Answers a request of the host, whatever it is.
+            /// Handles a request of the host and returns the encoded response.
             pub(crate) fn answer(
                 &mut self,
                 id: &RequestId,
@@ -56,43 +56,43 @@ macro_rules! resources {
 }
 
 resources! {
-    /// What is in a resource.
+    /// Returns the content of a resource.
     read ResourceRead(ResourceReadParams) -> ResourceReadResult;
-    /// Changes what is in a resource.
+    /// Replaces or changes the content of a resource.
     write ResourceWrite(ResourceWriteParams) -> Empty;
-    /// What is in a directory.
+    /// Returns the entries of a directory.
     list ResourceList(ResourceListParams) -> ResourceListResult;
-    /// Copies a resource.
+    /// Copies a resource to another URI.
     copy ResourceCopy(ResourceCopyParams) -> Empty;
-    /// Deletes a resource.
+    /// Deletes a resource or a directory.
     delete ResourceDelete(ResourceDeleteParams) -> Empty;
-    /// Moves a resource.
+    /// Moves a resource to another URI.
     r#move ResourceMove(ResourceMoveParams) -> Empty;
-    /// What a resource is.
+    /// Returns the metadata of a resource.
     resolve ResourceResolve(ResourceResolveParams) -> ResourceResolveResult;
-    /// Makes a directory.
+    /// Creates a directory of the client.
     make_directory ResourceMkdir(ResourceMkdirParams) -> Empty;
-    /// Lets the host read or write something, or not.
+    /// Grants or denies the host access to a resource.
     request ResourceRequest(ResourceRequestParams) -> Empty;
-    /// Watches something.
+    /// Starts to watch a resource for changes.
     watch CreateResourceWatch(CreateResourceWatchParams) -> CreateResourceWatchResult;
 }
 
-/// A client that serves nothing.
+/// The initial provider, which serves no resources.
 #[derive(Debug)]
 pub(crate) struct NoResources;
 
 impl ResourceProvider for NoResources {}
 
 impl Client {
-    /// Serves these from now on, instead of what was served before. At first a
-    /// client serves nothing.
+    /// Sets the provider of resources, replacing the previous one. Without a provider, the
+    /// client serves no resources.
     pub fn serve_resources(&mut self, resources: impl ResourceProvider + 'static) {
         self.resources = Box::new(resources);
     }
 
-    /// The next message, after what is due to the host has gone. If waiting is
-    /// given up, that may go twice, and the host has no use for the second.
+    /// Sends the pending response, if any, and then receives a message. If the future is
+    /// dropped, the response may be sent twice; the host ignores the second one.
     pub(crate) async fn receive_message(&mut self) -> Result<String, TransportError> {
         if let Some(answer) = &self.pending_response {
             self.transport.send(answer.clone()).await?;

@@ -1,4 +1,4 @@
-//! The ways to a host.
+//! Transports to a host: WebSocket, or lines on a Unix socket.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,46 +15,47 @@ use tokio_tungstenite::tungstenite::{self, Message};
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
 use tokio_util::codec::{FramedRead, FramedWrite, LinesCodec, LinesCodecError};
 
-/// Where a host is.
+/// The address of a host.
 #[derive(Clone, PartialEq, Eq)]
 pub enum HostAddress {
-    /// A WebSocket.
+    /// A WebSocket, optionally with a token.
     WebSocket {
-        /// Its `ws://` address.
+        /// The URL of the host, with the scheme `ws`.
         url: String,
-        /// What lets a client in.
+        /// The bearer token that the host requires, if any.
         token: Option<String>,
     },
-    /// A Unix socket.
+    /// The path of a Unix socket.
     UnixSocket(PathBuf),
-    /// Wherever this file says, which a host writes when it begins. Read each
-    /// time, so a host that begins again elsewhere is found.
+    /// The path of a ready file, which a host writes when it starts. The client reads it
+    /// for each connection, so that it finds a host that has restarted at another address.
     ReadyFile(PathBuf),
 }
 
-/// What a host says about itself once it listens.
+/// The content of the file that a host writes when it listens.
 #[derive(Clone, Deserialize)]
 pub struct ReadyFile {
-    /// Its `ws://` or `wss://` address, if it has one.
+    /// Its `ws://` or `wss://` URL, if it listens on TCP.
     pub url: Option<String>,
-    /// Its Unix socket, if it has one.
+    /// The path of its Unix socket, if it listens on one.
     pub socket: Option<PathBuf>,
-    /// What lets a client in by the address.
+    /// The bearer token for WebSocket connections.
     pub token: String,
-    /// Its process.
+    /// The process id of the host.
     pub pid: u32,
-    /// Its version.
+    /// The version of the host program.
     pub version: String,
 }
 
 impl ReadyFile {
-    /// Reads what a host wrote.
+    /// Reads and parses a ready file.
     pub fn read(path: &Path) -> Result<Self, TransportError> {
         let text = std::fs::read_to_string(path)?;
         serde_json::from_str(&text).map_err(|_| TransportError::InvalidReadyFile)
     }
 
-    /// The best way to the host.
+    /// Returns the address to connect to. The Unix socket is preferred, because it needs no
+    /// token.
     pub fn address(&self) -> Result<HostAddress, TransportError> {
         if let Some(socket) = &self.socket {
             return Ok(HostAddress::UnixSocket(socket.clone()));
@@ -69,7 +70,7 @@ impl ReadyFile {
     }
 }
 
-/// Shows everything but what lets one in.
+/// Leaves out the token, which must not reach logs.
 impl std::fmt::Debug for ReadyFile {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("ReadyFile")
@@ -80,7 +81,7 @@ impl std::fmt::Debug for ReadyFile {
     }
 }
 
-/// Shows where, not what lets one in.
+/// Leaves out the token, which must not reach logs.
 impl std::fmt::Debug for HostAddress {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -91,37 +92,37 @@ impl std::fmt::Debug for HostAddress {
     }
 }
 
-/// Why messages can't go to or come from a host.
+/// Errors of the connection to a host.
 #[derive(Debug, thiserror::Error)]
 pub enum TransportError {
-    /// The WebSocket failed.
+    /// The WebSocket connection failed.
     #[error(transparent)]
     WebSocket(Box<tungstenite::Error>),
-    /// The Unix socket failed.
+    /// The Unix socket or the ready file failed.
     #[error(transparent)]
     UnixSocket(#[from] io::Error),
-    /// The host sent a line that is too long.
+    /// The host sent a line that is longer than the limit.
     #[error("the host sent a line of more than {} bytes", Limits::STATE.bytes)]
     LineTooLong,
-    /// The file of a host has something else in it.
+    /// The ready file has invalid content.
     #[error("the file that says where the host is can't be read")]
     InvalidReadyFile,
-    /// A client of this kind has no way to the host.
+    /// The host listens on no transport that this client supports.
     #[error(
         "the host (process {pid}) speaks TLS only, or to one client on standard input: \
          give it a `--socket` for commands on this machine"
     )]
     NoUsableAddress {
-        /// The host.
+        /// The process id of the host.
         pid: u32,
     },
-    /// The token can't be sent.
+    /// The token contains characters that an HTTP header cannot contain.
     #[error("the token has characters that can't be sent")]
     InvalidToken,
-    /// The host is gone.
+    /// The host closed the connection.
     #[error("the host closed the connection{}", reason.as_deref().map(|why| format!(": {why}")).unwrap_or_default())]
     Closed {
-        /// What it said.
+        /// The reason in the close frame, if any.
         reason: Option<String>,
     },
 }
@@ -146,7 +147,7 @@ impl From<LinesCodecError> for TransportError {
     }
 }
 
-/// A connection that whole messages go over.
+/// A connection that sends and receives complete messages.
 pub(crate) enum HostTransport {
     WebSocket(Box<WebSocketStream<MaybeTlsStream<TcpStream>>>),
     Lines {
@@ -201,7 +202,7 @@ impl HostTransport {
         }
     }
 
-    /// The next message. If waiting for it is given up, nothing is lost.
+    /// Receives the next message. This method is cancel safe.
     pub(crate) async fn next_message(&mut self) -> Result<String, TransportError> {
         let closed = |reason| TransportError::Closed { reason };
         match self {

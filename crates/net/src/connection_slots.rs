@@ -1,4 +1,4 @@
-//! Slots for connections that have not authenticated.
+//! A fixed number of slots for connections that have not authenticated.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -11,22 +11,22 @@ use tokio_util::sync::CancellationToken;
 /// Limits on connections that have not authenticated.
 #[derive(Debug, Clone, Copy)]
 pub struct PendingLimits {
-    /// Most connections from all addresses.
+    /// Maximum number of connections from all addresses.
     pub connections: usize,
-    /// Most connections from one address of another machine. Clients on this machine share the
-    /// loopback address, so only `connections` limits them.
+    /// Maximum number of connections from one address of another machine. Clients on this
+    /// machine share the loopback address, so only `connections` limits them.
     pub per_address: usize,
-    /// How long a connection may take to authenticate.
+    /// Time that a connection has to authenticate.
     pub timeout: Duration,
-    /// The same for a connection that arrives when more than half of the slots are taken.
+    /// The timeout of a connection that arrives when more than half of the slots are taken.
     pub crowded_timeout: Duration,
 }
 
 /// The connections of a listener that have not authenticated.
 ///
-/// The number of slots is fixed. A connection that finds none free takes the slot of the oldest
-/// one of the address that holds the most slots, and that connection is closed. So peers that
-/// connect and say nothing cannot keep others out, and a peer at one address cannot push out
+/// The number of slots is fixed. A connection that finds no free slot takes the slot of the
+/// oldest connection of the address that holds the most slots, and that connection is
+/// closed. So idle peers cannot keep others out, and a peer at one address cannot push out
 /// clients at other addresses.
 #[derive(Debug, Clone)]
 pub struct PendingConnections {
@@ -37,7 +37,7 @@ pub struct PendingConnections {
 #[derive(Debug, Default)]
 struct SlotTable {
     next_id: u64,
-    /// By age, the oldest first.
+    /// Slots by age, the oldest first.
     slots: BTreeMap<u64, SlotEntry>,
 }
 
@@ -47,8 +47,8 @@ struct SlotEntry {
     evicted: CancellationToken,
 }
 
-/// The slot of one connection. Free again when its last clone is dropped or when the connection
-/// is promoted.
+/// The slot of one connection. It is freed when its last clone is dropped or when the
+/// connection is promoted.
 #[derive(Debug, Clone)]
 pub struct PendingSlot(Arc<SlotHandle>);
 
@@ -70,8 +70,8 @@ impl PendingConnections {
         }
     }
 
-    /// Gives a slot to a new connection. Never waits: it evicts another connection if there is
-    /// no free slot.
+    /// Assigns a slot to a new connection. Never waits: if no slot is free, it evicts
+    /// another connection.
     #[must_use]
     pub fn admit(&self, peer: IpAddr) -> PendingSlot {
         let address = address_group(peer);
@@ -113,13 +113,13 @@ impl PendingSlot {
         !self.0.evicted.is_cancelled()
     }
 
-    /// How long the connection may take to authenticate.
+    /// Returns the time that the connection has to authenticate.
     #[must_use]
     pub fn timeout(&self) -> Duration {
         self.0.timeout
     }
 
-    /// Waits until the connection is evicted; forever if it is promoted before that.
+    /// Waits until the connection is evicted. Never returns if it is promoted before that.
     pub async fn wait_evicted(&self) {
         self.0.evicted.cancelled().await;
     }
@@ -137,7 +137,8 @@ impl SlotTable {
         slots.filter(|slot| slot.address == address).count()
     }
 
-    /// The address that holds the most slots; of several, the one with the oldest connection.
+    /// Returns the address that holds the most slots. If there are several, returns the one
+    /// with the oldest connection.
     fn busiest_address(&self) -> Option<IpAddr> {
         let mut counts: BTreeMap<IpAddr, usize> = BTreeMap::new();
         for slot in self.slots.values() {
@@ -159,8 +160,8 @@ impl SlotTable {
     }
 }
 
-/// The address by which connections are counted. One machine usually has all addresses of an
-/// IPv6 `/64`, so those count as one.
+/// Returns the address by which connections are counted. One machine usually has all
+/// addresses of an IPv6 `/64`, so they count as one.
 fn address_group(peer: IpAddr) -> IpAddr {
     match peer.to_canonical() {
         IpAddr::V6(address) if !address.is_loopback() => {

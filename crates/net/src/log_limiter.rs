@@ -1,4 +1,4 @@
-//! A rate limit for log lines.
+//! A rate limit for log lines that unauthenticated peers can cause.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -6,10 +6,11 @@ use std::time::Duration;
 use agenthost_stdx::sync::lock;
 use tokio::time::Instant;
 
-/// The length of a window.
+/// Length of the time window that [`MAX_LINES_PER_WINDOW`] applies to.
 const LOG_WINDOW: Duration = Duration::from_secs(10);
 
-/// Log lines in one window. Enough to see what is going on, too few to fill a disk.
+/// Maximum number of log lines in one window: enough to diagnose a problem, too few to fill
+/// a disk.
 const MAX_LINES_PER_WINDOW: u32 = 10;
 
 /// Limits the log lines that a peer without credentials can cause.

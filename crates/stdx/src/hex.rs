@@ -1,6 +1,6 @@
-//! Bytes in hexadecimal.
+//! Encodes bytes as hexadecimal text.
 
-/// Returns bytes in lower-case hexadecimal.
+/// Returns the bytes as lower-case hexadecimal digits, two for each byte.
 pub fn encode_hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,12 +1,12 @@
-//! Files and directories that belong to one user, also in directories that
-//! other users can write to.
+//! Files and directories that belong to one user, even in directories that other users can
+//! write to.
 //!
-//! Another user of the machine may have put something at a path before this
-//! process opens it: a symbolic link to a file of the victim, a file of their
-//! own that they keep open, a FIFO. So nothing here follows a symbolic link in
-//! the last component of a path, and nothing writes to a file of another user.
-//! A refusal is an [`io::Error`] of the kind `PermissionDenied` that carries an
-//! [`InsecureFile`].
+//! Another user of the machine may have created an entry at a path before this process
+//! opens it: a symbolic link to a file of the victim, a file that the attacker keeps open,
+//! or a FIFO. So no function of this module follows a symbolic link in the last component
+//! of a path (except for directories, see [`create_directory`]), and none writes to a file
+//! of another user. A refusal is an [`io::Error`] of the kind `PermissionDenied` that
+//! carries an [`InsecureFile`].
 
 use std::fs::{DirBuilder, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, Read, Write};
@@ -25,20 +25,20 @@ const SHARED_BITS: u32 = 0o077;
 /// Write permission of the group and of other users.
 const SHARED_WRITE_BITS: u32 = 0o022;
 
-/// Names that are tried for a temporary file before giving up. A name has 64
-/// random bits, so even the second attempt is improbable.
+/// Number of names that are tried for a temporary file. A name has 64 random bits, so even
+/// the second attempt is improbable.
 const MAX_NAME_ATTEMPTS: usize = 8;
 
 /// The reason why a file or directory is not used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InsecureFile {
-    /// Something else is at the path, such as a symbolic link or a FIFO.
+    /// The path has an entry of another kind, such as a symbolic link or a FIFO.
     #[error("it is not {expected}\nhint: remove it, or choose another path")]
     Kind {
         /// The expected kind of file.
         expected: &'static str,
     },
-    /// It belongs to another user.
+    /// The file belongs to another user.
     #[error(
         "it belongs to user {owner}, not to user {user}\nhint: choose a path that belongs to \
          user {user}"
@@ -57,7 +57,7 @@ pub enum InsecureFile {
         /// The permission bits that it should have.
         wanted: u32,
     },
-    /// It has a second name, which may be that of another private file.
+    /// The file has a second name, which may be that of another private file.
     #[error("it has {links} hard links\nhint: remove it, or choose another path")]
     Links {
         /// The number of its names.
@@ -71,8 +71,8 @@ impl From<InsecureFile> for io::Error {
     }
 }
 
-/// Writes a file with mode 0600, completely or not at all, and waits until it
-/// is on the disk. Whatever was at the path before is replaced, not written to.
+/// Writes a file with mode 0600, completely or not at all, and waits until it is on the
+/// disk. An existing file at the path is replaced, not written to.
 ///
 /// # Errors
 ///
@@ -95,13 +95,13 @@ pub fn replace_unsynced(path: &Path, contents: &[u8]) -> io::Result<()> {
 ///
 /// # Errors
 ///
-/// If what is at the path is not a regular file of this user that nobody else
-/// has access to, if it has a second name, or the system refuses.
+/// If the path exists and is not a regular file of this user, if other users have access to
+/// it, if it has a second name, or if the system refuses.
 pub fn open_append(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.append(true);
     let file = open_or_create(path, &mut options)?;
-    // Another user may have given a second name to a private file of this one.
+    // Another user may have created a hard link to a private file of this user.
     let links = file.metadata()?.nlink();
     if links > 1 {
         return Err(InsecureFile::Links { links }.into());
@@ -113,20 +113,20 @@ pub fn open_append(path: &Path) -> io::Result<File> {
 ///
 /// # Errors
 ///
-/// If what is at the path is not a regular file of this user that nobody else
-/// has access to, or the system refuses.
+/// If the path exists and is not a regular file of this user, if other users have access to
+/// it, or if the system refuses.
 pub fn open_read_write(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true);
     open_or_create(path, &mut options)
 }
 
-/// Reads a file that nobody else could have written or read.
+/// Reads a file that no other user can have written or read.
 ///
 /// # Errors
 ///
-/// If what is at the path is not a regular file of this user that nobody else
-/// has access to, is not UTF-8, or the system refuses.
+/// If the path is not a regular file of this user, if other users have access to it, if it
+/// is not UTF-8, or if the system refuses.
 pub fn read_to_string(path: &Path) -> io::Result<String> {
     let mut options = OpenOptions::new();
     options.read(true);
@@ -136,15 +136,16 @@ pub fn read_to_string(path: &Path) -> io::Result<String> {
     Ok(text)
 }
 
-/// Creates a directory with mode 0700 and those above it, or checks one that
-/// exists: it has to belong to this user, and other users must not be able to
-/// write to it. One that others can only read is changed to mode 0700.
+/// Creates a directory with mode 0700 and its missing parents, or checks an existing one:
+/// it has to belong to this user, and other users must not be able to write to it. If
+/// others can read it, its mode is changed to 0700.
 ///
-/// The path may be a symbolic link if it is one of this user or of root.
+/// The path may be a symbolic link that belongs to this user or to root.
 ///
 /// # Errors
 ///
-/// If it is another user's, others can write to it, or the system refuses.
+/// If the directory belongs to another user, if others can write to it, or if the system
+/// refuses.
 pub fn create_directory(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)?;
     let (directory, mode) = open_directory(path)?;
@@ -154,12 +155,12 @@ pub fn create_directory(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Checks that a directory belongs to this user and that other users cannot
-/// write to it.
+/// Checks that a directory belongs to this user and that other users cannot write to it.
 ///
 /// # Errors
 ///
-/// If it is another user's, others can write to it, or the system refuses.
+/// If the directory belongs to another user, if others can write to it, or if the system
+/// refuses.
 pub fn check_directory(path: &Path) -> io::Result<()> {
     open_directory(path).map(drop)
 }
@@ -174,15 +175,15 @@ pub(crate) fn check_owner(metadata: &Metadata) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns a path in the same directory that is hard to guess. It is short,
-/// because paths of sockets have to be.
+/// Returns a path in the same directory that is hard to guess. It is short, because the
+/// length of a socket's path is limited.
 pub(crate) fn random_sibling(path: &Path) -> io::Result<PathBuf> {
     let mut bytes = [0; 8];
     getrandom::fill(&mut bytes).map_err(io::Error::other)?;
     Ok(path.with_file_name(format!(".{:x}", u64::from_ne_bytes(bytes))))
 }
 
-/// Returns the directory and its permission bits.
+/// Opens and checks a directory. Returns it with its permission bits.
 fn open_directory(path: &Path) -> io::Result<(File, u32)> {
     let link = std::fs::symlink_metadata(path)?;
     if link.is_symlink() && !Uid::from_raw(link.uid()).is_root() {
@@ -238,7 +239,8 @@ fn create_sibling(path: &Path) -> io::Result<(PathBuf, File)> {
     }
 }
 
-/// `O_EXCL` fails on a symbolic link, too, so that none is followed.
+/// Creates a file with mode 0600. `O_EXCL` fails on a symbolic link, too, so none is
+/// followed.
 fn create_new(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     options
         .create_new(true)
@@ -254,8 +256,8 @@ fn open_or_create(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     }
 }
 
-/// The checks are made of the file that was opened: it cannot be exchanged for
-/// another one afterwards. Opening a FIFO must not wait for its other end.
+/// Opens an existing file of this user. The checks apply to the open file, which cannot be
+/// exchanged afterwards. `O_NONBLOCK` prevents that opening a FIFO waits for its other end.
 fn open_existing(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     const EXPECTED: InsecureFile = InsecureFile::Kind {
         expected: "a regular file",
@@ -265,7 +267,8 @@ fn open_existing(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
         Ok(file) => file,
         Err(error) => {
             let errno = error.raw_os_error().map(Errno::from_raw);
-            // A symbolic link, a FIFO without a reader or a socket, a directory.
+            // `ELOOP`: a symbolic link. `ENXIO`: a FIFO without a reader, or a socket.
+            // `EISDIR`: a directory.
             return Err(match errno {
                 Some(Errno::ELOOP | Errno::ENXIO | Errno::EISDIR) => EXPECTED.into(),
                 _ => error,

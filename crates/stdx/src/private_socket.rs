@@ -9,25 +9,25 @@ use std::path::{Path, PathBuf};
 use crate::private_file::{InsecureFile, check_owner, random_sibling};
 use crate::result::IgnoreMissing;
 
-/// The file of a socket. Dropping it removes the file, unless there is another
-/// one at its path by then.
+/// The file of a socket. Dropping it removes the file, unless its path has been taken by
+/// another file.
 #[derive(Debug)]
 pub struct SocketFile {
     path: PathBuf,
     identity: (u64, u64),
 }
 
-/// Listens at a path, on a socket that has mode 0600 from the moment it is
-/// there. A socket of this user that no process listens on is replaced.
+/// Listens at a path, on a socket that has mode 0600 from the start. A socket of this user
+/// that no process listens on is replaced.
 ///
 /// # Errors
 ///
-/// If another process listens there (`AddrInUse`), something other than a
-/// socket of this user is at the path, or the system refuses.
+/// If another process listens there (`AddrInUse`), if the path has an entry other than a
+/// socket of this user, or if the system refuses.
 pub fn bind(path: &Path) -> io::Result<(UnixListener, SocketFile)> {
     remove_stale(path)?;
-    // Other users cannot look into this directory, so nobody connects before
-    // the permissions are set. Creating it fails if anything has its name.
+    // Other users cannot search this directory, so no other user connects before the
+    // permissions are set. Creating it fails if its name exists.
     let directory = random_sibling(path)?;
     DirBuilder::new().mode(0o700).create(&directory)?;
     let bound = bind_inside(&directory, path);
@@ -51,7 +51,7 @@ fn bind_inside(directory: &Path, path: &Path) -> io::Result<(UnixListener, Socke
     let listener = UnixListener::bind(&inside)?;
     std::fs::set_permissions(&inside, Permissions::from_mode(0o600))?;
     let identity = file_identity(&std::fs::symlink_metadata(&inside)?);
-    // Unlike a rename, a link never replaces what is at its path.
+    // Unlike a rename, a link never replaces an existing file.
     std::fs::hard_link(&inside, path)?;
     let path = path.to_owned();
     Ok((listener, SocketFile { path, identity }))

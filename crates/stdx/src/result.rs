@@ -5,26 +5,25 @@ use std::io;
 
 /// Ignores the errors of one kind of operation.
 ///
-/// `let _ = result` says nothing. These methods say which error is expected,
-/// and log the others where there can be others.
+/// `let _ = result` gives no reason. The names of these methods state which error is
+/// expected; [`IgnoreResult::log_err`] logs it instead.
 pub trait IgnoreResult: Sized {
-    /// The error of the result.
+    /// The error type of the result.
     type Error;
 
-    /// Ignores the error of a channel, a connection or a pipe whose other end is
-    /// gone: there is no receiver left that could miss the value.
+    /// Ignores the error of a channel, a connection or a pipe whose other end has closed:
+    /// no receiver is left that could miss the value.
     fn ignore_closed(self);
 
-    /// Ignores the end of a timeout, or of a task that was waited for: both ways
+    /// Ignores the error of a timeout, or of a task that the caller waited for: either way
     /// the wait is over.
     fn ignore_elapsed(self);
 
-    /// Ignores the error of cleaning up after another error, which is the one to
-    /// report.
+    /// Ignores the error of cleaning up after another error, which is the one to report.
     fn ignore_secondary(self);
 
-    /// Ignores an error that the type has and the operation never returns, such
-    /// as that of writing to a `String`.
+    /// Ignores an error that the type allows and the operation never returns, such as that
+    /// of writing to a `String`.
     fn ignore_infallible(self);
 
     /// Logs the error as a warning: `{what}: {error}`.
@@ -56,7 +55,7 @@ impl<T, E> IgnoreResult for Result<T, E> {
 
 /// Ignores errors of removing a file.
 pub trait IgnoreMissing {
-    /// Ignores that the file is not there, and logs every other error.
+    /// Ignores that the file does not exist, and logs every other error.
     fn ignore_missing(self, what: &str);
 }
 
@@ -73,8 +72,8 @@ impl<T> IgnoreMissing for io::Result<T> {
 
 /// Ignores errors of sending a signal.
 pub trait IgnoreExited {
-    /// Ignores that the process or the group has exited already, and logs every
-    /// other error.
+    /// Ignores that the process or process group has already exited, and logs every other
+    /// error.
     fn ignore_exited(self, what: &str);
 }
 

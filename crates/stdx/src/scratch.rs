@@ -1,8 +1,8 @@
-//! Temporary directories that are removed also if their process is killed.
+//! Temporary directories that are removed even if their process is killed.
 //!
-//! [`tempfile`] removes a directory when its owner is dropped, which a killed
-//! process never does. A [`ScratchSpace`] makes all of them below one directory, and
-//! the next process that uses this directory empties it first.
+//! [`tempfile`] removes a directory when its owner is dropped, which does not happen in a
+//! killed process. A [`ScratchSpace`] creates all of them below one directory, and the next
+//! process that uses this directory empties it first.
 
 use std::fs::Permissions;
 use std::io;
@@ -15,48 +15,48 @@ use tempfile::TempDir;
 use crate::private_file::{check_owner, create_directory};
 use crate::result::IgnoreMissing;
 
-/// How names of temporary directories begin.
+/// Prefix of the names of temporary directories.
 const DIRECTORY_PREFIX: &str = "agenthost-";
 
-/// Longest path of a directory that has a socket in it, in bytes: the path of
-/// a socket has at most 107, and some are for its name.
+/// Maximum length of the path of a directory for sockets, in bytes. The path of a socket
+/// has at most 107 bytes, and the rest is for the name of the socket.
 const MAX_SOCKET_DIRECTORY_BYTES: usize = 90;
 
-/// Makes temporary directories with mode 0700. By default they are in the
-/// temporary directory of the system, where nothing empties them.
+/// Creates temporary directories with mode 0700. By default they are in the temporary
+/// directory of the system, which is not swept.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ScratchSpace {
     root: Option<Arc<Path>>,
 }
 
-/// A temporary directory. Dropping it removes it.
+/// A temporary directory that is removed when this value is dropped.
 #[derive(Debug)]
 pub struct ScratchDirectory {
     directory: TempDir,
-    /// The link that leads the next process to a directory that is elsewhere.
+    /// A symbolic link in the scratch root to a directory elsewhere, so that the next
+    /// process can remove it.
     link: Option<PathBuf>,
 }
 
 impl ScratchSpace {
-    /// Makes temporary directories in a directory, which is created if need
-    /// be.
+    /// Uses `root` for temporary directories, and creates it if it does not exist.
     ///
     /// # Errors
     ///
-    /// If the directory cannot be created, or other users can write to it.
+    /// If the directory cannot be created, or if other users can write to it.
     pub fn in_directory(root: &Path) -> io::Result<Self> {
         create_directory(root)?;
         let root = Some(root.into());
         Ok(ScratchSpace { root })
     }
 
-    /// Removes everything that earlier processes left. The caller makes sure
-    /// that no other process uses the directory at the same time.
+    /// Removes all directories of earlier processes. The caller makes sure that no other
+    /// process uses the scratch root at the same time.
     ///
     /// # Errors
     ///
-    /// The first of all, if something could not be removed. The rest is removed
-    /// all the same.
+    /// The first error, if an entry could not be removed. The other entries are removed all
+    /// the same.
     pub fn sweep(&self) -> io::Result<()> {
         let Some(root) = &self.root else {
             return Ok(());
@@ -69,7 +69,7 @@ impl ScratchSpace {
         result
     }
 
-    /// Makes a temporary directory.
+    /// Creates a temporary directory.
     ///
     /// # Errors
     ///
@@ -83,8 +83,9 @@ impl ScratchSpace {
         Ok(ScratchDirectory { directory, link })
     }
 
-    /// Makes a temporary directory whose path is short enough for sockets: in
-    /// the temporary directory of the system if it has to be.
+    /// Creates a temporary directory whose path is short enough for sockets. If the scratch
+    /// root is too long for that, the directory is in the temporary directory of the
+    /// system.
     ///
     /// # Errors
     ///
@@ -104,7 +105,7 @@ impl ScratchSpace {
 }
 
 impl ScratchDirectory {
-    /// Returns its path.
+    /// Returns the path of the directory.
     pub fn path(&self) -> &Path {
         self.directory.path()
     }
@@ -113,7 +114,7 @@ impl ScratchDirectory {
 impl Drop for ScratchDirectory {
     fn drop(&mut self) {
         if let Some(link) = &self.link {
-            // The next process removes it otherwise.
+            // If this fails, the sweep of the next process removes the link.
             std::fs::remove_file(link)
                 .ignore_missing("failed to remove the link of a temporary directory");
         }
@@ -139,8 +140,8 @@ fn remove_entry(path: &Path) -> io::Result<()> {
     std::fs::remove_file(path)
 }
 
-/// Removes a directory that is elsewhere, if it is still the one that was made.
-/// Another user may have made one of the same name since.
+/// Removes a linked directory, if it is still the one that was created. Another user may
+/// have created a directory with the same name since.
 fn remove_linked(directory: &Path) -> io::Result<()> {
     let Ok(metadata) = std::fs::symlink_metadata(directory) else {
         return Ok(());

@@ -1,11 +1,11 @@
-//! Locks without poisoning.
+//! Locks a mutex without poisoning.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Locks a mutex, also if a thread panicked while it held the lock.
+/// Locks a mutex, even if a thread panicked while it held the lock.
 ///
-/// Every value behind a mutex in this workspace is valid after each statement,
-/// so a panic of another thread does not make it unusable.
+/// Every value behind a mutex in this workspace is valid after each statement, so a panic
+/// of another thread does not make it unusable.
 pub fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

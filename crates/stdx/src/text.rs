@@ -1,4 +1,4 @@
-//! Text that is shortened for a person.
+//! Shortens text that is shown to a user.
 
 /// Returns the first `max_chars` characters of a text.
 pub fn truncate_chars(text: &str, max_chars: usize) -> String {

@@ -1,4 +1,4 @@
-//! Keeping what happened, a batch at a time.
+//! Appends the writes of a batch to the database in one transaction.
 
 use agenthost_core::{LoadedChannel, MAX_REMOVED_SESSIONS, StoreWrite};
 use agenthost_protocol::ids::ServerSeq;
@@ -12,22 +12,22 @@ use crate::store::{Store, seq_to_sql};
 use crate::turns;
 use crate::turns::StoredTurns;
 
-/// After so many actions a channel is worth a new snapshot: restoring it
-/// means to reduce at most about this many.
+/// Number of actions after which a channel is due for a new snapshot. Loading a channel
+/// reduces about this many actions at most.
 const SNAPSHOT_INTERVAL_ACTIONS: u32 = 500;
 
-/// What came of a batch.
+/// The result of [`Store::append`].
 #[derive(Debug, Default)]
 pub struct AppendResult {
     /// Channels that are due for a snapshot.
     pub snapshots_due: Vec<Uri>,
-    /// The envelopes of its actions as the log has them, by their number. The
-    /// same text goes over the wire, so it is encoded once.
+    /// The encoded envelopes of the appended actions, by sequence number. The same text
+    /// goes over the wire, so each envelope is encoded once.
     pub actions: Vec<(ServerSeq, String)>,
 }
 
 impl AppendResult {
-    /// The envelope of an action.
+    /// Returns the encoded envelope of an action of this batch.
     pub fn envelope(&self, seq: ServerSeq) -> Option<&str> {
         let index = self.actions.binary_search_by_key(&seq, |(seq, _)| *seq);
         Some(&self.actions.get(index.ok()?)?.1)
@@ -35,7 +35,7 @@ impl AppendResult {
 }
 
 impl Store {
-    /// Keeps a batch, whole or not at all.
+    /// Commits a batch of writes in one transaction, completely or not at all.
     pub fn append(
         &mut self,
         writes: &[StoreWrite],
@@ -91,7 +91,7 @@ impl Store {
     }
 }
 
-/// The number that a write uses up.
+/// Returns the sequence number that a write uses, if it uses one.
 fn seq_of_write(write: &StoreWrite) -> Option<ServerSeq> {
     match write {
         StoreWrite::Action(envelope) => Some(envelope.server_seq),
@@ -100,7 +100,8 @@ fn seq_of_write(write: &StoreWrite) -> Option<ServerSeq> {
     }
 }
 
-/// Keeps one thing. Of an action, returns what the log has of it.
+/// Executes one write. For an action, returns its sequence number and its envelope as
+/// stored in the log.
 fn append_write(
     transaction: &Transaction<'_>,
     write: &StoreWrite,

@@ -1,4 +1,4 @@
-//! The data directory: one host at a time.
+//! The data directory of a host, locked so that one process at a time uses it.
 
 use std::fs::{File, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -9,16 +9,16 @@ use agenthost_stdx::private_file;
 
 use crate::error::StoreError;
 
-/// A data directory that belongs to this process until it ends.
+/// A data directory that is locked until the process ends.
 #[derive(Debug)]
 pub(crate) struct DataDirectory {
     path: PathBuf,
-    /// The system lets go of the lock when the process ends, however it ends.
+    /// The operating system releases the lock when the process ends, even if it is killed.
     _lock: File,
 }
 
 impl DataDirectory {
-    /// Makes the directory if need be, and takes it.
+    /// Creates the directory if it does not exist, and locks it.
     pub(crate) fn acquire(path: &Path) -> Result<Self, StoreError> {
         create_private_directory(path)?;
         let lock_path = path.join("lock");
@@ -43,7 +43,7 @@ impl DataDirectory {
             }
             Err(TryLockError::Error(source)) => return Err(failed("lock")(source)),
         }
-        // For whoever comes second.
+        // A second process shows this text in its error message.
         let holder = format!("process {}\n", std::process::id());
         lock.set_len(0)
             .and_then(|()| lock.seek(SeekFrom::Start(0)))
@@ -59,13 +59,13 @@ impl DataDirectory {
         self.path.join("agenthost.db")
     }
 
-    /// A mark that a database was made here: without it, one that was lost
-    /// would look like one that never was.
+    /// Returns the path of a file that exists once the database was created. Without this
+    /// file, a lost database could not be distinguished from one that never existed.
     fn marker_path(&self) -> PathBuf {
         self.path.join("agenthost.made")
     }
 
-    /// Makes the database if there never was one. Nobody else can read it.
+    /// Creates an empty database if none was ever created. Other users cannot read it.
     pub(crate) fn create_database(&self) -> Result<(), StoreError> {
         let (database, marker) = (self.database_path(), self.marker_path());
         let length = database.metadata().map(|found| found.len());
@@ -84,9 +84,9 @@ impl DataDirectory {
         Ok(())
     }
 
-    /// Has git look away, if nothing but ours is in the directory: it may be in
-    /// a folder that somebody works in, and what is written here all the time
-    /// is no work of theirs.
+    /// Writes a `.gitignore` that excludes the directory, if it contains only the lock
+    /// file. The directory may be inside a repository of the user, whose status must not
+    /// list database files.
     fn write_gitignore(&self) -> Result<(), StoreError> {
         let failed = |what, path: &Path| {
             let path = path.to_owned();
@@ -102,8 +102,8 @@ impl DataDirectory {
     }
 }
 
-/// Takes a lock, or waits a moment for it: what a process starts holds all that
-/// it does until it has become something else.
+/// Takes the lock, and retries for up to 500 ms. A child process of a host that has ended
+/// holds a copy of the lock's descriptor between `fork` and `exec`.
 fn lock_with_retry(lock: &File) -> Result<(), TryLockError> {
     let deadline = Instant::now() + Duration::from_millis(500);
     loop {
@@ -116,7 +116,7 @@ fn lock_with_retry(lock: &File) -> Result<(), TryLockError> {
     }
 }
 
-/// Opens a file that only its owner can read, or makes it.
+/// Opens a file that only its owner can read, or creates it.
 fn open_private(path: &Path) -> Result<File, StoreError> {
     private_file::open_read_write(path).map_err(|source| StoreError::File {
         what: "open",
@@ -125,8 +125,8 @@ fn open_private(path: &Path) -> Result<File, StoreError> {
     })
 }
 
-/// Creates the directory, or checks that no other user can write to it. Prompts
-/// and tokens are in it, so other users must not read it, either.
+/// Creates the directory, or checks that no other user can write to it. It contains prompts
+/// and tokens, so other users must not read it, either.
 fn create_private_directory(path: &Path) -> Result<(), StoreError> {
     private_file::create_directory(path).map_err(|source| StoreError::File {
         what: match source.kind() {
@@ -138,8 +138,8 @@ fn create_private_directory(path: &Path) -> Result<(), StoreError> {
     })
 }
 
-/// Copies a database that can't be read, with its log, to a name that is
-/// free; a copy that was made before will do.
+/// Copies a damaged database and its write-ahead log to an unused name, and returns the
+/// path of the copy. An identical copy of an earlier call is reused.
 pub(crate) fn copy_damaged(database: &Path) -> Result<PathBuf, StoreError> {
     let name = |number: u32| database.with_extension(format!("db.damaged-{number}"));
     let mut number = 1;

@@ -1,4 +1,4 @@
-//! The table of writer epochs.
+//! The table of writer epochs, which are ranges of sequence numbers.
 
 use agenthost_core::{ClosedEpoch, WriterEpochs};
 use agenthost_protocol::ids::ServerSeq;
@@ -7,15 +7,15 @@ use rusqlite::{OptionalExtension, params};
 use crate::error::StoreError;
 use crate::store::{Store, seq_from_sql, seq_to_sql};
 
-/// Most epochs that are remembered. Clients of older ones get snapshots.
+/// Maximum number of epochs in the table. A client with a cursor in an evicted epoch gets
+/// snapshots instead of a replay.
 const MAX_EPOCHS: i64 = 10_000;
 
 impl Store {
-    /// Begins a writer epoch. A host does so once, before it reads what it has
-    /// to know and before it appends anything.
+    /// Begins a writer epoch. A host calls this once, before it loads its state and before
+    /// it appends anything.
     ///
-    /// Returns the first number of the epoch. Later ones are given out from
-    /// there on.
+    /// Returns the first sequence number of the epoch. Later numbers follow from it.
     pub fn begin_epoch(
         &mut self,
         micros_since_1970: u64,

@@ -1,58 +1,58 @@
-//! What can go wrong with what is remembered.
+//! The errors of the store.
 
 use std::path::PathBuf;
 
 use agenthost_protocol::version::Release;
 use agenthost_versions::VersionChain;
 
-/// Why the store could not do something.
+/// Errors of opening, reading and writing a database.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// Another host has the directory.
+    /// Another process holds the lock of the data directory.
     #[error("data directory `{}` is in use by {holder}", directory.display())]
     InUse {
-        /// The directory.
+        /// The path of the data directory.
         directory: PathBuf,
-        /// Who has it.
+        /// The process that holds the lock, as it identified itself in the lock file.
         holder: String,
     },
-    /// The database can't be read. A copy was set aside.
+    /// SQLite reports corruption. A copy of the database was made.
     #[error(
         "database `{}` is damaged: {problem}\nhint: a copy is at `{}`; move the database away to start afresh",
         database.display(),
         copy.display()
     )]
     Damaged {
-        /// The database.
+        /// The path of the database.
         database: PathBuf,
-        /// Where the copy is.
+        /// The path of the copy.
         copy: PathBuf,
-        /// What SQLite says.
+        /// The error message of SQLite.
         problem: String,
     },
-    /// The database was here, and is not any more.
+    /// The database existed before, and is missing or empty now.
     #[error(
         "database `{}` is gone or empty\nhint: put it back, or remove `{}` to start afresh",
         database.display(),
         mark.display()
     )]
     Missing {
-        /// Where it was.
+        /// The expected path of the database.
         database: PathBuf,
-        /// What says that it was.
+        /// The file that records that the database was created.
         mark: PathBuf,
     },
-    /// The database was made by a newer version.
+    /// The database was written by a newer version of this program.
     #[error(
         "database has version {found}, and this version reads up to {known}: use a newer agenthost"
     )]
     TooNew {
-        /// Its version.
+        /// The schema version of the database.
         found: i64,
-        /// The newest version that is known.
+        /// The newest schema version that this program knows.
         known: i64,
     },
-    /// The rows are in the words of a release that is not read.
+    /// The rows are in the encoding of a protocol release that this program cannot migrate.
     #[error(
         "database is in the words of AHP {found}, and this version reads {} to {}\nhint: open it \
          with an agenthost that speaks {found}",
@@ -60,31 +60,31 @@ pub enum StoreError {
         Release::CURRENT
     )]
     Release {
-        /// The release, as the database has it.
+        /// The release, as text from the database.
         found: String,
     },
-    /// Something that was written can't be read back.
+    /// A stored row cannot be decoded or applied.
     #[error("{what} in the log can't be read: {problem}")]
     Unreadable {
-        /// What it is.
+        /// A description of the row.
         what: String,
-        /// What is wrong with it.
+        /// The reason why it cannot be decoded or applied.
         problem: String,
     },
-    /// A file could not be used.
+    /// An operation on a file failed.
     #[error("{what} `{}`: {source}", path.display())]
     File {
-        /// What was tried.
+        /// The operation, as a verb.
         what: &'static str,
-        /// With which file.
+        /// The path of the file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the operating system.
         source: std::io::Error,
     },
-    /// A value could not be written as JSON.
+    /// A value could not be encoded as JSON.
     #[error("encode for the log: {0}")]
     Encode(#[from] serde_json::Error),
-    /// The database refused.
+    /// SQLite returned an error.
     #[error("database: {0}")]
     Database(#[from] rusqlite::Error),
 }

@@ -1,12 +1,13 @@
-//! What a host remembers: the log, snapshots, sessions, clients.
+//! Stores the state of a host in SQLite: the action log, snapshots, sessions and clients.
 //!
-//! **What it does.** [`Store::append`] keeps what a step of the host wants
-//! kept, all of it or nothing, before anyone sees it. [`Store::load_host`]
-//! and [`Store::load`] give it back after a restart, [`Store::replay`] to a
-//! client that comes back.
+//! **What it does.** [`Store::append`] commits the writes of a batch in one transaction,
+//! before their effects become visible. [`Store::load_host`] and [`Store::load`] read the
+//! state after a restart; [`Store::replay`] reads the actions that a reconnecting client
+//! missed.
 //!
-//! **What it never does.** It decides nothing, and it never starts afresh
-//! over data that it can't read: that is set aside, and said so.
+//! **What it must never do.** It makes no decisions about sessions or clients. It never
+//! starts with an empty database in place of one that it cannot read: it makes a copy and
+//! returns an error.
 //!
 //! **Where to start.** [`Store`]; `schema` has the tables.
 

@@ -1,8 +1,9 @@
-//! Rows that a host of an older release wrote.
+//! Migrates rows that a host of an earlier protocol release wrote.
 //!
-//! Rows are in the words of the protocol that the host spoke. Those of an older
-//! release are taken up once, when the database is opened, through the same steps
-//! as what clients of that release say; from then on they are like any other.
+//! Rows are in the encoding of the protocol release that the host spoke. When the database
+//! is opened, rows of an earlier release are migrated once, with the same steps that
+//! upgrade messages of clients of that release. Afterwards they do not differ from other
+//! rows.
 
 use agenthost_protocol::channel::ChannelKind;
 use agenthost_protocol::number::Millis;
@@ -15,8 +16,8 @@ use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
 
 use crate::error::StoreError;
 
-/// How every row becomes one of today. `lift` takes what it is, its text, the
-/// session of its channel, and when it was written.
+/// Migrates every row with the SQL function `lift`. Its arguments are the kind of the row,
+/// its text, the session of its channel, and the time at which it was written.
 const MIGRATE_ROWS_SQL: &str = "
     UPDATE log SET envelope = lift('envelope', envelope,
         (SELECT session FROM channels WHERE channels.channel = log.channel), at);
@@ -30,7 +31,7 @@ const MIGRATE_ROWS_SQL: &str = "
         WHERE name = 'log_bytes';
 ";
 
-/// Takes all rows up to the release that this host speaks, or none of them.
+/// Migrates all rows to the current release in one transaction.
 pub(crate) fn migrate_rows(connection: &mut Connection) -> Result<(), StoreError> {
     let found = connection.query_row("SELECT release FROM protocol", [], |row| row.get(0));
     let found: String = found.optional()?.unwrap_or_else(|| "(none)".to_owned());
@@ -56,8 +57,8 @@ pub(crate) fn migrate_rows(connection: &mut Connection) -> Result<(), StoreError
     Ok(())
 }
 
-/// Takes one row up. What can't be read is left as it is: whoever reads it says
-/// so.
+/// Migrates one row. A row that cannot be parsed is left unchanged: reading it later
+/// returns the error.
 fn migrate_row(chain: &VersionChain, context: &Context<'_>) -> rusqlite::Result<String> {
     let what: String = context.get(0)?;
     let text: String = context.get(1)?;

@@ -1,4 +1,4 @@
-//! Forgetting what no client will ask for.
+//! Removes old actions from the log, which no client will request.
 
 use agenthost_core::LoadExtent;
 use agenthost_protocol::ids::ServerSeq;
@@ -9,27 +9,27 @@ use rusqlite::{OptionalExtension, params};
 use crate::error::StoreError;
 use crate::store::{Store, seq_from_sql, seq_to_sql};
 
-/// How much of the log is kept. An action is forgotten when it is beyond
-/// either bound; a client that has seen less gets snapshots.
+/// Limits of the log. An action is removed when it exceeds any of them. A client whose
+/// cursor is before the start of the log gets snapshots.
 #[derive(Debug, Clone, Copy)]
 pub struct Retention {
-    /// Most actions.
+    /// Maximum number of actions.
     pub actions: u64,
-    /// Greatest age.
+    /// Maximum age of an action.
     pub age: Millis,
-    /// Most bytes, about.
+    /// Approximate maximum size of all envelopes, in bytes.
     pub bytes: u64,
 }
 
 impl Store {
-    /// Whether the log is so far beyond its bound of bytes that it is worth
-    /// the work to forget.
+    /// Returns `true` if the log exceeds its limit of bytes by more than a quarter. The
+    /// margin avoids a compaction after every batch.
     pub fn exceeds_retention(&self, retention: Retention) -> bool {
         self.log_bytes > retention.bytes.saturating_add(retention.bytes / 4)
     }
 
-    /// Forgets old actions, once the states they made are kept. Returns where
-    /// the log starts now.
+    /// Removes actions beyond the limits from the log, after the states that depend on them
+    /// have been stored. Returns the new start of the log.
     pub fn compact(&mut self, retention: Retention, now: Millis) -> Result<ServerSeq, StoreError> {
         let last = self.read_number("seq")?;
         let by_count = self.last_seq_beyond_count(retention.actions)?;
@@ -45,7 +45,7 @@ impl Store {
         if start == before {
             return Ok(before);
         }
-        // A state that rests on what is to be forgotten is kept first.
+        // A channel whose snapshot needs a removed action gets a new snapshot first.
         for channel in self.channels_behind(start)? {
             if let Some(loaded) = self.load(&channel, LoadExtent::Tail)? {
                 self.snapshot(&channel, &loaded, last)?;
@@ -69,8 +69,8 @@ impl Store {
         Ok(start)
     }
 
-    /// The last of the oldest actions that are too many. Numbers have gaps, so
-    /// rows are counted.
+    /// Returns the newest action beyond the limit of actions. Sequence numbers have gaps,
+    /// so the query counts rows.
     fn last_seq_beyond_count(&self, actions: u64) -> Result<ServerSeq, StoreError> {
         let actions = i64::try_from(actions).unwrap_or(i64::MAX);
         let last: Option<i64> = self
@@ -84,7 +84,7 @@ impl Store {
         Ok(last.map_or(ServerSeq(0), seq_from_sql))
     }
 
-    /// The last of the oldest actions that are too many bytes.
+    /// Returns the newest action that has to be removed to meet the limit of bytes.
     fn last_seq_beyond_bytes(&self, bytes: u64) -> Result<ServerSeq, StoreError> {
         let mut excess = self.log_bytes.saturating_sub(bytes);
         let mut last = ServerSeq(0);

@@ -1,4 +1,4 @@
-//! What stands in a row, beyond the types of the protocol.
+//! Row formats that are not types of the protocol.
 
 use agenthost_core::agent::ForbiddenValue;
 use agenthost_core::{AgentOptions, ClientRecord, Principal};
@@ -10,7 +10,7 @@ use agenthost_protocol::wire::{Document, Json, Limits, Wire};
 
 use crate::error::StoreError;
 
-/// What is remembered of a client.
+/// The stored form of a [`ClientRecord`].
 #[derive(Wire)]
 pub(crate) struct ClientRow {
     principal: String,
@@ -48,13 +48,13 @@ impl From<ClientRow> for ClientRecord {
             info: row.info,
             windowed: row.windowed.into_iter().flatten().collect(),
             shared: row.shared.unwrap_or(false),
-            // Rows of hosts that did not know epochs are of the first one.
+            // Rows of hosts without writer epochs belong to the first epoch.
             epoch: row.epoch.unwrap_or(ServerSeq(0)),
         }
     }
 }
 
-/// What an agent offers.
+/// The stored form of [`AgentOptions`].
 #[derive(Wire)]
 pub(crate) struct AgentOptionsRow {
     schema: SessionConfigSchema,
@@ -96,7 +96,7 @@ impl From<AgentOptionsRow> for AgentOptions {
     }
 }
 
-/// Reads what was written.
+/// Decodes the text of a row. `what` describes the row in an error.
 pub(crate) fn decode_row<T: Wire>(
     what: impl FnOnce() -> String,
     text: &str,

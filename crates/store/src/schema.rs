@@ -1,11 +1,11 @@
-//! The tables, and how they came to be what they are.
+//! The tables of the database and their migrations.
 
 use rusqlite::{Connection, TransactionBehavior};
 
 use crate::error::StoreError;
 
-/// Each step brings a database from one version to the next. Steps are only
-/// ever added: a database of any age goes through all it has missed.
+/// Migrations, each from one schema version to the next. They are never changed or removed,
+/// only added: a database of any version runs all that it has missed.
 const MIGRATIONS: &[&str] = &[
     "
     -- Numbers that are not in any row: the last one given out, and where the
@@ -86,7 +86,7 @@ const MIGRATIONS: &[&str] = &[
 ",
 ];
 
-/// Brings the tables up to date, each step whole or not at all.
+/// Runs the missing migrations, each in one transaction.
 pub(crate) fn migrate_schema(connection: &mut Connection) -> Result<(), StoreError> {
     let known = MIGRATIONS.len() as i64;
     let found: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;

@@ -1,4 +1,4 @@
-//! The store: one writer, one transaction for each batch.
+//! The store: one writer, and one transaction for each batch.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -24,31 +24,33 @@ use crate::turns;
 use crate::turns::StoredTurns;
 use crate::wal_checkpoint::WalCheckpointer;
 
-/// What a batch that was appended survives.
+/// The kind of failure that a committed batch survives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Durability {
-    /// The end of the process, by whatever means.
+    /// The end of the process, for example by a signal.
     Process,
-    /// The end of power: every batch is on the disk before it is seen.
+    /// A power failure: every batch is on the disk before its effects become visible.
     Power,
 }
 
-/// Everything that a host remembers.
+/// The database of a host, with the caches that make appending cheap.
 #[derive(Debug)]
 pub struct Store {
     pub(crate) connection: Connection,
-    /// Actions since the last snapshot of each channel.
+    /// Number of actions since the last snapshot of each channel.
     pub(crate) since_snapshot: BTreeMap<Uri, u32>,
-    /// What the rows of chats have, as far as it is known.
+    /// The turns in the rows of chats that were loaded or stored, so that a snapshot writes
+    /// only the turns that changed.
     pub(crate) stored_turns: BTreeMap<Uri, StoredTurns>,
-    /// How large the log is, as its row says: asked after every batch.
+    /// The size of the log in bytes. It is stored in a row, too, but is needed after every
+    /// batch.
     pub(crate) log_bytes: u64,
     pub(crate) checkpointer: WalCheckpointer,
     directory: DataDirectory,
 }
 
 impl Store {
-    /// Opens what is remembered in a directory; the first time, nothing is.
+    /// Opens the database in a directory, or creates it.
     pub fn open(path: &Path, durability: Durability) -> Result<Self, StoreError> {
         let directory = DataDirectory::acquire(path)?;
         let database = directory.database_path();
@@ -67,8 +69,8 @@ impl Store {
         Ok(store)
     }
 
-    /// Keeps the state of a channel as of an action, so that restoring it
-    /// starts from there.
+    /// Stores the state of a channel at a sequence number, so that loading it starts from
+    /// there.
     pub fn snapshot(
         &mut self,
         channel: &Uri,
@@ -93,18 +95,17 @@ impl Store {
         Ok(())
     }
 
-    /// Nothing happens at the moment: the time to tidy up.
+    /// Requests a checkpoint of the write-ahead log. The host calls this when it is idle.
     pub fn run_idle_maintenance(&mut self) {
         self.checkpointer.request_if_pending();
     }
 
-    /// Lets go of what is only in memory to save work, except for the
-    /// channels that the host has in memory, too.
+    /// Evicts cached turns of all channels that the host does not have in memory.
     pub fn evict(&mut self, is_resident: impl Fn(&Uri) -> bool) {
         self.stored_turns.retain(|channel, _| is_resident(channel));
     }
 
-    /// A channel: its snapshot and what came after.
+    /// Loads a channel: its snapshot with the later actions of the log applied.
     pub fn load(
         &mut self,
         channel: &Uri,
@@ -114,8 +115,8 @@ impl Store {
         loaded.map_err(|error| report_damage(&self.directory.database_path(), error))
     }
 
-    /// A channel as it was right after an action; `None` if what was before
-    /// its snapshot would have to be known. Of a chat, the latest turns.
+    /// Loads a channel as it was right after an action. Returns `None` if its snapshot is
+    /// newer than that. For a chat, loads the latest turns only.
     pub fn load_at(
         &mut self,
         channel: &Uri,
@@ -133,7 +134,7 @@ impl Store {
         Ok(Some(loaded))
     }
 
-    /// The snapshot of a channel, and the number of the last action in it.
+    /// Returns the snapshot of a channel and the sequence number of the last action in it.
     fn read_snapshot(&self, channel: &Uri) -> Result<Option<(i64, ChannelState)>, StoreError> {
         let row = self
             .connection
@@ -163,7 +164,7 @@ impl Store {
         Ok(Some(loaded))
     }
 
-    /// A snapshot and what came after; and what of it the tables have.
+    /// Applies later actions to a snapshot. Also returns the turns that the tables contain.
     fn rebuild_state(
         &self,
         channel: &Uri,
@@ -174,7 +175,7 @@ impl Store {
         let cut = |envelope: &ActionEnvelope| {
             matches!(&*envelope.action, Action::Chat(ChatAction::Truncated(_)))
         };
-        // What is cut off may be cut off anywhere.
+        // A chat can be truncated at any turn, so all turns are needed.
         let extent = if later.iter().any(cut) {
             LoadExtent::Whole
         } else {
@@ -196,7 +197,7 @@ impl Store {
         Ok((loaded, stored))
     }
 
-    /// What happened on a channel after an action.
+    /// Returns the actions of a channel after a sequence number.
     fn actions_after(&self, channel: &Uri, seq: i64) -> Result<Vec<ActionEnvelope>, StoreError> {
         let mut query = self.connection.prepare_cached(
             "SELECT seq, envelope FROM log WHERE channel = ?1 AND seq > ?2 ORDER BY seq",
@@ -211,7 +212,7 @@ impl Store {
         Ok(later)
     }
 
-    /// What a host that starts now has to know.
+    /// Loads the state that a host needs when it starts.
     pub fn load_host(&mut self) -> Result<StoredHost, StoreError> {
         let remembered = self.read_host();
         remembered.map_err(|error| report_damage(&self.directory.database_path(), error))
@@ -277,7 +278,7 @@ impl Store {
         Ok(removed.collect::<Result<_, _>>()?)
     }
 
-    /// What a client missed: envelopes as they went over the wire, in order.
+    /// Returns the actions that a client missed: the envelopes as they were sent, in order.
     pub fn replay(
         &self,
         after: ServerSeq,
@@ -298,7 +299,7 @@ impl Store {
         Ok(found.into_values().collect())
     }
 
-    /// How many bytes a replay would be.
+    /// Returns the size of a replay in bytes.
     pub fn replay_bytes(&self, after: ServerSeq, channels: &[Uri]) -> Result<u64, StoreError> {
         let mut query = self.connection.prepare_cached(
             "SELECT coalesce(sum(length(CAST(envelope AS BLOB))), 0) FROM log
@@ -326,7 +327,7 @@ impl Store {
         while let Some(row) = rows.next()? {
             let name: String = row.get(0)?;
             let text: String = row.get(1)?;
-            // One that can't be read is no reason to do without the others.
+            // One unreadable row must not make the others unavailable.
             match read(&name, &text) {
                 Ok(row) => found.push(row),
                 Err(error) => unreadable.push(error.to_string()),
@@ -346,7 +347,7 @@ impl Store {
 
 fn open_database(database: &Path, durability: Durability) -> Result<Connection, StoreError> {
     let mut connection = Connection::open(database)?;
-    // Nobody else has the database, but a backup tool may look at it.
+    // The data directory is locked, but a backup tool may read the database.
     connection.busy_timeout(Duration::from_secs(5))?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
     let synchronous = match durability {
@@ -354,18 +355,18 @@ fn open_database(database: &Path, durability: Durability) -> Result<Connection, 
         Durability::Power => "FULL",
     };
     connection.pragma_update(None, "synchronous", synchronous)?;
-    // Not here: see `checkpoint`.
+    // A checkpoint must not block the writer: `wal_checkpoint` runs them on its own thread.
     connection.pragma_update(None, "wal_autocheckpoint", 0)?;
-    // A log that was long once does not stay so.
+    // Truncates a write-ahead log that once became large.
     connection.pragma_update(None, "journal_size_limit", 16 * 1024 * 1024)?;
     schema::migrate_schema(&mut connection)?;
     migration::migrate_rows(&mut connection)?;
-    // Damage shows where something is read.
+    // SQLite detects corruption only when it reads a page.
     connection.query_row("SELECT count(*) FROM numbers", [], |_| Ok(()))?;
     Ok(connection)
 }
 
-/// Sets a damaged database aside, and says so.
+/// Copies the database if SQLite reports corruption, and returns the error to report.
 fn report_damage(database: &Path, error: StoreError) -> StoreError {
     match error {
         StoreError::Database(problem) if is_corruption(&problem) => {
@@ -390,7 +391,7 @@ fn is_corruption(error: &rusqlite::Error) -> bool {
     )
 }
 
-/// Sequence numbers stay below 2^53, far below what a row holds.
+/// Sequence numbers are below 2^53, so the conversion never saturates.
 pub(crate) fn seq_to_sql(seq: ServerSeq) -> i64 {
     i64::try_from(seq.0).unwrap_or(i64::MAX)
 }

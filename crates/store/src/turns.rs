@@ -1,7 +1,7 @@
 //! Turns of chats, each in a row of its own.
 //!
-//! A chat grows at its end, so keeping one writes the turns that are new, and
-//! loading one may read its tail alone.
+//! A chat grows at its end, so storing it writes only the new turns, and loading it can
+//! read only its tail.
 
 use std::sync::Arc;
 
@@ -16,12 +16,12 @@ use rusqlite::{Connection, Transaction, params};
 use crate::error::StoreError;
 use crate::rows;
 
-/// Turns that are read when the tail of a chat will do.
+/// Number of turns that [`LoadExtent::Tail`] reads: the chat is usable without loading its
+/// whole history.
 pub(crate) const TAIL_TURNS: usize = 32;
 
-/// Turns as they stand in the rows of a chat, from a position on. Shared with
-/// the states that were read or kept, so what is the same can be told by its
-/// place in memory.
+/// The turns in the rows of a chat, from a position on. They share memory with the states
+/// that were loaded or stored, so comparing pointers finds the turns that have not changed.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct StoredTurns {
     first: usize,
@@ -43,7 +43,8 @@ impl StoredTurns {
     }
 }
 
-/// A state as its row has it: of a chat, without the turns.
+/// Encodes a state for its row. Turns of a chat are left out, because they have their own
+/// rows.
 pub(crate) fn encode_state(state: &ChannelState) -> Result<String, StoreError> {
     let text = match state {
         ChannelState::Chat(chat) => {
@@ -56,8 +57,8 @@ pub(crate) fn encode_state(state: &ChannelState) -> Result<String, StoreError> {
     Ok(text?)
 }
 
-/// Makes the rows of a chat what its turns are, from the first that is in
-/// memory. Does nothing for other channels.
+/// Makes the rows of a chat equal to its turns, from the first turn in memory. Does nothing
+/// for other channels.
 pub(crate) fn write_turns(
     transaction: &Transaction<'_>,
     channel: &Uri,
@@ -91,7 +92,7 @@ pub(crate) fn write_turns(
     Ok(())
 }
 
-/// Puts turns back into a state that was read without them.
+/// Adds the turns to a state that was read without them.
 pub(crate) fn read_turns(
     connection: &Connection,
     channel: &Uri,

@@ -1,7 +1,7 @@
-//! Moving what was appended from SQLite's own log into the database.
+//! Checkpoints of SQLite's write-ahead log: copies committed pages into the database file.
 //!
-//! That waits for the disk, so it happens on a thread of its own: whoever
-//! appends never waits for it.
+//! A checkpoint waits for the disk, so it runs on its own thread, and appending never waits
+//! for it.
 
 use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
@@ -11,17 +11,18 @@ use rusqlite::Connection;
 
 use crate::error::StoreError;
 
-/// Bytes that are appended between two checkpoints.
+/// Number of bytes that are appended between two checkpoints.
 const CHECKPOINT_BYTES: usize = 1024 * 1024;
 
-/// Commits between two checkpoints: each takes a few pages, however small.
+/// Number of commits between two checkpoints. Each commit writes a few pages, even if it is
+/// small.
 const CHECKPOINT_COMMITS: u32 = 500;
 
-/// Pages of the log from which on it is worth a short wait of the writer to
-/// start it afresh: 64 MB. Below that, a quiet moment will come.
+/// Size of the write-ahead log, in pages (64 MB), above which a short wait of the writer is
+/// acceptable to restart the log. Below it, the next idle period is soon enough.
 const WAL_RESTART_PAGES: i64 = 16_384;
 
-/// The thread, while the store is open.
+/// Handle of the checkpoint thread. Dropping it ends the thread.
 #[derive(Debug)]
 pub(crate) struct WalCheckpointer {
     requests: Option<SyncSender<()>>,
@@ -51,15 +52,15 @@ impl WalCheckpointer {
         })
     }
 
-    /// Nothing happens at the moment: a checkpoint now reaches the end, and
-    /// the log starts afresh with the next commit.
+    /// Requests a checkpoint if there were commits since the last one. When the writer is
+    /// idle, a checkpoint reaches the end of the log, and the next commit restarts it.
     pub(crate) fn request_if_pending(&mut self) {
         if self.commits > 0 {
             self.request_checkpoint();
         }
     }
 
-    /// So much was appended, in one commit.
+    /// Counts a commit with this many bytes, and requests a checkpoint at the limits.
     pub(crate) fn record_append(&mut self, bytes: usize) {
         self.bytes += bytes;
         self.commits += 1;
@@ -70,7 +71,8 @@ impl WalCheckpointer {
 
     fn request_checkpoint(&mut self) {
         let asked = self.requests.as_ref().map(|wanted| wanted.try_send(()));
-        // One that is under way does not see the latest: ask again later.
+        // A running checkpoint does not include the latest commits, so the counters stay
+        // and the next append tries again.
         if !matches!(asked, Some(Err(TrySendError::Full(())))) {
             (self.bytes, self.commits) = (0, 0);
         }
@@ -81,8 +83,8 @@ impl Drop for WalCheckpointer {
     fn drop(&mut self) {
         self.requests = None;
         if let Some(thread) = self.thread.take() {
-            // It breaks nothing if it broke: SQLite does the work when the
-            // database is opened next.
+            // A panic of the thread loses no data: SQLite replays the log when the database
+            // is opened again.
             drop(thread.join());
         }
     }
@@ -90,9 +92,9 @@ impl Drop for WalCheckpointer {
 
 fn run_checkpoints(connection: &Connection, requests: &Receiver<()>) {
     while let Ok(()) = requests.recv() {
-        // The first never waits for the writer, nor the writer for it; after
-        // it there is little left for the second. If the disk is full, the
-        // writer will say so.
+        // A passive checkpoint never blocks the writer and is never blocked by it; it
+        // leaves little work for the restart. Errors such as a full disk are reported by
+        // the writer.
         let pages = run_checkpoint(connection, "PASSIVE");
         if pages.is_ok_and(|pages| pages > WAL_RESTART_PAGES) {
             drop(run_checkpoint(connection, "RESTART"));
@@ -100,7 +102,7 @@ fn run_checkpoints(connection: &Connection, requests: &Receiver<()>) {
     }
 }
 
-/// Returns how many pages the log has.
+/// Runs a checkpoint and returns the number of pages in the log.
 fn run_checkpoint(connection: &Connection, mode: &str) -> rusqlite::Result<i64> {
     let pragma = format!("PRAGMA wal_checkpoint({mode})");
     connection.query_row(&pragma, [], |row| row.get(1))

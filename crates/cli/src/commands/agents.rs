@@ -1,4 +1,4 @@
-//! `agenthost agents`: which there are, whether they work, and signing in.
+//! `agenthost agents`: lists agents, probes them, and signs in.
 
 pub(crate) mod check;
 mod sign_in;
@@ -46,7 +46,7 @@ Examples:
   agenthost agents sign-in gemini             the ways there are, or the only one
   agenthost agents sign-in gemini oauth-personal";
 
-/// An agent that is offered here, with what is known of it.
+/// Returns an agent that is offered here, and its entry in the list of known agents.
 pub(crate) fn find_offered_agent(
     settings: &HostSettings,
     name: &str,
@@ -68,7 +68,7 @@ pub(crate) fn find_offered_agent(
     Ok((SelectedAgent { name, known }, agent))
 }
 
-/// What is known of an agent.
+/// The name of an agent and its entry in the list of known agents, if it has one.
 pub(crate) struct SelectedAgent {
     pub(crate) name: String,
     pub(crate) known: Option<&'static KnownAgent>,

@@ -1,4 +1,4 @@
-//! `agenthost allow`: which folders clients may use.
+//! `agenthost allow`: grants clients access to folders.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -38,7 +38,7 @@ Examples:
   agenthost allow --write ~/notes   they may change what is in it
   agenthost allow --remove ~/notes  no longer";
 
-/// The settings, and what they mean.
+/// Keys of the host settings with the granted and the requested folders.
 const READABLE_FOLDERS_KEY: &str = "readableFolders";
 const WRITABLE_FOLDERS_KEY: &str = "writableFolders";
 const REQUESTED_FOLDERS_KEY: &str = "requestedFolders";
@@ -101,7 +101,8 @@ fn list_folders(values: &Object) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The address of a folder. One that is gone can still be taken back.
+/// Returns the URI of a folder. With `may_be_missing`, the folder need not exist, so that
+/// the grant of a deleted folder can be removed.
 fn folder_uri(folder: &Path, may_be_missing: bool) -> anyhow::Result<String> {
     let real = match std::fs::canonicalize(folder) {
         Ok(real) => real,

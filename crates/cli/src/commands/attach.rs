@@ -1,4 +1,4 @@
-//! `agenthost attach`: take part in a session, line by line.
+//! `agenthost attach`: takes part in a session, line by line.
 
 pub(crate) mod input;
 
@@ -46,7 +46,8 @@ Examples:
   agenthost attach --new            a new one, in this folder
   agenthost attach 6314fd6f         the session whose address ends or begins so";
 
-/// How long to wait for a host that is gone: a person can leave any time.
+/// Time that the client tries to reconnect to a lost host. It is long, because the user can
+/// leave at any time.
 const RECONNECT_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
 
 pub(crate) async fn run(arguments: AttachArgs) -> anyhow::Result<ExitCode> {
@@ -124,7 +125,7 @@ async fn run_dialog(client: &mut Client, arguments: &AttachArgs) -> anyhow::Resu
     }
 }
 
-/// Goes, and says so if something that was typed has not been sent.
+/// Flushes the output and leaves. Prints a note if unconfirmed actions were not sent.
 fn detach(client: &Client, mut printer: TurnPrinter) -> anyhow::Result<()> {
     if client.is_disconnected() && client.unconfirmed_count() > 0 {
         printer.print_note("the host is gone: what was typed last was not sent")?;
@@ -132,7 +133,8 @@ fn detach(client: &Client, mut printer: TurnPrinter) -> anyhow::Result<()> {
     printer.finish()
 }
 
-/// The session that is meant: the latest if none is named.
+/// Finds a session by its URI or a part of its id. Returns the latest one if no name is
+/// given.
 pub(crate) async fn find_session(client: &mut Client, named: Option<&str>) -> anyhow::Result<Uri> {
     let mut cursor = None;
     let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! `agenthost customizations`: what makes agents behave as they should here.
+//! `agenthost customizations`: lists the customizations of a folder or a session.
 
 mod allow;
 mod describe;
@@ -68,7 +68,8 @@ Examples:
 
 docs/customizations.md says what is read from where, and when agents get it.";
 
-/// How long the host may take to read what a session has.
+/// Maximum time to wait until the host has loaded all customizations of a session. After
+/// that, the command shows an incomplete list.
 const LOAD_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(crate) async fn run(arguments: CustomizationsArgs) -> anyhow::Result<ExitCode> {
@@ -111,7 +112,7 @@ pub(crate) async fn run(arguments: CustomizationsArgs) -> anyhow::Result<ExitCod
     Ok(ExitCode::SUCCESS)
 }
 
-/// What the host shows for a session.
+/// Connects to the host and returns the customizations of a session.
 async fn fetch_from_host(place: &HostOptions, named: &str) -> anyhow::Result<Vec<Customization>> {
     let mut attached = HostConnection::connect(place, COMMAND_RECONNECT_TIMEOUT).await?;
     let found = load_customizations(&mut attached.client, named).await;
@@ -119,7 +120,8 @@ async fn fetch_from_host(place: &HostOptions, named: &str) -> anyhow::Result<Vec
     found
 }
 
-/// What a session has once all of it is read, or what is known after a while.
+/// Returns the customizations of a session once all are loaded, or those known after
+/// [`LOAD_TIMEOUT`].
 pub(crate) async fn load_customizations(
     client: &mut Client,
     named: &str,
@@ -146,7 +148,7 @@ fn is_loaded(client: &Client, session: &Uri) -> anyhow::Result<bool> {
     Ok(all.is_some_and(|all| !all.iter().any(is_loading)))
 }
 
-/// What a session has; nothing if nobody has looked yet.
+/// Returns the customizations of a session, or `None` if the host has not read them yet.
 fn session_customizations(
     client: &Client,
     session: &Uri,

@@ -1,4 +1,4 @@
-//! `agenthost diff`: what changed.
+//! `agenthost diff`: shows the changes of a session's files.
 
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -122,7 +122,7 @@ async fn print_diff(client: &mut Client, arguments: &DiffArgs) -> anyhow::Result
     }
 }
 
-/// The session that was named, or the latest in the folder.
+/// Returns the session with the given URI, or the latest session in the folder.
 async fn find_session(client: &mut Client, arguments: &DiffArgs) -> anyhow::Result<SessionSummary> {
     let here = resolve_directory(arguments.cwd.as_deref())?;
     let here = agenthost_workspace::uri_of(&here);
@@ -171,7 +171,7 @@ async fn find_last_turn(client: &mut Client, session: &SessionSummary) -> anyhow
     last.context("the session has had no turn yet")
 }
 
-/// Waits until it is known what changed.
+/// Subscribes to a changeset and waits until it is computed.
 async fn wait_for_changeset(client: &mut Client, channel: &Uri) -> anyhow::Result<ChangesetState> {
     client.subscribe(channel).await?;
     loop {
@@ -193,14 +193,14 @@ async fn wait_for_changeset(client: &mut Client, channel: &Uri) -> anyhow::Resul
     }
 }
 
-/// Differences, to be printed.
+/// A patch to print on stdout.
 enum PatchOutput {
     Text(String),
-    /// Not all of it is UTF-8.
+    /// A patch that is not valid UTF-8.
     Bytes(Vec<u8>),
 }
 
-/// All differences as text.
+/// Requests the patch of a changeset. Adds colors if stdout is a terminal.
 async fn fetch_patch(client: &mut Client, channel: &Uri) -> anyhow::Result<PatchOutput> {
     let shown = client.request(InvokeChangesetOperationParams {
         channel: channel.clone(),
@@ -218,13 +218,13 @@ async fn fetch_patch(client: &mut Client, channel: &Uri) -> anyhow::Result<Patch
     });
     let read = read.await?;
     if read.encoding != ContentEncoding::Utf8 {
-        // Files in other encodings come as they are.
+        // Files in other encodings are printed unchanged.
         let bytes = STANDARD
             .decode(&read.data)
             .context("the host sent no Base64")?;
         return Ok(PatchOutput::Bytes(bytes));
     }
-    // One is added when it is printed; more may be part of it.
+    // `print_data` adds one newline; further ones may belong to the patch.
     let text = read.data.strip_suffix('\n').unwrap_or(&read.data);
     if !std::io::stdout().is_terminal() {
         return Ok(PatchOutput::Text(text.to_owned()));
@@ -247,7 +247,8 @@ fn colour_line(line: &str) -> String {
     format!("\u{1b}[{colour}m{line}\u{1b}[0m")
 }
 
-/// A file with its numbers, named from the folder of the session.
+/// Formats a file with its counts of added and removed lines. Its path is relative to the
+/// session's folder.
 fn stat_line(file: &ChangesetFile, session: &SessionSummary) -> String {
     let folders = session.metadata.working_directories.iter().flatten();
     let folders: Vec<_> = folders.map(|folder| format!("{folder}/")).collect();

@@ -1,4 +1,4 @@
-//! `agenthost doctor`: what is here, what works, what to do.
+//! `agenthost doctor`: checks the installation and prints a hint for each problem.
 
 mod customizations;
 
@@ -28,7 +28,7 @@ pub(crate) struct DoctorArgs {
     json: bool,
 }
 
-/// Something that was looked at.
+/// The result of one check.
 #[derive(Debug, Serialize)]
 struct DoctorCheck {
     what: Cow<'static, str>,
@@ -73,7 +73,7 @@ pub(crate) async fn run(arguments: DoctorArgs) -> anyhow::Result<ExitCode> {
             findings.push(diagnose_host(directory).await);
             findings.extend(list_worktrees(directory));
         }
-        // What is wrong with them was said above.
+        // `diagnose_configuration` has reported the error.
         Err(_) => findings.extend(
             arguments
                 .host
@@ -165,7 +165,7 @@ fn diagnose_data_directory(directory: &Path) -> DoctorCheck {
                 DoctorCheck::failed(what, error.to_string(), "restore a copy of the directory")
             }
         },
-        // A host has it, and that is how it should be.
+        // A running host holds the lock, which is no problem.
         Err(StoreError::InUse { holder, .. }) => {
             DoctorCheck::passed(what, format!("{shown}, in use by {}", holder.trim()))
         }
@@ -215,9 +215,9 @@ async fn diagnose_host(directory: &Path) -> DoctorCheck {
     }
 }
 
-/// Agents: those that are here with all there is to say, the others in a line.
+/// Probes the agents. Reports each installed agent, and the others together on one line.
 async fn diagnose_agents(settings: &HostSettings) -> anyhow::Result<Vec<DoctorCheck>> {
-    // What is wrong with the configuration was said above.
+    // `diagnose_configuration` has reported the error.
     let candidates = settings.candidates().unwrap_or_default();
     let reports = probe_agents(candidates, CheckDepth::StartAgent).await?;
     let missing = |report: &&AgentReport| report.state == AgentStatus::NotInstalled;
@@ -246,8 +246,8 @@ async fn diagnose_agents(settings: &HostSettings) -> anyhow::Result<Vec<DoctorCh
     Ok(found)
 }
 
-/// Worktrees of sessions, and those that were worth keeping when their session
-/// went.
+/// Lists the worktrees of sessions, and those that were kept when their session was
+/// removed.
 fn list_worktrees(directory: &Path) -> Vec<DoctorCheck> {
     let folders = |path: PathBuf| {
         let entries = std::fs::read_dir(path).into_iter().flatten();

@@ -1,8 +1,8 @@
-//! `agenthost reduce`: from a log of actions to the state they make.
+//! `agenthost reduce`: computes the states that a log of actions results in.
 //!
-//! The log has one JSON value on each line: a snapshot, an action envelope, or
-//! a whole message as it went over the wire. That is what clients see, so what
-//! a client was shown can be computed again, and looked at step by step.
+//! The log has one JSON value on each line: a snapshot, an action envelope, or a complete
+//! message as it was sent. Clients receive the same, so the states that a client had can be
+//! computed again and inspected step by step.
 
 mod line;
 mod replay;
@@ -80,8 +80,8 @@ fn open_log(arguments: &ReduceArgs) -> anyhow::Result<Box<dyn BufRead>> {
     Ok(Box::new(BufReader::new(file)))
 }
 
-/// The next line without its end; `None` at the end of the log. A line has to
-/// end somewhere, or it would fill the memory.
+/// Returns the next line without its newline, or `None` at the end of the log. The length
+/// of a line is limited, so that a file without newlines cannot exhaust the memory.
 fn read_line(log: &mut dyn BufRead) -> anyhow::Result<Option<Vec<u8>>> {
     let max_bytes = Limits::STATE.bytes as u64;
     let mut line = Vec::new();

@@ -1,4 +1,4 @@
-//! `agenthost run`: one turn, in this terminal.
+//! `agenthost run`: runs one turn in the terminal.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -54,7 +54,7 @@ pub(crate) struct RunArgs {
     host: HostOptions,
 }
 
-/// What tells a program in a terminal that nothing more comes.
+/// The control character (Ctrl-D) that signals the end of input in a terminal.
 const END_OF_INPUT: &str = "\u{4}";
 
 const RUN_EXAMPLES: &str = "\
@@ -77,7 +77,7 @@ pub(crate) async fn run(arguments: RunArgs) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// The folder that was named, or this one.
+/// Returns the absolute path of the given folder, or of the current one.
 pub(crate) fn resolve_directory(named: Option<&Path>) -> anyhow::Result<PathBuf> {
     let directory = match named {
         Some(directory) => directory.to_owned(),
@@ -148,7 +148,8 @@ async fn create_session(
     dialog::create_session(client, agent, directory, config).await
 }
 
-/// Waits for a session, and follows it and its chat. Returns the chat.
+/// Subscribes to a session and waits until it is ready. Subscribes to its default chat and
+/// returns it.
 async fn open_chat(
     client: &mut Client,
     session: &Uri,
@@ -164,7 +165,7 @@ async fn open_chat(
     Ok(chat)
 }
 
-/// A turn that runs, with what the person at this terminal is asked.
+/// The turn of this command, with the prompts for the user.
 struct RunningTurn {
     chat: Uri,
     id: TurnId,
@@ -172,9 +173,9 @@ struct RunningTurn {
     approves_all: bool,
     prompter: Prompter,
     interrupted: bool,
-    /// Whether what runs was told that nothing more is typed.
+    /// `true` if the end of input has been sent to the running terminal.
     input_ended: bool,
-    /// The last answer that was given.
+    /// The sequence number of the last dispatched answer.
     answer_seq: Option<ClientSeq>,
 }
 
@@ -195,7 +196,8 @@ impl RunningTurn {
         })
     }
 
-    /// Whether a line that is typed is for a prompt or for what runs.
+    /// Returns `true` if a line of input can be used: for a prompt or for the running
+    /// terminal.
     fn reads_input(&self, terminal: Option<&Uri>) -> bool {
         self.prompter.has_open_prompt() || terminal.is_some() && !self.input_ended
     }
@@ -205,7 +207,7 @@ impl RunningTurn {
         Ok(())
     }
 
-    /// Takes a line that was typed; none, if nothing more is typed.
+    /// Handles a line of input, or the end of input if it is `None`.
     async fn handle_line(
         &mut self,
         client: &mut Client,
@@ -238,10 +240,10 @@ impl RunningTurn {
         Ok(())
     }
 
-    /// Cancels the turn. The second time, leaves at once.
+    /// Cancels the turn. The second call exits the process at once.
     async fn cancel(&mut self, client: &mut Client, reason: &str) -> anyhow::Result<()> {
         if self.interrupted {
-            // At once: whatever has not been read stays unread.
+            // The user does not want to wait, so buffered output is discarded.
             std::process::exit(130);
         }
         self.interrupted = true;
@@ -268,9 +270,9 @@ impl RunningTurn {
         if refused == Some(self.start_seq) || answer && self.approves_all {
             bail!("the host refused: {reason}");
         }
-        // All else was for something that had just ended.
+        // Other rejected actions were for a turn or terminal that had just ended.
         if answer {
-            // One that does not fit can be given again by who gave it.
+            // The user can correct an answer that the host rejected.
             self.prompter.handle_rejection();
             output::print_note(&format!("refused: {reason}"));
         }
@@ -278,7 +280,7 @@ impl RunningTurn {
     }
 }
 
-/// Waits until the person wants no more: pressed Ctrl-C, or reads no more.
+/// Waits for Ctrl-C, or until stdout has been closed. Returns the note to print.
 async fn wait_for_stop(
     interrupt: &mut Signal,
     printer: &TurnPrinter,
@@ -286,7 +288,7 @@ async fn wait_for_stop(
 ) -> &'static str {
     let closed = async {
         printer.wait_closed().await;
-        // The turn is being cancelled; this is no reason to leave before.
+        // The turn is being cancelled already; only Ctrl-C may end the command sooner.
         if interrupted {
             std::future::pending::<()>().await;
         }

@@ -1,4 +1,4 @@
-//! `agenthost serve`: the host, until it is told to stop.
+//! `agenthost serve`: runs the host until a signal stops it.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -76,7 +76,7 @@ pub(crate) async fn run(arguments: ServeArgs) -> anyhow::Result<ExitCode> {
     let mut config = ServerConfig::new(&settings.data_directory);
     settings.file.apply(&mut config)?;
     arguments.apply(&mut config);
-    // Before anyone knows that the host is there to be stopped.
+    // The signal handlers are installed before clients and scripts can learn of the host.
     let mut terminate = signal(SignalKind::terminate()).context("listen for SIGTERM")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("listen for Ctrl-C")?;
     let warning = missing_tls_warning(&config);
@@ -103,7 +103,7 @@ pub(crate) async fn run(arguments: ServeArgs) -> anyhow::Result<ExitCode> {
 
 impl ServeArgs {
     fn apply(&self, config: &mut ServerConfig) {
-        // Whoever says where to listen here means there and nowhere else.
+        // Listen addresses on the command line replace those of the configuration file.
         if self.listen.is_some() || self.socket.is_some() || self.stdio {
             config.listen = self.listen;
             config.socket.clone_from(&self.socket);
@@ -123,7 +123,7 @@ impl ServeArgs {
             path,
             contents: self.wire_log_contents,
         });
-        // The token is in it.
+        // The ready file contains the token, so clients must not read it.
         config.secrets.extend(self.ready_file.clone());
     }
 }
@@ -144,7 +144,7 @@ fn print_welcome(server: &Server, data_directory: &std::path::Path) {
     }
 }
 
-/// The warning for a host that other machines can reach without TLS.
+/// Returns a warning if other machines can reach the host without TLS.
 fn missing_tls_warning(config: &ServerConfig) -> Option<String> {
     let address = config
         .listen
@@ -163,7 +163,7 @@ fn missing_tls_warning(config: &ServerConfig) -> Option<String> {
 #[error("expected an address and a port, such as 127.0.0.1:8123")]
 struct InvalidAddress;
 
-/// An address by number, or this machine by its name.
+/// Parses a numeric address with a port, or `localhost` with a port.
 fn parse_address(text: &str) -> Result<SocketAddr, InvalidAddress> {
     let numbers = match text.strip_prefix("localhost:") {
         Some(port) => format!("127.0.0.1:{port}"),

@@ -1,4 +1,4 @@
-//! `agenthost sessions`: what sessions there are.
+//! `agenthost sessions`: lists the sessions of the host.
 
 pub(crate) mod agent_sessions;
 

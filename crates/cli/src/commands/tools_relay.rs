@@ -1,5 +1,4 @@
-//! `agenthost tools-relay`: what agents start to get to the tools that the host
-//! offers.
+//! `agenthost tools-relay`: the relay between an agent and the gateway of the host.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! The agents: those that are known and here, and those of the configuration.
+//! The agents that a host offers: known agents that are installed, and configured ones.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -17,8 +17,7 @@ use serde::Deserialize;
 use super::FileConfig;
 use super::services::ServicesTable;
 
-/// An agent of the configuration: a new one, or what is different about one
-/// that is known.
+/// An agent in the configuration file: a new one, or changes to a known one.
 #[derive(Clone, Deserialize)]
 pub(super) struct AgentTable {
     id: String,
@@ -38,7 +37,7 @@ pub(super) struct AgentTable {
     services: ServicesTable,
 }
 
-/// Leaves out what the environment holds: it may be secret.
+/// Leaves out the values of the environment, which may be secret.
 impl std::fmt::Debug for AgentTable {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("AgentTable")
@@ -47,33 +46,32 @@ impl std::fmt::Debug for AgentTable {
     }
 }
 
-/// An agent that is known, or stands in the configuration.
+/// A known or configured agent, which may or may not be installed.
 #[derive(Debug, Clone)]
 pub(crate) struct AgentCandidate {
     pub(crate) id: String,
     pub(crate) name: String,
     pub(crate) known: Option<&'static KnownAgent>,
-    /// Where its program is.
+    /// The path of its program, if it was found.
     pub(crate) program: Option<PathBuf>,
     pub(crate) offer_state: OfferState,
 }
 
-/// Whether an agent is offered to clients.
+/// The state of an agent: offered to clients, or the reason why not.
 #[derive(Debug, Clone)]
 pub(crate) enum OfferState {
-    /// It is.
+    /// The agent is offered to clients.
     Offered(Box<AcpAgent>),
-    /// It does everything without asking, and nobody said that this is fine.
+    /// The agent runs everything without asking, and the configuration does not allow that.
     NeverAsks,
-    /// The configuration says no.
+    /// The configuration disables the agent.
     Hidden,
-    /// It is not installed.
+    /// The program of the agent is not installed.
     Missing,
 }
 
 impl FileConfig {
-    /// Adds the agents after those that are always there, and puts the default
-    /// one first.
+    /// Adds the agents after the built-in ones, and moves the default agent to the front.
     pub(super) fn add_agents(&self, config: &mut ServerConfig) -> anyhow::Result<()> {
         for candidate in self.candidates(Some(&config.pid_dir()))? {
             let mut others = config.agents.iter().map(|agent| agent.info().provider);
@@ -97,14 +95,13 @@ impl FileConfig {
         Ok(())
     }
 
-    /// All agents that are known or stand in the configuration, whether they
-    /// are here or not.
+    /// Returns all known and configured agents, whether they are installed or not.
     pub(crate) fn candidates(&self, pid_dir: Option<&Path>) -> anyhow::Result<Vec<AgentCandidate>> {
         let path = std::env::var_os("PATH").unwrap_or_default();
         self.candidates_on_path(&path, pid_dir)
     }
 
-    /// The same, with programs in these folders.
+    /// Like [`FileConfig::candidates`], but searches programs in `path`.
     pub(super) fn candidates_on_path(
         &self,
         path: &OsStr,
@@ -185,8 +182,8 @@ fn build_candidate(
                 bail!("agent `{id}`: a `command` with a place in it begins with `/`");
             }
             let found = locate_program(program, path);
-            // By its place: it starts in another folder, which may have one of
-            // the same name.
+            // The agent starts in another folder, where a relative name could find another
+            // program.
             let place = found.as_ref().and_then(|found| found.to_str());
             let launch = (place.unwrap_or(program).to_owned(), arguments.to_vec());
             (found, Some(launch))
@@ -251,8 +248,8 @@ fn build_candidate(
     })
 }
 
-/// What an agent finds in its environment: what is known to be good for it, the
-/// keys that it may need, and what the configuration says.
+/// Returns the environment of an agent: references to its API keys, the variables of its
+/// known profile, and those of the configuration. Later ones replace earlier ones.
 fn agent_environment(
     known: Option<&KnownAgent>,
     table: Option<&AgentTable>,
@@ -272,7 +269,7 @@ fn agent_environment(
     all.into_iter().collect()
 }
 
-/// Where a program is that is named by its place, or is on `PATH`.
+/// Returns the path of a program that is given as a path, or that is on `PATH`.
 fn locate_program(program: &str, path: &OsStr) -> Option<PathBuf> {
     if program.contains('/') {
         return Some(PathBuf::from(program)).filter(|program| program.is_file());

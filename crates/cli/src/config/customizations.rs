@@ -1,5 +1,4 @@
-//! What makes agents behave as they should here: plugins and servers of tools
-//! that a person configured.
+//! Plugins and MCP servers of the configuration file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -15,10 +14,10 @@ use serde::Deserialize;
 
 use super::{FileConfig, absolute_env_path, config_home};
 
-/// What agents start to get to the tools that the host offers, of this program.
+/// The hidden subcommand of this program that agents start to connect to the gateway.
 pub(crate) const RELAY_SUBCOMMAND: &str = "tools-relay";
 
-/// A package of the configuration.
+/// A plugin in the configuration file.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct PluginTable {
     path: Option<PathBuf>,
@@ -28,7 +27,7 @@ pub(super) struct PluginTable {
     agents: Option<Vec<String>>,
 }
 
-/// A server of tools, of the host or of an agent.
+/// An MCP server in the configuration file, of the host or of an agent.
 #[derive(Clone, Deserialize)]
 pub(super) struct McpTable {
     pub(super) name: String,
@@ -42,7 +41,7 @@ pub(super) struct McpTable {
     headers: BTreeMap<String, String>,
 }
 
-/// Leaves out what the environment and the headers hold: it may be secret.
+/// Leaves out the values of the environment and the headers, which may be secret.
 impl std::fmt::Debug for McpTable {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("McpTable")
@@ -51,7 +50,7 @@ impl std::fmt::Debug for McpTable {
     }
 }
 
-/// How a server of the configuration is reached.
+/// The transport of an MCP server in the configuration file.
 pub(super) enum McpTableTransport<'a> {
     Stdio {
         command: &'a str,
@@ -115,8 +114,8 @@ impl McpTable {
     }
 }
 
-/// Words such as `$TOKEN` stand for what the host has in its environment, as
-/// everywhere in the file; in packages that is written `${TOKEN}`.
+/// Converts `$TOKEN` to `${TOKEN}`. The configuration file refers to variables of the
+/// host's environment by the first form, plugins by the second.
 fn to_placeholder_syntax(value: &str) -> String {
     let words = value.split(' ').map(|word| match word.strip_prefix('$') {
         Some(name) if !name.is_empty() && !name.starts_with('{') => format!("${{{name}}}"),
@@ -161,7 +160,7 @@ impl PluginTable {
     }
 }
 
-/// A path in which `~/` is the user's folder.
+/// Replaces a leading `~` by the home directory of the user.
 fn expand_home(path: &Path, home: Option<&Path>) -> PathBuf {
     match (path.strip_prefix("~"), home) {
         (Ok(rest), Some(home)) => home.join(rest),
@@ -170,7 +169,7 @@ fn expand_home(path: &Path, home: Option<&Path>) -> PathBuf {
 }
 
 impl FileConfig {
-    /// What is read for sessions, unless nothing is to be.
+    /// Returns the settings for customizations, or `None` if they are turned off.
     pub(crate) fn customizations(&self) -> anyhow::Result<Option<CustomizationsConfig>> {
         if self.customizations == Some(false) {
             return Ok(None);

@@ -1,6 +1,6 @@
-//! Every key of the configuration file, with what it means.
+//! All keys of the configuration file with their meanings.
 
-/// A key and what it means.
+/// A key of the configuration file and its documentation.
 pub(crate) struct ConfigKey {
     pub(crate) name: &'static str,
     #[cfg_attr(
@@ -10,7 +10,7 @@ pub(crate) struct ConfigKey {
     pub(crate) meaning: &'static str,
 }
 
-/// Every key there is. `docs/configuration.md` shows the same table.
+/// All keys. A test checks that `docs/configuration.md` has the same table.
 pub(crate) const KEYS: &[ConfigKey] = &[
     key("listen", "address to listen on; port 0 takes a free one"),
     key(

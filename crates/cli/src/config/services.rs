@@ -1,4 +1,5 @@
-//! What the host does for an agent, and servers of tools that it is to use.
+//! Services of the host for an agent, and the MCP servers that the agent itself connects
+//! to.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +11,7 @@ use serde::Deserialize;
 
 use super::customizations::{McpTable, McpTableTransport};
 
-/// The keys of an agent that are about this.
+/// The keys of an agent table for services and MCP servers.
 #[derive(Clone, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct ServicesTable {
@@ -20,7 +21,8 @@ pub(super) struct ServicesTable {
 }
 
 impl ServicesTable {
-    /// The agent with what the file says about it, or else what is known.
+    /// Adds the configured services and MCP servers to an agent. The defaults are those of
+    /// the known agent, if it is one.
     pub(super) fn apply_to(
         &self,
         mut agent: AcpAgent,
@@ -49,7 +51,7 @@ impl ServicesTable {
     }
 }
 
-/// A server that the agent starts or reaches by itself.
+/// Converts a table to an MCP server that the agent starts or connects to by itself.
 fn to_agent_mcp_server(table: &McpTable) -> anyhow::Result<AgentMcpServer> {
     let name = table.name.clone();
     if name == GATEWAY_SERVER_NAME {

@@ -1,4 +1,4 @@
-//! Whether a tool call may run, and whether its result may be used.
+//! Asks the user to approve tool calls and the use of their results.
 
 use agenthost_protocol::chat::{
     CancellationReason, ChatAction, ConfirmationOption, ConfirmationOptionKind, ConfirmationReason,
@@ -9,7 +9,7 @@ use agenthost_protocol::text::MaybeMarkdown;
 
 use super::form::parse_yes_no;
 
-/// Asks whether a tool call may run.
+/// A prompt to approve a tool call before it runs.
 #[derive(PartialEq)]
 pub(crate) struct ToolConfirmation {
     target: ToolCallTarget,
@@ -26,12 +26,12 @@ impl ToolConfirmation {
             ToolInput::Inline(text) => Some(text.as_str()),
             ToolInput::Referenced(_) => None,
         });
-        // Agents that say nothing of arguments have an empty object there.
+        // Agents that send no arguments use an empty object.
         let input = input.filter(|input| *input != "{}");
         let message = to_plain_text(&call.parameters.invocation_message);
         let edits = call.question.edits.as_ref();
         let text = match input {
-            // The message has the difference.
+            // The message contains the diff.
             _ if edits.is_some_and(|edits| !edits.items.is_empty()) => message,
             Some(input) => format!("{title}: {input}"),
             None if message.starts_with(title) => message,
@@ -95,7 +95,7 @@ impl ToolConfirmation {
     }
 }
 
-/// A message without what only matters to a program that renders Markdown.
+/// Converts a message to plain text: removes code fences and Markdown escapes.
 fn to_plain_text(message: &MaybeMarkdown) -> String {
     let MaybeMarkdown::Markdown(markdown) = message else {
         return message.as_str().to_owned();
@@ -127,7 +127,7 @@ fn unescape_markdown(line: &str) -> String {
     plain
 }
 
-/// Asks whether the result of a tool call may be used.
+/// A prompt to approve that the agent uses the result of a tool call.
 #[derive(PartialEq)]
 pub(crate) struct ResultConfirmation {
     target: ToolCallTarget,

@@ -1,4 +1,5 @@
-//! Questions that an agent asks in the middle of a turn.
+//! Asks the user the questions of an input request, which an agent sends in the middle of a
+//! turn.
 
 use agenthost_protocol::chat::{
     Answer, AnswerValue, Answered, Answers, BooleanValue, ChatAction, Choice, InputAnswerChanged,
@@ -8,18 +9,19 @@ use agenthost_protocol::chat::{
 use agenthost_protocol::ids::{ChoiceId, QuestionId};
 use agenthost_protocol::number::Number;
 
-/// Declines all questions of a form.
+/// The line that declines all questions of a form.
 pub(crate) const DECLINE_COMMAND: &str = "/decline";
 
-/// A form, at the first question that nobody has answered.
+/// An input request, positioned at its first question without an answer.
 pub(crate) struct InputForm {
     request: InputRequest,
     question: Option<Question>,
-    /// How many questions are left after this one.
+    /// Number of unanswered questions after the current one.
     remaining: usize,
 }
 
-/// The same if the same is asked, whatever others are typing.
+/// Compares the request and the current question only: drafts that other clients type must
+/// not cause the question to be printed again.
 impl PartialEq for InputForm {
     fn eq(&self, other: &Self) -> bool {
         self.request.id == other.request.id
@@ -104,7 +106,8 @@ impl InputForm {
         }))
     }
 
-    /// Accepts what needs no answer of a person; declines the rest.
+    /// Completes the form with default values. Declines it if a required question has no
+    /// default and no answer.
     pub(crate) fn accept_defaults(&self) -> ChatAction {
         let questions = self.request.questions.iter().flatten();
         let mut answers = Answers::default();
@@ -177,7 +180,7 @@ fn default_value(question: &Question) -> Option<AnswerValue> {
     }
 }
 
-/// What kind of answer is expected.
+/// Describes the expected answer of a question, for the prompt.
 fn answer_hint(question: &Question) -> String {
     let numbered = |options: &[Choice]| {
         let numbered = options.iter().enumerate();
@@ -210,7 +213,7 @@ fn answer_hint(question: &Question) -> String {
     }
 }
 
-/// What a line says to a question; `None` if nothing that fits.
+/// Parses the answer to a question. Returns `None` if the line is not a valid answer.
 fn parse_value(question: &Question, line: &str) -> Option<AnswerValue> {
     match question {
         Question::Text(_) => Some(text_value(line.to_owned())),
@@ -259,7 +262,7 @@ fn parse_value(question: &Question, line: &str) -> Option<AnswerValue> {
     }
 }
 
-/// A choice by its number, its name, or what people see of it.
+/// Finds a choice by its number, its id or its label.
 fn find_choice(options: &[Choice], word: &str) -> Option<ChoiceId> {
     let number = word.parse::<usize>().ok();
     let by_number = number.and_then(|number| options.get(number.checked_sub(1)?));
@@ -280,7 +283,7 @@ fn selected_value(value: ChoiceId) -> AnswerValue {
     })
 }
 
-/// Yes or no, if it is one of them.
+/// Parses `y`, `yes`, `n` or `no`, in any case.
 pub(crate) fn parse_yes_no(line: &str) -> Option<bool> {
     match line.to_lowercase().as_str() {
         "y" | "yes" => Some(true),

@@ -1,4 +1,4 @@
-//! A turn as it goes on, on stdout.
+//! Prints a turn to stdout while it runs.
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
@@ -16,7 +16,7 @@ use agenthost_protocol::uri::Uri;
 use crate::output;
 use crate::spool::OutputSpool;
 
-/// How a turn ended.
+/// The result of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TurnEnding {
     Succeeded,
@@ -24,28 +24,28 @@ pub(crate) enum TurnEnding {
     Cancelled,
 }
 
-/// What is shown of a turn.
+/// Prints the response parts, tool output and notes of the turns of a chat.
 pub(crate) struct TurnPrinter {
     out: OutputSpool,
     chat: Option<Uri>,
     json: bool,
     failed: bool,
-    /// Whether messages are shown, too: somebody else may have written them.
+    /// `true` if messages are printed, too: other clients may have sent them.
     shows_messages: bool,
     terminals: BTreeMap<Uri, PrintedTerminal>,
-    /// Whether the last thing shown left its line open.
+    /// `true` if the last printed text did not end with a newline.
     is_line_open: bool,
-    /// Whether a person sees what is shown at once.
+    /// `true` if stdout is a terminal.
     on_terminal: bool,
 }
 
-/// A terminal that is shown.
+/// A terminal whose output is printed.
 #[derive(Default)]
 struct PrintedTerminal {
-    /// It was cut back to its end, which comes again and was shown before.
+    /// `true` after the host has cleared the terminal to shorten it: the next data repeats
+    /// output that was printed before.
     skips_repeat: bool,
-    /// Where it is not shown on a terminal, what only one understands is left
-    /// out.
+    /// Removes escape sequences if stdout is not a terminal.
     plain_output: PlainOutput,
 }
 
@@ -63,7 +63,7 @@ impl TurnPrinter {
         }
     }
 
-    /// Where a channel is when it begins to be followed; for programs.
+    /// Prints the snapshot of a new subscription, in JSON mode only.
     pub(crate) fn print_snapshot(&self, snapshot: Option<Snapshot>) -> anyhow::Result<()> {
         match snapshot {
             Some(snapshot) if self.json => self.print_line(&serde_json::to_string(&snapshot)?),
@@ -71,7 +71,7 @@ impl TurnPrinter {
         }
     }
 
-    /// A terminal of the turn that can be typed into.
+    /// Returns a running terminal of the turn, which accepts input.
     pub(crate) fn running_terminal(&self, client: &Client) -> Option<Uri> {
         let runs = |terminal: &&Uri| match client.confirmed_state(terminal) {
             Some(ChannelState::Terminal(state)) => state.lifecycle == TerminalLifecycle::Running,
@@ -80,12 +80,12 @@ impl TurnPrinter {
         self.terminals.keys().find(runs).cloned()
     }
 
-    /// The chat whose turn is shown.
+    /// Sets the chat whose turns are printed.
     pub(crate) fn set_chat(&mut self, chat: Uri) {
         self.chat = Some(chat);
     }
 
-    /// An update as it came; for programs.
+    /// Prints the envelope of an action, in JSON mode only.
     pub(crate) fn print_json(&self, update: &ClientUpdate) -> anyhow::Result<()> {
         match update {
             ClientUpdate::Action(envelope) if self.json => {
@@ -95,7 +95,7 @@ impl TurnPrinter {
         }
     }
 
-    /// What was said before, and what runs. From then on messages are shown,
+    /// Prints the previous turns and the active one. From then on messages are printed,
     /// too.
     pub(crate) async fn print_history(&mut self, client: &mut Client) -> anyhow::Result<()> {
         self.shows_messages = true;
@@ -127,7 +127,7 @@ impl TurnPrinter {
         Ok(())
     }
 
-    /// A part of a turn that is over, or so far.
+    /// Prints a response part of a finished turn, or the part of the active turn so far.
     fn print_part(&mut self, part: &ResponsePart) -> anyhow::Result<()> {
         match part {
             ResponsePart::Markdown(part) => {
@@ -156,7 +156,7 @@ impl TurnPrinter {
         }
     }
 
-    /// What somebody said to the agent.
+    /// Prints a message to the agent with a `> ` before each line.
     fn print_message(&mut self, text: &str) -> anyhow::Result<()> {
         self.finish_line()?;
         for line in text.lines() {
@@ -165,7 +165,7 @@ impl TurnPrinter {
         Ok(())
     }
 
-    /// Shows an update. Says how the turn ended, once it has.
+    /// Prints an update. Returns the ending of the turn if the update ended it.
     pub(crate) async fn handle_update(
         &mut self,
         client: &mut Client,
@@ -200,7 +200,8 @@ impl TurnPrinter {
         }
     }
 
-    /// Too much was missed to be told one by one.
+    /// Handles a gap in the missed actions: prints a note, and determines the ending of the
+    /// turn from the chat's state.
     fn handle_resync(
         &mut self,
         client: &Client,
@@ -211,7 +212,7 @@ impl TurnPrinter {
         let Some(ChannelState::Chat(chat)) = chat else {
             anyhow::bail!("the chat is gone");
         };
-        // Of a chat that did not start again all was told.
+        // The actions of a chat without a new snapshot were replayed completely.
         let again = self.chat.iter().any(|chat| channels.contains(chat));
         if !again || chat.active_turn.is_some() {
             return Ok(None);
@@ -250,7 +251,8 @@ impl TurnPrinter {
                 let content = complete.result.content.as_deref().unwrap_or_default();
                 self.subscribe_terminals(client, content).await?;
                 for block in content {
-                    // The rest of its last line comes before how it ended.
+                    // The rest of the terminal's last line precedes the note about its
+                    // result.
                     if let ToolResultContent::Terminal(block) = block {
                         self.finish_output(&block.resource)?;
                     }
@@ -283,7 +285,7 @@ impl TurnPrinter {
         Ok(None)
     }
 
-    /// Says that messages wait which no turn will take by itself.
+    /// Prints a note if queued messages are left that no turn will take by itself.
     fn print_queue_note(&mut self, client: &Client) -> anyhow::Result<()> {
         let chat = self.chat.as_ref().and_then(|chat| client.state(chat));
         let Some(ChannelState::Chat(chat)) = chat else {
@@ -298,7 +300,8 @@ impl TurnPrinter {
         Ok(())
     }
 
-    /// Watches the terminals that a tool call shows.
+    /// Subscribes to the terminals in the content of a tool call and prints their output so
+    /// far.
     async fn subscribe_terminals(
         &mut self,
         client: &mut Client,
@@ -338,7 +341,7 @@ impl TurnPrinter {
         Ok(())
     }
 
-    /// What was written to a terminal.
+    /// Prints output of a terminal.
     fn print_output(&mut self, terminal: &Uri, text: &str) -> anyhow::Result<()> {
         match self.terminals.get_mut(terminal) {
             Some(terminal) if !self.on_terminal => {
@@ -350,7 +353,7 @@ impl TurnPrinter {
         }
     }
 
-    /// Nothing more comes of a terminal: what is left of its last line.
+    /// Prints the rest of the last line of a terminal that produces no more output.
     fn finish_output(&mut self, terminal: &Uri) -> anyhow::Result<()> {
         let terminal = self.terminals.get_mut(terminal);
         let plain = terminal.map(|terminal| std::mem::take(&mut terminal.plain_output));
@@ -399,18 +402,18 @@ impl TurnPrinter {
         Ok(self.out.write(&format!("{text}\n"))?)
     }
 
-    /// Waits until nobody reads what is shown.
+    /// Waits until writing to stdout has failed.
     pub(crate) async fn wait_closed(&self) {
         self.out.wait_closed().await;
     }
 
-    /// Waits until everything is out.
+    /// Waits until all output has been written to stdout.
     pub(crate) fn finish(self) -> anyhow::Result<()> {
         Ok(self.out.finish()?)
     }
 
-    /// Tells a person something, in its place among what is shown if both go
-    /// to a terminal.
+    /// Prints a note on stderr. If stdout is a terminal, the output before it is flushed
+    /// first to keep their order.
     pub(crate) fn print_note(&mut self, text: &str) -> anyhow::Result<()> {
         self.finish_line()?;
         if self.on_terminal {

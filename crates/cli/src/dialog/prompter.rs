@@ -1,4 +1,4 @@
-//! Asking the person at the terminal.
+//! Prompts the user for the approvals and answers that a chat waits for.
 
 use agenthost_protocol::chat::{ChatAction, ChatState, ResponsePart, ToolCall, ToolCallTarget};
 
@@ -9,44 +9,43 @@ use crate::dialog::form::InputForm;
 use super::printer::TurnPrinter;
 use crate::output;
 
-/// Asks what a chat waits for, one thing after the other. What is asked is
-/// read from the chat as the host has it, so what others answer is not asked
-/// any more, and nobody is asked the next thing before the last is settled.
+/// Shows one prompt at a time. The open prompt is derived from the confirmed state of the
+/// chat. So a prompt disappears when another client answers it, and the next one is shown
+/// only after the host has confirmed the answer to the last.
 #[derive(Default)]
 pub(crate) struct Prompter {
     open: Option<OpenPrompt>,
     is_printed: bool,
-    /// What was answered, until the host has said what it thinks of it.
+    /// The prompt that was answered, until the host has confirmed or rejected the answer.
     unconfirmed: Option<OpenPrompt>,
-    /// Whether something that was asked is not any more, because somebody else
-    /// has answered.
+    /// `true` if a printed prompt disappeared because another client answered it.
     was_withdrawn: bool,
-    /// Whether that was since the last line was typed: it may be meant as the
-    /// answer.
+    /// `true` if that happened after the last line of input: the next line may be meant as
+    /// its answer.
     may_be_late: bool,
 }
 
-/// Something that is asked.
+/// A prompt that waits for the user.
 #[derive(PartialEq)]
 enum OpenPrompt {
-    /// Whether a tool call may run.
+    /// Approval to run a tool call.
     Call(ToolConfirmation),
-    /// Whether the result of one may be used.
+    /// Approval to use the result of a tool call.
     Result(ResultConfirmation),
-    /// A question of a form.
+    /// A question of an input request.
     Form(Box<InputForm>),
 }
 
-/// What a line was.
+/// The result of a line of input.
 pub(crate) enum LineOutcome {
-    /// An answer to what is asked.
+    /// A valid answer to the open prompt.
     Answer(Box<ChatAction>),
-    /// Something else.
+    /// A line that is not a valid answer.
     Unclear,
 }
 
 impl Prompter {
-    /// Looks for what has to be asked now.
+    /// Updates the open prompt from the state of the chat.
     pub(crate) fn update_from_chat(&mut self, chat: &ChatState) {
         let turn = chat.active_turn.as_ref();
         let open = turn.and_then(|turn| {
@@ -73,34 +72,35 @@ impl Prompter {
         }
     }
 
-    /// Whether what was asked last was answered elsewhere; told once.
+    /// Returns `true` once after a printed prompt was answered by another client.
     pub(crate) fn take_withdrawn(&mut self) -> bool {
         std::mem::take(&mut self.was_withdrawn)
     }
 
-    /// Whether a line is an answer that comes too late.
+    /// Returns `true` if a line looks like an answer to a prompt that another client has
+    /// answered.
     pub(crate) fn is_late_answer(&mut self, line: &str) -> bool {
         let missed = std::mem::take(&mut self.may_be_late);
         missed
             && (crate::dialog::form::parse_yes_no(line).is_some() || line.parse::<usize>().is_ok())
     }
 
-    /// The host did not take an answer: it is asked again.
+    /// Handles the rejection of an answer by the host: the prompt opens again.
     pub(crate) fn handle_rejection(&mut self) {
         self.unconfirmed = None;
     }
 
-    /// Whether an answer is on its way.
+    /// Returns `true` while an answer waits for the host's confirmation.
     pub(crate) fn is_answer_pending(&self) -> bool {
         self.unconfirmed.is_some()
     }
 
-    /// Whether something is asked.
+    /// Returns `true` if a prompt waits for the user.
     pub(crate) fn has_open_prompt(&self) -> bool {
         self.open.is_some()
     }
 
-    /// Says what is asked, once.
+    /// Prints the open prompt, unless it was printed already.
     pub(crate) fn print_prompt(&mut self, printer: &mut TurnPrinter) -> anyhow::Result<()> {
         let Some(open) = self.open.as_ref().filter(|_| !self.is_printed) else {
             return Ok(());
@@ -117,7 +117,8 @@ impl Prompter {
         Ok(())
     }
 
-    /// Takes a line for an answer, if it is one. If not, it is asked again.
+    /// Parses a line as the answer to the open prompt. After an invalid line the prompt is
+    /// printed again.
     pub(crate) fn handle_line(&mut self, line: &str) -> LineOutcome {
         self.is_printed = false;
         let line = line.trim();
@@ -135,8 +136,7 @@ impl Prompter {
         }
     }
 
-    /// Agrees to what is asked. What nobody can agree to without knowing more
-    /// is declined.
+    /// Approves the open prompt. A form that needs answers of the user is declined.
     pub(crate) fn approve(&mut self) -> Option<ChatAction> {
         let answer = match self.open.as_ref()? {
             OpenPrompt::Call(call) => call.approve(),
@@ -147,7 +147,7 @@ impl Prompter {
         Some(answer)
     }
 
-    /// Denies what is asked for.
+    /// Denies or declines the open prompt.
     pub(crate) fn deny(&mut self) -> Option<ChatAction> {
         let answer = match self.open.as_ref()? {
             OpenPrompt::Call(call) => call.deny(),

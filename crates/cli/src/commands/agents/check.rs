@@ -1,4 +1,4 @@
-//! Whether agents are here and work.
+//! Checks which agents are installed, start and are signed in.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,20 +13,20 @@ use tokio::task::JoinSet;
 use crate::config::{AgentCandidate, OfferState};
 use crate::output;
 
-/// Most agents that start at the same time: some take all of a machine for a
-/// moment.
+/// Maximum number of agents that are started at the same time. Some use all cores while
+/// they start.
 const MAX_CONCURRENT_STARTS: usize = 3;
 
-/// How closely agents are looked at.
+/// The extent of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CheckDepth {
-    /// Whether they are installed.
+    /// Checks only if the program is installed.
     InstalledOnly,
-    /// Those that are, are started for a moment.
+    /// Also starts each installed agent for a short time.
     StartAgent,
 }
 
-/// What was found out about an agent.
+/// The result of checking an agent.
 #[derive(Debug, Serialize)]
 pub(crate) struct AgentReport {
     pub(crate) id: String,
@@ -36,35 +36,35 @@ pub(crate) struct AgentReport {
     pub(crate) program: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) version: Option<String>,
-    /// In words.
+    /// A description for the user.
     pub(crate) found: String,
-    /// What to do about it.
+    /// A suggestion how to fix the problem.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) hint: Option<String>,
 }
 
-/// How far an agent can be used.
+/// The state of an agent, as reported to the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum AgentStatus {
-    /// It begins sessions.
+    /// The agent can start sessions.
     Ready,
-    /// It is there; more was not tried.
+    /// The agent is installed; it was not started.
     Installed,
-    /// Somebody has to sign in.
+    /// The agent requires the user to sign in.
     SignIn,
-    /// It does not work.
+    /// The agent does not start, or cannot create a session.
     Broken,
-    /// It would do everything without asking, so it is not offered.
+    /// The agent would run everything without asking, so it is not offered.
     NotOffered,
-    /// The configuration hides it.
+    /// The configuration disables the agent.
     Hidden,
-    /// It is not installed.
+    /// The program of the agent was not found.
     NotInstalled,
 }
 
 impl AgentStatus {
-    /// For people.
+    /// Returns the text that is printed for this state.
     pub(crate) fn label(self) -> &'static str {
         match self {
             AgentStatus::Ready => "ready",
@@ -77,7 +77,7 @@ impl AgentStatus {
         }
     }
 
-    /// Whether a person should do something about it.
+    /// Returns `true` if the user has to act before the agent can be used.
     pub(crate) fn is_problem(self) -> bool {
         match self {
             AgentStatus::SignIn | AgentStatus::Broken => true,
@@ -90,8 +90,8 @@ impl AgentStatus {
     }
 }
 
-/// Looks at agents, some at once, and reports in their order. Each takes a
-/// bounded time, and leaves nothing running.
+/// Checks agents concurrently and returns the reports in the order of the candidates. Each
+/// check has a timeout and leaves no process running.
 pub(crate) async fn probe_agents(
     candidates: Vec<AgentCandidate>,
     depth: CheckDepth,
@@ -103,7 +103,7 @@ pub(crate) async fn probe_agents(
         let folder = folder.path().to_owned();
         let starts = Arc::clone(&starts);
         tasks.spawn(async move {
-            // It is never closed.
+            // The semaphore is never closed, so this cannot fail.
             let _permit = starts.acquire().await;
             (index, probe_candidate(candidate, depth, &folder).await)
         });
@@ -114,7 +114,7 @@ pub(crate) async fn probe_agents(
         let done = tokio::select! {
             done = tasks.join_next() => done,
             () = &mut stop => {
-                // What they started ends with them.
+                // Aborting the tasks ends the agent processes.
                 tasks.shutdown().await;
                 bail!("interrupted");
             }
@@ -233,8 +233,8 @@ async fn probe_startup(
     report
 }
 
-/// Waits until somebody wants no more. Agents are in process groups of their
-/// own, so they do not hear of it themselves.
+/// Waits for SIGINT or SIGTERM. Agents run in their own process groups, so the terminal
+/// does not send them the signal.
 pub(crate) async fn wait_for_interrupt() {
     let kinds = [SignalKind::interrupt(), SignalKind::terminate()];
     let [interrupt, terminate] = kinds.map(signal);
@@ -245,14 +245,14 @@ pub(crate) async fn wait_for_interrupt() {
                 _ = terminate.recv() => {}
             }
         }
-        // Then the system does what it does by itself.
+        // Without handlers, the default action of the signals ends the process.
         _ => std::future::pending().await,
     }
 }
 
 fn is_root() -> bool {
     use std::os::unix::fs::MetadataExt;
-    // What this process makes is its user's.
+    // The owner of `/proc/self` is the effective user of this process.
     let own = std::fs::metadata("/proc/self");
     own.is_ok_and(|own| own.uid() == 0)
 }

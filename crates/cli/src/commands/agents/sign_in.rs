@@ -1,4 +1,4 @@
-//! `agenthost agents sign-in`: signing in with an agent.
+//! `agenthost agents sign-in`: signs in with an agent.
 
 use std::process::ExitCode;
 
@@ -64,7 +64,7 @@ pub(crate) async fn run(arguments: SignInArgs) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Shows the ways there are.
+/// Prints the sign-in methods of an agent.
 fn list_methods(methods: &[SignInMethod], hint: Option<&str>) -> anyhow::Result<()> {
     for method in methods {
         let how = match &method.kind {
@@ -96,7 +96,8 @@ async fn run_method(
             sign_in_through_agent(agent, method, folder).await
         }
         SignInKind::Terminal(way) => {
-            // It has the terminal until it ends; nothing else goes on here.
+            // The program uses the terminal until it exits, so nothing else may print
+            // meanwhile.
             let mut command = sign_in_command(agent, way);
             let ran = tokio::task::spawn_blocking(move || command.status()).await;
             let status = ran
@@ -128,7 +129,7 @@ async fn sign_in_through_agent(
     done.map_err(|reason| anyhow::anyhow!("sign in with `{}`: {reason}", agent.id()))
 }
 
-/// Whether an agent will find something in its environment.
+/// Returns `true` if the environment of the agent will contain a variable.
 fn has_variable(agent: &AcpAgent, name: &str) -> bool {
     let environment = agent.launch().environment;
     let mut named = environment.iter().filter(|(other, _)| other == name);

@@ -1,4 +1,4 @@
-//! What a person types, and what it means.
+//! Parses the lines that the user types in `agenthost attach`.
 
 use agenthost_client::Client;
 use agenthost_protocol::channel::ChannelState;
@@ -27,7 +27,7 @@ const HELP_LINES: &[&str] = &[
     "/quit         leaves; the session goes on (so does the end of input)",
 ];
 
-/// What comes of a line.
+/// The effects of a line: notes to print, actions to dispatch, and leaving.
 #[derive(Default)]
 pub(super) struct LineAction {
     pub(super) notes: Vec<String>,
@@ -51,7 +51,7 @@ impl LineAction {
     }
 }
 
-/// Takes a line for an answer, a command or a message, in this order.
+/// Parses a line as an answer, a command or a message, in this order.
 pub(super) fn parse_line(
     client: &Client,
     chat: &Uri,
@@ -67,7 +67,7 @@ pub(super) fn parse_line(
         return Ok(match prompter.handle_line(line) {
             LineOutcome::Answer(answer) => LineAction::with_action(*answer),
             LineOutcome::Unclear if line.is_empty() => LineAction::default(),
-            // It may be a slip, and slips are not sent to agents.
+            // The line may be a typo, so it is not sent to the agent as a message.
             LineOutcome::Unclear => {
                 LineAction::with_note("that is no answer; /queue TEXT would queue a message")
             }
@@ -105,7 +105,8 @@ pub(super) fn parse_line(
             "there is no such command; /help names them, and // begins one for the agent",
         ),
         _ => {
-            // Two slashes: one for us, one for the agent.
+            // The first slash is the escape; the agent gets the command with the second
+            // one.
             let agents = line.strip_prefix('/').filter(|_| line.starts_with("//"));
             let text = agents.unwrap_or(line);
             if is_turn_running {
@@ -117,7 +118,7 @@ pub(super) fn parse_line(
     })
 }
 
-/// Whether a word is meant as a command: a slash, and no path.
+/// Returns `true` if a word is a command: it starts with a slash and is not a path.
 fn is_command(word: &str) -> bool {
     word.strip_prefix('/')
         .is_some_and(|name| !name.contains('/'))
@@ -174,7 +175,7 @@ fn pending_message(kind: PendingMessageKind, text: &str) -> anyhow::Result<ChatA
     }))
 }
 
-/// Ends the running turn, if one runs.
+/// Returns the action that cancels the active turn, if there is one.
 pub(super) fn cancel_turn(client: &Client, chat: &Uri) -> Option<ChatAction> {
     let turn_id = running_turn(client, chat)?;
     Some(ChatAction::TurnCancelled(TurnCancelled {

@@ -1,4 +1,5 @@
-//! `agenthost customizations allow`: code of packages that may run.
+//! `agenthost customizations allow`: approves hooks and MCP servers that came with a
+//! folder.
 
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -60,13 +61,13 @@ Examples:
   agenthost customizations allow git              hooks and filters of the repository
   agenthost customizations allow --remove Hooks   no longer";
 
-/// A container with code.
+/// A container with code that needs approval.
 struct CodeContainer {
     name: String,
     uri: String,
     key: String,
     trust: CodeTrust,
-    /// What it runs, in words.
+    /// Descriptions of the code that it runs, one for each hook, server or setting.
     code_lines: Vec<String>,
 }
 
@@ -134,7 +135,8 @@ async fn update_trusted_code(
     if !arguments.yes {
         ask_consent().await?;
     }
-    // Keys of an older digest never match, and would only use up the limit.
+    // Keys with the digest of an earlier format never match, and would only use up the
+    // limit.
     keys.retain(|key| is_current_key(key));
     keys.push(one.key.clone());
     store_trusted_keys(client, keys).await?;
@@ -145,15 +147,15 @@ async fn update_trusted_code(
     Ok(())
 }
 
-/// The host keeps what a client's plugin runs to itself.
+/// Printed in place of the code of a client's plugin, which the host does not publish.
 const HIDDEN_CODE_NOTE: &str = "and only the client that brought it can show how: look at it there";
 
 impl CodeContainer {
-    /// What was read here.
+    /// Creates the entry of a container that was read locally.
     fn from_inspected(looked: &InspectedContainer) -> Option<Self> {
         let base = looked.customization.base()?;
         let code = looked.code.as_ref()?;
-        // What the configuration and the user bring needs nobody's leave.
+        // Code of the configuration and of the user's own folders needs no approval.
         if code.trust == CodeTrust::Own {
             return None;
         }
@@ -166,7 +168,7 @@ impl CodeContainer {
         })
     }
 
-    /// The code of the repository that the folder is in.
+    /// Creates the entry of the git repository that contains the folder.
     fn from_repository(code: RepositoryCode, keys: &[String]) -> Self {
         let hooks = code.hooks.iter();
         let hooks = hooks.map(|hook| {
@@ -191,7 +193,8 @@ impl CodeContainer {
         }
     }
 
-    /// What a session has. The host does not say what is run, only when.
+    /// Creates the entry of a container in a session. The host publishes the names of its
+    /// hooks and servers, but not their commands.
     fn from_session(shown: &Customization) -> Option<Self> {
         let base = shown.base()?;
         let key = base.meta.as_ref()?.get(CODE_META_KEY)?.as_str()?;
@@ -223,7 +226,8 @@ impl CodeContainer {
     }
 }
 
-/// Whether a key can still match: one of a package, or one of a repository.
+/// Returns `true` if a key has the current format of a container or of a repository, so
+/// that it can still match.
 fn is_current_key(key: &str) -> bool {
     is_current_code_key(key) || RepositoryCode::is_current_key(key)
 }
@@ -231,7 +235,7 @@ fn is_current_key(key: &str) -> bool {
 async fn inspect_repository(folder: PathBuf) -> anyhow::Result<Option<RepositoryCode>> {
     let inspected = tokio::task::spawn_blocking(move || RepositoryCode::inspect(&folder)).await?;
     match inspected {
-        // Without git no operation runs its code.
+        // Without git, no operation runs code of the repository.
         Err(GitError::NotInstalled) => Ok(None),
         inspected => inspected.context("look for the code of the git repository"),
     }

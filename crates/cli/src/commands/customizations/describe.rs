@@ -1,8 +1,8 @@
-//! What a container would run, for the person who has to allow it.
+//! Describes the code of a container for the user who has to approve it.
 //!
-//! Everything that the digest of an approval covers is shown, as it was
-//! declared: names such as `${TOKEN}` are not resolved. All of it is untrusted,
-//! so every value is quoted.
+//! The description contains everything that the digest of an approval covers, as it was
+//! declared: variables such as `${TOKEN}` are not expanded. All values are untrusted, so
+//! each is quoted.
 
 use std::ops::Deref;
 
@@ -152,8 +152,8 @@ mod tests {
         );
     }
 
-    /// All programs that can be made of a few words, among them those that look
-    /// like the text around them.
+    /// Tries all programs that consist of a few words, including words that look like the
+    /// text between them.
     #[test]
     fn no_two_programs_are_described_by_the_same_text() {
         const WORDS: &[&str] = &["a", "", ",", "in", "a=b", "'a' b", ", in a"];

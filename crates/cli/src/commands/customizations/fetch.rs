@@ -1,4 +1,4 @@
-//! `agenthost customizations fetch`: plugins from elsewhere.
+//! `agenthost customizations fetch`: downloads plugins from git repositories and archives.
 
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
@@ -68,7 +68,7 @@ pub(super) async fn run(arguments: FetchArgs) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// The plugins that are meant.
+/// Returns the plugins with the given name or address, or all plugins that can be fetched.
 fn select_plugins(
     all: &[ConfiguredPlugin],
     named: Option<&str>,
@@ -106,8 +106,7 @@ fn select_plugins(
     }
 }
 
-/// Where the host keeps what it remembers is nobody else's business, whoever
-/// makes the folder.
+/// Creates the package directory with mode 0700, like the data directory that contains it.
 fn create_private_directory(local: &LocalCustomizations) -> anyhow::Result<()> {
     let mut folder = std::fs::DirBuilder::new();
     let made = folder

@@ -1,4 +1,4 @@
-//! What a folder has, read here and now.
+//! Reads the customizations of a folder without the host.
 
 use std::path::{Path, PathBuf};
 
@@ -16,37 +16,37 @@ use crate::host_settings;
 use crate::host_settings::string_list;
 use crate::output;
 
-/// The setting of the host with code that a person allowed.
+/// The key of the host setting with the approved code.
 pub(super) const TRUSTED_CODE_KEY: &str = "trustedCode";
 
-/// A folder, and what the configuration says about customizations.
+/// A folder and the configuration that applies to its customizations.
 pub(crate) struct LocalCustomizations {
-    /// The folder.
+    /// The folder whose customizations are read.
     pub(crate) directory: PathBuf,
-    /// What a person configured.
+    /// The settings from the configuration file and the host.
     pub(crate) settings: CustomizationSettings,
-    /// Where packages are.
+    /// The directory of fetched packages.
     pub(crate) package_directory: PathBuf,
-    /// The agent that is meant; all if there is none.
+    /// The agent whose plugins are included, or `None` for those of all agents.
     pub(crate) agent: Option<ProviderId>,
-    /// What the host is set to, as far as it was asked.
+    /// The settings of the host, or empty if they were not requested.
     host_values: Object,
-    /// Where the host keeps what it remembers.
+    /// The data directory of the host.
     data_directory: PathBuf,
     agents: Vec<ProviderId>,
 }
 
-/// Whether it is known which code a person allowed.
+/// The availability of the host's list of approved code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum TrustSource {
-    /// It is.
+    /// The list was read, or no host has ever run.
     Known,
-    /// The host could not be asked; why.
+    /// The host could not be reached, for this reason.
     Unknown(String),
 }
 
 impl LocalCustomizations {
-    /// A folder, or the one that the command is run in.
+    /// Resolves the settings for the given folder, or for the current one.
     pub(crate) fn new(options: &HostOptions, named: Option<&Path>) -> anyhow::Result<Self> {
         let host = options.resolve_settings()?;
         let mut config = ServerConfig::new(&host.data_directory);
@@ -74,7 +74,7 @@ impl LocalCustomizations {
         })
     }
 
-    /// An agent that is offered here.
+    /// Returns the id of an agent that is offered here.
     pub(crate) fn find_agent(&self, name: &str) -> anyhow::Result<ProviderId> {
         let known = self.agents.iter().find(|agent| agent.as_str() == name);
         let known = known.cloned();
@@ -83,8 +83,8 @@ impl LocalCustomizations {
         })
     }
 
-    /// Asks the host which code a person allowed, and what is on and off. Where
-    /// there was never a host nobody has decided anything.
+    /// Requests the approved code and the enablement of customizations from the host.
+    /// Without a data directory there was never a host, so nothing is approved.
     pub(crate) async fn fetch_trust(&mut self, options: &HostOptions) -> TrustSource {
         if !self.data_directory.exists() {
             return TrustSource::Known;
@@ -100,7 +100,7 @@ impl LocalCustomizations {
         }
     }
 
-    /// Reads all there is.
+    /// Reads all customizations of the folder.
     pub(crate) async fn inspect(&self) -> anyhow::Result<Vec<InspectedContainer>> {
         let (settings, data) = (self.settings.clone(), self.package_directory.clone());
         let (agent, directories) = (self.agent.clone(), vec![self.directory.clone()]);
@@ -121,7 +121,7 @@ async fn fetch_host_values(options: &HostOptions) -> anyhow::Result<Object> {
     values
 }
 
-/// Tells a person that it is not known which code was allowed.
+/// Prints a note if the approved code is unknown.
 pub(super) fn warn_unknown_trust(trust: &TrustSource) {
     if let TrustSource::Unknown(problem) = trust {
         output::print_note(&format!(

@@ -1,9 +1,8 @@
-//! Untrusted text, quoted so that a person sees exactly one reading of it.
+//! Quotes untrusted text so that the user can read it in exactly one way.
 
-/// Quotes a word as a shell would need it. A word of plain characters stands for
-/// itself; any other is in single quotes, and one with characters that can't be
-/// seen is in `$'…'` with these escaped. `=` and `,` are never plain, so that
-/// text around words can use them.
+/// Quotes a word by the rules of a shell. A word of plain characters is unchanged. Other
+/// words are in single quotes, and words with invisible characters are in `$'…'` with these
+/// escaped. `=` and `,` are never plain, so that the text between words can use them.
 pub(super) fn quote_word(word: &str) -> String {
     if !word.is_empty() && word.chars().all(is_plain) {
         return word.to_owned();
@@ -30,15 +29,14 @@ pub(super) fn quote_word(word: &str) -> String {
     text
 }
 
-/// Whether a character needs no quotes.
+/// Returns `true` if a character needs no quotes.
 fn is_plain(character: char) -> bool {
     character.is_ascii_alphanumeric() || "_-./:@%+".contains(character)
 }
 
-/// Whether a character shows as itself. Letters and digits of all scripts do,
-/// except for a few that are drawn as nothing. Others outside of ASCII are
-/// escaped: they include spaces that do not look like one, and those that turn
-/// the direction of text around.
+/// Returns `true` if a character is displayed as itself. That includes letters and digits
+/// of all scripts, except for a few that are blank. Other characters outside of ASCII are
+/// escaped: they include unusual spaces and characters that change the direction of text.
 fn is_visible(character: char) -> bool {
     const BLANK_LETTERS: &[char] = &['\u{115f}', '\u{1160}', '\u{3164}', '\u{ffa0}'];
     character == ' '

@@ -1,36 +1,37 @@
-//! Customizations as lines of text.
+//! Formats customizations as lines of text.
 
 use agenthost_protocol::session::{
     ChildCustomization, Customization, LoadState, McpServerCustomization, McpServerState,
 };
 
-/// Most letters of a line, so that one thing stays on one line.
+/// Maximum number of characters in a line, so that an entry fits on one line of most
+/// terminals.
 const MAX_LINE_CHARS: usize = 110;
 
-/// What is wrong with a server that runs, as the host names it.
+/// The metadata key with which the host reports a problem of a running server.
 const PROBLEM_META_KEY: &str = "agenthost.problem";
 
-/// Whether servers run.
+/// The source of the servers' states.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ServerDisplay {
-    /// They do, or could: their state is known.
+    /// The states come from a host that runs the servers.
     Live,
-    /// Nothing was run to find out.
+    /// No servers were started, so their states are unknown.
     NotRun,
 }
 
-/// What is shown to a person.
+/// The lines and notes that are printed.
 #[derive(Debug, Default)]
 pub(crate) struct CustomizationTree {
-    /// What there is.
+    /// One line for each container, child or problem.
     pub(crate) lines: Vec<String>,
-    /// What is good to know besides.
+    /// Further information, printed on stderr.
     pub(crate) notes: Vec<String>,
 }
 
 impl CustomizationTree {
-    /// Containers with what is in them. Folders with nothing in them, and
-    /// nothing wrong with them, are only named.
+    /// Formats the containers with their children. Directories that are empty and without
+    /// problems are only listed in a note.
     pub(crate) fn build(all: &[Customization], servers: ServerDisplay) -> Self {
         let mut tree = CustomizationTree::default();
         let mut writable = Vec::new();
@@ -124,7 +125,7 @@ impl CustomizationTree {
 const EMPTY_NOTE: &str = "nothing here yet: a skill would be .agents/skills/NAME/SKILL.md, a rule AGENTS.md, \
      a plugin `[[plugins]]` in the configuration; docs/customizations.md has the rest";
 
-/// Whether it is a folder that is as it should be, and has nothing in it.
+/// Returns `true` for an empty directory that is enabled and has no problem.
 fn is_empty_directory(customization: &Customization) -> bool {
     let Customization::Directory(directory) = customization else {
         return false;
@@ -170,7 +171,7 @@ fn describe_server_state(
     }
 }
 
-/// Cuts a line short, and shows that.
+/// Truncates a line to [`MAX_LINE_CHARS`] and marks that with `…`.
 fn truncate_line(line: &str) -> String {
     let line = line.trim_end();
     match line.char_indices().nth(MAX_LINE_CHARS) {

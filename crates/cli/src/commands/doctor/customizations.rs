@@ -1,4 +1,4 @@
-//! What is wrong with the customizations of the folder.
+//! Checks the customizations of the current folder.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,11 +16,11 @@ use crate::output;
 
 const CUSTOMIZATIONS_CHECK: &str = "customizations";
 
-/// Looks at what there is for the folder that the command is run in.
+/// Checks the customizations that a session in the current folder would have.
 pub(super) async fn diagnose_customizations(options: &HostOptions) -> Vec<DoctorCheck> {
     let mut local = match LocalCustomizations::new(options, None) {
         Ok(here) => here,
-        // What is wrong with the configuration is said elsewhere.
+        // `diagnose_configuration` reports errors of the configuration.
         Err(error) => {
             return vec![DoctorCheck::passed(
                 CUSTOMIZATIONS_CHECK,
@@ -42,7 +42,7 @@ pub(super) async fn diagnose_customizations(options: &HostOptions) -> Vec<Doctor
     let mut trust = TrustSource::Known;
     if looked.iter().any(awaits_approval) {
         trust = local.fetch_trust(options).await;
-        // It could be read a moment ago.
+        // If reading fails now, the result of the first inspection is used.
         looked = local.inspect().await.unwrap_or(looked);
     }
     let mut findings = vec![DoctorCheck::passed(
@@ -119,7 +119,7 @@ fn find_unfetched_plugins(local: &LocalCustomizations) -> Vec<PluginSource> {
     never.cloned().collect()
 }
 
-/// A container that could not be read, or only in part.
+/// Reports a container that could not be loaded completely.
 fn diagnose_load_state(looked: &InspectedContainer) -> Option<DoctorCheck> {
     let (message, hint) = match &looked.load {
         LoadState::Loaded | LoadState::Loading => return None,
@@ -143,7 +143,8 @@ fn awaits_approval(looked: &InspectedContainer) -> bool {
         .is_some_and(ContainerCode::needs_approval)
 }
 
-/// Code that nobody allowed is as it should be, and good to know.
+/// Reports code without approval. The check passes, because not approving code is a valid
+/// choice.
 fn unapproved_code_check(looked: &InspectedContainer, trust: &TrustSource) -> DoctorCheck {
     let name = container_name(looked);
     let found = match trust {
@@ -158,7 +159,7 @@ fn unapproved_code_check(looked: &InspectedContainer, trust: &TrustSource) -> Do
     }
 }
 
-/// Servers that could not be started.
+/// Reports MCP servers that cannot start: a program or an environment variable is missing.
 fn diagnose_servers(looked: &InspectedContainer, directory: &Path) -> Vec<DoctorCheck> {
     let runs = looked.code.iter().flat_map(|code| &code.entries);
     let found = runs.filter_map(|runs| {

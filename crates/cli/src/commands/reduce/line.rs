@@ -1,17 +1,17 @@
-//! What a line of the log says.
+//! Parses a line of the log.
 
 use agenthost_protocol::action::ReceivedEnvelope;
 use agenthost_protocol::channel::Snapshot;
 use agenthost_protocol::rpc::Message;
 use agenthost_protocol::wire::{DecodeError, Document, Limits, Node, ParseError, Wire};
 
-/// Something in the log that makes state.
+/// A snapshot or an action in the log.
 pub(super) enum LogEntry {
     Snapshot(Box<Snapshot>),
     Envelope(Box<ReceivedEnvelope>),
 }
 
-/// Why a line could not be read.
+/// The reason why a line could not be parsed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum LogLineError {
     #[error("not UTF-8, from byte {0}")]
@@ -24,7 +24,7 @@ pub(super) enum LogLineError {
     Unrecognised,
 }
 
-/// Reads a line. A message that makes no state is no entry.
+/// Parses a line. Returns no entries for a message without snapshots and actions.
 pub(super) fn parse_line(line: &[u8]) -> Result<Vec<LogEntry>, LogLineError> {
     let text =
         std::str::from_utf8(line).map_err(|error| LogLineError::NotUtf8(error.valid_up_to()))?;
@@ -59,8 +59,8 @@ fn decode_envelope(node: Node<'_>) -> Result<LogEntry, DecodeError> {
     ReceivedEnvelope::decode(node).map(|envelope| LogEntry::Envelope(Box::new(envelope)))
 }
 
-/// What a message says about state: the `action` notification, and answers to
-/// `initialize`, `subscribe` and `reconnect`.
+/// Returns the entries in a message: those of the `action` notification, and of responses
+/// to `initialize`, `subscribe` and `reconnect`.
 fn decode_message(document: &Document<'_>) -> Result<Vec<LogEntry>, LogLineError> {
     let mut entries = Vec::new();
     match Message::decode(document).map_err(|invalid| invalid.problem)? {
@@ -81,7 +81,7 @@ fn decode_message(document: &Document<'_>) -> Result<Vec<LogEntry>, LogLineError
     Ok(entries)
 }
 
-/// The snapshots and envelopes in an answer, or in one outcome of many.
+/// Collects the snapshots and envelopes in a response, or in one of its channel outcomes.
 fn collect_entries(result: Node<'_>, entries: &mut Vec<LogEntry>) -> Result<(), DecodeError> {
     if let Some(node) = result.get("snapshot")? {
         entries.push(decode_snapshot(node).map_err(|error| error.within("snapshot"))?);

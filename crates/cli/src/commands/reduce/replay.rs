@@ -1,4 +1,4 @@
-//! Applying a log, line by line.
+//! Applies a log to the states of its channels, line by line.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -12,19 +12,19 @@ use agenthost_protocol::uri::Uri;
 use super::line;
 use super::line::{LogEntry, LogLineError};
 
-/// The channels as far as the log has got.
+/// The states of the channels after the lines that were applied so far.
 pub(super) struct LogReplay {
     until: Option<ServerSeq>,
     channels: BTreeMap<Uri, ChannelState>,
-    /// How far each channel has got: what is not later has happened.
+    /// The sequence number that each channel has reached. Actions up to it are skipped.
     last_seqs: BTreeMap<Uri, ServerSeq>,
-    /// Channels that had actions but no snapshot; named once each.
+    /// Channels with actions but without a snapshot. Each is reported once.
     without_snapshot: BTreeSet<Uri>,
     stats: ReplayStats,
     is_past_end: bool,
 }
 
-/// How many of what.
+/// Counters for the summary line.
 #[derive(Default)]
 pub(super) struct ReplayStats {
     lines: u64,
@@ -35,7 +35,7 @@ pub(super) struct ReplayStats {
     pub(super) problems: u64,
 }
 
-/// What became of something in the log.
+/// The result of applying one entry of the log.
 pub(super) enum ReplayNote {
     Snapshot(Uri, ServerSeq),
     Reduced(ServerSeq, String, Outcome),
@@ -49,7 +49,7 @@ pub(super) enum ReplayNote {
 }
 
 impl ReplayNote {
-    /// Whether a person should hear of it in any case.
+    /// Returns `true` if the note is printed even without `--trace`.
     pub(super) fn is_problem(&self) -> bool {
         match self {
             ReplayNote::Unreadable(_)
@@ -82,7 +82,7 @@ impl LogReplay {
         &self.channels
     }
 
-    /// Whether the log is past the action to stop after.
+    /// Returns `true` after an entry beyond the last action to apply.
     pub(super) fn is_past_end(&self) -> bool {
         self.is_past_end
     }
@@ -91,7 +91,7 @@ impl LogReplay {
         &self.stats
     }
 
-    /// Applies a line and says what became of it.
+    /// Applies a line and returns the results of its entries.
     pub(super) fn apply_line(&mut self, line: &[u8]) -> Vec<ReplayNote> {
         self.stats.lines += 1;
         let entries = match line::parse_line(line) {

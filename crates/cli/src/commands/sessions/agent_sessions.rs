@@ -1,4 +1,5 @@
-//! `agenthost sessions --from`: the sessions that an agent has of its own.
+//! `agenthost sessions --from`: lists or imports the agent sessions that an agent stores
+//! itself.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -26,7 +27,7 @@ pub(super) struct AgentSessionArgs {
     cwd: Option<PathBuf>,
 }
 
-/// Lists them, or imports those that are named.
+/// Lists the agent sessions of a folder, or imports those with the given ids.
 pub(super) async fn run(
     options: &HostOptions,
     arguments: &AgentSessionArgs,
@@ -91,7 +92,7 @@ async fn import_session(
     client.subscribe(&session).await?;
     let ready = dialog::wait_until_ready(client, &session, |_| Ok(())).await;
     if ready.is_err() {
-        // One that never began is nothing to keep.
+        // A session that failed to start has no content, so it is disposed of.
         let disposed = client.request(agenthost_protocol::session::DisposeSessionParams {
             channel: session.clone(),
             meta: None,
