@@ -1,11 +1,11 @@
 //! Runs the agents of sessions and connects them with the host.
 //!
-//! **Tasks.** [`Agent`] is the trait that agents implement. [`AgentSupervisor`] runs the
-//! agent of each session as a task and passes commands and events between it and the host.
-//! [`TurnMapper`] converts agent events to chat actions that are always legal.
+//! **What it does.** [`Agent`] is the trait that agents implement. [`AgentSupervisor`] runs
+//! the agent of each session as a task and passes commands and events between it and the
+//! host. [`TurnMapper`] converts agent events to chat actions that are always legal.
 //! [`ShellAgent`] is a built-in agent that is always available.
 //!
-//! **Invariants.** This crate never holds the host, only waits for capacity in its bounded
+//! **What it never does.** It never holds the host, only waits for capacity in its bounded
 //! queue, and never changes the state of a channel.
 //!
 //! **Where to start.** [`Agent`], then `shell`.

@@ -35,7 +35,7 @@ pub enum TurnEvent {
     Question(InputRequest),
     /// A tool call with complete arguments.
     ToolStarted(Box<ToolStart>),
-    /// A tool call whose arguments are still being streamed.
+    /// A tool call with arguments that are still being streamed.
     ToolAnnounced(Box<ToolAnnounced>),
     /// More arguments of an announced tool call.
     ToolInput {
@@ -87,7 +87,7 @@ pub struct ToolStart {
     pub meta: Option<Meta>,
 }
 
-/// A tool call whose arguments are not complete yet.
+/// A tool call with arguments that are not complete yet.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolAnnounced {
     /// The id of the call, unique in the turn.

@@ -39,7 +39,7 @@ const ARCHIVE_SUFFIX: &str = "archive";
 pub enum PluginSource {
     /// A folder on this machine.
     Path(PathBuf),
-    /// A git repository.
+    /// A git repository to clone.
     Git {
         /// The URL of the repository.
         url: String,
@@ -55,7 +55,7 @@ pub enum PluginSource {
 pub enum ArchiveLocation {
     /// A file on this machine.
     Path(PathBuf),
-    /// An `https:` URL.
+    /// An `https:` URL to download from.
     Url(String),
 }
 

@@ -1,11 +1,11 @@
 //! Reads and applies customizations: plugins, watched directories and the MCP servers that
 //! they declare.
 //!
-//! **Tasks.** This crate reads packages and folders, reports the customizations to the
-//! host, which publishes them to clients, prepares turns with rules, commands and hook
-//! results, and resolves the specs of MCP servers.
+//! **What it does.** It reads packages and folders, reports the customizations to the host,
+//! which publishes them to clients, prepares turns with rules, commands and hook results,
+//! and resolves the specs of MCP servers.
 //!
-//! **Invariants.** This crate decides no permissions and holds no protocol state. The
+//! **What it never does.** It decides no permissions and holds no protocol state. The
 //! commands of hooks and MCP servers are never sent to a client (CUS-19); only the user who
 //! approves them sees them ([`inspect()`]). Code of a package never runs without the
 //! approval of a user.

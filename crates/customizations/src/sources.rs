@@ -63,7 +63,7 @@ pub(crate) enum ContainerOrigin {
     Configured,
     /// The user's own folders.
     User,
-    /// A workspace, whose author is unknown and not trusted.
+    /// A workspace. Its author is unknown and not trusted.
     Workspace,
     /// A client, with the plugin as the client published it.
     Client(ClientId, Box<PluginCustomization>),

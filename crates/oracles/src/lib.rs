@@ -1,14 +1,14 @@
 //! Test oracles: the official crates of every AHP release.
 //!
-//! **Tasks.** An [`Oracle`] is the official crate of one release: it decodes messages of
-//! the host for a client of that release, reports the values that it does not know, and
-//! reduces state with its own reducers, as such a client would. [`official!`] defines one.
-//! Three releases of 0.5 can't be linked into one program; two of them are separate
-//! programs (`alone/`), which answer the same requests line by line ([`serve`],
+//! **What it does.** An [`Oracle`] is the official crate of one release: it decodes
+//! messages of the host for a client of that release, reports the values that it does not
+//! know, and reduces state with its own reducers, as such a client would. [`official!`]
+//! defines one. Three releases of 0.5 can't be linked into one program; two of them are
+//! separate programs (`alone/`), which answer the same requests line by line ([`serve`],
 //! [`RemoteOracle`]). [`OfficialClient`] is the client of the official crate, connected to
 //! a host; [`live!`] defines one.
 //!
-//! **Invariants.** This crate is not a part of the product, and uses no code of the
+//! **What it never does.** It is not a part of the product, and uses no code of the
 //! product: an oracle only knows the code that upstream published.
 //!
 //! **Where to start.** `tests/it`: `releases` for the oracles, `understood`, `squares` and

@@ -23,7 +23,7 @@ pub enum ClientAct {
         /// The channels to subscribe to.
         channels: Vec<String>,
     },
-    /// Reconnects and returns the result.
+    /// Sends a reconnect request and returns the result.
     Reconnect {
         /// The id of the client.
         name: String,
@@ -32,12 +32,12 @@ pub enum ClientAct {
         /// The channels to subscribe to again.
         channels: Vec<String>,
     },
-    /// Subscribes to a channel and returns the result.
+    /// Sends a subscribe request and returns the result.
     Subscribe {
         /// The channel to subscribe to.
         channel: String,
     },
-    /// Ends a subscription without waiting for a response.
+    /// Sends an unsubscribe notification for a channel.
     Unsubscribe {
         /// The channel to unsubscribe from.
         channel: String,
@@ -71,8 +71,8 @@ pub enum ClientAct {
         /// The action, which the release has to know.
         action: Value,
     },
-    /// Waits for the next event of a tracked channel: `{channel, envelope}`, or `{channel,
-    /// notification}` as its `Debug` text. Returns `null` after the timeout.
+    /// Waits for the next event of a tracked channel: `{channel, envelope}`, or
+    /// `{channel, notification}` as its `Debug` text. Returns `null` after the timeout.
     Next {
         /// The timeout in milliseconds.
         milliseconds: u64,
@@ -105,7 +105,7 @@ pub fn decode_params<T: DeserializeOwned>(json: Value) -> Result<T, String> {
     serde_json::from_value(json).map_err(|error| error.to_string())
 }
 
-/// Adds the channel to an action, in a release whose actions contain it.
+/// Adds the channel to an action, for releases with actions that contain it.
 pub fn address_action(mut action: Value, field: &str, channel: &str) -> Value {
     if let Value::Object(fields) = &mut action {
         fields.insert(field.to_owned(), Value::from(channel));

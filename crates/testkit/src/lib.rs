@@ -1,13 +1,13 @@
 //! Shared test support of agenthost.
 //!
-//! **Tasks.** [`Generator`] generates JSON for any wire type, from the shape that the type
-//! itself declares. [`json`] compares and normalises JSON. [`ScriptedAgent`] is an agent
-//! that runs a script, with [`parse_event`] for its lines. [`acp_agent`] is another one, as
-//! a process that speaks ACP. [`mcp_server`] is an MCP server. [`model::FakeModel`] is a
-//! model for tests with real agents. [`packages`] generates customization packages and
+//! **What it does.** [`Generator`] generates JSON for any wire type, from the shape that
+//! the type itself declares. [`json`] compares and normalises JSON. [`ScriptedAgent`] is an
+//! agent that runs a script, with [`parse_event`] for its lines. [`acp_agent`] is another
+//! one, as a process that speaks ACP. [`mcp_server`] is an MCP server. [`model::FakeModel`]
+//! is a model for tests with real agents. [`packages`] generates customization packages and
 //! breaks them.
 //!
-//! **Invariants.** This crate is not a part of the product: it is only used in
+//! **What it never does.** It is not a part of the product: it is only used in
 //! dev-dependencies.
 //!
 //! **Where to start.** [`Generator::generate`], [`ScriptedAgent`].

@@ -147,7 +147,7 @@ impl DriverTask {
         }
     }
 
-    /// Accepts a client's response to a resource request.
+    /// Handles a client's response to a resource request.
     pub(super) fn handle_reply(
         &mut self,
         query: QueryId,

@@ -121,7 +121,8 @@ impl DriverTask {
         self.remove_specs(session);
     }
 
-    /// Stores which containers of a session exist, starts to read them and publishes them.
+    /// Handles the result of a survey: stores which containers of a session exist, starts
+    /// to read them and publishes them.
     pub(super) fn handle_survey(&mut self, session: &Uri, present: Vec<(String, bool)>) {
         for (key, present) in present {
             if let Some(container) = self.containers.get_mut(&key)
@@ -160,7 +161,7 @@ impl DriverTask {
         }
     }
 
-    /// Stores and publishes a container after a read.
+    /// Handles the result of a read: stores and publishes the container.
     pub(super) fn handle_container_read(&mut self, key: &str, reading: ContainerRead) {
         self.shared.read_count.fetch_add(1, Ordering::Relaxed);
         let Some(container) = self.containers.get_mut(key) else {

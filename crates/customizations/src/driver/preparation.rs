@@ -48,7 +48,7 @@ impl DriverTask {
         }
     }
 
-    /// Starts the preparations of turns whose containers have been read or whose timeout
+    /// Starts the preparations of turns after all containers have been read or the timeout
     /// has expired.
     pub(super) fn prepare_ready_turns(&mut self, now: Instant) {
         let mut ready = Vec::new();
@@ -77,7 +77,7 @@ impl DriverTask {
         }
     }
 
-    /// Reports the result of a preparation to the host.
+    /// Handles the result of a preparation, and reports it to the host.
     pub(super) fn handle_prepared(&mut self, done: PreparationDone) {
         if let Some(session) = self.sessions.get_mut(&done.session) {
             let turn = (done.chat.clone(), done.turn.clone());
@@ -91,7 +91,7 @@ impl DriverTask {
         self.push_event(&done.session, event);
     }
 
-    /// Cancels the preparation of a turn that has ended, and runs the `Stop` hooks.
+    /// Handles the end of a turn: cancels its preparation, and runs the `Stop` hooks.
     pub(super) fn handle_turn_ended(&mut self, session: &Uri, chat: Uri, turn: TurnId) {
         let Some(known) = self.sessions.get_mut(session) else {
             return;
@@ -107,7 +107,8 @@ impl DriverTask {
         }
     }
 
-    /// Cancels pending work of a session that has ended, and runs the `SessionEnd` hooks.
+    /// Handles the end of a session: cancels its pending work, and runs the `SessionEnd`
+    /// hooks.
     pub(super) fn handle_session_ended(&mut self, session: &Uri) {
         let Some(known) = self.sessions.get_mut(session) else {
             return;
@@ -198,8 +199,8 @@ impl DriverTask {
         }
     }
 
-    /// Returns the hooks that are enabled and whose container's code is approved, with
-    /// their environment and working directory.
+    /// Returns the enabled hooks of containers with approved code, with their environment
+    /// and working directory.
     pub(super) fn resolve_hooks(&mut self, session: &Uri, view: &SessionView) -> Vec<ResolvedHook> {
         let workspace = view.directories.first().map(PathBuf::as_path);
         let directory = hook_directory(view);

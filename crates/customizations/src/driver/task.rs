@@ -67,7 +67,7 @@ pub(super) type PackageKey = (ClientId, Uri);
 /// The identity of the hooks of one item: the container and the item in it.
 pub(super) type HookKey = (CustomizationId, Option<CustomizationId>);
 
-/// A session that the host has asked the driver to track.
+/// A session that the driver tracks on request of the host.
 #[derive(Default)]
 pub(super) struct TrackedSession {
     pub(super) provider: Option<ProviderId>,

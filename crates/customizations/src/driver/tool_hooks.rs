@@ -153,7 +153,7 @@ impl DriverTask {
         }
     }
 
-    /// Reports the verdict of a check to the host.
+    /// Handles the verdict of a check, and reports it to the host.
     pub(super) fn handle_tool_checked(&mut self, checked: CheckDone) {
         if let Some(known) = self.sessions.get_mut(&checked.session) {
             known.tool_hooks.running_checks.remove(&checked.check);

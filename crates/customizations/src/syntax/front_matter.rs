@@ -1,8 +1,8 @@
 //! Splits the front matter of a Markdown file, between two lines of dashes, from its body.
 //!
-//! Front matter should be YAML but is often not quite valid: one editor writes `globs:
-//! *.ts`, and users write `description: Use it when: …`. A value that is not valid YAML by
-//! itself is taken for plain text.
+//! Front matter should be YAML but is often not quite valid: one editor writes
+//! `globs: *.ts`, and users write `description: Use it when: …`. A value that is not valid
+//! YAML by itself is taken for plain text.
 
 mod budget;
 

@@ -11,7 +11,7 @@ use serde_json::Value;
 pub(crate) struct JsoncDocument {
     /// The text without comments and trailing commas.
     stripped: String,
-    /// The parsed value.
+    /// The parsed JSON value.
     pub(crate) value: Value,
 }
 

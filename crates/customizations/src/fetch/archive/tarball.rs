@@ -105,7 +105,8 @@ impl EntryName {
         Ok(())
     }
 
-    /// Returns the name of a file: the GNU long name, the pax path or the name of its header.
+    /// Returns the name of a file: the GNU long name, the pax path or the name of its
+    /// header.
     fn resolve(self, header: Vec<u8>) -> Vec<u8> {
         match (self.long, self.pax) {
             (Some(mut long), _) => {
