@@ -69,7 +69,7 @@ pub type SessionFuture = Pin<Box<dyn Future<Output = Result<(), String>> + Send>
 pub struct SessionContext {
     /// The URI of the session.
     pub uri: Uri,
-    /// Commands of the host, in order.
+    /// The queue of commands from the host.
     pub commands: mpsc::Receiver<AgentCommand>,
     /// The sender for events to the host.
     pub events: AgentEventSender,

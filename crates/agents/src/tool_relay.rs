@@ -1,8 +1,8 @@
 //! Connects agents with the host's tools through the MCP gateway.
 //!
 //! Most agents start MCP servers themselves. The host gives them a relay program, which
-//! copies messages to the host and finds the session and chat in its environment. Other
-//! agents only connect to servers, and receive an HTTP URL instead.
+//! copies messages between the agent and the host. Its environment identifies the session
+//! and the chat. Other agents only connect to servers, and receive an HTTP URL instead.
 
 use std::sync::Arc;
 

@@ -65,7 +65,7 @@ pub enum FetchError {
     /// A plugin in a local folder is used in place and never fetched.
     #[error("a plugin in a folder is not fetched")]
     NotFetchable,
-    /// The address has an unsupported scheme.
+    /// The address has an unsupported scheme, or the git reference looks like an option.
     #[error("`{0}` is not an address that plugins are fetched from: https, or ssh for git")]
     InvalidAddress(String),
     /// A program could not be run, or it failed.

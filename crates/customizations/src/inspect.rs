@@ -84,7 +84,7 @@ impl ContainerCode {
 }
 
 /// Reads the customizations that a session of an agent in these folders would have. The
-/// first folder is the primary one. Without an agent, the plugins for all agents are
+/// first folder is the primary one. Without an agent, the plugins of all agents are
 /// included.
 pub fn inspect(
     settings: &CustomizationSettings,

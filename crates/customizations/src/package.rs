@@ -66,7 +66,7 @@ pub enum PackageFile {
     Unreadable(String),
 }
 
-/// Omits the contents of the file, which may be secret.
+/// Omits the contents of the file, so that logs do not contain them.
 impl std::fmt::Debug for PackageFile {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {

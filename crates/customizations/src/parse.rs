@@ -161,7 +161,7 @@ pub enum ItemDetail {
     Server(DeclaredServer),
 }
 
-/// Omits texts and commands, which may be secret.
+/// Omits texts and commands, so that logs do not contain them.
 impl std::fmt::Debug for ItemDetail {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {

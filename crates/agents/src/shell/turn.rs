@@ -37,7 +37,7 @@ pub(super) struct ShellTurn {
     pub(super) session: Uri,
     pub(super) chat: Uri,
     pub(super) turn: TurnId,
-    /// Commands of the host for the turn.
+    /// The queue of commands from the host for the turn.
     pub(super) commands: mpsc::Receiver<AgentCommand>,
     /// The handle for input to its terminal.
     pub(super) terminal: TerminalHandle,

@@ -142,8 +142,8 @@ impl ClientWalk {
         }
     }
 
-    /// Ends the walk after the timeout. The files that were received so far are used;
-    /// without any file the walk has failed.
+    /// Ends the walk after the timeout. The files that were received so far are used. If
+    /// the package is still empty, the walk has failed.
     pub(super) fn expire(&mut self) {
         let why = "the client took too long to tell what is in it";
         match self.package.is_empty() {

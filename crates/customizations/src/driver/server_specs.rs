@@ -1,5 +1,5 @@
-//! Shared tables that callers read without waiting: MCP server specs and code that is not
-//! approved.
+//! Shared tables, each behind a lock, that callers read without waiting for the task: MCP
+//! server specs and code that is not approved.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -9,12 +9,13 @@ use crate::parse::HookEvent;
 /// The exit code with which a hook denies an event.
 const BLOCK_EXIT_CODE: i32 = 2;
 
-/// Maximum length in characters of a denial reason that is shown to users.
+/// Maximum length in characters of a denial reason that is reported.
 const MAX_REASON_CHARS: usize = 4_000;
 
 /// The exit code and the output of a finished hook.
 pub(super) struct HookOutput {
-    /// The exit code; `None` if a signal or the timeout ended the hook.
+    /// The exit code; `None` if the hook could not be started, or a signal or the timeout
+    /// ended it.
     pub(super) exit_code: Option<i32>,
     pub(super) stdout: String,
     pub(super) stderr: String,
@@ -34,7 +35,7 @@ enum HookPower {
 }
 
 impl HookOutput {
-    /// Returns the output of a hook that had no effect.
+    /// Returns the output of a hook that could not be started or exceeded its timeout.
     pub(super) fn empty() -> Self {
         HookOutput {
             exit_code: None,

@@ -59,7 +59,7 @@ pub struct DeclaredHook {
     pub timeout: Duration,
 }
 
-/// Omits the command, which may contain secrets.
+/// Omits the command, so that logs do not contain it.
 impl std::fmt::Debug for DeclaredHook {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("DeclaredHook")

@@ -29,7 +29,8 @@ pub(super) struct MarkdownItem {
     pub(super) disable_user_invocation: Option<bool>,
     pub(super) always_apply: Option<bool>,
     pub(super) globs: Option<Vec<String>>,
-    /// `true` if the front matter is invalid, so that the scope of a rule is unknown.
+    /// `true` if the front matter is invalid or its keys about the scope have a wrong type,
+    /// so that the scope of a rule is unknown.
     pub(super) is_scope_unclear: bool,
     /// The first line of prose, which replaces a missing description.
     pub(super) first_line: Option<String>,

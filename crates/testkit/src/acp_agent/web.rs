@@ -56,8 +56,7 @@ impl HttpToolServer {
         Ok(serde_json::from_str(event.unwrap_or(body)).unwrap_or_default())
     }
 
-    /// Sends a request with HTTP/1.0, where the end of the response is the end of the
-    /// connection.
+    /// Sends a request with HTTP/1.0, where the response ends with the connection.
     fn exchange(&self, body: &str) -> std::io::Result<String> {
         let mut stream = TcpStream::connect(&self.host)?;
         let mut head = format!("POST {} HTTP/1.0\r\nHost: {}\r\n", self.path, self.host);
