@@ -1,4 +1,4 @@
-//! What an agent has to be.
+//! The trait that agents implement, and the context that the host gives them.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -21,67 +21,68 @@ use crate::turn_mapper::{TurnEvent, TurnMapper};
 
 /// An agent that can work for sessions.
 ///
-/// The host knows it by its [`AgentInfo`] alone: nothing anywhere depends on
-/// which agent it is.
+/// The host knows an agent only by its [`AgentInfo`]: no other part of the project depends
+/// on which agent it is.
 pub trait Agent: Send + Sync + 'static {
-    /// What clients get to know about it.
+    /// Returns the description of the agent for clients.
     fn info(&self) -> AgentInfo;
 
-    /// What can be configured about its sessions.
+    /// Returns the schema of the configuration of its sessions.
     fn config_schema(&self) -> Option<SessionConfigSchema> {
         None
     }
 
-    /// Values that nobody may choose for its sessions, as far as that is known
-    /// before it runs.
+    /// Returns values that clients must not choose for its sessions, as far as they are
+    /// known before the agent runs.
     fn forbidden_values(&self) -> Vec<ForbiddenValue> {
         Vec::new()
     }
 
-    /// What it reads by itself of what customizes agents: beginnings of paths
-    /// in the folders of a session, or in the home directory after `~/`. The
-    /// host does not tell it what stands there.
+    /// Returns the customization paths that the agent reads by itself: prefixes of paths in
+    /// the folders of a session, or in the home directory after `~/`. The host does not add
+    /// the contents of these files to prompts.
     fn native_customizations(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// Whether it can make anything of customizations: of rules, prompts and
-    /// tools that the host has for it.
+    /// Returns `true` if the agent uses customizations: rules, prompts and tools that the
+    /// host has for it.
     fn is_customizable(&self) -> bool {
         true
     }
 
-    /// The host begins, and is the only one on its data. The place to tidy up
-    /// after one that was killed.
+    /// Called once when the host starts, while it has exclusive access to its data. An
+    /// agent cleans up here after a host that was killed.
     fn on_host_start(&self) {}
 
-    /// Works for one session, from its first command to its last. Ends when
-    /// there are no more commands; dropped, it has to leave nothing running.
+    /// Works for one session, from its first command to its last. The future ends when the
+    /// command channel is closed. When it is dropped, it must not leave processes behind.
     fn run_session(&self, session: SessionContext) -> SessionFuture;
 }
 
-/// An agent at work. An error is why it stopped before it was told to.
+/// The task of an agent for one session. An error is the reason why the agent stopped
+/// before the host closed the session.
 pub type SessionFuture = Pin<Box<dyn Future<Output = Result<(), String>> + Send>>;
 
-/// What an agent has to work with.
+/// The channels and resources of an agent for one session.
 #[derive(Debug)]
 pub struct SessionContext {
-    /// The session.
+    /// The URI of the session.
     pub uri: Uri,
-    /// What the host wants, in order.
+    /// The queue of commands from the host.
     pub commands: mpsc::Receiver<AgentCommand>,
-    /// What the agent has to tell.
+    /// The sender for events to the host.
     pub events: AgentEventSender,
-    /// Tokens that clients handed over, as far as they are for this session.
+    /// Access tokens of clients that this session may use.
     pub tokens: SessionTokens,
-    /// The way to the tools that the host offers, if it offers any.
+    /// The relay to the host's tools, if the host offers any.
     pub relay: Option<ToolRelay>,
-    /// Files that the host reads and writes for nobody.
+    /// Files that the host does not read or write on behalf of agents.
     pub protected: ProtectedPaths,
 }
 
-/// The way to the host. Its queue is bounded: an agent that tells more than
-/// the host can take in waits until it can.
+/// A sender for events to the host. Its queue is bounded: if the host is slower than the
+/// agent, the agent waits.
 #[derive(Debug, Clone)]
 pub struct AgentEventSender {
     session: Uri,
@@ -89,7 +90,7 @@ pub struct AgentEventSender {
     contents: Option<Arc<ContentStore>>,
 }
 
-/// The host is gone; nobody is listening.
+/// An error for an event that was sent after the host has stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the host is gone")]
 pub struct HostGone;
@@ -107,7 +108,7 @@ impl AgentEventSender {
         }
     }
 
-    /// Where the output of commands is kept that is too long to be shown.
+    /// Returns the sink that stores command output which is too long for the state.
     pub fn output_sink(&self) -> Option<OutputSink> {
         self.contents.as_ref().map(|contents| OutputSink {
             content_store: Arc::clone(contents),
@@ -115,8 +116,8 @@ impl AgentEventSender {
         })
     }
 
-    /// Keeps some content of the session. Its address follows from it, so
-    /// whoever refers to it does not have to wait.
+    /// Stores content of the session. Its URI is derived from the content, so events can
+    /// refer to it before it is stored.
     pub async fn store_content(&self, name: String, bytes: Vec<u8>) -> Result<(), ContentError> {
         let Some(contents) = self.contents.clone() else {
             return Ok(());
@@ -124,12 +125,12 @@ impl AgentEventSender {
         let session = SessionKey::of(&self.session);
         let work = move || contents.insert(&session, &bytes, &name).map(drop);
         let done = tokio::task::spawn_blocking(work).await;
-        // It is ended half-way only when everything is.
+        // The blocking task is only cancelled when the runtime shuts down.
         done.unwrap_or(Ok(()))
     }
 
-    /// Tells the host something. Of a tool result that is too large for a
-    /// state, most is put aside first (PRT-4).
+    /// Sends an event to the host. Tool results that are too large for the state are
+    /// spilled first (PRT-4).
     pub async fn send(&self, event: AgentEvent) -> Result<(), HostGone> {
         let event = match &self.contents {
             Some(contents) => spill::spill_large_results(contents, &self.session, event).await?,
@@ -140,7 +141,7 @@ impl AgentEventSender {
         self.inputs.send(input).await.map_err(|_| HostGone)
     }
 
-    /// Tells the host what happened in a turn.
+    /// Maps an event of a turn to chat actions and sends them to the host.
     pub async fn send_turn_event(
         &self,
         chat: &Uri,
@@ -157,7 +158,7 @@ impl AgentEventSender {
         Ok(())
     }
 
-    /// Tells the host that a turn is over; the error is why it failed.
+    /// Reports the end of a turn to the host, with the error if the turn failed.
     pub async fn end_turn(
         &self,
         chat: &Uri,

@@ -1,12 +1,12 @@
-//! What runs below the host.
+//! Runs the agents of sessions and connects them with the host.
 //!
-//! **What it does.** [`Agent`] is what an agent has to be; [`AgentSupervisor`] runs
-//! each session's agent as a task of its own and passes commands and events
-//! between it and the host. [`TurnMapper`] turns what agents say into actions
-//! that are always legal. [`ShellAgent`] is the agent that is always there.
+//! **What it does.** [`Agent`] is the trait that agents implement. [`AgentSupervisor`] runs
+//! the agent of each session as a task and passes commands and events between it and the
+//! host. [`TurnMapper`] converts agent events to chat actions that are always legal.
+//! [`ShellAgent`] is a built-in agent that is always available.
 //!
-//! **What it never does.** It never holds the host, never waits for it but
-//! for room in its bounded queue, and never touches a channel's state.
+//! **What it never does.** It never holds the host, only waits for capacity in its bounded
+//! queue, and never changes the state of a channel.
 //!
 //! **Where to start.** [`Agent`], then `shell`.
 

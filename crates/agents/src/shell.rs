@@ -1,4 +1,5 @@
-//! The shell agent: a message is a command line. No model, always there.
+//! The shell agent: runs each message as a command line. It needs no model and is always
+//! available.
 
 pub(crate) mod command;
 mod session;
@@ -12,17 +13,17 @@ use agenthost_protocol::root::{AgentCapabilities, AgentInfo, MultipleChatsCapabi
 
 use crate::agent::{Agent, SessionContext, SessionFuture};
 
-/// Runs what it is told, after asking.
+/// A built-in agent that runs messages as commands after the user's approval.
 #[derive(Debug, Clone, Default)]
 pub struct ShellAgent {
-    /// Where it notes what runs, so that the next host can end it if this one
-    /// is killed.
+    /// The folder for pid files of running commands, so that the next host can end them if
+    /// this one is killed.
     pid_dir: Option<Arc<Path>>,
 }
 
 impl ShellAgent {
-    /// One that leaves nothing running behind, even if its host is killed: the
-    /// next host with the same directory ends it.
+    /// Creates an agent with pid files. If its host is killed, the next host with the same
+    /// directory ends the running commands.
     pub fn with_pid_dir(directory: &Path) -> Self {
         ShellAgent {
             pid_dir: Some(directory.into()),
@@ -31,7 +32,7 @@ impl ShellAgent {
 }
 
 impl Agent for ShellAgent {
-    // What it is told is a command.
+    // Messages are command lines, which rules and prompts would break.
     fn is_customizable(&self) -> bool {
         false
     }
@@ -41,7 +42,7 @@ impl Agent for ShellAgent {
         AgentInfo {
             capabilities: Some(AgentCapabilities {
                 multiple_chats: Some(MultipleChatsCapability {
-                    // There is nothing that a copy would have to remember.
+                    // The agent has no history that a fork would have to copy.
                     fork: Some(true),
                     side_chat: None,
                 }),

@@ -1,4 +1,4 @@
-//! Tool results that are too large for a state.
+//! Spills tool results that are too large for the state into the content store.
 
 use std::sync::Arc;
 
@@ -15,17 +15,18 @@ use base64::engine::general_purpose::STANDARD;
 
 use crate::agent::HostGone;
 
-/// Longest text or embedded data of a tool result that is part of the state.
+/// Maximum size in bytes of a text or embedded data of a tool result that stays in the
+/// state. Larger ones would slow down snapshots and the log.
 const MAX_INLINE_BYTES: usize = 64 * 1024;
 
-/// How much of a longer one is.
+/// Size in bytes of the preview of a spilled text that stays in the state.
 const SPILL_PREVIEW_BYTES: usize = 4 * 1024;
 
-/// What text that was put aside is called.
+/// The file name of a spilled text.
 const SPILL_FILE_NAME: &str = "output.txt";
 
-/// Puts the texts of a tool result aside that are too long, and leaves their
-/// beginnings and where the whole is (PRT-4).
+/// Spills the large blocks of a tool result, and leaves a preview and a reference to the
+/// stored content (PRT-4).
 pub(crate) async fn spill_large_results(
     contents: &Arc<ContentStore>,
     session: &Uri,
@@ -44,12 +45,12 @@ pub(crate) async fn spill_large_results(
         }
         event
     };
-    // It is ended half-way only when everything is.
+    // The blocking task is only cancelled when the runtime shuts down.
     let done = tokio::task::spawn_blocking(work).await;
     done.map_err(|_| HostGone)
 }
 
-/// The content of a tool result, if that is what happened.
+/// Returns the content blocks of an event that completes a tool call.
 fn result_blocks(event: &mut AgentEvent) -> Option<&mut Vec<ToolResultContent>> {
     match event {
         AgentEvent::Chat { action, .. } => match &mut **action {
@@ -72,8 +73,8 @@ fn is_large(block: &ToolResultContent) -> bool {
     }
 }
 
-/// The beginning of a text that is too long, and where the whole is. What can't
-/// be kept is gone, and said to be.
+/// Returns the preview of a text and a reference to the stored text. Text that can't be
+/// stored is dropped, and a note replaces it.
 fn truncate_result(
     contents: &ContentStore,
     session: &SessionKey,
@@ -108,8 +109,8 @@ fn truncate_result(
     blocks
 }
 
-/// Stores embedded data, such as a picture, as content, and refers to it. Data
-/// that is no base64 can't be shown by anyone.
+/// Stores embedded data, such as an image, and returns a reference to it. Data that is not
+/// base64 is replaced by a note, because no client can show it.
 fn store_embedded(
     contents: &ContentStore,
     session: &SessionKey,
@@ -134,7 +135,7 @@ fn text_block(text: &str) -> ToolResultContent {
     ToolResultContent::Text(ToolResultText { text })
 }
 
-/// As much of a text, in whole characters.
+/// Returns the longest prefix of whole characters that fits into a number of bytes.
 fn floor_char_boundary(text: &str, bytes: usize) -> &str {
     text.get(..text.floor_char_boundary(bytes))
         .unwrap_or_default()

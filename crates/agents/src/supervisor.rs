@@ -1,4 +1,4 @@
-//! All agents, and the sessions they work for.
+//! Runs the agents of all sessions as tasks.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,11 +18,11 @@ use crate::agent::{Agent, AgentEventSender, SessionContext};
 use crate::tokens::TokenStore;
 use crate::tool_relay::ToolRelay;
 
-/// Commands that wait for an agent. When there are more, the agent is taken
-/// for stuck: it is ended, and its session told so.
+/// Capacity of the command queue of an agent. When it is full, the agent is taken for
+/// stuck: its task is aborted, and the session receives an error.
 const AGENT_COMMAND_QUEUE: usize = 64;
 
-/// Runs every session's agent as a task, and ends them all when dropped.
+/// Runs the agent of each session as a task, and aborts all tasks when it is dropped.
 pub struct AgentSupervisor {
     agents: BTreeMap<ProviderId, Arc<dyn Agent>>,
     order: Vec<ProviderId>,
@@ -41,7 +41,8 @@ struct RunningAgent {
 }
 
 impl AgentSupervisor {
-    /// Agents that report to a host through its queue of inputs.
+    /// Creates a supervisor without agents. Agents send their events to the host's input
+    /// queue.
     pub fn new(inputs: mpsc::Sender<Input>) -> Self {
         AgentSupervisor {
             agents: BTreeMap::new(),
@@ -56,35 +57,35 @@ impl AgentSupervisor {
         }
     }
 
-    /// Refuses some files to agents that ask the host for them.
+    /// Sets the files that agents can't read or write through the host.
     pub fn set_protected_paths(&mut self, protected: ProtectedPaths) {
         self.protected = protected;
     }
 
-    /// Where to put what is too large for a state. Without, it stays there.
+    /// Sets the store for content that is too large for the state. Without it, large
+    /// content stays in the state.
     pub fn set_content_store(&mut self, contents: Arc<ContentStore>) {
         self.contents = Some(contents);
     }
 
-    /// How agents get to the tools that the host offers. Without, they get to
-    /// none of them.
+    /// Sets the relay to the host's tools. Without it, agents have none of these tools.
     pub fn set_tool_relay(&mut self, relay: ToolRelay) {
         self.relay = Some(relay);
     }
 
-    /// Keeps a token for agents that need it, or forgets it. Whoever runs
-    /// already goes on with what it has.
+    /// Stores or removes an access token for agents. Running agents keep the token that
+    /// they already use.
     pub fn store_token(&self, key: TokenKey, token: Option<AccessToken>) {
         self.tokens.insert(key, token);
     }
 
-    /// Says whose tokens a session uses, the first of them first.
+    /// Sets the principals with tokens that a session may use, in order of precedence.
     pub fn set_token_principals(&self, session: Uri, principals: Vec<Principal>) {
         self.tokens.set_principals(session, principals);
     }
 
-    /// Adds an agent; the first is the default one. One of the same name takes
-    /// the place of the last.
+    /// Adds an agent; the first one is the default. An agent with the same name replaces
+    /// the previous one.
     pub fn add(&mut self, agent: Arc<dyn Agent>) {
         let provider = agent.info().provider;
         if self.agents.insert(provider.clone(), agent).is_none() {
@@ -92,15 +93,15 @@ impl AgentSupervisor {
         }
     }
 
-    /// What clients get to know about the agents, in the order they were
+    /// Returns the descriptions of the agents for clients, in the order in which they were
     /// added.
     pub fn infos(&self) -> Vec<AgentInfo> {
         let agents = self.order.iter().filter_map(|name| self.agents.get(name));
         agents.map(|agent| agent.info()).collect()
     }
 
-    /// Passes a command on. Never waits; what the host has to know at once
-    /// comes back as an input.
+    /// Sends a command to the agent of a session. Never waits; returns an input if the
+    /// agent could not be started or has stopped.
     pub fn send_command(
         &mut self,
         session: &Uri,
@@ -117,7 +118,7 @@ impl AgentSupervisor {
                 self.spawn_agent(session, &*agent);
             }
             AgentCommand::Close => {
-                // Without its commands it comes to an end by itself.
+                // Without commands, the agent ends by itself.
                 self.running.remove(session);
                 return None;
             }
@@ -126,7 +127,7 @@ impl AgentSupervisor {
         let running = self.running.get(session)?;
         match running.commands.try_send(command) {
             Ok(()) => None,
-            // It has ended, and said so or is about to.
+            // The agent has ended. It has reported this or is about to.
             Err(mpsc::error::TrySendError::Closed(_)) => {
                 self.running.remove(session);
                 Some(stopped_input(session, "the agent has ended"))
@@ -155,8 +156,8 @@ impl AgentSupervisor {
             protected: self.protected.clone(),
         });
         let task = self.tasks.spawn(async move {
-            // A task of its own, so that it can break without taking this one
-            // along; it ends with this one.
+            // The agent runs in a nested task, so that a panic does not end this task. The
+            // agent is aborted with this task.
             let mut agent = JoinSet::new();
             agent.spawn(work);
             let reason = match agent.join_next().await {
@@ -176,7 +177,7 @@ impl AgentSupervisor {
         }
     }
 
-    /// Lets every agent come to an end, and ends those that do not in time.
+    /// Closes all agents, and aborts those that do not end within the grace period.
     pub async fn stop(mut self, grace: std::time::Duration) {
         self.running.clear();
         let all = async { while self.tasks.join_next().await.is_some() {} };

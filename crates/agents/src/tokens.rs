@@ -1,4 +1,4 @@
-//! Tokens that clients handed over, in memory and nowhere else.
+//! Access tokens of clients, which are stored in memory only.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -7,11 +7,11 @@ use agenthost_core::{AccessToken, Principal, TokenKey};
 use agenthost_protocol::uri::Uri;
 use agenthost_stdx::sync::lock;
 
-/// All tokens there are. Clones share them.
+/// A store for the access tokens of all clients. Clones share the tokens.
 #[derive(Debug, Clone, Default)]
 pub struct TokenStore(Arc<Mutex<TokenTable>>);
 
-/// The tokens that a session may use. Clones share them.
+/// The access tokens that a session may use. Clones share the tokens.
 #[derive(Debug, Clone, Default)]
 pub struct SessionTokens {
     store: TokenStore,
@@ -21,12 +21,12 @@ pub struct SessionTokens {
 #[derive(Debug, Default)]
 struct TokenTable {
     tokens: BTreeMap<TokenKey, AccessToken>,
-    /// Whose tokens sessions use.
+    /// The principals with tokens that a session uses.
     principals: BTreeMap<Uri, Vec<Principal>>,
 }
 
 impl TokenStore {
-    /// Keeps a token, or forgets the last of its kind.
+    /// Stores a token, or removes the one with this key.
     pub fn insert(&self, key: TokenKey, token: Option<AccessToken>) {
         let mut table = self.lock();
         match token {
@@ -35,7 +35,8 @@ impl TokenStore {
         };
     }
 
-    /// A session uses the tokens of these, the first of them first (AUT-13).
+    /// Sets the principals with tokens that a session uses, in order of precedence
+    /// (AUT-13).
     pub fn set_principals(&self, session: Uri, principals: Vec<Principal>) {
         let mut table = self.lock();
         match principals.is_empty() {
@@ -44,7 +45,7 @@ impl TokenStore {
         };
     }
 
-    /// What a session may use of them.
+    /// Returns the tokens that a session may use.
     #[must_use]
     pub fn for_session(&self, session: &Uri) -> SessionTokens {
         SessionTokens {
@@ -59,8 +60,8 @@ impl TokenStore {
 }
 
 impl SessionTokens {
-    /// The token for a resource: of the first who has one among those whose
-    /// tokens the session uses.
+    /// Returns the token for a resource from the first of the session's principals that has
+    /// one.
     #[must_use]
     pub fn token(&self, resource: &str) -> Option<AccessToken> {
         let table = self.store.lock();
@@ -79,7 +80,7 @@ impl SessionTokens {
 mod tests {
     use super::*;
 
-    /// AUT-13: a token serves the sessions of who gave it.
+    /// AUT-13: a token is used for the sessions of its owner.
     #[test]
     fn sessions_use_the_tokens_of_their_own() {
         let tokens = TokenStore::default();

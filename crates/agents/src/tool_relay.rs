@@ -1,8 +1,8 @@
-//! The way from an agent to the tools that the host offers.
+//! Connects agents with the host's tools through the MCP gateway.
 //!
-//! Agents start servers of tools themselves. So what they are given is a program
-//! that passes on what they say to the host, and that finds in its environment
-//! for which chat it does so. Some start none, and are told an address instead.
+//! Most agents start MCP servers themselves. The host gives them a relay program, which
+//! copies messages between the agent and the host. Its environment identifies the session
+//! and the chat. Other agents only connect to servers, and receive an HTTP URL instead.
 
 use std::sync::Arc;
 
@@ -11,17 +11,17 @@ use agenthost_protocol::uri::Uri;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// What agents call the server of the tools that the host offers.
+/// The name of the gateway as an MCP server of an agent.
 pub const GATEWAY_SERVER_NAME: &str = "agenthost";
 
-/// An address, and what has to be sent there.
+/// The URL of the gateway and the headers of requests to it.
 pub type HttpTarget = (String, Vec<(String, String)>);
 
 type HttpTargetFn = dyn Fn(&Uri, &Uri) -> Option<HttpTarget> + Send + Sync;
 type EnvironmentFn = dyn Fn(&Uri, &Uri) -> Vec<(String, String)> + Send + Sync;
 
-/// A program that brings agents to the tools that the host offers. Every
-/// session that an agent has of its own is given one, for its chat.
+/// The relay program that connects agents with the host's tools. Every agent session gets
+/// one, for its chat.
 #[derive(Clone)]
 pub struct ToolRelay {
     program: String,
@@ -30,20 +30,20 @@ pub struct ToolRelay {
     http_target: Option<Arc<HttpTargetFn>>,
 }
 
-/// How an agent takes servers of tools.
+/// The transport for MCP servers that an agent prefers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum McpPreference {
-    /// It starts them itself.
+    /// The agent starts the server as a program.
     #[default]
     Stdio,
-    /// It goes where they are.
+    /// The agent connects to an HTTP URL.
     Http,
 }
 
 impl ToolRelay {
-    /// A program, its arguments, and what it finds in its environment for a
-    /// chat of a session: the session comes first.
+    /// Creates a relay from a program, its arguments, and a function that returns its
+    /// environment for a session (first argument) and a chat.
     pub fn new(
         program: impl Into<String>,
         arguments: Vec<String>,
@@ -57,8 +57,8 @@ impl ToolRelay {
         }
     }
 
-    /// One that is also reached by HTTP: where for a chat of a session, and with
-    /// what headers. None if that can't be.
+    /// Adds a function that returns the HTTP URL and headers for a session and a chat, or
+    /// `None` if HTTP is not available.
     #[must_use]
     pub fn with_http_target(
         mut self,
@@ -69,7 +69,7 @@ impl ToolRelay {
     }
 }
 
-/// Leaves out what the environment holds: it is how the host knows who it is.
+/// Omits the environment, which contains the secret that authenticates the relay.
 impl std::fmt::Debug for ToolRelay {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("ToolRelay")
@@ -78,7 +78,7 @@ impl std::fmt::Debug for ToolRelay {
     }
 }
 
-/// The tools that the host offers, for the chats of one session.
+/// The gateway to the host's tools for the chats of one session.
 #[derive(Debug, Clone)]
 pub struct SessionGateway {
     relay: ToolRelay,
@@ -87,7 +87,7 @@ pub struct SessionGateway {
 }
 
 impl SessionGateway {
-    /// Those of a session, for an agent that takes servers in some way.
+    /// Creates the gateway of a session for an agent with the given preference.
     pub fn new(relay: ToolRelay, session: Uri, preference: McpPreference) -> Self {
         SessionGateway {
             relay,
@@ -96,9 +96,8 @@ impl SessionGateway {
         }
     }
 
-    /// How an agent is told of them, in the words of ACP; none if it could not
-    /// get there. Without a chat it is for the one that every session has from
-    /// the start.
+    /// Returns the gateway as an MCP server in the ACP encoding, or `None` if the agent
+    /// can't reach it. Without a chat, it is for the default chat of the session.
     pub fn to_acp_server(&self, chat: Option<&Uri>, reach: McpReach) -> Option<Value> {
         let first = uris::default_chat_uri(&self.session);
         let chat = chat.unwrap_or(&first);
@@ -121,13 +120,13 @@ impl SessionGateway {
     }
 }
 
-/// Which servers of tools an agent says that it can reach.
+/// The transports for MCP servers that an agent supports.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum McpReach {
-    /// Programs, as all do.
+    /// Programs only, which all agents support.
     #[default]
     StdioOnly,
-    /// Addresses, too.
+    /// Programs and HTTP URLs.
     StdioAndHttp,
 }
 
@@ -153,7 +152,7 @@ mod tests {
         let session = Uri::from("ahp-session:/1");
         let gateway = SessionGateway::new(relay(), session, McpPreference::Stdio);
         let chat = Uri::from("ahp-chat:/2");
-        // A value is what it is, also if it looks like a reference.
+        // Values are passed literally, even if they look like a reference.
         assert_eq!(
             gateway
                 .to_acp_server(Some(&chat), McpReach::StdioAndHttp)

@@ -1,8 +1,8 @@
-//! From what an agent says to actions on a chat.
+//! Maps the events of an agent's turn to chat actions.
 //!
-//! Pure: events in, actions out. It opens a part before anything is appended
-//! to it, closes it when something else comes, and never lets a tool call take
-//! a step that is not next.
+//! The mapper is pure: events in, actions out. It opens a part before it appends to it,
+//! closes the part before a different one, and never lets a tool call skip or repeat a
+//! step.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,114 +18,114 @@ use agenthost_protocol::common::{ContentRef, Meta, UsageInfo};
 use agenthost_protocol::ids::{PartId, ToolCallId, TurnId};
 use agenthost_protocol::text::MaybeMarkdown;
 
-/// Something that an agent says in a turn.
+/// An event of an agent during a turn.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TurnEvent {
-    /// Some more of its answer.
+    /// More text of the response.
     Text(String),
-    /// Some more of what it thinks.
+    /// More text of the reasoning.
     Thought(String),
-    /// What it says next is something else than what it said before.
+    /// The end of a part: the next text or reasoning begins a new one.
     Break,
-    /// Something in its answer that is not text.
+    /// Content of the response that is not text.
     Content(ContentRef),
-    /// A remark that is not its answer.
+    /// A notice that is not a part of the agent's answer.
     Notice(MaybeMarkdown),
-    /// It asks the user something.
+    /// An input request to the user.
     Question(InputRequest),
-    /// It wants to use a tool.
+    /// A tool call with complete arguments.
     ToolStarted(Box<ToolStart>),
-    /// It is about to use a tool; how is not known yet.
+    /// A tool call with arguments that are still being streamed.
     ToolAnnounced(Box<ToolAnnounced>),
-    /// More is known of how it will use a tool.
+    /// More arguments of an announced tool call.
     ToolInput {
-        /// The call.
+        /// The id of the tool call.
         id: ToolCallId,
-        /// More of the arguments.
+        /// The next part of the arguments.
         more: Option<String>,
-        /// What it will do, as far as can be told.
+        /// The current description of the call.
         message: MaybeMarkdown,
     },
-    /// It is known how it will use a tool; or it has to ask about one in the
-    /// middle.
+    /// The complete arguments of an announced tool call, or a request for approval of a
+    /// running one.
     ToolReady(Box<ToolReady>),
-    /// What a running tool has produced.
+    /// Content of a running tool call.
     ToolContent(ToolContent),
-    /// A tool is done.
+    /// The result of a tool call.
     ToolCompleted(ToolCallId, Box<ToolCallResult>),
-    /// What the turn has cost so far.
+    /// The token usage of the turn so far.
     Usage(UsageInfo),
 }
 
-/// What a running tool has produced.
+/// The content of a running tool call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolContent {
-    /// The call.
+    /// The id of the tool call.
     pub id: ToolCallId,
-    /// All of it; replaces what it had.
+    /// The complete content, which replaces the previous one.
     pub content: Vec<ToolResultContent>,
-    /// Free data, in place of what was there; `None` leaves it.
+    /// Metadata that replaces the previous one; `None` leaves it unchanged.
     pub meta: Option<Meta>,
 }
 
-/// A tool that an agent wants to use.
+/// A tool call that starts with complete arguments.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolStart {
-    /// A name for the call, new in the turn.
+    /// The id of the call, unique in the turn.
     pub id: ToolCallId,
-    /// The tool, for programs.
+    /// The name of the tool for programs.
     pub name: String,
-    /// The tool, for people.
+    /// The name of the tool for users.
     pub display_name: String,
-    /// What it will do.
+    /// A description of the call.
     pub message: MaybeMarkdown,
-    /// Its arguments.
+    /// The arguments of the call.
     pub input: Option<String>,
-    /// What to ask; `None` if nobody has to be asked.
+    /// The approval request; `None` if the call needs no approval.
     pub question: Option<ToolCallQuestion>,
-    /// Free data.
+    /// Metadata of the tool call.
     pub meta: Option<Meta>,
 }
 
-/// A tool that an agent is about to use.
+/// A tool call with arguments that are not complete yet.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolAnnounced {
-    /// A name for the call, new in the turn.
+    /// The id of the call, unique in the turn.
     pub id: ToolCallId,
-    /// The tool, for programs.
+    /// The name of the tool for programs.
     pub name: String,
-    /// The tool, for people.
+    /// The name of the tool for users.
     pub display_name: String,
-    /// What the call is for, if the agent says so.
+    /// The purpose of the call, if the agent states it.
     pub intention: Option<String>,
-    /// Whose tool it is, if it is not the agent's own.
+    /// The contributor of the tool, unless it is the agent's own.
     pub contributor: Option<ToolCallContributor>,
-    /// Free data.
+    /// Metadata of the tool call.
     pub meta: Option<Meta>,
 }
 
-/// How an agent wants to use a tool.
+/// The complete arguments of a tool call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolReady {
-    /// The call.
+    /// The id of the tool call.
     pub id: ToolCallId,
-    /// What it will do.
+    /// A description of the call.
     pub message: MaybeMarkdown,
-    /// What the call is for, if the agent says so.
+    /// The purpose of the call, if the agent states it.
     pub intention: Option<String>,
-    /// Its arguments.
+    /// The arguments of the call.
     pub input: Option<String>,
-    /// What to ask; `None` if nobody has to be asked.
+    /// The approval request; `None` if the call needs no approval.
     pub question: Option<ToolCallQuestion>,
-    /// Whose tool it is, if it is not the agent's own. A client's is known as
-    /// such from the start (TOO-5).
+    /// The contributor of the tool, unless it is the agent's own. A client tool has its
+    /// contributor from the start (TOO-5).
     pub contributor: Option<ToolCallContributor>,
-    /// Free data, in place of what was there.
+    /// Metadata that replaces the previous one.
     pub meta: Option<Meta>,
 }
 
 impl ToolStart {
-    /// A question with these answers to choose from.
+    /// Builds an approval request with the given options.
     pub fn build_question(title: &str, options: Vec<ConfirmationOption>) -> ToolCallQuestion {
         ToolCallQuestion {
             confirmation_title: Some(title.into()),
@@ -135,26 +135,26 @@ impl ToolStart {
     }
 }
 
-/// Maps the events of one turn.
+/// Maps the events of one turn to chat actions.
 #[derive(Debug, Clone)]
 pub struct TurnMapper {
     turn: TurnId,
     part_count: u32,
     open_part: OpenPart,
-    /// All calls, and how far they got.
+    /// The progress of all tool calls.
     calls: BTreeMap<ToolCallId, CallProgress>,
 }
 
-/// How far a tool call got.
+/// The progress of a tool call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CallProgress {
-    /// Its arguments are not known.
+    /// The arguments are not complete.
     Announced,
-    /// It asks, or asked: the host knows whether somebody agreed.
+    /// An approval was requested. The host knows if the call was approved.
     ApprovalRequested,
-    /// It runs without having asked.
+    /// The call runs without approval.
     Running,
-    /// It is done, was refused, or is somebody else's business.
+    /// The call is completed, denied or handed over to a client.
     Done,
 }
 
@@ -167,7 +167,7 @@ enum OpenPart {
 }
 
 impl TurnMapper {
-    /// A mapper for a turn that has just begun.
+    /// Creates a mapper for a turn that has just begun.
     pub fn new(turn: TurnId) -> Self {
         TurnMapper {
             turn,
@@ -177,7 +177,7 @@ impl TurnMapper {
         }
     }
 
-    /// Maps one event.
+    /// Maps one event to actions. Events that are illegal in the current state map to none.
     pub fn map(&mut self, event: TurnEvent) -> Vec<ChatAction> {
         match event {
             TurnEvent::Text(text) => self.append_text(text),
@@ -302,7 +302,7 @@ impl TurnMapper {
         actions
     }
 
-    /// A call starts once: an agent that repeats itself changes nothing.
+    /// Starts a tool call. A call starts once; repeated starts are ignored.
     fn start_tool(&mut self, start: ToolStart) -> Vec<ChatAction> {
         let mut actions = self.announce_tool(ToolAnnounced {
             id: start.id.clone(),
@@ -346,8 +346,8 @@ impl TurnMapper {
         }))]
     }
 
-    /// A call that runs is not made to run again: that would take away what it
-    /// has produced.
+    /// Completes the arguments of a tool call. A running call is not started again, because
+    /// that would remove its content.
     fn make_tool_ready(&mut self, ready: ToolReady) -> Vec<ChatAction> {
         let asks = ready.question.is_some();
         let next = if asks {
@@ -378,13 +378,13 @@ impl TurnMapper {
         }))]
     }
 
-    /// A call that somebody refused is over: the refusal ended it.
+    /// Marks a tool call as denied. The denial has ended it.
     pub fn mark_denied(&mut self, id: &ToolCallId) {
         self.calls.insert(id.clone(), CallProgress::Done);
     }
 
-    /// A call is somebody else's business from now on: the host made it ready,
-    /// and its client ends it.
+    /// Marks a tool call as handed over: the host has made it ready, and a client completes
+    /// it.
     pub fn mark_handed_over(&mut self, id: &ToolCallId) {
         self.calls.insert(id.clone(), CallProgress::Done);
     }

@@ -1,8 +1,9 @@
-//! Does what the host wants to know about customizations.
+//! The customization driver: a task that reads containers, watches their files and runs
+//! hooks.
 //!
-//! One task owns everything and waits for nothing but messages: files are
-//! read, packages written and hooks run beside it, and what comes of that is a
-//! message, too. A container is read once for all sessions that have it.
+//! The task owns all state and only ever waits for messages. Files are read, packages are
+//! written and hooks are run on other tasks, which return their results as messages. A
+//! container is read once for all sessions that use it.
 
 pub(crate) mod client_packages;
 pub(crate) mod client_walk;
@@ -36,7 +37,7 @@ use crate::syntax::placeholders::UnsetPlaceholder;
 /// stopped: then commands are returned to the caller, and the watcher of folders waits.
 const DRIVER_QUEUE: usize = 4_096;
 
-/// Customizations of all sessions.
+/// The handle of the driver task, which manages the customizations of all sessions.
 #[derive(Debug)]
 pub struct CustomizationDriver {
     messages: mpsc::Sender<DriverMessage>,
@@ -45,49 +46,49 @@ pub struct CustomizationDriver {
     task: JoinHandle<()>,
 }
 
-/// Why a server can't be started.
+/// The reason why an MCP server can't be started.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ServerSpecError {
-    /// The session has no such server.
+    /// The session has no server with this id.
     #[error("the session has no such server")]
     UnknownServer,
-    /// It is code that no person allowed.
+    /// The server is code that the user has not approved. The value names its container.
     #[error("it was not allowed yet: run `agenthost customizations allow {0}`")]
     UntrustedCode(String),
-    /// A name in its declaration stands for nothing.
+    /// A placeholder in the server's declaration has no value.
     #[error(transparent)]
     UnsetPlaceholder(#[from] UnsetPlaceholder),
 }
 
-/// Code that no person allowed yet.
+/// Code of a container that waits for the user's approval.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct UntrustedCode {
-    /// The container's name.
+    /// The name of the container.
     pub name: String,
-    /// The container's address.
+    /// The URI of the container.
     pub uri: Uri,
-    /// What has to be allowed.
+    /// The key that the user has to approve.
     pub key: String,
 }
 
-/// What can be asked without waiting.
+/// State that callers read without waiting for the task.
 #[derive(Debug, Default)]
 struct DriverShared {
-    /// By session and container.
+    /// Server specs, by session and container.
     specs: Mutex<BTreeMap<Uri, BTreeMap<CustomizationId, ServerSpecs>>>,
-    /// By container.
+    /// Code that is not approved, by container key.
     untrusted: Mutex<BTreeMap<String, UntrustedCode>>,
     read_count: AtomicU64,
 }
 
-/// How the servers of a container are reached.
+/// The specs of a container's MCP servers, or the errors that prevent their start.
 type ServerSpecs = BTreeMap<CustomizationId, Result<McpServerSpec, ServerSpecError>>;
 
-/// What the task is told.
+/// Messages that the driver task handles.
 #[derive(Debug)]
 enum DriverMessage {
     Command(CustomizationCommand),
-    /// Containers whose files have changed.
+    /// Keys of containers with changed files.
     ContainersChanged(BTreeSet<String>),
 }
 
@@ -105,8 +106,8 @@ impl CustomizationDriver {
         Self::start(settings, data, None, inputs)
     }
 
-    /// The same, with a folder where it is noted that hooks run: so the next
-    /// host can end those that a killed one left.
+    /// Starts the driver as [`Self::new`] does, with a folder for the pid files of running
+    /// hooks. With these, the next host can end the hooks that a killed host left behind.
     pub fn with_pid_dir(
         settings: CustomizationSettings,
         data: PathBuf,
@@ -156,11 +157,11 @@ impl CustomizationDriver {
         }
     }
 
-    /// How a server of a session is reached.
+    /// Returns the spec of an MCP server of a session.
     ///
     /// # Errors
     ///
-    /// If there is none, or it must not or can't be started.
+    /// If the session has no such server, or the server must not or can't be started.
     pub fn server_spec(
         &self,
         session: &Uri,
@@ -172,18 +173,18 @@ impl CustomizationDriver {
         spec.cloned().unwrap_or(Err(ServerSpecError::UnknownServer))
     }
 
-    /// Code of sessions that no person allowed yet.
+    /// Returns the code of tracked sessions that waits for the user's approval.
     pub fn untrusted_code(&self) -> Vec<UntrustedCode> {
         let untrusted = lock(&self.shared.untrusted);
         untrusted.values().cloned().collect()
     }
 
-    /// How many containers were read so far.
+    /// Returns the number of times that a container was read.
     pub fn read_count(&self) -> u64 {
         self.shared.read_count.load(Ordering::Relaxed)
     }
 
-    /// Ends everything: hooks that run are killed, nothing more is told.
+    /// Stops the task: kills running hooks and sends no further events.
     pub async fn stop(self) {
         self.stop.cancel();
         if let Err(error) = self.task.await {

@@ -1,4 +1,4 @@
-//! Packages from elsewhere: fetched when a person asks for it, never by itself.
+//! Fetches packages from git repositories and archives, only at the request of the user.
 
 mod archive;
 mod download;
@@ -16,83 +16,83 @@ use nix::unistd::Pid;
 
 use crate::package::identity::short_digest;
 
-/// How long fetching may take.
+/// Timeout for fetching one package from a slow network.
 const FETCH_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// Most bytes of an archive.
+/// Maximum size of an archive in bytes.
 const MAX_ARCHIVE_BYTES: u64 = 64 * 1024 * 1024;
 
-/// Where fetched packages are, in the folder of packages.
+/// The folder for fetched packages, inside of the data folder.
 const FETCHED_FOLDER: &str = "plugins/fetched";
 
-/// A package that is being fetched.
+/// Extension of a package folder while it is being fetched.
 const NEW_SUFFIX: &str = "new";
 
-/// A package that is being replaced.
+/// Extension of a package folder while it is being replaced.
 const OLD_SUFFIX: &str = "old";
 
-/// An archive that is being downloaded.
+/// Extension of an archive file while it is being downloaded.
 const ARCHIVE_SUFFIX: &str = "archive";
 
-/// Where a package comes from.
+/// The source of a package.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PluginSource {
     /// A folder on this machine.
     Path(PathBuf),
-    /// A repository of git.
+    /// A git repository to clone.
     Git {
-        /// Its address.
+        /// The URL of the repository.
         url: String,
-        /// A branch, tag or commit; its default branch if there is none.
+        /// A branch, tag or commit; `None` for the default branch.
         reference: Option<String>,
     },
     /// An archive: zip, or tar with gzip.
     Archive(ArchiveLocation),
 }
 
-/// Where an archive is.
+/// The location of an archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ArchiveLocation {
-    /// On this machine.
+    /// A file on this machine.
     Path(PathBuf),
-    /// At an `https:` address.
+    /// An `https:` URL to download from.
     Url(String),
 }
 
-/// Why a package could not be fetched.
+/// The reason why a package could not be fetched.
 #[derive(Debug, thiserror::Error)]
 pub enum FetchError {
-    /// A folder is there already.
+    /// A plugin in a local folder is used in place and never fetched.
     #[error("a plugin in a folder is not fetched")]
     NotFetchable,
-    /// An address that can't be used.
+    /// The address has an unsupported scheme, or the git reference looks like an option.
     #[error("`{0}` is not an address that plugins are fetched from: https, or ssh for git")]
     InvalidAddress(String),
-    /// A program could not be run, or failed.
+    /// A program could not be run, or it failed.
     #[error("run `{program}`: {problem}")]
     ProgramFailed {
-        /// The program.
+        /// The name of the program.
         program: &'static str,
-        /// What it said, or what happened to it.
+        /// Its error output, or the reason why it could not be run.
         problem: String,
     },
-    /// An archive is broken, or has something in it that it should not have.
+    /// An archive is damaged, or contains an entry that is not permitted.
     #[error("unpack the archive: {0}")]
     InvalidArchive(String),
-    /// Something about files.
+    /// A file operation failed.
     #[error("{doing} `{path}`: {error}")]
     File {
-        /// What was tried.
+        /// The operation that was tried.
         doing: &'static str,
-        /// With what.
+        /// The file or folder of the operation.
         path: PathBuf,
-        /// What happened.
+        /// The error of the operating system.
         error: std::io::Error,
     },
 }
 
 impl PluginSource {
-    /// Where its files are, or would be.
+    /// Returns the folder of the package's files, which exists after a fetch.
     pub fn folder(&self, data: &Path) -> PathBuf {
         match self {
             PluginSource::Path(path) => path.clone(),
@@ -103,7 +103,7 @@ impl PluginSource {
         }
     }
 
-    /// What it is called until it says so itself.
+    /// Returns the name of the plugin before its manifest has been read.
     pub fn name(&self) -> String {
         let address = match self {
             PluginSource::Git { url, .. } => url.clone(),
@@ -116,7 +116,7 @@ impl PluginSource {
         name.unwrap_or(last).to_owned()
     }
 
-    /// Its address, unless that is where its files are.
+    /// Returns the URI of a remote package, and `None` for a local folder.
     pub(crate) fn uri(&self) -> Option<Uri> {
         match self {
             PluginSource::Path(_) => None,
@@ -124,7 +124,7 @@ impl PluginSource {
         }
     }
 
-    /// What is wrong if its files are not there.
+    /// Returns the problem to show if the package's files do not exist.
     pub(crate) fn absence_message(&self) -> String {
         match self {
             PluginSource::Path(path) => format!("there is no folder `{}`", path.display()),
@@ -135,8 +135,8 @@ impl PluginSource {
         }
     }
 
-    /// Where it comes from, for all to see: as a person wrote it, but without a
-    /// name and a password; with the branch, tag or commit behind a `#`.
+    /// Returns the address of the source for display: as the user wrote it, but without
+    /// user name and password, and with the branch, tag or commit after a `#`.
     pub fn address(&self) -> String {
         match self {
             PluginSource::Path(path) | PluginSource::Archive(ArchiveLocation::Path(path)) => {
@@ -151,7 +151,8 @@ impl PluginSource {
     }
 }
 
-/// An address without what only its owner should know.
+/// Removes the user name and password from a URL. The user name of an `ssh:` URL without a
+/// password stays.
 fn redact_credentials(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else {
         return url.to_owned();
@@ -168,12 +169,12 @@ fn redact_credentials(url: &str) -> String {
     }
 }
 
-/// Fetches a package, or fetches it again. What was there is replaced at once
-/// when all has gone well, and stays if not. Waits for the network.
+/// Fetches a package, also if it was fetched before. The new files replace the previous
+/// ones in one step after the fetch has succeeded. Blocks on the network.
 ///
 /// # Errors
 ///
-/// If it can't be fetched; what was there is still there then.
+/// If the package can't be fetched; the previous files are still there then.
 pub fn fetch(source: &PluginSource, data: &Path) -> Result<PathBuf, FetchError> {
     let target = source.folder(data);
     let home = target.parent().unwrap_or(data);
@@ -188,12 +189,12 @@ pub fn fetch(source: &PluginSource, data: &Path) -> Result<PathBuf, FetchError> 
     outcome.map(|()| target)
 }
 
-/// Removes what fetches left that were killed. A package that was about to be
-/// replaced is put back.
+/// Removes unfinished fetches of killed processes. A package that was about to be replaced
+/// is restored.
 ///
 /// # Errors
 ///
-/// The first of all, if something could not be removed.
+/// The first error, if files could not be removed. The other entries are removed anyway.
 pub(crate) fn remove_stale_fetches(data: &Path) -> std::io::Result<()> {
     let entries = match data.join(FETCHED_FOLDER).read_dir() {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
@@ -226,7 +227,7 @@ fn remove_stale_fetch(path: &Path) -> std::io::Result<()> {
     }
 }
 
-/// A path beside a package for what this process has not finished with it.
+/// Returns a path beside a package for the unfinished work of this process.
 fn temporary_path(target: &Path, kind: &str) -> PathBuf {
     target.with_extension(format!("{kind}-{}", std::process::id()))
 }
@@ -257,7 +258,7 @@ fn replace_package(fresh: &Path, target: &Path) -> Result<(), FetchError> {
         Err(error) => return Err(file_error("move", target)(error)),
     }
     if let Err(error) = std::fs::rename(fresh, target) {
-        // What was there comes back.
+        // The new package could not be moved, so the previous one is restored.
         std::fs::rename(&old, target).log_err("failed to restore a package");
         return Err(file_error("move", fresh)(error));
     }

@@ -1,4 +1,4 @@
-//! The fuzz targets of this crate.
+//! The fuzz targets of this crate: archives, front matter and manifests.
 
 pub use crate::fetch::fuzz::archives;
 pub use crate::parse::fuzz::{front_matter, manifests};

@@ -1,5 +1,5 @@
-//! What a folder has, read once for a person: no host is needed, and nothing
-//! is followed.
+//! Reads the customizations of a folder once, for the command line. It needs no running
+//! host and sets up no watches.
 
 use std::path::{Path, PathBuf};
 
@@ -12,78 +12,81 @@ use agenthost_workspace::uri_of;
 
 use crate::parse::{DeclaredHook, DeclaredServer, ItemDetail, ParsedContainer};
 use crate::sources::{
-    ContainerDefinition, CustomizationSettings, code_key, configured_servers, container_definitions,
+    ContainerDefinition, CustomizationSettings, code_key, configured_servers,
+    container_definitions, quote_name,
 };
 use crate::syntax::placeholders::{PlaceholderValues, UnsetPlaceholder};
 
-/// What has to be allowed before the code of a container is run, in its
-/// `_meta`.
+/// The `_meta` key of a container for the code key that the user has to approve before its
+/// code runs.
 pub const CODE_META_KEY: &str = "agenthost.code";
 
-/// Something that a folder has.
+/// A container or MCP server that a session in the folder would have.
 #[derive(Debug, Clone)]
 pub struct InspectedContainer {
-    /// What clients get to see of it.
+    /// The customization as clients see it.
     pub customization: Customization,
-    /// How far reading it has got, apart from whether its code is allowed.
+    /// The load state, without the problem of unapproved code.
     pub load: LoadState,
-    /// Where its files are; a server of the configuration has none.
+    /// The folder of its files; `None` for a server of the configuration.
     pub root: Option<PathBuf>,
-    /// What it would run.
+    /// The code that it would run.
     pub code: Option<ContainerCode>,
 }
 
-/// What a container would run.
+/// The code of a container, with its approval.
 #[derive(Debug, Clone)]
 pub struct ContainerCode {
-    /// What has to be allowed; see [`code_key`].
+    /// The key to approve; see [`code_key`].
     pub key: String,
-    /// Whether it is.
+    /// The current approval of the code.
     pub trust: CodeTrust,
-    /// What it is, one by one.
+    /// Its hooks and MCP servers.
     pub entries: Vec<CodeEntry>,
 }
 
-/// Whether code may run.
+/// The approval of a container's code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CodeTrust {
-    /// It is the user's own, or the configuration names it.
+    /// The code belongs to the user, or the configuration names it.
     Own,
-    /// A person allowed it.
+    /// The user has approved this version of the code.
     Approved,
-    /// Nobody has allowed it as it is now.
+    /// The current version of the code is not approved.
     Pending,
 }
 
-/// Something that would be run. It is for the person who has to allow it, and
-/// for no client (CUS-19).
+/// A hook or MCP server that a container would run. It is for the user who approves the
+/// code, and never sent to a client (CUS-19).
 #[derive(Debug, Clone)]
 pub enum CodeEntry {
-    /// A hook.
+    /// A command that runs at an event.
     Hook {
-        /// When, as its file calls it.
+        /// The name of the event, as the file spells it.
         event: String,
-        /// What.
+        /// The declaration of the hook.
         hook: DeclaredHook,
     },
-    /// A server.
+    /// An MCP server of the container.
     Server {
-        /// As it was declared: no name in it is resolved.
+        /// The declaration, with unresolved placeholders.
         declared: DeclaredServer,
-        /// How it would be reached.
+        /// The spec with resolved placeholders, or the error for a placeholder without a
+        /// value.
         spec: Result<McpServerSpec, UnsetPlaceholder>,
     },
 }
 
 impl ContainerCode {
-    /// Whether nobody has allowed it as it is now.
+    /// Returns `true` if the current version of the code is not approved.
     pub fn needs_approval(&self) -> bool {
         self.trust == CodeTrust::Pending
     }
 }
 
-/// Reads all that a session of an agent in these folders would have, the
-/// primary folder first; what is there for any agent if none is named.
+/// Reads the customizations that a session of an agent in these folders would have. The
+/// first folder is the primary one. Without an agent, the plugins of all agents are
+/// included.
 pub fn inspect(
     settings: &CustomizationSettings,
     data: &Path,
@@ -106,7 +109,7 @@ pub fn inspect(
         let code = container_code(&settings, definition, parsed, &names);
         let waits = code.as_ref().is_some_and(ContainerCode::needs_approval);
         let complaint = waits.then(|| {
-            let name = &definition.name;
+            let name = quote_name(&definition.name);
             format!("its code waits to be allowed: see `agenthost customizations allow {name}`")
         });
         definition
@@ -139,8 +142,7 @@ pub fn inspect(
     containers.chain(configured).collect()
 }
 
-/// Marks what is on and off in a folder, by what a host remembers in its
-/// settings.
+/// Sets the enablement of containers from the stored settings of a host, for a folder.
 pub fn apply_stored_enablement(
     containers: &mut [InspectedContainer],
     settings: &Object,

@@ -1,18 +1,18 @@
-//! What makes agents behave as they should here: plugins, watched directories,
-//! servers of tools.
+//! Reads and applies customizations: plugins, watched directories and the MCP servers that
+//! they declare.
 //!
-//! **What it does.** It reads packages and folders, tells the host what
-//! clients may see of them, finds out what a turn needs of them, and runs
-//! servers of tools (MCP) for the agents of sessions.
+//! **What it does.** It reads packages and folders, reports the customizations to the host,
+//! which publishes them to clients, prepares turns with rules, commands and hook results,
+//! and resolves the specs of MCP servers.
 //!
-//! **What it never does.** It decides nothing about who may do what and keeps
-//! no state of the protocol. What a hook or a server runs is told to no client
-//! (CUS-19), only to the person who has to allow it ([`inspect()`]). Nothing here
-//! runs code of a package that no person allowed to.
+//! **What it never does.** It decides no permissions and holds no protocol state. The
+//! commands of hooks and MCP servers are never sent to a client (CUS-19); only the user who
+//! approves them sees them ([`inspect()`]). Code of a package never runs without the
+//! approval of a user.
 //!
-//! **Where to start.** [`CustomizationDriver`] for what the host wants to know,
-//! [`inspect()`] for what a person does, [`parse`] for what files mean, `mcp` for
-//! servers of tools.
+//! **Where to start.** [`CustomizationDriver`] for the commands and events of the host,
+//! [`inspect()`] for the command line, [`parse`] for file formats. The `agenthost-mcp`
+//! crate runs the MCP servers.
 
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzz;

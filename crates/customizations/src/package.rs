@@ -1,7 +1,7 @@
-//! The files of a container, in memory and within bounds.
+//! The files of a container, in memory and within limits.
 //!
-//! It does not matter where they come from: a folder on this disk and what a
-//! client told file by file look the same from here on.
+//! The source of the files makes no difference: a folder on the host's disk and files from
+//! a client have the same representation.
 
 pub(crate) mod disk;
 pub(crate) mod identity;
@@ -12,26 +12,27 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
-/// Most bytes of a file that is looked into.
+/// Maximum size in bytes of a file that is read. Larger files are recorded with their size
+/// only.
 pub const MAX_PACKAGE_FILE_BYTES: u64 = 1024 * 1024;
 
-/// Most bytes of all files together.
+/// Maximum total size in bytes of the files of a package. It bounds the memory of a
+/// container.
 pub const MAX_PACKAGE_BYTES: u64 = 8 * 1024 * 1024;
 
-/// Most files.
+/// Maximum number of files in a package.
 pub const MAX_PACKAGE_FILES: usize = 1_000;
 
-/// How deep folders may be inside each other.
+/// Maximum depth of nested folders in a package.
 pub const MAX_FOLDER_DEPTH: usize = 8;
 
-/// Folders that hold nothing that is meant for agents.
+/// Folders that contain no files for agents.
 const SKIPPED_FOLDERS: &[&str] = &[".git", "node_modules"];
 
-/// What files that can mean something end with. Of others only a digest is
-/// kept.
+/// Extensions of files that may be parsed. Only the digests of other files are stored.
 const PARSED_EXTENSIONS: &[&str] = &[".md", ".mdc", ".json", ".cursorrules"];
 
-/// Names that mean something only as files.
+/// Names that are only valid for files. A folder with such a name is reported as a problem.
 const NAMES_OF_FILES: &[&str] = &[
     "skill.md",
     "plugin.json",
@@ -40,14 +41,14 @@ const NAMES_OF_FILES: &[&str] = &[
     "mcp.json",
 ];
 
-/// What is said of a folder that stands where a file has to be.
+/// The problem of a folder at the path of a file.
 pub(crate) const FOLDER_MESSAGE: &str = "it is a folder, not a file";
 
-/// The files of a container, by their path from its root.
+/// The files of a container, by their path relative to its root.
 #[derive(Debug, Clone, Default)]
 pub struct Package {
     files: BTreeMap<String, PackageFile>,
-    /// Digests of the bytes of files, as they were before they became text.
+    /// Digests of the file contents as raw bytes, before they were decoded.
     digests: BTreeMap<String, [u8; 32]>,
     problems: Vec<String>,
     bytes: u64,
@@ -57,15 +58,15 @@ pub struct Package {
 /// A file of a package.
 #[derive(Clone, PartialEq, Eq)]
 pub enum PackageFile {
-    /// Text that may mean something.
+    /// Text that may be parsed.
     Text(Arc<str>),
-    /// Something that nobody looks into, by its digest.
+    /// The digest of a file that is not parsed.
     Other([u8; 32]),
-    /// It could not be read; why, in words.
+    /// A file that could not be read, with the reason as text.
     Unreadable(String),
 }
 
-/// Shows nothing of what is in it.
+/// Omits the contents of the file, so that logs do not contain them.
 impl std::fmt::Debug for PackageFile {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -76,17 +77,18 @@ impl std::fmt::Debug for PackageFile {
     }
 }
 
-/// Whether there is room for another file.
+/// The result of a capacity check for another file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PackageCapacity {
-    /// It fits.
+    /// The file fits into the package.
     Available,
-    /// It does not: nothing more is to be read.
+    /// The file does not fit, and no further files should be read.
     Full,
 }
 
 impl Package {
-    /// Whether a file of some size still fits. If not, that is noted once.
+    /// Checks if a file of the given size still fits. The first failed check adds a
+    /// problem.
     pub fn check_capacity(&mut self, size: u64) -> PackageCapacity {
         let fits = self.files.len() < MAX_PACKAGE_FILES
             && self.bytes.saturating_add(size.min(MAX_PACKAGE_FILE_BYTES)) <= MAX_PACKAGE_BYTES;
@@ -103,7 +105,7 @@ impl Package {
         }
     }
 
-    /// Adds a file that was read.
+    /// Adds a file with its contents.
     pub fn add_file(&mut self, path: &str, bytes: Vec<u8>) {
         let size = bytes.len() as u64;
         if size > MAX_PACKAGE_FILE_BYTES {
@@ -123,7 +125,7 @@ impl Package {
         self.files.insert(path.to_owned(), file);
     }
 
-    /// Adds a file that is too large to look into.
+    /// Adds a file that is too large to be read.
     pub fn add_large(&mut self, path: &str, size: u64) {
         if self.check_capacity(0) == PackageCapacity::Full {
             return;
@@ -148,7 +150,7 @@ impl Package {
         }
     }
 
-    /// Notes that there is a folder, if a file has to be there.
+    /// Records a folder if its name is only valid for files.
     pub fn add_folder(&mut self, path: &str) {
         let name = path.rsplit('/').next().unwrap_or(path);
         if NAMES_OF_FILES
@@ -159,17 +161,18 @@ impl Package {
         }
     }
 
-    /// Notes something that is wrong with the whole.
+    /// Records a problem with the package as a whole.
     pub fn add_problem(&mut self, problem: impl Into<String>) {
         self.problems.push(problem.into());
     }
 
-    /// A file.
+    /// Returns the file at a path.
     pub fn file(&self, path: &str) -> Option<&PackageFile> {
         self.files.get(path)
     }
 
-    /// All files below a folder, in order; of all of it if the name is empty.
+    /// Returns the files below a folder in the order of their paths; all files if the name
+    /// is empty.
     pub fn files_below<'a>(
         &'a self,
         folder: &'a str,
@@ -185,19 +188,19 @@ impl Package {
         })
     }
 
-    /// Whether there is nothing in it, and nothing to say about it.
+    /// Returns `true` if the package has no files and no problems.
     pub fn is_empty(&self) -> bool {
         self.files.is_empty() && self.problems.is_empty()
     }
 
-    /// What was wrong with the whole.
+    /// Returns the problems with the package as a whole.
     pub fn problems(&self) -> &[String] {
         &self.problems
     }
 
-    /// A digest of the paths and bytes of all files except Markdown. Of a file
-    /// that was not read, such as one that is too large, only the path counts:
-    /// such a file of a client is not written to this disk either.
+    /// Returns a digest of the paths and bytes of all files except Markdown. Of a file that
+    /// was not read, such as one that is too large, only the path counts: such a file of a
+    /// client is not written to the host's disk either.
     pub fn code_digest(&self) -> [u8; 32] {
         let mut all = Sha256::new();
         for path in self.files.keys() {
@@ -218,8 +221,8 @@ impl Package {
     }
 }
 
-/// Whether a name inside a folder can be used: it names something right there,
-/// and nothing that is skipped.
+/// Returns `true` if a name inside of a folder can be used: it is a single path component
+/// and not a skipped folder.
 pub fn is_usable_name(name: &str) -> bool {
     !name.is_empty()
         && name.len() <= 255

@@ -1,7 +1,8 @@
-//! From files to what they mean.
+//! Parses the files of a container into its items: rules, skills, prompts, agents, hooks,
+//! MCP servers.
 //!
-//! Nothing here touches a disk, and nothing here fails: what is wrong is said
-//! in words, and the rest works.
+//! Parsing never touches the disk and never fails: problems are collected as text, and the
+//! valid parts are used.
 
 mod code_digest;
 mod components;
@@ -34,47 +35,47 @@ use crate::package::{Package, PackageFile};
 use crate::syntax::front_matter::ParseBudget;
 use crate::syntax::jsonc::JsoncDocument;
 
-/// Longest name.
+/// Maximum length of an item's name, in characters.
 const MAX_NAME_CHARS: usize = 200;
 
-/// Longest description.
+/// Maximum length of a description, in characters.
 const MAX_DESCRIPTION_CHARS: usize = 1_024;
 
-/// Most problems that are told one by one.
+/// Maximum number of problems that are listed one by one; the rest is counted.
 const MAX_LISTED_PROBLEMS: usize = 6;
 
-/// How the files of a container are laid out.
+/// The layout of a container's files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ContainerLayout {
-    /// A package with all kinds.
+    /// A package with items of all kinds.
     Plugin,
-    /// A folder with one kind.
+    /// A folder with items of one kind.
     Folder(ItemKind),
-    /// Some files of a folder, all of one kind.
+    /// Selected files of a folder, all of one kind.
     Files(ItemKind),
 }
 
-/// What can be inside of a container.
+/// The kinds of items in a container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ItemKind {
-    /// A custom agent.
+    /// A custom agent: a Markdown file with instructions.
     Agent,
-    /// A skill.
+    /// A skill, usually a folder with `SKILL.md`.
     Skill,
-    /// A skill in the flat format of `commands/`: one file, called by its path.
+    /// A skill in the flat format of `commands/`: one file, named by its path.
     Command,
-    /// A prompt.
+    /// A prompt that users invoke.
     Prompt,
-    /// A rule.
+    /// A rule with instructions for prompts.
     Rule,
-    /// Hooks.
+    /// The hooks of one event.
     Hook,
-    /// A server of tools.
+    /// An MCP server declaration.
     Server,
 }
 
 impl ItemKind {
-    /// What it is called in names.
+    /// Returns the label of the kind in ids.
     pub fn label(self) -> &'static str {
         match self {
             ItemKind::Agent => "agent",
@@ -87,7 +88,7 @@ impl ItemKind {
         }
     }
 
-    /// What it is called in the protocol.
+    /// Returns the type of the kind in the protocol.
     pub fn customization_type(self) -> CustomizationType {
         match self {
             ItemKind::Agent => CustomizationType::Agent,
@@ -100,67 +101,67 @@ impl ItemKind {
     }
 }
 
-/// What a container is, apart from its files.
+/// The identity and layout of a container, without its files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContainerFrame {
-    /// Its address.
+    /// The URI of the container.
     pub uri: Uri,
-    /// Tells it from others at the same address, such as those of other clients.
+    /// Distinguishes containers at the same URI, such as those of different clients.
     pub owner: String,
-    /// How its files are laid out.
+    /// The layout of its files.
     pub layout: ContainerLayout,
 }
 
-/// What the files of a container mean.
+/// The parsed files of a container.
 #[derive(Debug, Clone, Default)]
 pub struct ParsedContainer {
-    /// Its name, if it says so.
+    /// The name that its manifest declares.
     pub name: Option<String>,
-    /// Its version, if it says so.
+    /// The version that its manifest declares.
     pub version: Option<String>,
-    /// What is in it.
+    /// The items that could be parsed.
     pub items: Vec<ContainerItem>,
-    /// What is wrong with parts of it.
+    /// Problems with parts of the container, as text.
     pub problems: Vec<String>,
-    /// Why nothing of it can be used.
+    /// The reason why no part of the container can be used.
     pub failure: Option<String>,
-    /// A digest of its code, if it has any.
+    /// A digest of its code, if it declares any.
     pub code: Option<String>,
 }
 
-/// Something in a container.
+/// A rule, skill, prompt, agent, hook or MCP server of a container.
 #[derive(Debug, Clone)]
 pub struct ContainerItem {
-    /// What clients get to see.
+    /// The customization as clients see it.
     pub child: ChildCustomization,
-    /// Its name.
+    /// The name, unique for its kind in the container.
     pub name: String,
-    /// The file that it stands in, from the root of the container.
+    /// The path of its file, relative to the root of the container.
     pub path: String,
-    /// What only the host knows.
+    /// The contents that clients do not see.
     pub detail: ItemDetail,
 }
 
-/// What only the host knows about something in a container.
+/// The contents of an item that only the host uses.
 #[derive(Clone)]
 pub enum ItemDetail {
-    /// A custom agent's prompt.
+    /// The instructions of a custom agent.
     Agent(Arc<str>),
-    /// A skill's text.
+    /// The text of a skill.
     Skill(Arc<str>),
-    /// The text of a skill that is a command.
+    /// The text of a skill in the `commands/` format.
     Command(Arc<str>),
-    /// A prompt's text.
+    /// The text of a prompt.
     Prompt(Arc<str>),
-    /// A rule's text.
+    /// The text of a rule.
     Rule(Arc<str>),
-    /// What hooks run.
+    /// The declarations of hooks.
     Hooks(Vec<DeclaredHook>),
-    /// How a server is reached.
+    /// The declaration of an MCP server.
     Server(DeclaredServer),
 }
 
-/// Shows nothing of what it says or runs.
+/// Omits texts and commands, so that logs do not contain them.
 impl std::fmt::Debug for ItemDetail {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
@@ -176,7 +177,7 @@ impl std::fmt::Debug for ItemDetail {
 }
 
 impl ParsedContainer {
-    /// Of a container that could not even be looked at.
+    /// Returns the result for a container that could not be read at all.
     pub fn failed(why: impl Into<String>) -> Self {
         ParsedContainer {
             failure: Some(why.into()),
@@ -184,7 +185,7 @@ impl ParsedContainer {
         }
     }
 
-    /// How far reading has got (CUS-5), with something more to complain about.
+    /// Returns the load state (CUS-5), optionally with an additional problem.
     pub fn load_state(&self, more: Option<&str>) -> LoadState {
         if let Some(failure) = &self.failure {
             return LoadState::Error(LoadProblem {
@@ -214,13 +215,13 @@ impl ParsedContainer {
         LoadState::Degraded(LoadProblem { message })
     }
 
-    /// What clients get to see of what is in it.
+    /// Returns the items as clients see them.
     pub fn children(&self) -> Vec<ChildCustomization> {
         self.items.iter().map(|item| item.child.clone()).collect()
     }
 }
 
-/// Finds out what files mean.
+/// Parses the files of a container.
 pub fn parse(package: &Package, frame: &ContainerFrame) -> ParsedContainer {
     let mut context = ParseContext {
         package,
@@ -243,16 +244,16 @@ pub fn parse(package: &Package, frame: &ContainerFrame) -> ParsedContainer {
     parsed
 }
 
-/// What was found so far.
+/// The state of a parse run.
 struct ParseContext<'a> {
     package: &'a Package,
     frame: &'a ContainerFrame,
     parsed: ParsedContainer,
-    /// Who has a name: the first file that claims it.
+    /// The file that claimed a name first, by kind and name.
     claimed_names: BTreeMap<(ItemKind, String), String>,
-    /// Work that is left for front matter.
+    /// The remaining budget for parsing front matter.
     budget: ParseBudget,
-    /// Hooks that were looked at, whether they can be run or not.
+    /// The number of examined hooks, including those that can't be run.
     hooks_examined: usize,
 }
 
@@ -260,13 +261,13 @@ impl ParseContext<'_> {
     fn add_problem(&mut self, path: &str, what: impl std::fmt::Display) {
         let path = text::truncate_chars(path, 200);
         let problem = format!("`{path}`: {what}");
-        // What is too many is so again with each one more.
+        // A limit is exceeded again by each further item, but reported once.
         if self.parsed.problems.last() != Some(&problem) {
             self.parsed.problems.push(problem);
         }
     }
 
-    /// A file that has to be text; notes what is wrong with it.
+    /// Returns the text of a file, or adds the problem with it.
     fn read_text(&mut self, path: &str) -> Option<Arc<str>> {
         match self.package.file(path)? {
             PackageFile::Text(text) => Some(text.clone()),
@@ -279,7 +280,7 @@ impl ParseContext<'_> {
         }
     }
 
-    /// A file that has to be JSON; the same.
+    /// Returns a parsed JSONC file, or adds the problem with it.
     fn read_jsonc(&mut self, path: &str) -> Option<JsoncDocument> {
         let text = self.read_text(path)?;
         let parsed = JsoncDocument::parse(&text);
@@ -288,10 +289,11 @@ impl ParseContext<'_> {
             .ok()
     }
 
-    /// Whether a name is free; if it is, it is taken.
+    /// Claims a name for a file. Returns `false` and adds a problem if another file has
+    /// claimed it.
     fn claim_name(&mut self, kind: ItemKind, name: &str, path: &str) -> bool {
         let namespace = match kind {
-            // Both are skills to clients, which tell children apart by type and name.
+            // Both are skills to clients, which distinguish children by type and name.
             ItemKind::Command => ItemKind::Skill,
             ItemKind::Agent
             | ItemKind::Skill
@@ -327,7 +329,7 @@ impl ParseContext<'_> {
         )
     }
 
-    /// What all customizations have.
+    /// Returns the fields that all customizations share.
     fn item_base(
         &self,
         kind: ItemKind,
@@ -352,14 +354,14 @@ impl ParseContext<'_> {
     }
 }
 
-/// Where something stands.
+/// The location of an item's declaration.
 #[derive(Debug, Clone, Copy)]
 struct ItemLocation<'a> {
-    /// The file.
+    /// The path of the file.
     path: &'a str,
-    /// What it is called inside of that file, if that holds more.
+    /// The name of the item inside of a file with several items.
     inline: &'a str,
-    /// Where in the file.
+    /// The range of the declaration in the file.
     range: Option<TextRange>,
 }
 
@@ -373,7 +375,7 @@ impl<'a> ItemLocation<'a> {
     }
 }
 
-/// Trims a text and cuts it short.
+/// Trims a text and truncates it to a number of characters.
 fn truncate_chars(text: &str, max_chars: usize) -> String {
     text::truncate_chars(text.trim(), max_chars)
 }

@@ -1,4 +1,4 @@
-//! Where customizations come from.
+//! The sources of customizations: definitions of containers before they are read.
 
 pub(crate) mod locations;
 
@@ -25,59 +25,58 @@ use crate::parse::{
 };
 use crate::syntax::placeholders::PlaceholderValues;
 
-/// What a person configured about customizations.
+/// The user's settings about customizations.
 #[derive(Debug, Clone, Default)]
 pub struct CustomizationSettings {
-    /// Packages.
+    /// The configured plugin packages.
     pub plugins: Vec<ConfiguredPlugin>,
-    /// Servers of tools that belong to no package.
+    /// MCP servers that do not belong to a package.
     pub servers: Vec<DeclaredServer>,
-    /// The user's folder.
+    /// The home folder of the user.
     pub home: Option<PathBuf>,
     /// The folder of the host's own configuration.
     pub config_home: Option<PathBuf>,
     /// Folders outside of workspaces that clients may write into.
     pub writable: Vec<PathBuf>,
-    /// Code that a person allowed; see [`code_key`].
+    /// Keys of code that the user has approved; see [`code_key`].
     pub trusted_code: BTreeSet<String>,
-    /// What agents read by themselves: files, or folders with a slash at the
-    /// end, from the workspace; from the user's folder with `~/` in front.
+    /// Paths that agents read by themselves: files, or folders with a slash at the end,
+    /// relative to the workspace; with the prefix `~/`, relative to the user's home folder.
     pub native_paths: BTreeMap<ProviderId, Vec<String>>,
-    /// What names such as `${TOKEN}` stand for, and what hooks find in their
-    /// environment.
+    /// Values of placeholders such as `${TOKEN}`, and the environment of hooks.
     pub environment: BTreeMap<String, String>,
 }
 
-/// A package that a person configured.
+/// A plugin package of the configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfiguredPlugin {
-    /// Where it is.
+    /// The source of its files.
     pub source: PluginSource,
-    /// The agents that it is for; none means all.
+    /// The agents that it is for; `None` for all agents.
     pub agents: Option<BTreeSet<ProviderId>>,
 }
 
-/// Who brought a container.
+/// The origin of a container, which decides if its code is trusted.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum ContainerOrigin {
     /// The configuration of the host.
     Configured,
     /// The user's own folders.
     User,
-    /// A workspace: whoever wrote it is not known.
+    /// A workspace. Its author is unknown and not trusted.
     Workspace,
-    /// A client, as it told of it.
+    /// A client, with the plugin as the client published it.
     Client(ClientId, Box<PluginCustomization>),
 }
 
-/// What to do about a container that is not there.
+/// The handling of a container that does not exist on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum AbsencePolicy {
-    /// It is not shown.
+    /// The container is not published.
     Hide,
-    /// It is shown: something can be saved into it.
+    /// The container is published, because a client can save files into it.
     Publish,
-    /// It is shown, with what is wrong.
+    /// The container is published with this error.
     Fail(String),
 }
 
@@ -86,42 +85,42 @@ pub(crate) enum AbsencePolicy {
 pub(crate) struct ContainerDefinition {
     pub(crate) id: CustomizationId,
     pub(crate) frame: ContainerFrame,
-    /// Where it comes from, if that is not where its files are.
+    /// The URI of its source, if that differs from the location of its files.
     pub(crate) address: Option<Uri>,
     pub(crate) name: String,
     pub(crate) origin: ContainerOrigin,
-    /// Where the files are on this disk.
+    /// The folder of its files on the host's disk.
     pub(crate) root: PathBuf,
-    /// What links may not lead out of.
+    /// The folder that links must not lead out of.
     pub(crate) boundary: PathBuf,
-    /// Which files of the root, if not all.
+    /// Paths relative to the root; empty for all files.
     pub(crate) files: Vec<String>,
     pub(crate) writable: bool,
     pub(crate) absence_policy: AbsencePolicy,
 }
 
-/// What came of reading a container.
+/// The result of reading a container.
 #[derive(Debug, Default)]
 pub(crate) struct ContainerRead {
     pub(crate) parsed: ParsedContainer,
     pub(crate) present: bool,
-    /// Folders that were looked into.
+    /// Folders that were read and have to be watched.
     pub(crate) folders: Vec<PathBuf>,
 }
 
-/// What has to be allowed: a container with code as it is now.
+/// Returns the key that a user approves: the container with the digest of its current code.
 pub fn code_key(container: &Uri, code: &str) -> String {
     format!("{container}#{code}")
 }
 
-/// Returns `false` for a key whose digest another version of the host made. Such
-/// a key never matches.
+/// Returns `false` for a key with a digest of another version of the encoding. Such a key
+/// never matches.
 pub fn is_current_code_key(key: &str) -> bool {
     let code = key.rsplit_once('#').map_or("", |(_, code)| code);
     code.starts_with(CODE_VERSION)
 }
 
-/// What agents of a kind are known to have before there is a session
+/// Returns the customizations of an agent that are known before a session exists
 /// (`AgentInfo.customizations`).
 pub fn configured_customizations(
     settings: &CustomizationSettings,
@@ -135,8 +134,7 @@ pub fn configured_customizations(
     plugins.chain(configured_servers(settings)).collect()
 }
 
-/// What clients see of a container; that its code is not allowed is the first
-/// thing they have to know.
+/// Returns a container as clients see it. Unapproved code is the first problem in the list.
 pub(crate) fn published_customization(
     settings: &CustomizationSettings,
     definition: &ContainerDefinition,
@@ -154,8 +152,8 @@ pub(crate) fn published_customization(
     definition.to_customization(parsed, complaint.as_deref())
 }
 
-/// What has to be allowed before the code of a container may run; none if it
-/// has none, or somebody allowed it as it is now.
+/// Returns the key that has to be approved before the container's code may run; `None` if
+/// the container has no code, or its current code is trusted or approved.
 pub(crate) fn unapproved_code_key(
     settings: &CustomizationSettings,
     definition: &ContainerDefinition,
@@ -166,15 +164,18 @@ pub(crate) fn unapproved_code_key(
     (!trusted).then_some(key)
 }
 
-/// A name as it is typed in a shell.
+/// Returns a name as one shell argument. Packages choose their names, and a person pastes the
+/// command that contains them.
 pub(crate) fn quote_name(name: &str) -> String {
-    match name.contains(char::is_whitespace) {
-        true => format!("'{name}'"),
-        false => name.to_owned(),
+    let is_plain = |c: char| c.is_alphanumeric() || "_-./:@%+".contains(c);
+    if !name.is_empty() && name.chars().all(is_plain) {
+        name.to_owned()
+    } else {
+        format!("'{}'", name.replace('\'', r"'\''"))
     }
 }
 
-/// The servers of the configuration.
+/// Returns the MCP servers of the configuration as clients see them.
 pub(crate) fn configured_servers(
     settings: &CustomizationSettings,
 ) -> impl Iterator<Item = Customization> {
@@ -197,7 +198,7 @@ pub(crate) fn configured_servers(
     })
 }
 
-/// The name of a server of the configuration.
+/// Returns the id of an MCP server of the configuration.
 pub(crate) fn server_id(server: &DeclaredServer) -> CustomizationId {
     make_id("server", &["configuration", &server.name])
 }
@@ -228,12 +229,13 @@ impl ContainerDefinition {
         })
     }
 
-    /// Tells it from all others, also from one that has other files.
+    /// Returns a key that distinguishes the container from all others, including one with
+    /// the same id and other files.
     pub(crate) fn key(&self) -> String {
         format!("{} {}", self.id, self.files.join(" "))
     }
 
-    /// Reads it from the disk.
+    /// Reads the container from disk.
     pub(crate) fn read(&self) -> ContainerRead {
         let found = match self.files.is_empty() {
             true => read_folder(&self.root, &self.boundary),
@@ -261,7 +263,7 @@ impl ContainerDefinition {
         }
     }
 
-    /// Whether it is there at all, without reading it.
+    /// Returns `true` if the container exists, without reading it.
     pub(crate) fn is_present(&self) -> bool {
         match self.files.as_slice() {
             [] => self.root.exists(),
@@ -269,12 +271,12 @@ impl ContainerDefinition {
         }
     }
 
-    /// Whether it is shown although it may not be there.
+    /// Returns `true` if clients see the container.
     pub(crate) fn is_published(&self, present: bool) -> bool {
         present || self.absence_policy != AbsencePolicy::Hide
     }
 
-    /// Whether its code may run without anybody allowing it.
+    /// Returns `true` if its code may run without an approval.
     pub(crate) fn is_trusted(&self) -> bool {
         match self.origin {
             ContainerOrigin::Configured | ContainerOrigin::User => true,
@@ -282,7 +284,7 @@ impl ContainerDefinition {
         }
     }
 
-    /// The name that clients see: that of its manifest, or the one that its
+    /// Returns the name that clients see: the one of its manifest, or the one that its
     /// client gave it.
     pub(crate) fn published_name(&self, parsed: Option<&ParsedContainer>) -> String {
         let own_name = match self.origin {
@@ -294,7 +296,8 @@ impl ContainerDefinition {
         own_name.unwrap_or_else(|| self.name.clone())
     }
 
-    /// What clients get to see. What is not read yet has no children (CUS-4).
+    /// Returns the container as clients see it. Without parsed files it has no children
+    /// (CUS-4).
     pub(crate) fn to_customization(
         &self,
         parsed: Option<&ParsedContainer>,
@@ -323,7 +326,7 @@ impl ContainerDefinition {
             }),
             children: parsed.map(ParsedContainer::children),
         };
-        // A client can offer to allow what is complained about.
+        // With the key, a client can offer to approve the code.
         let code = parsed.and_then(|parsed| parsed.code.as_ref());
         if let (Some(code), true) = (code, complaint.is_some()) {
             let key = Json::from(code_key(&self.frame.uri, code));
@@ -353,7 +356,7 @@ impl ContainerDefinition {
         })
     }
 
-    /// What names stand for in what it declares.
+    /// Returns the values of placeholders in its declarations.
     pub(crate) fn placeholder_values<'a>(
         &'a self,
         settings: &'a CustomizationSettings,
@@ -371,11 +374,30 @@ impl ContainerDefinition {
     }
 }
 
-/// The name of a container.
+/// Returns the id of a container.
 pub(crate) fn container_id(owner: &str, uri: &Uri, layout: ContainerLayout) -> CustomizationId {
     let (word, kind) = match layout {
         ContainerLayout::Plugin => ("plugin", ""),
         ContainerLayout::Folder(kind) | ContainerLayout::Files(kind) => ("directory", kind.label()),
     };
     make_id(word, &[owner, uri.as_str(), kind])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_one_argument_of_a_shell() {
+        for (name, quoted) in [
+            ("my-plugin", "my-plugin"),
+            ("with space", "'with space'"),
+            ("$(touch x)", "'$(touch x)'"),
+            ("a;b`c`", "'a;b`c`'"),
+            ("it's", r"'it'\''s'"),
+            ("", "''"),
+        ] {
+            assert_eq!(quote_name(name), quoted);
+        }
+    }
 }

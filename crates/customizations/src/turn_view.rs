@@ -1,4 +1,4 @@
-//! What a turn needs of all that a session has.
+//! A view of a session's customizations, from which a turn is prepared.
 
 mod commands;
 pub(crate) mod file_mentions;
@@ -20,40 +20,40 @@ use agenthost_workspace::path_of;
 use crate::parse::{ContainerItem, ItemDetail, ParsedContainer};
 use crate::sources::{ContainerDefinition, is_native_path};
 
-/// Most bytes of instructions.
+/// Maximum size in bytes of the instructions that are added to a prompt.
 const MAX_INSTRUCTION_BYTES: usize = 256 * 1024;
 
-/// A container that was read.
+/// A container with its parsed files.
 #[derive(Debug, Clone)]
 pub(crate) struct LoadedContainer {
     pub(crate) definition: Arc<ContainerDefinition>,
     pub(crate) parsed: Arc<ParsedContainer>,
 }
 
-/// All that a session has, at one moment.
+/// A snapshot of the customizations of a session.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SessionView {
     pub(crate) containers: Vec<LoadedContainer>,
-    /// What is off.
+    /// Ids of disabled containers and items.
     pub(crate) disabled: BTreeSet<CustomizationId>,
-    /// What the agent reads by itself.
+    /// Paths that the agent reads by itself.
     pub(crate) native_paths: Vec<String>,
     pub(crate) home: Option<PathBuf>,
     /// The folders of the session, the primary one first.
     pub(crate) directories: Vec<PathBuf>,
 }
 
-/// Something that is on.
+/// An enabled item with its container.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct EnabledItem<'a> {
     pub(crate) definition: &'a ContainerDefinition,
-    /// The container that it is in.
+    /// The container of the item.
     pub(crate) parsed: &'a ParsedContainer,
     pub(crate) item: &'a ContainerItem,
 }
 
 impl EnabledItem<'_> {
-    /// The name of the container as clients see it.
+    /// Returns the name of the container as clients see it.
     fn container_name(&self) -> String {
         self.definition.published_name(Some(self.parsed))
     }
@@ -64,7 +64,7 @@ impl EnabledItem<'_> {
 }
 
 impl SessionView {
-    /// All that is on, in order.
+    /// Returns the enabled items, in order.
     pub(crate) fn enabled_items(&self) -> impl Iterator<Item = EnabledItem<'_>> {
         let on = |id: Option<&CustomizationId>| id.is_none_or(|id| !self.disabled.contains(id));
         let containers = self.containers.iter();
@@ -83,7 +83,7 @@ impl SessionView {
             .filter(move |effective| on(effective.item.child.id()))
     }
 
-    /// Whether the agent reads something by itself.
+    /// Returns `true` if the agent reads the item by itself.
     fn is_native(&self, effective: &EnabledItem<'_>) -> bool {
         let file = effective.file_path();
         let inside = |folder: &Path| {
@@ -100,7 +100,7 @@ impl SessionView {
             })
     }
 
-    /// What can stand at the beginning of a message.
+    /// Returns the commands that can begin a message.
     pub(crate) fn slash_commands(&self) -> Vec<SlashCommand> {
         commands::all_commands(self)
             .into_iter()
@@ -114,7 +114,7 @@ impl SessionView {
             .collect()
     }
 
-    /// What a turn needs, or why it must not begin.
+    /// Returns the additions to a turn, or the reason why it must not begin.
     pub(crate) fn prepare_turn(
         &self,
         preparation: &TurnPreparation,
@@ -150,13 +150,13 @@ impl SessionView {
                 id: ModelId::from(model),
                 config: None,
             }),
-            // An empty list is none (CUS-18).
+            // An empty list means no restriction (CUS-18).
             tools: tools.filter(|tools| !tools.is_empty()),
         })
     }
 
-    /// The custom agent that was chosen. A turn without it would be another
-    /// turn than the one that was asked for.
+    /// Returns the custom agent that the user selected. Without it the turn must not begin,
+    /// because it would differ from the one that the user requested.
     fn find_agent(&self, uri: &Uri) -> Result<EnabledItem<'_>, PreparationError> {
         self.enabled_items()
             .find(|effective| match &effective.item.child {
@@ -182,7 +182,7 @@ fn write_agent(agent: &EnabledItem<'_>, text: &mut String) {
     }
 }
 
-/// Skills are read by the agent when it needs them: it has to know where.
+/// Lists the skills with their paths. The agent reads their files when it needs them.
 fn write_skills(view: &SessionView, text: &mut String) {
     let skills = view.enabled_items().filter(|effective| {
         let usable = match &effective.item.child {
@@ -232,7 +232,7 @@ fn item_description(item: &ContainerItem) -> Option<&str> {
     }
 }
 
-/// Cuts instructions that are too long, and says so.
+/// Truncates instructions that are too long and adds a note about it.
 fn truncate_instructions(mut text: String) -> String {
     if text.len() > MAX_INSTRUCTION_BYTES {
         let end = (0..=MAX_INSTRUCTION_BYTES)

@@ -1,9 +1,9 @@
-//! Which containers are touched by what happens on the disk.
+//! Watches the folders of containers and reports the containers that have changed.
 //!
-//! Single folders are watched, never whole trees: those that a container was
-//! read from, and those above it, in which only one name matters. So a
-//! container that is not there yet is noticed when it comes, and a workspace
-//! with a million files costs no more than a small one.
+//! Single folders are watched, never whole trees: the folders that a container was read
+//! from, and their ancestors, in which only one name is relevant. This way the watcher
+//! notices a container that does not exist yet when it is created, and a workspace with a
+//! million files costs no more than a small one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -15,37 +15,37 @@ use agenthost_workspace::{FolderSubscription, WatchDepth, WatchError, WatchEvent
 use notify::EventKind;
 use notify::event::ModifyKind;
 
-/// What matters in a folder.
+/// The relevant names in a watched folder.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum WatchInterest {
-    /// Everything.
+    /// All names are relevant.
     All,
-    /// What has this name.
+    /// Only this name is relevant.
     Name(OsString),
 }
 
-/// Folders, and what matters in them.
+/// Folders to watch, each with its relevant names.
 pub(crate) type WatchedFolders = BTreeSet<(PathBuf, WatchInterest)>;
 
-/// Who wants to know of what.
+/// The watched folders and the containers that they are watched for.
 #[derive(Debug, Default)]
 struct WatchRegistry {
-    /// Who wants to know of what in a folder.
+    /// The interested containers of each folder.
     folders: BTreeMap<PathBuf, BTreeSet<(String, WatchInterest)>>,
-    /// What a container wants to know of.
+    /// The watched folders of each container.
     by_container: BTreeMap<String, WatchedFolders>,
 }
 
 /// Watches folders for containers, until it is dropped.
 pub(crate) struct FolderWatcher {
     registry: Arc<Mutex<WatchRegistry>>,
-    /// Held for a whole change, so that changes do not cross.
+    /// The lock is held for a whole update, so that updates do not interleave.
     subscription: Mutex<Option<FolderSubscription>>,
 }
 
 impl FolderWatcher {
-    /// Begins; `tell` gets the names of containers that were touched, on a
-    /// thread of its own. While it waits, events queue up.
+    /// Starts the watcher. It calls `on_change` with the keys of changed containers on a
+    /// separate thread. While the callback blocks, events are queued.
     pub(crate) fn start(on_change: impl Fn(BTreeSet<String>) + Send + 'static) -> Self {
         let registry: Arc<Mutex<WatchRegistry>> = Arc::default();
         let subscription = spawn_dispatch(Arc::clone(&registry), on_change);
@@ -60,8 +60,8 @@ impl FolderWatcher {
         }
     }
 
-    /// Says which folders matter to a container: all of them. Tells whether
-    /// any of them was not watched before. Waits for the disk.
+    /// Replaces the watched folders of a container. Returns [`WatchChange::Added`] if a
+    /// folder was not watched before. Blocks on the disk.
     pub(crate) fn set_folders(&self, container: &str, folders: &WatchedFolders) -> WatchChange {
         let subscription = lock(&self.subscription);
         let Some(subscription) = subscription.as_ref() else {
@@ -88,8 +88,7 @@ impl FolderWatcher {
         }
     }
 
-    /// Folders that nobody wanted to know of before, and those that nobody
-    /// wants to know of any more.
+    /// Updates the registry and returns the folders to watch and the folders to unwatch.
     fn update_registry(
         &self,
         container: &str,
@@ -130,7 +129,7 @@ impl FolderWatcher {
     }
 }
 
-/// Looks at events until the subscription is dropped.
+/// Dispatches events on a separate thread until the subscription is dropped.
 fn spawn_dispatch(
     registry: Arc<Mutex<WatchRegistry>>,
     on_change: impl Fn(BTreeSet<String>) + Send + 'static,
@@ -150,20 +149,21 @@ fn spawn_dispatch(
     Ok(subscription)
 }
 
-/// What came of watching folders.
+/// The effect of an update of watched folders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WatchChange {
-    /// All of them were watched already.
+    /// All folders were watched before.
     Unchanged,
-    /// Some were not: what happened in them before was missed.
+    /// Some folders are new, so earlier changes in them were missed.
     Added,
 }
 
-/// The folders above a path, from a base on, in each of which one name
-/// matters. They are named as they really are.
+/// Returns the folders from a base down to a path, each with its next component as the
+/// relevant name. The folders are canonical paths.
 pub(crate) fn ancestor_folders(base: &Path, path: &Path) -> WatchedFolders {
     let mut folders = WatchedFolders::new();
-    // A base that is gone may come again: what is above it says so.
+    // If the base does not exist, the nearest existing ancestor is watched for its
+    // creation.
     let above = base.ancestors();
     let found = above.filter_map(|base| Some((base, base.canonicalize().ok()?)));
     let Some((base, mut folder)) = found.take(1).next() else {
@@ -186,7 +186,7 @@ fn affected_containers(registry: &Mutex<WatchRegistry>, event: WatchEvent) -> BT
     let mut registry = lock(registry);
     let event = match event {
         WatchEvent::Changed(event) => event,
-        // It could have been anything.
+        // Events were lost, so all containers may have changed.
         WatchEvent::Lost => {
             let all = registry.folders.values().flatten();
             return all.map(|(container, _)| container.clone()).collect();
@@ -202,11 +202,11 @@ fn affected_containers(registry: &Mutex<WatchRegistry>, event: WatchEvent) -> BT
             EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(_))
         ) && let Some(interests) = registry.folders.remove(path)
         {
-            // Nothing is heard of it any more, also if it comes again: whoever
-            // reads it has to say so anew.
+            // The operating system has removed the watch. A folder that is created again
+            // has to be added by the next read of the container.
             touched.extend(interests.into_iter().map(|(container, _)| container));
         }
-        // What happens to a watched folder itself matters to who reads it.
+        // Changes of a watched folder itself are relevant for containers that read it.
         let itself = registry.folders.get(path).into_iter().flatten();
         let itself = itself.filter(|(_, interest)| *interest == WatchInterest::All);
         let inside = path

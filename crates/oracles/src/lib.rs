@@ -1,19 +1,18 @@
-//! The official crates of every release, asked by tests.
+//! Test oracles: the official crates of every AHP release.
 //!
-//! **What it does.** An [`Oracle`] is an official crate of one release: it
-//! reads what we say to a client of that release, says what it did not
-//! understand, and keeps state with its own reducers, as such a client would.
-//! [`official!`] makes one. Three releases of 0.5 can't be linked into one
-//! program; two of them are programs of their own (`alone/`), which answer
-//! the same questions line by line ([`serve`], [`RemoteOracle`]). [`OfficialClient`] is the
-//! client that the crate has, connected to a host; [`live!`] makes one.
+//! **What it does.** An [`Oracle`] is the official crate of one release: it decodes
+//! messages of the host for a client of that release, reports the values that it does not
+//! know, and reduces state with its own reducers, as such a client would. [`official!`]
+//! defines one. Three releases of 0.5 can't be linked into one program; two of them are
+//! separate programs (`alone/`), which answer the same requests line by line ([`serve`],
+//! [`RemoteOracle`]). [`OfficialClient`] is the client of the official crate, connected to
+//! a host; [`live!`] defines one.
 //!
-//! **What it never does.** Nothing of it is part of the product, and nothing
-//! of the product is used here: an oracle knows only what upstream published.
+//! **What it never does.** It is not a part of the product, and uses no code of the
+//! product: an oracle only knows the code that upstream published.
 //!
-//! **Where to start.** `tests/it`: `releases` for the oracles, `understood`,
-//! `squares` and `round_trips` for what they are asked; `live` for clients
-//! that talk to a host.
+//! **Where to start.** `tests/it`: `releases` for the oracles, `understood`, `squares` and
+//! `round_trips` for the requests to them; `live` for clients that connect to a host.
 
 mod live;
 mod official;
@@ -31,39 +30,39 @@ pub use live::{
 };
 pub use remote::{RemoteOracle, serve};
 pub use socket::TextSocket;
-// Programs that use the macros need not depend on it themselves.
+// Re-exported, so that users of the macros need no dependency on it.
 pub use tokio;
 
-/// What an official crate made of a document.
+/// A document as an official crate has decoded it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct OracleReading {
-    /// The document as the crate writes it back.
+    /// The document as the crate encodes it again.
     pub encoded: Value,
-    /// What it kept without understanding it, as its `Debug` shows it.
+    /// `Debug` texts of values that the crate keeps as unknown.
     pub unknown_values: Vec<String>,
 }
 
 /// The official crate of a release.
 pub trait Oracle: Send {
-    /// Reads a document; `None` if the release has no such documents.
+    /// Decodes a document; `None` if the release has no such documents.
     ///
-    /// Documents are called `snapshot/Session`, `action`,
-    /// `result/subscribe`, `notification/root/sessionAdded` and
-    /// `params/resourceRead`, each with what stands behind the slash.
+    /// Documents have names like `snapshot/Session`, `action`, `result/subscribe`,
+    /// `notification/root/sessionAdded` and `params/resourceRead`, with the type or method
+    /// after the slash.
     fn read(&mut self, what: &str, json: &Value) -> Result<Option<OracleReading>, String>;
 
-    /// Starts to follow a channel: its snapshot.
+    /// Starts to track a channel from its snapshot.
     fn track_channel(&mut self, channel: &str, snapshot: &Value) -> Result<(), String>;
 
-    /// Applies an action to a channel that is followed, and says what came
-    /// of it; `None` if the channel is not followed.
+    /// Applies an action to a tracked channel and returns the outcome; `None` if the
+    /// channel is not tracked.
     fn apply(&mut self, channel: &str, action: &Value) -> Result<Option<String>, String>;
 
-    /// The state of a channel that is followed.
+    /// Returns the state of a tracked channel.
     fn tracked_state(&mut self, channel: &str) -> Result<Value, String>;
 }
 
-/// Reads a document as an official type.
+/// Decodes a document as an official type.
 pub fn read_as<T: DeserializeOwned + Serialize + Debug>(
     json: &Value,
 ) -> Result<OracleReading, String> {
@@ -71,7 +70,7 @@ pub fn read_as<T: DeserializeOwned + Serialize + Debug>(
     to_reading(&value)
 }
 
-/// What an official value shows.
+/// Returns the reading of an official value.
 pub fn to_reading<T: Serialize + Debug>(value: &T) -> Result<OracleReading, String> {
     Ok(OracleReading {
         encoded: serde_json::to_value(value).map_err(|error| error.to_string())?,
@@ -79,7 +78,8 @@ pub fn to_reading<T: Serialize + Debug>(value: &T) -> Result<OracleReading, Stri
     })
 }
 
-/// What an official value shows that can't be written back.
+/// Returns the reading of an official value that can't be encoded again, as its `Debug`
+/// text.
 pub fn debug_reading<T: Debug>(value: &T) -> OracleReading {
     let debug = format!("{value:?}");
     OracleReading {
@@ -88,8 +88,7 @@ pub fn debug_reading<T: Debug>(value: &T) -> OracleReading {
     }
 }
 
-/// Says why a state is not of a kind, which goes by the constructor of its
-/// variant.
+/// Returns the error if a state is not of the kind that the variant constructor takes.
 pub fn check_state_kind<T: DeserializeOwned, S>(
     _kind: fn(Box<T>) -> S,
     state: &Value,
@@ -98,11 +97,11 @@ pub fn check_state_kind<T: DeserializeOwned, S>(
     state.map(drop).map_err(|error| error.to_string())
 }
 
-/// How much of something unknown is shown.
+/// Maximum length in characters of an unknown value in a reading.
 const MAX_UNKNOWN_CHARS: usize = 400;
 
-/// The places in a `Debug` text where something was not understood. Every
-/// official union and open enum calls that variant `Unknown`.
+/// Returns the parts of a `Debug` text with unknown values. Every official union and open
+/// enum names that variant `Unknown`.
 fn find_unknown(debug: &str) -> Vec<String> {
     let places = debug.match_indices("Unknown(");
     let rest = places.filter_map(|(place, _)| debug.get(place..));

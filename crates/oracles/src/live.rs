@@ -1,4 +1,4 @@
-//! Official clients that talk to a host.
+//! Official clients that connect to a host.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -7,92 +7,91 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::OracleReading;
 
-/// What an official client is told to do.
+/// A command to an official client.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "camelCase")]
 pub enum ClientAct {
-    /// Open a connection. What another one followed is followed no more.
+    /// Opens a connection. Subscriptions of a previous connection end.
     Connect {
-        /// Where the host listens.
+        /// The URL of the host.
         url: String,
     },
-    /// Say hello, in the client's own version. Gives the result.
+    /// Performs the handshake in the client's own version. Returns the result.
     Initialize {
-        /// The client's id.
+        /// The id of the client.
         name: String,
-        /// What to subscribe to.
+        /// The channels to subscribe to.
         channels: Vec<String>,
     },
-    /// Come back. Gives the result.
+    /// Sends a reconnect request and returns the result.
     Reconnect {
-        /// The client's id.
+        /// The id of the client.
         name: String,
-        /// The last number that was seen.
+        /// The last server sequence number that the client has received.
         seen: i64,
-        /// What to be subscribed to again.
+        /// The channels to subscribe to again.
         channels: Vec<String>,
     },
-    /// Subscribe to a channel. Gives the result.
+    /// Sends a subscribe request and returns the result.
     Subscribe {
-        /// The channel.
+        /// The channel to subscribe to.
         channel: String,
     },
-    /// Unsubscribe.
+    /// Sends an unsubscribe notification for a channel.
     Unsubscribe {
-        /// The channel.
+        /// The channel to unsubscribe from.
         channel: String,
     },
-    /// Listen to what is sent on a channel without having asked for it.
+    /// Listens to messages of a channel without a subscribe request.
     Listen {
-        /// The channel.
+        /// The channel to listen to.
         channel: String,
     },
-    /// Ask for the list of sessions. Gives the result.
+    /// Requests the list of sessions and returns the result.
     List {
-        /// As the release has them.
+        /// The parameters in the encoding of the release.
         params: Value,
     },
-    /// Make a session.
+    /// Creates a session with a request.
     Create {
-        /// As the release has them.
+        /// The parameters in the encoding of the release.
         params: Value,
     },
-    /// Ask for something that is answered with nothing.
+    /// Sends a request that has an empty result.
     Order {
-        /// The command.
+        /// The method of the request.
         method: String,
-        /// As the release has them.
+        /// The parameters in the encoding of the release.
         params: Value,
     },
-    /// Dispatch an action. Gives the number that it goes by.
+    /// Dispatches an action. Returns its client sequence number.
     Dispatch {
-        /// The channel that it is about.
+        /// The channel of the action.
         channel: String,
         /// The action, which the release has to know.
         action: Value,
     },
-    /// Wait for the next thing that happens on a channel that is followed:
-    /// `{channel, envelope}`, or `{channel, notification}` as its `Debug`
-    /// shows it. Gives `null` if nothing does.
+    /// Waits for the next event of a tracked channel: `{channel, envelope}`, or
+    /// `{channel, notification}` as its `Debug` text. Returns `null` after the timeout.
     Next {
-        /// How long to wait.
+        /// The timeout in milliseconds.
         milliseconds: u64,
     },
-    /// End the connection.
+    /// Closes the connection and drops the client.
     Leave,
 }
 
 /// The official client of a release.
 pub trait OfficialClient: Send {
-    /// Does it, and gives what the client made of the host's answer.
+    /// Executes a command and returns the host's response as the client has decoded it.
     fn perform(&mut self, act: ClientAct) -> Result<OracleReading, String>;
 }
 
-/// How many events may wait to be looked at. An official client lets fall what
-/// is more; here it is far more than any test makes.
+/// Capacity of the event buffer of a subscription. An official client drops events when its
+/// buffer is full, so the capacity is far larger than any test needs.
 pub const EVENT_BUFFER: usize = 4_096;
 
-/// What drives an official client.
+/// Builds the Tokio runtime for an official client.
 pub fn build_runtime() -> Result<Runtime, String> {
     let runtime = Builder::new_multi_thread()
         .worker_threads(1)
@@ -101,12 +100,12 @@ pub fn build_runtime() -> Result<Runtime, String> {
     runtime.map_err(|error| error.to_string())
 }
 
-/// Reads what a client is to say as an official type.
+/// Decodes the parameters of a request as an official type.
 pub fn decode_params<T: DeserializeOwned>(json: Value) -> Result<T, String> {
     serde_json::from_value(json).map_err(|error| error.to_string())
 }
 
-/// An action that says itself what it is about.
+/// Adds the channel to an action, for releases with actions that contain it.
 pub fn address_action(mut action: Value, field: &str, channel: &str) -> Value {
     if let Value::Object(fields) = &mut action {
         fields.insert(field.to_owned(), Value::from(channel));
@@ -114,16 +113,16 @@ pub fn address_action(mut action: Value, field: &str, channel: &str) -> Value {
     action
 }
 
-/// Makes an official client of the crates `ahp` and `ahp-types` of a release.
-/// The last word says how it speaks: `numbered` is 0.1, which has a number for
-/// a version and no channels; all others have `channels`.
+/// Defines an official client from the crates `ahp` and `ahp-types` of a release. The last
+/// argument is the dialect: `numbered` for 0.1, which has a numeric version and no
+/// channels, and `channels` for all others.
 #[macro_export]
 macro_rules! live {
     ($name:ident: $ahp:ident, $types:ident, $how:ident) => {
         /// The official client of this release.
         #[derive(Default)]
         pub struct $name {
-            // The client ends before what drives it.
+            // The client is dropped before its runtime.
             client: Option<$ahp::Client>,
             followed: ::std::collections::BTreeSet<String>,
             heard: Option<(
@@ -159,7 +158,7 @@ macro_rules! live {
             }
         }
 
-        /// What happened on a channel, as it is passed on.
+        /// Converts an event of a channel to a reading.
         fn happened(
             channel: &str,
             event: &$ahp::SubscriptionEvent,
@@ -204,7 +203,7 @@ macro_rules! live {
                 Ok(())
             }
 
-            /// Passes on what happens on a channel.
+            /// Forwards the events of a channel to the queue.
             fn follow(&mut self, channel: &str) -> Result<(), String> {
                 let (client, runtime) = self.client()?;
                 let Some((told, _)) = &self.heard else {

@@ -1,8 +1,8 @@
-//! Makes an oracle of an official crate.
+//! Macros that define an oracle from an official crate.
 
-/// Makes an oracle: the name of its type, the crates `ahp` and `ahp-types`
-/// of the release; the kinds of states that a snapshot can have, with their
-/// reducers; the other documents, with their types.
+/// Defines an oracle. The arguments are the name of its type, the crates `ahp` and
+/// `ahp-types` of the release, the kinds of states that a snapshot can have, with their
+/// reducers, and the other documents, with their types.
 #[macro_export]
 macro_rules! official {
     (
@@ -16,14 +16,14 @@ macro_rules! official {
             held: ::std::collections::BTreeMap<String, $types::state::Snapshot>,
         }
 
-        /// Reads a snapshot, and says so if it looks like another kind.
+        /// Decodes a snapshot, and fails if it is decoded as another kind.
         fn snapshot(kind: &str, json: &::serde_json::Value) -> Result<$crate::OracleReading, String> {
             let snapshot: Result<$types::state::Snapshot, _> = ::serde_json::from_value(json.clone());
             let snapshot = match snapshot {
                 Ok(snapshot) => snapshot,
                 Err(error) => {
                     let state = json.get("state").unwrap_or(&::serde_json::Value::Null);
-                    // That none of the kinds fits helps nobody.
+                    // The error of the expected kind is more useful than "no kind matches".
                     $(if kind == stringify!($kind) {
                         $crate::check_state_kind($types::state::SnapshotState::$kind, state)?;
                     })*
@@ -95,8 +95,8 @@ macro_rules! official {
     };
 }
 
-/// Makes an oracle of a release that has channels (from 0.2 on): what all of
-/// them have need not be said.
+/// Defines an oracle of a release that has channels (from 0.2 on), with the documents that
+/// all of these releases have.
 #[macro_export]
 macro_rules! official_with_channels {
     (
@@ -148,7 +148,7 @@ macro_rules! official_with_channels {
     };
 }
 
-/// Makes an oracle of a release that has chats (from 0.4 on).
+/// Defines an oracle of a release that has chats (from 0.4 on).
 #[macro_export]
 macro_rules! official_with_chats {
     (

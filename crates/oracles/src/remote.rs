@@ -1,4 +1,4 @@
-//! An oracle in a program of its own: a question a line, an answer a line.
+//! An oracle in a separate program, with one request and one response per line.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::{ClientAct, OfficialClient, Oracle, OracleReading};
 
-/// Answers questions until there are no more.
+/// Answers requests until the input ends.
 pub fn serve(
     oracle: &mut dyn Oracle,
     client: &mut dyn OfficialClient,
@@ -61,7 +61,7 @@ fn reading_json(reading: OracleReading) -> Value {
     json!({ "back": reading.encoded, "unknown": reading.unknown_values })
 }
 
-/// An oracle that runs as another program.
+/// An oracle that runs in a separate process.
 pub struct RemoteOracle {
     child: Child,
     questions: Option<ChildStdin>,
@@ -69,7 +69,7 @@ pub struct RemoteOracle {
 }
 
 impl RemoteOracle {
-    /// Starts the program.
+    /// Starts the program of the oracle.
     pub fn start(program: &Path) -> std::io::Result<Self> {
         let mut child = Command::new(program)
             .stdin(Stdio::piped())
@@ -132,7 +132,7 @@ impl OfficialClient for RemoteOracle {
     }
 }
 
-/// What was told, if anything was.
+/// Parses the reading of a response, if it has one.
 fn parse_reading(mut answer: Value) -> Option<OracleReading> {
     let back = answer.get_mut("back").map(Value::take)?;
     let unknown = answer.get("unknown").and_then(Value::as_array);
@@ -144,11 +144,11 @@ fn parse_reading(mut answer: Value) -> Option<OracleReading> {
 }
 
 impl Drop for RemoteOracle {
-    /// Without questions the program ends by itself.
+    /// Closes the request pipe, so that the program ends by itself, and waits for it.
     fn drop(&mut self) {
         self.questions = None;
         if self.child.wait().is_err() {
-            // It is gone already, which is all that was wanted.
+            // The process can't be waited for because it has already ended.
         }
     }
 }

@@ -1,31 +1,31 @@
-//! The connection that official clients talk over: they bring none of their
-//! own, or one of many years.
+//! The WebSocket connection of official clients, whose crates have no transport, or an
+//! outdated one.
 
 use futures_util::{SinkExt, StreamExt};
 use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream};
 
-/// A WebSocket that carries texts.
+/// A WebSocket that carries text messages.
 #[derive(Debug)]
 pub struct TextSocket(WebSocketStream<MaybeTlsStream<TcpStream>>);
 
 impl TextSocket {
-    /// Connects to a host.
+    /// Opens a connection to a host.
     pub async fn connect(url: &str) -> Result<Self, String> {
         let connected = tokio_tungstenite::connect_async(url).await;
         let (socket, _) = connected.map_err(|error| error.to_string())?;
         Ok(TextSocket(socket))
     }
 
-    /// Sends a text.
+    /// Sends a text message.
     pub async fn send_text(&mut self, text: String) -> Result<(), String> {
         let said = self.0.send(Message::text(text)).await;
         said.map_err(|error| error.to_string())
     }
 
-    /// The next text; `None` when the connection has ended. Nothing is lost
-    /// if the wait for it is given up.
+    /// Returns the next text message; `None` when the connection has ended. The call is
+    /// cancel safe: a dropped future loses no message.
     pub async fn receive_text(&mut self) -> Result<Option<String>, String> {
         loop {
             match self.0.next().await {
@@ -37,7 +37,7 @@ impl TextSocket {
         }
     }
 
-    /// Ends the connection.
+    /// Closes the connection with a close frame.
     pub async fn close(&mut self) -> Result<(), String> {
         self.0.close(None).await.map_err(|error| error.to_string())
     }

@@ -1,9 +1,8 @@
-//! An agent that speaks ACP on standard input and output, and does what each
-//! prompt says.
+//! An ACP agent on standard input and output that runs each prompt as a script.
 //!
-//! It is no program of its own: a test runs itself again, as the agent. So it
-//! is there whenever the test is. What the test harness prints is noise on its
-//! output, and such noise is what real agents make, too.
+//! It is not a separate program: a test runs itself again as the agent, so the agent is
+//! always available to the test. The lines that the test harness prints are noise on its
+//! output, as real agents produce it, too.
 
 #[path = "acp_agent/memory.rs"]
 mod memory;
@@ -29,22 +28,22 @@ use output::{
 
 pub use memory::MEMORY_FILE_VARIABLE;
 
-/// Set for the process that is to be the agent; says how it starts: any of
-/// `early`, `auth`, `silent`, `old`, `modes`, `trusting`, `plain`, `http`, `load`,
-/// `resume`, `fork`, `list`, and `codex`, `gemini` or `goose` for how it tells of
-/// calls of servers of tools; separated by spaces.
+/// The environment variable that makes a process the agent. Its value contains the modes,
+/// separated by spaces: any of `early`, `auth`, `silent`, `old`, `modes`, `trusting`,
+/// `plain`, `http`, `load`, `resume`, `fork`, `list`, and `codex`, `gemini` or `goose` for
+/// the style in which it reports MCP calls.
 pub const AGENT_MODE_VARIABLE: &str = "AGENTHOST_TEST_ACP_AGENT";
 
-/// Names a file: without it, nobody is signed in. The agent makes it when it is
-/// told to sign somebody in.
+/// The environment variable with the path of a file. Without the file, the user is signed
+/// out. The agent creates it on a request to sign in.
 pub const SIGN_IN_FILE_VARIABLE: &str = "AGENTHOST_TEST_SIGNED_IN";
 
-/// The program and its arguments that make a test the agent: this one, with
-/// nothing but the test of this name, which calls [`run_as_agent`].
+/// Returns the program and arguments that run this test binary as the agent: with only the
+/// test of this name, which calls [`run_as_agent`].
 ///
 /// # Panics
 ///
-/// If the system does not know which program this is.
+/// If the path of this program is unknown.
 #[must_use]
 pub fn agent_command(test: &str) -> (String, Vec<String>) {
     #[expect(clippy::expect_used, reason = "a test fails by panicking")]
@@ -54,43 +53,43 @@ pub fn agent_command(test: &str) -> (String, Vec<String>) {
     (this.to_string_lossy().into_owned(), arguments)
 }
 
-/// Is the agent, if this process is meant to be; returns otherwise.
+/// Runs the agent if this process is meant to be one; returns otherwise.
 ///
-/// A prompt is a script, a line (or up to `;;`) at a time:
+/// A prompt is a script with one command per line (or up to `;;`):
 ///
 /// ```text
-/// say TEXT   think TEXT        a piece of its answer, of its thoughts
-/// many COUNT TEXT              the same piece so many times, as fast as can be
-/// update {update}              any update
-/// raw TEXT   bytes             a line that is no message; one that is no text
-/// endless                      a line that never ends
-/// ask {params}                 asks for permission, and says what was picked
-/// form {params}                asks the user, and says what was answered
-/// call METHOD {params}         asks for anything, and says what came back;
+/// say TEXT   think TEXT        a chunk of the response, of the reasoning
+/// many COUNT TEXT              the same chunk COUNT times, as fast as possible
+/// update {update}              any session update
+/// raw TEXT   bytes             a line that is not a message; one that is not UTF-8
+/// endless                      a line of 9 MiB
+/// ask {params}                 requests permission, and says the chosen option
+/// form {params}                sends an elicitation, and says the response
+/// call METHOD {params}         sends any request, and says the response;
 ///                              `$1` stands for the first terminal, and so on
-/// start METHOD {params}        the same, but does not wait for what comes back
-/// offered                      says what it was offered, and told to use
-/// blocks                       says what the prompt was
-/// chosen                       says what was set
-/// mcp list [SERVER]            says which tools a server has that it was given
-/// mcp call NAME {arguments}    tells of a call, makes it, says what came of it
-/// mcp ask NAME {arguments}     the same, but asks whether it may
-/// mcp late NAME {arguments}    the same, but tells of it afterwards
-/// mcp quiet NAME {arguments}   the same, but tells nothing
-/// mcp announce NAME {arguments}  tells of a call, and does not make it
-/// mcp abandon NAME {arguments} makes a call, and does not wait for its end
-/// session   known              says what the session is called, what was said in it
-/// variable NAME                says what it finds in its environment
-/// spawn                        starts something that stays, says its number
-/// wait                         until it is told to stop
-/// hang                         does nothing any more, whatever it is told
-/// die WORDS                    complains, and is gone
-/// error CODE WORDS             answers with an error
-/// stop REASON                  answers
-/// after LINE                   when it has answered
+/// start METHOD {params}        the same, without waiting for the response
+/// offered                      says the offered capabilities and MCP servers
+/// blocks                       says the content blocks of the prompt
+/// chosen                       says the options that were set
+/// mcp list [SERVER]            says the tools of an MCP server
+/// mcp call NAME {arguments}    reports a call, makes it, says the result
+/// mcp ask NAME {arguments}     the same, but requests permission
+/// mcp late NAME {arguments}    the same, but reports the call afterwards
+/// mcp quiet NAME {arguments}   the same, without reporting the call
+/// mcp announce NAME {arguments}  reports a call, and does not make it
+/// mcp abandon NAME {arguments} makes a call, and cancels it at once
+/// session   known              says the session id, the prompts of the session
+/// variable NAME                says the value of an environment variable
+/// spawn                        starts a child process, says its pid
+/// wait                         waits until the turn is cancelled
+/// hang                         blocks for ever and ignores all messages
+/// die TEXT                     writes to stderr and exits
+/// error CODE TEXT              responds with an error
+/// stop REASON                  responds with this stop reason
+/// after LINE                   runs the line after the response
 /// ```
 ///
-/// At the end it answers `end_turn`.
+/// At the end it responds with `end_turn`.
 pub fn run_as_agent() {
     let Ok(how) = std::env::var(AGENT_MODE_VARIABLE) else {
         return;
@@ -119,12 +118,12 @@ struct FakeAgent {
     chosen_options: Vec<Value>,
     received_offers: Vec<Value>,
     terminals: Vec<String>,
-    /// The servers of tools that each session was given.
+    /// The MCP servers of each session.
     session_servers: BTreeMap<String, Value>,
     running_servers: Vec<tools::FakeToolServer>,
 }
 
-/// How a script ended.
+/// The response at the end of a script.
 enum ScriptEnd {
     Answer(Value),
     Error(Value),
@@ -161,7 +160,8 @@ impl FakeAgent {
                 "session/list" => sessions::list_sessions(&id, &params),
                 "authenticate" => {
                     if let Some(place) = std::env::var_os(SIGN_IN_FILE_VARIABLE) {
-                        // Who can't be signed in hears of it at the next try.
+                        // If the file can't be written, the next session reports that the
+                        // user is signed out.
                         std::fs::write(place, "").unwrap_or_default();
                     }
                     respond(&id, &json!({}));
@@ -246,7 +246,7 @@ impl FakeAgent {
         format!("session-{}-{}", std::process::id(), self.session_count)
     }
 
-    /// Keeps the servers of tools that a session is given.
+    /// Stores the MCP servers of a session.
     fn store_servers(&mut self, session: &str, params: &Value) {
         let given = params.get("mcpServers").cloned().unwrap_or_default();
         self.session_servers.insert(session.to_owned(), given);
@@ -272,7 +272,7 @@ impl FakeAgent {
         let texts = texts.filter_map(|block| block.get("text")?.as_str());
         let told = texts
             .filter(|text| !text.starts_with("What was said before") && !text.trim().is_empty());
-        // What the host has to add is no script, but it is remembered.
+        // Blocks that the host has added are not a part of the script, but they are stored.
         let added = |text: &&str| text.starts_with("<agenthost-");
         let text = told.clone().find(|text| !added(text));
         let added: String = told.filter(added).collect();
@@ -383,14 +383,14 @@ impl FakeAgent {
         None
     }
 
-    /// Asks something, and waits for the answer.
+    /// Sends a request and waits for the result.
     fn request(&mut self, method: &str, session: &str, params: Value) -> Value {
         let id = self.send_request(method, session, params);
         let answer = self.await_response(id);
         answer.get("result").cloned().unwrap_or_default()
     }
 
-    /// What came of a request, in words.
+    /// Waits for a response and returns it as text.
     fn await_outcome(&mut self, id: u32) -> String {
         let answer = self.await_response(id);
         let Some(result) = answer.get("result") else {

@@ -1,4 +1,4 @@
-//! What an agent tells its host, in words.
+//! Parses agent events from text.
 
 use agenthost_core::agent::{AgentEvent, ForbiddenValue, ImportedTurn, SlashCommand, WorkerChat};
 use agenthost_protocol::action::Action;
@@ -10,41 +10,41 @@ use agenthost_protocol::wire;
 use agenthost_protocol::wire::Json;
 use serde_json::json;
 
-/// Where an event happens.
+/// The chat and turn of an event.
 #[derive(Debug, Clone)]
 pub struct EventTarget {
-    /// The chat.
+    /// The chat of the event.
     pub chat: Uri,
-    /// The turn of actions that name none.
+    /// The turn for actions that name none.
     pub turn: Option<TurnId>,
 }
 
-/// Reads one event.
+/// Parses one event.
 ///
 /// ```text
-/// opened [TOOL ...]           it is ready, with these tools
-/// stopped REASON              it is gone
-/// begin TURN {message}        it begins a turn by itself
-/// end [TURN]                  the turn is over
+/// opened [TOOL ...]           the agent is ready, with these tools
+/// stopped REASON              the agent has stopped
+/// begin TURN {message}        the agent begins a turn by itself
+/// end [TURN]                  the turn has ended
 /// error [TURN] | resumable [TURN]
 ///                             the turn failed; it can be resumed
-/// steered ID                  it took in what the user wanted to say
-/// commands NAME ...           what it understands after a slash
-/// note [TEXT]                 it wants to be told that when it is opened again
+/// steered ID                  the agent accepted a steering message
+/// commands NAME ...           the slash commands of the agent
+/// note [TEXT]                 a note that is sent back when the session is resumed
 /// adopt TURN {message} [ACTION {payload}]
-///                             what was said before the chat was there
-/// title TEXT                  it knows what the chat is about
-/// options {schema} {values}   what can be configured, and how the session is
-/// forbids KEY VALUE REASON    nobody may choose this
-/// signin                      somebody has to sign in first
-/// worker CHAT CALL HOW        a chat for a worker: read-only, hidden, full
-/// close CHAT                  the chat of a worker can go
+///                             an imported turn from before the chat existed
+/// title TEXT                  a suggested title of the chat
+/// options {schema} {values}   the configuration schema and its values
+/// forbids KEY VALUE REASON    a value that clients must not choose
+/// signin                      the user has to sign in first
+/// worker CHAT CALL MODE       a worker chat: read-only, hidden, full
+/// close CHAT                  the end of a worker chat
 /// ACTION {payload}            an action of a chat or a terminal
 /// ```
 ///
 /// # Errors
 ///
-/// In words, if it is none of these.
+/// A description as text, if it is none of these.
 pub fn parse_event(target: &EventTarget, text: &str) -> Result<AgentEvent, String> {
     let (verb, rest) = split_word(text);
     let chat = target.chat.clone();
@@ -90,7 +90,7 @@ pub fn parse_event(target: &EventTarget, text: &str) -> Result<AgentEvent, Strin
     })
 }
 
-/// `begin TURN {message}`
+/// Parses `begin TURN {message}`.
 fn parse_turn_start(chat: Uri, rest: &str) -> Result<AgentEvent, String> {
     let (turn, message) = split_word(rest);
     Ok(AgentEvent::TurnStarted {
@@ -100,7 +100,7 @@ fn parse_turn_start(chat: Uri, rest: &str) -> Result<AgentEvent, String> {
     })
 }
 
-/// The end of the turn that is named, or else of the target's.
+/// Returns the end of the named turn, or else of the target's turn.
 fn turn_ended(target: &EventTarget, named: &str, error: Option<ErrorPart>) -> AgentEvent {
     AgentEvent::TurnEnded {
         chat: target.chat.clone(),
@@ -112,7 +112,7 @@ fn turn_ended(target: &EventTarget, named: &str, error: Option<ErrorPart>) -> Ag
     }
 }
 
-/// `adopt TURN {message} [ACTION {payload}]`
+/// Parses `adopt TURN {message} [ACTION {payload}]`.
 fn parse_imported_turn(chat: Uri, rest: &str) -> Result<AgentEvent, String> {
     let (turn, rest) = split_word(rest);
     let mut parts = serde_json::Deserializer::from_str(rest).into_iter::<Json>();
@@ -139,7 +139,7 @@ fn parse_imported_turn(chat: Uri, rest: &str) -> Result<AgentEvent, String> {
     })
 }
 
-/// `options {schema} {values}`
+/// Parses `options {schema} {values}`.
 fn parse_config_schema(rest: &str) -> Result<AgentEvent, String> {
     let mut parts = serde_json::Deserializer::from_str(rest).into_iter::<Json>();
     let mut part = || match parts.next() {
@@ -152,7 +152,7 @@ fn parse_config_schema(rest: &str) -> Result<AgentEvent, String> {
     })
 }
 
-/// `forbids KEY VALUE REASON`
+/// Parses `forbids KEY VALUE REASON`.
 fn parse_forbidden_value(rest: &str) -> AgentEvent {
     let (key, rest) = split_word(rest);
     let (value, reason) = split_word(rest);
@@ -165,7 +165,7 @@ fn parse_forbidden_value(rest: &str) -> AgentEvent {
     }
 }
 
-/// `worker CHAT CALL HOW`
+/// Parses `worker CHAT CALL MODE`.
 fn parse_worker(parent: Uri, rest: &str) -> AgentEvent {
     let (worker, rest) = split_word(rest);
     let (call, how) = split_word(rest);
@@ -238,7 +238,7 @@ fn error_part(resumable: Option<bool>) -> ErrorPart {
     }
 }
 
-/// The first word, and what comes after it.
+/// Splits a text into its first word and the rest.
 pub(crate) fn split_word(text: &str) -> (&str, &str) {
     let (word, rest) = text.split_once(' ').unwrap_or((text, ""));
     (word, rest.trim())

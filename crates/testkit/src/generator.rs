@@ -1,24 +1,25 @@
-//! JSON made from shapes.
+//! Generates random JSON from the shapes of wire types.
 
 use agenthost_protocol::action::Action;
 use agenthost_protocol::wire::{FieldShape, Json, NamedShape, Object, Shape, TextKind, Wire};
 use fastrand::Rng;
 use serde_json::json;
 
-/// What kind of values to make.
+/// The distribution of generated values.
 #[derive(Debug, Clone)]
 pub struct GeneratorOptions {
-    /// How likely an optional field is there, from 0 to 1.
+    /// Probability of an optional field, from 0 to 1.
     pub optional: f64,
-    /// How likely an open enum or union has a value nobody knows.
+    /// Probability of an unknown value of an open enum or union, from 0 to 1.
     pub unknown: f64,
-    /// Most items of a list or map.
+    /// Maximum number of items of a list or map.
     pub max_items: usize,
-    /// How many names there are of each kind. Few: actions hit their targets.
+    /// Number of names of each kind. It is small, so that actions often match existing
+    /// targets.
     pub name_count: usize,
-    /// Deepest nesting; below it, optional fields are left out.
+    /// Maximum nesting depth; below it, optional fields are left out.
     pub max_depth: usize,
-    /// Variants never to make, as (tag, name).
+    /// Variants that are never generated, as (tag, name).
     pub excluded_variants: &'static [(&'static str, &'static str)],
 }
 
@@ -35,10 +36,10 @@ impl Default for GeneratorOptions {
     }
 }
 
-/// Makes JSON; the same seed makes the same JSON.
+/// A generator of JSON. The same seed generates the same JSON.
 #[derive(Debug)]
 pub struct Generator {
-    /// The source of chance.
+    /// The random number generator.
     pub rng: Rng,
     options: GeneratorOptions,
 }
@@ -56,7 +57,7 @@ const SAMPLE_TEXTS: &[&str] = &[
 ];
 
 impl Generator {
-    /// A generator of its own for every seed.
+    /// Creates a generator with a seed.
     pub fn new(seed: u64, options: GeneratorOptions) -> Self {
         Generator {
             rng: Rng::with_seed(seed),
@@ -64,12 +65,12 @@ impl Generator {
         }
     }
 
-    /// Makes a value of a shape.
+    /// Generates a value of a shape.
     pub fn generate(&mut self, shape: &Shape) -> Json {
         self.generate_value(shape, 0)
     }
 
-    /// Makes an action of a name; `null` if there is none.
+    /// Generates an action with a name; `null` if there is none.
     pub fn generate_action(&mut self, name: &str) -> Json {
         let Shape::Union { variants, .. } = Action::shape() else {
             return Json::Null;
@@ -85,7 +86,7 @@ impl Generator {
         action
     }
 
-    /// One of several values.
+    /// Returns a random element of a slice.
     pub fn pick<'a, T>(&mut self, values: &'a [T]) -> Option<&'a T> {
         if values.is_empty() {
             return None;
@@ -93,7 +94,7 @@ impl Generator {
         values.get(self.rng.usize(..values.len()))
     }
 
-    /// Yes, with a probability from 0 to 1.
+    /// Returns `true` with a probability from 0 to 1.
     pub fn chance(&mut self, probability: f64) -> bool {
         self.rng.f64() < probability
     }
@@ -219,7 +220,7 @@ impl Generator {
     }
 
     fn name(&mut self, kind: &str) -> String {
-        // Parts and tool calls share a namespace; so do their names here.
+        // Parts and tool calls share a namespace, so their generated names do, too.
         let kind = if kind == "ToolCallId" { "PartId" } else { kind };
         format!(
             "{kind}-{}",
@@ -245,7 +246,7 @@ impl Generator {
         }
     }
 
-    /// JSON of no shape in particular, but `null`.
+    /// Generates JSON of arbitrary shape, but never `null`.
     fn free_json(&mut self, depth: usize) -> Json {
         match self.rng.u8(..if depth == 0 { 4 } else { 6 }) {
             0 => json!(self.rng.bool()),

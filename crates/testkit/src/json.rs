@@ -1,9 +1,9 @@
-//! Comparing JSON and making variations of it.
+//! Compares and normalises JSON values.
 
 use agenthost_protocol::wire::Json;
 use serde_json::json;
 
-/// The same JSON with every whole number written as one: `5.0` is `5`.
+/// Returns the same JSON with every whole number as an integer: `5.0` becomes `5`.
 pub fn normalise(value: &Json) -> Json {
     match value {
         Json::Number(number) => match number.as_f64() {
@@ -27,8 +27,8 @@ pub fn normalise(value: &Json) -> Json {
     }
 }
 
-/// What it takes to get from one value to the other, one line for each place
-/// that differs: `turns[0].state: "error" -> (none)`.
+/// Returns the differences between two values, one line for each path that differs:
+/// `turns[0].state: "error" -> (none)`.
 pub fn diff(before: &Json, after: &Json) -> String {
     let mut lines = Vec::new();
     collect_differences(String::new(), Some(before), Some(after), &mut lines);

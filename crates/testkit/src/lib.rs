@@ -1,15 +1,14 @@
-//! What the tests of agenthost share.
+//! Shared test support of agenthost.
 //!
-//! **What it does.** [`Generator`] makes JSON for any wire type, from the
-//! shape that the type itself declares; [`json`] compares and varies JSON;
-//! [`ScriptedAgent`] is an agent that does what a script says, with
-//! [`parse_event`] for the lines of it; [`acp_agent`] is another, as a process that
-//! speaks ACP, [`mcp_server`] a server of tools; [`model::FakeModel`] is what real
-//! agents are tried with; [`packages`] makes packages of customizations, and
+//! **What it does.** [`Generator`] generates JSON for any wire type, from the shape that
+//! the type itself declares. [`json`] compares and normalises JSON. [`ScriptedAgent`] is an
+//! agent that runs a script, with [`parse_event`] for its lines. [`acp_agent`] is another
+//! one, as a process that speaks ACP. [`mcp_server`] is an MCP server. [`model::FakeModel`]
+//! is a model for tests with real agents. [`packages`] generates customization packages and
 //! breaks them.
 //!
-//! **What it never does.** Nothing of it is part of the product: only
-//! dev-dependencies may name this crate.
+//! **What it never does.** It is not a part of the product: it is only used in
+//! dev-dependencies.
 //!
 //! **Where to start.** [`Generator::generate`], [`ScriptedAgent`].
 

@@ -1,8 +1,8 @@
-//! A server of tools that does what tests need: on standard input and output,
-//! or by HTTP on loopback, also behind a token.
+//! An MCP server for tests: on standard input and output, or by HTTP on loopback,
+//! optionally with access tokens.
 //!
-//! As a program it is none of its own: a test runs itself again, as the
-//! server. What the test harness prints is noise on its output.
+//! It is not a separate program: a test runs itself again as the server. The lines that the
+//! test harness prints are noise on its output.
 
 #[path = "mcp_server/http.rs"]
 mod http;
@@ -24,33 +24,32 @@ use rmcp::service::{RequestContext, RoleServer};
 
 pub use http::{HttpServer, RESOURCE_PATH, TestAuth};
 
-/// Set for the process that is to be the server; says how it behaves: `plain`,
-/// or one of `hang`, `refuse`, `junk`, `huge`, `die`, `stubborn`, `many`,
-/// `mixed`, `nolist`.
+/// The environment variable that makes a process the server. Its value is the behaviour:
+/// `plain`, or one of `hang`, `refuse`, `junk`, `huge`, `die`, `stubborn`, `many`, `mixed`,
+/// `nolist`.
 pub const SERVER_MODE_VARIABLE: &str = "AGENTHOST_TEST_MCP_SERVER";
 
-/// Is the server, if this process is meant to be; returns otherwise. Its tools
-/// are
+/// Runs the server if this process is meant to be one; returns otherwise. Its tools are
 ///
 /// ```text
-/// echo {text}          says the text
-/// add {a, b}           says the sum, as text and as data
-/// slow {steps}         tells of each step, then waits to be cancelled; with
-///                      `last` it answers after the last step instead
-/// fail                 says that it failed
-/// refuse               is no answer but an error
-/// big {bytes}          says that much
-/// image                shows something, with metadata
-/// needs_scope          needs a token that allows more, by HTTP
-/// change_tools         has another tool after that, `extra`
-/// log                  logs something first
-/// variable {name}      says what it finds in its environment
-/// crash                complains, and is gone
+/// echo {text}          returns the text
+/// add {a, b}           returns the sum, as text and as structured content
+/// slow {steps}         reports progress for each step, then waits for
+///                      cancellation; with `last` it returns after the last step
+/// fail                 returns a failed result
+/// refuse               returns a protocol error
+/// big {bytes}          returns a text of this size
+/// image                returns an image, with metadata
+/// needs_scope          needs a token with a wider scope, by HTTP
+/// change_tools         adds another tool, `extra`
+/// log                  sends a log notification first
+/// variable {name}      returns the value of an environment variable
+/// crash                writes to stderr and exits
 /// ```
 ///
 /// # Panics
 ///
-/// If there is no runtime to be had.
+/// If the Tokio runtime can't be created.
 pub fn run_as_server() {
     let Ok(how) = std::env::var(SERVER_MODE_VARIABLE) else {
         return;
@@ -74,12 +73,12 @@ pub fn run_as_server() {
     std::process::exit(0);
 }
 
-/// The server itself.
+/// The MCP server of the tests.
 #[derive(Clone, Default)]
 pub struct TestServer {
-    /// Whether `extra` is there.
+    /// `true` if the tool `extra` exists.
     has_extra_tool: Arc<AtomicBool>,
-    /// Whether it has more tools than anybody should look at.
+    /// `true` if the list of tools has no end.
     has_endless_tools: bool,
 }
 
@@ -105,7 +104,7 @@ impl ServerHandler for TestServer {
             let page: usize = cursor.and_then(|text| text.parse().ok()).unwrap_or(0);
             return Ok(tools::tool_page(page));
         }
-        // Two pages, so that both are looked at.
+        // Two pages, so that clients have to request both.
         let mut all = tools::list_tools(self.has_extra_tool.load(Ordering::SeqCst));
         let second = all.split_off(3);
         let mut result = ListToolsResult::default();

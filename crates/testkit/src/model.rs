@@ -1,12 +1,11 @@
-//! A model for real agents, on this machine, that does what it is told.
+//! A fake model for real agents, on loopback, that runs scripts.
 //!
-//! It speaks what the services of models speak: chat completions, responses,
-//! messages, and generated content, all of them as streams. What it does is
-//! what the last line of the user's last message says that it knows (see
-//! [`script`]), so a test with a real agent is a sentence.
+//! It implements the streaming APIs of model providers: chat completions, responses,
+//! messages, and generated content. The last line of the user's last message that is a
+//! known command decides the response (see [`script`]), so a test with a real agent is one
+//! sentence.
 //!
-//! `http` is how it is asked, `script` what it does, and there is a file for
-//! each way to speak.
+//! `http` contains the transport, `script` the behaviour, and there is a file for each API.
 
 mod completions;
 mod generate;
@@ -29,21 +28,21 @@ use tokio::task::JoinSet;
 use self::http::{ModelHttpCall, ModelHttpResponse};
 use self::script::ModelAnswer;
 
-/// How long a model that was told to be slow takes for each piece.
+/// Delay before each chunk of a slow response.
 const SLOW_PIECE_DELAY: Duration = Duration::from_millis(100);
 
-/// The name of the model.
+/// The name of the model in all APIs.
 pub const MODEL_NAME: &str = "fake-model";
 
-/// A model that runs. It stops when it is dropped.
+/// A running fake model, which stops when it is dropped.
 #[derive(Debug)]
 pub struct FakeModel {
     address: SocketAddr,
-    /// Takes calls, and owns the tasks that answer them.
+    /// The task that accepts connections and owns the tasks that serve them.
     _listener: JoinSet<()>,
 }
 
-/// What a service of models speaks.
+/// The API of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ModelDialect {
     Completions,
@@ -53,12 +52,12 @@ enum ModelDialect {
 }
 
 impl FakeModel {
-    /// Starts a model on a free port of this machine. What it was asked is
-    /// noted in a file, a line each, for whoever wonders what an agent did.
+    /// Starts a model on a free port of this machine. It logs the requests to a file, one
+    /// line each, to debug the behaviour of an agent.
     ///
     /// # Errors
     ///
-    /// If there is no port to listen on.
+    /// If no port is available.
     pub async fn start(call_log: Option<PathBuf>) -> io::Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let address = listener.local_addr()?;
@@ -70,7 +69,7 @@ impl FakeModel {
         })
     }
 
-    /// Where it is, without a path: `http://127.0.0.1:PORT`.
+    /// Returns its URL without a path: `http://127.0.0.1:PORT`.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
@@ -91,7 +90,7 @@ async fn accept_calls(listener: TcpListener, call_log: Option<Arc<PathBuf>>) {
     }
 }
 
-/// Answers one call. Whoever goes away in the middle needs no answer.
+/// Serves one request. Errors mean that the agent has disconnected, and are ignored.
 async fn serve_call(mut stream: TcpStream, call_log: Option<Arc<PathBuf>>) {
     let Ok(Some(call)) = http::read_call(&mut stream).await else {
         return;
@@ -107,7 +106,7 @@ async fn serve_call(mut stream: TcpStream, call_log: Option<Arc<PathBuf>>) {
         .unwrap_or_default();
 }
 
-/// What is answered, and what that was, for the notes.
+/// Returns the response, and a summary of it for the log.
 fn respond(call: &ModelHttpCall) -> (ModelHttpResponse, String) {
     if call.method != "POST" {
         let model = json!({"id": MODEL_NAME, "object": "model", "name": MODEL_NAME});
@@ -187,28 +186,28 @@ fn encode_answer(
     ModelHttpResponse::Events(events, pause)
 }
 
-/// How many tokens it says it has read and written.
+/// The token usage in responses.
 const INPUT_TOKENS: u64 = 100;
 const OUTPUT_TOKENS: u64 = 10;
 
-/// A name that no other call has.
+/// Returns an id that is unique in this process.
 fn unique_id(prefix: &str) -> String {
     static NEXT_ID: AtomicU64 = AtomicU64::new(1);
     format!("{prefix}{}", NEXT_ID.fetch_add(1, Ordering::Relaxed))
 }
 
-/// An event of a stream.
+/// Encodes an event of a stream.
 fn sse_event(data: &Value) -> String {
     format!("data: {data}\n\n")
 }
 
-/// An event of a stream, with the name that it has in `type`.
+/// Encodes an event of a stream, with its `type` as the event name.
 fn named_sse_event(data: &Value) -> String {
     let name = data.get("type").and_then(Value::as_str);
     format!("event: {}\n{}", name.unwrap_or_default(), sse_event(data))
 }
 
-/// The text of a message: itself, or that of its parts.
+/// Returns the text of a message: a string, or the texts of its parts.
 fn message_text(content: Option<&Value>) -> String {
     match content {
         Some(Value::String(text)) => text.clone(),
@@ -224,12 +223,12 @@ fn message_text(content: Option<&Value>) -> String {
     }
 }
 
-/// The members of a list; none if it is not there.
+/// Returns the items of a list member; none if it does not exist.
 fn array_items<'a>(of: &'a Value, key: &str) -> impl Iterator<Item = &'a Value> {
     of.get(key).and_then(Value::as_array).into_iter().flatten()
 }
 
-/// A member that is text, or nothing.
+/// Returns a member that is text, or an empty string.
 fn text_member<'a>(of: &'a Value, key: &str) -> &'a str {
     of.get(key).and_then(Value::as_str).unwrap_or_default()
 }

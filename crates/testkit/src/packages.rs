@@ -1,12 +1,12 @@
-//! Packages of customizations made by chance, and ways to break them.
+//! Generates random customization packages, and breaks them.
 
 use fastrand::Rng;
 
-/// A file of a package: its path and what is in it.
+/// A file of a package: its path and its contents.
 pub type GeneratedFile = (String, Vec<u8>);
 
-/// A package with a manifest and some of everything; the same for the same
-/// number.
+/// Generates a package with a manifest and items of several kinds. The same number
+/// generates the same package.
 pub fn generate_package(number: u64) -> Vec<GeneratedFile> {
     let mut rng = Rng::with_seed(number);
     let manifest = [
@@ -66,7 +66,7 @@ pub fn generate_package(number: u64) -> Vec<GeneratedFile> {
         .collect()
 }
 
-/// Breaks one of the files in some way.
+/// Breaks one of the files in a random way.
 pub fn mutate(rng: &mut Rng, files: &mut Vec<GeneratedFile>) {
     let count = files.len();
     if count == 0 {

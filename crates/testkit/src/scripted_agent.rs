@@ -1,4 +1,4 @@
-//! An agent that does what a script says.
+//! An agent that runs scripts inside of the test process.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,36 +20,36 @@ use tokio::task::JoinSet;
 
 use crate::event::{EventTarget, parse_event, split_word};
 
-/// Commands that wait for a turn.
+/// Capacity of the command queue of a turn.
 const SCRIPT_QUEUE: usize = 64;
 
-/// Plays every message as a script, a line at a time, so that any client can
-/// make any agent of it:
+/// An agent that runs every message as a script, line by line, so that any client can
+/// control its behaviour:
 ///
 /// ```text
-/// say TEXT             a part of the answer       think TEXT   of its thoughts
-/// call ID NAME ask     a tool call that asks      call ID NAME run
-/// call ID NAME for CLIENT                         one that a client runs
-/// done ID              it went well               failed ID
-/// form ID {request}    asks questions
-/// wait                 until somebody decides, answers or completes
+/// say TEXT             a part of the response     think TEXT   of the reasoning
+/// call ID NAME ask     a call with approval       call ID NAME run
+/// call ID NAME for CLIENT                         a call of a client tool
+/// done ID              the call succeeded         failed ID
+/// form ID {request}    an input request
+/// wait                 waits for a decision, an answer or a result
 /// + LINE   - LINE      only if that was yes, or no
-/// sleep MS             pause                      hang         until it is ended
-/// break                the agent breaks
-/// prepared             says what customizations have to add, as JSON
-/// resumable            the turn fails; what comes after is for when it is resumed
-/// in CHAT LINE         somewhere else
+/// sleep MS             waits                      hang         until it is ended
+/// break                the agent fails
+/// prepared             says the prepared additions of the turn, as JSON
+/// resumable            the turn fails; a resumed turn runs the rest
+/// in CHAT LINE         runs a line in another chat
 /// ```
 ///
-/// and everything that [`parse_event`] reads. `;;` ends a line, too. At the end of
-/// the script the turn is over. What can't be read is said.
+/// and all events of [`parse_event`]. `;;` ends a line, too. At the end of the script the
+/// turn ends. A line that can't be parsed fails the turn.
 #[derive(Debug, Clone, Default)]
 pub struct ScriptedAgent {
     received: Arc<Mutex<Vec<String>>>,
 }
 
 impl ScriptedAgent {
-    /// What the host wanted of it so far.
+    /// Returns the commands that the host has sent so far.
     pub fn received_commands(&self) -> Vec<String> {
         let heard = self.received.lock();
         heard.unwrap_or_else(PoisonError::into_inner).clone()
@@ -145,7 +145,7 @@ async fn run_session(
             command => {
                 let turn = command.chat().and_then(|chat| running.get(chat));
                 if let Some(turn) = turn {
-                    // A turn that is over, or does not listen, needs nothing.
+                    // A turn that has ended, or does not read its queue, ignores commands.
                     turn.try_send(command).unwrap_or_default();
                 }
             }
@@ -153,7 +153,7 @@ async fn run_session(
     }
 }
 
-/// What to play: a message, or what is left of one that failed half-way.
+/// Returns the script of a turn: a message, or the rest of one that failed.
 fn next_script(
     command: AgentCommand,
     failed: &mut BTreeMap<Uri, String>,
@@ -166,7 +166,7 @@ fn next_script(
             prepared,
             ..
         } => {
-            // What stands behind a name is what counts.
+            // The expansion of a slash command replaces the message.
             let text = prepared.text.unwrap_or_else(|| message.text.clone());
             (chat, turn, text)
         }
@@ -182,7 +182,7 @@ fn next_script(
     Some((chat, turn, script))
 }
 
-/// What customizations have to add to a message.
+/// Returns the additions of customizations to a prompt.
 fn prepared_json(command: &AgentCommand) -> Json {
     match command {
         AgentCommand::Prompt { prepared, .. } => json!({
@@ -201,25 +201,25 @@ fn record_command(received: &Mutex<Vec<String>>, command: &AgentCommand) {
     heard.push(text);
 }
 
-/// A turn that is played.
+/// A turn that runs a script.
 struct ScriptRun {
     target: EventTarget,
     turn: TurnId,
     commands: mpsc::Receiver<AgentCommand>,
     events: AgentEventSender,
-    /// Which play this is, for names of its own.
+    /// The number of this run, for unique part ids.
     run_number: u32,
     part_count: u32,
-    /// Whether the last answer was yes.
+    /// `true` if the last answer was yes.
     was_approved: bool,
-    /// What customizations have to add.
+    /// The additions of customizations to the prompt.
     prepared: Json,
 }
 
-/// How a line went.
+/// The result of a line.
 enum ScriptStep {
     Continue,
-    /// The turn is over, and the host knows.
+    /// The turn has ended, and the host has received the event.
     TurnOver,
 }
 
@@ -251,7 +251,7 @@ impl ScriptRun {
                 let here = std::mem::replace(&mut self.target, there);
                 let went = Box::pin(self.run_line(rest)).await;
                 self.target = here;
-                // What is over there goes on here.
+                // The end of a turn in the other chat does not end this script.
                 went?;
             }
             "say" => self.send_part("markdown", rest).await?,
@@ -302,7 +302,7 @@ impl ScriptRun {
         Ok(ScriptStep::Continue)
     }
 
-    /// Waits for an answer; for ever, if none is wanted. Ends with the turn.
+    /// Waits for an answer, or without end if `for_ever` is set. Ends with the turn.
     async fn wait_for_answer(&mut self, for_ever: bool) -> Result<ScriptStep, String> {
         while let Some(command) = self.commands.recv().await {
             let agreed = match command {
@@ -387,7 +387,7 @@ impl ScriptRun {
     }
 }
 
-/// An object with the fields of another, too.
+/// Returns an object with the fields of both.
 fn merge_fields(mut object: Json, more: Json) -> Json {
     if let (Json::Object(object), Json::Object(more)) = (&mut object, more) {
         object.extend(more);

@@ -1,4 +1,4 @@
-//! One session of the shell agent: a task for each turn that runs.
+//! A session of the shell agent, with one task per running turn.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -20,10 +20,10 @@ use super::turn::ShellTurn;
 use crate::agent::{AgentEventSender, HostGone, SessionContext};
 use crate::turn_mapper::TurnMapper;
 
-/// Commands that wait for a turn. There are few that a turn can get.
+/// Capacity of the command queue of a turn, which receives few commands.
 const TURN_COMMAND_QUEUE: usize = 64;
 
-/// Why the shell agent stopped working for a session.
+/// The reason why the shell agent stopped working for a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum ShellError {
     /// The command queue of a turn is full.
@@ -32,34 +32,34 @@ pub(super) enum ShellError {
     /// The task of a turn panicked.
     #[error("a turn broke")]
     TurnPanicked,
-    /// The host is gone.
+    /// The host has stopped.
     #[error(transparent)]
     HostGone(#[from] HostGone),
 }
 
-/// What a turn that runs can be told by.
+/// A handle of a running turn, for commands and terminal input.
 struct TurnHandle {
     commands: mpsc::Sender<AgentCommand>,
     terminal: TerminalHandle,
 }
 
-/// A session, and the turns that run for it.
+/// The state of a session and its running turns.
 struct ShellSession {
     uri: Uri,
     events: AgentEventSender,
     directory: Option<Uri>,
     pid_dir: Option<Arc<Path>>,
     always_allowed: Arc<AtomicBool>,
-    /// The tasks of all turns; dropped before the handles, so that each is
+    /// The tasks of all turns. They are dropped before the handles, so that each task is
     /// aborted.
     turns: JoinSet<Result<(), HostGone>>,
-    /// Commands that continue without their turn, by the chat that they are for.
+    /// Commands that continue in the background after their turn, each with its chat.
     background: Vec<(Uri, TurnHandle)>,
     running: BTreeMap<Uri, TurnHandle>,
 }
 
-/// Works for a session until there are no more commands. Turns in different
-/// chats run side by side; the host sees to it that a chat has one at a time.
+/// Works for a session until the command channel is closed. Turns of different chats run
+/// concurrently; the host ensures that a chat has one turn at a time.
 pub(super) async fn run_session(
     context: SessionContext,
     pid_dir: Option<Arc<Path>>,
@@ -88,7 +88,7 @@ pub(super) async fn run_session(
             Some(command) => session.handle_command(command).await?,
         }
     }
-    // Without commands they come to an end, with all they started.
+    // When its command channel is closed, a turn ends with all its processes.
     session.running.clear();
     session.background.clear();
     while let Some(ended) = session.turns.join_next().await {
@@ -122,7 +122,7 @@ impl ShellSession {
                 output,
             } => self.continue_in_background(chat, terminal, output)?,
             AgentCommand::CloseChat { chat } => {
-                // Without commands, a turn ends with all that it started.
+                // When its command channel is closed, a turn ends with all its processes.
                 self.background.retain(|(of, _)| *of != chat);
                 self.running.remove(&chat);
             }
@@ -136,7 +136,7 @@ impl ShellSession {
         Ok(())
     }
 
-    /// Runs a turn in a task of its own.
+    /// Runs a turn in a separate task.
     fn spawn_turn(&mut self, chat: Uri, turn: TurnId, message: Arc<Message>) {
         let (sender, commands) = mpsc::channel(TURN_COMMAND_QUEUE);
         let handle = TurnHandle {
@@ -161,8 +161,8 @@ impl ShellSession {
             .spawn(async move { turn.run_turn(&message.text).await });
     }
 
-    /// Passes a command on to a terminal of a chat. Goes past the turn: that may
-    /// be waiting for the host.
+    /// Passes a command to a terminal of a chat. It bypasses the turn, which may be waiting
+    /// for the host.
     fn use_terminal(&mut self, chat: &Uri, terminal: &Uri, command: &PtyCommand) {
         let of_chat = self.background.iter().map(|(_, turn)| turn);
         for turn in of_chat.chain(self.running.get(chat)) {
@@ -174,7 +174,7 @@ impl ShellSession {
         }
     }
 
-    /// Lets the command of a turn continue without the turn, unless too many do.
+    /// Lets the command of a turn continue in the background, unless the limit is reached.
     fn continue_in_background(
         &mut self,
         chat: Uri,
@@ -202,7 +202,7 @@ impl ShellSession {
     }
 }
 
-/// Passes a command on to a turn. One that is over takes none.
+/// Passes a command to a turn. A turn that has ended ignores it.
 fn forward_command(turn: &TurnHandle, command: AgentCommand) -> Result<(), ShellError> {
     match turn.commands.try_send(command) {
         Ok(()) | Err(TrySendError::Closed(_)) => Ok(()),

@@ -1,4 +1,4 @@
-//! One turn of the shell agent: ask, run, report.
+//! A turn of the shell agent: requests approval, runs the command and reports the result.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -32,35 +32,35 @@ directory of this session, and show its output as it comes.
 - A command that asks something is answered in its terminal.
 ";
 
-/// A turn, while it runs.
+/// The state of a running turn.
 pub(super) struct ShellTurn {
     pub(super) session: Uri,
     pub(super) chat: Uri,
     pub(super) turn: TurnId,
-    /// What the host wants of the turn.
+    /// The queue of commands from the host for the turn.
     pub(super) commands: mpsc::Receiver<AgentCommand>,
-    /// How others type into its terminal.
+    /// The handle for input to its terminal.
     pub(super) terminal: TerminalHandle,
     pub(super) events: AgentEventSender,
     pub(super) directory: Option<Uri>,
-    /// Where it is noted that a command runs.
+    /// The folder for pid files of running commands.
     pub(super) pid_dir: Option<Arc<Path>>,
-    /// Whether the user allowed everything for the session.
+    /// `true` if the user has approved all commands of the session.
     pub(super) always_allowed: Arc<AtomicBool>,
     pub(super) mapper: TurnMapper,
 }
 
-/// How a wait in the middle of a turn ended.
+/// The result of a wait in the middle of a turn.
 enum WaitOutcome {
     Decided(ToolCallDecision),
-    /// The command continues in the background; its output so far.
+    /// The command continues in the background, with its output so far.
     Detached(String),
-    /// The turn, or the session, is over.
+    /// The turn or the session has ended.
     Ended,
 }
 
 impl ShellTurn {
-    /// Asks, runs, reports.
+    /// Requests approval, runs the command and reports the result.
     pub(super) async fn run_turn(mut self, text: &str) -> Result<(), HostGone> {
         let line = CommandLine(text.trim().to_owned());
         if line.0.is_empty() || line.0 == "help" {
@@ -90,7 +90,7 @@ impl ShellTurn {
                         self.always_allowed.store(true, Ordering::Relaxed);
                     }
                 }
-                // Nothing runs that could continue.
+                // No command is running yet that could continue in the background.
                 WaitOutcome::Detached(_) | WaitOutcome::Decided(_) => {
                     self.mapper.mark_denied(&call);
                     let text = "I did not run it.".to_owned();
@@ -150,7 +150,7 @@ impl ShellTurn {
                     event => self.send_terminal_event(&report.terminal, event).await?,
                 },
                 waited = self.wait_for_decision() => match waited {
-                    // It runs already; there is nothing to decide.
+                    // The command is already running, so there is nothing left to approve.
                     WaitOutcome::Decided(_) => {}
                     WaitOutcome::Detached(output) if !is_detached => {
                         is_detached = true;
@@ -166,9 +166,9 @@ impl ShellTurn {
                 },
             }
         };
-        // What it left in the background ends with it.
+        // Background processes of the command end with it.
         drop(running);
-        // The call has the output before clients let go of the terminal.
+        // The tool call must contain the output before clients release the terminal.
         let exit_code = end.exit_code;
         if is_detached {
             return self.send_exit(&report.terminal, exit_code).await;
@@ -225,7 +225,8 @@ impl ShellTurn {
             TerminalEvent::DirectoryChanged(cwd) => {
                 TerminalAction::CwdChanged(TerminalCwdChanged { cwd })
             }
-            // Its end is told by who waits for it, and it has no shell.
+            // The caller reports the exit, and command detection needs an interactive
+            // shell.
             TerminalEvent::CommandDetectionEnabled
             | TerminalEvent::CommandExecuted(_)
             | TerminalEvent::CommandFinished(_)
@@ -262,7 +263,7 @@ impl ShellTurn {
         self.events.end_turn(&self.chat, &self.turn, error).await
     }
 
-    /// Waits for something that matters to the turn.
+    /// Waits for a decision, a move to the background or the end of the turn.
     async fn wait_for_decision(&mut self) -> WaitOutcome {
         loop {
             match self.commands.recv().await {
@@ -275,7 +276,7 @@ impl ShellTurn {
                 Some(AgentCommand::Cancel { turn, .. }) if turn == self.turn => {
                     return WaitOutcome::Ended;
                 }
-                // Cutting off the running turn cancels it.
+                // A rewind that removes the running turn cancels it.
                 Some(
                     AgentCommand::Rewind { .. }
                     | AgentCommand::CloseChat { .. }

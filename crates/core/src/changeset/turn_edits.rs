@@ -73,8 +73,8 @@ impl std::fmt::Debug for TurnSurvey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("TurnSurvey")
             .field("turn", &self.turn)
-            .field("is_under_way", &self.is_running)
-            .field("waiting", &self.held_events.len())
+            .field("is_running", &self.is_running)
+            .field("held_events", &self.held_events.len())
             .finish_non_exhaustive()
     }
 }

@@ -45,7 +45,7 @@ impl From<String> for AccessToken {
 /// Hides the secret in logs and panics.
 impl std::fmt::Debug for AccessToken {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Token(…)")
+        f.write_str("AccessToken(…)")
     }
 }
 

@@ -40,7 +40,7 @@ pub struct RawResponse(pub Json);
 /// Hides the response, which may contain the content of a file.
 impl std::fmt::Debug for RawResponse {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("RawAnswer(…)")
+        f.write_str("RawResponse(…)")
     }
 }
 

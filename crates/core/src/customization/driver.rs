@@ -273,6 +273,6 @@ pub struct PreparedTurn {
 /// Omits the contents, so that they never reach the log.
 impl std::fmt::Debug for PreparedTurn {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Prepared(…)")
+        f.write_str("PreparedTurn(…)")
     }
 }

@@ -41,7 +41,7 @@ impl std::fmt::Debug for ToolUse {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("ToolUse")
             .field("chat", &self.chat)
-            .field("moment", &self.phase)
+            .field("phase", &self.phase)
             .field("names", &self.names)
             .finish_non_exhaustive()
     }

@@ -1,8 +1,8 @@
-//! Packages that clients bring.
+//! Reads plugin packages that clients offer.
 //!
-//! They are read from the client alone, also if their address is one of files:
-//! these are the client's files. The same package is read once, whoever has
-//! it, and again when its `nonce` is another.
+//! A package is read only from its client, even if it has a `file:` URI: the files are the
+//! client's files. A package is read once for all sessions that have it, and again when its
+//! `nonce` changes.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -28,34 +28,34 @@ use crate::sources::{
     published_customization,
 };
 
-/// The `nonce` that a client gave its plugin, in the `_meta` of what sessions show
-/// of it. Clients of older releases find it in a field.
+/// The `_meta` key for the `nonce` that a client gave its plugin. Legacy clients receive
+/// the value in a field instead.
 const NONCE_META_KEY: &str = "agenthost.nonce";
 
-/// A package that a client brought.
+/// A plugin package that a client offers.
 pub(super) struct ClientPackage {
     published: ClientPluginCustomization,
     pub(super) definition: Arc<ContainerDefinition>,
-    /// What is in it, once it was read.
+    /// The contents of the package, once they have been read.
     pub(super) parsed: Option<Arc<ParsedContainer>>,
     customization: Arc<Customization>,
-    /// Which time of reading it is, and how that goes.
+    /// The number of the current read. Results of earlier reads are discarded.
     read_number: u64,
     read_state: PackageReadState,
 }
 
-/// How reading a package goes.
+/// The progress of reading a package.
 enum PackageReadState {
-    /// The client is asked.
+    /// Requests to the client are pending.
     Walking(Box<ClientWalk>),
-    /// What it said is looked at.
+    /// The files are complete and a blocking task parses them.
     Parsing,
-    /// It is known.
+    /// The contents are known.
     Complete,
 }
 
 impl ClientPackage {
-    /// When the client has to have answered.
+    /// Returns the deadline for the client's responses, while the package is being read.
     pub(super) fn deadline(&self) -> Option<Instant> {
         match &self.read_state {
             PackageReadState::Walking(walk) => Some(walk.deadline),
@@ -63,12 +63,12 @@ impl ClientPackage {
         }
     }
 
-    /// Whether all is known that there is to know.
+    /// Returns `true` if the package has been read completely.
     pub(super) fn is_read(&self) -> bool {
         matches!(self.read_state, PackageReadState::Complete)
     }
 
-    /// What clients see of it in a session where it goes by a name.
+    /// Returns the published customization, with the id that it has in a session.
     pub(super) fn customization_as(&self, id: &CustomizationId) -> Arc<Customization> {
         match Customization::clone(&self.customization) {
             Customization::Plugin(mut plugin) if plugin.container.base.id != *id => {
@@ -79,7 +79,7 @@ impl ClientPackage {
         }
     }
 
-    /// The same for the host.
+    /// Returns the definition of the container, with the id that it has in a session.
     pub(super) fn definition_as(&self, id: &CustomizationId) -> Arc<ContainerDefinition> {
         match self.definition.id == *id {
             true => self.definition.clone(),
@@ -90,8 +90,8 @@ impl ClientPackage {
         }
     }
 
-    /// Computes anew what clients see. While it is read again, what was in it
-    /// stays.
+    /// Recomputes the published customization. While the package is read again, its
+    /// previous contents stay published.
     fn recompute(&mut self, settings: &CustomizationSettings) {
         let mut now = published_customization(settings, &self.definition, self.parsed.as_deref());
         if let (false, Customization::Plugin(plugin)) = (self.is_read(), &mut now) {
@@ -104,7 +104,7 @@ impl ClientPackage {
 }
 
 impl DriverTask {
-    /// Plugins that clients brought for a session: all of them.
+    /// Replaces the list of plugins that clients offer in a session.
     pub(super) fn set_client_plugins(&mut self, session: &Uri, plugins: Vec<ClientPlugin>) {
         let known = self.sessions.entry(session.clone()).or_default();
         let before = std::mem::take(&mut known.packages);
@@ -147,7 +147,7 @@ impl DriverTask {
         }
     }
 
-    /// What a client said to a question.
+    /// Handles a client's response to a resource request.
     pub(super) fn handle_reply(
         &mut self,
         query: QueryId,
@@ -159,14 +159,14 @@ impl DriverTask {
             };
             walk.is_open(query).then_some((key.clone(), walk))
         });
-        // An answer that nobody waits for any more changes nothing.
+        // A late response to a finished or restarted read changes nothing.
         if let Some((key, walk)) = found {
             walk.accept_reply(query, answer);
             self.continue_walk(&key);
         }
     }
 
-    /// Clients that took too long are not waited for.
+    /// Ends the reads of packages that have exceeded their deadline.
     pub(super) fn expire_walks(&mut self, now: Instant) {
         let mut late = Vec::new();
         for (key, package) in &mut self.packages {
@@ -182,7 +182,7 @@ impl DriverTask {
         }
     }
 
-    /// A package was read and written down.
+    /// Stores a package that was parsed and mirrored to disk, and publishes it.
     pub(super) fn handle_package_read(
         &mut self,
         key: &PackageKey,
@@ -217,7 +217,7 @@ impl DriverTask {
         self.prepare_ready_turns(Instant::now());
     }
 
-    /// Other code is trusted than before.
+    /// Recomputes all packages after the set of approved code has changed.
     pub(super) fn recompute_packages(&mut self) {
         for package in self.packages.values_mut() {
             package.recompute(&self.settings);
@@ -242,7 +242,8 @@ impl DriverTask {
         mirror::mirrors_folder(&self.data).join(format!("{digest}-{number}"))
     }
 
-    /// Takes a package as it was published, and reads it if it is another.
+    /// Stores a package as its client published it, and reads it if its contents may have
+    /// changed.
     fn update_package(
         &mut self,
         session: &Uri,
@@ -301,7 +302,8 @@ impl DriverTask {
         }
     }
 
-    /// Asks what can be asked; looks at the package when all is known.
+    /// Sends as many requests as the limit permits, and parses the package after the last
+    /// response.
     fn continue_walk(&mut self, key: &PackageKey) {
         loop {
             let ticket = QueryId(self.next_number());
@@ -361,7 +363,9 @@ impl DriverTask {
         });
     }
 
-    /// A session does not have a package any more. Who else has it goes on.
+    /// Releases a package that a session no longer uses. The package is removed with its
+    /// last session. If the pending requests were sent for this session, the read starts
+    /// again for another one.
     fn release_package(&mut self, session: &Uri, key: &PackageKey) {
         let sessions = self.sessions_with(key);
         let Some(next) = sessions.first() else {
@@ -388,12 +392,12 @@ impl DriverTask {
     }
 }
 
-/// What the code of a package goes by.
+/// Returns the key of a package in the list of code that is not approved.
 fn package_code_name((client, uri): &PackageKey) -> String {
     format!("{client} {uri}")
 }
 
-/// Whether something is different now.
+/// The effect of an update on the published package.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PublishedChange {
     Changed,

@@ -1,4 +1,4 @@
-//! Reading a client's package, question by question.
+//! Walks the folders of a client's package with one request per folder and file.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -18,41 +18,43 @@ use crate::package::{
     is_usable_name,
 };
 
-/// Most questions that a client has to answer at a time.
+/// Maximum number of requests to a client that are pending at the same time. A few requests
+/// in parallel hide the latency without flooding the client.
 const MAX_OPEN_QUERIES: usize = 8;
 
-/// Most folders of a package.
+/// Maximum number of folders of a package. It bounds the requests that a client's listing
+/// can cause.
 const MAX_FOLDERS: usize = 200;
 
-/// How long reading a package may take.
+/// Timeout for reading a whole package from a client.
 const WALK_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A package that is being read.
+/// The state of a package that is being read from a client.
 pub(super) struct ClientWalk {
-    /// The session that it is asked for.
+    /// The session that the requests are sent for.
     pub(super) session: Uri,
     root: Uri,
     pub(super) deadline: Instant,
-    /// What there is still to ask.
+    /// Requests that have not been sent yet.
     pending: VecDeque<WalkQuery>,
     open: BTreeMap<QueryId, WalkQuery>,
-    /// How many folders there are, up to one too many.
+    /// The number of folders, at most one more than [`MAX_FOLDERS`].
     folders: usize,
     package: Package,
-    /// The files as they came, to be written down.
+    /// The received files, which are mirrored to disk afterwards.
     files: Vec<(String, Vec<u8>)>,
     failure: Option<String>,
 }
 
-/// What was gathered.
+/// The files that were read, or the reason of the failure.
 pub(super) struct WalkResult {
     pub(super) package: Package,
     pub(super) files: Vec<(String, Vec<u8>)>,
-    /// Why there is nothing.
+    /// The reason why the package could not be read at all.
     pub(super) failure: Option<String>,
 }
 
-/// Something to ask.
+/// A request for a folder or file of the package.
 enum WalkQuery {
     Folder { path: String, depth: usize },
     File(String),
@@ -76,17 +78,17 @@ impl ClientWalk {
         }
     }
 
-    /// Whether there is another question that can be asked now.
+    /// Returns `true` if a request is waiting and the limit of pending requests permits it.
     pub(super) fn can_ask(&self) -> bool {
         self.open.len() < MAX_OPEN_QUERIES && !self.pending.is_empty()
     }
 
-    /// Whether all is known.
+    /// Returns `true` if no request is waiting or pending.
     pub(super) fn is_finished(&self) -> bool {
         self.open.is_empty() && self.pending.is_empty()
     }
 
-    /// Asks the next question.
+    /// Moves the next request to the pending ones and returns its query.
     pub(super) fn next_query(&mut self, query: QueryId) -> Option<ResourceQuery> {
         let question = self.pending.pop_front()?;
         let resource = match &question {
@@ -100,12 +102,12 @@ impl ClientWalk {
         Some(resource)
     }
 
-    /// Whether a question is one of these.
+    /// Returns `true` if a request with this id is pending.
     pub(super) fn is_open(&self, query: QueryId) -> bool {
         self.open.contains_key(&query)
     }
 
-    /// Takes what a client said.
+    /// Adds the client's response to the package.
     pub(super) fn accept_reply(
         &mut self,
         query: QueryId,
@@ -140,7 +142,8 @@ impl ClientWalk {
         }
     }
 
-    /// Time is up: what is there has to do.
+    /// Ends the walk after the timeout. The files that were received so far are used. If
+    /// the package is still empty, the walk has failed.
     pub(super) fn expire(&mut self) {
         let why = "the client took too long to tell what is in it";
         match self.package.is_empty() {
@@ -178,7 +181,8 @@ impl ClientWalk {
                     "`{inside}`: folders are too deep inside each other"
                 )),
                 "directory" if self.folders >= MAX_FOLDERS => {
-                    // Every folder that is still to be told may have more of them.
+                    // Each of the remaining folders may exceed the limit, but the problem
+                    // is reported once.
                     if self.folders == MAX_FOLDERS {
                         self.folders += 1;
                         self.package

@@ -1,4 +1,4 @@
-//! Containers on this disk, shared by all sessions that have them.
+//! Containers on the host's disk, shared by all sessions that use them.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -17,35 +17,35 @@ use crate::parse::{ContainerLayout, ParsedContainer};
 use crate::sources::{ContainerDefinition, ContainerRead, container_definitions};
 use crate::watcher::{FolderWatcher, WatchChange, WatchInterest, WatchedFolders, ancestor_folders};
 
-/// How long changes are gathered before a container is read again.
+/// Debounce for file changes, so that a burst of writes causes one read of the container.
 const READ_DEBOUNCE: Duration = Duration::from_millis(60);
 
-/// How often a container is read in a row because more of it came to be
-/// watched.
+/// Maximum number of reads in a row that are caused by newly watched folders. It bounds the
+/// loop for a container that changes all the time.
 const MAX_REREADS: usize = 3;
 
-/// A container on this disk.
+/// A plugin or directory on the host's disk.
 pub(super) struct DiskContainer {
     pub(super) definition: Arc<ContainerDefinition>,
-    /// What is in it, once it was read.
+    /// The contents of the container, once they have been read.
     pub(super) parsed: Option<Arc<ParsedContainer>>,
-    /// Whether it is there.
+    /// `true` if the container exists on disk.
     pub(super) present: bool,
-    /// What clients see of it now.
+    /// The customization that clients see.
     pub(super) customization: Arc<Customization>,
     read_state: ReadState,
 }
 
-/// How reading a container goes.
+/// The progress of reading a container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ReadState {
-    /// Nothing to do.
+    /// No read is scheduled or running.
     Idle,
-    /// It has changed, and is read at a moment.
+    /// The container has changed and is read at this time.
     Due(Instant),
-    /// It is being read.
+    /// A task is reading the container.
     Running,
-    /// It is being read, and has changed since.
+    /// A task is reading the container, which has changed since the read began.
     RunningAndDue,
 }
 
@@ -60,7 +60,7 @@ impl DiskContainer {
         }
     }
 
-    /// When it is to be read.
+    /// Returns the time of the scheduled read.
     pub(super) fn due_at(&self) -> Option<Instant> {
         match self.read_state {
             ReadState::Due(at) => Some(at),
@@ -68,14 +68,14 @@ impl DiskContainer {
         }
     }
 
-    /// Whether clients get to see it.
+    /// Returns `true` if clients see the container.
     pub(super) fn is_published(&self) -> bool {
         self.definition.is_published(self.present)
     }
 }
 
 impl DriverTask {
-    /// Somebody wants to know what a session has.
+    /// Starts to track a session: finds its containers and surveys which of them exist.
     pub(super) fn track_session(
         &mut self,
         session: Uri,
@@ -111,7 +111,7 @@ impl DriverTask {
             });
     }
 
-    /// Nobody wants to know about a session any more.
+    /// Stops tracking a session and releases its containers and packages.
     pub(super) fn untrack_session(&mut self, session: &Uri) {
         self.handle_session_ended(session);
         self.set_client_plugins(session, Vec::new());
@@ -121,7 +121,8 @@ impl DriverTask {
         self.remove_specs(session);
     }
 
-    /// It is known which containers are there: they can be shown, and read.
+    /// Handles the result of a survey: stores which containers of a session exist, starts
+    /// to read them and publishes them.
     pub(super) fn handle_survey(&mut self, session: &Uri, present: Vec<(String, bool)>) {
         for (key, present) in present {
             if let Some(container) = self.containers.get_mut(&key)
@@ -134,7 +135,7 @@ impl DriverTask {
         self.publish_all(session);
     }
 
-    /// Files of containers have changed.
+    /// Schedules a read of containers with changed files.
     pub(super) fn mark_changed(&mut self, keys: &BTreeSet<String>) {
         for key in keys {
             if let Some(container) = self.containers.get_mut(key) {
@@ -147,7 +148,7 @@ impl DriverTask {
         }
     }
 
-    /// Reads what has changed long enough ago.
+    /// Reads containers with an expired debounce.
     pub(super) fn read_due_containers(&mut self, now: Instant) {
         let due: Vec<String> = self
             .containers
@@ -160,11 +161,12 @@ impl DriverTask {
         }
     }
 
-    /// A container was read.
+    /// Handles the result of a read: stores and publishes the container.
     pub(super) fn handle_container_read(&mut self, key: &str, reading: ContainerRead) {
         self.shared.read_count.fetch_add(1, Ordering::Relaxed);
         let Some(container) = self.containers.get_mut(key) else {
-            // Nobody has it any more; nor is it watched any more.
+            // The last session with this container has ended during the read, so the
+            // watches that the read added are removed.
             let watching = self.watcher.clone();
             let key = key.to_owned();
             self.work.spawn_blocking(move || {
@@ -210,7 +212,8 @@ impl DriverTask {
             let name = key.clone();
             let reading =
                 tokio::task::spawn_blocking(move || read_and_watch(&name, &definition, &watching));
-            // Whoever waits for it must not wait for ever.
+            // If the read panics, pending turns must not wait for the container until their
+            // timeout.
             let reading = reading.await.unwrap_or_else(|_| ContainerRead {
                 parsed: ParsedContainer::failed("reading it failed"),
                 present: true,
@@ -223,7 +226,7 @@ impl DriverTask {
         });
     }
 
-    /// Containers that no session has are not read or watched any more.
+    /// Removes containers that no session uses, and their watches.
     fn drop_unused_containers(&mut self) {
         let used: BTreeSet<&String> = self
             .sessions
@@ -253,8 +256,8 @@ impl DriverTask {
     }
 }
 
-/// Reads a container and watches all that it was read from. What came to be
-/// watched only now may have changed in between, so it is read again.
+/// Reads a container and watches the folders that it was read from. A folder may change
+/// before its watch is set up, so the container is read again after each new watch.
 fn read_and_watch(
     key: &str,
     definition: &ContainerDefinition,

@@ -9,7 +9,7 @@ use agenthost_core::customization::driver::CustomizationEvent;
 use agenthost_protocol::ids::CustomizationId;
 use agenthost_protocol::uri::Uri;
 
-/// What is to be told, in order.
+/// Queued events in the order of delivery.
 #[derive(Debug, Default)]
 pub(super) struct EventQueue {
     events: VecDeque<(Uri, CustomizationEvent)>,
@@ -24,9 +24,10 @@ impl EventQueue {
         self.events.pop_front()
     }
 
-    /// Adds something, in place of what it makes void.
+    /// Adds an event and removes the ones that it supersedes.
     pub(super) fn push(&mut self, session: &Uri, event: CustomizationEvent) {
-        // It has to be known before the turn that may be told of by now.
+        // The host must receive the hook phases before a `TurnPrepared` that may already be
+        // queued, so the new phases take the position of the queued ones.
         let hooks = |event: &CustomizationEvent| {
             matches!(event, CustomizationEvent::ToolHooksChanged { .. })
         };
@@ -41,13 +42,13 @@ impl EventQueue {
         self.events.push_back((session.clone(), event));
     }
 
-    /// Nobody wants to know about a session any more.
+    /// Removes the events of a session that is no longer tracked.
     pub(super) fn remove_session(&mut self, session: &Uri) {
         self.events.retain(|(of, _)| of != session);
     }
 }
 
-/// Whether something says all that something earlier said.
+/// Returns `true` if an event makes an earlier event of the same session redundant.
 fn supersedes(event: &CustomizationEvent, earlier: &CustomizationEvent) -> bool {
     use CustomizationEvent::{
         CommandsChanged, CustomizationRemoved, CustomizationUpdated, CustomizationsFound,

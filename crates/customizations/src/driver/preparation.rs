@@ -1,4 +1,4 @@
-//! Turns that are about to begin, and hooks.
+//! Prepares turns (rules, commands, hook results) and runs the hooks of sessions and turns.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -17,10 +17,11 @@ use crate::parse::{DeclaredHook, ItemDetail};
 use crate::sources::{CustomizationSettings, unapproved_code_key};
 use crate::turn_view::{EnabledItem, SessionView};
 
-/// How long a turn waits for what is still being read.
+/// Timeout for containers and packages that are still being read when a turn begins. After
+/// it, the turn is prepared without them.
 const PREPARE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A turn that can begin, or must not.
+/// The result of a preparation: the turn can begin, or is denied.
 pub(super) struct PreparationDone {
     session: Uri,
     chat: Uri,
@@ -29,7 +30,7 @@ pub(super) struct PreparationDone {
 }
 
 impl DriverTask {
-    /// A turn is about to begin.
+    /// Queues the preparation of a turn until the session's containers have been read.
     pub(super) fn queue_preparation(&mut self, preparation: Box<TurnPreparation>) {
         match self.sessions.get_mut(&preparation.session) {
             Some(session) => {
@@ -37,7 +38,7 @@ impl DriverTask {
                 session.pending_turns.push((preparation, deadline));
                 self.prepare_ready_turns(Instant::now());
             }
-            // Nobody asked what it has: then it needs nothing.
+            // An untracked session has no customizations, so its turns need no preparation.
             None => self.handle_prepared(PreparationDone {
                 session: preparation.session.clone(),
                 chat: preparation.chat.clone(),
@@ -47,7 +48,8 @@ impl DriverTask {
         }
     }
 
-    /// Goes on with turns for which all is read, or that waited long enough.
+    /// Starts the preparations of turns after all containers have been read or the timeout
+    /// has expired.
     pub(super) fn prepare_ready_turns(&mut self, now: Instant) {
         let mut ready = Vec::new();
         let sessions = self.sessions.iter();
@@ -75,7 +77,7 @@ impl DriverTask {
         }
     }
 
-    /// A turn can begin, or must not.
+    /// Handles the result of a preparation, and reports it to the host.
     pub(super) fn handle_prepared(&mut self, done: PreparationDone) {
         if let Some(session) = self.sessions.get_mut(&done.session) {
             let turn = (done.chat.clone(), done.turn.clone());
@@ -89,7 +91,7 @@ impl DriverTask {
         self.push_event(&done.session, event);
     }
 
-    /// A turn is over, perhaps before it has begun.
+    /// Handles the end of a turn: cancels its preparation, and runs the `Stop` hooks.
     pub(super) fn handle_turn_ended(&mut self, session: &Uri, chat: Uri, turn: TurnId) {
         let Some(known) = self.sessions.get_mut(session) else {
             return;
@@ -105,7 +107,8 @@ impl DriverTask {
         }
     }
 
-    /// A session is over.
+    /// Handles the end of a session: cancels its pending work, and runs the `SessionEnd`
+    /// hooks.
     pub(super) fn handle_session_ended(&mut self, session: &Uri) {
         let Some(known) = self.sessions.get_mut(session) else {
             return;
@@ -120,7 +123,7 @@ impl DriverTask {
         }
     }
 
-    /// Whether all is known that a session has.
+    /// Returns `true` if all containers and packages of a session have been read.
     fn is_fully_read(&self, session: &TrackedSession) -> bool {
         let mut shelves = session.containers.iter();
         let mut packages = session.packages.iter();
@@ -140,7 +143,7 @@ impl DriverTask {
             return;
         };
         let hooks = self.resolve_hooks(&preparation.session, &view);
-        // Before it is told that the turn can begin.
+        // The host must receive the hook phases before it receives `TurnPrepared`.
         self.sync_tool_hooks(&preparation.session, &hooks);
         let directory = hook_directory(&view);
         let environment = self.hook_environment();
@@ -174,7 +177,7 @@ impl DriverTask {
         session.running_preparations.insert(turn, handle);
     }
 
-    /// Runs hooks that nothing waits for.
+    /// Runs hooks in the background, where no turn waits for their result.
     fn spawn_hooks(&mut self, session: &Uri, occasion: fn(&str, &Path) -> HookInvocation) {
         let Some(view) = self.session_view(session) else {
             return;
@@ -188,7 +191,7 @@ impl DriverTask {
         });
     }
 
-    /// What all hooks have around them.
+    /// Returns the environment that all hooks share.
     pub(super) fn hook_environment(&self) -> HookEnvironment {
         HookEnvironment {
             environment: self.settings.environment.clone(),
@@ -196,7 +199,8 @@ impl DriverTask {
         }
     }
 
-    /// Hooks that are on, of containers whose code may run.
+    /// Returns the enabled hooks of containers with approved code, with their environment
+    /// and working directory.
     pub(super) fn resolve_hooks(&mut self, session: &Uri, view: &SessionView) -> Vec<ResolvedHook> {
         let workspace = view.directories.first().map(PathBuf::as_path);
         let directory = hook_directory(view);
@@ -225,8 +229,8 @@ impl DriverTask {
         ready
     }
 
-    /// Stops hooks of a session that run and must not any more: they were
-    /// turned off, their approval was taken back, or their plugin is gone.
+    /// Stops running hooks of a session that are no longer permitted: they were disabled,
+    /// their approval was revoked, or their plugin was removed.
     pub(super) fn stop_disallowed_hooks(&mut self, session: &Uri) {
         let Some(view) = self.session_view(session) else {
             return;
@@ -245,8 +249,8 @@ impl DriverTask {
     }
 }
 
-/// Items with hooks that may run: they are on, and the code of their container
-/// is allowed.
+/// Returns the items with hooks that may run: the items are enabled, and the code of their
+/// container is approved.
 fn runnable_hooks<'a>(
     settings: &CustomizationSettings,
     view: &'a SessionView,
@@ -256,8 +260,8 @@ fn runnable_hooks<'a>(
         let ItemDetail::Hooks(hooks) = &effective.item.detail else {
             continue;
         };
-        // The approval has to be that of this very container: a client chooses
-        // ids, so another one may have the same.
+        // The approval must belong to this container: clients choose ids, so another
+        // container may have the same id.
         if unapproved_code_key(settings, effective.definition, effective.parsed).is_some() {
             continue;
         }
@@ -268,8 +272,8 @@ fn runnable_hooks<'a>(
     all
 }
 
-/// Adds what hooks have to say, now and since the last turn; one of them may
-/// refuse.
+/// Adds the hooks' context to a prepared turn, including remarks since the last turn. A
+/// hook can deny the turn.
 async fn run_preparation_hooks(
     prepared: PreparedTurn,
     remarks: Option<String>,
@@ -291,7 +295,7 @@ async fn run_preparation_hooks(
     })
 }
 
-/// Where hooks of a session start.
+/// Returns the working directory for the hooks of a session.
 pub(super) fn hook_directory(view: &SessionView) -> PathBuf {
     let first = view.directories.first().or(view.home.as_ref());
     first.cloned().unwrap_or_else(|| PathBuf::from("/"))

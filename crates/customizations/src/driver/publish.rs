@@ -1,4 +1,4 @@
-//! What sessions are told, and when.
+//! Publishes the customizations and slash commands of sessions.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,13 +14,13 @@ use super::task::{DriverTask, TrackedSession};
 use crate::sources::{configured_servers, published_customization};
 use crate::turn_view::{LoadedContainer, SessionView};
 
-/// How long changes of commands are gathered.
+/// Debounce for changes of slash commands.
 const COMMANDS_DEBOUNCE: Duration = Duration::from_millis(20);
 
 type PublishedList = Vec<(CustomizationId, Arc<Customization>)>;
 
 impl DriverTask {
-    /// Computes anew what clients see of a container.
+    /// Recomputes the customization that clients see of a container.
     pub(super) fn recompute(&mut self, key: &str) {
         if let Some(shelf) = self.containers.get_mut(key) {
             let parsed = shelf.parsed.as_deref();
@@ -33,7 +33,7 @@ impl DriverTask {
         }
     }
 
-    /// Other code is trusted than before.
+    /// Recomputes and publishes all containers after the set of approved code has changed.
     pub(super) fn recompute_all(&mut self) {
         let keys: Vec<String> = self.containers.keys().cloned().collect();
         for key in keys {
@@ -47,7 +47,7 @@ impl DriverTask {
         }
     }
 
-    /// Tells all that a session has.
+    /// Publishes the complete list of a session's customizations.
     pub(super) fn publish_all(&mut self, session: &Uri) {
         let Some(known) = self.sessions.get(session) else {
             return;
@@ -60,7 +60,7 @@ impl DriverTask {
         self.mark_published(session, now);
     }
 
-    /// Tells what is new about a session, if it was told of before.
+    /// Publishes the changes of a session, if its complete list was published before.
     pub(super) fn publish_changes(&mut self, session: &Uri) {
         let Some(known) = self.sessions.get(session) else {
             return;
@@ -69,7 +69,9 @@ impl DriverTask {
             return;
         };
         let now = self.collect_customizations(known);
-        // What clients bring comes last anyway; everything else has its place.
+        // An update appends a new customization to the list. This is right for client
+        // plugins, which come last. Others have a fixed position, so they need the complete
+        // list.
         let is_new = |(id, shown): &(CustomizationId, Arc<Customization>)| {
             !before.contains_key(id) && !is_from_client(shown)
         };
@@ -92,8 +94,7 @@ impl DriverTask {
         self.mark_published(session, now);
     }
 
-    /// The same if only one container can have changed: nothing else is looked
-    /// at.
+    /// Publishes the changes of one container and reads no others.
     pub(super) fn publish_container(&mut self, session: &Uri, key: &str) {
         let Some(shelf) = self.containers.get(key) else {
             return;
@@ -135,8 +136,8 @@ impl DriverTask {
         self.schedule_commands(session);
     }
 
-    /// Commands depend on each other's names, so they are told when a little
-    /// time has passed: many containers may change at once.
+    /// Schedules an update of the slash commands. Their names depend on each other and many
+    /// containers may change at once, so the update is debounced.
     fn schedule_commands(&mut self, session: &Uri) {
         if let Some(known) = self.sessions.get_mut(session) {
             known
@@ -145,7 +146,7 @@ impl DriverTask {
         }
     }
 
-    /// Tells commands of sessions where they may be others.
+    /// Publishes changed commands of sessions with an expired debounce.
     pub(super) fn publish_commands(&mut self, now: Instant) {
         let mut due = Vec::new();
         for (uri, session) in &mut self.sessions {
@@ -170,7 +171,7 @@ impl DriverTask {
         }
     }
 
-    /// All that clients see of a session, in order.
+    /// Returns the customizations of a session in the order in which clients see them.
     fn collect_customizations(&self, session: &TrackedSession) -> PublishedList {
         let on_disk = session.containers.iter().filter_map(|key| {
             let shelf = self.containers.get(key)?;
@@ -188,7 +189,8 @@ impl DriverTask {
         on_disk.chain(configured).chain(brought).collect()
     }
 
-    /// All that a session has, for a turn.
+    /// Returns the loaded containers and settings of a session, for the preparation of a
+    /// turn.
     pub(super) fn session_view(&self, session: &Uri) -> Option<SessionView> {
         let known = self.sessions.get(session)?;
         let on_disk = known.containers.iter().filter_map(|key| {

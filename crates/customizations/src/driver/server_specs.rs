@@ -1,5 +1,5 @@
-//! What can be asked at any time: how servers are reached, and which code is
-//! not allowed.
+//! Shared tables, each behind a lock, that callers read without waiting for the task: MCP
+//! server specs and code that is not approved.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,8 +18,8 @@ use crate::syntax::placeholders::PlaceholderValues;
 use crate::turn_view::LoadedContainer;
 
 impl DriverTask {
-    /// Makes known how the servers of a session are reached, before anybody
-    /// hears of them.
+    /// Stores the specs of a session's MCP servers. This happens before clients see the
+    /// servers.
     pub(super) fn publish_specs(&mut self, session: &Uri) {
         let Some(view) = self.session_view(session) else {
             return;
@@ -41,7 +41,7 @@ impl DriverTask {
         shared.insert(session.clone(), all);
     }
 
-    /// The same for one container.
+    /// Stores the specs of one container's MCP servers.
     pub(super) fn publish_container_specs(&mut self, session: &Uri, key: &str) {
         let (Some(shelf), Some(known)) = (self.containers.get(key), self.sessions.get(session))
         else {
@@ -65,13 +65,13 @@ impl DriverTask {
         };
     }
 
-    /// Nobody asks about a session any more.
+    /// Removes the specs of a session that is no longer tracked.
     pub(super) fn remove_specs(&mut self, session: &Uri) {
         let mut shared = lock(&self.shared.specs);
         shared.remove(session);
     }
 
-    /// Makes known whether a container has code that nobody allowed.
+    /// Records if a container has code that is not approved.
     pub(super) fn publish_code_trust(
         &self,
         key: &str,
@@ -92,7 +92,7 @@ impl DriverTask {
         };
     }
 
-    /// A container is gone, and so is its code.
+    /// Removes the record of a container that was removed.
     pub(super) fn remove_code_trust(&self, key: &str) {
         let mut shared = lock(&self.shared.untrusted);
         shared.remove(key);

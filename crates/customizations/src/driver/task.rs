@@ -1,4 +1,4 @@
-//! The task that owns everything.
+//! The driver task: its state, its message loop and the results of its background work.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -30,20 +30,21 @@ use crate::parse::ParsedContainer;
 use crate::sources::{ContainerRead, CustomizationSettings};
 use crate::watcher::FolderWatcher;
 
-/// How many containers are read at a time.
+/// Maximum number of containers that are read at the same time. It limits disk load when a
+/// session with many containers starts.
 const MAX_CONCURRENT_READS: usize = 4;
 
-/// What a task starts with.
+/// The arguments for a new driver task.
 pub(super) struct DriverStart {
     pub(super) settings: CustomizationSettings,
     pub(super) data: PathBuf,
-    /// Where it is noted that hooks run.
+    /// The folder for pid files of running hooks.
     pub(super) pid_dir: Option<PathBuf>,
     pub(super) messages: mpsc::WeakSender<DriverMessage>,
     pub(super) shared: Arc<DriverShared>,
 }
 
-/// Everything.
+/// The state of the driver task.
 pub(super) struct DriverTask {
     pub(super) settings: CustomizationSettings,
     pub(super) data: PathBuf,
@@ -52,74 +53,74 @@ pub(super) struct DriverTask {
     pub(super) containers: BTreeMap<String, DiskContainer>,
     pub(super) sessions: BTreeMap<Uri, TrackedSession>,
     pub(super) packages: BTreeMap<PackageKey, ClientPackage>,
-    /// The last number that was given to a question or a package.
+    /// The last number that was assigned to a request or a package read.
     pub(super) last_number: u64,
     pub(super) event_queue: EventQueue,
     pub(super) work: JoinSet<WorkDone>,
     pub(super) watcher: Arc<FolderWatcher>,
-    /// Lets a few containers be read at a time.
+    /// Permits that limit concurrent reads of containers.
     pub(super) read_permits: Arc<Semaphore>,
 }
 
-/// Which package of which client.
+/// A client and the URI of its package.
 pub(super) type PackageKey = (ClientId, Uri);
 
-/// Tells the hooks of one item from others: the container, and the item in it.
+/// The identity of the hooks of one item: the container and the item in it.
 pub(super) type HookKey = (CustomizationId, Option<CustomizationId>);
 
-/// A session that somebody wants to know about.
+/// A session that the driver tracks on request of the host.
 #[derive(Default)]
 pub(super) struct TrackedSession {
     pub(super) provider: Option<ProviderId>,
     pub(super) directories: Vec<PathBuf>,
-    /// What it has on this disk, in order.
+    /// Keys of its containers on disk, in order.
     pub(super) containers: Vec<String>,
-    /// What clients brought, in order, with the names that these have here.
+    /// Its client packages in order, each with its id in this session.
     pub(super) packages: Vec<(PackageKey, CustomizationId)>,
     pub(super) disabled: BTreeSet<CustomizationId>,
-    /// What was told so far; none before all was told for the first
-    /// time.
+    /// The customizations as they were last published; `None` before the first complete
+    /// list.
     pub(super) published: Option<BTreeMap<CustomizationId, Arc<Customization>>>,
     pub(super) commands: Vec<SlashCommand>,
-    /// When commands have to be looked at again.
+    /// The time at which the slash commands are computed again.
     pub(super) commands_due: Option<Instant>,
-    /// Turns that wait until all is read, and until when they do.
+    /// Turns that wait until all containers have been read, with their deadlines.
     pub(super) pending_turns: Vec<(Box<TurnPreparation>, Instant)>,
-    /// Turns that are being prepared.
+    /// Handles of running preparations, by chat and turn.
     pub(super) running_preparations: BTreeMap<(Uri, TurnId), AbortHandle>,
-    /// Whether its hooks know that it began.
+    /// `true` once the `SessionStart` hooks have been started.
     pub(super) has_started: bool,
-    /// What its hooks have to do with tools.
+    /// State of the hooks that run before and after tool calls.
     pub(super) tool_hooks: ToolHooks,
-    /// Stops the hooks of an item when it is turned off.
+    /// Tokens that stop the hooks of an item when it is disabled.
     pub(super) hook_stops: BTreeMap<HookKey, CancellationToken>,
 }
 
-/// What came of work that was done beside the task.
+/// The result of background work.
 pub(super) enum WorkDone {
-    /// It is known which containers of a session are there.
+    /// The existence of a session's containers has been checked.
     ContainersSurveyed {
         session: Uri,
         present: Vec<(String, bool)>,
     },
-    /// A container was read.
+    /// A container has been read from disk.
     ContainerRead {
         container: String,
         reading: ContainerRead,
     },
-    /// A client's package was read and written down.
+    /// A client's package has been parsed and mirrored to disk.
     PackageRead {
         package: PackageKey,
         number: u64,
         parsed: Box<ParsedContainer>,
     },
-    /// A turn can begin.
+    /// The preparation of a turn has ended.
     TurnPrepared(Box<PreparingDone>),
-    /// Hooks have looked at a tool that is about to be used.
+    /// The hooks before a tool call have finished.
     ToolChecked(CheckDone),
-    /// Hooks have heard of a tool that was used.
+    /// The hooks after a tool call have finished.
     ToolRemarked(HookRemark),
-    /// Something that needs no answer.
+    /// The work has no result.
     Nothing,
 }
 
@@ -152,7 +153,8 @@ impl DriverTask {
             containers: BTreeMap::new(),
             sessions: BTreeMap::new(),
             packages: BTreeMap::new(),
-            // Folders of an earlier run may still be there.
+            // Mirror folders of an earlier run may still exist, so the numbers begin with
+            // the process id.
             last_number: u64::from(std::process::id()) << 32,
             event_queue: EventQueue::default(),
             work,
@@ -161,7 +163,7 @@ impl DriverTask {
         }
     }
 
-    /// Runs until it is stopped, or the host is gone.
+    /// Runs until the driver is stopped or the receiver of the events is dropped.
     pub(super) async fn run(
         mut self,
         mut inbox: mpsc::Receiver<DriverMessage>,
@@ -179,7 +181,7 @@ impl DriverTask {
             tokio::select! {
                 () = stop.cancelled() => break,
                 permit = inputs.reserve(), if !self.event_queue.is_empty() => {
-                    // The receiver is gone, and so is the host.
+                    // The receiver was dropped: the host has stopped.
                     let Ok(permit) = permit else { break };
                     if let Some((session, event)) = self.event_queue.pop() {
                         permit.send(Input::Customization { session, event });
@@ -193,9 +195,10 @@ impl DriverTask {
                 () = wait => self.handle_deadlines(),
             }
         }
-        // Nobody may wait for us to listen while we wait for them.
+        // Senders must not wait for a full queue while the task waits for its background
+        // work.
         drop(inbox);
-        // Futures are dropped, and with them the process groups of hooks.
+        // The shutdown drops the futures, which ends the process groups of running hooks.
         self.work.shutdown().await;
     }
 
@@ -274,18 +277,18 @@ impl DriverTask {
         }
     }
 
-    /// Tells something about a session.
+    /// Queues an event of a session for the host.
     pub(super) fn push_event(&mut self, session: &Uri, event: CustomizationEvent) {
         self.event_queue.push(session, event);
     }
 
-    /// A number that was not given before.
+    /// Returns a number that was not assigned before.
     pub(super) fn next_number(&mut self) -> u64 {
         self.last_number += 1;
         self.last_number
     }
 
-    /// When something has to happen at the latest.
+    /// Returns the earliest deadline of a read, a walk, a command update or a pending turn.
     fn next_deadline(&self) -> Option<Instant> {
         let shelves = self.containers.values().filter_map(DiskContainer::due_at);
         let walks = self.packages.values().filter_map(ClientPackage::deadline);

@@ -1,4 +1,4 @@
-//! Hooks of tools: before a tool is used, and after.
+//! Hooks that run before and after tool calls.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,28 +16,29 @@ use crate::hooks::{
 };
 use crate::turn_view::SessionView;
 
-/// How many uses of tools the hooks of a session hear of at a time.
+/// Maximum number of finished tool calls for which the hooks of a session run at the same
+/// time.
 const MAX_CONCURRENT_HOOKS: usize = 4;
 
-/// Most uses of tools of a session that hooks have still to hear of. What comes
-/// when there are more, they do not hear of.
+/// Maximum number of finished tool calls per session for which hooks are queued or running.
+/// Further tool calls are not reported to the hooks.
 const MAX_QUEUED_TOOL_USES: usize = 64;
 
-/// Most chats of a session that hooks have something to say in. In others, it
-/// is not told.
+/// Maximum number of chats per session with stored remarks of hooks. Remarks for further
+/// chats are dropped.
 const MAX_REMARK_CHATS: usize = 64;
 
-/// What the hooks of a session have to do with tools.
+/// The state of a session's tool hooks.
 pub(super) struct ToolHooks {
-    /// When they are run, as it was last told.
+    /// The phases that were last reported to the host.
     phases: BTreeSet<ToolHookPhase>,
-    /// Uses that wait for them.
+    /// Handles of checks that tool calls wait for.
     running_checks: BTreeMap<HookCheckId, AbortHandle>,
-    /// Uses that they hear of; some are over.
+    /// Handles of hooks for finished tool calls; some have ended already.
     running_uses: Vec<AbortHandle>,
-    /// Lets them hear of a few at a time.
+    /// Permits that limit concurrent hooks for finished tool calls.
     permits: Arc<Semaphore>,
-    /// What they want the agent to know with the next message, by chat.
+    /// Remarks of hooks that are added to the next prompt, by chat.
     remarks: BTreeMap<Uri, String>,
 }
 
@@ -53,14 +54,14 @@ impl Default for ToolHooks {
     }
 }
 
-/// Hooks have looked at a tool that is about to be used.
+/// The verdict of the hooks on a tool call that is about to run.
 pub(super) struct CheckDone {
     session: Uri,
     check: HookCheckId,
     verdict: Result<(), HookDenial>,
 }
 
-/// Hooks have heard of a tool that was used.
+/// The remarks of the hooks on a finished tool call.
 pub(super) struct HookRemark {
     session: Uri,
     chat: Uri,
@@ -68,12 +69,12 @@ pub(super) struct HookRemark {
 }
 
 impl ToolHooks {
-    /// What the agent of a chat should know with its next message.
+    /// Removes and returns the remarks for the next prompt of a chat.
     pub(super) fn take_remarks(&mut self, chat: &Uri) -> Option<String> {
         self.remarks.remove(chat)
     }
 
-    /// Ends all that runs.
+    /// Aborts all running checks and hooks.
     pub(super) fn abort_all(&mut self) {
         let checking = std::mem::take(&mut self.running_checks).into_values();
         for running in checking.chain(std::mem::take(&mut self.running_uses)) {
@@ -97,8 +98,7 @@ impl ToolHooks {
 }
 
 impl DriverTask {
-    /// Tells for which moments a session has hooks that may run, if they are
-    /// others than before.
+    /// Reports the phases for which a session has hooks that may run, if they have changed.
     pub(super) fn sync_tool_hooks(&mut self, session: &Uri, hooks: &[ResolvedHook]) {
         let moments = hooks
             .iter()
@@ -115,7 +115,7 @@ impl DriverTask {
         }
     }
 
-    /// A tool is about to be used.
+    /// Runs the hooks for a tool call that is about to run and waits for their verdict.
     pub(super) fn start_tool_check(&mut self, check: HookCheckId, tool: &ToolUse) {
         let session = tool.session.clone();
         let Some((hooks, invocation)) = self.matching_hooks(tool) else {
@@ -143,7 +143,7 @@ impl DriverTask {
         }
     }
 
-    /// Nobody waits for hooks to look at a tool any more.
+    /// Cancels a check that no tool call waits for any more.
     pub(super) fn cancel_tool_check(&mut self, session: &Uri, check: HookCheckId) {
         let known = self.sessions.get_mut(session);
         if let Some(running) =
@@ -153,7 +153,7 @@ impl DriverTask {
         }
     }
 
-    /// Hooks have looked at a tool.
+    /// Handles the verdict of a check, and reports it to the host.
     pub(super) fn handle_tool_checked(&mut self, checked: CheckDone) {
         if let Some(known) = self.sessions.get_mut(&checked.session) {
             known.tool_hooks.running_checks.remove(&checked.check);
@@ -165,7 +165,7 @@ impl DriverTask {
         self.push_event(&checked.session, event);
     }
 
-    /// A tool was used. Hooks hear of it in time.
+    /// Queues the hooks for a finished tool call. No tool call waits for them.
     pub(super) fn run_tool_used_hooks(&mut self, tool: &ToolUse) {
         let Some((hooks, invocation)) = self.matching_hooks(tool) else {
             return;
@@ -185,7 +185,7 @@ impl DriverTask {
         let environment = self.hook_environment();
         let (session, chat) = (tool.session.clone(), tool.chat.clone());
         let handle = self.work.spawn(async move {
-            // The places are never closed.
+            // The semaphore is never closed.
             let permit = permits.acquire_owned().await;
             let outcome = run_hooks(&hooks, &invocation, &environment).await;
             drop(permit);
@@ -200,14 +200,14 @@ impl DriverTask {
         }
     }
 
-    /// Hooks have something to say to a tool that was used.
+    /// Stores the remarks of hooks until the next prompt of the chat.
     pub(super) fn add_hook_remark(&mut self, remarked: HookRemark) {
         if let Some(known) = self.sessions.get_mut(&remarked.session) {
             known.tool_hooks.add_remark(remarked.chat, &remarked.remark);
         }
     }
 
-    /// The hooks that are about the use of a tool, if there are any.
+    /// Returns the hooks that match a tool call, or `None` without any match.
     fn matching_hooks(&mut self, tool: &ToolUse) -> Option<(Vec<ResolvedHook>, HookInvocation)> {
         let view: SessionView = self.session_view(&tool.session)?;
         let invocation = HookInvocation::tool(tool, &hook_directory(&view));

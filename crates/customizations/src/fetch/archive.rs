@@ -1,8 +1,8 @@
-//! Archives, unpacked with care.
+//! Unpacks untrusted archives within limits.
 //!
-//! An archive is untrusted input of up to 64 MiB. The number of its entries,
-//! the length of its names and the bytes that it unpacks to are limited before
-//! a parser sees them, so that memory and work are bounded by these limits.
+//! An archive is untrusted input of up to 64 MiB. The number of its entries, the length of
+//! its names and the bytes that it unpacks to are limited before a parser sees them, so
+//! that memory and work are bounded by these limits.
 
 pub(crate) mod limited_reader;
 mod tarball;
@@ -18,20 +18,20 @@ use std::path::{Path, PathBuf};
 use super::{FetchError, MAX_ARCHIVE_BYTES, file_error};
 use crate::package::{MAX_FOLDER_DEPTH, MAX_PACKAGE_BYTES, MAX_PACKAGE_FILES};
 
-/// Most entries of an archive: files, folders, and headers of their own.
+/// Maximum number of entries in an archive: files, folders and separate headers.
 const MAX_ENTRIES: usize = 10_000;
 
-/// Most bytes of a path in an archive.
+/// Maximum length of a path in an archive, in bytes.
 const MAX_NAME_BYTES: usize = 4_096;
 
-/// Most bytes of one part of a path, as file systems have it.
+/// Maximum length of one path component in bytes, as in common file systems.
 const MAX_COMPONENT_BYTES: usize = 255;
 
-/// Characters of a name that error messages show.
+/// Maximum number of characters of a name that error messages show.
 const SHOWN_NAME_CHARS: usize = 80;
 
-/// Unpacks an archive into a folder that is not there yet. If all of it is in
-/// one folder, that is left out.
+/// Unpacks an archive into a folder that does not exist yet. A single top-level folder is
+/// stripped.
 pub(super) fn unpack(archive: &Path, into: &Path) -> Result<(), FetchError> {
     let mut source = File::open(archive).map_err(file_error("open", archive))?;
     let size = source
@@ -66,8 +66,8 @@ pub(super) fn unpack(archive: &Path, into: &Path) -> Result<(), FetchError> {
 
 type ArchiveEntries = Vec<(PathBuf, Vec<u8>)>;
 
-/// What was unpacked so far; in memory, so that nothing is written of an
-/// archive that is not fine.
+/// The unpacked files. They stay in memory until all entries have been checked, so that an
+/// invalid archive leaves no files on disk.
 #[derive(Default)]
 struct UnpackedArchive {
     entries: ArchiveEntries,
@@ -105,8 +105,8 @@ impl UnpackedArchive {
     }
 }
 
-/// The path of an entry, if it stays inside of the folder that it is unpacked
-/// into; otherwise the problem with it.
+/// Returns the path of an entry if it stays inside of the target folder, otherwise the
+/// problem with it.
 fn checked_path(name: &str) -> Result<PathBuf, &'static str> {
     if name.len() > MAX_NAME_BYTES {
         return Err("is too long");
@@ -123,7 +123,7 @@ fn checked_path(name: &str) -> Result<PathBuf, &'static str> {
             _ => path.push(part),
         }
     }
-    // The folder that all is in may be left out.
+    // One level more than the limit, because the top-level folder may be stripped.
     match path.iter().count() {
         0 => Err("is no name of a file"),
         depth if depth > MAX_FOLDER_DEPTH + 1 => Err("is too deep inside of folders"),
@@ -138,7 +138,8 @@ fn common_folder(entries: &ArchiveEntries) -> Option<PathBuf> {
         .iter()
         .all(|(path, _)| path.starts_with(&top) && *path != top)
         .then_some(top)
-        // A package whose only folder is `skills` is no package in a folder.
+        // A single folder with a known name, for example `skills`, is a part of the package
+        // and not its top-level folder.
         .filter(|top| {
             let known = ["skills", "agents", "commands", "rules", "hooks", "prompts"];
             !known.iter().any(|known| top.as_os_str() == *known)

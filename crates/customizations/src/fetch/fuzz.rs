@@ -1,4 +1,4 @@
-//! The fuzz target of archives.
+//! Fuzz target for unpacking archives.
 
 #![expect(
     clippy::unwrap_used,
@@ -15,15 +15,15 @@ use tar::{Builder, EntryType, Header};
 use super::archive::unpack;
 use crate::package::{MAX_PACKAGE_BYTES, MAX_PACKAGE_FILES};
 
-/// Larger input would only find out how long unpacking takes.
+/// Maximum input size. Larger inputs would only measure the time of unpacking.
 const MAX_INPUT_BYTES: usize = 64 * 1024;
 
-/// Unpacks an archive. Nothing may be written beside the target, no links may
-/// be made in it, and it stays within the bounds of a package.
+/// Unpacks an archive. It must not write files beside the target or create links, and the
+/// unpacked files stay within the limits of a package.
 ///
-/// Input that begins like a zip or gzip file is the archive itself. Anything
-/// else lists the entries of a tar file, each as a type byte, a name up to a
-/// line feed and content up to a zero: a fuzzer can't find valid checksums.
+/// Input that begins like a zip or gzip file is the archive itself. Other input lists the
+/// entries of a tar file, each as a type byte, a name up to a line feed and content up to a
+/// zero: a fuzzer can't find valid checksums.
 pub fn archives(data: &[u8]) {
     if data.len() > MAX_INPUT_BYTES {
         return;
@@ -56,7 +56,7 @@ pub fn archives(data: &[u8]) {
     );
 }
 
-/// A tar file with gzip, with the entries that the input lists.
+/// Builds a gzip-compressed tar file with the entries that the input lists.
 fn tar_of(data: &[u8]) -> Vec<u8> {
     let mut builder = Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
     for entry in data.split(|byte| *byte == 0) {
@@ -70,7 +70,7 @@ fn tar_of(data: &[u8]) -> Vec<u8> {
         header.set_size(content.len() as u64);
         header.set_mode(0o644);
         let mut field = header.as_old_mut().name.as_mut_slice();
-        // What does not fit is cut off.
+        // The name is truncated to the header field.
         field
             .write_all(name.get(..name.len().min(100)).unwrap())
             .unwrap();

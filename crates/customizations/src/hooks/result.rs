@@ -1,4 +1,4 @@
-//! What comes of what a hook said.
+//! Interprets the exit code and the output of a hook.
 
 use agenthost_stdx::text::truncate_chars;
 use serde_json::{Map, Value};
@@ -6,37 +6,36 @@ use serde_json::{Map, Value};
 use super::{DenialReason, HookOutcome};
 use crate::parse::HookEvent;
 
-/// The exit code that says no.
+/// The exit code with which a hook denies an event.
 const BLOCK_EXIT_CODE: i32 = 2;
 
-/// Longest reason that is told, in characters.
+/// Maximum length in characters of a denial reason that is reported.
 const MAX_REASON_CHARS: usize = 4_000;
 
-/// What a hook said.
+/// The exit code and the output of a finished hook.
 pub(super) struct HookOutput {
-    /// How it ended; nothing, if it did not end by itself.
+    /// The exit code; `None` if the hook could not be started, or a signal or the timeout
+    /// ended it.
     pub(super) exit_code: Option<i32>,
-    /// What it wrote.
     pub(super) stdout: String,
-    /// What it wrote where errors go.
     pub(super) stderr: String,
 }
 
-/// What a word of a hook can do at an event.
+/// The permitted effects of a hook's output at an event.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum HookPower {
-    /// Its no holds something up, and its words are for the agent.
+    /// The hook can deny the event, and its output is added as context for the agent.
     BlockAndContext,
-    /// Its no holds something up.
+    /// The hook can deny the event.
     Block,
-    /// Its words are for the agent.
+    /// The output is added as context for the agent.
     Context,
-    /// What it objects to is for the agent, and so is what it says on purpose.
+    /// A denial reason and explicit additional context are passed to the agent.
     Feedback,
 }
 
 impl HookOutput {
-    /// Nothing.
+    /// Returns the output of a hook that could not be started or exceeded its timeout.
     pub(super) fn empty() -> Self {
         HookOutput {
             exit_code: None,
@@ -45,7 +44,7 @@ impl HookOutput {
         }
     }
 
-    /// What comes of it.
+    /// Returns the effect of the output at an event.
     pub(super) fn outcome(&self, event: HookEvent) -> HookOutcome {
         let power = hook_power(event);
         if self.exit_code == Some(BLOCK_EXIT_CODE) {
@@ -80,7 +79,7 @@ impl HookOutput {
 fn hook_power(event: HookEvent) -> HookPower {
     match event {
         HookEvent::UserPromptSubmit => HookPower::BlockAndContext,
-        // That it allows something is not asked: people decide that.
+        // An `allow` decision of a hook is ignored: users approve tool calls.
         HookEvent::PreToolUse => HookPower::Block,
         HookEvent::PostToolUse | HookEvent::PostToolUseFailure => HookPower::Feedback,
         HookEvent::SessionStart
@@ -90,7 +89,8 @@ fn hook_power(event: HookEvent) -> HookPower {
     }
 }
 
-/// Whether an answer says no, and why: in today's words, or in older ones.
+/// Returns the optional reason if the response denies the event, in the current or in a
+/// legacy format.
 fn parse_refusal(answer: &Map<String, Value>) -> Option<Option<String>> {
     let specific = answer.get("hookSpecificOutput");
     let decision = specific.and_then(|specific| to_text(specific.get("permissionDecision")));
@@ -107,7 +107,7 @@ fn parse_refusal(answer: &Map<String, Value>) -> Option<Option<String>> {
         .then(|| to_text(answer.get("reason")).or_else(|| to_text(answer.get("stopReason"))))
 }
 
-/// What comes of a no.
+/// Returns the outcome of a denial.
 fn refusal_outcome(power: HookPower, reason: Option<String>) -> HookOutcome {
     let reason = reason.filter(|reason| !reason.is_empty());
     match power {
@@ -176,7 +176,7 @@ mod tests {
         assert_eq!(before(0, stops, ""), "no: enough");
         let copilot = json!({"permissionDecision": "deny", "permissionDecisionReason": "flat"});
         assert_eq!(before(0, copilot, ""), "no: flat");
-        // One that breaks changes nothing, and neither does what it prints.
+        // A hook that fails changes nothing, and neither does its plain output.
         assert_eq!(before(1, decision("deny"), "broken"), "");
         assert_eq!(before(0, json!("words"), ""), "");
         let long = "x".repeat(10_000);

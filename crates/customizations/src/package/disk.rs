@@ -1,8 +1,8 @@
-//! A container's files, read from this disk.
+//! Reads the files of a container from disk.
 //!
-//! Links are followed as long as they stay inside of a boundary: the package
-//! itself, or the workspace that a folder belongs to. One that leads out, or
-//! around in a circle, is said so and left out.
+//! Links are followed as long as they stay inside of a boundary: the package itself, or the
+//! workspace that a folder belongs to. A link that leads out of it or forms a cycle is left
+//! out and reported as a problem.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{ErrorKind, Read};
@@ -16,30 +16,29 @@ use crate::package::{
     is_usable_name,
 };
 
-/// What is said of something that can't be read as a file.
+/// The problem of a path that is not a regular file.
 const NOT_A_FILE_MESSAGE: &str = "it is a pipe, a socket or a device, not a file";
 
-/// What was found at a place.
+/// The result of reading a container from disk.
 #[derive(Debug)]
 pub(crate) enum DiskRead {
-    /// Nothing.
+    /// The root does not exist.
     Absent,
-    /// Files.
+    /// The files could be read.
     Present(DiskPackage),
-    /// It can't be looked at; why, in words.
+    /// The root can't be read, with the reason as text.
     Failed(String),
 }
 
-/// Files that were found.
+/// The files that were read, and their folders.
 #[derive(Debug)]
 pub(crate) struct DiskPackage {
-    /// The files.
     pub(crate) package: Package,
-    /// All folders that they are in, where these really are.
+    /// The canonical paths of all folders that contain the files.
     pub(crate) folders: Vec<PathBuf>,
 }
 
-/// Reads all of a folder.
+/// Reads all files of a folder.
 pub(crate) fn read_folder(root: &Path, boundary: &Path) -> DiskRead {
     let real = match root.canonicalize() {
         Ok(real) => real,
@@ -66,8 +65,8 @@ pub(crate) fn read_folder(root: &Path, boundary: &Path) -> DiskRead {
     }
 }
 
-/// Reads some files of a folder, as far as they are there; of a name that ends
-/// with a slash all that is in that folder.
+/// Reads the given files of a folder, as far as they exist. A name that ends with a slash
+/// stands for all files of that folder.
 pub(crate) fn read_files(root: &Path, names: &[String], boundary: &Path) -> DiskRead {
     let boundary = match boundary.canonicalize() {
         Ok(boundary) => boundary,
@@ -86,7 +85,8 @@ pub(crate) fn read_files(root: &Path, names: &[String], boundary: &Path) -> Disk
         if path.symlink_metadata().is_err() {
             continue;
         }
-        // Whatever stands in the place of a file would be read as one.
+        // A folder at the path of a file must not be read as if it were the file, and the
+        // other way round.
         match (path.is_dir(), plain == name) {
             (true, true) => walk.package.add_unreadable(plain, FOLDER_MESSAGE),
             (false, false) if path.exists() => {
@@ -107,9 +107,9 @@ pub(crate) fn read_files(root: &Path, names: &[String], boundary: &Path) -> Disk
 struct DirectoryWalk {
     package: Package,
     boundary: PathBuf,
-    /// The folders that we are in, to notice circles.
+    /// Canonical paths of the current folder and its parents, to detect cycles.
     ancestors: Vec<PathBuf>,
-    /// All folders that we were in.
+    /// Canonical paths of all visited folders.
     folders: Vec<PathBuf>,
 }
 
@@ -153,7 +153,7 @@ impl DirectoryWalk {
         Ok(())
     }
 
-    /// Something in a folder that is where it seems to be.
+    /// Adds an entry of a folder, and resolves it if it is a link.
     fn walk_entry(&mut self, path: &Path, name: &str) -> PackageCapacity {
         match path.symlink_metadata() {
             Ok(metadata) if !metadata.is_symlink() => self.add_resolved(path, name, &metadata),
@@ -161,11 +161,11 @@ impl DirectoryWalk {
         }
     }
 
-    /// Something that may be elsewhere.
+    /// Resolves a path that may be a link, and adds its target.
     fn follow_link(&mut self, path: &Path, name: &str) -> PackageCapacity {
         let real = match path.canonicalize() {
             Ok(real) => real,
-            // It went away in between, or is a link to nothing.
+            // The entry was removed in the meantime, or it is a dangling link.
             Err(error) if is_missing(&error) => {
                 self.package.add_unreadable(name, "it leads to nothing");
                 return PackageCapacity::Available;
@@ -204,7 +204,7 @@ impl DirectoryWalk {
             }
             return PackageCapacity::Available;
         }
-        // To open a device can do something, so it is not even opened.
+        // Opening a device can have side effects, so devices are never opened.
         if !metadata.is_file() {
             self.package.add_unreadable(name, NOT_A_FILE_MESSAGE);
             return self.package.check_capacity(0);
@@ -241,7 +241,7 @@ enum FileContent {
     NotAFile,
 }
 
-/// Reads a file that may be anything; a pipe does not make it wait.
+/// Reads a file without blocking, even if a pipe has replaced it since the check.
 fn read_file(real: &Path) -> std::io::Result<FileContent> {
     let flags = OFlag::O_NONBLOCK | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
     let file: File = OpenOptions::new()

@@ -1,4 +1,4 @@
-//! Names that stay the same, and addresses of files inside of something.
+//! Stable ids of customizations, and URIs of files inside of containers.
 
 use agenthost_protocol::ids::CustomizationId;
 use agenthost_protocol::uri::Uri;
@@ -6,7 +6,7 @@ use agenthost_stdx::hex::encode_hex;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use sha2::{Digest, Sha256};
 
-/// What does not stand for itself in a path.
+/// Bytes that are percent-encoded in the path of a URI.
 const ESCAPED_PATH_BYTES: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'/')
     .remove(b'-')
@@ -14,14 +14,13 @@ const ESCAPED_PATH_BYTES: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'.')
     .remove(b'~');
 
-/// A name made of what tells a thing from all others, and of nothing that
-/// changes when it is read again.
+/// Returns an id made of a kind and a digest of the parts. The parts must identify the
+/// customization and stay the same when it is read again.
 pub(crate) fn make_id(kind: &str, parts: &[&str]) -> CustomizationId {
     CustomizationId::from(format!("{kind}-{}", short_digest(parts)))
 }
 
-/// A short digest of several texts, to tell things apart that nobody wants to
-/// have confused.
+/// Returns a short digest of several texts, for ids and names of folders.
 pub(crate) fn short_digest(parts: &[&str]) -> String {
     encode_hex(digest(parts).get(..8).unwrap_or_default())
 }
@@ -29,15 +28,15 @@ pub(crate) fn short_digest(parts: &[&str]) -> String {
 fn digest(parts: &[&str]) -> [u8; 32] {
     let mut all = Sha256::new();
     for part in parts {
-        // The length keeps neighbours apart.
+        // The length separates neighbouring parts.
         all.update((part.len() as u64).to_be_bytes());
         all.update(part.as_bytes());
     }
     all.finalize().into()
 }
 
-/// The address of a file inside of a folder. A query and a fragment of the
-/// folder stay at the end: virtual file systems of clients route by them.
+/// Returns the URI of a file inside of a folder. A query and a fragment of the folder stay
+/// at the end: virtual file systems of clients route by them.
 pub(crate) fn uri_inside(folder: &Uri, path: &str) -> Uri {
     let text = folder.as_str();
     let end = text.find(['?', '#']).unwrap_or(text.len());
@@ -58,7 +57,7 @@ mod tests {
         assert_ne!(id, make_id("skill", &["file:///xa", "/SKILL.md"]));
     }
 
-    /// The forms of addresses that VS Code publishes plugins at.
+    /// The forms of URIs at which VS Code publishes plugins.
     #[test]
     fn what_is_inside_of_addresses_of_clients() {
         for (folder, inside) in [

@@ -1,16 +1,16 @@
-//! Packages of clients, written down so that agents can read their files.
+//! Writes packages of clients to disk so that agents can read their files.
 
 use std::fs::{File, Permissions};
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// Where packages of clients are.
+/// Returns the folder for packages of clients.
 pub(crate) fn mirrors_folder(data: &Path) -> PathBuf {
     data.join("plugins/clients")
 }
 
-/// Writes a package down. Its paths are known to stay inside of it.
+/// Writes the files of a package. The caller has checked that the paths stay inside of it.
 pub(crate) fn write(root: &Path, files: &[(String, Vec<u8>)]) -> std::io::Result<()> {
     std::fs::create_dir_all(root)?;
     std::fs::set_permissions(root, Permissions::from_mode(0o700))?;
@@ -26,7 +26,7 @@ pub(crate) fn write(root: &Path, files: &[(String, Vec<u8>)]) -> std::io::Result
     Ok(())
 }
 
-/// Removes what was written down; it may be gone already.
+/// Removes a mirrored package, which may not exist any more.
 pub(crate) fn remove(root: &Path) {
     match std::fs::remove_dir_all(root) {
         Ok(()) => {}
@@ -35,7 +35,8 @@ pub(crate) fn remove(root: &Path) {
     }
 }
 
-/// A script is a program, also when nobody told so.
+/// Makes a file executable if it begins with `#!`. The modes of files from clients and
+/// archives are not known here.
 pub(crate) fn make_executable(file: &File, bytes: &[u8]) -> std::io::Result<()> {
     match bytes.starts_with(b"#!") {
         true => file.set_permissions(Permissions::from_mode(0o755)),

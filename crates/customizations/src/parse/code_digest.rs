@@ -1,9 +1,9 @@
-//! Digest of everything a container can run.
+//! Computes a digest of all code that a container can run.
 //!
-//! A person approves code by this digest, so two containers that run different
-//! code must never share one. The declarations are hashed in a canonical
-//! encoding: every field and list has a tag and a length, so text can't move
-//! from one field to another without changing the digest.
+//! A user approves code by this digest, so two containers that run different code must
+//! never share one. The declarations are hashed in a canonical encoding: every field and
+//! list has a tag and a length, so text can't move from one field to another without
+//! changing the digest.
 
 use std::ops::Deref;
 
@@ -16,11 +16,11 @@ use super::{
 };
 use crate::package::Package;
 
-/// Version of the encoding. A digest of another version never matches, so a
-/// change of the encoding asks for approval again.
+/// Version of the encoding. A digest of another version never matches, so a change of the
+/// encoding requires a new approval.
 pub(crate) const VERSION: &str = "v2:";
 
-/// Digest of the code of a container, or `None` if it declares no code.
+/// Returns the digest of a container's code, or `None` if it declares no code.
 pub(super) fn digest(
     parsed: &ParsedContainer,
     package: &Package,
@@ -36,8 +36,8 @@ pub(super) fn digest(
     for declaration in &declarations {
         encoder.declaration(declaration);
     }
-    // The package of a client also holds the scripts that it runs. Scripts of
-    // a workspace are not known, so its approval covers declarations only.
+    // A plugin package also contains the scripts that it runs. The scripts of a workspace
+    // are not known, so its approval covers declarations only.
     match layout {
         ContainerLayout::Plugin => encoder.bytes(&package.code_digest()),
         ContainerLayout::Folder(_) | ContainerLayout::Files(_) => encoder.none(),
@@ -45,7 +45,7 @@ pub(super) fn digest(
     Some(format!("{VERSION}{}", encode_hex(&encoder.finish())))
 }
 
-/// One thing that a container runs.
+/// A declaration of code in a container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CodeDeclaration<'a> {
     /// A hook, with the name that its file gives the event.
@@ -75,8 +75,8 @@ fn code_declarations(items: &[ContainerItem]) -> Vec<CodeDeclaration<'_>> {
     all
 }
 
-/// Hashes values in a prefix code: each value says by its tag and length where
-/// it ends, so different sequences of values never encode to the same bytes.
+/// Hashes values in a prefix code: the tag and length of each value determine its end, so
+/// different sequences of values never encode to the same bytes.
 #[derive(Default)]
 struct DigestEncoder {
     hash: Sha256,
@@ -222,7 +222,6 @@ mod tests {
 
     use super::*;
 
-    /// An owned declaration.
     #[derive(Debug, Clone, PartialEq, Eq)]
     enum Owned {
         Hook(String, DeclaredHook),
@@ -247,7 +246,7 @@ mod tests {
         encoder.finish()
     }
 
-    /// Words that have been mistaken for the structure around them, so that two
+    /// Returns words that could be mistaken for the structure around them, so that two
     /// generated declarations often consist of the same words.
     fn word() -> impl Strategy<Value = String> {
         const WORDS: &[&str] = &[
@@ -263,8 +262,8 @@ mod tests {
         HookEvent::SessionStart,
     ];
 
-    /// Distributes words over the fields of a declaration, in order. The cuts
-    /// decide how many words each field gets.
+    /// Distributes words over the fields of a declaration, in order. The cuts decide how
+    /// many words each field gets.
     fn distribute(kind: Index, words: &[String], cuts: &[Index]) -> Owned {
         let mut rest = words;
         let mut cuts = cuts.iter();

@@ -1,4 +1,4 @@
-//! Agents, skills, commands, prompts and rules: Markdown files in folders.
+//! Parses agents, skills, commands, prompts and rules, which are Markdown files in folders.
 
 use agenthost_protocol::session::{
     AgentCustomization, ChildCustomization, PromptCustomization, RuleCustomization,
@@ -11,7 +11,7 @@ use super::{
     ParseContext, hooks, servers, truncate_chars,
 };
 
-/// All of one kind in a folder.
+/// Parses all items of one kind in a folder.
 pub(super) fn parse_folder(context: &mut ParseContext<'_>, kind: ItemKind, folder: &str) {
     let paths: Vec<String> = context
         .package
@@ -39,7 +39,7 @@ pub(super) fn parse_folder(context: &mut ParseContext<'_>, kind: ItemKind, folde
     }
 }
 
-/// Some files, all of one kind.
+/// Parses selected files as items of one kind.
 pub(super) fn parse_files(context: &mut ParseContext<'_>, kind: ItemKind) {
     let paths: Vec<String> = context
         .package
@@ -55,7 +55,7 @@ pub(super) fn parse_files(context: &mut ParseContext<'_>, kind: ItemKind) {
             | ItemKind::Command
             | ItemKind::Prompt
             | ItemKind::Rule => {
-                // The path tells files such as `AGENTS.md` apart best.
+                // The path distinguishes files such as `AGENTS.md` best.
                 let name = path.clone();
                 parse_markdown(context, kind, &path, &name);
             }
@@ -63,7 +63,7 @@ pub(super) fn parse_files(context: &mut ParseContext<'_>, kind: ItemKind) {
     }
 }
 
-/// What a path of a manifest holds: a file or a folder.
+/// Parses a file or folder that a manifest lists.
 pub(super) fn parse_path(context: &mut ParseContext<'_>, kind: ItemKind, path: &str) {
     if context.package.file(path).is_none() {
         parse_folder(context, kind, path);
@@ -80,12 +80,12 @@ pub(super) fn parse_path(context: &mut ParseContext<'_>, kind: ItemKind, path: &
     }
 }
 
-/// Both layouts: a folder with `SKILL.md`, and a file by itself.
+/// Parses skills in both layouts: a folder with `SKILL.md`, and a single file.
 fn parse_skills(context: &mut ParseContext<'_>, folder: &str, paths: &[String]) {
     let mut inside_of: Option<String> = None;
     for path in paths.iter().filter(|path| is_skill_file(path)) {
         let home = path.rsplit_once('/').map_or("", |(home, _)| home);
-        // What belongs to a skill is no skill of its own.
+        // A `SKILL.md` inside of another skill's folder belongs to that skill.
         let nested = inside_of
             .as_ref()
             .is_some_and(|above| is_below(home, above));
@@ -106,8 +106,8 @@ fn parse_skills(context: &mut ParseContext<'_>, folder: &str, paths: &[String]) 
     }
 }
 
-/// Every file is a command. A folder with `SKILL.md` is a skill here, too:
-/// clients save new skills in that layout into every directory of skills.
+/// Parses every file as a command. A folder with `SKILL.md` is a skill here, too: clients
+/// save new skills in that layout into every directory of skills.
 fn parse_commands(context: &mut ParseContext<'_>, folder: &str, paths: &[String]) {
     let mut skill_folders: Vec<String> = Vec::new();
     for path in paths.iter().filter(|path| is_skill_file(path)) {
@@ -129,19 +129,19 @@ fn parse_commands(context: &mut ParseContext<'_>, folder: &str, paths: &[String]
     }
 }
 
-/// Whether a file is the one that makes its folder a skill.
+/// Returns `true` if a file makes its folder a skill.
 fn is_skill_file(path: &str) -> bool {
     let last = path.rsplit('/').next().unwrap_or(path);
     last.eq_ignore_ascii_case("skill.md")
 }
 
-/// Whether a path is below a folder.
+/// Returns `true` if a path is below a folder.
 fn is_below(path: &str, folder: &str) -> bool {
     path.strip_prefix(folder)
         .is_some_and(|rest| rest.starts_with('/'))
 }
 
-/// A skill; its folder's name is its own unless it says otherwise.
+/// Parses a skill. Without a `name` in its front matter, it has the name of its folder.
 pub(super) fn parse_skill(context: &mut ParseContext<'_>, path: &str, name: Option<String>) {
     let name = name.unwrap_or_else(|| {
         let mut parts = path.rsplit('/').skip(1);
@@ -153,7 +153,7 @@ pub(super) fn parse_skill(context: &mut ParseContext<'_>, path: &str, name: Opti
     parse_markdown(context, ItemKind::Skill, path, &name);
 }
 
-/// One file.
+/// Parses one Markdown file as an item.
 fn parse_markdown(context: &mut ParseContext<'_>, kind: ItemKind, path: &str, fallback: &str) {
     let Some(text) = context.read_text(path) else {
         return;
@@ -168,7 +168,7 @@ fn parse_markdown(context: &mut ParseContext<'_>, kind: ItemKind, path: &str, fa
         );
     }
     let name = match (&file.name, kind) {
-        // The name of a file is what people type.
+        // Commands and prompts have the name of their file, because users type it.
         (Some(name), ItemKind::Agent | ItemKind::Skill | ItemKind::Rule) => name.clone(),
         (Some(_) | None, _) => truncate_chars(fallback, MAX_NAME_CHARS),
     };
@@ -228,12 +228,12 @@ fn build_item(
         ItemKind::Rule | ItemKind::Hook | ItemKind::Server => {
             let globs = file.globs.as_deref().unwrap_or_default();
             let everywhere = globs.iter().any(|glob| matches_all_files(glob));
-            // A plain rule counts everywhere; formats that have a switch for
-            // it mean what the switch says. Open Plugins is such a format.
+            // A plain rule applies everywhere. Formats with a switch for this, such as Open
+            // Plugins, apply a rule as the switch says.
             let plain = !path.ends_with(".mdc") && !path.ends_with(".instructions.md");
             let in_plugin = context.frame.layout == ContainerLayout::Plugin;
             let by_default = (plain && !in_plugin && file.globs.is_none()) || everywhere;
-            // Who wrote it may have meant some files alone.
+            // The author may have meant certain files only.
             let always = match file.is_scope_unclear {
                 true => Some(false),
                 false => by_default.then_some(true),
@@ -242,7 +242,7 @@ fn build_item(
                 ChildCustomization::Rule(RuleCustomization {
                     leaf,
                     description: match plain && in_plugin {
-                        // Agents decide by it whether to apply the rule.
+                        // Agents use the description to decide if the rule applies.
                         true => file.description.or(file.first_line),
                         false => file.description,
                     },
@@ -261,12 +261,12 @@ fn build_item(
     }
 }
 
-/// Whether a glob means all files.
+/// Returns `true` if a glob matches all files.
 pub(crate) fn matches_all_files(glob: &str) -> bool {
     glob == "**" || glob == "**/*"
 }
 
-/// A path as seen from a folder.
+/// Returns a path relative to a folder.
 fn relative_path<'a>(folder: &str, path: &'a str) -> &'a str {
     match folder {
         "" => path,
@@ -276,7 +276,8 @@ fn relative_path<'a>(folder: &str, path: &'a str) -> &'a str {
     }
 }
 
-/// What a file is called; none if it is not of that kind.
+/// Returns the name of an item from its file's path, or `None` if the file is not of this
+/// kind.
 fn item_name(kind: ItemKind, path: &str) -> Option<String> {
     let endings: &[&str] = match kind {
         ItemKind::Agent => &[".agent.md", ".chatmode.md", ".md"],
@@ -293,7 +294,7 @@ fn item_name(kind: ItemKind, path: &str) -> Option<String> {
         return None;
     }
     Some(match kind {
-        // Commands in folders are told apart by them.
+        // The folders are a part of the name, so that commands in different folders differ.
         ItemKind::Command | ItemKind::Prompt => stem.replace('/', ":"),
         ItemKind::Rule => stem.to_owned(),
         ItemKind::Agent | ItemKind::Skill | ItemKind::Hook | ItemKind::Server => last.to_owned(),

@@ -1,4 +1,4 @@
-//! The fuzz targets of packages: Markdown with front matter, and manifests.
+//! Fuzz targets for packages: Markdown with front matter, and manifests.
 
 #![expect(
     clippy::unwrap_used,
@@ -17,13 +17,13 @@ use super::{
 use crate::package::{Package, is_usable_name};
 use crate::syntax::front_matter;
 
-/// Larger input would only find out how long parsing takes.
+/// Maximum input size. Larger inputs would only measure the time of parsing.
 const MAX_INPUT_BYTES: usize = 16 * 1024;
 
-/// What separates the files of a package; the rest of the line is the path.
+/// The separator of the files of a package; the rest of the line is the path.
 const SEPARATOR: &str = "@@ ";
 
-/// Reads front matter, then the same text as each kind of Markdown file.
+/// Parses front matter, then the same text as each kind of Markdown file.
 pub fn front_matter(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;
@@ -60,8 +60,8 @@ pub fn front_matter(data: &[u8]) {
     }
 }
 
-/// Parses a package. Input that begins with a separator lists its files;
-/// anything else is the manifest, the hooks and the MCP servers at once.
+/// Parses a package. Input that begins with a separator lists its files; other input is
+/// used as manifest, hooks and MCP servers at once.
 pub fn manifests(data: &[u8]) {
     if data.len() > MAX_INPUT_BYTES {
         return;
@@ -72,7 +72,7 @@ pub fn manifests(data: &[u8]) {
         Some(files) => {
             for file in files.split(&format!("\n{SEPARATOR}")) {
                 let (path, content) = file.split_once('\n').unwrap_or((file, ""));
-                // Whoever fills a package skips other names.
+                // The readers of packages skip other names.
                 if path.split('/').all(is_usable_name) {
                     package.add_file(path, content.as_bytes().to_vec());
                 }
@@ -121,13 +121,13 @@ fn check(package: &Package, layout: ContainerLayout) {
     assert_eq!(again.problems, parsed.problems);
 }
 
-/// What clients see can be read by them.
+/// Checks that clients can decode the customization.
 fn check_child(child: &ChildCustomization) {
     let text = serde_json::to_string(child).unwrap();
     assert_eq!(wire::from_str(&text).as_ref(), Ok(child));
 }
 
-/// Whatever can run needs an approval, which goes by a digest.
+/// Checks that a container with code has a digest, which an approval needs.
 fn check_code(parsed: &ParsedContainer) {
     let runs = parsed.items.iter().any(|item| match &item.detail {
         ItemDetail::Hooks(hooks) => !hooks.is_empty(),

@@ -1,4 +1,4 @@
-//! Hooks: what is to be run when something happens.
+//! Parses hooks: commands that run at events.
 
 use std::time::Duration;
 
@@ -8,58 +8,58 @@ use serde_json::Value;
 use super::{ContainerItem, ItemDetail, ItemKind, ItemLocation, ParseContext};
 use crate::syntax::jsonc::JsoncDocument;
 
-/// How long a hook may take unless it says otherwise.
+/// Timeout of a hook that declares none.
 const DEFAULT_HOOK_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How long it may take at most.
+/// Maximum timeout that a hook can declare. A hook can delay a turn for this long.
 const MAX_HOOK_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// Most hooks of a container.
+/// Maximum number of hooks of a container.
 const MAX_HOOKS: usize = 100;
 
-/// Most hooks of a container that are looked at. A matcher is compiled to see
-/// whether it can be used, which is work also for hooks that are not kept.
+/// Maximum number of hooks of a container that are examined. The parser compiles each
+/// matcher to validate it, which takes time for rejected hooks, too.
 const MAX_EXAMINED_HOOKS: usize = 2 * MAX_HOOKS;
 
-/// When a hook is run.
+/// The event at which a hook runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum HookEvent {
-    /// A session begins.
+    /// The first turn of a session begins.
     SessionStart,
-    /// A user has said something.
+    /// The user has sent a prompt.
     UserPromptSubmit,
-    /// A turn is over.
+    /// A turn has ended.
     Stop,
-    /// A session is over.
+    /// A session has ended.
     SessionEnd,
-    /// A tool is about to be used.
+    /// A tool call is about to run.
     PreToolUse,
-    /// A tool was used.
+    /// A tool call has succeeded.
     PostToolUse,
-    /// A tool was used, and it failed.
+    /// A tool call has failed.
     PostToolUseFailure,
-    /// Something that the host does not get to see. It is shown and never run.
+    /// An event that the host can't observe. Its hooks are listed and never run.
     Unsupported,
 }
 
-/// A hook. What it runs is told to nobody (CUS-19).
+/// A hook of a container. Its command is never sent to a client (CUS-19).
 #[derive(Clone, PartialEq, Eq)]
 pub struct DeclaredHook {
-    /// When it is run.
+    /// The event at which it runs.
     pub event: HookEvent,
-    /// What of those events it is about.
+    /// A pattern that selects events, for example by tool name.
     pub matcher: Option<String>,
-    /// What is run, by a shell.
+    /// The command line, which a shell runs.
     pub command: String,
-    /// What it finds in its environment.
+    /// Additional environment variables of the command.
     pub environment: Vec<(String, String)>,
-    /// Where it starts, from the working directory.
+    /// The folder where it starts, relative to the working directory.
     pub directory: Option<String>,
-    /// How long it may take.
+    /// The time after which the hook is ended.
     pub timeout: Duration,
 }
 
-/// Leaves out what is run.
+/// Omits the command, so that logs do not contain it.
 impl std::fmt::Debug for DeclaredHook {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("DeclaredHook")
@@ -68,14 +68,14 @@ impl std::fmt::Debug for DeclaredHook {
     }
 }
 
-/// Reads a file with hooks, if it is there.
+/// Parses a file with hooks, if it exists.
 pub(super) fn parse_hook_file(context: &mut ParseContext<'_>, path: &str) {
     if let Some(declarations) = context.read_jsonc(path) {
         parse_hooks(context, path, &declarations, &[]);
     }
 }
 
-/// Reads hooks that are declared below some names of a file.
+/// Parses hooks that are declared below the given keys of a file.
 pub(super) fn parse_hooks(
     context: &mut ParseContext<'_>,
     path: &str,
@@ -87,8 +87,7 @@ pub(super) fn parse_hooks(
         return;
     }
     let mut names = names.to_vec();
-    // A file of settings without hooks is no mistake; one with hooks of
-    // another type is.
+    // A settings file without hooks is valid. One with hooks of another type is not.
     let wrapped = value.get("hooks");
     if let Some(hooks) = wrapped {
         value = hooks;
@@ -100,7 +99,7 @@ pub(super) fn parse_hooks(
     };
     for (name, entries) in events {
         let Some(event) = parse_event(name) else {
-            // Other keys of a file without `hooks` are none of our business.
+            // Other keys of a file without `hooks` are unrelated settings.
             if wrapped.is_some() {
                 context.add_problem(
                     path,
@@ -118,7 +117,7 @@ pub(super) fn parse_hooks(
         };
         let mut hooks = Vec::new();
         for entry in entries {
-            // One that is meant for some must not be run for all.
+            // A hook with an invalid matcher must not run for all events.
             let matcher = match entry.get("matcher") {
                 None | Some(Value::Null) => None,
                 Some(Value::String(matcher)) => Some(matcher.as_str()),
@@ -259,7 +258,7 @@ fn parse_hook(
     })
 }
 
-/// What a hook of an event does not do that a person may expect of it.
+/// Returns the limitation of an event's hooks that users may not expect.
 fn event_limitation(event: HookEvent) -> Option<&'static str> {
     match event {
         HookEvent::Unsupported => Some("are not run: the host does not see when it happens"),
@@ -275,9 +274,8 @@ fn event_limitation(event: HookEvent) -> Option<&'static str> {
     }
 }
 
-/// Which event a name means, in the words of several agents.
-/// The event of a name. Open Plugins writes `PreToolUse`, others `preToolUse`:
-/// both mean the same.
+/// Returns the event of a name, as several agents spell it. Open Plugins writes
+/// `PreToolUse`, others `preToolUse`; both are accepted.
 fn parse_event(name: &str) -> Option<HookEvent> {
     let mut letters = name.chars();
     let first = letters.next()?.to_ascii_uppercase();

@@ -1,4 +1,4 @@
-//! A package with a manifest, or without one.
+//! Parses a plugin package, with or without a manifest.
 
 use serde_json::{Map, Value};
 
@@ -9,7 +9,7 @@ use super::{
 use crate::package::PackageFile;
 use crate::syntax::jsonc::JsoncDocument;
 
-/// Where the manifest can be; the first one counts.
+/// Possible paths of the manifest, in order of precedence.
 const MANIFEST_PATHS: &[&str] = &[
     ".plugin/plugin.json",
     "plugin.json",
@@ -17,10 +17,10 @@ const MANIFEST_PATHS: &[&str] = &[
     ".cursor-plugin/plugin.json",
 ];
 
-/// A folder with what one client in particular adds to the portable format.
+/// The folder and manifest key of the extensions for GitHub Copilot.
 const COPILOT_EXTENSION: &str = "com.github.copilot";
 
-/// A kind of component: what the manifest calls it, and where it usually is.
+/// A kind of component, with its manifest keys and default paths.
 struct ComponentSpec {
     kind: ItemKind,
     keys: &'static [&'static str],
@@ -69,7 +69,7 @@ const COMPONENTS: &[ComponentSpec] = &[
     },
 ];
 
-/// Finds everything in a package.
+/// Parses all components of a package.
 pub(super) fn parse_plugin(context: &mut ParseContext<'_>) {
     let (path, manifest) = read_manifest(context);
     let values = manifest.value.as_object().cloned().unwrap_or_default();
@@ -84,8 +84,8 @@ pub(super) fn parse_plugin(context: &mut ParseContext<'_>) {
     }
 }
 
-/// The manifest and where it is. Without one that can be read a package is
-/// what its folders say.
+/// Returns the manifest and its path. Without a readable manifest, the package consists of
+/// its default paths.
 fn read_manifest(context: &mut ParseContext<'_>) -> (&'static str, JsoncDocument) {
     for path in MANIFEST_PATHS {
         let text = match context.package.file(path) {
@@ -164,7 +164,7 @@ fn parse_component(
             paths.extend(more.map(|path| format!("{COPILOT_EXTENSION}/{path}")));
         }
     }
-    // What the manifest names has to be there; what is usual need not be.
+    // Paths in the manifest have to exist. Default paths are optional.
     for path_named in &paths {
         let there = path_named.is_empty()
             || context.package.file(path_named).is_some()

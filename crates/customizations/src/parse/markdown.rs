@@ -1,4 +1,4 @@
-//! What the front matter of a Markdown file says.
+//! Reads the front matter fields of a Markdown file.
 
 use std::sync::Arc;
 
@@ -7,20 +7,20 @@ use serde_json::{Map, Value};
 use super::{MAX_DESCRIPTION_CHARS, MAX_NAME_CHARS, ParseContext, truncate_chars};
 use crate::syntax::front_matter;
 
-/// Stands for tools whose names can't be read. No tool is called that.
+/// A placeholder for tool names that can't be read. No tool has this name.
 const UNREADABLE_TOOLS: &str = "(unreadable)";
 
-/// Most globs of a rule, and most tools of an agent.
+/// Maximum number of globs of a rule, and of tools of an agent.
 const MAX_LIST_ITEMS: usize = 100;
 
-/// What says which files a rule is about.
+/// Keys for the globs of a rule, in order of precedence.
 const GLOB_KEYS: &[&str] = &["globs", "applyTo", "paths"];
 
-/// A Markdown file that means something.
+/// The fields and the body of a Markdown file.
 #[derive(Default)]
 pub(super) struct MarkdownItem {
     pub(super) name: Option<String>,
-    /// Whether it says that it has no name.
+    /// `true` if the file has a `name` that is empty.
     pub(super) has_empty_name: bool,
     pub(super) description: Option<String>,
     pub(super) model: Option<String>,
@@ -29,14 +29,15 @@ pub(super) struct MarkdownItem {
     pub(super) disable_user_invocation: Option<bool>,
     pub(super) always_apply: Option<bool>,
     pub(super) globs: Option<Vec<String>>,
-    /// Whether it can't be known when it counts.
+    /// `true` if the front matter is invalid or its keys about the scope have a wrong type,
+    /// so that the scope of a rule is unknown.
     pub(super) is_scope_unclear: bool,
-    /// The first line of prose.
+    /// The first line of prose, which replaces a missing description.
     pub(super) first_line: Option<String>,
     pub(super) body: Arc<str>,
 }
 
-/// Reads a file; what is wrong with it is noted.
+/// Reads a file and adds its problems to the context.
 pub(super) fn read_markdown(
     context: &mut ParseContext<'_>,
     path: &str,
@@ -58,7 +59,7 @@ pub(super) fn read_markdown(
     let description = values.text("description");
     let model = values.list("model").and_then(|all| all.into_iter().next());
     let tools = values.list("tools").filter(|tools| !tools.is_empty());
-    // What restricts and can't be read allows nothing.
+    // If the list of tools can't be read, the agent gets no tools instead of all.
     let unclear_tools = top.problem.is_some() || values.wrong_keys.contains(&"tools");
     let tools = tools.or_else(|| unclear_tools.then(|| vec![UNREADABLE_TOOLS.to_owned()]));
     let globs = GLOB_KEYS.iter().find_map(|key| values.list(key));
@@ -98,7 +99,7 @@ struct FrontMatterReader<'a, 'b> {
     context: &'a mut ParseContext<'b>,
     path: &'a str,
     values: &'a Map<String, Value>,
-    /// What has another type than it should.
+    /// Keys with values of a wrong type.
     wrong_keys: Vec<&'static str>,
 }
 
@@ -129,7 +130,7 @@ impl FrontMatterReader<'_, '_> {
         }
     }
 
-    /// A list, or a text with commas.
+    /// Reads a list, or a text with commas.
     fn list(&mut self, key: &'static str) -> Option<Vec<String>> {
         let list: Vec<String> = match self.values.get(key)? {
             Value::Null => return None,
@@ -142,7 +143,7 @@ impl FrontMatterReader<'_, '_> {
                 }
                 texts
             }
-            // Some agents name tools by what they may do.
+            // Some agents declare tools as an object of names and permissions.
             Value::Object(object) if key == "tools" => object
                 .iter()
                 .filter(|(_, value)| **value != Value::Bool(false))
@@ -172,7 +173,7 @@ fn is_one_of(text: &str, words: &[&str]) -> bool {
     words.iter().any(|word| text.eq_ignore_ascii_case(word))
 }
 
-/// Splits at commas that are not inside of braces.
+/// Splits a text at commas that are not inside of braces or parentheses.
 fn split_list(text: &str) -> Vec<String> {
     let mut depth = 0_usize;
     let mut parts = vec![String::new()];

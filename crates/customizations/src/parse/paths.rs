@@ -1,19 +1,19 @@
-//! Paths that a manifest names.
+//! Reads and normalizes the component paths of a manifest.
 
 use serde_json::Value;
 
 use super::ParseContext;
 
-/// Which paths a manifest names for a kind of component.
+/// The paths that a manifest lists for a kind of component.
 #[derive(Debug, Default)]
 pub(super) struct ManifestPaths {
-    /// The paths, from the root of the package.
+    /// The paths, relative to the root of the package.
     pub(super) paths: Vec<String>,
-    /// Whether they replace the usual ones.
+    /// `true` if they replace the default paths.
     pub(super) replaces_defaults: bool,
 }
 
-/// Reads what a manifest names: a path, several, or an object with `paths`.
+/// Reads the paths of a manifest key: a path, a list, or an object with `paths`.
 pub(super) fn read_paths(
     context: &mut ParseContext<'_>,
     manifest: &str,
@@ -61,7 +61,7 @@ pub(super) fn read_paths(
     }
 }
 
-/// A path from the root of the package; none if it leads out of it.
+/// Returns a path relative to the root of the package, or `None` if it leads out of it.
 pub(super) fn normalize_path(path: &str) -> Option<String> {
     let path = path.trim();
     let path = ["${CLAUDE_PLUGIN_ROOT}/", "${PLUGIN_ROOT}/"]

@@ -1,4 +1,4 @@
-//! Servers of tools, as packages and workspaces declare them.
+//! Parses MCP server declarations of packages and workspaces.
 
 use agenthost_core::tools::mcp::transport::{McpServerSpec, McpTransport, Template};
 use agenthost_protocol::session::{ChildCustomization, McpServerCustomization, McpServerState};
@@ -8,32 +8,31 @@ use url::Url;
 use super::{ContainerItem, ItemDetail, ItemKind, ItemLocation, MAX_NAME_CHARS, ParseContext};
 use crate::syntax::jsonc::JsoncDocument;
 
-/// Most servers of a container.
+/// Maximum number of MCP servers of a container.
 const MAX_SERVERS: usize = 100;
 
 /// An MCP server as it was declared, with placeholders.
 pub type DeclaredServer = McpServerSpec<Template, Template, Template>;
 
-/// How a declared server is reached.
+/// The transport of a declared server, with placeholders.
 pub type DeclaredTransport = McpTransport<Template, Template, Template>;
 
-/// An error in the declaration of a server. Its text goes on after the name of
-/// the server.
+/// An error in the declaration of a server. The message continues after the server's name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ServerDeclError {
     /// A declaration that is not an object.
     #[error("has to be an object")]
     NotAnObject,
-    /// A key whose value is not a string, or is empty.
+    /// A key with a value that is not a string, or is empty.
     #[error("has a `{0}` that is no text")]
     NotText(&'static str),
-    /// A server without streamable HTTP.
+    /// A server that only supports SSE and not streamable HTTP.
     #[error("speaks SSE alone, which is not supported: give the address of its streamable HTTP")]
     SseOnly,
     /// An unknown `type`, truncated.
     #[error("has the type `{0}`, which is not supported")]
     UnsupportedType(String),
-    /// A `url` whose scheme is not HTTP.
+    /// A `url` with a scheme that is not HTTP.
     #[error("has an address that is not one of the web: it has to be `https://…` or `http://…`")]
     NotWebUrl,
     /// A declaration without the `command` or the `url` of its type.
@@ -42,19 +41,19 @@ pub enum ServerDeclError {
     /// A value of `args` that is not a list of strings.
     #[error("has `args` that are no list of texts")]
     InvalidArguments,
-    /// A key whose value is not an object of strings, numbers and booleans.
+    /// A key with a value that is not an object of strings, numbers and booleans.
     #[error("has `{0}` that is no object of texts")]
     InvalidMap(&'static str),
 }
 
-/// Reads a file with servers, if it is there.
+/// Parses a file with MCP servers, if it exists.
 pub(super) fn parse_server_file(context: &mut ParseContext<'_>, path: &str) {
     if let Some(declarations) = context.read_jsonc(path) {
         parse_servers(context, path, &declarations, &[]);
     }
 }
 
-/// Reads servers that are declared below some names of a file.
+/// Parses MCP servers that are declared below the given keys of a file.
 pub(super) fn parse_servers(
     context: &mut ParseContext<'_>,
     path: &str,
@@ -75,7 +74,7 @@ pub(super) fn parse_servers(
         return;
     };
     for (name, value) in servers {
-        // Without a wrapper there may be other things beside servers.
+        // Without a wrapper, the file may contain other values besides servers.
         let bare = names.is_empty();
         if bare && (name.starts_with('$') || !value.is_object()) {
             continue;
@@ -85,8 +84,8 @@ pub(super) fn parse_servers(
                 let Some(claimed) = claim_server_name(context, path, name) else {
                     continue;
                 };
-                // To find the range takes time in proportion to the file, so
-                // it is done for servers that are kept.
+                // Finding the range takes time in proportion to the file, so it happens
+                // only for servers that are accepted.
                 names.push(name);
                 let range = declarations.range(&names);
                 names.pop();
@@ -97,7 +96,7 @@ pub(super) fn parse_servers(
                 };
                 add_server(context, location, claimed, transport);
             }
-            // It is there and switched off.
+            // The server is declared and disabled.
             Ok(None) => {}
             Err(problem) => {
                 let name = super::truncate_chars(name, 80);
@@ -107,7 +106,7 @@ pub(super) fn parse_servers(
     }
 }
 
-/// The name of a server, if it may have it.
+/// Claims the name of a server, unless it is taken or the limit is reached.
 fn claim_server_name(context: &mut ParseContext<'_>, path: &str, name: &str) -> Option<String> {
     let name = super::truncate_chars(name, MAX_NAME_CHARS);
     if name.is_empty() {
@@ -148,7 +147,7 @@ fn add_server(
     });
 }
 
-/// How a server is reached; none if it is switched off.
+/// Parses the transport of a server; `None` if the server is disabled.
 fn parse_transport(value: &Value) -> Result<Option<DeclaredTransport>, ServerDeclError> {
     let Some(object) = value.as_object() else {
         return Err(ServerDeclError::NotAnObject);
@@ -165,7 +164,7 @@ fn parse_transport(value: &Value) -> Result<Option<DeclaredTransport>, ServerDec
         Some(kind) => Some(kind),
         None => text("transport")?,
     };
-    // VS Code writes `type: http` for both, and tells them apart by `transport`.
+    // VS Code writes `type: http` for both and distinguishes them by `transport`.
     let kind = match text("transport")?.as_deref() {
         Some("sse") => Some("sse".to_owned()),
         Some(_) | None => kind,
@@ -200,8 +199,8 @@ fn parse_transport(value: &Value) -> Result<Option<DeclaredTransport>, ServerDec
     }
 }
 
-/// Whether requests may go to an address. Of one with names in it only the
-/// beginning is known so far; the rest shows when it is used.
+/// Returns `true` if a URL is or may become an HTTP URL. Of a URL with placeholders only
+/// the beginning is known; the rest is checked when it is used.
 fn is_possible_web_url(url: &str) -> bool {
     match url.split_once('$') {
         None => Url::parse(url)

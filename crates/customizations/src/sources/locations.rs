@@ -1,4 +1,4 @@
-//! The folders and files that are looked at.
+//! The folders and files that are searched for customizations.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -18,14 +18,14 @@ const RULE_FILES: &[&str] = &[
     ".cursorrules",
 ];
 
-/// Files of a workspace that declare servers.
+/// Files of a workspace that declare MCP servers.
 const SERVER_FILES: &[&str] = &[".mcp.json", ".vscode/mcp.json", ".cursor/mcp.json"];
 
 /// Files and folders of a workspace that declare hooks.
 const HOOK_FILES: &[&str] = &[".claude/settings.json", ".github/hooks/"];
 
-/// Folders of a workspace. Something new goes to those of the first group, so
-/// these are shown before they are there.
+/// Folders of a workspace. Clients save new items into the folders of the first group, so
+/// these are published before they exist.
 const WORKSPACE_FOLDERS: &[(&str, ItemKind)] = &[
     (".agents/agents", ItemKind::Agent),
     (".agents/skills", ItemKind::Skill),
@@ -42,10 +42,10 @@ const WORKSPACE_FOLDERS: &[(&str, ItemKind)] = &[
     (".cursor/rules", ItemKind::Rule),
 ];
 
-/// How many of them are shown before they are there.
+/// The number of workspace folders that are published before they exist.
 const CANONICAL_FOLDERS: usize = 4;
 
-/// Folders of the user.
+/// Folders inside of the user's home folder.
 const USER_FOLDERS: &[(&str, ItemKind)] = &[
     (".agents/agents", ItemKind::Agent),
     (".agents/skills", ItemKind::Skill),
@@ -69,8 +69,8 @@ const HOST_FOLDERS: &[(&str, ItemKind)] = &[
     ("rules", ItemKind::Rule),
 ];
 
-/// Everything that a session with these folders has, in the order that people
-/// get to see. Nothing is in it twice.
+/// Returns the containers of a session with these folders, without duplicates, in the order
+/// in which clients show them.
 pub(crate) fn container_definitions(
     settings: &CustomizationSettings,
     data: &Path,
@@ -89,7 +89,7 @@ pub(crate) fn container_definitions(
     all
 }
 
-/// The packages that are configured for an agent.
+/// Returns the plugin packages that are configured for an agent.
 pub(super) fn plugin_definitions(
     settings: &CustomizationSettings,
     data: &Path,
@@ -133,8 +133,8 @@ fn add_workspace(
         (true, _) | (false, None) => name.to_owned(),
     };
     let mut some_files = |names: &[&str], kind: ItemKind, name: &str| {
-        // What an agent reads by itself would happen twice. Rules are left out
-        // turn by turn, and shown.
+        // Hooks and servers that an agent reads by itself would run twice. Rules are
+        // published anyway and left out of each prompt.
         let names = names
             .iter()
             .filter(|name| kind == ItemKind::Rule || !is_native_path(native, name));
@@ -213,7 +213,7 @@ fn add_user(all: &mut Vec<ContainerDefinition>, settings: &CustomizationSettings
     }
 }
 
-/// Whether an agent reads a file by itself.
+/// Returns `true` if an agent reads a file by itself.
 pub(crate) fn is_native_path(native: &[String], path: &str) -> bool {
     native
         .iter()

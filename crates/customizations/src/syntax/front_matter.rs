@@ -1,7 +1,7 @@
-//! What stands at the top of a Markdown file, between two lines of dashes.
+//! Splits the front matter of a Markdown file, between two lines of dashes, from its body.
 //!
-//! It should be YAML, and often is not quite: `globs: *.ts` is what one editor
-//! writes, and `description: Use it when: …` what people do. A line that is no
+//! Front matter should be YAML but is often not quite valid: one editor writes
+//! `globs: *.ts`, and users write `description: Use it when: …`. A value that is not valid
 //! YAML by itself is taken for plain text.
 
 mod budget;
@@ -12,21 +12,22 @@ use serde_json::{Map, Value};
 
 use budget::YamlError;
 
-/// Most bytes of front matter.
+/// Maximum size of front matter in bytes.
 const MAX_FRONT_MATTER_BYTES: usize = 64 * 1024;
 
-/// A Markdown file taken apart.
+/// A Markdown file, split into front matter and body.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct FrontMatter<'a> {
-    /// What stands at the top.
+    /// The values of the front matter.
     pub(crate) values: Map<String, Value>,
-    /// The rest.
+    /// The text after the front matter.
     pub(crate) body: &'a str,
-    /// What is wrong with the top.
+    /// The problem with the front matter, as text.
     pub(crate) problem: Option<String>,
 }
 
-/// Takes a file apart. The work is charged to the budget of its container.
+/// Splits a file and parses its front matter. The work is charged to the budget of its
+/// container.
 pub(crate) fn split_front_matter<'a>(text: &'a str, budget: &mut ParseBudget) -> FrontMatter<'a> {
     let Some((top, body)) = find_front_matter(text) else {
         let problem = starts_front_matter(text).then(|| "its front matter does not end".to_owned());
@@ -64,7 +65,7 @@ fn starts_front_matter(text: &str) -> bool {
         && text.lines().nth(1).is_some_and(|line| line.contains(':'))
 }
 
-/// The top and the rest; none if there is no top.
+/// Returns the front matter and the body, or `None` without front matter.
 fn find_front_matter(text: &str) -> Option<(&str, &str)> {
     let first = text.split_inclusive('\n').next()?;
     if first.trim_end() != "---" {
@@ -97,7 +98,7 @@ fn parse_values(top: &str, budget: &mut ParseBudget) -> Result<Map<String, Value
     }
 }
 
-/// Puts quotes around values that are no YAML by themselves.
+/// Quotes values that are not valid YAML by themselves.
 fn quote_invalid_values(top: &str, budget: &mut ParseBudget) -> String {
     let mut text = String::with_capacity(top.len() + 16);
     for line in top.lines() {
@@ -123,8 +124,8 @@ fn quote_invalid_values(top: &str, budget: &mut ParseBudget) -> String {
     text
 }
 
-/// Whether a value begins something that does not end: that is no text, but a
-/// mistake.
+/// Returns `true` if a value opens a bracket or quote and does not close it. That is a
+/// mistake and not plain text.
 fn is_unclosed(value: &str) -> bool {
     let pairs = [('[', ']'), ('{', '}'), ('"', '"'), ('\'', '\'')];
     pairs.iter().any(|(open, close)| {

@@ -1,17 +1,17 @@
-//! JSON as people write it, and where in it something stands.
+//! Parses JSON with comments and finds the text ranges of members.
 //!
-//! Comments and commas at the end of lists are fine. They are replaced by
-//! spaces first, so that places stay what they were.
+//! Comments and trailing commas are accepted. They are replaced by spaces before parsing,
+//! so that positions stay the same.
 
 use agenthost_protocol::common::{TextPosition, TextRange};
 use serde_json::Value;
 
-/// A JSON file.
+/// A parsed JSONC file.
 #[derive(Debug, Default)]
 pub(crate) struct JsoncDocument {
-    /// Without comments.
+    /// The text without comments and trailing commas.
     stripped: String,
-    /// What it says.
+    /// The parsed JSON value.
     pub(crate) value: Value,
 }
 
@@ -24,11 +24,11 @@ pub(crate) struct JsoncError {
 }
 
 impl JsoncDocument {
-    /// Reads it.
+    /// Parses a text.
     ///
     /// # Errors
     ///
-    /// If it is no JSON.
+    /// If the text is not JSON.
     pub(crate) fn parse(text: &str) -> Result<Self, JsoncError> {
         let plain = strip_comments(text);
         let value = serde_json::from_str(&plain).map_err(|error| JsoncError {
@@ -41,7 +41,7 @@ impl JsoncDocument {
         })
     }
 
-    /// What stands below some names, each inside of the one before.
+    /// Returns the value at a path of keys, or null if it does not exist.
     pub(crate) fn get_path(&self, names: &[&str]) -> &Value {
         let inside = names.iter();
         inside.fold(&self.value, |value, name| {
@@ -49,7 +49,7 @@ impl JsoncDocument {
         })
     }
 
-    /// Where the value of a name inside of names stands, with that name.
+    /// Returns the range of the member at a path of keys, including its key.
     pub(crate) fn range(&self, names: &[&str]) -> Option<TextRange> {
         let mut scan = JsonScanner {
             bytes: self.stripped.as_bytes(),
@@ -63,7 +63,7 @@ impl JsoncDocument {
     }
 }
 
-/// Comments and trailing commas become spaces.
+/// Replaces comments and trailing commas by spaces.
 fn strip_comments(text: &str) -> String {
     let mut plain: Vec<u8> = Vec::with_capacity(text.len());
     let bytes = text.as_bytes();
@@ -105,11 +105,11 @@ fn strip_comments(text: &str) -> String {
         }
         at = end;
     }
-    // Only whole characters were replaced, each byte by one.
+    // Only whole characters were replaced, each byte by one space.
     String::from_utf8_lossy(&plain).into_owned()
 }
 
-/// The end of a string that begins at a place.
+/// Returns the offset after a string that begins at `start`.
 fn find_string_end(bytes: &[u8], start: usize) -> usize {
     let mut at = start + 1;
     while let Some(byte) = bytes.get(at) {
@@ -129,7 +129,7 @@ fn find_bytes(bytes: &[u8], start: usize, what: &[u8]) -> usize {
         .map_or(bytes.len(), |offset| start + offset)
 }
 
-/// Lines and UTF-16 units, counted from zero.
+/// Converts an offset to a line and UTF-16 units, both counted from zero.
 fn text_position(text: &str, at: usize) -> TextPosition {
     let before = text.get(..at).unwrap_or(text);
     let line = before.rsplit('\n').next().unwrap_or_default();
@@ -139,14 +139,15 @@ fn text_position(text: &str, at: usize) -> TextPosition {
     }
 }
 
-/// Goes through JSON that is known to be valid.
+/// A scanner for JSON that is known to be valid.
 struct JsonScanner<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
 impl JsonScanner<'_> {
-    /// The last member of that name, as the reader of values has it.
+    /// Returns the range of the last member with the given key, which is the one that the
+    /// JSON parser keeps.
     fn find_member(&mut self, names: &[&str]) -> Option<(usize, usize)> {
         let (wanted, deeper) = names.split_first()?;
         self.skip_whitespace();
@@ -167,7 +168,7 @@ impl JsonScanner<'_> {
                     let key: Option<String> = serde_json::from_slice(key).ok();
                     self.at = key_end;
                     self.skip_whitespace();
-                    // The colon.
+                    // Skip the colon.
                     self.at += 1;
                     self.skip_whitespace();
                     let value = self.at;
@@ -194,7 +195,7 @@ impl JsonScanner<'_> {
         }
     }
 
-    /// Goes behind a value.
+    /// Moves to the end of a value.
     fn skip_value(&mut self) {
         let mut depth = 0_usize;
         while let Some(byte) = self.bytes.get(self.at) {

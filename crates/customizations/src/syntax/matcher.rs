@@ -1,18 +1,18 @@
-//! What a hook is about, in its own words.
+//! Matchers of hooks, which select tools or events by name.
 //!
-//! A name, several with `|` between them, or a regular expression that has to
-//! fit a whole name. Names are short, and an expression takes time in
-//! proportion to them, whatever is in it.
+//! A matcher is a name, several names separated by `|`, or a regular expression that has to
+//! match a whole name. Names are short, and a regular expression takes time in proportion
+//! to the name, so matching time is bounded.
 
 use regex_automata::meta::{BuildError, Config, Regex};
 
-/// Longest matcher, in bytes.
+/// Maximum length of a matcher in bytes.
 const MAX_MATCHER_BYTES: usize = 1_000;
 
-/// Most memory that an expression may need, in bytes.
+/// Maximum memory of a compiled regular expression, in bytes.
 const MAX_REGEX_BYTES: usize = 256 * 1024;
 
-/// Whether a matcher makes sense; if not, what is wrong with it.
+/// Checks that a matcher is valid, otherwise returns the problem.
 pub(crate) fn check_matcher(matcher: &str) -> Result<(), &'static str> {
     if matcher.len() > MAX_MATCHER_BYTES {
         return Err("is too long");
@@ -23,18 +23,18 @@ pub(crate) fn check_matcher(matcher: &str) -> Result<(), &'static str> {
     }
 }
 
-/// Whether a matcher is about one of some names.
+/// Returns `true` if a matcher selects one of the names.
 pub(crate) fn matches(matcher: &str, names: &[String]) -> bool {
     if is_name_list(matcher) {
         let mut words = matcher.split('|').map(str::trim);
         return words.any(|word| names.iter().any(|name| name == word));
     }
-    // What makes no sense was told when it was read, and is about nothing.
+    // An invalid matcher was reported by the parser and matches nothing.
     build_regex(matcher)
         .is_ok_and(|expression| names.iter().any(|name| expression.is_match(name.as_str())))
 }
 
-/// Whether it is made of names alone.
+/// Returns `true` if a matcher consists of names only.
 fn is_name_list(matcher: &str) -> bool {
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | ' ' | '|' | '/' | ':');
     matcher.chars().all(plain)

@@ -1,4 +1,4 @@
-//! Names in values, such as `${PLUGIN_ROOT}` and `${env:TOKEN}`.
+//! Resolves placeholders in values, such as `${PLUGIN_ROOT}` and `${env:TOKEN}`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,27 +8,27 @@ use agenthost_stdx::text::truncate_chars;
 
 use crate::parse::{DeclaredServer, DeclaredTransport};
 
-/// What names in values stand for.
+/// The values of placeholders.
 #[derive(Clone)]
 pub(crate) struct PlaceholderValues<'a> {
-    /// Where the files of the package are.
+    /// The folder of the package's files.
     pub(crate) package: Option<&'a Path>,
-    /// Where the package may keep something.
+    /// The folder for data that the package stores.
     pub(crate) data: Option<PathBuf>,
-    /// The folder that the session works in.
+    /// The primary folder of the session.
     pub(crate) workspace: Option<&'a Path>,
-    /// The user's folder.
+    /// The home folder of the user.
     pub(crate) home: Option<&'a Path>,
-    /// The environment.
+    /// Environment variables, for all other placeholders.
     pub(crate) environment: &'a BTreeMap<String, String>,
 }
 
-/// A name that stands for nothing.
+/// An error for a placeholder without a value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not set")]
 pub struct UnsetPlaceholder(pub String);
 
-/// Names that are about the package and the session.
+/// Names of placeholders about the package and the session.
 const PACKAGE_PLACEHOLDERS: &[&str] = &[
     "CLAUDE_PLUGIN_ROOT",
     "PLUGIN_ROOT",
@@ -40,11 +40,11 @@ const PACKAGE_PLACEHOLDERS: &[&str] = &[
 ];
 
 impl PlaceholderValues<'_> {
-    /// A value with all names replaced.
+    /// Replaces all placeholders in a text.
     ///
     /// # Errors
     ///
-    /// The first name that stands for nothing.
+    /// The first placeholder without a value.
     pub(crate) fn resolve(&self, text: &str) -> Result<String, UnsetPlaceholder> {
         let mut resolved = String::with_capacity(text.len());
         for piece in template_pieces(text) {
@@ -71,11 +71,11 @@ impl PlaceholderValues<'_> {
             .ok_or_else(|| UnsetPlaceholder(truncate_chars(bare, 80)))
     }
 
-    /// How a declared server is really reached.
+    /// Returns the spec of a declared server, with all placeholders replaced.
     ///
     /// # Errors
     ///
-    /// The first name that stands for nothing.
+    /// The first placeholder without a value.
     pub(crate) fn resolve_server(
         &self,
         declared: &DeclaredServer,
@@ -117,7 +117,7 @@ impl PlaceholderValues<'_> {
         })
     }
 
-    /// What programs of a package find in their environment.
+    /// Returns environment variables for the programs of a package.
     pub(crate) fn package_environment(&self) -> Vec<(String, String)> {
         PACKAGE_PLACEHOLDERS
             .iter()
@@ -126,7 +126,7 @@ impl PlaceholderValues<'_> {
             .collect()
     }
 
-    /// A folder that a declaration names.
+    /// Returns the path of a folder in a declaration, relative to the package or workspace.
     pub(crate) fn resolve_directory(&self, named: &str) -> Option<PathBuf> {
         match (named.strip_prefix("~/"), self.home) {
             (Some(rest), Some(home)) => Some(home.join(rest)),
@@ -135,7 +135,7 @@ impl PlaceholderValues<'_> {
         }
     }
 
-    /// A program that is named by a path inside of the package is there.
+    /// Resolves a command that begins with `./` relative to the package or workspace.
     fn resolve_command(&self, command: String) -> String {
         match (command.starts_with("./"), self.package.or(self.workspace)) {
             (true, Some(root)) => root.join(command).to_string_lossy().into_owned(),
@@ -144,7 +144,7 @@ impl PlaceholderValues<'_> {
     }
 }
 
-/// A name without its frills, and what it stands for if it is not set.
+/// Splits a placeholder into its name without the `env:` prefix and its default value.
 fn split_default(name: &str) -> (&str, Option<&str>) {
     let name = name.strip_prefix("env:").unwrap_or(name);
     match name.split_once(":-") {
@@ -171,7 +171,7 @@ fn template_pieces(text: &str) -> impl Iterator<Item = TemplatePiece<'_>> {
             rest = after;
             return Some(TemplatePiece::Name(name));
         }
-        // The first character is no name, or not one that ends.
+        // The text does not begin with a placeholder, or only with an unterminated one.
         let end = rest
             .char_indices()
             .skip(1)

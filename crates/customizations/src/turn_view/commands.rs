@@ -1,4 +1,4 @@
-//! Commands, prompts and skills that stand behind a name at the beginning of a message.
+//! Slash commands: commands, prompts and skills that a message invokes by name.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -9,8 +9,8 @@ use agenthost_protocol::session::ChildCustomization;
 use super::{EnabledItem, SessionView};
 use crate::parse::{ContainerLayout, ItemDetail};
 
-/// All that users may call, by what they type. Of two with one name the second
-/// goes by the name of its container, too.
+/// Returns the items that users may invoke, by the name to type. If two items have the same
+/// name, the name of its container is the prefix of the second one.
 pub(super) fn all_commands(view: &SessionView) -> BTreeMap<String, EnabledItem<'_>> {
     let mut commands = BTreeMap::new();
     for effective in callable_items(view) {
@@ -28,8 +28,8 @@ pub(super) fn all_commands(view: &SessionView) -> BTreeMap<String, EnabledItem<'
     commands
 }
 
-/// What a message stands for, if it begins with such a name and the agent does
-/// not understand it by itself.
+/// Returns the text that replaces a message, if the message begins with a known command
+/// that the agent does not implement itself.
 pub(super) fn expand_command(view: &SessionView, preparation: &TurnPreparation) -> Option<String> {
     let rest = preparation.text.trim_start().strip_prefix('/')?;
     let (name, arguments) = match rest.split_once(char::is_whitespace) {
@@ -64,7 +64,7 @@ pub(super) fn expand_command(view: &SessionView, preparation: &TurnPreparation) 
     })
 }
 
-/// All that users may call.
+/// Returns the items that users may invoke.
 fn callable_items(view: &SessionView) -> impl Iterator<Item = EnabledItem<'_>> {
     view.enabled_items()
         .filter(|effective| match &effective.item.child {
@@ -78,8 +78,8 @@ fn callable_items(view: &SessionView) -> impl Iterator<Item = EnabledItem<'_>> {
         })
 }
 
-/// Finds a command by a name of [`all_commands`], or by its name with that of its plugin
-/// in front, which is what Open Plugins calls it.
+/// Finds a command by a name of [`all_commands`], or by its name with the plugin's name as
+/// prefix, as in Open Plugins.
 fn find_command<'a>(view: &'a SessionView, name: &str) -> Option<EnabledItem<'a>> {
     all_commands(view).get(name).copied().or_else(|| {
         let wanted = normalize_name(name);
@@ -93,8 +93,8 @@ fn find_command<'a>(view: &'a SessionView, name: &str) -> Option<EnabledItem<'a>
     })
 }
 
-/// VS Code completes `git:tag` as `/git tag`: the second word belongs to the
-/// name then, and the rest is the arguments.
+/// Finds a command with a name of two words. VS Code completes `git:tag` as `/git tag`: the
+/// second word belongs to the name then, and the rest is the arguments.
 fn find_two_word_command<'a, 'b>(
     view: &'a SessionView,
     first: &str,
@@ -111,8 +111,8 @@ fn find_two_word_command<'a, 'b>(
     Some((effective, arguments))
 }
 
-/// A name as VS Code writes names of plugins and of what is in them: in lower
-/// case, with a hyphen for everything that is no letter, digit, `_`, `.` or `:`.
+/// Normalizes a name as VS Code does for plugins and their items: in lower case, with a
+/// hyphen for everything that is not a letter, digit, `_`, `.` or `:`.
 fn normalize_name(name: &str) -> String {
     let mut normalized = String::with_capacity(name.len());
     for character in name.trim().chars().flat_map(char::to_lowercase) {
@@ -125,13 +125,13 @@ fn normalize_name(name: &str) -> String {
     normalized.trim_matches(['-', ':', '.']).to_owned()
 }
 
-/// What people type for a name.
+/// Returns a name as users type it, without spaces.
 fn typed_name(name: &str) -> String {
     name.split_whitespace().collect::<Vec<_>>().join("-")
 }
 
-/// Puts arguments where they belong: all of them, or one by one. If nothing
-/// says where, they come last.
+/// Inserts arguments at their placeholders: all of them, or one by one. Without
+/// placeholders, they are appended.
 fn fill_arguments(body: &str, arguments: &str) -> String {
     let single = split_words(arguments);
     let mut text = String::with_capacity(body.len() + arguments.len());
@@ -163,7 +163,7 @@ fn fill_arguments(body: &str, arguments: &str) -> String {
     text
 }
 
-/// Words, with quotes around those that have spaces.
+/// Splits a text into words. Quotes group words with spaces.
 fn split_words(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;

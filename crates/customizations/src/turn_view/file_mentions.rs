@@ -1,24 +1,24 @@
-//! Files that a message names by their path.
+//! Finds files that a message mentions by their path.
 //!
-//! Whether they are there does not matter: a message may ask for a new one.
+//! The files need not exist: a message may ask for a new one.
 
 use std::path::{Component, Path, PathBuf};
 
-/// Most files that are taken from a message.
+/// Maximum number of files that are taken from a message.
 const MAX_MENTIONED_FILES: usize = 100;
 
-/// Longest path, in bytes.
+/// Maximum length of a path in bytes.
 const MAX_PATH_BYTES: usize = 1_024;
 
-/// What stands between words in prose, Markdown and code, beside spaces.
+/// Characters besides whitespace that separate words in prose, Markdown and code.
 const WORD_SEPARATORS: &[char] = &[
     '`', '"', '\'', '(', ')', '[', ']', '{', '}', '<', '>', ',', ';',
 ];
 
-/// What stands around words.
+/// Punctuation that is trimmed from words.
 const SURROUNDING_PUNCTUATION: &[char] = &['!', '?', '*', ':'];
 
-/// All files that a message names, as seen from each of these folders.
+/// Returns the files that a message mentions, resolved relative to each of the folders.
 pub(super) fn mentioned_files(
     text: &str,
     directories: &[PathBuf],
@@ -43,11 +43,11 @@ pub(super) fn mentioned_files(
     files
 }
 
-/// The path that a word is; none if it is a word like others.
+/// Returns the path in a word, or `None` for an ordinary word.
 fn path_in_word(word: &str) -> Option<&str> {
     let word = word.trim_matches(SURROUNDING_PUNCTUATION);
     let word = word.strip_prefix('@').unwrap_or(word);
-    // `src/x.rs:12:3` is a place in a file; `x.rs.` the end of a sentence.
+    // `src/x.rs:12:3` is a position in a file, and the dot of `x.rs.` ends a sentence.
     let word = word.split(':').next().unwrap_or(word);
     let word = word
         .trim_end_matches(SURROUNDING_PUNCTUATION)
@@ -60,7 +60,7 @@ fn path_in_word(word: &str) -> Option<&str> {
     (usable && (has_ending || word.contains('/'))).then_some(word)
 }
 
-/// A path without steps that lead nowhere; none if it leads above all.
+/// Removes `.` and `..` from a path; `None` if it leads above the root.
 fn normalize_path(path: &Path) -> Option<PathBuf> {
     let mut plain = PathBuf::new();
     for component in path.components() {

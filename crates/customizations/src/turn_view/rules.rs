@@ -1,4 +1,4 @@
-//! Which rules a turn has to keep.
+//! Selects the rules that apply to a turn.
 
 use std::path::PathBuf;
 
@@ -8,17 +8,17 @@ use globset::GlobBuilder;
 use super::{EnabledItem, SessionView, push_heading, to_one_line};
 use crate::parse::{ItemDetail, matches_all_files};
 
-/// How much a rule matters to a turn.
+/// The relevance of a rule for a turn.
 enum RuleRelevance {
-    /// It has to be kept.
+    /// The text of the rule is added to the prompt.
     Applies,
-    /// It may matter later.
+    /// The rule may apply later, so its path is listed.
     Listed,
-    /// It says neither when nor what for.
+    /// The rule has neither globs nor a description.
     Irrelevant,
 }
 
-/// Writes rules that count, and names those that may count later.
+/// Writes the rules that apply, and lists the paths of those that may apply later.
 pub(super) fn write_rules(view: &SessionView, files: &[PathBuf], text: &mut String) {
     let mut applying = Vec::new();
     let mut listed = Vec::new();
@@ -69,7 +69,7 @@ fn rule_relevance(
     files: &[PathBuf],
 ) -> RuleRelevance {
     let globs = rule.globs.as_deref().unwrap_or_default();
-    // Globs narrow what counts always, unless they mean all files.
+    // Globs restrict a rule that always applies, unless they match all files.
     let for_all = globs.is_empty() || globs.iter().any(|glob| matches_all_files(glob));
     if rule.always_apply == Some(true) && for_all {
         return RuleRelevance::Applies;
@@ -87,10 +87,11 @@ fn rule_relevance(
     }
 }
 
-/// Whether a glob means one of some files, seen from any folder of the session.
+/// Returns `true` if a glob matches one of the files, relative to any folder of the
+/// session.
 fn matches_any_file(glob: &str, files: &[PathBuf], directories: &[PathBuf]) -> bool {
     let glob = glob.trim_start_matches("./").trim_start_matches('/');
-    // A name alone means files of that name anywhere.
+    // A glob without a slash matches file names in all folders.
     let glob = match glob.contains('/') {
         true => glob.to_owned(),
         false => format!("**/{glob}"),

@@ -1,18 +1,19 @@
-//! What the agent remembers of its sessions, in a file that outlives it.
+//! The history of the agent's sessions, in a file that outlives the process.
 
 use std::io::Write;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-/// Names the file. Without one, the agent forgets.
+/// The environment variable with the path of the file. Without it, the agent stores no
+/// history.
 pub const MEMORY_FILE_VARIABLE: &str = "AGENTHOST_TEST_ACP_MEMORY";
 
 fn memory_path() -> Option<PathBuf> {
     std::env::var_os(MEMORY_FILE_VARIABLE).map(PathBuf::from)
 }
 
-/// All that was said, with the session it was said in.
+/// Returns all messages, each with its session.
 fn read_entries() -> Vec<(String, String)> {
     let text = memory_path().and_then(|path| std::fs::read_to_string(path).ok());
     let text = text.unwrap_or_default();
@@ -24,7 +25,7 @@ fn read_entries() -> Vec<(String, String)> {
     lines.collect()
 }
 
-/// Keeps what was said in a session.
+/// Appends a message of a session.
 pub(super) fn append_message(session: &str, said: &str) {
     let file = memory_path().and_then(|path| {
         let mut options = std::fs::OpenOptions::new();
@@ -32,18 +33,18 @@ pub(super) fn append_message(session: &str, said: &str) {
     });
     if let Some(mut file) = file {
         let line = json!([session, said]).to_string();
-        // The test sees what is missing.
+        // A failed write is visible to the test as a missing message.
         writeln!(file, "{line}").unwrap_or_default();
     }
 }
 
-/// What was said in a session.
+/// Returns the messages of a session.
 pub(super) fn messages_of(session: &str) -> Vec<String> {
     let its = read_entries().into_iter().filter(|(of, _)| of == session);
     its.map(|(_, said)| said).collect()
 }
 
-/// The sessions.
+/// Returns the ids of all sessions.
 pub(super) fn session_ids() -> Vec<String> {
     let mut names: Vec<_> = read_entries()
         .into_iter()

@@ -1,4 +1,4 @@
-//! What the agent writes.
+//! Writes the messages of the agent to standard output.
 
 use std::io::{BufWriter, Write};
 
@@ -40,7 +40,7 @@ pub(super) fn send_message(message: &Value) {
     write_line(message.to_string().as_bytes());
 }
 
-/// A host that is gone does not want to know.
+/// Writes a line. Errors are ignored: they mean that the host has closed the pipe.
 pub(super) fn write_line(line: &[u8]) {
     let mut output = std::io::stdout().lock();
     let written = output
@@ -63,7 +63,7 @@ pub(super) fn send_chunks(session: &str, count: usize, text: &str) {
     let line = format!("{line}\n");
     let mut output = BufWriter::new(std::io::stdout().lock());
     for _ in 0..count {
-        // A host that is gone does not want to know.
+        // Errors are ignored: they mean that the host has closed the pipe.
         output.write_all(line.as_bytes()).unwrap_or_default();
     }
     output.flush().unwrap_or_default();

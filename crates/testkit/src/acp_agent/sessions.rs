@@ -1,4 +1,4 @@
-//! Sessions that the agent takes up, copies and lists.
+//! Resumes, forks and lists the sessions of the agent.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::output::{respond, respond_error, send_chunk, send_update, text_field}
 use super::{FakeAgent, memory};
 
 impl FakeAgent {
-    /// Says again what was said, as far as it knows.
+    /// Resumes a session. In mode `load`, it also replays the stored messages.
     pub(super) fn resume_session(&mut self, id: &Value, params: &Value) {
         let session = text_field(params, "sessionId");
         self.store_servers(session, params);
@@ -17,7 +17,7 @@ impl FakeAgent {
         }
         if self.has_mode("load") && !self.has_mode("resume") {
             for said in said {
-                // Some agents tell a message in pieces.
+                // Some agents send a message in several chunks.
                 let (first, second) = said.split_at(said.len() / 2);
                 for text in [first, second] {
                     send_chunk(session, "user_message_chunk", text);
@@ -42,7 +42,7 @@ impl FakeAgent {
     }
 }
 
-/// A page of one session, so that there are pages.
+/// Returns a page of one session, so that clients have to request several pages.
 pub(super) fn list_sessions(id: &Value, params: &Value) {
     let sessions = memory::session_ids();
     let page = text_field(params, "cursor").parse::<usize>().unwrap_or(0);

@@ -1,7 +1,7 @@
-//! The agent uses servers of tools that it was given.
+//! Calls tools of the MCP servers that the host gave to the agent.
 //!
-//! It speaks as much of MCP as that takes, a line at a time, and waits for each
-//! answer.
+//! It implements the part of MCP that this requires, one line at a time, and waits for each
+//! response.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -12,10 +12,10 @@ use super::FakeAgent;
 use super::output::{send_chunk, send_update, text_field};
 use super::web::HttpToolServer;
 
-/// The server that is meant if none is named.
+/// The server that is used if the script names none.
 const DEFAULT_SERVER: &str = "agenthost";
 
-/// A server that runs for a session.
+/// A connected MCP server of a session.
 pub(super) struct FakeToolServer {
     session: String,
     name: String,
@@ -23,13 +23,13 @@ pub(super) struct FakeToolServer {
     id_counter: u32,
 }
 
-/// How a server is reached.
+/// The transport of an MCP server.
 enum ServerConnection {
     Stdio(StdioServer),
     Http(HttpToolServer),
 }
 
-/// A server that is a program.
+/// An MCP server that runs as a child process.
 struct StdioServer {
     process: Child,
     input: ChildStdin,
@@ -38,13 +38,13 @@ struct StdioServer {
 
 impl Drop for StdioServer {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // The process may have exited before, so errors are ignored.
         self.process.kill().unwrap_or_default();
         self.process.wait().map(drop).unwrap_or_default();
     }
 }
 
-/// How a call is told of.
+/// The time at which a tool call is reported to the host.
 enum CallAnnouncement {
     Before,
     BeforeWithPermission,
@@ -53,7 +53,7 @@ enum CallAnnouncement {
 }
 
 impl FakeAgent {
-    /// What follows `mcp`. What goes wrong is said.
+    /// Runs a line that begins with `mcp`, and says the result or the error.
     pub(super) fn run_mcp_line(&mut self, session: &str, line: &str) {
         let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
         let said = match word {
@@ -140,7 +140,7 @@ impl FakeAgent {
         })
     }
 
-    /// Calls a tool, and does not wait for what comes of it.
+    /// Calls a tool and cancels the call without waiting for its result.
     fn abandon_tool(&mut self, session: &str, rest: &str) -> Result<String, String> {
         let (tool, input) = parse_tool_call(rest);
         let server = self.ensure_server(session, DEFAULT_SERVER)?;
@@ -158,7 +158,7 @@ impl FakeAgent {
         format!("call-{}", self.id_counter)
     }
 
-    /// Tells of a call, in the words of one agent or another.
+    /// Reports a tool call, in the style of one of several agents.
     fn announce(&self, session: &str, id: &str, tool: &str, input: &Value, status: &str) {
         let mut call = json!({"sessionUpdate": "tool_call", "toolCallId": id, "kind": "other",
             "status": status, "title": self.call_title(tool), "rawInput": input});
@@ -181,7 +181,7 @@ impl FakeAgent {
         }
     }
 
-    /// Asks whether it may.
+    /// Requests permission for a tool call. Returns `true` if it was granted.
     fn request_permission(&mut self, session: &str, id: &str, tool: &str, input: &Value) -> bool {
         let options = json!([
             {"optionId": "yes", "name": "Yes", "kind": "allow_once"},
@@ -193,7 +193,7 @@ impl FakeAgent {
         outcome.pointer("/outcome/optionId") == Some(&json!("yes"))
     }
 
-    /// A server of a session; it is started when it is first used.
+    /// Returns an MCP server of a session, which is started on first use.
     fn ensure_server(&mut self, session: &str, name: &str) -> Result<&mut FakeToolServer, String> {
         let its = |server: &FakeToolServer| server.session == session && server.name == name;
         let running = self.running_servers.iter().position(its);
@@ -235,7 +235,7 @@ impl FakeToolServer {
         Ok(server)
     }
 
-    /// Asks for something, and waits for what comes of it.
+    /// Sends a request and waits for its result.
     fn request(&mut self, method: &str, params: &Value) -> Result<Value, String> {
         if let ServerConnection::Http(server) = &mut self.connection {
             self.id_counter += 1;
@@ -253,13 +253,13 @@ impl FakeToolServer {
             if read.map_err(|error| error.to_string())? == 0 {
                 return Err(format!("`{}` has ended", self.name));
             }
-            // What is no message is noise.
+            // Lines that are not messages are noise.
             let Ok(message) = serde_json::from_str::<Value>(&line) else {
                 continue;
             };
             match (message.get("method"), message.get("id")) {
                 (None, Some(of)) if *of == json!(id) => return parse_outcome(&message),
-                // Whatever it asks, there is nothing to say.
+                // Requests of the server get an empty result.
                 (Some(_), Some(asked)) => {
                     self.send(&json!({"jsonrpc": "2.0", "id": asked, "result": {}}))?;
                 }
@@ -315,7 +315,7 @@ impl StdioServer {
     }
 }
 
-/// What came of a request.
+/// Returns the result of a response, or its error message.
 fn parse_outcome(message: &Value) -> Result<Value, String> {
     let error = message.pointer("/error/message").and_then(Value::as_str);
     match error {
@@ -337,7 +337,7 @@ fn parse_tool_call(rest: &str) -> (&str, Value) {
     (tool, serde_json::from_str(input).unwrap_or_default())
 }
 
-/// The words of a result.
+/// Returns the text of a tool result.
 fn result_text(result: &Value) -> String {
     let content = result.get("content").and_then(Value::as_array);
     let texts = content.into_iter().flatten();

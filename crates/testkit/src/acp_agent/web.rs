@@ -1,4 +1,4 @@
-//! A server of tools that the agent goes to, by as much of HTTP as that takes.
+//! A minimal HTTP client for MCP servers.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::output::text_field;
 
-/// A server at an address.
+/// An MCP server at an HTTP URL.
 pub(super) struct HttpToolServer {
     host: String,
     path: String,
@@ -16,7 +16,7 @@ pub(super) struct HttpToolServer {
 }
 
 impl HttpToolServer {
-    /// One that the agent was told of.
+    /// Creates a client from a server declaration in the ACP encoding.
     pub(super) fn new(given: &Value) -> Result<Self, String> {
         let url = text_field(given, "url");
         let rest = url.strip_prefix("http://").ok_or("it is not by HTTP")?;
@@ -35,7 +35,7 @@ impl HttpToolServer {
         })
     }
 
-    /// Says something, and hears what is answered: nothing, or a message.
+    /// Sends a message and returns the response: null, or a message.
     pub(super) fn post(&mut self, message: &Value) -> Result<Value, String> {
         let answer = self.exchange(&message.to_string());
         let answer = answer.map_err(|error| error.to_string())?;
@@ -56,8 +56,7 @@ impl HttpToolServer {
         Ok(serde_json::from_str(event.unwrap_or(body)).unwrap_or_default())
     }
 
-    /// With the older version the end of an answer is the end of the
-    /// connection.
+    /// Sends a request with HTTP/1.0, where the response ends with the connection.
     fn exchange(&self, body: &str) -> std::io::Result<String> {
         let mut stream = TcpStream::connect(&self.host)?;
         let mut head = format!("POST {} HTTP/1.0\r\nHost: {}\r\n", self.path, self.host);

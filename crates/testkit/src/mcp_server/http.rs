@@ -1,4 +1,4 @@
-//! The server by HTTP on loopback, with a little authorization of its own.
+//! The test server by HTTP on loopback, with optional bearer tokens.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -20,26 +20,26 @@ use tokio::task::JoinSet;
 
 use super::TestServer;
 
-/// Where the server says what tokens are for.
+/// The path of the protected resource metadata.
 pub const RESOURCE_PATH: &str = "/.well-known/oauth-protected-resource/mcp";
 
 type TestHttpResponse = Response<BoxBody<Bytes, Infallible>>;
 type TestMcpService = StreamableHttpService<TestServer, LocalSessionManager>;
 
-/// What the server wants of who comes.
+/// The authorization that the server requires.
 #[derive(Debug, Clone, Default)]
 pub struct TestAuth {
-    /// The token that is good; without one, nobody needs any.
+    /// The valid token; without one, requests need no token.
     pub token: Option<String>,
-    /// The token that is also good for `needs_scope`.
+    /// The token that is also valid for `needs_scope`.
     pub wide_token: Option<String>,
-    /// What it says it is, in place of itself.
+    /// The resource in the metadata, instead of the server's URL.
     pub claimed_resource: Option<String>,
-    /// Whether it says nothing about itself.
+    /// `true` if the server has no protected resource metadata.
     pub hides_metadata: bool,
 }
 
-/// A server that runs until this is dropped.
+/// A running server, which stops when it is dropped.
 pub struct HttpServer {
     address: SocketAddr,
     auth: Arc<Mutex<TestAuth>>,
@@ -47,20 +47,20 @@ pub struct HttpServer {
 }
 
 impl HttpServer {
-    /// Starts one that keeps a session, and streams.
+    /// Starts a server with sessions and streamed responses.
     ///
     /// # Panics
     ///
-    /// If there is no port to be had.
+    /// If no port is available.
     pub async fn start(auth: TestAuth) -> Self {
         Self::start_with(auth, StreamableHttpServerConfig::default()).await
     }
 
-    /// Starts one that keeps nothing, and answers with plain JSON.
+    /// Starts a stateless server that responds with plain JSON.
     ///
     /// # Panics
     ///
-    /// If there is no port to be had.
+    /// If no port is available.
     pub async fn start_stateless(auth: TestAuth) -> Self {
         let config = StreamableHttpServerConfig::default()
             .with_legacy_session_mode(false)
@@ -94,13 +94,13 @@ impl HttpServer {
         }
     }
 
-    /// Where it is.
+    /// Returns the URL of the MCP endpoint.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}/mcp", self.address)
     }
 
-    /// Changes what it wants.
+    /// Changes the required authorization.
     pub fn update_auth(&self, change: impl FnOnce(&mut TestAuth)) {
         change(&mut lock_auth(&self.auth));
     }

@@ -1,4 +1,4 @@
-//! What servers do that they should not.
+//! Faulty behaviours of the test server.
 
 #![expect(
     clippy::print_stdout,
@@ -9,7 +9,7 @@
 use std::io::Write;
 use std::time::Duration;
 
-/// Misbehaves at the beginning. Says whether to go on after that.
+/// Misbehaves at startup. Returns `true` if the server should run afterwards.
 pub(super) async fn misbehave(how: &str) -> bool {
     match how {
         "hang" => std::future::pending().await,
@@ -58,7 +58,7 @@ pub(super) async fn misbehave(how: &str) -> bool {
             true
         }
         "stubborn" => {
-            // Something that stays when its parent goes, in a group of its own.
+            // A descendant in its own process group, which survives its parent.
             let started = std::process::Command::new("setsid")
                 .args(["sleep", "1000"])
                 .spawn();
@@ -71,7 +71,7 @@ pub(super) async fn misbehave(how: &str) -> bool {
     }
 }
 
-/// Says hello as a server should, and lists its tools as told.
+/// Performs the handshake as a correct server, and returns the given list of tools.
 fn serve_tool_list(tools: &str) {
     for line in std::io::stdin().lines().map_while(Result::ok) {
         let Ok(asked) = serde_json::from_str::<serde_json::Value>(&line) else {
@@ -92,7 +92,7 @@ fn serve_tool_list(tools: &str) {
     }
 }
 
-/// Stays when it should go.
+/// Keeps a stubborn server running after its connection has ended.
 pub(super) async fn linger(how: &str) {
     if how == "stubborn" {
         tokio::time::sleep(Duration::from_secs(1000)).await;

@@ -1,4 +1,4 @@
-//! The tools of the server.
+//! The tools of the test server.
 
 use rmcp::model::{
     CallToolResponse, CallToolResult, ContentBlock, ErrorData, JsonObject, ListToolsResult,
@@ -7,7 +7,7 @@ use rmcp::model::{
 use rmcp::service::{RequestContext, RoleServer};
 use serde_json::{Value, json};
 
-/// All tools; after a change there is one more.
+/// Returns all tools, including `extra` after a change.
 pub(super) fn list_tools(changed: bool) -> Vec<Tool> {
     let names = [
         "echo",
@@ -27,7 +27,7 @@ pub(super) fn list_tools(changed: bool) -> Vec<Tool> {
     names.into_iter().chain(extra).map(build_tool).collect()
 }
 
-/// Pages without end.
+/// Returns a page of tools. Every page has a next one.
 pub(super) fn tool_page(number: usize) -> ListToolsResult {
     let tools = (0..100).map(|index| build_tool(&format!("tool{number}_{index}")));
     let mut result = ListToolsResult::with_all_items(tools.collect());
@@ -49,7 +49,7 @@ fn build_tool(name: &str) -> Tool {
     serde_json::from_value(listed).expect("it is a tool")
 }
 
-/// Does what a tool does.
+/// Calls a tool and returns its result.
 pub(super) async fn call_tool(
     name: &str,
     arguments: JsonObject,

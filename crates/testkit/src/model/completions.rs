@@ -1,4 +1,4 @@
-//! Chat completions, as goose and many others want them.
+//! The chat completions API, which goose and many other agents use.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use super::{
     unique_id,
 };
 
-/// What is asked.
+/// Parses the request body.
 pub(super) fn parse_request(body: &Value) -> ModelRequest {
     let messages = array_items(body, "messages").filter_map(|message| {
         let text = message_text(message.get("content"));
@@ -34,7 +34,7 @@ pub(super) fn parse_request(body: &Value) -> ModelRequest {
     }
 }
 
-/// An answer, as a stream.
+/// Encodes a response as a stream of events.
 pub(super) fn stream_events(pieces: &[AnswerPiece]) -> Vec<String> {
     let id = unique_id("completion-");
     let chunk = |delta: Value, finished: Option<&str>| {
@@ -68,7 +68,7 @@ pub(super) fn stream_events(pieces: &[AnswerPiece]) -> Vec<String> {
     events
 }
 
-/// An answer, at once.
+/// Encodes a response as one JSON document.
 pub(super) fn full_response(pieces: &[AnswerPiece]) -> Value {
     let mut text = String::new();
     let mut calls = Vec::new();

@@ -1,4 +1,4 @@
-//! Generated content, as gemini wants it.
+//! The generated content API, which gemini uses.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use super::{
     INPUT_TOKENS, MODEL_NAME, OUTPUT_TOKENS, array_items, message_text, sse_event, text_member,
 };
 
-/// What is asked.
+/// Parses the request body.
 pub(super) fn parse_request(body: &Value) -> ModelRequest {
     let mut messages = Vec::new();
     for content in array_items(body, "contents") {
@@ -36,7 +36,7 @@ pub(super) fn parse_request(body: &Value) -> ModelRequest {
     }
 }
 
-/// An answer, as a stream.
+/// Encodes a response as a stream of events.
 pub(super) fn stream_events(pieces: &[AnswerPiece]) -> Vec<String> {
     let parts = pieces.iter().map(content_part);
     let mut events: Vec<_> = parts
@@ -46,7 +46,7 @@ pub(super) fn stream_events(pieces: &[AnswerPiece]) -> Vec<String> {
     events
 }
 
-/// An answer, at once.
+/// Encodes a response as one JSON document.
 pub(super) fn full_response(pieces: &[AnswerPiece]) -> Value {
     let parts: Vec<_> = pieces.iter().map(content_part).collect();
     content(&parts, Some("STOP"))

@@ -1,4 +1,4 @@
-//! As much of HTTP as agents need to reach a model: one call a connection.
+//! A minimal HTTP server for agents: one request per connection.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -8,33 +8,33 @@ use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 
-/// The longest body of a call. Agents send all that was ever said.
+/// Maximum size of a request body in bytes. Agents send the whole conversation each time.
 const MAX_BODY_BYTES: usize = 64 * 1024 * 1024;
 
-/// The longest line of a head, and the most lines.
+/// Maximum length of a header line in bytes; the next constant limits their number.
 const MAX_LINE_BYTES: u64 = 64 * 1024;
 const MAX_HEADER_LINES: usize = 200;
 
-/// A call.
+/// An HTTP request of an agent.
 #[derive(Debug)]
 pub(super) struct ModelHttpCall {
     pub(super) method: String,
-    /// With what follows the question mark.
+    /// The path with its query.
     pub(super) path: String,
-    /// Null if it is no JSON.
+    /// The JSON body; null if it is not JSON.
     pub(super) body: Value,
 }
 
-/// What is answered.
+/// The response to a request.
 #[derive(Debug)]
 pub(super) enum ModelHttpResponse {
-    /// At once.
+    /// A status and a JSON document.
     Json(u16, Value),
-    /// One after the other, with a pause before each.
+    /// A stream of events, with a delay before each.
     Events(Vec<String>, Duration),
 }
 
-/// Reads a call; none if the connection was closed without one.
+/// Reads a request; `None` if the connection was closed without one.
 pub(super) async fn read_call(stream: &mut TcpStream) -> io::Result<Option<ModelHttpCall>> {
     let mut reader = BufReader::new(stream);
     let first = read_header_line(&mut reader).await?;
@@ -71,7 +71,7 @@ pub(super) async fn read_call(stream: &mut TcpStream) -> io::Result<Option<Model
     }))
 }
 
-/// Answers a call, and is done with the connection.
+/// Writes the response and shuts the connection down.
 pub(super) async fn write_response(
     stream: &mut TcpStream,
     response: ModelHttpResponse,
@@ -101,8 +101,7 @@ pub(super) async fn write_response(
     stream.shutdown().await
 }
 
-/// Appends a line to a file. A note that can't be written is only missed by
-/// who looks for it.
+/// Appends a line to a log file. Errors are ignored, because the log is only for debugging.
 pub(super) fn append_log(path: &Path, note: &Value) {
     let file = std::fs::OpenOptions::new()
         .create(true)

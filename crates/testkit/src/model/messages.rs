@@ -1,4 +1,4 @@
-//! Messages, as claude wants them.
+//! The messages API, which claude uses.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use super::{
     text_member, unique_id,
 };
 
-/// What is asked. What tools said stands in messages of the user.
+/// Parses the request body. Tool results are a part of user messages in this API.
 pub(super) fn parse_request(body: &Value) -> ModelRequest {
     let mut messages = Vec::new();
     for message in array_items(body, "messages") {
@@ -36,7 +36,7 @@ pub(super) fn parse_request(body: &Value) -> ModelRequest {
     }
 }
 
-/// An answer, as a stream.
+/// Encodes a response as a stream of events.
 pub(super) fn stream_events(pieces: &[AnswerPiece]) -> Vec<String> {
     let message = json!({
         "id": unique_id("msg_"), "type": "message", "role": "assistant", "model": MODEL_NAME,
@@ -82,7 +82,7 @@ pub(super) fn stream_events(pieces: &[AnswerPiece]) -> Vec<String> {
     events
 }
 
-/// An answer, at once.
+/// Encodes a response as one JSON document.
 pub(super) fn full_response(pieces: &[AnswerPiece]) -> Value {
     let content: Vec<_> = pieces
         .iter()

@@ -1,4 +1,4 @@
-//! Responses, as codex wants them.
+//! The responses API, which codex uses.
 
 use serde_json::{Value, json};
 
@@ -8,11 +8,11 @@ use super::{
     text_member, unique_id,
 };
 
-/// What stands between the name of a group of tools and that of a tool in it:
-/// nothing that is in either.
+/// The separator between the name of a tool namespace and the name of a tool; it occurs in
+/// neither.
 const NAMESPACE_SEPARATOR: char = '/';
 
-/// What is asked.
+/// Parses the request body.
 pub(super) fn parse_request(body: &Value) -> ModelRequest {
     let messages = array_items(body, "input").filter_map(|item| {
         let text = || message_text(item.get("content"));
@@ -55,7 +55,7 @@ fn parse_tool(tool: &Value) -> Option<ModelTool> {
     })
 }
 
-/// An answer, as a stream.
+/// Encodes a response as a stream of events.
 pub(super) fn stream_events(pieces: &[AnswerPiece]) -> Vec<String> {
     let response = unique_id("response-");
     let mut events = vec![named_sse_event(&json!({
@@ -99,13 +99,13 @@ pub(super) fn stream_events(pieces: &[AnswerPiece]) -> Vec<String> {
     events
 }
 
-/// An answer, at once.
+/// Encodes a response as one JSON document.
 pub(super) fn full_response(pieces: &[AnswerPiece]) -> Value {
     let output: Vec<_> = pieces.iter().map(output_item).collect();
     completed_response(&unique_id("response-"), &output)
 }
 
-/// The events of a piece that is no text.
+/// Encodes the events of a piece that is not text.
 fn non_text_events(place: usize, piece: &AnswerPiece) -> Vec<String> {
     let item = output_item(piece);
     let mut events = vec![named_sse_event(&json!({

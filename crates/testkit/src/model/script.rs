@@ -1,89 +1,89 @@
-//! What a model does, whatever it speaks.
+//! The behaviour of the fake model, for all APIs.
 //!
 //! ```text
-//! say: TEXT      says it, word by word
-//! think: TEXT    thinks it, then says that it has thought
+//! say: TEXT      says the text, word by word
+//! think: TEXT    sends the text as reasoning, then says that it has thought
 //! run: COMMAND   calls the tool that runs commands
-//! ask: COMMAND   the same, and wants to be let out of where commands are locked up
-//! write: PATH    calls the tool that writes files, or patches them
-//! use: NAME {}   calls a tool with these arguments, whatever its agent puts before the name
-//! slow: N        counts its ticks up to N, ten of them a second
-//! fail: STATUS   fails the call
-//! recall: WORD   says whether it was told the word before
+//! ask: COMMAND   the same, and requests to leave the sandbox
+//! write: PATH    calls the tool that writes or patches files
+//! use: NAME {}   calls a tool with these arguments, with any prefix of its name
+//! slow: N        counts ticks up to N, ten per second
+//! fail: STATUS   fails the request
+//! recall: WORD   says if the word occurred before
 //! ```
 //!
-//! A line that begins so counts if it is the last one of the last message of
-//! the user that has one. When a tool has answered since, it says what the tool
-//! said. A call that offers no tools is about something else, such as a title.
+//! The last such line of the last user message that contains one decides the response. If a
+//! tool result has followed it, the model says the result. A request without tools is about
+//! something else, such as a title.
 
 use serde_json::{Map, Value, json};
 
-/// What is in a file that it writes.
+/// The contents of a file that the model writes.
 pub const WRITTEN_FILE_TEXT: &str = "written by the model\n";
 
-/// What tools call the path of a file.
+/// Names of tool arguments for the path of a file.
 const PATH_ARGUMENTS: &[&str] = &["path", "file_path", "filePath", "absolute_path"];
 
-/// What it says when it has thought.
+/// The text after a piece of reasoning.
 pub const THOUGHT_REPLY: &str = "I have thought about it.";
 
-/// What it is asked: all that was said, and the tools that it may call.
+/// A request to the model: the conversation and the available tools.
 #[derive(Debug, Default)]
 pub(super) struct ModelRequest {
     pub(super) messages: Vec<PriorMessage>,
     pub(super) tools: Vec<ModelTool>,
 }
 
-/// Something that was said before.
+/// A message of the conversation.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum PriorMessage {
-    /// By the user, or by the agent in the user's name.
+    /// A message of the user, or of the agent on the user's behalf.
     User(String),
-    /// By the model.
+    /// A message of the model.
     Model(String),
-    /// By a tool.
+    /// The result of a tool.
     Tool(String),
 }
 
-/// A tool that it may call.
+/// A tool that the model may call.
 #[derive(Debug)]
 pub(super) struct ModelTool {
     pub(super) name: String,
     pub(super) parameters: ToolParameters,
 }
 
-/// What a tool takes.
+/// The parameters of a tool.
 #[derive(Debug)]
 pub(super) enum ToolParameters {
-    /// An object of this schema.
+    /// An object with this schema.
     Object(Value),
-    /// Any text.
+    /// A single free text.
     Text,
 }
 
-/// What it answers.
+/// The response of the model.
 #[derive(Debug, PartialEq)]
 pub(super) enum ModelAnswer {
-    /// These, at once.
+    /// All pieces without a delay.
     Pieces(Vec<AnswerPiece>),
-    /// These, one by one.
+    /// All pieces with a delay before each.
     Slow(Vec<AnswerPiece>),
-    /// With this status.
+    /// An error with this status.
     Fail(u16),
 }
 
-/// A piece of an answer.
+/// A piece of a response.
 #[derive(Debug, PartialEq)]
 pub(super) enum AnswerPiece {
     Thought(String),
     Text(String),
-    /// A call of a tool, with its arguments.
+    /// A tool call with its arguments.
     Call(String, Value),
-    /// A call of a tool that takes text.
+    /// A call of a tool that takes a text.
     TextCall(String, String),
 }
 
-/// Does what it was told.
+/// Returns the response to a request.
 pub(super) fn answer_request(request: &ModelRequest) -> ModelAnswer {
     if request.tools.is_empty() {
         return ModelAnswer::Pieces(vec![AnswerPiece::Text("A talk".to_owned())]);
@@ -133,7 +133,7 @@ pub(super) fn answer_request(request: &ModelRequest) -> ModelAnswer {
     }
 }
 
-/// The last line that is an order.
+/// Returns the last line of a text that is a command.
 fn find_order(text: &str) -> Option<(&str, &str)> {
     const VERBS: &[&str] = &[
         "say", "think", "run", "ask", "write", "use", "slow", "fail", "recall",
@@ -155,7 +155,7 @@ fn text_answer(text: &str) -> ModelAnswer {
     )
 }
 
-/// The order itself does not count as having heard the word.
+/// Looks for a word in the conversation. The `recall:` command itself does not count.
 fn recall_word(messages: &[PriorMessage], word: &str) -> ModelAnswer {
     let texts = messages.iter().map(|heard| match heard {
         PriorMessage::User(text) | PriorMessage::Model(text) | PriorMessage::Tool(text) => text,
@@ -213,7 +213,7 @@ fn write_file_call(tools: &[ModelTool], path: &str) -> Option<AnswerPiece> {
         ToolParameters::Text => false,
     };
     let Some((name, schema)) = find_tool(tools.iter().filter(to_path), &names) else {
-        // Codex knows this command without a tool of its own.
+        // Codex implements this command without a separate tool.
         return shell_call(tools, "run", &format!("apply_patch <<'END'\n{patch}END\n"));
     };
     let mut arguments = Map::new();
@@ -230,9 +230,9 @@ fn write_file_call(tools: &[ModelTool], path: &str) -> Option<AnswerPiece> {
     Some(build_call(name, schema, arguments))
 }
 
-/// A call of the tool whose name ends so. Agents put the server of a tool before
-/// its name, and write other signs in it. Some only tell the names of most tools,
-/// and have one that calls them.
+/// Returns a call of the tool with this suffix. Agents add the server's name as a prefix
+/// and replace special characters. Some only list the names of most tools, and have one
+/// tool that calls them.
 fn named_tool_call(request: &ModelRequest, wanted: &str) -> Option<AnswerPiece> {
     let (name, arguments) = wanted.split_once(' ').unwrap_or((wanted, "{}"));
     let arguments: Map<String, Value> = serde_json::from_str(arguments).ok()?;
@@ -268,8 +268,8 @@ fn named_tool_call(request: &ModelRequest, wanted: &str) -> Option<AnswerPiece> 
     Some(build_call(caller, schema, wrapped))
 }
 
-/// The tool whose name is one of these, or else has one of them in it; those
-/// that come first are preferred.
+/// Returns the tool with one of these names, or else with one of them as a part of its
+/// name. Earlier names take precedence.
 fn find_tool<'a>(
     tools: impl Iterator<Item = &'a ModelTool>,
     names: &[&str],
@@ -292,7 +292,7 @@ fn has_property(schema: &Value, key: &str) -> bool {
     schema.pointer(&format!("/properties/{key}")).is_some()
 }
 
-/// A call with something for every argument that has to be there.
+/// Builds a call, with a value for every required argument.
 fn build_call(name: &str, schema: &Value, mut arguments: Map<String, Value>) -> AnswerPiece {
     let required = schema.get("required").and_then(Value::as_array);
     for key in required.into_iter().flatten().filter_map(Value::as_str) {

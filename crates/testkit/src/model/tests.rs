@@ -1,4 +1,4 @@
-//! The model does what it is told, in each way to speak.
+//! Tests of the fake model in all APIs.
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

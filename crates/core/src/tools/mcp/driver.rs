@@ -274,20 +274,20 @@ pub enum McpEvent {
 impl std::fmt::Debug for McpEvent {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            McpEvent::ToolsRequested => "Sought",
-            McpEvent::ServerReady { .. } => "Ready",
-            McpEvent::ServerAuthRequired { .. } => "AuthRequired",
-            McpEvent::ServerFailed { .. } => "Failed",
-            McpEvent::ServerStopped { .. } => "Stopped",
-            McpEvent::ToolListProblem { .. } => "Complaint",
-            McpEvent::ToolsChanged { .. } => "Tools",
-            McpEvent::ClientToolCalled { .. } => "Called",
-            McpEvent::ApprovalRequested { .. } => "Calling",
-            McpEvent::CallAbandoned { .. } => "Abandoned",
-            McpEvent::CallAuthRequired { .. } => "CallNeedsToken",
-            McpEvent::CallAuthorized { .. } => "CallHasToken",
-            McpEvent::ForwardAnswered { .. } => "Answered",
-            McpEvent::ServerNotified { .. } => "Said",
+            McpEvent::ToolsRequested => "ToolsRequested",
+            McpEvent::ServerReady { .. } => "ServerReady",
+            McpEvent::ServerAuthRequired { .. } => "ServerAuthRequired",
+            McpEvent::ServerFailed { .. } => "ServerFailed",
+            McpEvent::ServerStopped { .. } => "ServerStopped",
+            McpEvent::ToolListProblem { .. } => "ToolListProblem",
+            McpEvent::ToolsChanged { .. } => "ToolsChanged",
+            McpEvent::ClientToolCalled { .. } => "ClientToolCalled",
+            McpEvent::ApprovalRequested { .. } => "ApprovalRequested",
+            McpEvent::CallAbandoned { .. } => "CallAbandoned",
+            McpEvent::CallAuthRequired { .. } => "CallAuthRequired",
+            McpEvent::CallAuthorized { .. } => "CallAuthorized",
+            McpEvent::ForwardAnswered { .. } => "ForwardAnswered",
+            McpEvent::ServerNotified { .. } => "ServerNotified",
         })
     }
 }

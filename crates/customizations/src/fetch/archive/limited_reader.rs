@@ -1,10 +1,10 @@
-//! A reader that fails after a number of bytes.
+//! A reader that returns an error after a given number of bytes.
 
 use std::cell::Cell;
 use std::io::{Error, Read, Result, Seek, SeekFrom};
 use std::rc::Rc;
 
-/// The bytes that may still be read. Clones share one count.
+/// The number of bytes that may still be read. Clones share one count.
 #[derive(Debug, Clone)]
 pub(super) struct ByteBudget {
     left: Rc<Cell<u64>>,
@@ -19,13 +19,14 @@ impl ByteBudget {
         }
     }
 
-    /// Replaces the rest of the budget.
+    /// Replaces the remaining budget.
     pub(super) fn reset(&self, bytes: u64) {
         self.left.set(bytes);
     }
 
-    /// Returns `true` once a read failed because nothing was left. Parsers wrap
-    /// or replace the error of a read, so it is not recognised by its value.
+    /// Returns `true` once a read has failed because the budget was exhausted. Parsers wrap
+    /// or replace the error of a read, so the error value can't be used to recognise this
+    /// case.
     pub(super) fn is_exceeded(&self) -> bool {
         self.exceeded.get()
     }
@@ -36,7 +37,7 @@ impl ByteBudget {
     }
 }
 
-/// Fails where the budget ends, unless its source ends there, too.
+/// A reader that fails at the end of its budget, unless its source ends there, too.
 #[derive(Debug)]
 pub(super) struct BoundedReader<R> {
     source: R,
@@ -56,7 +57,7 @@ impl<R: Read> Read for BoundedReader<R> {
         }
         let left = self.budget.left.get();
         if left == 0 {
-            // One byte more tells an end from an excess.
+            // One more byte distinguishes the end of the source from an excess.
             return match self.source.read(&mut [0_u8])? {
                 0 => Ok(0),
                 _ => {

@@ -1,7 +1,7 @@
-//! Entries of a gzip-compressed tar archive.
+//! Reads the entries of a gzip-compressed tar archive.
 //!
-//! The tar reader would gather long names and pax headers in memory, however
-//! long they are. So it runs in raw mode, and these are read here with a limit.
+//! The tar reader would collect long names and pax headers in memory without a limit. It
+//! therefore runs in raw mode, and this module reads them with a limit.
 
 use std::io::Read;
 
@@ -13,14 +13,14 @@ use super::{ArchiveEntries, MAX_ENTRIES, MAX_NAME_BYTES, UnpackedArchive, archiv
 use crate::fetch::FetchError;
 use crate::package::MAX_PACKAGE_BYTES;
 
-/// Most bytes of a decompressed archive: its files, and for each entry a header
-/// and padding of a block each.
+/// Maximum size of the decompressed archive in bytes: the files, and for each entry a
+/// header and padding of one block each.
 pub(super) const MAX_STREAM_BYTES: u64 = MAX_PACKAGE_BYTES + MAX_ENTRIES as u64 * 2 * 512;
 
-/// Most bytes of a pax header. It holds a path, times and a few attributes.
+/// Maximum size of a pax header in bytes. It holds a path, times and a few attributes.
 const MAX_PAX_BYTES: u64 = 64 * 1024;
 
-/// Reads all files of an archive.
+/// Reads all files of a compressed archive.
 pub(super) fn read(source: impl Read) -> Result<ArchiveEntries, FetchError> {
     let budget = ByteBudget::new(MAX_STREAM_BYTES);
     let stream = BoundedReader::new(GzDecoder::new(source), budget.clone());
@@ -74,10 +74,10 @@ pub(super) fn read_stream(stream: impl Read) -> Result<ArchiveEntries, FetchErro
     Ok(gathered.entries)
 }
 
-/// What entries before a file say about it.
+/// The name and size of a file, as given by the entries before it.
 #[derive(Default)]
 struct EntryName {
-    /// The name of a GNU entry.
+    /// The name of a GNU long-name entry.
     long: Option<Vec<u8>>,
     /// The path of a pax header.
     pax: Option<Vec<u8>>,
@@ -105,7 +105,8 @@ impl EntryName {
         Ok(())
     }
 
-    /// The name of a file whose own header has another.
+    /// Returns the name of a file: the GNU long name, the pax path or the name of its
+    /// header.
     fn resolve(self, header: Vec<u8>) -> Vec<u8> {
         match (self.long, self.pax) {
             (Some(mut long), _) => {
@@ -120,7 +121,7 @@ impl EntryName {
     }
 }
 
-/// Reads an entry that must not be longer than a limit.
+/// Reads an entry, and fails if it is longer than the limit.
 fn read_bounded(entry: &mut impl Read, most: u64, what: &str) -> Result<Vec<u8>, FetchError> {
     let mut bytes = Vec::new();
     entry

@@ -1,4 +1,5 @@
-//! Hostile archives.
+//! Tests with hostile archives: decompression bombs, invalid paths, links and duplicate
+//! names.
 
 use std::io::{Cursor, Write};
 

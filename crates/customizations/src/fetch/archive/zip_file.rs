@@ -1,8 +1,8 @@
-//! Entries of a zip archive.
+//! Reads the entries of a zip archive.
 //!
-//! The zip reader allocates by the number of entries that the end of the archive
-//! declares, and keeps the whole directory in memory. So that number is checked
-//! first, and the bytes that it may read are counted.
+//! The zip reader allocates memory by the number of entries that the end of the archive
+//! declares, and keeps the whole directory in memory. This module therefore checks that
+//! number first, and counts the bytes that the zip reader reads.
 
 use std::io::{Read, Seek, SeekFrom};
 
@@ -10,25 +10,25 @@ use super::limited_reader::{BoundedReader, ByteBudget};
 use super::{ArchiveEntries, MAX_ENTRIES, UnpackedArchive, archive_error};
 use crate::fetch::FetchError;
 
-/// Most bytes that are read before the entries are known: the end of the
+/// Maximum number of bytes that are read before the entries are known: the end of the
 /// archive with its comment, and the directory with all names and comments.
 pub(super) const MAX_DIRECTORY_BYTES: u64 = 4 * 1024 * 1024;
 
-/// Bytes besides compressed content that are read with the entries: the local
-/// headers, of 30 bytes and an allowance for buffers.
+/// Budget in bytes for reads besides the compressed content: the local headers of 30 bytes
+/// each, and an allowance for buffers.
 const LOCAL_HEADERS_BYTES: u64 = MAX_ENTRIES as u64 * 128;
 
-/// Bytes at the end of an archive in which its end record can begin: that
+/// The number of bytes at the end of an archive in which the end record can begin: the
 /// record of 22 bytes, its comment, and a zip64 locator of 20 bytes before it.
 const TAIL_BYTES: u64 = 65_535 + 128;
 
-/// Begins the record at the end of an archive.
+/// Signature of the end record of an archive.
 const END_RECORD: &[u8] = b"PK\x05\x06";
 
-/// Begins the record that says where the zip64 record is.
+/// Signature of the zip64 locator, which points to the zip64 end record.
 const ZIP64_LOCATOR: &[u8] = b"PK\x06\x07";
 
-/// Where the number of entries stands in the end record.
+/// Position of the number of entries in the end record.
 const ENTRY_COUNT: std::ops::Range<usize> = 10..12;
 
 /// Reads all files of an archive of a known size.
@@ -53,7 +53,8 @@ pub(super) fn read_entries(
     if archive.len() > MAX_ENTRIES {
         return Err(too_many_entries());
     }
-    // Entries that share their content would have it read again for each.
+    // Entries can share their content, which is then read again for each of them. The
+    // budget permits each byte of the archive once.
     budget.reset(size + LOCAL_HEADERS_BYTES);
     let mut gathered = UnpackedArchive::default();
     for number in 0..archive.len() {
@@ -70,8 +71,8 @@ pub(super) fn read_entries(
     Ok(gathered.entries)
 }
 
-/// Refuses archives that declare more entries than are read. Which of several
-/// end records counts is up to the zip reader, so all of them are checked.
+/// Refuses archives that declare too many entries. The zip reader chooses among several end
+/// records, so all of them are checked.
 fn check_entry_count(source: &mut (impl Read + Seek), size: u64) -> Result<(), FetchError> {
     let unreadable = |_| archive_error("it is damaged");
     let start = size.saturating_sub(TAIL_BYTES);

@@ -1,8 +1,8 @@
 //! Limits for the work of parsing front matter.
 //!
-//! A few bytes of YAML can stand for millions of values by aliases. Each parse
-//! has limits of its own, and all files of a container share a budget. Both
-//! count events of the parser, so the same files always have the same result.
+//! With aliases, a few bytes of YAML can stand for millions of values. Each parse has its
+//! own limits, and all files of a container share a budget. Both count events of the parser
+//! and not time, so the same files always have the same result.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -11,36 +11,36 @@ use agenthost_stdx::text::truncate_chars;
 use serde_json::Value;
 use serde_saphyr::Error;
 
-/// Work that the front matter of one container may take: bytes of text, plus
-/// events of the parser with those that aliases stand for.
+/// Budget for the front matter of one container: bytes of text, plus events of the parser,
+/// including those that aliases stand for.
 pub(super) const MAX_CONTAINER_WORK: usize = 2 * 1024 * 1024;
 
-/// Most events of one parse. Without aliases, 64 KiB of text have fewer.
+/// Maximum number of events of one parse. Without aliases, 64 KiB of text have fewer.
 const MAX_EVENTS: usize = 100_000;
 
-/// Most events that the aliases of one parse stand for.
+/// Maximum number of events that the aliases of one parse stand for.
 const MAX_ALIAS_EVENTS: usize = 10_000;
 
-/// How deep values may be inside each other.
+/// Maximum depth of nested values.
 const MAX_DEPTH: usize = 32;
 
-/// Work that is charged for each parse, however short its text is.
+/// Work that is charged for each parse, even for a short text.
 const PARSE_WORK: usize = 64;
 
-/// The work that is left for a container.
+/// The remaining work for a container.
 #[derive(Debug)]
 pub(crate) struct ParseBudget {
     left: usize,
 }
 
-/// Why YAML was not read.
+/// The reason why YAML was not parsed.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum YamlError {
-    /// The container has used up its budget. Nothing was parsed.
+    /// The container has used up its budget, so the text was not parsed.
     BudgetExhausted,
     /// A limit of one file was exceeded.
     TooLarge(String),
-    /// The text is not valid.
+    /// The text is not valid YAML.
     Invalid(String),
 }
 
@@ -53,7 +53,7 @@ impl Default for ParseBudget {
 }
 
 impl ParseBudget {
-    /// Parses a text, and charges the work to the budget.
+    /// Parses a text and charges the work to the budget.
     pub(super) fn parse(&mut self, text: &str) -> Result<Value, YamlError> {
         if self.left == 0 {
             return Err(YamlError::BudgetExhausted);
@@ -63,7 +63,7 @@ impl ParseBudget {
         let report = move |report: serde_saphyr::budget::BudgetReport| {
             counter.set(report.events.saturating_add(report.recorded_anchor_events));
         };
-        // `description: y` is a text here, whatever YAML once made of it.
+        // With strict booleans, `description: y` is a text as in YAML 1.2.
         let options = serde_saphyr::options! {
             with_snippet: false,
             strict_booleans: true,
@@ -108,7 +108,7 @@ fn to_yaml_error(error: &Error) -> YamlError {
     }
 }
 
-/// The beginning of what the parser complains about.
+/// Returns the beginning of the parser's error message.
 fn truncate_problem(problem: &str) -> String {
     let line = problem.lines().next().unwrap_or_default();
     truncate_chars(line, 160)
@@ -120,7 +120,7 @@ mod tests {
 
     use super::*;
 
-    /// Aliases of aliases, which stand for ten values of the level below.
+    /// Returns nested aliases, each of which stands for ten values of the level below.
     fn alias_bomb(levels: usize) -> String {
         let mut text = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
         for level in 1..levels {
@@ -178,7 +178,7 @@ mod tests {
             }
         }
         assert!((20..500).contains(&parsed), "{parsed}");
-        // The last parse may exceed the budget by its own limit alone.
+        // The last parse can exceed the budget by at most its own limit.
         assert!((parsed - 1) * most <= MAX_CONTAINER_WORK, "{parsed} {most}");
         assert_eq!(
             ParseBudget { left: 0 }.parse("a: 1"),
