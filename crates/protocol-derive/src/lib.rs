@@ -20,7 +20,7 @@
 //! | `name = "…"` | field, variant | exact name on the wire |
 //! | `flatten` | field | the fields of the value are part of the enclosing object |
 //! | `no_null` | field | `null` is rejected; without it, `null` is decoded as absent |
-//! | `default` | field | absence is decoded as the default of the type; the field is always encoded |
+//! | `default` | field | absence is decoded as the default value; always encoded |
 //! | `unknown` | variant | contains values that this version does not define |
 //!
 //! The macro never inspects the types of fields: all code for a field comes from its own `Wire`

@@ -86,10 +86,10 @@ macro_rules! channels {
         )*
 
         impl Wire for ChannelState {
-            /// The wire format does not state the kind. The result is the first kind whose
-            /// required fields are all present; unknown fields of later hosts are ignored. If
-            /// there is none, the first kind whose distinguishing field is present reports the
-            /// missing field.
+            /// Detects the kind, which the wire format does not state. The result is the first
+            /// kind whose required fields are all present; unknown fields of later hosts are
+            /// ignored. If there is none, the first kind whose distinguishing field is present
+            /// reports the missing field.
             fn decode(node: Node<'_>) -> Result<Self, DecodeError> {
                 $(
                     if node.get($field)?.is_some() && has_required(node, &$state::shape())? {
@@ -141,7 +141,7 @@ channels! {
     Root(RootState) by "agents", as_root;
     /// Annotations of a session.
     Annotations(AnnotationsState) by "annotations", as_annotations;
-    /// Catalogue of automations.
+    /// State of the automation catalogue.
     Automations(AutomationsState) by "entries", as_automations;
 }
 

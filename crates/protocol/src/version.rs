@@ -91,7 +91,7 @@ releases! {
     V0_5_2 = 0, 5, 2;
     /// Input requests as response parts.
     V0_6 = 0, 6, 0;
-    /// Several working directories.
+    /// Several working directories per session.
     V0_7 = 0, 7, 0;
     /// Enablement of customizations by scope.
     V0_8 = 0, 8, 0;

@@ -16,7 +16,7 @@ actions! {
         Set(AnnotationSet) = "annotations/set", Client, V0_4;
         /// Changes some fields of an annotation.
         Updated(Box<AnnotationUpdated>) = "annotations/updated", Client, V0_4;
-        /// Removes an annotation.
+        /// Removes an annotation thread with all comments.
         Removed(AnnotationRemoved) = "annotations/removed", Client, V0_4;
         /// Adds or replaces an entry of an annotation.
         EntrySet(AnnotationEntrySet) = "annotations/entrySet", Client, V0_4;

@@ -18,7 +18,7 @@ actions! {
         UpdateRequested(Box<AutomationUpdateRequested>) = "automation/updateRequested", Client, V0_9;
         /// Adds or replaces an automation.
         Set(AutomationSet) = "automation/set", Host, V0_9;
-        /// Removes an automation.
+        /// Removes an automation from the catalogue.
         Removed(AutomationRemoved) = "automation/removed", Client, V0_9;
     }
 }

@@ -6,8 +6,8 @@ use crate::ids::ProviderId;
 use crate::uri::{AutomationsChannel, Uri};
 use crate::wire::{Object, Wire};
 
-/// Parameters of `listAutomationTriggerDefinitions`, which lists the event sources available to
-/// a session with these properties.
+/// Parameters of the `listAutomationTriggerDefinitions` request, which lists the event sources
+/// available to a session with these properties.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ListAutomationTriggerDefinitionsParams {
     /// The automations channel; always `ahp-automations://`.
@@ -22,14 +22,14 @@ pub struct ListAutomationTriggerDefinitionsParams {
     pub meta: Option<Meta>,
 }
 
-/// Result of `listAutomationTriggerDefinitions`.
+/// Result of the `listAutomationTriggerDefinitions` request.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ListAutomationTriggerDefinitionsResult {
     /// Available event sources. Schedules are never listed (AUTO-29).
     pub items: Vec<AutomationTriggerDefinition>,
 }
 
-/// Parameters of `runAutomation`, which starts a run immediately.
+/// Parameters of the `runAutomation` request, which starts a run immediately.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct RunAutomationParams {
     /// The automations channel; always `ahp-automations://`.
@@ -42,15 +42,15 @@ pub struct RunAutomationParams {
     pub meta: Option<Meta>,
 }
 
-/// Result of `runAutomation`.
+/// Result of the `runAutomation` request.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct RunAutomationResult {
     /// URI of the run channel.
     pub resource: Uri,
 }
 
-/// Parameters of `fetchAutomationRuns`, which loads earlier runs into the catalogue. The host
-/// publishes them with `automation/set`.
+/// Parameters of the `fetchAutomationRuns` request, which loads earlier runs into the
+/// catalogue. The host publishes them with `automation/set`.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct FetchAutomationRunsParams {
     /// The automations channel; always `ahp-automations://`.

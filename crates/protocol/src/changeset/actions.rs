@@ -16,7 +16,7 @@ actions! {
         StatusChanged(ChangesetStatusChanged) = "changeset/statusChanged", Host, V0_2;
         /// Adds or replaces a file.
         FileSet(ChangesetFileSet) = "changeset/fileSet", Host, V0_2;
-        /// Removes a file.
+        /// Removes a file from the changeset.
         FileRemoved(ChangesetFileRemoved) = "changeset/fileRemoved", Host, V0_2;
         /// Sets or clears the reviewed flag of files.
         FilesReviewChanged(ChangesetFilesReviewChanged) = "changeset/filesReviewChanged", Client, V0_6;
@@ -26,7 +26,7 @@ actions! {
         OperationsChanged(ChangesetOperationsChanged) = "changeset/operationsChanged", Host, V0_2;
         /// Sets the status of an operation.
         OperationStatusChanged(ChangesetOperationStatusChanged) = "changeset/operationStatusChanged", Host, V0_3;
-        /// Removes all files.
+        /// Removes all files from the changeset.
         Cleared(ChangesetCleared) = "changeset/cleared", Host, V0_2;
     }
 }
@@ -34,7 +34,7 @@ actions! {
 /// The computation status of a changeset changed.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ChangesetStatusChanged {
-    /// New computation status.
+    /// New status of the computation.
     pub status: ChangesetStatus,
     /// Error of the computation; ignored unless `status` is `error`.
     pub error: Option<ErrorInfo>,

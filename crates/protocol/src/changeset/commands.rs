@@ -6,12 +6,12 @@ use crate::text::MaybeMarkdown;
 use crate::uri::Uri;
 use crate::wire::Wire;
 
-/// Parameters of `invokeChangesetOperation`, which runs an operation on a changeset.
+/// Parameters of the `invokeChangesetOperation` request, which runs an operation on a changeset.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct InvokeChangesetOperationParams {
     /// URI of the changeset channel.
     pub channel: Uri,
-    /// Operation to run.
+    /// Id of the operation to run.
     pub operation_id: OperationId,
     /// Target of the operation; absent means the whole changeset.
     pub target: Option<ChangesetOperationTarget>,
@@ -50,7 +50,7 @@ pub struct ChangesetRangeTarget {
     pub range: TextRange,
 }
 
-/// Result of `invokeChangesetOperation`.
+/// Result of the `invokeChangesetOperation` request.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct InvokeChangesetOperationResult {
     /// Message for the user about the result.

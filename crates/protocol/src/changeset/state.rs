@@ -36,7 +36,7 @@ pub struct ChangesetState {
     pub status: ChangesetStatus,
     /// Error of the computation; present if and only if `status` is `error`.
     pub error: Option<ErrorInfo>,
-    /// The changed files.
+    /// The files that have changed.
     pub files: List<ChangesetFile>,
     /// Operations that can be invoked on the changes.
     pub operations: Option<Vec<ChangesetOperation>>,
@@ -51,7 +51,7 @@ pub enum ChangesetStatus {
     Recomputing,
     /// The changeset is up to date.
     Ready,
-    /// The computation failed.
+    /// The computation failed with an error.
     Error,
     /// A status that a later protocol version defines.
     #[wire(unknown)]
@@ -98,7 +98,7 @@ pub struct ChangesetOperation {
 /// A kind of target that an operation accepts.
 #[derive(Debug, Clone, PartialEq, Eq, Wire)]
 pub enum ChangesetOperationScope {
-    /// The whole changeset.
+    /// The changeset as a whole.
     Changeset,
     /// One file of the changeset.
     Resource,

@@ -14,7 +14,7 @@ pub use tool_calls::*;
 actions! {
     /// An action on a chat.
     pub enum ChatAction on Chat {
-        /// Starts a turn.
+        /// Starts a turn with a message.
         TurnStarted(TurnStarted) = "chat/turnStarted", Client, V0_4;
         /// Appends text to a text part.
         Delta(Delta) = "chat/delta", Host, V0_4;

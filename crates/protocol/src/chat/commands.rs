@@ -10,7 +10,7 @@ use crate::ids::TurnId;
 use crate::uri::Uri;
 use crate::wire::Wire;
 
-/// Parameters of `createChat`, which adds a chat to a session.
+/// Parameters of the `createChat` request, which adds a chat to a session.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct CreateChatParams {
     /// URI of the session.
@@ -59,7 +59,7 @@ pub struct SideChatSource {
     pub selection: Option<SideChatSelection>,
 }
 
-/// Parameters of `disposeChat`, which removes a chat permanently.
+/// Parameters of the `disposeChat` request, which removes a chat permanently.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct DisposeChatParams {
     /// URI of the chat.
@@ -68,7 +68,7 @@ pub struct DisposeChatParams {
     pub meta: Option<Meta>,
 }
 
-/// Parameters of `moveChat`, which moves a chat in its session or to another session.
+/// Parameters of the `moveChat` request, which moves a chat in its session or to another session.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct MoveChatParams {
     /// URI of the chat.
@@ -99,15 +99,15 @@ pub struct ChatMoveToSession {
     pub after: Option<Uri>,
 }
 
-/// Result of `moveChat`.
+/// Result of the `moveChat` request.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct MoveChatResult {
     /// Session that contains the chat now.
     pub session: Uri,
 }
 
-/// Parameters of `fetchTurns`, which loads earlier turns into the state. The host publishes
-/// them with `chat/turnsLoaded`.
+/// Parameters of the `fetchTurns` request, which loads earlier turns into the state. The host
+/// publishes them with `chat/turnsLoaded`.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct FetchTurnsParams {
     /// URI of the chat.
@@ -118,7 +118,7 @@ pub struct FetchTurnsParams {
     pub meta: Option<Meta>,
 }
 
-/// Parameters of `completions`, which lists completions at a position in the input.
+/// Parameters of the `completions` request, which lists completions at a position in the input.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct CompletionsParams {
     /// URI of the chat.
@@ -143,10 +143,10 @@ pub enum CompletionKind {
     Unknown(String),
 }
 
-/// Result of `completions`.
+/// Result of the `completions` request.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct CompletionsResult {
-    /// Completions, best first.
+    /// Completions in order, best match first.
     pub items: Vec<CompletionItem>,
 }
 

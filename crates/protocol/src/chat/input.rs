@@ -40,13 +40,13 @@ pub enum InputResponseKind {
 #[derive(Debug, Clone, PartialEq, Wire)]
 #[wire(tag = "kind", case = "kebab")]
 pub enum Question {
-    /// Requests a text.
+    /// A question that requests a text.
     Text(TextQuestion),
-    /// Requests a number.
+    /// A question that requests a number.
     Number(NumberQuestion),
-    /// Requests an integer.
+    /// A question that requests an integer.
     Integer(NumberQuestion),
-    /// Requests yes or no.
+    /// A question that requests yes or no.
     Boolean(BooleanQuestion),
     /// Requests one choice of a list.
     SingleSelect(SingleSelectQuestion),
@@ -171,9 +171,9 @@ pub struct MultiSelectQuestion {
 pub enum Answer {
     /// A draft that a user is still editing.
     Draft(Answered),
-    /// A submitted answer.
+    /// An answer that the user has submitted.
     Submitted(Answered),
-    /// A skipped question.
+    /// A question that the user has skipped.
     Skipped(Skipped),
 }
 
@@ -195,15 +195,15 @@ pub struct Skipped {
 #[derive(Debug, Clone, PartialEq, Wire)]
 #[wire(tag = "kind", case = "kebab")]
 pub enum AnswerValue {
-    /// A text value.
+    /// A text that the user entered.
     Text(TextValue),
-    /// A numeric value.
+    /// A number that the user entered.
     Number(NumberValue),
-    /// A boolean value.
+    /// A choice between yes and no.
     Boolean(BooleanValue),
-    /// One selected choice.
+    /// One selected choice of a list.
     Selected(SelectedValue),
-    /// Several selected choices.
+    /// Any number of selected choices.
     SelectedMany(SelectedManyValue),
     /// A kind that a later protocol version defines.
     #[wire(unknown)]
@@ -227,7 +227,7 @@ pub struct NumberValue {
 /// A boolean as an answer.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct BooleanValue {
-    /// `true` for yes.
+    /// `true` if the user answered yes.
     pub value: bool,
 }
 

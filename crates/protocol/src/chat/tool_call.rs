@@ -356,7 +356,7 @@ pub enum RiskAssessment {
 /// The kind of assessor.
 #[derive(Debug, Clone, PartialEq, Eq, Wire)]
 pub enum RiskAssessmentKind {
-    /// A language model.
+    /// A language model as a judge.
     Judge,
     /// A kind that a later protocol version defines.
     #[wire(unknown)]
@@ -366,14 +366,14 @@ pub enum RiskAssessmentKind {
 /// A risk assessment in progress.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct RiskAssessmentLoading {
-    /// Kind of assessor.
+    /// Kind of assessor that is used.
     pub kind: RiskAssessmentKind,
 }
 
 /// A completed risk assessment.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct RiskAssessmentComplete {
-    /// Kind of assessor.
+    /// Kind of assessor that is used.
     pub kind: RiskAssessmentKind,
     /// Explanation of the assessment.
     pub reason: MaybeMarkdown,

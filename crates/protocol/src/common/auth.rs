@@ -57,7 +57,7 @@ pub struct McpOAuthClient {
     pub client_secret: Option<String>,
 }
 
-/// Omits the secret.
+/// Omits the client secret from logs.
 impl std::fmt::Debug for McpOAuthClient {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("McpOAuthClient")

@@ -49,6 +49,6 @@ pub struct FileEdit {
 /// A list of edits.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct FileEditCollection {
-    /// Edits in order.
+    /// The edits, in their original order.
     pub items: Vec<FileEdit>,
 }

@@ -23,6 +23,6 @@ pub struct TextRange {
 /// A selection in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Wire)]
 pub struct TextSelection {
-    /// The selected range.
+    /// Range of the selected text.
     pub range: TextRange,
 }

@@ -8,7 +8,7 @@ use crate::wire::Wire;
 pub struct ErrorInfo {
     /// Stable, machine-readable error type (ERR-7).
     pub error_type: String,
-    /// Human-readable message.
+    /// Human-readable message about the error.
     pub message: String,
     /// Stack trace, if available.
     pub stack: Option<String>,

@@ -40,7 +40,7 @@ impl ToolDefinition {
 /// Hints about the behaviour of a tool. They are not guarantees.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ToolAnnotations {
-    /// Alternative display name.
+    /// Alternative display name of the tool.
     pub title: Option<String>,
     /// `true` if the tool does not modify its environment.
     pub read_only_hint: Option<bool>,

@@ -6,7 +6,7 @@ use crate::ids::{ClientId, ServerSeq};
 use crate::uri::{RootChannel, Uri};
 use crate::wire::{Object, Wire};
 
-/// Parameters of `initialize`, the first request of a client.
+/// Parameters of the `initialize` request, the first request of a client.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct InitializeParams {
     /// The root channel; always `ahp-root://`.
@@ -46,7 +46,7 @@ pub struct Implementation {
     pub title: Option<String>,
 }
 
-/// Result of `initialize`.
+/// Result of the `initialize` request.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct InitializeResult {
     /// Selected protocol version, exactly as the client wrote it.
@@ -97,7 +97,7 @@ pub struct AutomationCapabilities {
     pub customizations: Option<Presence>,
 }
 
-/// Limits of schedules.
+/// Limits for the schedules of automations.
 #[derive(Debug, Clone, Default, PartialEq, Wire)]
 pub struct AutomationScheduleCapabilities {
     /// Minimum time between two scheduled runs, in minutes.
@@ -108,8 +108,8 @@ pub struct AutomationScheduleCapabilities {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Wire)]
 pub struct Presence {}
 
-/// Parameters of `ping`, a liveness check. It works at any time, also before the handshake
-/// (TRN-5), so no field is required.
+/// Parameters of the `ping` request, a liveness check. It works at any time, also before the
+/// handshake (TRN-5), so no field is required.
 #[derive(Debug, Clone, Default, PartialEq, Wire)]
 pub struct PingParams {
     /// The root channel; always `ahp-root://`.

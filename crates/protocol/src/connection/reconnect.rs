@@ -17,7 +17,7 @@ use crate::wire::{DecodeError, Node, Shape, Wire};
 /// Protocol version that introduced a cursor for each channel.
 pub const CHANNEL_CURSORS_VERSION: Version = Version::new(1, 1, 0);
 
-/// Parameters of `reconnect`, in either form.
+/// Parameters of the `reconnect` request, in either form.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ReconnectRequest {
     /// The 1.0 form: one sequence number for all channels.
@@ -26,7 +26,7 @@ pub enum ReconnectRequest {
     Channels(ChannelReconnectParams),
 }
 
-/// Result of `reconnect`, in either form.
+/// Result of the `reconnect` request, in either form.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ReconnectResponse {
     /// The 1.0 form: one outcome for all channels.
@@ -35,7 +35,7 @@ pub enum ReconnectResponse {
     Channels(ChannelReconnectResult),
 }
 
-/// Parameters of `reconnect` in AHP 1.0: a known client resumes on a new connection.
+/// Parameters of the `reconnect` request in AHP 1.0: a known client resumes on a new connection.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ReconnectParams {
     /// The root channel. Released versions of VS Code omit it.
@@ -52,11 +52,11 @@ pub struct ReconnectParams {
     pub meta: Option<Meta>,
 }
 
-/// Result of `reconnect` in AHP 1.0.
+/// Result of the `reconnect` request in AHP 1.0.
 #[derive(Debug, Clone, PartialEq, Wire)]
 #[wire(tag = "type")]
 pub enum ReconnectResult {
-    /// The missed actions.
+    /// A replay of the missed actions.
     Replay(ReconnectReplay),
     /// New snapshots, because the missed actions are not available.
     Snapshot(ReconnectSnapshot),
@@ -80,7 +80,7 @@ pub struct ReconnectSnapshot {
     pub snapshots: Vec<Snapshot>,
 }
 
-/// Parameters of `reconnect` in AHP 1.1.
+/// Parameters of the `reconnect` request in AHP 1.1.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ChannelReconnectParams {
     /// The root channel; always `ahp-root://`.
@@ -109,7 +109,7 @@ impl ChannelReplayCursor {
     pub const NO_BASELINE: ServerSeq = ServerSeq(0);
 }
 
-/// Result of `reconnect` in AHP 1.1.
+/// Result of the `reconnect` request in AHP 1.1.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ChannelReconnectResult {
     /// One outcome for each requested channel.

@@ -8,7 +8,7 @@ use crate::number::Millis;
 use crate::uri::Uri;
 use crate::wire::Wire;
 
-/// Parameters of `subscribe`, which registers the connection for a channel.
+/// Parameters of the `subscribe` request, which registers the connection for a channel.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct SubscribeParams {
     /// URI of the channel.
@@ -36,21 +36,21 @@ pub struct SubscribeView {
     pub turns: Option<u64>,
 }
 
-/// Result of `subscribe`.
+/// Result of the `subscribe` request.
 #[derive(Debug, Clone, Default, PartialEq, Wire)]
 pub struct SubscribeResult {
     /// Snapshot of the channel; absent if the channel has no state.
     pub snapshot: Option<Snapshot>,
 }
 
-/// Parameters of `unsubscribe`, which ends a subscription.
+/// Parameters of the `unsubscribe` notification, which ends a subscription.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct UnsubscribeParams {
     /// URI of the channel.
     pub channel: Uri,
 }
 
-/// Parameters of `dispatchAction`, with which a client proposes an action.
+/// Parameters of the `dispatchAction` notification, with which a client proposes an action.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct DispatchActionParams {
     /// URI of the channel.

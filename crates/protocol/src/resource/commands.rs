@@ -12,12 +12,12 @@ use crate::wire::Wire;
 pub enum ContentEncoding {
     /// Base64, for arbitrary bytes.
     Base64,
-    /// UTF-8, for text.
+    /// UTF-8, for content that is text.
     #[wire(name = "utf-8")]
     Utf8,
 }
 
-/// Parameters of `resourceRead`, which reads the content of a resource.
+/// Parameters of the `resourceRead` request, which reads the content of a resource.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ResourceReadParams {
     /// The root channel; always `ahp-root://`.
@@ -30,27 +30,28 @@ pub struct ResourceReadParams {
     pub meta: Option<Meta>,
 }
 
-/// Result of `resourceRead`.
+/// Result of the `resourceRead` request.
 #[derive(Clone, PartialEq, Wire)]
 pub struct ResourceReadResult {
     /// Content of the resource.
     pub data: String,
-    /// Encoding of `data`.
+    /// Encoding of the field `data`.
     pub encoding: ContentEncoding,
     /// MIME type of the content.
     pub content_type: Option<String>,
 }
 
-/// Parameters of `resourceWrite`, which writes a resource and creates it if necessary.
+/// Parameters of the `resourceWrite` request, which writes a resource and creates it if
+/// necessary.
 #[derive(Clone, PartialEq, Wire)]
 pub struct ResourceWriteParams {
     /// The root channel; always `ahp-root://`.
     pub channel: RootChannel,
     /// URI of the resource.
     pub uri: Uri,
-    /// Content to write.
+    /// Content to write to the resource.
     pub data: String,
-    /// Encoding of `data`.
+    /// Encoding of the field `data`.
     pub encoding: ContentEncoding,
     /// MIME type of the content.
     pub content_type: Option<String>,
@@ -96,7 +97,7 @@ pub enum ResourceWriteMode {
     Insert,
 }
 
-/// Parameters of `resourceList`, which lists a directory.
+/// Parameters of the `resourceList` request, which lists a directory.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ResourceListParams {
     /// The root channel; always `ahp-root://`.
@@ -107,7 +108,7 @@ pub struct ResourceListParams {
     pub meta: Option<Meta>,
 }
 
-/// Result of `resourceList`.
+/// Result of the `resourceList` request.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ResourceListResult {
     /// Entries of the directory.
@@ -123,7 +124,7 @@ pub struct DirectoryEntry {
     pub r#type: String,
 }
 
-/// Parameters of `resourceCopy`, which copies a resource.
+/// Parameters of the `resourceCopy` request, which copies a resource.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ResourceCopyParams {
     /// The root channel; always `ahp-root://`.
@@ -138,7 +139,7 @@ pub struct ResourceCopyParams {
     pub meta: Option<Meta>,
 }
 
-/// Parameters of `resourceDelete`, which deletes a resource.
+/// Parameters of the `resourceDelete` request, which deletes a resource.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ResourceDeleteParams {
     /// The root channel; always `ahp-root://`.
@@ -151,7 +152,7 @@ pub struct ResourceDeleteParams {
     pub meta: Option<Meta>,
 }
 
-/// Parameters of `resourceMove`, which moves a resource.
+/// Parameters of the `resourceMove` request, which moves a resource.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ResourceMoveParams {
     /// The root channel; always `ahp-root://`.
@@ -166,7 +167,7 @@ pub struct ResourceMoveParams {
     pub meta: Option<Meta>,
 }
 
-/// Parameters of `resourceResolve`, which returns metadata of a resource.
+/// Parameters of the `resourceResolve` request, which returns metadata of a resource.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ResourceResolveParams {
     /// The root channel; always `ahp-root://`.
@@ -179,14 +180,14 @@ pub struct ResourceResolveParams {
     pub meta: Option<Meta>,
 }
 
-/// Result of `resourceResolve`.
+/// Result of the `resourceResolve` request.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ResourceResolveResult {
     /// Canonical URI of the resource.
     pub uri: Uri,
     /// Type of the resource.
     pub r#type: ResourceType,
-    /// Size in bytes.
+    /// Size of the content in bytes.
     pub size: Option<u64>,
     /// Time of the last change of the content.
     pub mtime: Option<Timestamp>,
@@ -201,18 +202,18 @@ pub struct ResourceResolveResult {
 /// The type of a resource.
 #[derive(Debug, Clone, PartialEq, Eq, Wire)]
 pub enum ResourceType {
-    /// A regular file.
+    /// The resource is a regular file.
     File,
-    /// A directory.
+    /// The resource is a directory.
     Directory,
-    /// A symbolic link.
+    /// The resource is a symbolic link.
     Symlink,
     /// A type that a later protocol version defines.
     #[wire(unknown)]
     Unknown(String),
 }
 
-/// Parameters of `resourceMkdir`, which creates a directory and its parents.
+/// Parameters of the `resourceMkdir` request, which creates a directory and its parents.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ResourceMkdirParams {
     /// The root channel; always `ahp-root://`.
@@ -223,8 +224,8 @@ pub struct ResourceMkdirParams {
     pub meta: Option<Meta>,
 }
 
-/// Parameters of `resourceRequest`, which requests access to a resource. If neither `read` nor
-/// `write` is present, read access is requested.
+/// Parameters of the `resourceRequest` request, which requests access to a resource. If neither
+/// `read` nor `write` is present, read access is requested.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ResourceRequestParams {
     /// The root channel; always `ahp-root://`.
@@ -239,7 +240,7 @@ pub struct ResourceRequestParams {
     pub meta: Option<Meta>,
 }
 
-/// Parameters of `createResourceWatch`, which watches a file or directory.
+/// Parameters of the `createResourceWatch` request, which watches a file or directory.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct CreateResourceWatchParams {
     /// The root channel; always `ahp-root://`.
@@ -256,7 +257,7 @@ pub struct CreateResourceWatchParams {
     pub meta: Option<Meta>,
 }
 
-/// Result of `createResourceWatch`.
+/// Result of the `createResourceWatch` request.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct CreateResourceWatchResult {
     /// URI of the watch channel, to subscribe to.

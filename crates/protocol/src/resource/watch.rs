@@ -29,12 +29,12 @@ pub struct WatchPatterns {
 actions! {
     /// An action on a resource watch.
     pub enum ResourceWatchAction on ResourceWatch {
-        /// Reports changed files.
+        /// Reports files that have changed.
         Changed(ResourceWatchChanged) = "resourceWatch/changed", Host, V0_2;
     }
 }
 
-/// Watched files changed.
+/// Files below the root of the watch changed.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ResourceWatchChanged {
     /// The changes; never empty (WAT-4).
@@ -53,7 +53,7 @@ pub struct ResourceChanges {
 pub struct ResourceChange {
     /// URI of the file.
     pub uri: Uri,
-    /// Kind of change.
+    /// Kind of change to the file.
     pub r#type: ResourceChangeType,
 }
 

@@ -5,7 +5,7 @@ use crate::session::SessionSummary;
 use crate::uri::RootChannel;
 use crate::wire::Wire;
 
-/// Parameters of `listSessions`, which lists sessions, most recently modified first.
+/// Parameters of the `listSessions` request, which lists sessions, most recently modified first.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ListSessionsParams {
     /// The root channel; always `ahp-root://`.
@@ -18,7 +18,7 @@ pub struct ListSessionsParams {
     pub meta: Option<Meta>,
 }
 
-/// Result of `listSessions`.
+/// Result of the `listSessions` request.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ListSessionsResult {
     /// Cursor of the next page; absent on the last page.
@@ -27,7 +27,8 @@ pub struct ListSessionsResult {
     pub items: Vec<SessionSummary>,
 }
 
-/// Parameters of `authenticate`, which sends a token to the host. Must never be logged.
+/// Parameters of the `authenticate` request, which sends a token to the host. Must never be
+/// logged.
 #[derive(Clone, PartialEq, Wire)]
 pub struct AuthenticateParams {
     /// The root channel; always `ahp-root://`.

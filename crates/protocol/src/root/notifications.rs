@@ -5,7 +5,7 @@ use crate::session::{PartialSessionSummary, SessionSummary};
 use crate::uri::{RootChannel, Uri};
 use crate::wire::{Object, Wire};
 
-/// Parameters of `root/sessionAdded`: a session was created.
+/// Parameters of the `root/sessionAdded` notification: a session was created.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct SessionAddedParams {
     /// The root channel; always `ahp-root://`.
@@ -14,7 +14,7 @@ pub struct SessionAddedParams {
     pub summary: SessionSummary,
 }
 
-/// Parameters of `root/sessionRemoved`: a session was disposed.
+/// Parameters of the `root/sessionRemoved` notification: a session was disposed.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct SessionRemovedParams {
     /// The root channel; always `ahp-root://`.
@@ -23,18 +23,19 @@ pub struct SessionRemovedParams {
     pub session: Uri,
 }
 
-/// Parameters of `root/sessionSummaryChanged`: an entry of the session list changed.
+/// Parameters of the `root/sessionSummaryChanged` notification: an entry of the session list
+/// changed.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct SessionSummaryChangedParams {
     /// The root channel; always `ahp-root://`.
     pub channel: RootChannel,
     /// URI of the session.
     pub session: Uri,
-    /// Fields that changed.
+    /// The changed fields of the summary.
     pub changes: PartialSessionSummary,
 }
 
-/// Parameters of `root/progress`: the progress of a long-running request.
+/// Parameters of the `root/progress` notification: the progress of a long-running request.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ProgressParams {
     /// The root channel; always `ahp-root://`.
@@ -50,7 +51,7 @@ pub struct ProgressParams {
     pub message: Option<String>,
 }
 
-/// Parameters of `auth/required`: the host requires a token.
+/// Parameters of the `auth/required` notification: the host requires a token.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct AuthRequiredParams {
     /// Channel that needs the token.
@@ -77,7 +78,7 @@ pub enum AuthRequiredReason {
 /// OTLP/JSON.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct OtlpExportParams {
-    /// Subscribed telemetry channel.
+    /// Telemetry channel of the subscription.
     pub channel: Uri,
     /// The OTLP message, unchanged.
     pub payload: Object,

@@ -1,4 +1,4 @@
-//! Encodes JSON-RPC messages.
+//! Encodes JSON-RPC requests, responses and notifications.
 
 use serde::Serialize;
 

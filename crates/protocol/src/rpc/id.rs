@@ -11,7 +11,7 @@ pub enum RequestId {
     Null,
     /// A number, with its original digits.
     Number(Box<str>),
-    /// A string id.
+    /// An id that is a string.
     Text(Box<str>),
 }
 

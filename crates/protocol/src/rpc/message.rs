@@ -6,7 +6,7 @@ use super::error::{ErrorCode, RpcError};
 use super::id::RequestId;
 use crate::wire::{DecodeError, Document, Node, Wire};
 
-/// A JSON-RPC message.
+/// A JSON-RPC request, notification or response.
 #[derive(Debug, Clone)]
 pub enum Message<'d> {
     /// A request, which expects a response.

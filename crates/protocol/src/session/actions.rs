@@ -25,7 +25,7 @@ actions! {
         ChatsReordered(ChatsReordered) = "session/chatsReordered", Host, V1_0;
         /// Sets or clears the default chat.
         DefaultChatChanged(DefaultChatChanged) = "session/defaultChatChanged", Host, V0_4;
-        /// Sets the title.
+        /// Sets the title of the session.
         TitleChanged(SessionTitleChanged) = "session/titleChanged", Client, V0_1;
         /// Replaces the tools of the host.
         ServerToolsChanged(ServerToolsChanged) = "session/serverToolsChanged", Host, V0_1;
@@ -43,13 +43,13 @@ actions! {
         InputNeededSet(InputNeededSet) = "session/inputNeededSet", Host, V0_5_1;
         /// Removes an entry of `inputNeeded`.
         InputNeededRemoved(InputNeededRemoved) = "session/inputNeededRemoved", Host, V0_5_1;
-        /// Replaces all customizations.
+        /// Replaces the list of customizations.
         CustomizationsChanged(CustomizationsChanged) = "session/customizationsChanged", Host, V0_1;
         /// Sets the enablement of a customization.
         CustomizationToggled(CustomizationToggled) = "session/customizationToggled", Client, V0_1;
         /// Adds or replaces a top-level customization.
         CustomizationUpdated(CustomizationUpdated) = "session/customizationUpdated", Host, V0_2;
-        /// Removes a customization.
+        /// Removes a customization and its children.
         CustomizationRemoved(CustomizationRemoved) = "session/customizationRemoved", Host, V0_2;
         /// Sets the state of an MCP server.
         McpServerStateChanged(Box<McpServerStateChanged>) = "session/mcpServerStateChanged", Host, V0_3;
@@ -67,7 +67,7 @@ actions! {
         ActivityChanged(SessionActivityChanged) = "session/activityChanged", Host, V0_1;
         /// Replaces the changeset catalogue.
         ChangesetsChanged(SessionChangesetsChanged) = "session/changesetsChanged", Host, V0_2;
-        /// Changes configuration values.
+        /// Changes configuration values of the session.
         ConfigChanged(SessionConfigChanged) = "session/configChanged", Client, V0_1;
         /// Replaces the extension data.
         MetaChanged(MetaChanged) = "session/metaChanged", Host, V0_1;

@@ -6,7 +6,7 @@ use crate::ids::ProviderId;
 use crate::uri::{RootChannel, Uri};
 use crate::wire::{Object, Wire};
 
-/// Parameters of `createSession`, which creates a session and starts its agent.
+/// Parameters of the `createSession` request, which creates a session and starts its agent.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct CreateSessionParams {
     /// URI of the new session, chosen by the client.
@@ -25,7 +25,7 @@ pub struct CreateSessionParams {
     pub meta: Option<Meta>,
 }
 
-/// Parameters of `disposeSession`, which removes a session permanently.
+/// Parameters of the `disposeSession` request, which removes a session permanently.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct DisposeSessionParams {
     /// URI of the session.
@@ -34,8 +34,8 @@ pub struct DisposeSessionParams {
     pub meta: Option<Meta>,
 }
 
-/// Parameters of `resolveSessionConfig`, which returns the configuration schema for the values
-/// chosen so far. The request has no side effects.
+/// Parameters of the `resolveSessionConfig` request, which returns the configuration schema for
+/// the values chosen so far. The request has no side effects.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ResolveSessionConfigParams {
     /// The root channel; always `ahp-root://`.
@@ -50,7 +50,7 @@ pub struct ResolveSessionConfigParams {
     pub meta: Option<Meta>,
 }
 
-/// Result of `resolveSessionConfig`.
+/// Result of the `resolveSessionConfig` request.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ResolveSessionConfigResult {
     /// The complete schema, never a subset (CFG-1).
@@ -59,8 +59,8 @@ pub struct ResolveSessionConfigResult {
     pub values: Object,
 }
 
-/// Parameters of `sessionConfigCompletions`, which lists values of a property with too many
-/// values for an `enum`.
+/// Parameters of the `sessionConfigCompletions` request, which lists values of a property with
+/// too many values for an `enum`.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct SessionConfigCompletionsParams {
     /// The root channel; always `ahp-root://`.
@@ -79,7 +79,7 @@ pub struct SessionConfigCompletionsParams {
     pub meta: Option<Meta>,
 }
 
-/// Result of `sessionConfigCompletions`.
+/// Result of the `sessionConfigCompletions` request.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct SessionConfigCompletionsResult {
     /// Matching values, best first.

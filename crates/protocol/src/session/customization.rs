@@ -15,11 +15,11 @@ use crate::wire::{Unknown, Variant, Wire};
 
 pub use child::*;
 
-/// A top-level customization.
+/// A top-level customization of a session.
 #[derive(Debug, Clone, PartialEq, Wire)]
 #[wire(tag = "type")]
 pub enum Customization {
-    /// A plugin package.
+    /// A plugin, distributed as a package.
     Plugin(PluginCustomization),
     /// A directory that the host watches.
     Directory(DirectoryCustomization),
@@ -33,7 +33,7 @@ pub enum Customization {
 /// The type of a customization.
 #[derive(Debug, Clone, PartialEq, Eq, Wire)]
 pub enum CustomizationType {
-    /// A plugin package.
+    /// A plugin, distributed as a package.
     Plugin,
     /// A directory that the host watches.
     Directory,

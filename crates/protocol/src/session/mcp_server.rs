@@ -32,7 +32,7 @@ pub enum McpServerState {
     /// The server requires a token. Only this state reports it: there is no `auth/required`
     /// notification for MCP servers (MCP-8).
     AuthRequired(Box<McpAuthRequirement>),
-    /// The server failed.
+    /// The server failed with an error.
     Error(McpServerError),
     /// The server was stopped.
     Stopped,

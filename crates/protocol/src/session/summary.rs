@@ -83,7 +83,7 @@ pub struct PartialSessionSummary {
     pub meta: Option<Meta>,
     /// The complete list of chats, in catalogue order (ROOT-14).
     pub chats: Option<Vec<SessionChatSummary>>,
-    /// New default chat.
+    /// URI of the new default chat.
     pub default_chat: Option<Uri>,
 }
 

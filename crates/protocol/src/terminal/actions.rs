@@ -18,19 +18,19 @@ actions! {
         Resized(TerminalResized) = "terminal/resized", Client, V0_1;
         /// Sets the owner of the terminal.
         Claimed(TerminalClaimed) = "terminal/claimed", Client, V0_1;
-        /// Sets the title.
+        /// Sets the title of the terminal.
         TitleChanged(TerminalTitleChanged) = "terminal/titleChanged", Client, V0_1;
         /// Sets the working directory.
         CwdChanged(TerminalCwdChanged) = "terminal/cwdChanged", Host, V0_1;
         /// Reports that the program has exited.
         Exited(TerminalExited) = "terminal/exited", Host, V0_1;
-        /// Removes all output.
+        /// Removes all output of the terminal.
         Cleared(TerminalCleared) = "terminal/cleared", Client, V0_1;
         /// Reports that the shell marks the commands in the output.
         CommandDetectionAvailable(TerminalCommandDetectionAvailable) = "terminal/commandDetectionAvailable", Host, V0_1;
-        /// Starts a command.
+        /// Starts a command in the output.
         CommandExecuted(TerminalCommandExecuted) = "terminal/commandExecuted", Host, V0_1;
-        /// Completes a command.
+        /// Completes a command in the output.
         CommandFinished(TerminalCommandFinished) = "terminal/commandFinished", Host, V0_1;
     }
 }
@@ -38,7 +38,7 @@ actions! {
 /// The program wrote output.
 #[derive(Clone, PartialEq, Wire)]
 pub struct TerminalData {
-    /// Output to append.
+    /// Output of the program to append.
     pub data: String,
 }
 
@@ -65,9 +65,9 @@ debug_without_data!(TerminalData, TerminalInput);
 /// The size of the terminal changed.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct TerminalResized {
-    /// Width in columns.
+    /// Width of the terminal in columns.
     pub cols: u64,
-    /// Height in rows.
+    /// Height of the terminal in rows.
     pub rows: u64,
 }
 

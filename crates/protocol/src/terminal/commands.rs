@@ -1,11 +1,11 @@
-//! Requests about terminals.
+//! Requests that create and dispose terminals.
 
 use super::state::TerminalClaim;
 use crate::common::Meta;
 use crate::uri::Uri;
 use crate::wire::Wire;
 
-/// Parameters of `createTerminal`, which starts a terminal.
+/// Parameters of the `createTerminal` request, which starts a terminal.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct CreateTerminalParams {
     /// URI of the new terminal, chosen by the client.
@@ -14,17 +14,17 @@ pub struct CreateTerminalParams {
     pub claim: TerminalClaim,
     /// Title of the terminal.
     pub name: Option<String>,
-    /// Initial working directory.
+    /// Initial working directory of the terminal.
     pub cwd: Option<Uri>,
-    /// Width in columns.
+    /// Width of the terminal in columns.
     pub cols: Option<u64>,
-    /// Height in rows.
+    /// Height of the terminal in rows.
     pub rows: Option<u64>,
     /// Extension data (`_meta`) that the protocol does not define.
     pub meta: Option<Meta>,
 }
 
-/// Parameters of `disposeTerminal`, which ends a terminal and its program.
+/// Parameters of the `disposeTerminal` request, which ends a terminal and its program.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct DisposeTerminalParams {
     /// URI of the terminal.

@@ -13,11 +13,11 @@ use crate::wire::{Unknown, Wire};
 pub struct TerminalState {
     /// Title of the terminal.
     pub title: String,
-    /// Current working directory.
+    /// Current working directory of the terminal.
     pub cwd: Option<Uri>,
-    /// Width in columns.
+    /// Width of the terminal in columns.
     pub cols: Option<u64>,
-    /// Height in rows.
+    /// Height of the terminal in rows.
     pub rows: Option<u64>,
     /// Output in parts; their concatenation is the output of the program.
     pub content: List<TerminalPart>,

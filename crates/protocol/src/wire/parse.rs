@@ -303,8 +303,8 @@ impl Parser<'_> {
     }
 }
 
-/// Offsets fit into 32 bits: the length of the text was checked first, and there are never more
-/// tokens than bytes.
+/// Converts an offset or index to 32 bits. It always fits: the length of the text was checked
+/// first, and there are never more tokens than bytes.
 fn to_offset(value: usize) -> u32 {
     u32::try_from(value).unwrap_or(u32::MAX)
 }

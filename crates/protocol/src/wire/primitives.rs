@@ -117,8 +117,8 @@ impl Wire for Object {
 }
 
 impl<T: Wire> Wire for Option<T> {
-    /// The schema has no nullable fields, but JavaScript programs often write `null`. It is
-    /// decoded as absent and never encoded.
+    /// Decodes `null` as absent. The schema has no nullable fields, but JavaScript programs
+    /// often write `null`; it is never encoded.
     fn decode(node: Node<'_>) -> Result<Self, DecodeError> {
         if node.is_null() {
             return Ok(None);

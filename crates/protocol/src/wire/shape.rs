@@ -9,24 +9,24 @@ use super::Wire;
 /// A description of the JSON of a type.
 #[derive(Debug, Clone)]
 pub enum Shape {
-    /// A JSON string.
+    /// A JSON string, with the meaning of its text.
     Text(TextKind),
     /// A boolean: `true` or `false`.
     Boolean,
     /// An integer with a lower bound.
     Integer {
-        /// The minimum value.
+        /// Minimum value of the integer.
         least: i64,
     },
     /// Milliseconds: an integer, rounded when decoded.
     Milliseconds,
-    /// Any finite number.
+    /// Any number that is finite.
     Number,
     /// Any value except `null`.
     Any,
-    /// Any JSON object.
+    /// Any JSON object, without defined fields.
     AnyObject,
-    /// Always `null`.
+    /// The value `null`, always.
     Null,
     /// A string out of a list.
     Choice {

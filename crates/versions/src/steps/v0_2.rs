@@ -114,8 +114,8 @@ impl step::VersionStep for StepV0_2 {
     }
 }
 
-/// Top-level MCP servers are not visible. The visible list still changes if another
-/// customization had the same id, or if there was no list.
+/// Replaces the visible list of customizations. Top-level MCP servers are not visible, but the
+/// list still changes if another customization had the same id, or if there was no list.
 fn replace_visible_list(
     before: &SessionState,
     server: &McpServerCustomization,

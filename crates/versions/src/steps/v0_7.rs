@@ -173,7 +173,7 @@ fn is_for_other_client(context: &TranslationContext<'_>, request: &Object) -> bo
         && text_field(request, "clientId") != Some(context.client.client_id().as_str())
 }
 
-/// A hidden request can replace a visible one with the same id, which must then be removed.
+/// Removes a visible request that a hidden one with the same id replaces.
 fn remove_replaced_request(
     context: &TranslationContext<'_>,
     before: Option<&ChannelState>,
@@ -217,8 +217,8 @@ fn mark_client_tool_wait(session: &mut Object) {
     }
 }
 
-/// In 0.7 directories can only be removed and appended. Removes all directories from the first
-/// difference on, and appends the new ones.
+/// Rewrites a replacement of directories: 0.7 can only remove and append them. Removes all
+/// directories from the first difference on, and appends the new ones.
 fn rewrite_directories(before: &ChannelState, action: &Action) -> Vec<Action> {
     let mut after = before.clone();
     if !matches!(after.reduce(action), Outcome::Applied) {

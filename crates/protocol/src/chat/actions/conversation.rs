@@ -35,7 +35,7 @@ pub struct Delta {
     pub turn_id: TurnId,
     /// Id of the text part.
     pub part_id: PartId,
-    /// Text to append.
+    /// Text to append to the part.
     pub content: String,
     /// Extension data (`_meta`) that the protocol does not define.
     pub meta: Option<Meta>,
@@ -60,7 +60,7 @@ pub struct Reasoning {
     pub turn_id: TurnId,
     /// Id of the reasoning part.
     pub part_id: PartId,
-    /// Text to append.
+    /// Text to append to the part.
     pub content: String,
     /// Extension data (`_meta`) that the protocol does not define.
     pub meta: Option<Meta>,
@@ -99,7 +99,7 @@ pub struct TurnCancelled {
     pub meta: Option<Meta>,
 }
 
-/// The turn failed.
+/// The active turn failed with an error.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ChatError {
     /// Id of the active turn.

@@ -159,9 +159,10 @@ impl ToolCall {
         CallTransition::Advanced(ToolCall::Running(call))
     }
 
-    /// From streaming, running or pending confirmation: to running if `confirmed` is present,
-    /// otherwise to pending confirmation. The dialog data of a pending call is retained where
-    /// the action has none (TOO-6); the content of a running call is dropped (TOO-8).
+    /// Moves a call from streaming, running or pending confirmation: to running if `confirmed`
+    /// is present, otherwise to pending confirmation. The dialog data of a pending call is
+    /// retained where the action has none (TOO-6); the content of a running call is dropped
+    /// (TOO-8).
     fn ready(self, action: &ToolCallReady) -> CallTransition {
         let (mut head, input, asked) = match self {
             ToolCall::Streaming(call) => (call.head, None, ToolCallQuestion::default()),
@@ -204,7 +205,7 @@ impl ToolCall {
         }))
     }
 
-    /// From pending confirmation to running or cancelled.
+    /// Moves a call from pending confirmation to running or cancelled.
     fn confirm(self, action: &ToolCallConfirmed) -> CallTransition {
         let ToolCall::PendingConfirmation(call) = self else {
             return CallTransition::Unchanged(self);
@@ -244,8 +245,9 @@ impl ToolCall {
         }))
     }
 
-    /// From running or pending confirmation to completed or pending result confirmation. A call
-    /// that requires authentication can only fail, and retains its content (TOO-21, TOO-22).
+    /// Moves a call from running or pending confirmation to completed or pending result
+    /// confirmation. A call that requires authentication can only fail, and retains its content
+    /// (TOO-21, TOO-22).
     fn complete(self, action: &ToolCallComplete) -> CallTransition {
         let mut result = action.result.clone();
         let mut review = action.requires_result_confirmation == Some(true);
@@ -287,7 +289,7 @@ impl ToolCall {
         })
     }
 
-    /// From pending result confirmation to completed or cancelled.
+    /// Moves a call from pending result confirmation to completed or cancelled.
     fn confirm_result(self, action: &ToolCallResultConfirmed) -> CallTransition {
         let ToolCall::PendingResultConfirmation(call) = self else {
             return CallTransition::Unchanged(self);
@@ -311,7 +313,8 @@ impl ToolCall {
         })
     }
 
-    /// From running to authentication required; only for a call of an MCP server (TOO-18).
+    /// Moves a call from running to authentication required; only for a call of an MCP server
+    /// (TOO-18).
     fn require_auth(self, action: &ToolCallAuthNeeded) -> CallTransition {
         match self {
             ToolCall::Running(call)
@@ -336,7 +339,7 @@ impl ToolCall {
         }
     }
 
-    /// From authentication required back to running.
+    /// Moves a call from authentication required back to running.
     fn resolve_auth(self) -> CallTransition {
         let ToolCall::AuthRequired(call) = self else {
             return CallTransition::Unchanged(self);

@@ -40,7 +40,7 @@ pub struct ChatRemoved {
 pub struct ChatUpdated {
     /// URI of the chat.
     pub chat: Uri,
-    /// Fields that changed.
+    /// The changed fields of the summary.
     pub changes: PartialChatSummary,
 }
 
