@@ -94,7 +94,7 @@ impl step::VersionStep for StepV0_5_0 {
     }
 }
 
-/// Removes the open requests. From 0.5.1 on, a client tool call among them makes the status
+/// Removes the open requests. From 0.5.1 to 0.7, a client tool call among them makes the status
 /// input needed; in 0.5.0 it does not.
 fn strip_input_needed(session: &mut Object) {
     let Some(Json::Array(waiting)) = session.shift_remove("inputNeeded") else {

@@ -1,8 +1,9 @@
 //! 1.0 ↔ 0.9: from 1.0 on, there are canvases, background work, movable chats and an order of
 //! chats.
 //!
-//! Lost: all of these, the changesets of a chat, and the disable conditions of automations. The
-//! read and archived flags of a chat are still in the chat catalogue of its session.
+//! Lost: all of these, the changesets and change counts of a chat, and the disable conditions
+//! of automations. The read and archived flags of a chat are still in the chat catalogue of its
+//! session.
 
 use agenthost_protocol::channel::{ChannelKind, ChannelState};
 use agenthost_protocol::uri::Uri;

@@ -39,8 +39,9 @@ fn take_end(entry: &mut Object) -> Option<Json> {
     Some(Json::Object(end))
 }
 
-/// Joins the blocks of a terminal and its result. A result without a terminal is converted to a
-/// block of its own, if it contains any content.
+/// Joins the blocks of a terminal and its result. A result without its terminal becomes a
+/// terminal block if it has a URI, otherwise a text block if it has a preview; else it is
+/// dropped.
 pub(super) fn join_terminal_entries(owner: &mut Object) {
     let Some(content) = list_mut(owner, "content") else {
         return;
