@@ -1,8 +1,8 @@
-//! The `#[wire(…)]` attributes and the spelling of names.
+//! Parses `#[wire(…)]` attributes and converts names to their wire format.
 
 use syn::{Attribute, LitStr, Result};
 
-/// How the names of a type are written on the wire.
+/// The case of names on the wire.
 #[derive(Clone, Copy)]
 pub(crate) enum NameCase {
     Camel,
@@ -10,13 +10,13 @@ pub(crate) enum NameCase {
     Snake,
 }
 
-/// What `#[wire(…)]` says about a type.
+/// The `#[wire(…)]` attributes of a type.
 pub(crate) struct ContainerAttributes {
     pub(crate) tag: Option<String>,
     pub(crate) case: NameCase,
 }
 
-/// What `#[wire(…)]` says about a field or a variant.
+/// The `#[wire(…)]` attributes of a field or variant.
 #[derive(Default)]
 pub(crate) struct MemberAttributes {
     pub(crate) name: Option<String>,
@@ -81,7 +81,7 @@ impl MemberAttributes {
 }
 
 impl NameCase {
-    /// The wire name of a `snake_case` field.
+    /// Returns the wire name of a `snake_case` field.
     pub(crate) fn field(self, identifier: &str) -> String {
         let name = identifier.trim_start_matches("r#");
         if name == "meta" {
@@ -94,7 +94,7 @@ impl NameCase {
         }
     }
 
-    /// The wire name of a `PascalCase` variant.
+    /// Returns the wire name of a `PascalCase` variant.
     pub(crate) fn variant(self, identifier: &str) -> String {
         let separator = match self {
             NameCase::Camel => return lower_first(identifier),

@@ -1,4 +1,4 @@
-//! Enums: strings, and objects that name their variant.
+//! Generates code for enums: strings, and objects with a tag.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -84,7 +84,7 @@ pub(crate) fn expand_text(
         .map(|unknown| quote!(Self::#unknown(text) => text,));
     Ok(quote! {
         impl #name {
-            /// The value as it is written on the wire.
+            /// Returns the value as written on the wire.
             pub fn as_str(&self) -> &str {
                 match self {
                     #(Self::#identifiers => #wires,)*

@@ -1,29 +1,30 @@
-//! `#[derive(Wire)]`: one line that makes a Rust type a wire type.
+//! The derive macro `Wire` for the types of the protocol.
 //!
-//! The derive writes the `Wire` implementation of `agenthost-protocol`
-//! (strict decoding and a description of the shape) and `serde::Serialize`
-//! (canonical encoding) for three kinds of types:
+//! The macro generates the `Wire` implementation of `agenthost-protocol` (strict decoding and a
+//! description of the shape) and `serde::Serialize` (canonical encoding) for three kinds of
+//! types:
 //!
-//! * a **struct** is a JSON object. Field names become camelCase; `meta`
-//!   becomes `_meta`; an `Option` may be absent and is left out when `None`.
+//! * a **struct** is a JSON object. Field names become camelCase; `meta` becomes `_meta`; an
+//!   `Option` may be absent and is omitted when `None`.
 //! * an **enum without `tag`** is a JSON string, one value per variant.
-//! * an **enum with `#[wire(tag = "kind")]`** is an object whose `kind` says
-//!   which variant it is; a variant holds at most one struct.
+//! * an **enum with `#[wire(tag = "kind")]`** is an object whose field `kind` identifies the
+//!   variant; a variant has at most one payload struct.
 //!
-//! An enum with a variant marked `#[wire(unknown)]` is open: a value it does
-//! not know is kept there as it came. All others refuse it.
+//! An enum with a variant marked `#[wire(unknown)]` is open: an unknown value is stored in that
+//! variant unchanged. All other enums reject unknown values.
 //!
 //! | attribute | on | meaning |
 //! |---|---|---|
-//! | `tag = "…"` | enum | the field that names the variant |
-//! | `case = "kebab"`, `case = "snake"` | type | how names are written, instead of camelCase |
-//! | `name = "…"` | field, variant | the exact name on the wire |
-//! | `flatten` | field | its fields stand in the enclosing object |
-//! | `default` | field | absence is read as the default of the type; the field is always written |
-//! | `unknown` | variant | holds what this version does not know |
+//! | `tag = "…"` | enum | name of the field that identifies the variant |
+//! | `case = "kebab"`, `case = "snake"` | type | case of names, instead of camelCase |
+//! | `name = "…"` | field, variant | exact name on the wire |
+//! | `flatten` | field | the fields of the value are part of the enclosing object |
+//! | `no_null` | field | `null` is rejected; without it, `null` is decoded as absent |
+//! | `default` | field | absence is decoded as the default value; always encoded |
+//! | `unknown` | variant | contains values that this version does not define |
 //!
-//! It never looks at the types of fields: everything a field needs comes from
-//! its own `Wire` implementation. Start reading in [`derive_wire`].
+//! The macro never inspects the types of fields: all code for a field comes from its own `Wire`
+//! implementation. Start reading in [`derive_wire`].
 
 mod attributes;
 mod enums;
@@ -32,7 +33,7 @@ mod structs;
 use proc_macro::TokenStream;
 use syn::{Data, DeriveInput, Error, parse_macro_input};
 
-/// Implements `Wire` and `serde::Serialize`; see the crate documentation.
+/// Derives `Wire` and `serde::Serialize`; see the crate documentation.
 #[proc_macro_derive(Wire, attributes(wire))]
 pub fn derive_wire(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);

@@ -1,4 +1,4 @@
-//! Structs: JSON objects.
+//! Generates code for structs, which are JSON objects.
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
@@ -10,13 +10,13 @@ struct Field<'a> {
     identifier: &'a Ident,
     kind: &'a Type,
     position: FieldPosition,
-    /// Whether `null` is refused instead of read as absent.
+    /// `true` if `null` is rejected instead of decoded as absent.
     no_null: bool,
-    /// Whether absence is read as the default of the type.
+    /// `true` if absence is decoded as the default of the type.
     default: bool,
 }
 
-/// Where a field stands on the wire.
+/// The position of a field on the wire.
 enum FieldPosition {
     Named(String),
     Flat,
@@ -169,8 +169,8 @@ fn decode(fields: &[Field<'_>]) -> TokenStream {
     }
 }
 
-/// The encoding of a type that is a JSON object; `fields` writes its fields
-/// into `map`.
+/// Generates the encoding of a type that is a JSON object; `fields` is code that encodes its
+/// fields into `map`.
 pub(crate) fn encode_object(name: &Ident, fields: &TokenStream) -> TokenStream {
     quote! {
         #[automatically_derived]

@@ -1,8 +1,8 @@
-//! Actions: the only way state changes.
+//! Actions, the only way to change the state of a channel.
 //!
-//! Every channel has an enum of its own (`chat::ChatAction` …), declared as a
-//! table: a row can't be written without saying who may dispatch the action
-//! and which version introduced it. [`Action`] is any of them.
+//! Each channel has its own enum (for example `chat::ChatAction`), declared as a table: each
+//! row states the permitted dispatcher of the action and the version that introduced it.
+//! [`Action`] is the union of these enums.
 
 mod envelope;
 mod merge;
@@ -32,8 +32,8 @@ macro_rules! any_action {
     ($($kind:ident($action:ident) = $prefix:literal,)*) => {
         /// An action on any channel.
         ///
-        /// Holds known, well-formed actions only: what a peer sends is read as
-        /// a [`ReceivedAction`] first, so nothing else can ever be committed.
+        /// Contains only known, well-formed actions. An action from a peer is decoded as a
+        /// [`ReceivedAction`] first, so an unknown or malformed action is never committed.
         #[derive(Debug, Clone, PartialEq)]
         pub enum Action {
             $(
@@ -43,21 +43,22 @@ macro_rules! any_action {
         }
 
         impl Action {
-            /// What the tables say about this action.
+            /// Returns the table row of this action.
             pub fn info(&self) -> &'static ActionInfo {
                 match self {
                     $(Action::$kind(action) => action.info(),)*
                 }
             }
 
-            /// What the tables say about every action, channel by channel.
+            /// Iterates over the table rows of all actions, channel by channel.
             pub fn table() -> impl Iterator<Item = &'static ActionInfo> {
                 std::iter::empty()$(.chain($action::TABLE))*
             }
 
-            /// Reads an action of a known name; `None` if the name is unknown.
+            /// Decodes an action with the given `type`; returns `None` if the type is unknown.
             fn decode_named(name: &str, node: Node<'_>) -> Option<Result<Self, DecodeError>> {
-                // The prefix leaves one channel's names to look through.
+                // The prefix selects the channel, so only the types of that channel are
+                // compared.
                 match name.split('/').next() {
                     $(Some($prefix) => $action::decode_named(name, node)
                         .map(|action| action.map(Action::$kind)),)*

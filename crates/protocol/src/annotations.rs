@@ -1,4 +1,4 @@
-//! Annotations: conversations anchored to files of a session.
+//! Annotations: comment threads that are anchored to files of a session.
 
 mod actions;
 mod reducer;

@@ -1,4 +1,4 @@
-//! Automations: work that starts by itself, and the runs it makes.
+//! Automations, which start sessions on a schedule or an event, and their runs.
 
 mod actions;
 mod commands;

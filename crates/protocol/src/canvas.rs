@@ -1,38 +1,38 @@
-//! Canvases: live pages that an extension shows beside a chat. Experimental.
+//! Canvases: live pages that an extension shows beside a chat. Experimental in AHP 1.0.
 
 use crate::action::actions;
 use crate::outcome::Outcome;
 use crate::uri::Uri;
 use crate::wire::Wire;
 
-/// A canvas that a chat shows.
+/// A reference from a chat to a canvas.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct CanvasReference {
-    /// The canvas channel.
+    /// URI of the canvas channel.
     pub resource: Uri,
 }
 
-/// A live canvas.
+/// The state of a canvas channel.
 #[derive(Clone, PartialEq, Wire)]
 pub struct CanvasState {
-    /// Which one of its kind it is.
+    /// Id of this instance of the canvas.
     pub instance_id: String,
-    /// The extension that shows it.
+    /// Id of the extension that shows the canvas.
     pub extension_id: String,
-    /// Name of the extension for people.
+    /// Display name of the extension.
     pub extension_name: Option<String>,
-    /// What kind of canvas it is.
+    /// Id of the canvas type.
     pub canvas_id: String,
-    /// Its title.
+    /// Title for the user interface.
     pub title: Option<String>,
-    /// Its status, in words.
+    /// Status text for the user interface.
     pub status: Option<String>,
-    /// Where it is, as long as it is there. Never logged, never used again
-    /// after a restart (CAN-4).
+    /// URL of the live page while it exists. Never logged, and not valid after a restart of the
+    /// host (CAN-4).
     pub url: Option<Uri>,
 }
 
-/// Shows all but the address.
+/// Omits the URL and the optional fields.
 impl std::fmt::Debug for CanvasState {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("CanvasState")
@@ -44,17 +44,17 @@ impl std::fmt::Debug for CanvasState {
 }
 
 actions! {
-    /// Something that happened to a canvas.
+    /// An action on a canvas.
     pub enum CanvasAction on Canvas {
-        /// The canvas changed.
+        /// Replaces the state of the canvas.
         StateChanged(Box<CanvasStateChanged>) = "canvas/stateChanged", Host, V1_0;
     }
 }
 
-/// The canvas changed.
+/// The state of a canvas changed.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct CanvasStateChanged {
-    /// All of it.
+    /// The complete new state.
     pub canvas: CanvasState,
 }
 

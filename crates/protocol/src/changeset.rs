@@ -1,4 +1,4 @@
-//! Changesets: views of file changes, with things to do about them.
+//! Changesets: file changes as a channel, with operations on them.
 
 mod actions;
 mod commands;

@@ -1,4 +1,4 @@
-//! Channels: what can be subscribed to, and its state.
+//! Channel kinds, the state of a channel, and snapshots.
 
 use std::sync::Arc;
 
@@ -27,18 +27,18 @@ macro_rules! channels {
             $($(#[$doc])* $kind,)*
         }
 
-        /// The state of a channel. A clone is one pointer.
+        /// The state of a channel. A clone copies one pointer.
         #[derive(Debug, Clone, PartialEq)]
         pub enum ChannelState {
             $($(#[$doc])* $kind(Arc<$state>),)*
         }
 
         impl ChannelKind {
-            /// All of them.
+            /// All channel kinds with state, in the order of detection.
             pub const ALL: &'static [ChannelKind] = &[$(ChannelKind::$kind),*];
 
-            /// What kind of state it is, by the field that only such a one has:
-            /// of this version or an older one.
+            /// Returns the kind of a state, detected by a field that only this kind has. Works
+            /// for this protocol version and for legacy versions.
             pub fn of_state(state: &Object) -> Option<Self> {
                 let has = |(field, _): &&(&str, ChannelKind)| state.contains_key(*field);
                 let kinds = [$(($field, ChannelKind::$kind)),*];
@@ -47,7 +47,7 @@ macro_rules! channels {
         }
 
         impl ChannelState {
-            /// The kind of the channel.
+            /// Returns the kind of the channel.
             pub fn kind(&self) -> ChannelKind {
                 match self {
                     $(ChannelState::$kind(_) => ChannelKind::$kind,)*
@@ -65,8 +65,8 @@ macro_rules! channels {
                 }
             )*
 
-            /// Applies an action. If a snapshot shares the state, the
-            /// snapshot keeps what it has.
+            /// Applies an action. If a snapshot shares the state, the state is copied first, so
+            /// the snapshot does not change.
             pub fn reduce(&mut self, action: &Action) -> Outcome {
                 match (self, action) {
                     $((ChannelState::$kind(state), Action::$kind(action)) => {
@@ -86,10 +86,10 @@ macro_rules! channels {
         )*
 
         impl Wire for ChannelState {
-            /// The wire does not say what kind of state it is: it is the first
-            /// that has all its required fields, whatever else a newer host
-            /// may add. If none has, the first that has its own field says
-            /// what is missing.
+            /// Detects the kind, which the wire format does not state. The result is the first
+            /// kind whose required fields are all present; unknown fields of later hosts are
+            /// ignored. If there is none, the first kind whose distinguishing field is present
+            /// reports the missing field.
             fn decode(node: Node<'_>) -> Result<Self, DecodeError> {
                 $(
                     if node.get($field)?.is_some() && has_required(node, &$state::shape())? {
@@ -123,25 +123,25 @@ macro_rules! channels {
 }
 
 channels! {
-    /// A session.
+    /// State of a session.
     Session(SessionState) by "activeClients", as_session;
-    /// A chat.
+    /// State of a chat.
     Chat(ChatState) by "turns", as_chat;
-    /// A terminal.
+    /// State of a terminal.
     Terminal(TerminalState) by "content", as_terminal;
-    /// A changeset.
+    /// State of a changeset.
     Changeset(ChangesetState) by "files", as_changeset;
-    /// A watch.
+    /// State of a resource watch.
     ResourceWatch(ResourceWatchState) by "recursive", as_resource_watch;
-    /// A canvas.
+    /// State of a canvas.
     Canvas(CanvasState) by "canvasId", as_canvas;
-    /// A run of an automation.
+    /// State of an automation run.
     AutomationRun(AutomationRunState) by "sessions", as_automation_run;
-    /// The host.
+    /// State of the root channel.
     Root(RootState) by "agents", as_root;
-    /// The annotations of a session.
+    /// Annotations of a session.
     Annotations(AnnotationsState) by "annotations", as_annotations;
-    /// The catalogue of automations.
+    /// State of the automation catalogue.
     Automations(AutomationsState) by "entries", as_automations;
 }
 
@@ -157,13 +157,13 @@ fn has_required(node: Node<'_>, shape: &Shape) -> Result<bool, DecodeError> {
     Ok(true)
 }
 
-/// The state of a channel at one point of the host's history.
+/// The state of a channel together with the sequence number at which it was taken.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct Snapshot {
-    /// The channel.
+    /// URI of the channel.
     pub resource: Uri,
-    /// Its state.
+    /// Complete state of the channel.
     pub state: ChannelState,
-    /// The point. Every action that follows has a greater number (SUB-2).
+    /// Sequence number of the snapshot. Every later action has a greater number (SUB-2).
     pub from_seq: ServerSeq,
 }

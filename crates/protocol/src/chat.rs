@@ -1,7 +1,7 @@
-//! Chats: conversations with an agent. Most of what happens, happens here.
+//! The chat channel: a conversation with an agent, and the largest part of the protocol.
 //!
-//! Start with [`ChatState`]; [`ChatAction`] lists all that can happen to it,
-//! and `ChatState::reduce` says what it does.
+//! Start with [`ChatState`]. [`ChatAction`] lists the actions that change it, and
+//! `ChatState::reduce` applies them.
 
 mod actions;
 mod attachment;

@@ -1,4 +1,4 @@
-//! What several channels share.
+//! Types that several channels share.
 
 mod auth;
 mod config;
@@ -25,6 +25,6 @@ pub use report::{ChangesSummary, ErrorInfo, UsageInfo};
 pub use status::SessionStatus;
 pub use tool::{ToolAnnotations, ToolDefinition};
 
-/// Free data that peers attach to almost anything, as `_meta`. The protocol
-/// carries it and never looks inside.
+/// Extension data, which peers can attach to most objects as `_meta`. The protocol transports
+/// it unchanged.
 pub type Meta = Box<crate::wire::Object>;

@@ -1,4 +1,4 @@
-//! The connection itself: handshake, subscriptions, resumption, dispatch.
+//! Messages of the connection itself: handshake, subscriptions, reconnect, dispatch.
 
 mod initialize;
 mod reconnect;

@@ -1,4 +1,4 @@
-//! The fuzz target of this crate: text from a peer, through every decoder.
+//! Fuzz target of this crate: passes arbitrary text through every decoder.
 
 #![expect(
     clippy::unwrap_used,
@@ -19,8 +19,8 @@ use crate::rpc::{
 };
 use crate::wire::{Document, Json, Limits, Node, Wire};
 
-/// Decodes a message, an action and a state. Each value that decodes must
-/// encode to text that decodes to an equal value.
+/// Decodes a message, an action and a state. Each decoded value must encode to text that
+/// decodes to an equal value.
 pub fn wire_decode(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;
@@ -129,8 +129,8 @@ fn check_notification(call: &Call<'_>) {
     }
 }
 
-/// A malformed action is echoed as JSON, which has each key once, so the error
-/// "given twice" does not survive the round trip.
+/// Returns `false` for a malformed action. It is echoed as JSON, which has each key once, so
+/// the error "given twice" does not survive the round trip.
 fn is_comparable(action: &ReceivedAction) -> bool {
     !matches!(action, ReceivedAction::Malformed(..))
 }

@@ -1,7 +1,6 @@
-//! Names for things: one type per kind of identifier, so that a turn is never
-//! taken for a tool call.
+//! Identifiers: one type per kind, so that a turn id is never used as a tool call id.
 //!
-//! All are opaque strings, compared byte for byte and cheap to clone.
+//! All identifiers are opaque strings, compared byte for byte and cheap to clone.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,12 +15,12 @@ macro_rules! text_types {
         pub struct $name(Arc<str>);
 
         impl $name {
-            /// Wraps a string as it is.
+            /// Wraps a string without validation.
             pub fn new(text: impl Into<Arc<str>>) -> Self {
                 $name(text.into())
             }
 
-            /// The string itself.
+            /// Returns the wrapped string.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -80,57 +79,57 @@ macro_rules! ids {
 }
 
 ids! {
-    /// A client, as it names itself in `initialize`. A claim, not a secret.
+    /// Id of a client, chosen by the client in `initialize`. It is a claim, not a secret.
     ClientId;
-    /// An agent backend, such as `shell` or `claude`.
+    /// Id of an agent, such as `shell` or `claude`.
     ProviderId;
-    /// A model of an agent.
+    /// Id of a model of an agent.
     ModelId;
-    /// One request and its response inside a chat.
+    /// Id of a turn in a chat.
     TurnId;
-    /// A text or reasoning part inside a turn.
+    /// Id of a text or reasoning part in a turn.
     PartId;
-    /// A tool call inside a turn. Shares its namespace with [`PartId`].
+    /// Id of a tool call in a turn. Shares its namespace with [`PartId`].
     ToolCallId;
-    /// A choice offered when a tool call asks for confirmation.
+    /// Id of an option in the confirmation dialog of a tool call.
     ConfirmationOptionId;
-    /// A question, or group of questions, put to the user.
+    /// Id of an input request to the user.
     InputRequestId;
-    /// One question inside an input request.
+    /// Id of a question in an input request.
     QuestionId;
-    /// One choice of a select question.
+    /// Id of a choice of a select question.
     ChoiceId;
-    /// A queued or steering message.
+    /// Id of a queued or steering message.
     PendingMessageId;
-    /// A shell or subagent that outlives its tool call.
+    /// Id of a shell command or subagent that outlives its tool call.
     BackgroundWorkId;
-    /// An entry in the list of what a session waits for.
+    /// Id of an entry in the list of open requests of a session.
     InputNeededId;
-    /// A plugin, directory, skill, rule, MCP server … of a session.
+    /// Id of a plugin, directory, skill, rule, MCP server … of a session.
     CustomizationId;
-    /// A command that ran in a terminal.
+    /// Id of a command that ran in a terminal.
     CommandId;
-    /// A file inside a changeset.
+    /// Id of a file in a changeset.
     ChangesetFileId;
-    /// Something a changeset offers to do.
+    /// Id of an operation of a changeset.
     OperationId;
-    /// A conversation anchored to a file.
+    /// Id of an annotation, unique in its channel.
     AnnotationId;
-    /// One contribution to an annotation.
+    /// Id of a comment in an annotation.
     AnnotationEntryId;
-    /// A trigger inside an automation.
+    /// Id of a trigger in an automation.
     TriggerId;
 }
 
-/// The position of an action in the host's one history, over all channels.
+/// The host-wide sequence number of an action, increasing across all channels.
 ///
-/// Stays below 2^53, so that JavaScript counts along (CRT-12).
+/// Stays below 2^53, the limit for exact integers in JavaScript (CRT-12).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 #[serde(transparent)]
 pub struct ServerSeq(pub u64);
 
-/// A client's own count of what it dispatched; echoed as it came, and never
-/// used to recognise duplicates (SEQ-10).
+/// The sequence number of a client for its dispatched actions. The host echoes it verbatim and
+/// never uses it to detect duplicates (SEQ-10).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 #[serde(transparent)]
 pub struct ClientSeq(pub i64);

@@ -1,14 +1,14 @@
 //! Removes invisible characters from labels that other programs chose.
 //!
-//! Agents, MCP servers and packages choose names and titles that every client
-//! shows to a person, often next to a decision. Control characters move a
-//! terminal's cursor, and bidirectional controls reorder what follows, so a
-//! label could show something else than it says. The host removes both before
-//! a label enters a state; message text and tool output stay verbatim.
+//! Agents, MCP servers and packages choose names and titles that every client shows to a user,
+//! often next to a decision. Control characters move the cursor of a terminal, and
+//! bidirectional controls reorder the following text, so the displayed label could differ from
+//! its content. The host removes both before a label enters a state; message text and tool
+//! output stay verbatim.
 
-/// Whether a character shows nothing itself, but changes how the text around
-/// it looks: it moves the cursor, reorders text, or hides text in plain sight.
-/// Joiners (U+200C, U+200D) are not: scripts and emoji need them.
+/// Returns `true` if a character is invisible, but changes the display of the text around it:
+/// it moves the cursor, reorders or hides text. Joiners (U+200C, U+200D) are permitted, because
+/// scripts and emoji need them.
 pub fn is_invisible(letter: char) -> bool {
     letter.is_control()
         || matches!(letter,
@@ -17,8 +17,8 @@ pub fn is_invisible(letter: char) -> bool {
             | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
-/// Removes invisible characters from a label of one line, in place. Line
-/// breaks and tabs become one space, so that words stay apart.
+/// Removes invisible characters from a single-line label, in place. Line breaks and tabs become
+/// one space, so that words stay separated.
 pub fn clean_label(label: &mut String) {
     let is_break = |letter: char| is_line_break(letter) || letter == '\t';
     if !label.contains(is_invisible) {
@@ -37,8 +37,7 @@ pub fn clean_label(label: &mut String) {
     *label = clean.trim().to_owned();
 }
 
-/// Removes invisible characters from text of several lines, in place. Line
-/// feeds and tabs stay.
+/// Removes invisible characters from multi-line text, in place. Line feeds and tabs stay.
 pub fn clean_text(text: &mut String) {
     let is_hidden = |letter: char| is_invisible(letter) && letter != '\n' && letter != '\t';
     if text.contains(is_hidden) {

@@ -1,19 +1,18 @@
-//! The Agent Host Protocol 1.0.0: types, strict decoding, pure reducers.
+//! Types, strict decoding and pure reducers of the Agent Host Protocol 1.0.0.
 //!
-//! **What it does.** Every message, state and action of the protocol is a Rust
-//! type here. Text is decoded strictly, with errors that name the place;
-//! reducers change state in place and say what happened. A folder per channel:
-//! `state` is what a subscriber sees, `actions` is what can happen, `reducer`
-//! is what it does, `commands` is what can be asked for.
+//! **This crate** has a Rust type for every message, state and action of the protocol. It
+//! decodes text strictly, with errors that name the location of the problem. Reducers change a
+//! state in place and return an outcome. There is one folder per channel: `state` has the state
+//! that subscribers receive, `actions` the changes, `reducer` their effects, and `commands` the
+//! requests and responses.
 //!
-//! **What it never does.** No clock, randomness, file, environment, socket or
-//! async runtime; no decision about who may do what. It knows one version:
-//! older ones are translated elsewhere.
+//! **It never** uses a clock, randomness, files, the environment, sockets or an async runtime,
+//! and it does not decide permissions. It implements one protocol version; the crate
+//! `agenthost-versions` translates legacy versions.
 //!
-//! **Where to start.** [`chat::ChatState`] and [`chat::ChatAction`] are the
-//! heart; [`action::Action`] is all actions with their tables;
-//! [`channel::ChannelState`] is all states; [`rpc::ClientRequest`] is all
-//! requests; [`wire`] is how text becomes types.
+//! **Start reading** at [`chat::ChatState`] and [`chat::ChatAction`], the largest channel.
+//! [`action::Action`] has all actions with their tables, [`channel::ChannelState`] all states,
+//! [`rpc::ClientRequest`] all requests of clients; [`wire`] decodes text into these types.
 //!
 //! ```
 //! use agenthost_protocol::action::Action;
@@ -44,7 +43,7 @@
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
-// The derive names this crate, also from inside.
+// The derive macro refers to this crate by name, also from inside of it.
 extern crate self as agenthost_protocol;
 
 pub mod action;

@@ -1,4 +1,4 @@
-//! Lists that are cheap to share.
+//! Copy-on-write lists for states that snapshots share.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -7,46 +7,45 @@ use serde::{Serialize, Serializer};
 
 use crate::wire::{DecodeError, Node, Shape, Wire};
 
-/// A list whose clone is one pointer, whatever its length.
+/// A copy-on-write list. A clone copies one pointer, independent of the length.
 ///
-/// A snapshot holds a clone while the host goes on changing the original: the
-/// first change after that copies the pointers to the items, and of the items
-/// only the one that changes.
+/// A snapshot holds a clone while the host changes the original. The first change after that
+/// copies the pointers to the items, and the changed item itself; all other items stay shared.
 #[derive(Debug, PartialEq)]
 pub struct List<T>(Arc<Vec<Arc<T>>>);
 
 impl<T> List<T> {
-    /// An empty list.
+    /// Creates an empty list.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The item at a position.
+    /// Returns the item at a position.
     pub fn item(&self, index: usize) -> Option<&T> {
         self.0.get(index).map(|item| &**item)
     }
 
-    /// The items in order.
+    /// Iterates over the items in order.
     pub fn items(&self) -> impl DoubleEndedIterator<Item = &T> + ExactSizeIterator {
         self.0.iter().map(|item| &**item)
     }
 
-    /// The last item.
+    /// Returns the last item.
     pub fn last_item(&self) -> Option<&T> {
         self.0.last().map(|item| &**item)
     }
 
-    /// Where the first item that fits stands.
+    /// Returns the position of the first item for which `fits` returns `true`.
     pub fn find(&self, mut fits: impl FnMut(&T) -> bool) -> Option<usize> {
         self.0.iter().position(|item| fits(item))
     }
 
-    /// Adds an item at the end.
+    /// Appends an item to the list.
     pub fn push(&mut self, item: impl Into<Arc<T>>) {
         Arc::make_mut(&mut self.0).push(item.into());
     }
 
-    /// Takes the last item away.
+    /// Removes and returns the last item.
     pub fn pop(&mut self) -> Option<Arc<T>> {
         if self.0.is_empty() {
             return None;
@@ -54,28 +53,29 @@ impl<T> List<T> {
         Arc::make_mut(&mut self.0).pop()
     }
 
-    /// Puts another item at a position that is there.
+    /// Replaces the item at a position; does nothing if the position does not exist.
     pub fn replace(&mut self, index: usize, item: impl Into<Arc<T>>) {
         if let Some(slot) = Arc::make_mut(&mut self.0).get_mut(index) {
             *slot = item.into();
         }
     }
 
-    /// Takes the item at a position away; those behind it move up.
+    /// Removes the item at a position and shifts the following ones; does nothing if the
+    /// position does not exist.
     pub fn remove(&mut self, index: usize) {
         if index < self.0.len() {
             Arc::make_mut(&mut self.0).remove(index);
         }
     }
 
-    /// Keeps the first `length` items.
+    /// Retains only the first `length` items.
     pub fn truncate(&mut self, length: usize) {
         if length < self.0.len() {
             Arc::make_mut(&mut self.0).truncate(length);
         }
     }
 
-    /// Replaces the item that fits, or adds the new one at the end.
+    /// Replaces the first item for which `fits` returns `true`, or appends the new one.
     pub fn upsert(&mut self, item: impl Into<Arc<T>>, fits: impl FnMut(&T) -> bool) {
         match self.find(fits) {
             Some(index) => self.replace(index, item),
@@ -85,7 +85,7 @@ impl<T> List<T> {
 }
 
 impl<T: Clone> List<T> {
-    /// The item at a position, to change it.
+    /// Returns the item at a position for modification. Copies it first if it is shared.
     pub fn item_mut(&mut self, index: usize) -> Option<&mut T> {
         Arc::make_mut(&mut self.0).get_mut(index).map(Arc::make_mut)
     }
@@ -97,7 +97,7 @@ impl<T> Default for List<T> {
     }
 }
 
-// Written out because the derived one would ask for `T: Clone`.
+// Implemented by hand, because the derive would require `T: Clone`.
 impl<T> Clone for List<T> {
     fn clone(&self) -> Self {
         List(Arc::clone(&self.0))

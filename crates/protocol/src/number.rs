@@ -1,13 +1,13 @@
-//! Numbers that are not plain counts.
+//! Milliseconds and floating-point numbers.
 
 use serde::{Serialize, Serializer};
 
 use crate::wire::{DecodeError, Node, Shape, Wire};
 
-/// A span of time, or a point in time, in whole milliseconds.
+/// A duration or point in time, in whole milliseconds.
 ///
-/// JavaScript clocks have fractions, so a fraction is rounded when it is read
-/// instead of failing the whole action (CRT-17).
+/// JavaScript clocks have fractions, so a fraction is rounded when it is decoded; it does not
+/// make the whole action malformed (CRT-17).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(transparent)]
 pub struct Millis(pub i64);
@@ -20,7 +20,7 @@ impl Wire for Millis {
             return Ok(Millis(whole));
         }
         let rounded = source.parse::<f64>().map_err(|_| expected())?.round();
-        // 2^63 as a double: the first value beyond the range.
+        // 2^63 as a double: the smallest value above the range of `i64`.
         if rounded.abs() >= 9_223_372_036_854_775_808.0 {
             return Err(expected());
         }
@@ -32,7 +32,7 @@ impl Wire for Millis {
     }
 }
 
-/// Any finite number. Written the way JavaScript writes it: `5`, not `5.0`.
+/// A finite number. Encoded as JavaScript does: `5`, not `5.0`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, PartialOrd)]
 pub struct Number(pub f64);
 
@@ -51,7 +51,7 @@ impl Wire for Number {
 
 impl Serialize for Number {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        // 2^53: up to here every whole number has a double of its own.
+        // 2^53: up to this value every integer is exactly representable as a double.
         if self.0.fract() == 0.0 && self.0.abs() <= 9_007_199_254_740_992.0 {
             serializer.serialize_i64(self.0 as i64)
         } else {

@@ -1,4 +1,4 @@
-//! Files and other resources: commands in both directions, and watches.
+//! Files and other resources: requests in both directions, and watches.
 
 mod commands;
 mod watch;

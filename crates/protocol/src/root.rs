@@ -1,4 +1,4 @@
-//! The root channel: what belongs to the host as a whole.
+//! The root channel: agents, terminals, configuration and sessions of the host.
 
 mod actions;
 mod commands;

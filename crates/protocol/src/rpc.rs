@@ -1,8 +1,8 @@
-//! JSON-RPC 2.0: the envelope around every message.
+//! JSON-RPC 2.0 messages: requests, responses, notifications and errors.
 //!
-//! [`Message::decode`] takes a message apart; [`ClientRequest`],
-//! [`ClientNotification`], [`HostNotification`] and [`HostRequest`] are the
-//! tables from method names to typed parameters; [`encode`] writes.
+//! [`Message::decode`] parses a message. [`ClientRequest`], [`ClientNotification`],
+//! [`HostNotification`] and [`HostRequest`] map method names to typed parameters. [`encode`]
+//! writes messages.
 
 pub mod encode;
 mod error;

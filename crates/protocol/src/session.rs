@@ -1,7 +1,7 @@
-//! Sessions: an agent at work in some directories, with one or more chats.
+//! The session channel: an agent that works in some directories, with one or more chats.
 //!
-//! Start with [`SessionState`]; [`SessionAction`] lists all that can happen to
-//! it, and `SessionState::reduce` says what it does.
+//! Start with [`SessionState`]. [`SessionAction`] lists the actions that change it, and
+//! `SessionState::reduce` applies them.
 
 mod actions;
 mod active_client;

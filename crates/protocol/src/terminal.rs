@@ -1,4 +1,4 @@
-//! Terminals: programs with a screen, shared by everyone who watches.
+//! The terminal channel: a pseudoterminal of the host that clients can watch and write to.
 
 mod actions;
 mod commands;

@@ -1,22 +1,21 @@
-//! Text that may be Markdown.
+//! Text that is either plain or Markdown.
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use crate::wire::{DecodeError, FieldShape, Node, Shape, Wire};
 
-/// Text for a person: a bare string is plain, `{"markdown": "…"}` may be
-/// rendered.
+/// Text for the user: a JSON string is plain, `{"markdown": "…"}` may be rendered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MaybeMarkdown {
-    /// Shown as it is.
+    /// Text that is shown verbatim.
     Plain(String),
-    /// Rendered as Markdown.
+    /// Text that is rendered as Markdown.
     Markdown(String),
 }
 
 impl MaybeMarkdown {
-    /// The text, whichever it is.
+    /// Returns the source text of either variant.
     pub fn as_str(&self) -> &str {
         match self {
             MaybeMarkdown::Plain(text) | MaybeMarkdown::Markdown(text) => text,

@@ -1,4 +1,4 @@
-//! Points in time, as the wire writes them.
+//! Timestamps in their wire format.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,32 +10,32 @@ use crate::number::Millis;
 use crate::wire::{DecodeError, Node, Shape, TextKind, Wire};
 
 text_types! {
-    /// A point in time in ISO 8601, such as `2026-07-09T20:00:00.000Z`.
+    /// A timestamp in ISO 8601, such as `2026-07-09T20:00:00.000Z`.
     ///
-    /// Kept as the text that the peer wrote and read only where a reducer
-    /// has to calculate with it, so that passing it on never changes it.
+    /// Stored as the text that the peer wrote, and parsed only where a reducer calculates with
+    /// it. Forwarding a timestamp therefore never changes it.
     Timestamp: TextKind::Timestamp;
 }
 
-/// Why a point in time could not be calculated.
+/// An error of a calculation with a timestamp.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TimestampError {
     /// The text is not RFC 3339.
     #[error("`{0}` is not an RFC 3339 timestamp such as `2026-07-09T20:00:00.000Z`")]
     NotRfc3339(String),
-    /// The result lies outside the years -9999 to 9999.
+    /// The result is outside of the years -9999 to 9999.
     #[error("{duration_ms} ms after `{timestamp}` is beyond the calendar")]
     OutOfRange {
-        /// The text, or its beginning.
+        /// The text of the timestamp, truncated.
         timestamp: String,
-        /// How far was to be added.
+        /// Duration that was added, in milliseconds.
         duration_ms: i64,
     },
 }
 
 impl Timestamp {
-    /// A point in time by its milliseconds since 1970, in UTC. Beyond the year
-    /// 9999 the calendar ends, and so does this.
+    /// Creates a timestamp from milliseconds since 1970, in UTC. Values outside of the years
+    /// -9999 to 9999 are clamped to that range.
     pub fn from_millis(millis: Millis) -> Timestamp {
         let end = if millis.0 < 0 {
             jiff::Timestamp::MIN
@@ -46,17 +46,17 @@ impl Timestamp {
         Timestamp::new(format!("{point:.3}"))
     }
 
-    /// The milliseconds since 1970.
+    /// Returns the milliseconds since 1970.
     pub fn to_millis(&self) -> Result<Millis, TimestampError> {
         self.parse().map(|point| Millis(point.as_millisecond()))
     }
 
-    /// Whether the text is a point in time that can be calculated with.
+    /// Returns an error if the text can't be parsed.
     pub fn check(&self) -> Result<(), TimestampError> {
         self.parse().map(|_| ())
     }
 
-    /// The point in time `duration` later, in UTC with milliseconds.
+    /// Returns the timestamp `duration` later, in UTC with milliseconds.
     pub fn plus(&self, duration: Millis) -> Result<Timestamp, TimestampError> {
         self.parse()?
             .checked_add(SignedDuration::from_millis(duration.0))
@@ -67,7 +67,7 @@ impl Timestamp {
             })
     }
 
-    /// Peers choose the text, so no more than this of it goes into a message.
+    /// Returns the first 40 characters for error messages, because peers choose the text.
     fn beginning(&self) -> String {
         self.as_str().chars().take(40).collect()
     }

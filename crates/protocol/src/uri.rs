@@ -1,4 +1,4 @@
-//! URIs and the two channels with a fixed address.
+//! URIs, and the two channels with a fixed URI.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -11,19 +11,19 @@ use std::fmt;
 use std::sync::Arc;
 
 text_types! {
-    /// The address of a channel, file or other resource.
+    /// The URI of a channel, file or other resource.
     ///
-    /// An opaque text key: compared byte for byte as the peer wrote it, never
-    /// taken apart to find an owner (SUB-10).
+    /// An opaque key: compared byte for byte as the peer wrote it, never parsed to find an
+    /// owner (SUB-10).
     Uri: TextKind::Uri;
 }
 
-/// What 0.1 calls the host itself: its documents the first, its programs the
-/// second.
+/// URIs of the root channel in AHP 0.1: the first is in its documents, the second in its
+/// programs.
 pub const LEGACY_ROOT_URIS: [&str; 2] = ["agenthost:/root", "root:/"];
 
-/// A URI for a new session of an agent: `<provider>:/<id>`, because VS Code
-/// reads the provider from the scheme. A provider whose name is no scheme gets
+/// Returns the URI of a new session of an agent: `<provider>:/<id>`, because VS Code reads the
+/// provider from the scheme. If the provider id is not a valid scheme, the URI is
 /// `ahp-session:/<id>`.
 pub fn session_uri(provider: &ProviderId, id: &str) -> Uri {
     let name = provider.as_str();
@@ -34,8 +34,8 @@ pub fn session_uri(provider: &ProviderId, id: &str) -> Uri {
     Uri::from(format!("{scheme}:/{id}"))
 }
 
-/// The default chat of a session. Shipped clients compute the same address
-/// from that of the session, so it can't be anything else.
+/// Returns the URI of the default chat of a session. Shipped clients compute the same URI from
+/// that of the session, so the format is fixed.
 pub fn default_chat_uri(session: &Uri) -> Uri {
     let name = URL_SAFE_NO_PAD.encode(session.as_str());
     Uri::from(format!("ahp-chat://default/{name}"))
@@ -43,9 +43,8 @@ pub fn default_chat_uri(session: &Uri) -> Uri {
 
 /// Encodes text as one path segment of letters, digits, `-`, `_` and `~`.
 ///
-/// Clients parse addresses and print them again, and not all of them keep
-/// percent escapes as they were. A segment has none, and different texts have
-/// different segments.
+/// Clients parse and reprint URIs, and some of them change percent escapes. The segment
+/// contains none, and the encoding is injective.
 pub fn encode_path_segment(text: &str) -> String {
     if text.is_empty() {
         return "~".to_owned();
@@ -67,7 +66,7 @@ macro_rules! fixed_channels {
         pub struct $name;
 
         impl $name {
-            /// The address itself.
+            /// The fixed URI of the channel.
             pub const URI: &'static str = $uri;
         }
 
@@ -103,8 +102,7 @@ macro_rules! fixed_channels {
 }
 
 fixed_channels! {
-    /// The channel of everything that belongs to the host as a whole. A
-    /// command that carries it is refused on any other (RPC-8).
+    /// The root channel. A request that requires it is rejected on any other channel (RPC-8).
     RootChannel = "ahp-root://";
     /// The channel of the automation catalogue.
     AutomationsChannel = "ahp-automations://";

@@ -1,26 +1,26 @@
-//! Protocol versions.
+//! Protocol versions, releases and their capabilities.
 
 use std::fmt;
 
 /// A published version of the protocol.
 ///
-/// Here to say when an action was introduced; which versions are spoken, and
-/// how one is agreed on, is decided by others.
+/// Used here to state when an action was introduced. The supported versions and the negotiation
+/// are defined elsewhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version {
-    /// Breaking changes from 1.0 on.
+    /// Incremented for breaking changes from 1.0 on.
     pub major: u32,
-    /// Breaking changes before 1.0, additions after.
+    /// Incremented for breaking changes before 1.0, and for additions after it.
     pub minor: u32,
-    /// Additions before 1.0, corrections after.
+    /// Incremented for additions before 1.0, and for corrections after it.
     pub patch: u32,
 }
 
 impl Version {
-    /// The version that this crate's types are.
+    /// Protocol version that this crate implements.
     pub const CURRENT: Version = Version::new(1, 0, 0);
 
-    /// A version by its three numbers.
+    /// Creates a version from its three numbers.
     pub const fn new(major: u32, minor: u32, patch: u32) -> Self {
         Version {
             major,
@@ -29,8 +29,7 @@ impl Version {
         }
     }
 
-    /// Reads `MAJOR.MINOR.PATCH`: three whole numbers without leading zeros,
-    /// and nothing else (HSK-7).
+    /// Parses `MAJOR.MINOR.PATCH`: three integers without leading zeros, and no suffix (HSK-7).
     pub fn parse(text: &str) -> Option<Self> {
         let mut numbers = text.split('.').map(|part| {
             let plain = part.bytes().all(|byte| byte.is_ascii_digit());
@@ -54,18 +53,18 @@ impl fmt::Display for Version {
 
 macro_rules! releases {
     ($($(#[$doc:meta])* $name:ident = $major:literal, $minor:literal, $patch:literal;)*) => {
-        /// A release of the protocol, oldest first. Between two of them the
-        /// wire differs; other versions are spoken as one of these.
+        /// A release of the protocol, in ascending order. The wire format differs between
+        /// releases; every other version uses the format of one of these.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Release {
             $($(#[$doc])* $name,)*
         }
 
         impl Release {
-            /// All of them, oldest first.
+            /// All releases in ascending order.
             pub const ALL: &'static [Release] = &[$(Release::$name),*];
 
-            /// The version that it was published as.
+            /// Returns the version number of the release.
             pub fn version(self) -> Version {
                 match self {
                     $(Release::$name => Version::new($major, $minor, $patch),)*
@@ -76,40 +75,41 @@ macro_rules! releases {
 }
 
 releases! {
-    /// Before channels.
+    /// The first release, without channels.
     V0_1 = 0, 1, 0;
-    /// Channels, a tree of customizations, changesets.
+    /// Channels, a customization tree, changesets.
     V0_2 = 0, 2, 0;
-    /// Messages with an origin, servers of tools.
+    /// Message origins, MCP servers.
     V0_3 = 0, 3, 0;
-    /// Sessions have chats, and annotations.
+    /// Chats in a session, annotations.
     V0_4 = 0, 4, 0;
-    /// Several active clients, times as text.
+    /// Several active clients, timestamps as text.
     V0_5_0 = 0, 5, 0;
-    /// Turns are loaded by actions.
+    /// Turns loaded by actions.
     V0_5_1 = 0, 5, 1;
-    /// Children of customizations can be off.
+    /// Children of customizations that can be disabled.
     V0_5_2 = 0, 5, 2;
-    /// Questions are parts of the answer.
+    /// Input requests as response parts.
     V0_6 = 0, 6, 0;
-    /// Several working directories.
+    /// Several working directories per session.
     V0_7 = 0, 7, 0;
-    /// Customizations are on and off by scope.
+    /// Enablement of customizations by scope.
     V0_8 = 0, 8, 0;
-    /// Errors are parts of the answer; automations.
+    /// Errors as response parts, automations.
     V0_9 = 0, 9, 0;
-    /// Canvases, background work, chats that move.
+    /// Canvases, background work, chats that can be moved.
     V1_0 = 1, 0, 0;
 }
 
 impl Release {
-    /// The newest: what this crate's types are.
+    /// The latest release, which this crate implements.
     pub const CURRENT: Release = Release::V1_0;
 
-    /// The release that a version is spoken as; `None` if it is not spoken.
+    /// Returns the release whose wire format a version uses; `None` if the version is not
+    /// supported.
     ///
-    /// A patch changes nothing but in 0.5, where three differ; 0.10 was
-    /// never published and is what became 1.0.
+    /// Patch versions have the same format, except for 0.5, where three formats exist. 0.10 was
+    /// never published; it became 1.0.
     pub fn of(version: Version) -> Option<Self> {
         Some(match (version.major, version.minor, version.patch) {
             (1, ..) | (0, 10, _) => Release::V1_0,
@@ -128,7 +128,7 @@ impl Release {
         })
     }
 
-    /// What it has words for.
+    /// Returns the features that the release can express.
     pub fn capabilities(self) -> ProtocolCapabilities {
         ProtocolCapabilities {
             channels: self >= Release::V0_2,
@@ -151,53 +151,53 @@ impl Release {
         }
     }
 
-    /// The release of a version that was agreed on, as it was written.
+    /// Returns the release of a negotiated version string.
     pub fn named(version: &str) -> Option<Self> {
         Release::of(Version::parse(version)?)
     }
 }
 
-/// What a release can express. Whoever talks to a peer of an older one looks
-/// here before it uses something that the peer has no word for.
+/// The features that a release can express. Code that sends messages to a legacy peer checks
+/// them before it uses a feature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is a question of its own"
 )]
 pub struct ProtocolCapabilities {
-    /// Messages name the channel that they are about.
+    /// Messages name the channel that they belong to.
     pub channels: bool,
-    /// Views of file changes.
+    /// Changesets can be subscribed to.
     pub changesets: bool,
-    /// Servers of tools, and their states.
+    /// MCP servers and their states are published.
     pub tool_servers: bool,
-    /// Several conversations in a session.
+    /// A session can have several chats.
     pub chats: bool,
-    /// Annotations of files.
+    /// Files can be annotated.
     pub annotations: bool,
-    /// More than one client that brings tools.
+    /// Several clients can offer tools to a session.
     pub several_active_clients: bool,
-    /// What somebody is typing.
+    /// The draft message of a chat is shared.
     pub drafts: bool,
-    /// Long lists and long chats come in pages.
+    /// Long lists and chats are loaded in pages.
     pub pages: bool,
-    /// Which files were reviewed.
+    /// Files of a changeset have a reviewed flag.
     pub reviews: bool,
-    /// Tools that wait for a token.
+    /// Tool calls can wait for a token.
     pub tool_authentication: bool,
-    /// More than one working directory.
+    /// A session can have several working directories.
     pub several_directories: bool,
-    /// Customizations that are on or off by scope.
+    /// Customizations are enabled or disabled by scope.
     pub enablement_by_scope: bool,
-    /// Automations and their runs.
+    /// Automations and their runs are published.
     pub automations: bool,
-    /// Failed turns that go on.
+    /// Failed turns can be resumed.
     pub turn_resume: bool,
-    /// Canvases.
+    /// Chats can show canvases.
     pub canvases: bool,
-    /// Work in the background of a chat.
+    /// Background work of a chat is published.
     pub background_work: bool,
-    /// Chats that go to another session.
+    /// Chats can be moved to another session.
     pub moving_chats: bool,
 }
 
@@ -207,7 +207,7 @@ impl fmt::Display for Release {
     }
 }
 
-/// The releases in which actions were introduced.
+/// The versions in which actions were introduced.
 pub(crate) mod released {
     use super::Version;
 

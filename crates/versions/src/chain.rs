@@ -1,4 +1,4 @@
-//! Runs the steps.
+//! Runs the version steps between 1.0 and a release.
 
 use std::fmt;
 
@@ -16,13 +16,13 @@ use crate::state_source::TranslationContext;
 use crate::step::{PartFate, UpgradeRefusal, VersionStep};
 use crate::steps;
 
-/// Actions that 1.0 has no more, with the release that brought them.
+/// Actions that 1.0 has removed, with the version that introduced them.
 const REMOVED_ACTIONS: &[(&str, Version)] = &[
     ("session/agentChanged", Version::new(0, 2, 0)),
     ("changeset/filesReviewedChanged", Version::new(0, 5, 2)),
 ];
 
-/// Something of ours could not be written as JSON. It is a mistake of ours.
+/// The error of a value that can't be serialized to JSON. It is a bug in the host.
 #[derive(Debug, thiserror::Error)]
 #[error("could not be translated: {0}")]
 pub struct TranslationError(#[from] serde_json::Error);
@@ -34,15 +34,15 @@ impl fmt::Debug for VersionChain {
     }
 }
 
-/// The way from 1.0 to a release, and back.
+/// The version steps between 1.0 and a release, for both directions.
 #[derive(Clone, Copy)]
 pub struct VersionChain {
-    /// Newest first.
+    /// Steps, latest release first.
     pub(crate) steps: &'static [&'static dyn VersionStep],
 }
 
 impl VersionChain {
-    /// The way to a release. To 1.0 there is nothing to do.
+    /// Returns the steps for a release; for 1.0 there are none.
     pub fn for_release(release: Release) -> Self {
         let all = steps::ALL_STEPS;
         let count = all
@@ -54,23 +54,23 @@ impl VersionChain {
         }
     }
 
-    /// Whether the release has snapshots of such channels.
+    /// Returns `true` if the release has snapshots of this kind of channel.
     fn has_snapshots(&self, kind: ChannelKind) -> bool {
         self.steps.iter().all(|step| step.has_snapshots(kind))
     }
 
-    /// Whether a client of the release can subscribe to such channels. There
-    /// may be no snapshot all the same: then it hears only what happens.
+    /// Returns `true` if a client of the release can subscribe to this kind of channel. The
+    /// release may have no snapshots of it; then the client receives only its actions.
     pub fn can_subscribe(&self, kind: ChannelKind) -> bool {
         self.steps.iter().all(|step| step.can_subscribe(kind))
     }
 
-    /// Whether an action is the same in the release to the letter. Pieces of a
-    /// stream are, since there are chats: they need not be taken down.
+    /// Returns `true` if the release encodes the action identically, so that no downgrade is
+    /// necessary. Applies to stream deltas in all releases that have chats.
     pub fn is_passthrough(&self, action: &Action) -> bool {
         let older = self.steps.last().map(|step| step.older_release());
         let chats = older.is_none_or(|release| release.capabilities().chats);
-        // Up to 0.6 there was always some of the arguments.
+        // Up to 0.6 `content` was required.
         chats
             && (matches!(
                 action,
@@ -82,8 +82,8 @@ impl VersionChain {
             ))
     }
 
-    /// Takes an action down: the actions that say the same, in order. The
-    /// first of them has its origin.
+    /// Downgrades an action to the equivalent actions, in order. The first one carries the
+    /// origin.
     pub fn downgrade_action(
         &self,
         context: &TranslationContext<'_>,
@@ -112,8 +112,8 @@ impl VersionChain {
         Ok(all)
     }
 
-    /// Takes a refused action down that came as 1.0. One that a step made
-    /// should be sent back as it came instead.
+    /// Downgrades a rejected action that was received as 1.0. If a step upgraded the action,
+    /// send back the original action instead.
     pub fn downgrade_rejection(
         &self,
         context: &TranslationContext<'_>,
@@ -151,7 +151,7 @@ impl VersionChain {
         envelopes
     }
 
-    /// Takes a snapshot down; `None` if the release has none of its kind.
+    /// Downgrades a snapshot; returns `None` if the release has no snapshots of this kind.
     pub fn downgrade_snapshot(
         &self,
         context: &TranslationContext<'_>,
@@ -168,8 +168,8 @@ impl VersionChain {
         Ok(Some(Json::Object(json)))
     }
 
-    /// Takes the state of a channel down; `None` if the release has none of
-    /// its kind.
+    /// Downgrades the state of a channel; returns `None` if the release has no snapshots of
+    /// this kind.
     pub fn downgrade_state(
         &self,
         context: &TranslationContext<'_>,
@@ -188,8 +188,8 @@ impl VersionChain {
         Ok(Some(state))
     }
 
-    /// Takes a part down that goes by a name of 1.0 (`Turn` …); `None` if the
-    /// release has nothing like it.
+    /// Downgrades a part with the given 1.0 type name (`Turn` …); returns `None` if the release
+    /// has no equivalent.
     pub fn downgrade_part<T: Serialize>(
         &self,
         context: &TranslationContext<'_>,
@@ -207,8 +207,8 @@ impl VersionChain {
         Ok(Some(part))
     }
 
-    /// Takes the result of a request down. Snapshots and actions in it have
-    /// to be down already.
+    /// Downgrades the result of a request. Snapshots and actions in it must already be
+    /// downgraded.
     pub fn downgrade_result(
         &self,
         context: &TranslationContext<'_>,
@@ -224,7 +224,7 @@ impl VersionChain {
         result
     }
 
-    /// Takes a notification down, but for `action`.
+    /// Downgrades a notification other than `action`.
     pub fn downgrade_notification(
         &self,
         context: &TranslationContext<'_>,
@@ -246,7 +246,7 @@ impl VersionChain {
         calls
     }
 
-    /// Takes a request of the host down.
+    /// Downgrades a request of the host to a client.
     pub fn downgrade_request(&self, context: &TranslationContext<'_>, call: &mut JsonCall) {
         for step in self.steps {
             downgrade_parts(
@@ -259,15 +259,15 @@ impl VersionChain {
         }
     }
 
-    /// Takes an error down.
+    /// Downgrades the code and data of an error response.
     pub fn downgrade_error(&self, code: &mut i64, data: &mut Option<Json>) {
         for step in self.steps {
             step.downgrade_error(code, data);
         }
     }
 
-    /// Takes a request or a notification up, but for `dispatchAction`. What
-    /// has to be dispatched for the client once it has succeeded comes back.
+    /// Upgrades a request, or a notification other than `dispatchAction`. Returns the actions
+    /// to dispatch on behalf of the client after the request has succeeded.
     pub fn upgrade_params(
         &self,
         context: &TranslationContext<'_>,
@@ -288,7 +288,8 @@ impl VersionChain {
         Ok(after)
     }
 
-    /// Takes a client's action up, if its version has it.
+    /// Upgrades an action dispatched by a client; fails if the client's version does not define
+    /// it.
     pub fn upgrade_dispatch(
         &self,
         context: &TranslationContext<'_>,
@@ -311,7 +312,7 @@ impl VersionChain {
         Ok(())
     }
 
-    /// Takes a client's answer to a request of the host up.
+    /// Upgrades the response of a client to a request of the host.
     pub fn upgrade_response(
         &self,
         context: &TranslationContext<'_>,
@@ -338,8 +339,8 @@ fn upgrade_by_step(
     Ok(())
 }
 
-/// Takes the parts of an object at a place down by one step; what becomes of
-/// the object itself is what is returned.
+/// Downgrades the parts of an object at a node of the graph by one step. Returns the fate of
+/// the object itself.
 pub(crate) fn downgrade_parts(
     step: &dyn VersionStep,
     context: &TranslationContext<'_>,
@@ -361,7 +362,7 @@ fn upgrade_parts(step: &dyn VersionStep, place: Option<NodeId>, object: &mut Obj
     PART_GRAPH.walk(place, object, WalkOrder::OutermostFirst, &mut visit);
 }
 
-/// The JSON of something that is an object.
+/// Serializes a value that must be a JSON object.
 fn to_object(value: &impl Serialize) -> Result<Object, TranslationError> {
     let Json::Object(object) = serde_json::to_value(value)? else {
         return Err(TranslationError(serde::ser::Error::custom("not an object")));

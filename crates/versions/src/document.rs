@@ -1,30 +1,30 @@
-//! What goes through the steps.
+//! The JSON documents that steps translate.
 
 use agenthost_protocol::wire::{Json, Object};
 
-/// An action on its way to a client: the parameters of `action`.
+/// An action envelope for a client: the parameters of `action`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JsonEnvelope {
-    /// The channel. Before 0.2 there was none: the last step takes it away.
+    /// URI of the channel. Releases before 0.2 have no channels: the last step removes it.
     pub channel: Option<String>,
-    /// The action, with its `type`.
+    /// The action with its `type`.
     pub action: Object,
-    /// Its number.
+    /// Sequence number of the action.
     pub server_seq: u64,
-    /// Who dispatched it.
+    /// Client that dispatched the action.
     pub origin: Option<Json>,
-    /// Why it was refused, if it was.
+    /// Reason for the rejection, if the action was rejected.
     pub rejection_reason: Option<String>,
 }
 
 impl JsonEnvelope {
-    /// The name of the action.
+    /// Returns the `type` of the action.
     pub fn action_type(&self) -> &str {
         action_type(&self.action)
     }
 
-    /// The same on the same channel, with another action. Only one of several
-    /// that stand for one action may carry its origin.
+    /// Returns an envelope on the same channel with another action, without origin. Only one of
+    /// several actions that replace one action may carry its origin.
     pub fn with_action(&self, action: Object) -> Self {
         JsonEnvelope {
             channel: self.channel.clone(),
@@ -35,7 +35,7 @@ impl JsonEnvelope {
         }
     }
 
-    /// As it is sent.
+    /// Returns the parameters of the `action` notification.
     pub fn into_json(self) -> Json {
         let mut params = Object::new();
         if let Some(channel) = self.channel {
@@ -50,32 +50,32 @@ impl JsonEnvelope {
     }
 }
 
-/// An action on its way from a client.
+/// An action dispatched by a client.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JsonDispatch {
-    /// The channel; the first step up finds it for versions that had none.
+    /// URI of the channel; the first step up determines it for releases without channels.
     pub channel: String,
-    /// The action, with its `type`.
+    /// The action with its `type`.
     pub action: Object,
 }
 
 impl JsonDispatch {
-    /// The name of the action.
+    /// Returns the `type` of the action.
     pub fn action_type(&self) -> &str {
         action_type(&self.action)
     }
 }
 
-/// A request or a notification, whichever way it goes.
+/// A request or notification, in either direction.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JsonCall {
-    /// What is called.
+    /// Name of the method.
     pub method: String,
-    /// With what.
+    /// Parameters of the method.
     pub params: Object,
 }
 
-/// The name of an action.
+/// Returns the `type` of an action.
 pub(crate) fn action_type(action: &Object) -> &str {
     action
         .get("type")

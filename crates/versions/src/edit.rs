@@ -1,57 +1,57 @@
-//! Small changes to JSON that many steps make.
+//! Helpers that edit JSON objects.
 
 use agenthost_protocol::common::SessionStatus;
 use agenthost_protocol::wire::{Json, Object};
 
-/// Takes fields away.
+/// Removes fields from an object.
 pub(crate) fn remove_fields(object: &mut Object, fields: &[&str]) {
     for field in fields {
         object.shift_remove(*field);
     }
 }
 
-/// Gives a field another name, and its place to nobody else.
+/// Renames a field; the field moves to the end of the object.
 pub(crate) fn rename_field(object: &mut Object, from: &str, to: &str) {
     if let Some(value) = object.shift_remove(from) {
         object.insert(to.to_owned(), value);
     }
 }
 
-/// Puts a value where there is none.
+/// Sets a field if it is absent.
 pub(crate) fn set_default(object: &mut Object, field: &str, value: impl Into<Json>) {
     if !object.contains_key(field) {
         object.insert(field.to_owned(), value.into());
     }
 }
 
-/// Puts a value where there was none or another.
+/// Sets a field; replaces a previous value.
 pub(crate) fn set_field(object: &mut Object, field: &str, value: impl Into<Json>) {
     object.insert(field.to_owned(), value.into());
 }
 
-/// The text in a field.
+/// Returns the value of a field, if it is a string.
 pub(crate) fn text_field<'a>(object: &'a Object, field: &str) -> Option<&'a str> {
     object.get(field)?.as_str()
 }
 
-/// Replaces one text in a field by another.
+/// Replaces the value of a field, if it is the string `from`.
 pub(crate) fn replace_text(object: &mut Object, field: &str, from: &str, to: &str) {
     if text_field(object, field) == Some(from) {
         set_field(object, field, to);
     }
 }
 
-/// The object in a field, to change it.
+/// Returns the object in a field for modification.
 pub(crate) fn object_mut<'a>(object: &'a mut Object, field: &str) -> Option<&'a mut Object> {
     object.get_mut(field)?.as_object_mut()
 }
 
-/// The list in a field, to change it.
+/// Returns the array in a field for modification.
 pub(crate) fn list_mut<'a>(object: &'a mut Object, field: &str) -> Option<&'a mut Vec<Json>> {
     object.get_mut(field)?.as_array_mut()
 }
 
-/// Takes a field away that holds an object, and gives the object.
+/// Removes a field and returns its value, if it is an object.
 pub(crate) fn take_object(object: &mut Object, field: &str) -> Option<Object> {
     let Json::Object(taken) = object.shift_remove(field)? else {
         return None;
@@ -59,14 +59,14 @@ pub(crate) fn take_object(object: &mut Object, field: &str) -> Option<Object> {
     Some(taken)
 }
 
-/// Moves a field from one object to another, if it is there.
+/// Moves a field from one object to another, if it is present.
 pub(crate) fn move_field(from: &mut Object, to: &mut Object, field: &str) {
     if let Some(value) = from.shift_remove(field) {
         to.insert(field.to_owned(), value);
     }
 }
 
-/// The objects in a list.
+/// Iterates over the objects in an array field.
 pub(crate) fn list_objects_mut<'a>(
     object: &'a mut Object,
     field: &str,
@@ -75,8 +75,7 @@ pub(crate) fn list_objects_mut<'a>(
     list.into_iter().flatten().filter_map(Json::as_object_mut)
 }
 
-/// Has a status say that a turn is in progress where it said that the turn
-/// waits for the user.
+/// Changes the activity in a status from input needed to in progress.
 pub(crate) fn clear_input_needed(summary: &mut Object) {
     let bits = summary.get("status").and_then(Json::as_u64);
     let Some(bits) = bits.and_then(|bits| u32::try_from(bits).ok()) else {

@@ -1,5 +1,5 @@
-//! The fuzz targets of this crate: messages of clients up from every release,
-//! states, actions and messages of the host down to every release.
+//! Fuzz targets of this crate: upgrade client messages from every release, and downgrade
+//! states, actions and messages of the host to every release.
 
 #![expect(
     clippy::unwrap_used,
@@ -30,9 +30,8 @@ use crate::{
 const SESSION: &str = "ahp-session:/s";
 const CHAT: &str = "ahp-chat:/c";
 
-/// Translates a client's message, answer or stored row up from every release.
-/// The translation must be refused, or be a JSON-RPC message that the host can
-/// decode or reject by name.
+/// Upgrades a client message, response or stored row from every release. The result must be a
+/// refusal, or a JSON-RPC message that the host can decode or reject with an error.
 pub fn versions_up(data: &[u8]) {
     let Some(message) = object(data) else {
         return;
@@ -46,9 +45,8 @@ pub fn versions_up(data: &[u8]) {
     }
 }
 
-/// Translates a state, an action, a result and a message of the host down to
-/// every release. The translation must be the same each time, and JSON within
-/// the limits for states.
+/// Downgrades a state, an action, a result and a message of the host to every release. The
+/// result must be deterministic, and JSON within the limits for states.
 pub fn versions_down(data: &[u8]) {
     let Some(input) = object(data) else {
         return;
@@ -61,8 +59,8 @@ pub fn versions_down(data: &[u8]) {
     }
 }
 
-/// The input as an object, within the limits for messages. Translation only
-/// sees messages that were parsed before.
+/// Parses the input as an object within the limits for messages, because translation only
+/// receives messages that were parsed before.
 fn object(data: &[u8]) -> Option<Object> {
     let text = std::str::from_utf8(data).ok()?;
     let document = Document::parse(text, Limits::default()).ok()?;
@@ -78,7 +76,7 @@ fn decode<T: Wire>(json: &Json) -> Option<T> {
     T::decode(document.root()).ok()
 }
 
-/// A client that follows the session of the scene.
+/// Runs a check for a client that is subscribed to the session of the scene.
 fn with_client(release: Release, run: impl FnOnce(VersionChain, &TranslationContext<'_>)) {
     thread_local! {
         static SCENE: OnceCell<StateView> = const { OnceCell::new() };
@@ -135,7 +133,7 @@ fn request_up(chain: VersionChain, context: &TranslationContext<'_>, message: &O
         params,
     };
     if call.method == "fetchTurns" && !context.client.release().capabilities().pages {
-        // Refused or answered, both are fine.
+        // Both a refusal and a result are valid outcomes.
         drop(answer_fetch_turns(chain, context, &call.params));
     }
     let Ok(after) = chain.upgrade_params(context, &mut call) else {
@@ -191,7 +189,7 @@ fn response_up(chain: VersionChain, context: &TranslationContext<'_>, message: &
     Document::parse(&result.to_string(), Limits::STATE).unwrap();
 }
 
-/// Rows of the store that a host of the release wrote.
+/// Upgrades rows of the store that a host of the release wrote.
 fn row_up(release: Release, chain: VersionChain, message: &Object) {
     if release < VersionChain::OLDEST_ROWS {
         return;
@@ -209,7 +207,7 @@ fn row_up(release: Release, chain: VersionChain, message: &Object) {
     if let Some(kind) = ChannelKind::of_state(message) {
         let mut state = message.clone();
         chain.migrate_state(&row, kind, &mut state);
-        // Decodes, or the store reports it.
+        // The store reports a state that does not decode.
         drop(decode::<ChannelState>(&Json::Object(state)));
     }
     for name in ["Turn", "SessionSummary"] {
@@ -219,7 +217,7 @@ fn row_up(release: Release, chain: VersionChain, message: &Object) {
     }
 }
 
-/// Every translation down that the input allows.
+/// Returns every downgrade that the input permits.
 fn down(chain: VersionChain, context: &TranslationContext<'_>, input: &Object) -> Vec<Json> {
     let mut all = Vec::new();
     let whole = Json::Object(input.clone());
@@ -344,7 +342,7 @@ mod tests {
         seeds::check_seeds("versions_down", versions_down);
     }
 
-    /// Without this the targets would look up nothing.
+    /// Without a readable scene, the targets would test no lookups.
     #[test]
     fn the_scene_of_the_targets_can_be_read() {
         let scene = read_scene();

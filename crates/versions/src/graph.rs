@@ -1,8 +1,8 @@
-//! Where parts are.
+//! Finds the parts of a JSON document by the names of their types.
 //!
-//! The types of `protocol` say what their JSON looks like. From that comes a
-//! graph: which fields of a part hold parts again. So a step names what it
-//! changes (`Message`) and never where that can be.
+//! The types of `protocol` describe their JSON. From these descriptions the module builds a
+//! graph of the fields that contain parts. A step can therefore name the type that it changes
+//! (`Message`) without listing the locations of its values.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -14,8 +14,8 @@ use agenthost_protocol::wire::{Json, NamedShape, Object, Shape, Wire};
 
 use crate::step::PartFate;
 
-/// Fields that older releases had, with the part that is in them: the type
-/// that has the field, the field, whether it is a list, the type in it.
+/// Fields of legacy releases that contain parts: the type with the field, the name of the
+/// field, its multiplicity, and the type of the part.
 const LEGACY_FIELDS: &[(&str, &str, Multiplicity, &str)] = &[
     ("Turn", "userMessage", Multiplicity::One, "Message"),
     ("ActiveTurn", "userMessage", Multiplicity::One, "Message"),
@@ -75,7 +75,7 @@ const LEGACY_FIELDS: &[(&str, &str, Multiplicity, &str)] = &[
         Multiplicity::List,
         "InputRequest",
     ),
-    // Up to 0.3 a chat that is not its session's only one is a session.
+    // Up to 0.3, a chat other than the default chat of its session is encoded as a session.
     ("ChatState", "summary", Multiplicity::One, "SessionSummary"),
     (
         "ChatState",
@@ -91,7 +91,7 @@ const LEGACY_FIELDS: &[(&str, &str, Multiplicity, &str)] = &[
     ),
 ];
 
-/// Actions that older releases had, with the parts in them.
+/// Actions of legacy releases that contain parts.
 const LEGACY_ACTIONS: &[(&str, &str, Multiplicity, &str)] = &[(
     "session/activeClientChanged",
     "activeClient",
@@ -99,29 +99,29 @@ const LEGACY_ACTIONS: &[(&str, &str, Multiplicity, &str)] = &[(
     "ActiveClient",
 )];
 
-/// How many there are.
+/// The number of parts in a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Multiplicity {
     One,
     List,
 }
 
-/// Which way a document is walked.
+/// The order in which a document is walked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WalkOrder {
-    /// Parts before what they are in.
+    /// Parts before the objects that contain them.
     InnermostFirst,
-    /// Parts after what they are in.
+    /// Parts after the objects that contain them.
     OutermostFirst,
 }
 
-/// A place in the graph.
+/// The index of a node in the graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct NodeId(usize);
 
 #[derive(Debug)]
 enum GraphNode {
-    /// Nothing in it is a part.
+    /// A value that contains no parts.
     Leaf,
     Object {
         name: &'static str,
@@ -136,7 +136,7 @@ enum GraphNode {
     Map(NodeId),
 }
 
-/// Which fields of which parts hold parts.
+/// The fields that contain parts, for each type, action, method and state.
 pub(crate) struct PartGraph {
     nodes: Vec<GraphNode>,
     by_name: BTreeMap<&'static str, NodeId>,
@@ -148,7 +148,7 @@ pub(crate) struct PartGraph {
 
 const LEAF_ID: NodeId = NodeId(0);
 
-/// The graph of 1.0, with what older releases add to it.
+/// The graph of 1.0, extended with the parts of legacy releases.
 pub(crate) static PART_GRAPH: LazyLock<PartGraph> = LazyLock::new(PartGraph::from_protocol);
 
 impl PartGraph {
@@ -181,8 +181,8 @@ impl PartGraph {
                 .collect();
         }
         graph.add_legacy_parts();
-        // What kind of state it is does not stand in it: whoever knows walks
-        // it.
+        // A snapshot does not contain the kind of its state, so the generic walk skips the
+        // state. Callers that know the kind walk it separately.
         if let Some(snapshot) = graph.named_node("Snapshot")
             && let Some(GraphNode::Object { fields, .. }) = graph.nodes.get_mut(snapshot.0)
         {
@@ -240,8 +240,7 @@ impl PartGraph {
         NodeId(self.nodes.len() - 1)
     }
 
-    /// Takes a place before what belongs there is known: types can be in
-    /// themselves.
+    /// Adds an empty node before its content is known, because types can be recursive.
     fn reserve_node(&mut self, name: &'static str) -> NodeId {
         let place = self.push_node(GraphNode::Leaf);
         if !name.is_empty() {
@@ -298,7 +297,7 @@ impl PartGraph {
                 LEAF_ID => LEAF_ID,
                 item => self.push_node(GraphNode::Map(item)),
             },
-            // A text or an object, wherever there is one within a part.
+            // Within parts, these are alternatives of a string and an object.
             Shape::Either(shapes) => {
                 let mut places = shapes.into_iter().map(|shape| self.insert_shape(shape));
                 places.find(|place| *place != LEAF_ID).unwrap_or(LEAF_ID)
@@ -315,7 +314,8 @@ impl PartGraph {
         }
     }
 
-    /// An action of a name. Up to 0.3 a chat's actions were its session's.
+    /// Returns the node of an action type. Up to 0.3, the actions of a chat were actions of its
+    /// session.
     pub(crate) fn action_node(&self, name: &str) -> Option<NodeId> {
         let known = self.actions.get(name).or_else(|| {
             let rest = name.strip_prefix("session/")?;
@@ -324,29 +324,29 @@ impl PartGraph {
         known.copied()
     }
 
-    /// The parameters of a method, whoever calls it.
+    /// Returns the node of the parameters of a method, in either direction.
     pub(crate) fn params_node(&self, method: &str) -> Option<NodeId> {
         self.params.get(method).copied()
     }
 
-    /// The result of a method.
+    /// Returns the node of the result of a method.
     pub(crate) fn result_node(&self, method: &str) -> Option<NodeId> {
         self.results.get(method).copied()
     }
 
-    /// The state of a kind of channel.
+    /// Returns the node of the state of a channel kind.
     pub(crate) fn state_node(&self, kind: ChannelKind) -> Option<NodeId> {
         let index = ChannelKind::ALL.iter().position(|other| *other == kind)?;
         self.states.get(index).copied()
     }
 
-    /// A part by the name of its type.
+    /// Returns the node of a type.
     pub(crate) fn named_node(&self, name: &str) -> Option<NodeId> {
         self.by_name.get(name).copied()
     }
 
-    /// Visits every part of an object that stands at a place, itself last or
-    /// first. What becomes of the object itself is what is returned.
+    /// Visits every part of an object at a node, the object itself last or first according to
+    /// `order`. Returns the fate of the object itself.
     pub(crate) fn walk(
         &self,
         place: NodeId,

@@ -1,8 +1,7 @@
-//! Older turns, as they were asked for up to 0.5.0.
+//! Answers `fetchTurns` for clients up to 0.5.0.
 //!
-//! Newer clients have a page loaded into the state that all of them see. These
-//! name the turn that they want to look behind, and get what was before it in
-//! the answer.
+//! In later releases, `fetchTurns` loads a page into the state that all subscribers share. Up
+//! to 0.5.0, the request names a turn, and the response contains the turns before it.
 
 use std::sync::Arc;
 
@@ -16,12 +15,12 @@ use crate::edit::text_field;
 use crate::state_source::TranslationContext;
 use crate::step::UpgradeRefusal;
 
-/// Most turns in one answer.
+/// Maximum number of turns in a response, which bounds its size.
 const MAX_TURNS_PER_PAGE: usize = 100;
 
-/// Answers `fetchTurns{before, limit}` of a client of 0.5.0 or older:
-/// `{turns, hasMore}`, the oldest turn first. Up to 0.3 the channel is a
-/// session, and what is meant is the chat that the client sees as one.
+/// Answers `fetchTurns{before, limit}` of a client up to 0.5.0 with `{turns, hasMore}`, oldest
+/// turn first. Up to 0.3 the channel is a session, and the request refers to the chat that is
+/// merged with this session for the client.
 pub fn answer_fetch_turns(
     chain: VersionChain,
     context: &TranslationContext<'_>,
@@ -76,7 +75,7 @@ fn find_chat(context: &TranslationContext<'_>, channel: &Uri) -> Option<Arc<Chat
     })
 }
 
-/// How many turns there are before the one of a name.
+/// Returns the number of turns before the turn with the given id.
 fn turn_count_before(chat: &ChatState, turn: &str) -> Result<usize, UpgradeRefusal> {
     if let Some(index) = chat.turns.find(|other| other.id.as_str() == turn) {
         return Ok(index);

@@ -1,18 +1,18 @@
-//! Every published version of AHP.
+//! Translates between AHP 1.0 and every published legacy release.
 //!
-//! The host speaks 1.0. Between two neighbouring releases stands a *step*
-//! ([`steps`](self)), which says on JSON how the older one puts what the newer
-//! one means, and back. What goes to a client of 0.4 takes the steps
-//! 1.0 → 0.9 → … → 0.4; what comes from it takes them up again. So does what a
-//! host that spoke an older release wrote down ([`StoredRow`]).
+//! The host implements 1.0. Between two neighbouring releases there is a *version step*
+//! ([`steps`](self)), which translates JSON from the later release to the earlier one
+//! (downgrade) and back (upgrade). A message to a client of 0.4 passes the steps 1.0 → 0.9 → …
+//! → 0.4; a message from that client passes them in the opposite order. Rows that a host of an
+//! earlier release stored are upgraded in the same way ([`StoredRow`]).
 //!
-//! What it never does: keep state, look at a clock, or decide anything. A step
-//! may look things up ([`StateSource`]), always in the words of 1.0, and always as
-//! they were at the moment it translates for.
+//! The crate never keeps state, reads a clock or makes policy decisions. A step may read states
+//! of the host ([`StateSource`]), always in the 1.0 encoding and as of the time of the
+//! translated message.
 //!
-//! Start reading at [`step`](self), the contract of a step; then `chain`,
-//! which runs them; then any of `steps`. `graph` finds the parts of a
-//! document that a step changes, wherever they are.
+//! Start reading at [`step`](self), the contract of a step; then `chain`, which runs the steps;
+//! then any of `steps`. `graph` finds the parts of a document that a step changes, at any
+//! depth.
 
 #![deny(clippy::wildcard_enum_match_arm)]
 

@@ -1,7 +1,7 @@
-//! What a host of an older release wrote down.
+//! Upgrades stored rows of earlier releases.
 //!
-//! A host keeps what happens in the words of the release that it speaks. A newer
-//! one takes that up before it reads it, row by row.
+//! A host stores actions and states in the encoding of the release that it implements. A later
+//! host upgrades each row before it reads it.
 
 use agenthost_protocol::channel::ChannelKind;
 use agenthost_protocol::number::Millis;
@@ -14,32 +14,31 @@ use crate::document::action_type;
 use crate::graph::{NodeId, PART_GRAPH, WalkOrder};
 use crate::step::VersionStep;
 
-/// What is known of a row beside what stands in it.
+/// The metadata of a stored row.
 #[derive(Debug, Clone, Copy)]
 pub struct StoredRow<'a> {
-    /// The session that its channel belongs to.
+    /// Session that the channel of the row belongs to.
     pub session: Option<&'a Uri>,
-    /// When it was written, or happened.
+    /// Time at which the row was written, or at which its event happened.
     pub written_at: Millis,
 }
 
 impl VersionChain {
-    /// The oldest release whose rows can be read one by one. Before it an action
-    /// of a session could change what is a chat's today.
+    /// Earliest release whose rows can be upgraded one by one. In earlier releases an action on
+    /// a session could change state that belongs to a chat today.
     pub const OLDEST_ROWS: Release = Release::V0_5_0;
 
-    /// Takes the state of a channel up.
+    /// Upgrades the stored state of a channel.
     pub fn migrate_state(&self, row: &StoredRow<'_>, kind: ChannelKind, state: &mut Object) {
         self.migrate_object(row, PART_GRAPH.state_node(kind), state);
     }
 
-    /// Takes a part up that goes by a name of 1.0 (`Turn` …) and is a row of its
-    /// own.
+    /// Upgrades a stored part with the given 1.0 type name (`Turn` …).
     pub fn migrate_part(&self, row: &StoredRow<'_>, name: &str, part: &mut Object) {
         self.migrate_object(row, PART_GRAPH.named_node(name), part);
     }
 
-    /// Takes an action up.
+    /// Upgrades a stored action.
     pub fn migrate_action(&self, row: &StoredRow<'_>, action: &mut Object) {
         for step in self.steps.iter().rev() {
             step.migrate_action(row, action);

@@ -1,4 +1,4 @@
-//! What steps may look at.
+//! The states and the client that steps may read during a translation.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -14,20 +14,20 @@ use agenthost_protocol::state_view::StateView;
 use agenthost_protocol::uri::{LEGACY_ROOT_URIS, Uri};
 use agenthost_protocol::version::Release;
 
-/// The host's state, in the words of 1.0.
+/// Read access to the states of the host, in the 1.0 encoding.
 pub trait StateSource {
-    /// The state of a channel.
+    /// Returns the state of a channel.
     fn state(&self, channel: &Uri) -> Option<ChannelState>;
 
-    /// What the list of sessions shows of a session.
+    /// Returns the entry of a session in the session list.
     fn session_summary(&self, session: &Uri) -> Option<Arc<SessionSummary>>;
 
-    /// The session that a chat, a terminal or a changeset belongs to.
+    /// Returns the session that a chat, terminal or changeset belongs to.
     fn session_of(&self, channel: &Uri) -> Option<Uri>;
 }
 
 impl dyn StateSource + '_ {
-    /// The state of a session.
+    /// Returns the state of a session.
     pub fn session(&self, session: &Uri) -> Option<Arc<SessionState>> {
         let ChannelState::Session(state) = self.state(session)? else {
             return None;
@@ -35,7 +35,7 @@ impl dyn StateSource + '_ {
         Some(state)
     }
 
-    /// The state of a chat.
+    /// Returns the state of a chat.
     pub fn chat(&self, chat: &Uri) -> Option<Arc<ChatState>> {
         let ChannelState::Chat(state) = self.state(chat)? else {
             return None;
@@ -43,7 +43,7 @@ impl dyn StateSource + '_ {
         Some(state)
     }
 
-    /// The chat that is meant when a session is named.
+    /// Returns the default chat of a session.
     pub fn default_chat(&self, session: &Uri) -> Option<Uri> {
         self.session(session)?.default_chat.clone()
     }
@@ -66,25 +66,25 @@ impl StateSource for StateView {
     }
 }
 
-/// Whom something is translated for.
+/// The client that a message is translated for.
 ///
-/// Most of what is sent is the same for all clients of a version and is made
-/// once. Who the client is and what it calls things differs between two of them:
-/// what was made with that is made for each, see [`TargetClient::take_client_specific`].
+/// Most messages are identical for all clients of a version and are translated once. The client
+/// id and the URI mapping differ between clients: a translation that uses them is made for each
+/// client, see [`TargetClient::take_client_specific`].
 #[derive(Debug, Clone)]
 pub struct TargetClient {
     release: Release,
     client_id: ClientId,
-    /// Up to 0.3 a session and its chat are one; which chat that is stays as
-    /// it was when the client subscribed.
+    /// Mapping from sessions to chats. Up to 0.3 a session and its chat are one channel; the
+    /// chat is fixed when the client subscribes.
     session_chats: BTreeMap<Uri, Uri>,
-    /// What it calls the root channel.
+    /// URI that the client uses for the root channel.
     root_uri: String,
     is_client_specific: Cell<bool>,
 }
 
 impl TargetClient {
-    /// A client of a release.
+    /// Creates a client of a release, without mapped sessions.
     pub fn new(release: Release, client: ClientId) -> Self {
         let [documented, _] = LEGACY_ROOT_URIS;
         TargetClient {
@@ -96,85 +96,86 @@ impl TargetClient {
         }
     }
 
-    /// What it speaks.
+    /// Returns the release that the client uses.
     pub fn release(&self) -> Release {
         self.release
     }
 
-    /// Who it is. What is made with this is made for this client alone.
+    /// Returns the client id, and marks the translation as specific to this client.
     pub fn client_id(&self) -> &ClientId {
         self.is_client_specific.set(true);
         &self.client_id
     }
 
-    /// Whether it goes by a name. Asked by whoever sends what was made, it makes
-    /// nothing personal.
+    /// Returns `true` if the client has this id. Does not mark the translation as
+    /// client-specific, because senders use it after translation.
     pub fn has_client_id(&self, client: &ClientId) -> bool {
         self.client_id == *client
     }
 
-    /// The chat that this client sees as a session, if it is one that it
-    /// subscribed to.
+    /// Returns the chat that a session is mapped to for this client, if the client has
+    /// subscribed to it.
     pub fn chat_of(&self, session: &Uri) -> Option<&Uri> {
         self.session_chats.get(session)
     }
 
-    /// The session that this client sees a chat as.
+    /// Returns the session that a chat is mapped to for this client.
     pub fn session_of(&self, chat: &Uri) -> Option<&Uri> {
         let mut pairs = self.session_chats.iter();
         pairs.find_map(|(session, shown)| (shown == chat).then_some(session))
     }
 
-    /// From now on the client sees this chat as that session.
+    /// Maps a session to a chat for this client.
     pub fn map_session(&mut self, session: Uri, chat: Uri) {
         self.session_chats.insert(session, chat);
     }
 
-    /// The client does not follow a session any more.
+    /// Removes the mapping of a session, after the client has unsubscribed.
     pub fn unmap_session(&mut self, session: &Uri) -> Option<Uri> {
         self.session_chats.remove(session)
     }
 
-    /// What the client calls the root channel (0.1 only).
+    /// Returns the URI that the client uses for the root channel (0.1 only), and marks the
+    /// translation as client-specific.
     pub fn root_uri(&self) -> &str {
         self.is_client_specific.set(true);
         &self.root_uri
     }
 
-    /// The client called the root channel this.
+    /// Sets the URI that the client uses for the root channel.
     pub fn set_root_uri(&mut self, root: &str) {
         root.clone_into(&mut self.root_uri);
     }
 
-    /// Whether anything was made with what is the client's own since this was
-    /// last asked.
+    /// Returns `true` if a translation since the last call used client-specific data.
     pub fn take_client_specific(&self) -> bool {
         self.is_client_specific.replace(false)
     }
 }
 
-/// What a step translates for, and when.
+/// The client and the states of a translation.
 #[derive(Clone, Copy)]
 pub struct TranslationContext<'a> {
-    /// For whom.
+    /// Client that the message is translated for.
     pub client: &'a TargetClient,
-    /// The host's state. For an action: right after it.
+    /// States of the host; for an action, immediately after it.
     pub states: &'a dyn StateSource,
-    /// For an action: the state of its channel right before it.
+    /// For an action, the state of its channel immediately before it.
     pub state_before: Option<&'a ChannelState>,
 }
 
 impl TranslationContext<'_> {
-    /// The state of the action's channel with the action applied; `None` if
-    /// what was before is not known, or nothing came of it. Rewording needs
-    /// it, which does not get to know the channel.
+    /// Returns the state of the action's channel after the action; `None` if the state before
+    /// is unknown, or the action was not applied. For
+    /// [`VersionStep::rewrite`](crate::step::VersionStep::rewrite), which does not receive the
+    /// channel.
     pub(crate) fn state_after(&self, action: &Action) -> Option<ChannelState> {
         let mut state = self.state_before?.clone();
         let applied = state.reduce(action) == Outcome::Applied;
         applied.then_some(state)
     }
 
-    /// The chat that the viewer sees as a session, or would see.
+    /// Returns the chat that a session is mapped to for the client, or would be mapped to.
     pub(crate) fn chat_for_session(&self, session: &Uri) -> Option<Uri> {
         let sticky = self.client.chat_of(session).cloned();
         sticky.or_else(|| self.states.default_chat(session))

@@ -1,22 +1,21 @@
-//! The contract of a step.
+//! The contract of a version step.
 //!
-//! A step knows two neighbouring releases and nothing else: what it gets to
-//! see on its way down is the newer one's, on its way up the older one's, and
-//! it leaves the other's behind. It is called in this order:
+//! A step translates between two neighbouring releases. In a downgrade its input is encoded in
+//! the later release, in an upgrade in the earlier one; its output is in the other encoding.
+//! The methods are called in this order:
 //!
-//! * down: [`VersionStep::rewrite`] on the typed action (all steps, before anything is
-//!   JSON); then for each step [`VersionStep::downgrade_part`] on every part of the document,
-//!   innermost first, then the method for the whole of it (`action`,
+//! * down: [`VersionStep::rewrite`] on the typed action (all steps, before the action is
+//!   converted to JSON); then for each step [`VersionStep::downgrade_part`] on every part of
+//!   the document, innermost first, then the method for the whole document (`action`,
 //!   `snapshot`, `result`, `notification`, `request`).
-//! * up: for each step the method for the whole (`dispatch`, `params`,
-//!   `response`), then [`VersionStep::upgrade_part`] on every part, outermost first.
-//! * up, for what a host of the release wrote down ([`StoredRow`]):
-//!   [`VersionStep::migrate_action`], then [`VersionStep::migrate_part`], in the same way.
+//! * up: for each step the method for the whole document (`dispatch`, `params`, `response`),
+//!   then [`VersionStep::upgrade_part`] on every part, outermost first.
+//! * up, for stored rows of a host of the release ([`StoredRow`]):
+//!   [`VersionStep::migrate_action`], then [`VersionStep::migrate_part`], in the same order.
 //!
-//! Parts are named by the type that 1.0 gives them (`Turn`, `Message`,
-//! `ResponsePart` …; a union goes by the union's name, whatever variant it
-//! is), and keep that name in releases that called the field otherwise; see
-//! `graph`.
+//! Parts are identified by their type name in 1.0 (`Turn`, `Message`, `ResponsePart` …; a union
+//! by the name of the union, independent of the variant). They have that name also in releases
+//! with another field name; see `graph`.
 
 use agenthost_protocol::action::Action;
 use agenthost_protocol::channel::ChannelKind;
@@ -27,50 +26,49 @@ use crate::document::{JsonCall, JsonDispatch, JsonEnvelope};
 use crate::rows::StoredRow;
 use crate::state_source::TranslationContext;
 
-/// What becomes of a part.
+/// The fate of a part after a visit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PartFate {
-    /// It stays, as it is now.
+    /// The part stays, with its changes.
     Keep,
-    /// There is nothing like it: out of its list, its map, its field.
+    /// The part is removed from its list, map or field, because the release has no equivalent.
     Drop,
 }
 
-/// Why a client can't have what it asked for.
+/// The reason why a client message can't be upgraded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UpgradeRefusal {
-    /// There is no such thing in what the client speaks.
+    /// The client's version does not define it.
     #[error("{0}")]
     Unknown(String),
-    /// It is not what its version says it should be.
+    /// It does not conform to the client's version.
     #[error("{0}")]
     Invalid(String),
 }
 
-/// How an older release puts what its newer neighbour means, and back.
+/// The translation between a release and its later neighbour.
 pub(crate) trait VersionStep: Sync {
-    /// The older of the two.
+    /// Returns the earlier one of the two releases.
     fn older_release(&self) -> Release;
 
-    /// Whether the older one has snapshots of such channels.
+    /// Returns `true` if the earlier release has snapshots of this kind of channel.
     fn has_snapshots(&self, _kind: ChannelKind) -> bool {
         true
     }
 
-    /// Whether a client of the older one can subscribe to such channels, be
-    /// it that it gets no snapshot and only hears what happens.
+    /// Returns `true` if a client of the earlier release can subscribe to this kind of channel,
+    /// possibly without a snapshot.
     fn can_subscribe(&self, kind: ChannelKind) -> bool {
         self.has_snapshots(kind)
     }
 
-    /// Says an action with other actions, all of 1.0, which the older release
-    /// has words for. What is said must leave an older client where the
-    /// action would.
+    /// Replaces an action by other 1.0 actions that the earlier release can express. They must
+    /// have the same effect on the state of a legacy client as the original action.
     fn rewrite(&self, _at: &TranslationContext<'_>, action: Action) -> Vec<Action> {
         vec![action]
     }
 
-    /// Takes one part down.
+    /// Downgrades one part of a document.
     fn downgrade_part(
         &self,
         _at: &TranslationContext<'_>,
@@ -80,8 +78,8 @@ pub(crate) trait VersionStep: Sync {
         PartFate::Keep
     }
 
-    /// Takes an action down, whose parts are down already; to none or several
-    /// if need be.
+    /// Downgrades an action whose parts are already downgraded; the result can be empty or
+    /// several actions.
     fn downgrade_action(
         &self,
         _at: &TranslationContext<'_>,
@@ -90,7 +88,7 @@ pub(crate) trait VersionStep: Sync {
         vec![envelope]
     }
 
-    /// Takes the state of a channel down, whose parts are down already.
+    /// Downgrades the state of a channel whose parts are already downgraded.
     fn downgrade_state(
         &self,
         _at: &TranslationContext<'_>,
@@ -100,11 +98,10 @@ pub(crate) trait VersionStep: Sync {
     ) {
     }
 
-    /// Takes the result of a request down. Snapshots in it are down already,
-    /// and so are actions.
+    /// Downgrades the result of a request. Snapshots and actions in it are already downgraded.
     fn downgrade_result(&self, _at: &TranslationContext<'_>, _method: &str, _result: &mut Json) {}
 
-    /// Takes a notification down, but for `action`.
+    /// Downgrades a notification other than `action`.
     fn downgrade_notification(
         &self,
         _at: &TranslationContext<'_>,
@@ -113,20 +110,20 @@ pub(crate) trait VersionStep: Sync {
         vec![call]
     }
 
-    /// Takes a request of the host down.
+    /// Downgrades a request of the host to a client.
     fn downgrade_request(&self, _at: &TranslationContext<'_>, _call: &mut JsonCall) {}
 
-    /// Takes an error down.
+    /// Downgrades the code and data of an error response.
     fn downgrade_error(&self, _code: &mut i64, _data: &mut Option<Json>) {}
 
-    /// Takes one part up.
+    /// Upgrades one part of a document.
     fn upgrade_part(&self, _name: &'static str, _part: &mut Object) -> PartFate {
         PartFate::Keep
     }
 
-    /// Takes a request, or a notification other than `dispatchAction`, up.
-    /// What the newer release says with actions instead comes back: it is
-    /// dispatched for the client once the request has succeeded.
+    /// Upgrades a request, or a notification other than `dispatchAction`. Returns actions that
+    /// replace parts of the request in the later release: the host dispatches them on behalf of
+    /// the client after the request has succeeded.
     fn upgrade_params(
         &self,
         _at: &TranslationContext<'_>,
@@ -135,8 +132,8 @@ pub(crate) trait VersionStep: Sync {
         Ok(Vec::new())
     }
 
-    /// Takes a client's action up. There is always exactly one: a client gets
-    /// one echo.
+    /// Upgrades an action dispatched by a client. The result is exactly one action, because the
+    /// client expects one echo.
     fn upgrade_dispatch(
         &self,
         _at: &TranslationContext<'_>,
@@ -145,11 +142,11 @@ pub(crate) trait VersionStep: Sync {
         Ok(())
     }
 
-    /// Takes a client's answer to a request of the host up.
+    /// Upgrades the response of a client to a request of the host.
     fn upgrade_response(&self, _at: &TranslationContext<'_>, _method: &str, _result: &mut Json) {}
 
-    /// Takes one part up of what a host of the older release wrote down. Of most
-    /// a host says the same as a client.
+    /// Upgrades one part of a stored row of the earlier release. Most parts have the same
+    /// encoding as in client messages.
     fn migrate_part(
         &self,
         _row: &StoredRow<'_>,
@@ -159,7 +156,6 @@ pub(crate) trait VersionStep: Sync {
         self.upgrade_part(name, part)
     }
 
-    /// Takes an action up that a host of the older release wrote down, before
-    /// its parts.
+    /// Upgrades a stored action of the earlier release, before its parts.
     fn migrate_action(&self, _row: &StoredRow<'_>, _action: &mut Object) {}
 }

@@ -1,4 +1,4 @@
-//! The steps, one module for each, named by the older of its two releases.
+//! The version steps, one module per step, named by the earlier one of its two releases.
 
 mod v0_1;
 mod v0_2;
@@ -14,7 +14,7 @@ mod v0_9;
 
 use crate::step::VersionStep;
 
-/// All steps, newest first.
+/// All version steps, latest release first.
 pub(crate) const ALL_STEPS: &[&dyn VersionStep] = &[
     &v0_9::StepV0_9,
     &v0_8::StepV0_8,

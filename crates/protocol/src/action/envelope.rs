@@ -1,4 +1,4 @@
-//! Actions on their way to subscribers.
+//! Envelopes that carry accepted and rejected actions to clients.
 
 use std::sync::Arc;
 
@@ -10,33 +10,33 @@ use crate::ids::{ClientId, ClientSeq, ServerSeq};
 use crate::uri::Uri;
 use crate::wire::{DecodeError, FieldShape, Node, Shape, Wire};
 
-/// Which client dispatched an action, and its own number for it.
+/// The client that dispatched an action, with the sequence number of that client.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ActionOrigin {
-    /// The client.
+    /// Client that dispatched the action.
     pub client_id: ClientId,
-    /// Its number, as it came.
+    /// Sequence number of the client, copied verbatim from its dispatch.
     pub client_seq: ClientSeq,
 }
 
-/// An accepted action, numbered.
+/// An accepted action with its sequence number.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ActionEnvelope {
-    /// The channel whose state it changes.
+    /// Channel that the action changes.
     pub channel: Uri,
-    /// The action.
+    /// The accepted action, shared between subscribers.
     pub action: Arc<Action>,
-    /// Its place in the host's history.
+    /// Host-wide sequence number of the action.
     pub server_seq: ServerSeq,
-    /// The client it came from; absent if the host originated it.
+    /// Client that dispatched the action; absent if the host originated it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub origin: Option<ActionOrigin>,
 }
 
 impl Wire for ActionEnvelope {
-    /// Refuses a rejection: taken for an accepted action, it would change the
-    /// state of whoever reads it (CRT-9).
+    /// Fails for a rejection: if it were read as an accepted action, the reader would apply it
+    /// to its state (CRT-9).
     fn decode(node: Node<'_>) -> Result<Self, DecodeError> {
         let received = ReceivedEnvelope::decode(node)?;
         if received.rejection_reason.is_some() {
@@ -69,33 +69,32 @@ impl Wire for ActionEnvelope {
     }
 }
 
-/// A refused action. Goes to the client it came from and to nobody else
-/// (DSP-10).
+/// A rejected action. The host sends it only to the client that dispatched the action (DSP-10).
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct Rejection {
-    /// The channel it was meant for.
+    /// Channel that the action was dispatched to.
     pub channel: Uri,
-    /// The action as it came, right or wrong.
+    /// The action exactly as received, well-formed or not.
     pub action: RawAction,
-    /// A number of its own, in order with everything else.
+    /// Sequence number of the rejection, from the same counter as accepted actions.
     pub server_seq: ServerSeq,
-    /// The client it came from.
+    /// Client that dispatched the action.
     pub origin: ActionOrigin,
-    /// Why, for people.
+    /// Human-readable reason for the rejection.
     pub rejection_reason: String,
 }
 
-/// An envelope as a client receives it: accepted or refused.
+/// An envelope as a client receives it: accepted or rejected.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ReceivedEnvelope {
-    /// The channel.
+    /// Channel of the action.
     pub channel: Uri,
-    /// The action; a newer host may send types that we don't know.
+    /// The action; a host of a later version can send types that are unknown here.
     pub action: ReceivedAction,
-    /// Its place in the host's history.
+    /// Host-wide sequence number of the envelope.
     pub server_seq: ServerSeq,
-    /// The client it came from.
+    /// Client that dispatched the action; absent if the host originated it.
     pub origin: Option<ActionOrigin>,
-    /// Present if the action was refused and changed nothing.
+    /// Reason for the rejection. If present, the action changed nothing.
     pub rejection_reason: Option<String>,
 }

@@ -1,11 +1,11 @@
-//! Two actions made one.
+//! Merges consecutive actions that append to the same text.
 
 use crate::action::Action;
 use crate::chat::ChatAction;
 use crate::terminal::TerminalAction;
 
 impl Action {
-    /// Whether there are actions that this one could take up.
+    /// Returns `true` if an action of this type can be merged with a following one.
     pub fn can_merge(&self) -> bool {
         matches!(
             self,
@@ -15,12 +15,12 @@ impl Action {
         )
     }
 
-    /// Takes up what the next action on the same channel appends to the same
-    /// place, so that this one does what both would have done. Says whether it
-    /// could; if not, nothing changed.
+    /// Appends the content of `next`, the next action on the same channel, to this action, so
+    /// that it has the effect of both. Returns `false` and changes nothing if the two can't be
+    /// merged.
     ///
-    /// Only what is appended can be taken up (SUB-14), and free data of the
-    /// two must be the same, or some would be lost.
+    /// Only actions that append to the same text can be merged (SUB-14). The extension data of
+    /// both must be equal, because one of them would be lost.
     pub fn merge(&mut self, next: &Action) -> bool {
         match (self, next) {
             (Action::Chat(ChatAction::Delta(first)), Action::Chat(ChatAction::Delta(next))) => {
@@ -48,8 +48,7 @@ impl Action {
                 if !append_if(first.target == next.target, content, more) {
                     return false;
                 }
-                // The later of two messages would have taken the place of the
-                // earlier.
+                // The later invocation message replaces the earlier one, as in the reducer.
                 if next.invocation_message.is_some() {
                     first
                         .invocation_message

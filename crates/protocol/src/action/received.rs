@@ -1,28 +1,28 @@
-//! Actions as a peer sent them.
+//! Actions as received from a peer, before validation.
 
 use super::Action;
 use crate::wire::{DecodeError, Json, Node, Shape, Wire};
 
-/// What came where an action was expected.
+/// A value received in place of an action.
 ///
-/// A malformed action and one of an unknown type are told apart, and both are
-/// kept as they came: a rejection has to echo them (DSP-6, DSP-7).
+/// Distinguishes malformed actions from actions of an unknown type. Both keep the original
+/// JSON, because a rejection must echo it (DSP-6, DSP-7).
 #[derive(Debug, Clone, PartialEq)]
 pub enum ReceivedAction {
-    /// A known type with a correct payload.
+    /// A known type with a well-formed payload.
     Valid(Action),
-    /// A type that this version does not know.
+    /// A type that this protocol version does not define.
     Unknown(RawAction),
-    /// A known type with a wrong payload, or no type at all.
+    /// A known type with a malformed payload, or a value without a `type`.
     Malformed(RawAction, DecodeError),
 }
 
-/// An action kept as it came.
+/// The original JSON of an action.
 #[derive(Clone, PartialEq, serde::Serialize)]
 #[serde(transparent)]
 pub struct RawAction(pub Json);
 
-/// Shows the type alone: the rest may be a prompt, or what was typed.
+/// Prints only the type: the payload can contain a prompt or terminal input.
 impl std::fmt::Debug for RawAction {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "RawAction({:?})", self.short_name())
@@ -40,24 +40,24 @@ impl Wire for RawAction {
 }
 
 impl RawAction {
-    /// The type it claims to be.
+    /// Returns the value of the `type` field, if it is a string.
     pub fn name(&self) -> Option<&str> {
         self.0.get("type").and_then(Json::as_str)
     }
 
-    /// The type it claims to be, no longer than a line.
+    /// Returns the value of the `type` field, truncated to 60 characters for error messages.
     fn short_name(&self) -> String {
         self.name().unwrap_or_default().chars().take(60).collect()
     }
 
-    /// The error that its type is unknown.
+    /// Returns the error for an unknown action type.
     pub(super) fn unknown_type(&self) -> DecodeError {
         DecodeError::new(format!("unknown action type {:?}", self.short_name())).within("type")
     }
 }
 
 impl ReceivedAction {
-    /// The action, or in words why it is none.
+    /// Returns the action, or its original JSON with the error message.
     pub fn into_valid(self) -> Result<Action, (RawAction, String)> {
         match self {
             ReceivedAction::Valid(action) => Ok(action),
@@ -71,7 +71,7 @@ impl ReceivedAction {
 }
 
 impl Wire for ReceivedAction {
-    /// Never fails: what is wrong with the action is part of the result.
+    /// Never fails: an error in the action becomes part of the result.
     fn decode(node: Node<'_>) -> Result<Self, DecodeError> {
         let malformed = |error: DecodeError| {
             ReceivedAction::Malformed(RawAction(node.to_json()), error.within("action"))

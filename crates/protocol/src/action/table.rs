@@ -1,32 +1,32 @@
-//! The table behind every enum of actions.
+//! The macro that declares the actions of a channel, and the rows of its table.
 
 use crate::channel::ChannelKind;
 use crate::version::Version;
 
-/// Who may dispatch an action. The host may originate any of them.
+/// The peer that may dispatch an action. The host may originate any action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Dispatcher {
-    /// Clients, subject to the host's rules.
+    /// Clients may dispatch it, subject to the policy of the host.
     Client,
-    /// The host alone.
+    /// Only the host may originate it.
     Host,
 }
 
-/// What is known about an action before looking inside.
+/// Static properties of an action type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ActionInfo {
-    /// Its `type` on the wire.
+    /// The `type` of the action on the wire.
     pub name: &'static str,
-    /// The kind of channel it belongs to.
+    /// Kind of channel that the action applies to.
     pub channel: ChannelKind,
-    /// Who may dispatch it.
+    /// Peer that may dispatch the action.
     pub dispatcher: Dispatcher,
-    /// The version that introduced it.
+    /// Protocol version that introduced the action.
     pub since: Version,
 }
 
-/// Declares the actions of a channel: one row each, with its name on the
-/// wire, who may dispatch it, and the version that introduced it.
+/// Declares the actions of a channel. Each row has the type on the wire, the permitted
+/// dispatcher and the version that introduced the action.
 macro_rules! actions {
     (
         $(#[$doc:meta])*
@@ -48,7 +48,7 @@ macro_rules! actions {
         }
 
         impl $name {
-            /// What is known about each action of this channel.
+            /// One row for each action of this channel.
             pub const TABLE: &'static [$crate::action::ActionInfo] = &[$(
                 $crate::action::ActionInfo {
                     name: $wire,
@@ -58,7 +58,7 @@ macro_rules! actions {
                 },
             )*];
 
-            /// What the table says about this action.
+            /// Returns the table row of this action.
             pub fn info(&self) -> &'static $crate::action::ActionInfo {
                 match self {
                     $($name::$variant(_) => const {
@@ -72,7 +72,7 @@ macro_rules! actions {
                 }
             }
 
-            /// Reads an action of a known name; `None` if the name is unknown.
+            /// Decodes an action with the given `type`; returns `None` if the type is unknown.
             pub(crate) fn decode_named(
                 name: &str,
                 node: $crate::wire::Node<'_>,

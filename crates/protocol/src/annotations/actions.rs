@@ -1,4 +1,4 @@
-//! All that can happen to annotations.
+//! Actions on the annotations of a session.
 
 use std::sync::Arc;
 
@@ -10,65 +10,65 @@ use crate::uri::Uri;
 use crate::wire::Wire;
 
 actions! {
-    /// Something that happened to annotations.
+    /// An action on the annotations of a session.
     pub enum AnnotationsAction on Annotations {
-        /// An annotation was made, or written anew.
+        /// Adds or replaces an annotation.
         Set(AnnotationSet) = "annotations/set", Client, V0_4;
-        /// Some of an annotation changed.
+        /// Changes some fields of an annotation.
         Updated(Box<AnnotationUpdated>) = "annotations/updated", Client, V0_4;
-        /// An annotation is gone.
+        /// Removes an annotation thread with all comments.
         Removed(AnnotationRemoved) = "annotations/removed", Client, V0_4;
-        /// An entry was added, or written anew.
+        /// Adds or replaces an entry of an annotation.
         EntrySet(AnnotationEntrySet) = "annotations/entrySet", Client, V0_4;
-        /// An entry is gone.
+        /// Removes an entry of an annotation.
         EntryRemoved(AnnotationEntryRemoved) = "annotations/entryRemoved", Client, V0_4;
     }
 }
 
-/// An annotation was made, or written anew.
+/// An annotation was added or replaced.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct AnnotationSet {
-    /// The annotation; replaces one of the same name.
+    /// The annotation; replaces one with the same id.
     pub annotation: Arc<Annotation>,
 }
 
-/// Some of an annotation changed. An absent field is unchanged, so the range
-/// can't be cleared this way (ANN-5).
+/// Some fields of an annotation changed. An absent field stays unchanged, so this action can't
+/// clear the range (ANN-5).
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct AnnotationUpdated {
-    /// The annotation.
+    /// Id of the annotation.
     pub annotation_id: AnnotationId,
-    /// What the file came from.
+    /// New origin of the annotation.
     pub origin: Option<AnnotationOrigin>,
-    /// The file.
+    /// New URI of the annotated file.
     pub resource: Option<Uri>,
-    /// Where in the file.
+    /// New range in the file.
     pub range: Option<TextRange>,
-    /// Whether it is settled.
+    /// New value of `resolved`.
     pub resolved: Option<bool>,
 }
 
-/// An annotation is gone.
+/// An annotation was removed.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct AnnotationRemoved {
-    /// The annotation.
+    /// Id of the annotation.
     pub annotation_id: AnnotationId,
 }
 
-/// An entry was added, or written anew.
+/// An entry was added to an annotation or replaced.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct AnnotationEntrySet {
-    /// The annotation.
+    /// Id of the annotation.
     pub annotation_id: AnnotationId,
-    /// The entry; replaces one of the same name.
+    /// The entry; replaces one with the same id.
     pub entry: AnnotationEntry,
 }
 
-/// An entry is gone.
+/// An entry of an annotation was removed.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct AnnotationEntryRemoved {
-    /// The annotation.
+    /// Id of the annotation.
     pub annotation_id: AnnotationId,
-    /// The entry.
+    /// Id of the entry.
     pub entry_id: AnnotationEntryId,
 }

@@ -1,4 +1,4 @@
-//! What each action does to annotations.
+//! Reducer of the annotations channel.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::ids::AnnotationId;
 use crate::outcome::Outcome;
 
 impl AnnotationsState {
-    /// Applies an action to the annotations.
+    /// Applies an action to the annotations. Returns [`Outcome::NoOp`] for an unknown id.
     pub fn reduce(&mut self, action: &AnnotationsAction) -> Outcome {
         match action {
             AnnotationsAction::Set(action) => {

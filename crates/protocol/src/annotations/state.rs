@@ -1,4 +1,4 @@
-//! The state of a session's annotations.
+//! State of the annotations channel of a session.
 
 use crate::common::{Meta, TextRange};
 use crate::ids::{AnnotationEntryId, AnnotationId, TurnId};
@@ -10,58 +10,58 @@ use crate::wire::Wire;
 /// The annotations of a session.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct AnnotationsState {
-    /// The annotations.
+    /// Annotations in the order in which they were added.
     pub annotations: List<Annotation>,
 }
 
-/// How many annotations a session has.
+/// Counts of annotations, published in the session state.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct AnnotationsSummary {
-    /// The annotations channel.
+    /// URI of the annotations channel.
     pub resource: Uri,
-    /// How many annotations.
+    /// Number of annotations in the session.
     pub annotation_count: u64,
-    /// How many entries in all of them.
+    /// Number of entries in all annotations.
     pub entry_count: u64,
 }
 
-/// A conversation anchored to a file.
+/// A comment thread that is anchored to a file.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct Annotation {
-    /// Its name in the channel.
+    /// Id of the annotation, unique in the channel.
     pub id: AnnotationId,
-    /// What the file came from.
+    /// Session, chat and turn that the file content came from.
     pub origin: AnnotationOrigin,
-    /// The file.
+    /// URI of the annotated file.
     pub resource: Uri,
-    /// Where in the file; absent means all of it.
+    /// Range in the file; absent means the whole file.
     pub range: Option<TextRange>,
-    /// Whether it is settled.
+    /// `true` if the thread is resolved.
     pub resolved: bool,
-    /// What was said, oldest first; never empty (ANN-3).
+    /// Comments, oldest first; never empty (ANN-3).
     pub entries: Vec<AnnotationEntry>,
-    /// Free data.
+    /// Extension data (`_meta`) that the protocol does not define.
     pub meta: Option<Meta>,
 }
 
-/// What an annotated file came from.
+/// The session, chat and turn that the content of an annotated file came from.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct AnnotationOrigin {
-    /// The session.
+    /// URI of the session.
     pub session: Uri,
-    /// The chat.
+    /// URI of the chat.
     pub chat: Option<Uri>,
-    /// The turn.
+    /// Id of the turn.
     pub turn_id: Option<TurnId>,
 }
 
-/// One contribution to an annotation.
+/// A comment in an annotation.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct AnnotationEntry {
-    /// Its name in the annotation.
+    /// Id of the entry, unique in the annotation.
     pub id: AnnotationEntryId,
-    /// What was said.
+    /// Text of the comment.
     pub text: MaybeMarkdown,
-    /// Free data.
+    /// Extension data (`_meta`) that the protocol does not define.
     pub meta: Option<Meta>,
 }

@@ -1,4 +1,4 @@
-//! All that can happen to automations and their runs.
+//! Actions on the automation catalogue and on automation runs.
 
 use std::sync::Arc;
 
@@ -10,95 +10,95 @@ use crate::uri::Uri;
 use crate::wire::Wire;
 
 actions! {
-    /// Something that happened to the catalogue of automations.
+    /// An action on the automation catalogue.
     pub enum AutomationsAction on Automations {
-        /// Someone wants a new automation.
+        /// Requests a new automation.
         CreateRequested(Box<AutomationCreateRequested>) = "automation/createRequested", Client, V0_9;
-        /// Someone wants to change an automation.
+        /// Requests a change of an automation.
         UpdateRequested(Box<AutomationUpdateRequested>) = "automation/updateRequested", Client, V0_9;
-        /// An automation is new, or changed.
+        /// Adds or replaces an automation.
         Set(AutomationSet) = "automation/set", Host, V0_9;
-        /// An automation is gone.
+        /// Removes an automation from the catalogue.
         Removed(AutomationRemoved) = "automation/removed", Client, V0_9;
     }
 }
 
 actions! {
-    /// Something that happened to a run.
+    /// An action on an automation run.
     pub enum AutomationRunAction on AutomationRun {
-        /// The run got further.
+        /// Replaces the lifecycle of the run.
         LifecycleChanged(Box<AutomationRunLifecycleChanged>) = "automationRun/lifecycleChanged", Host, V0_9;
-        /// The run has one more session.
+        /// Adds a session to the run.
         SessionSet(AutomationRunSessionSet) = "automationRun/sessionSet", Host, V0_9;
-        /// The run has one session less.
+        /// Removes a session from the run.
         SessionRemoved(AutomationRunSessionRemoved) = "automationRun/sessionRemoved", Host, V0_9;
-        /// Another session is to be looked at first.
+        /// Sets or clears the primary session.
         PrimarySessionChanged(AutomationRunPrimarySessionChanged) = "automationRun/primarySessionChanged", Host, V0_9;
-        /// Someone wants the run stopped.
+        /// Requests cancellation of the run.
         CancelRequested(AutomationRunCancelRequested) = "automationRun/cancelRequested", Client, V0_9;
     }
 }
 
-/// Someone wants a new automation. Changes nothing by itself (AUTO-4).
+/// A client requests a new automation. The reducer does not change the state (AUTO-4).
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct AutomationCreateRequested {
-    /// Its name, chosen by the client.
+    /// URI of the automation, chosen by the client.
     pub resource: Uri,
-    /// What it does.
+    /// Definition of the new automation.
     pub definition: AutomationDefinition,
 }
 
-/// Someone wants to change an automation. Changes nothing by itself (AUTO-4).
+/// A client requests a change of an automation. The reducer does not change the state (AUTO-4).
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct AutomationUpdateRequested {
-    /// The automation.
+    /// URI of the automation.
     pub resource: Uri,
-    /// What to change.
+    /// Fields of the definition to replace.
     pub changes: AutomationDefinitionPatch,
 }
 
-/// An automation is new, or changed.
+/// The host added or replaced an automation.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct AutomationSet {
-    /// The automation; replaces an entry of the same name.
+    /// The automation; replaces an entry with the same `resource`.
     pub automation: Arc<AutomationEntry>,
 }
 
-/// An automation is gone.
+/// An automation was removed.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct AutomationRemoved {
-    /// The automation.
+    /// URI of the automation.
     pub resource: Uri,
 }
 
-/// The run got further.
+/// The lifecycle of a run changed.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct AutomationRunLifecycleChanged {
-    /// How far.
+    /// The new lifecycle, which replaces the previous one.
     pub lifecycle: AutomationRunLifecycle,
 }
 
-/// The run has one more session.
+/// A session was added to a run.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct AutomationRunSessionSet {
-    /// The session.
+    /// URI of the session.
     pub session: Uri,
 }
 
-/// The run has one session less.
+/// A session was removed from a run.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct AutomationRunSessionRemoved {
-    /// The session.
+    /// URI of the session.
     pub session: Uri,
 }
 
-/// Another session is to be looked at first.
+/// The primary session of a run changed.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct AutomationRunPrimarySessionChanged {
-    /// The session; absent means none.
+    /// URI of the session; absent clears the primary session.
     pub primary_session: Option<Uri>,
 }
 
-/// Someone wants the run stopped. Changes nothing by itself (AUTO-26).
+/// A client requests cancellation of a run. The reducer does not change the state (AUTO-26).
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct AutomationRunCancelRequested {}

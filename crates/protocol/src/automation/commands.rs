@@ -1,4 +1,4 @@
-//! Commands about automations.
+//! Requests and responses about automations.
 
 use super::definition::AutomationTriggerDefinition;
 use crate::common::Meta;
@@ -6,60 +6,59 @@ use crate::ids::ProviderId;
 use crate::uri::{AutomationsChannel, Uri};
 use crate::wire::{Object, Wire};
 
-/// `listAutomationTriggerDefinitions`: sources of events that a session like
-/// this could react to.
+/// Parameters of the `listAutomationTriggerDefinitions` request, which lists the event sources
+/// available to a session with these properties.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ListAutomationTriggerDefinitionsParams {
-    /// The automations channel.
+    /// The automations channel; always `ahp-automations://`.
     pub channel: AutomationsChannel,
-    /// The agent.
+    /// Agent of the session; absent means the host's default.
     pub provider: Option<ProviderId>,
-    /// The directories.
+    /// Working directories of the session.
     pub working_directories: Option<Vec<Uri>>,
-    /// Configuration values.
+    /// Configuration values of the session.
     pub session_config: Option<Object>,
-    /// Free data.
+    /// Extension data (`_meta`) that the protocol does not define.
     pub meta: Option<Meta>,
 }
 
-/// Answer to `listAutomationTriggerDefinitions`.
+/// Result of the `listAutomationTriggerDefinitions` request.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ListAutomationTriggerDefinitionsResult {
-    /// The sources. Schedules are never among them (AUTO-29).
+    /// Available event sources. Schedules are never listed (AUTO-29).
     pub items: Vec<AutomationTriggerDefinition>,
 }
 
-/// `runAutomation`: runs an automation now.
+/// Parameters of the `runAutomation` request, which starts a run immediately.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct RunAutomationParams {
-    /// The automations channel.
+    /// The automations channel; always `ahp-automations://`.
     pub channel: AutomationsChannel,
-    /// The automation.
+    /// URI of the automation to run.
     pub automation: Uri,
-    /// A name for the request: asking again with the same one starts nothing
-    /// new (AUTO-20).
+    /// Idempotency key: a repeated request with the same id starts no second run (AUTO-20).
     pub request_id: String,
-    /// Free data.
+    /// Extension data (`_meta`) that the protocol does not define.
     pub meta: Option<Meta>,
 }
 
-/// Answer to `runAutomation`.
+/// Result of the `runAutomation` request.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct RunAutomationResult {
-    /// The run channel.
+    /// URI of the run channel.
     pub resource: Uri,
 }
 
-/// `fetchAutomationRuns`: loads older runs into the catalogue, by
-/// `automation/set`.
+/// Parameters of the `fetchAutomationRuns` request, which loads earlier runs into the
+/// catalogue. The host publishes them with `automation/set`.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct FetchAutomationRunsParams {
-    /// The automations channel.
+    /// The automations channel; always `ahp-automations://`.
     pub channel: AutomationsChannel,
-    /// The automation.
+    /// URI of the automation.
     pub automation: Uri,
-    /// Where to go on.
+    /// Cursor of the page to load, from `runsNextCursor`.
     pub cursor: Option<String>,
-    /// Free data.
+    /// Extension data (`_meta`) that the protocol does not define.
     pub meta: Option<Meta>,
 }

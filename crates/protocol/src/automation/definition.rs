@@ -1,4 +1,4 @@
-//! What an automation does, and when.
+//! The definition of an automation: message, session template, triggers, disable conditions.
 
 use std::sync::Arc;
 
@@ -10,170 +10,171 @@ use crate::timestamp::Timestamp;
 use crate::uri::Uri;
 use crate::wire::{Object, Wire};
 
-/// What an automation does, as a client wrote it. Holds no credentials and no
+/// The definition of an automation, written by a client. It contains no credentials and no
 /// permissions (AUTO-32).
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct AutomationDefinition {
-    /// Name for people.
+    /// Display name for the user interface.
     pub title: String,
-    /// The first message of every run; its origin is `automation` (AUTO-9).
+    /// First message of every run; its origin is `automation` (AUTO-9).
     pub message: Arc<Message>,
-    /// What the sessions of a run look like.
+    /// Template for the sessions of a run.
     pub session: AutomationSessionTemplate,
-    /// Whether triggers start runs. People always may.
+    /// `true` if triggers start runs. Users can start runs in either case.
     pub enabled: bool,
-    /// What starts runs; empty means only people do.
+    /// Triggers that start runs; if empty, only users start runs.
     pub triggers: Vec<AutomationTrigger>,
-    /// What turns it off; one of them is enough, each kind at most once.
+    /// Conditions that disable the automation. One fulfilled condition is enough; each kind
+    /// occurs at most once.
     pub disable_conditions: Option<Vec<AutomationDisableCondition>>,
-    /// Free data.
+    /// Extension data (`_meta`) that the protocol does not define.
     pub meta: Option<Meta>,
 }
 
-/// What changes of a definition. An absent field is unchanged; a given one
-/// replaces what was there whole (AUTO-6).
+/// Changes to a definition. An absent field stays unchanged; a present field replaces the
+/// previous value completely (AUTO-6).
 #[derive(Debug, Clone, Default, PartialEq, Wire)]
 pub struct AutomationDefinitionPatch {
-    /// Name for people.
+    /// Display name for the user interface.
     pub title: Option<String>,
-    /// The first message of every run.
+    /// First message of every run.
     pub message: Option<Arc<Message>>,
-    /// What the sessions of a run look like.
+    /// Template for the sessions of a run.
     pub session: Option<AutomationSessionTemplate>,
-    /// Whether triggers start runs.
+    /// `true` if triggers start runs.
     pub enabled: Option<bool>,
-    /// What starts runs.
+    /// Triggers that start runs.
     pub triggers: Option<Vec<AutomationTrigger>>,
-    /// What turns it off; empty means nothing does.
+    /// Conditions that disable the automation; an empty list removes all conditions.
     pub disable_conditions: Option<Vec<AutomationDisableCondition>>,
-    /// Free data.
+    /// Extension data (`_meta`) that the protocol does not define.
     pub meta: Option<Meta>,
 }
 
-/// What the sessions of a run look like.
+/// Template for the sessions of a run.
 #[derive(Debug, Clone, Default, PartialEq, Wire)]
 pub struct AutomationSessionTemplate {
-    /// The agent; absent means the host's default.
+    /// Agent of the session; absent means the host's default.
     pub provider: Option<ProviderId>,
-    /// The model.
+    /// Model of the session.
     pub model: Option<ModelSelection>,
-    /// The custom agent.
+    /// Custom agent of the session.
     pub agent: Option<AgentSelection>,
-    /// Directories that it may use.
+    /// Working directories of the session.
     pub working_directories: Option<Vec<Uri>>,
-    /// Configuration values.
+    /// Configuration values, by property name.
     pub config: Option<Object>,
-    /// Plugins of clients; the host copies them when it accepts the
-    /// definition, since no client may be there when it runs (AUTO-30).
+    /// Plugins of clients. The host copies them when it accepts the definition, because no
+    /// client may be connected when the automation runs (AUTO-30).
     pub customizations: Option<Vec<ClientPluginCustomization>>,
 }
 
-/// What starts a run.
+/// A condition that starts a run.
 #[derive(Debug, Clone, PartialEq, Wire)]
 #[wire(tag = "kind")]
 pub enum AutomationTrigger {
-    /// The time.
+    /// Starts runs at scheduled times.
     Schedule(AutomationScheduleTrigger),
-    /// Something that happened elsewhere.
+    /// Starts runs on events of an external source.
     Event(AutomationEventTrigger),
 }
 
-/// Starts runs at certain times.
+/// A trigger that starts runs at scheduled times.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct AutomationScheduleTrigger {
-    /// Its name in the definition.
+    /// Id of the trigger, unique in the definition.
     pub id: TriggerId,
-    /// The times.
+    /// Times at which runs start.
     pub schedule: AutomationSchedule,
-    /// What to do about missed times; absent means one run for all.
+    /// Policy for missed times; absent means one run for all missed times.
     pub misfire_policy: Option<AutomationMisfirePolicy>,
 }
 
-/// Times that recur: minute, hour, day of month, month, day of week, as in
-/// cron (AUTO-11 to AUTO-13).
+/// Recurring times in cron format: minute, hour, day of month, month, day of week (AUTO-11 to
+/// AUTO-13).
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct AutomationSchedule {
-    /// The five fields.
+    /// Cron expression with five fields.
     pub expression: String,
-    /// An IANA time zone, such as `Europe/Berlin`.
+    /// IANA time zone, such as `Europe/Berlin`.
     pub time_zone: String,
 }
 
-/// What to do about times that passed while the host was away.
+/// Policy for scheduled times that passed while the host was not running.
 #[derive(Debug, Clone, PartialEq, Eq, Wire)]
 pub enum AutomationMisfirePolicy {
-    /// Nothing.
+    /// Missed times are skipped.
     Skip,
-    /// One run for all of them.
+    /// All missed times result in one run.
     RunOnce,
-    /// A policy of a newer version.
+    /// A policy that a later protocol version defines.
     #[wire(unknown)]
     Unknown(String),
 }
 
-/// Starts runs when something happens elsewhere.
+/// A trigger that starts runs on events of an external source.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct AutomationEventTrigger {
-    /// Its name in the definition.
+    /// Id of the trigger, unique in the definition.
     pub id: TriggerId,
-    /// What kind of event source it is.
+    /// Type of the event source.
     pub r#type: String,
-    /// Name of the source for people.
+    /// Display name of the event source.
     pub title: String,
-    /// More about the source.
+    /// Longer description of the event source.
     pub description: Option<String>,
-    /// The events that count.
+    /// Events that start a run.
     pub events: Vec<AutomationTriggerEvent>,
-    /// Values for the source's `configSchema`.
+    /// Values for the `configSchema` of the event source.
     pub config: Option<Object>,
 }
 
 /// An event that can start a run.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct AutomationTriggerEvent {
-    /// Its name, for the source.
+    /// Id of the event, unique in its source.
     pub id: String,
-    /// Name for people.
+    /// Display name for the user interface.
     pub title: String,
-    /// More about it.
+    /// Longer description for the user interface.
     pub description: Option<String>,
 }
 
-/// A source of events, as a host offers it.
+/// An event source that the host offers.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct AutomationTriggerDefinition {
-    /// What kind of source it is.
+    /// Type of the event source.
     pub r#type: String,
-    /// Name for people.
+    /// Display name for the user interface.
     pub title: String,
-    /// More about it.
+    /// Longer description for the user interface.
     pub description: Option<String>,
-    /// The events it has.
+    /// Events that the source can report.
     pub events: Vec<AutomationTriggerEvent>,
-    /// What can be configured.
+    /// Schema of the configuration values of the source.
     pub config_schema: Option<ConfigSchema>,
 }
 
-/// What turns an automation off.
+/// A condition that disables an automation.
 #[derive(Debug, Clone, PartialEq, Wire)]
 #[wire(tag = "kind")]
 pub enum AutomationDisableCondition {
-    /// So many runs by triggers.
+    /// Disables after a number of triggered runs.
     AfterRuns(AutomationAfterRuns),
-    /// A date.
+    /// Disables after a date.
     AfterDate(AutomationAfterDate),
 }
 
-/// Turns an automation off after so many runs by triggers.
+/// Disables an automation after a number of triggered runs.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct AutomationAfterRuns {
-    /// How many; at least one.
+    /// Number of triggered runs; at least one.
     pub max: u64,
 }
 
-/// Turns an automation off after a date.
+/// Disables an automation after a date.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct AutomationAfterDate {
-    /// The date.
+    /// Time after which the automation is disabled.
     pub date: Timestamp,
 }

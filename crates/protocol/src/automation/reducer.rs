@@ -1,4 +1,4 @@
-//! What each action does to automations and their runs.
+//! Reducers of the automation catalogue and of automation runs.
 
 use std::sync::Arc;
 
@@ -8,8 +8,8 @@ use super::state::AutomationsState;
 use crate::outcome::Outcome;
 
 impl AutomationsState {
-    /// Applies an action to the catalogue. A request changes nothing: the
-    /// host answers it with `automation/set`.
+    /// Applies an action to the catalogue. A create or update request changes nothing: the host
+    /// publishes its result with `automation/set`.
     pub fn reduce(&mut self, action: &AutomationsAction) -> Outcome {
         match action {
             AutomationsAction::CreateRequested(_) | AutomationsAction::UpdateRequested(_) => {
@@ -36,7 +36,8 @@ impl AutomationsState {
 }
 
 impl AutomationRunState {
-    /// Applies an action to the run.
+    /// Applies an action to the run. A cancel request changes nothing: the host publishes the
+    /// outcome later.
     pub fn reduce(&mut self, action: &AutomationRunAction) -> Outcome {
         match action {
             AutomationRunAction::LifecycleChanged(action) => {

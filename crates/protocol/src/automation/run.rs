@@ -1,4 +1,4 @@
-//! Runs of an automation.
+//! State and lifecycle of automation runs.
 
 use crate::common::{ErrorInfo, Meta, UsageInfo};
 use crate::ids::TriggerId;
@@ -6,133 +6,132 @@ use crate::timestamp::Timestamp;
 use crate::uri::Uri;
 use crate::wire::{Object, Wire};
 
-/// A run.
+/// The state of an automation run channel.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct AutomationRunState {
-    /// The run channel.
+    /// URI of the run channel.
     pub resource: Uri,
-    /// The automation.
+    /// URI of the automation.
     pub automation: Uri,
-    /// What started it; never changes.
+    /// Cause of the run; immutable.
     pub origin: AutomationRunOrigin,
-    /// How far it has got.
+    /// Current lifecycle of the run.
     pub lifecycle: AutomationRunLifecycle,
-    /// Its sessions, each once.
+    /// URIs of the sessions of the run, without duplicates.
     pub sessions: Vec<Uri>,
-    /// The session to look at first.
+    /// Session that clients open first.
     pub primary_session: Option<Uri>,
-    /// Free data.
+    /// Extension data (`_meta`) that the protocol does not define.
     pub meta: Option<Meta>,
 }
 
-/// What the catalogue shows of a run.
+/// A run as listed in the catalogue.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct AutomationRunSummary {
-    /// The run channel.
+    /// URI of the run channel.
     pub resource: Uri,
-    /// The automation.
+    /// URI of the automation.
     pub automation: Uri,
-    /// What started it.
+    /// Cause of the run.
     pub origin: AutomationRunOrigin,
-    /// How far it has got.
+    /// Current lifecycle of the run.
     pub lifecycle: AutomationRunLifecycle,
-    /// The session to look at first.
+    /// Session that clients open first.
     pub primary_session: Option<Uri>,
-    /// How many sessions it has.
+    /// Number of sessions of the run.
     pub session_count: u64,
-    /// Free data.
+    /// Extension data (`_meta`) that the protocol does not define.
     pub meta: Option<Meta>,
 }
 
-/// What started a run.
+/// Cause of a run.
 #[derive(Debug, Clone, PartialEq, Wire)]
 #[wire(tag = "kind")]
 pub enum AutomationRunOrigin {
-    /// A person.
+    /// A user started the run.
     Manual,
-    /// A trigger.
+    /// A trigger started the run.
     Trigger(AutomationTriggeredRun),
 }
 
 /// The trigger that started a run.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct AutomationTriggeredRun {
-    /// The trigger.
+    /// Id of the trigger in the definition.
     pub trigger_id: TriggerId,
-    /// When it was due, by its schedule.
+    /// Scheduled time of the run.
     pub scheduled_for: Option<Timestamp>,
-    /// Whether it makes up for missed times.
+    /// `true` if the run replaces missed times.
     pub catch_up: Option<bool>,
-    /// What happened, for display; no secrets.
+    /// Event data for display; contains no secrets.
     pub event: Option<Object>,
 }
 
-/// How far a run has got. A run that waits for the user is still running
-/// (AUTO-23).
+/// The lifecycle of a run. A run that waits for user input is still running (AUTO-23).
 #[derive(Debug, Clone, PartialEq, Wire)]
 #[wire(tag = "status")]
 pub enum AutomationRunLifecycle {
-    /// Not begun.
+    /// The run has not started yet.
     Pending(AutomationRunPending),
-    /// Begun.
+    /// The run has started and has not ended.
     Running(AutomationRunRunning),
-    /// Done.
+    /// The run ended successfully.
     Completed(AutomationRunCompleted),
-    /// Failed.
+    /// The run ended with an error.
     Failed(AutomationRunFailed),
-    /// Stopped.
+    /// The run was cancelled.
     Cancelled(AutomationRunCancelled),
 }
 
-/// A run that has not begun.
+/// Lifecycle of a run that has not started yet.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct AutomationRunPending {
-    /// When it was created.
+    /// Time at which the run was created.
     pub created_at: Timestamp,
 }
 
-/// A run that has begun.
+/// Lifecycle of a run that has started.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct AutomationRunRunning {
-    /// When it was created.
+    /// Time at which the run was created.
     pub created_at: Timestamp,
-    /// When it began.
+    /// Time at which the run started.
     pub started_at: Timestamp,
 }
 
-/// A run that is done.
+/// Lifecycle of a run that ended successfully.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct AutomationRunCompleted {
-    /// When it was created.
+    /// Time at which the run was created.
     pub created_at: Timestamp,
-    /// When it began.
+    /// Time at which the run started.
     pub started_at: Timestamp,
-    /// When it ended.
+    /// Time at which the run ended.
     pub completed_at: Timestamp,
-    /// What it cost, over all sessions.
+    /// Token usage, summed over all sessions.
     pub usage: Option<UsageInfo>,
 }
 
-/// A run that failed.
+/// Lifecycle of a run that ended with an error.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct AutomationRunFailed {
-    /// When it was created.
+    /// Time at which the run was created.
     pub created_at: Timestamp,
-    /// When it began, if it did.
+    /// Time at which the run started; absent if it never started.
     pub started_at: Option<Timestamp>,
-    /// When it ended.
+    /// Time at which the run ended.
     pub completed_at: Timestamp,
-    /// Why.
+    /// Error that ended the run.
     pub error: ErrorInfo,
 }
 
-/// A run that was stopped.
+/// Lifecycle of a cancelled run.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct AutomationRunCancelled {
-    /// When it was created.
+    /// Time at which the run was created.
     pub created_at: Timestamp,
-    /// When it began, if it did.
+    /// Time at which the run started; absent if it never started.
     pub started_at: Option<Timestamp>,
-    /// When it ended.
+    /// Time at which the run ended.
     pub completed_at: Timestamp,
 }

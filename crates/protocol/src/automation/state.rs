@@ -1,4 +1,4 @@
-//! The catalogue of automations.
+//! State of the automations channel.
 
 use super::definition::AutomationDefinition;
 use super::run::AutomationRunSummary;
@@ -9,53 +9,52 @@ use crate::timestamp::Timestamp;
 use crate::uri::Uri;
 use crate::wire::{Standalone, Wire};
 
-/// Every automation that a client may see.
+/// The automations that a client is permitted to see.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct AutomationsState {
-    /// The automations.
+    /// One entry for each automation.
     pub entries: List<AutomationEntry>,
-    /// Free data.
+    /// Extension data (`_meta`) that the protocol does not define.
     pub meta: Option<Meta>,
 }
 
-/// An automation, with what the host knows about it.
+/// An automation with its runs and permitted operations.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct AutomationEntry {
-    /// Its name: an `ahp-automation:` URI that is no channel.
+    /// Id of the automation: an `ahp-automation:` URI, which is not a channel.
     pub resource: Uri,
-    /// What it does.
+    /// Definition of the automation.
     pub definition: AutomationDefinition,
-    /// When it runs next; in the past while the host catches up.
+    /// Time of the next scheduled run; in the past while the host catches up.
     pub next_run_at: Option<Timestamp>,
-    /// Runs by triggers so far, if an `afterRuns` condition counts them
-    /// (AUTO-19).
+    /// Number of triggered runs, if an `afterRuns` condition counts them (AUTO-19).
     pub run_count: Option<u64>,
-    /// Its latest runs, newest first.
+    /// The latest runs, newest first.
     pub runs: Vec<AutomationRunSummary>,
-    /// There are older runs: ask `fetchAutomationRuns` with this cursor.
+    /// Cursor for `fetchAutomationRuns`; present if there are earlier runs.
     pub runs_next_cursor: Option<String>,
-    /// What may be done with it now (AUTO-7).
+    /// Operations that are currently permitted (AUTO-7).
     pub operations: Vec<AutomationOperation>,
-    /// The host's copies of the plugins in its template.
+    /// The host's copies of the plugins in the session template.
     pub customizations: Option<Vec<Standalone<PluginCustomization>>>,
-    /// When it was created.
+    /// Time at which the automation was created.
     pub created_at: Timestamp,
-    /// When its definition last changed.
+    /// Time of the last change of the definition.
     pub modified_at: Timestamp,
-    /// Free data.
+    /// Extension data (`_meta`) that the protocol does not define.
     pub meta: Option<Meta>,
 }
 
-/// What may be done with an automation.
+/// An operation on an automation.
 #[derive(Debug, Clone, PartialEq, Eq, Wire)]
 pub enum AutomationOperation {
-    /// Change it.
+    /// The definition can be changed.
     Update,
-    /// Remove it.
+    /// The automation can be removed.
     Remove,
-    /// Run it.
+    /// A run can be started.
     Run,
-    /// An operation of a newer version.
+    /// An operation that a later protocol version defines.
     #[wire(unknown)]
     Unknown(String),
 }

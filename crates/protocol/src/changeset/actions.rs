@@ -1,4 +1,4 @@
-//! All that can happen to a changeset.
+//! Actions on a changeset.
 
 use std::sync::Arc;
 
@@ -10,86 +10,86 @@ use crate::list::List;
 use crate::wire::Wire;
 
 actions! {
-    /// Something that happened to a changeset.
+    /// An action on a changeset.
     pub enum ChangesetAction on Changeset {
-        /// It is more current, or less.
+        /// Sets the computation status.
         StatusChanged(ChangesetStatusChanged) = "changeset/statusChanged", Host, V0_2;
-        /// A file changed, or changed again.
+        /// Adds or replaces a file.
         FileSet(ChangesetFileSet) = "changeset/fileSet", Host, V0_2;
-        /// A file is no longer changed.
+        /// Removes a file from the changeset.
         FileRemoved(ChangesetFileRemoved) = "changeset/fileRemoved", Host, V0_2;
-        /// Files were reviewed, or have to be again.
+        /// Sets or clears the reviewed flag of files.
         FilesReviewChanged(ChangesetFilesReviewChanged) = "changeset/filesReviewChanged", Client, V0_6;
-        /// All files changed.
+        /// Replaces the list of files.
         ContentChanged(ChangesetContentChanged) = "changeset/contentChanged", Host, V0_4;
-        /// What can be done changed.
+        /// Replaces the list of operations.
         OperationsChanged(ChangesetOperationsChanged) = "changeset/operationsChanged", Host, V0_2;
-        /// An operation began, ended or failed.
+        /// Sets the status of an operation.
         OperationStatusChanged(ChangesetOperationStatusChanged) = "changeset/operationStatusChanged", Host, V0_3;
-        /// There are no changes any more.
+        /// Removes all files from the changeset.
         Cleared(ChangesetCleared) = "changeset/cleared", Host, V0_2;
     }
 }
 
-/// It is more current, or less.
+/// The computation status of a changeset changed.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ChangesetStatusChanged {
-    /// How current.
+    /// New status of the computation.
     pub status: ChangesetStatus,
-    /// Why it could not be computed.
+    /// Error of the computation; ignored unless `status` is `error`.
     pub error: Option<ErrorInfo>,
 }
 
-/// A file changed, or changed again.
+/// A file was added to a changeset or changed again.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ChangesetFileSet {
-    /// The file; replaces an entry of the same name.
+    /// The file; replaces an entry with the same id.
     pub file: Arc<ChangesetFile>,
 }
 
-/// A file is no longer changed.
+/// A file no longer differs and was removed from the changeset.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ChangesetFileRemoved {
-    /// The file.
+    /// Id of the file.
     pub file_id: ChangesetFileId,
 }
 
-/// Files were reviewed, or have to be again.
+/// The reviewed flag of files changed.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ChangesetFilesReviewChanged {
-    /// The files; unknown ones are ignored.
+    /// Ids of the files; unknown ids are ignored.
     pub files: Vec<ChangesetFileId>,
-    /// Whether they are reviewed.
+    /// New value of the reviewed flag.
     pub reviewed: bool,
 }
 
-/// All files changed.
+/// The complete list of files changed.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ChangesetContentChanged {
-    /// All of them.
+    /// The complete new list of files.
     pub files: List<ChangesetFile>,
-    /// What can be done; absent means what could be done before.
+    /// The complete new list of operations; absent leaves the operations unchanged.
     pub operations: Option<Vec<ChangesetOperation>>,
 }
 
-/// What can be done changed.
+/// The list of operations changed.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ChangesetOperationsChanged {
-    /// All of it; absent means nothing.
+    /// The complete new list; absent removes all operations.
     pub operations: Option<Vec<ChangesetOperation>>,
 }
 
-/// An operation began, ended or failed.
+/// The status of an operation changed.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ChangesetOperationStatusChanged {
-    /// The operation.
+    /// Id of the operation.
     pub operation_id: OperationId,
-    /// Whether it is being done.
+    /// New status of the operation.
     pub status: ChangesetOperationStatus,
-    /// Why it failed.
+    /// Error of the operation; ignored unless `status` is `error`.
     pub error: Option<ErrorInfo>,
 }
 
-/// There are no changes any more.
+/// All files were removed from a changeset.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ChangesetCleared {}

@@ -1,4 +1,4 @@
-//! Commands about changesets.
+//! Requests and responses about changesets.
 
 use crate::common::{ContentRef, Meta, TextRange};
 use crate::ids::OperationId;
@@ -6,64 +6,64 @@ use crate::text::MaybeMarkdown;
 use crate::uri::Uri;
 use crate::wire::Wire;
 
-/// `invokeChangesetOperation`: does something about changes.
+/// Parameters of the `invokeChangesetOperation` request, which runs an operation on a changeset.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct InvokeChangesetOperationParams {
-    /// The changeset.
+    /// URI of the changeset channel.
     pub channel: Uri,
-    /// What to do.
+    /// Id of the operation to run.
     pub operation_id: OperationId,
-    /// What to do it to; absent means all of it.
+    /// Target of the operation; absent means the whole changeset.
     pub target: Option<ChangesetOperationTarget>,
-    /// Free data.
+    /// Extension data (`_meta`) that the protocol does not define.
     pub meta: Option<Meta>,
 }
 
-/// What an operation is done to. Closed: a host refuses what it does not know
-/// rather than guess (FWD-3).
+/// The target of an operation. The enum is closed: the host rejects an unknown target instead
+/// of guessing (FWD-3).
 #[derive(Debug, Clone, PartialEq, Wire)]
 #[wire(tag = "kind")]
 pub enum ChangesetOperationTarget {
-    /// A file.
+    /// One file of the changeset.
     Resource(ChangesetResourceTarget),
-    /// Some lines of a file.
+    /// A range of lines in a file.
     Range(ChangesetRangeTarget),
 }
 
-/// A file to do something to.
+/// A file as the target of an operation.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ChangesetResourceTarget {
-    /// The file.
+    /// URI of the file.
     pub resource: Uri,
-    /// `before` or `after`.
+    /// Version of the file: `before` or `after`.
     pub side: Option<String>,
 }
 
-/// Some lines to do something to.
+/// A range of lines as the target of an operation.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ChangesetRangeTarget {
-    /// The file.
+    /// URI of the file.
     pub resource: Uri,
-    /// `before` or `after`.
+    /// Version of the file: `before` or `after`.
     pub side: Option<String>,
-    /// The lines.
+    /// Range of lines in that version.
     pub range: TextRange,
 }
 
-/// Answer to `invokeChangesetOperation`.
+/// Result of the `invokeChangesetOperation` request.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct InvokeChangesetOperationResult {
-    /// What was done, in words.
+    /// Message for the user about the result.
     pub message: Option<MaybeMarkdown>,
-    /// Something to look at.
+    /// Content that the client should show.
     pub follow_up: Option<ChangesetOperationFollowUp>,
 }
 
-/// Something to look at after an operation.
+/// Content that the client should show after an operation.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ChangesetOperationFollowUp {
-    /// What.
+    /// Reference to the content.
     pub content: ContentRef,
-    /// Whether to open it outside of the client.
+    /// `true` if the client should open the content in an external program.
     pub external: Option<bool>,
 }

@@ -1,4 +1,4 @@
-//! What each action does to a changeset.
+//! Reducer of the changeset channel.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ impl ChangesetState {
         match action {
             ChangesetAction::StatusChanged(action) => {
                 self.status = action.status.clone();
-                // An error is there if and only if the status says so (CHS-7).
+                // `error` is present if and only if the status is `error` (CHS-7).
                 self.error = action
                     .error
                     .clone()

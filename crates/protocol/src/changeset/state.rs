@@ -1,4 +1,4 @@
-//! The state of a changeset, and its entry in a catalogue.
+//! State of a changeset channel, and its entry in the catalogue of a session or chat.
 
 use crate::common::{ErrorInfo, FileEdit, Meta};
 use crate::ids::{ChangesetFileId, OperationId};
@@ -6,121 +6,121 @@ use crate::list::List;
 use crate::text::MaybeMarkdown;
 use crate::wire::{Object, Wire};
 
-/// A view that a session or chat offers.
+/// A changeset that a session or chat offers.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct Changeset {
-    /// Name for people.
+    /// Display name for the user interface.
     pub label: String,
-    /// The channel to subscribe to, with variables to fill in (RFC 6570):
-    /// none, `{turnId}`, or `{originalTurnId}` with `{modifiedTurnId}`.
+    /// URI template (RFC 6570) of the channel. Its variables: none, `{turnId}`, or
+    /// `{originalTurnId}` with `{modifiedTurnId}`.
     pub uri_template: String,
-    /// More about it.
+    /// Longer description for the user interface.
     pub description: Option<String>,
-    /// `session`, `branch`, `uncommitted`, `turn`, `compare-turns` …
+    /// Kind of changes: `session`, `branch`, `uncommitted`, `turn`, `compare-turns` …
     pub change_kind: String,
-    /// What it can do.
+    /// Optional features of the changeset.
     pub capabilities: Option<ChangesetCapabilities>,
 }
 
-/// What a changeset can do. Presence means yes.
+/// Optional features of a changeset. A present field means that the feature is supported.
 #[derive(Debug, Clone, Default, PartialEq, Wire)]
 pub struct ChangesetCapabilities {
-    /// Files can be marked as reviewed.
+    /// Clients can set the reviewed flag of files.
     pub review: Option<Object>,
 }
 
-/// A view of file changes. A clone shares the files with the original.
+/// The state of a changeset channel. A clone shares the files with the original.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ChangesetState {
-    /// How current it is.
+    /// Status of the computation.
     pub status: ChangesetStatus,
-    /// Why it could not be computed; there if and only if `status` says so.
+    /// Error of the computation; present if and only if `status` is `error`.
     pub error: Option<ErrorInfo>,
-    /// The files.
+    /// The files that have changed.
     pub files: List<ChangesetFile>,
-    /// What can be done about them.
+    /// Operations that can be invoked on the changes.
     pub operations: Option<Vec<ChangesetOperation>>,
 }
 
-/// How current a changeset is.
+/// Status of the computation of a changeset.
 #[derive(Debug, Clone, PartialEq, Eq, Wire)]
 pub enum ChangesetStatus {
-    /// It is being computed for the first time.
+    /// The changeset is computed for the first time.
     Computing,
-    /// It is being computed again; the files are those of last time.
+    /// The changeset is computed again; the files are those of the previous computation.
     Recomputing,
-    /// It is current.
+    /// The changeset is up to date.
     Ready,
-    /// It could not be computed.
+    /// The computation failed with an error.
     Error,
-    /// A state of a newer version.
+    /// A status that a later protocol version defines.
     #[wire(unknown)]
     Unknown(String),
 }
 
-/// A file that changed.
+/// A changed file of a changeset.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ChangesetFile {
-    /// Its name in the changeset; by custom the URI it has afterwards.
+    /// Id of the file in the changeset; by convention its URI after the change.
     pub id: ChangesetFileId,
-    /// The change.
+    /// The change of the file.
     pub edit: FileEdit,
-    /// Whether someone has looked at it. A new content does not reset it by
-    /// itself (CHS-10).
+    /// `true` if a user has reviewed the file. The host must reset the flag explicitly when the
+    /// content changes (CHS-10).
     pub reviewed: Option<bool>,
-    /// Free data.
+    /// Extension data (`_meta`) that the protocol does not define.
     pub meta: Option<Meta>,
 }
 
-/// Something that can be done about changes.
+/// An operation that clients can invoke on the changes.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ChangesetOperation {
-    /// Its name in the changeset.
+    /// Id of the operation, unique in the changeset.
     pub id: OperationId,
-    /// Name for people.
+    /// Display name for the user interface.
     pub label: String,
-    /// More about it.
+    /// Longer description for the user interface.
     pub description: Option<String>,
-    /// What it can be done to.
+    /// Targets that the operation accepts.
     pub scopes: Vec<ChangesetOperationScope>,
-    /// A question to ask first. Present means it destroys something.
+    /// Confirmation question for the user. If present, the operation is destructive.
     pub confirmation: Option<MaybeMarkdown>,
-    /// A hint for an icon, such as `check` or `trash`.
+    /// Icon hint, such as `check` or `trash`.
     pub icon: Option<String>,
-    /// Operations of the same group belong together.
+    /// Group name; clients show operations of a group together.
     pub group: Option<String>,
-    /// Whether it is being done.
+    /// Status of the operation.
     pub status: ChangesetOperationStatus,
-    /// Why it failed; there if and only if `status` says so.
+    /// Error of the last run; present if and only if `status` is `error`.
     pub error: Option<ErrorInfo>,
 }
 
-/// What an operation can be done to.
+/// A kind of target that an operation accepts.
 #[derive(Debug, Clone, PartialEq, Eq, Wire)]
 pub enum ChangesetOperationScope {
-    /// The whole changeset.
+    /// The changeset as a whole.
     Changeset,
-    /// One file.
+    /// One file of the changeset.
     Resource,
-    /// Some lines of a file.
+    /// A range of lines in a file.
     Range,
-    /// A scope of a newer version.
+    /// A scope that a later protocol version defines.
     #[wire(unknown)]
     Unknown(String),
 }
 
-/// Whether an operation is being done.
+/// Status of an operation.
 #[derive(Debug, Clone, PartialEq, Eq, Wire)]
 pub enum ChangesetOperationStatus {
-    /// It can be done.
+    /// The operation can be invoked.
     Idle,
-    /// It is being done.
+    /// The operation is running.
     Running,
-    /// It failed last time.
+    /// The last run of the operation failed.
     Error,
-    /// It can't be done now.
+    /// The operation can't be invoked now.
     Disabled,
-    /// A state of a newer version.
+    /// A status that a later protocol version defines.
     #[wire(unknown)]
     Unknown(String),
 }

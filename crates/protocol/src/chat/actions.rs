@@ -1,4 +1,4 @@
-//! All that can happen to a chat.
+//! Actions on a chat.
 
 mod conversation;
 mod organisation;
@@ -12,88 +12,88 @@ pub use organisation::*;
 pub use tool_calls::*;
 
 actions! {
-    /// Something that happened to a chat.
+    /// An action on a chat.
     pub enum ChatAction on Chat {
-        /// A turn began.
+        /// Starts a turn with a message.
         TurnStarted(TurnStarted) = "chat/turnStarted", Client, V0_4;
-        /// Text was added to the answer.
+        /// Appends text to a text part.
         Delta(Delta) = "chat/delta", Host, V0_4;
-        /// A part was added to the response.
+        /// Adds a part to the response.
         ResponsePart(ResponsePartAdded) = "chat/responsePart", Host, V0_4;
-        /// Text was added to the model's thoughts.
+        /// Appends text to a reasoning part.
         Reasoning(Reasoning) = "chat/reasoning", Host, V0_4;
-        /// The cost of the turn became known.
+        /// Sets the token usage of the turn.
         Usage(Usage) = "chat/usage", Host, V0_4;
-        /// The turn ended by itself.
+        /// Completes the active turn.
         TurnComplete(TurnComplete) = "chat/turnComplete", Host, V0_4;
-        /// Someone stopped the turn.
+        /// Cancels the active turn.
         TurnCancelled(TurnCancelled) = "chat/turnCancelled", Client, V0_4;
-        /// The turn failed.
+        /// Ends the active turn with an error.
         Error(ChatError) = "chat/error", Host, V0_4;
-        /// A turn that failed goes on.
+        /// Resumes a turn that ended with an error.
         TurnResume(TurnResume) = "chat/turnResume", Client, V0_9;
-        /// A tool call began.
+        /// Starts a tool call.
         ToolCallStart(Box<ToolCallStart>) = "chat/toolCallStart", Host, V0_4;
-        /// Arguments of a tool call were added.
+        /// Appends to the arguments of a streaming tool call.
         ToolCallDelta(ToolCallDelta) = "chat/toolCallDelta", Host, V0_4;
-        /// The arguments of a tool call are complete: it runs, or asks first.
+        /// Completes the arguments of a tool call, which then runs or waits for confirmation.
         ToolCallReady(Box<ToolCallReady>) = "chat/toolCallReady", Host, V0_4;
-        /// Someone agreed to a tool call, or refused it.
+        /// Approves or denies a tool call.
         ToolCallConfirmed(Box<ToolCallConfirmed>) = "chat/toolCallConfirmed", Client, V0_4;
-        /// A tool call is done.
+        /// Sets the result of a tool call.
         ToolCallComplete(Box<ToolCallComplete>) = "chat/toolCallComplete", Client, V0_4;
-        /// Someone released the result of a tool call, or withheld it.
+        /// Approves or denies the use of a tool call's result.
         ToolCallResultConfirmed(ToolCallResultConfirmed) = "chat/toolCallResultConfirmed", Client, V0_4;
-        /// A running tool call produced something.
+        /// Replaces the content of a running tool call.
         ToolCallContentChanged(ToolCallContentChanged) = "chat/toolCallContentChanged", Client, V0_4;
-        /// A running tool call needs a token.
+        /// Pauses a running tool call until its MCP server has a token.
         ToolCallAuthRequired(Box<ToolCallAuthNeeded>) = "chat/toolCallAuthRequired", Host, V0_6;
-        /// The token is there.
+        /// Continues a tool call after authentication.
         ToolCallAuthResolved(ToolCallAuthResolved) = "chat/toolCallAuthResolved", Host, V0_6;
-        /// What the chat is doing changed.
+        /// Sets or clears the activity text.
         ActivityChanged(ChatActivityChanged) = "chat/activityChanged", Host, V0_5;
-        /// Work in the background began, or changed.
+        /// Adds or replaces an item of background work.
         BackgroundWorkSet(BackgroundWorkSet) = "chat/backgroundWorkSet", Host, V1_0;
-        /// Work in the background ended.
+        /// Removes an item of background work.
         BackgroundWorkRemoved(BackgroundWorkRemoved) = "chat/backgroundWorkRemoved", Host, V1_0;
-        /// The chat can be moved now, or no longer.
+        /// Sets the `movable` flag of the chat.
         MovableChanged(MovableChanged) = "chat/movableChanged", Host, V1_0;
-        /// The views of file changes changed.
+        /// Replaces the changeset catalogue.
         ChangesetsChanged(ChatChangesetsChanged) = "chat/changesetsChanged", Host, V1_0;
-        /// The canvases changed.
+        /// Replaces the list of canvases.
         CanvasesChanged(CanvasesChanged) = "chat/canvasesChanged", Host, V1_0;
-        /// The chat may use one more directory.
+        /// Adds a working directory to the chat's subset.
         WorkingDirectorySet(ChatWorkingDirectorySet) = "chat/workingDirectorySet", Client, V0_7;
-        /// The chat may use one directory less.
+        /// Removes a working directory from the chat's subset.
         WorkingDirectoryRemoved(ChatWorkingDirectoryRemoved) = "chat/workingDirectoryRemoved", Client, V0_7;
-        /// A message waits, or a waiting one changed.
+        /// Adds or replaces a pending message.
         PendingMessageSet(PendingMessageSet) = "chat/pendingMessageSet", Client, V0_4;
-        /// A message no longer waits.
+        /// Removes a pending message.
         PendingMessageRemoved(PendingMessageRemoved) = "chat/pendingMessageRemoved", Client, V0_4;
-        /// The queued messages were put in another order.
+        /// Changes the order of the queued messages.
         QueuedMessagesReordered(QueuedMessagesReordered) = "chat/queuedMessagesReordered", Client, V0_4;
-        /// What somebody is typing changed.
+        /// Sets or clears the draft message.
         DraftChanged(DraftChanged) = "chat/draftChanged", Client, V0_5;
-        /// The chat was read, or has something new.
+        /// Sets the read flag of the chat.
         IsReadChanged(ChatIsReadChanged) = "chat/isReadChanged", Client, V1_0;
-        /// The chat was put away, or taken out again.
+        /// Sets the archived flag of the chat.
         IsArchivedChanged(ChatIsArchivedChanged) = "chat/isArchivedChanged", Client, V1_0;
-        /// The agent asks the user something.
+        /// Adds or replaces an open input request.
         InputRequested(Box<InputRequested>) = "chat/inputRequested", Host, V0_4;
-        /// An answer was drafted or taken back.
+        /// Sets or clears a shared answer of an open input request.
         InputAnswerChanged(InputAnswerChanged) = "chat/inputAnswerChanged", Client, V0_4;
-        /// The questions were answered or declined.
+        /// Resolves an open input request.
         InputCompleted(InputCompleted) = "chat/inputCompleted", Client, V0_4;
-        /// Turns were cut off.
+        /// Removes the turns after a given one.
         Truncated(Truncated) = "chat/truncated", Client, V0_4;
-        /// Older turns were loaded.
+        /// Adds earlier turns to the state.
         TurnsLoaded(TurnsLoaded) = "chat/turnsLoaded", Host, V0_5_1;
     }
 }
 
 impl ChatAction {
-    /// The turn that the action belongs to, if it belongs to one. What cuts turns off, or loads
-    /// them, belongs to none.
+    /// Returns the id of the turn that the action belongs to. Truncating and loading turns
+    /// belongs to no single turn.
     pub fn turn_id(&self) -> Option<&TurnId> {
         match self {
             ChatAction::TurnStarted(action) => Some(&action.turn_id),
@@ -136,7 +136,7 @@ impl ChatAction {
         }
     }
 
-    /// The tool call that the action is about, if it is about one.
+    /// Returns the tool call that the action applies to, if any.
     pub fn tool_call(&self) -> Option<&ToolCallTarget> {
         match self {
             ChatAction::ToolCallStart(action) => Some(&action.target),

@@ -1,102 +1,100 @@
-//! What can be attached to a message.
+//! Attachments of a message.
 
 use crate::common::{ContentRef, Meta, TextRange, TextSelection};
 use crate::ids::{AnnotationId, TurnId};
 use crate::uri::Uri;
 use crate::wire::{Unknown, Wire};
 
-/// Something attached to a message.
+/// An attachment of a message.
 #[derive(Debug, Clone, PartialEq, Wire)]
 #[wire(tag = "type")]
 pub enum Attachment {
-    /// Described by whoever made it.
+    /// Text that the creator of the attachment provides for the model.
     Simple(SimpleAttachment),
-    /// Data inside the message.
+    /// Data that is embedded in the message.
     EmbeddedResource(EmbeddedResourceAttachment),
-    /// Content to fetch by its URI.
+    /// A reference to content that is fetched by URI.
     Resource(ResourceAttachment),
     /// Annotations of a session.
     Annotations(AnnotationsAttachment),
     /// The transcript of another chat.
     Chat(ChatAttachment),
-    /// A kind of a newer version.
+    /// A kind that a later protocol version defines.
     #[wire(unknown)]
     Unknown(Unknown),
 }
 
-/// What all attachments have.
+/// Fields that all attachment types share.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct AttachmentBase {
-    /// Name for people.
+    /// Display name for the user interface.
     pub label: String,
-    /// Where the text of the message refers to it.
+    /// Range of the message text that refers to the attachment.
     pub range: Option<TextRange>,
-    /// A hint for display: `image`, `document`, `symbol`, `directory`,
-    /// `selection` …
+    /// Display hint: `image`, `document`, `symbol`, `directory`, `selection` …
     pub display_kind: Option<String>,
-    /// Free data. What a completion put here comes back with the message.
+    /// Extension data. Clients must return the value that a completion put here unchanged.
     pub meta: Option<Meta>,
 }
 
-/// An attachment that says itself what the model gets to see.
+/// An attachment that carries its own text for the model.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct SimpleAttachment {
-    /// What all attachments have.
+    /// Fields that all attachment types share.
     #[wire(flatten)]
     pub base: AttachmentBase,
-    /// What the model sees. Only the host's own completions may leave it out
-    /// (CMP-6).
+    /// Text for the model. Only attachments from completions of the host may omit it (CMP-6).
     pub model_representation: Option<String>,
 }
 
-/// Data that travels inside the message, such as a pasted image.
+/// Data that is embedded in the message, such as a pasted image.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct EmbeddedResourceAttachment {
-    /// What all attachments have.
+    /// Fields that all attachment types share.
     #[wire(flatten)]
     pub base: AttachmentBase,
-    /// The bytes in base64.
+    /// The bytes, encoded in base64.
     pub data: String,
-    /// Their MIME type.
+    /// MIME type of the bytes.
     pub content_type: String,
-    /// What of it is selected, if it is text.
+    /// Selected part of the data, if it is text.
     pub selection: Option<TextSelection>,
 }
 
-/// Content that is fetched when it is needed.
+/// Content that the host fetches when it needs it.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ResourceAttachment {
-    /// What all attachments have.
+    /// Fields that all attachment types share.
     #[wire(flatten)]
     pub base: AttachmentBase,
-    /// The content.
+    /// Reference to the content.
     #[wire(flatten)]
     pub content: ContentRef,
-    /// What of it is selected, if it is text.
+    /// Selected part of the content, if it is text.
     pub selection: Option<TextSelection>,
 }
 
-/// Annotations, all of a channel or some.
+/// All or some annotations of a channel.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct AnnotationsAttachment {
-    /// What all attachments have.
+    /// Fields that all attachment types share.
     #[wire(flatten)]
     pub base: AttachmentBase,
-    /// The annotations channel.
+    /// URI of the annotations channel.
     pub resource: Uri,
-    /// Which ones; absent means all.
+    /// Ids of the attached annotations; absent means all.
     pub annotation_ids: Option<Vec<AnnotationId>>,
 }
 
-/// Another chat, from its start to a fixed turn (CHT-40 to CHT-45).
+/// The transcript of another chat, from its start to a fixed turn (CHT-40 to CHT-45).
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ChatAttachment {
-    /// What all attachments have.
+    /// Fields that all attachment types share.
     #[wire(flatten)]
     pub base: AttachmentBase,
-    /// The chat, of this session or any other.
+    /// URI of the chat, in this session or another one.
     pub resource: Uri,
-    /// The last turn that counts; absent means the latest completed one at
-    /// the moment the message is accepted.
+    /// Last turn of the transcript; absent means the latest completed turn at the time at which
+    /// the host accepts the message.
     pub end_turn: Option<TurnId>,
 }

@@ -1,4 +1,4 @@
-//! Work that goes on after the tool call that started it.
+//! Background work, which continues after the tool call that started it has ended.
 
 use crate::common::Meta;
 use crate::ids::BackgroundWorkId;
@@ -6,56 +6,56 @@ use crate::timestamp::Timestamp;
 use crate::uri::Uri;
 use crate::wire::{Unknown, Wire};
 
-/// Work in the background. Only what still runs is listed (BGW-1).
+/// An item of background work. Only running work is listed (BGW-1).
 #[derive(Debug, Clone, PartialEq, Wire)]
 #[wire(tag = "kind")]
 pub enum BackgroundWork {
-    /// A command.
+    /// A shell command in the background.
     Shell(BackgroundShell),
-    /// A worker.
+    /// A subagent in the background.
     Subagent(BackgroundSubagent),
-    /// A kind of a newer version.
+    /// A kind that a later protocol version defines.
     #[wire(unknown)]
     Unknown(Unknown),
 }
 
-/// What all background work has.
+/// Fields that all kinds of background work share.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct BackgroundWorkBase {
-    /// Its name in the chat, across all kinds.
+    /// Id of the work, unique in the chat across all kinds.
     pub id: BackgroundWorkId,
-    /// Name for people.
+    /// Display name for the user interface.
     pub label: String,
-    /// When it began.
+    /// Time at which the work started.
     pub started_at: Timestamp,
-    /// Free data.
+    /// Extension data (`_meta`) that the protocol does not define.
     pub meta: Option<Meta>,
 }
 
-/// A command in the background.
+/// A shell command that runs in the background.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct BackgroundShell {
-    /// What all background work has.
+    /// Fields that all kinds of background work share.
     #[wire(flatten)]
     pub base: BackgroundWorkBase,
     /// The command line, shown as plain text.
     pub command: String,
-    /// The terminal with its output.
+    /// Terminal with the output of the command.
     pub terminal: Option<Uri>,
 }
 
-/// A worker in the background.
+/// A subagent that runs in the background.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct BackgroundSubagent {
-    /// What all background work has.
+    /// Fields that all kinds of background work share.
     #[wire(flatten)]
     pub base: BackgroundWorkBase,
-    /// The chat it works in.
+    /// Chat of the subagent.
     pub chat: Uri,
 }
 
 impl BackgroundWork {
-    /// The name it goes by, if it has one.
+    /// Returns the id of the work; `None` if an unknown kind has no id.
     pub fn key(&self) -> Option<&str> {
         match self {
             BackgroundWork::Shell(work) => Some(work.base.id.as_str()),

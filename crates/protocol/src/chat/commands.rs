@@ -1,4 +1,4 @@
-//! Commands about chats.
+//! Requests and responses about chats.
 
 use std::sync::Arc;
 
@@ -10,154 +10,155 @@ use crate::ids::TurnId;
 use crate::uri::Uri;
 use crate::wire::Wire;
 
-/// `createChat`: opens another chat in a session.
+/// Parameters of the `createChat` request, which adds a chat to a session.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct CreateChatParams {
-    /// The session.
+    /// URI of the session.
     pub channel: Uri,
-    /// The new chat, named by the client.
+    /// URI of the new chat, chosen by the client.
     pub chat: Uri,
-    /// The message of its first turn.
+    /// Message of the first turn.
     pub initial_message: Option<Arc<Message>>,
-    /// The chat it comes from, if any.
+    /// Chat that the new chat is derived from.
     pub source: Option<ChatSource>,
-    /// Which of the session's directories it may use. A fork takes over those
-    /// of its source instead (CHT-11).
+    /// Subset of the session's working directories. A fork inherits the directories of its
+    /// source instead (CHT-11).
     pub working_directories: Option<Vec<Uri>>,
-    /// Free data.
+    /// Extension data (`_meta`) that the protocol does not define.
     pub meta: Option<Meta>,
 }
 
-/// What a new chat starts from. Closed: a host refuses what it does not know
-/// rather than guess (FWD-3).
+/// The source of a new chat. The enum is closed: the host rejects an unknown source instead of
+/// guessing (FWD-3).
 #[derive(Debug, Clone, PartialEq, Wire)]
 #[wire(tag = "kind")]
 pub enum ChatSource {
-    /// Copy a chat up to a turn.
+    /// Copies a chat up to a turn.
     Fork(ForkChatSource),
-    /// Know about a chat up to a turn, but start empty.
+    /// Starts empty, with another chat up to a turn as context.
     SideChat(SideChatSource),
 }
 
-/// What a fork starts from.
+/// The source of a fork.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ForkChatSource {
-    /// The chat.
+    /// URI of the source chat.
     pub chat: Uri,
-    /// The last turn to copy; it must be over.
+    /// Last turn to copy; it must be completed.
     pub turn_id: TurnId,
 }
 
-/// What a side chat starts from.
+/// The source of a side chat.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct SideChatSource {
-    /// The chat.
+    /// URI of the source chat.
     pub chat: Uri,
-    /// The last turn to know about; it may be running.
+    /// Last turn of the context; it can be the active turn.
     pub turn_id: TurnId,
-    /// The text that is selected.
+    /// Text that the user selected in the source chat.
     pub selection: Option<SideChatSelection>,
 }
 
-/// `disposeChat`: closes a chat for good.
+/// Parameters of the `disposeChat` request, which removes a chat permanently.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct DisposeChatParams {
-    /// The chat.
+    /// URI of the chat.
     pub channel: Uri,
-    /// Free data.
+    /// Extension data (`_meta`) that the protocol does not define.
     pub meta: Option<Meta>,
 }
 
-/// `moveChat`: puts a chat elsewhere, in its session or in another.
+/// Parameters of the `moveChat` request, which moves a chat in its session or to another session.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct MoveChatParams {
-    /// The chat.
+    /// URI of the chat.
     pub channel: Uri,
-    /// Where it goes.
+    /// Destination of the chat.
     pub destination: ChatMoveDestination,
-    /// Free data.
+    /// Extension data (`_meta`) that the protocol does not define.
     pub meta: Option<Meta>,
 }
 
-/// Where a chat goes. Closed: a host refuses what it does not know rather
-/// than guess (FWD-3).
+/// The destination of a chat. The enum is closed: the host rejects an unknown destination
+/// instead of guessing (FWD-3).
 #[derive(Debug, Clone, PartialEq, Wire)]
 #[wire(tag = "kind")]
 pub enum ChatMoveDestination {
-    /// A place in a session that is there.
+    /// A position in an existing session.
     Session(ChatMoveToSession),
-    /// A session of its own.
+    /// A new session that the host creates.
     NewSession,
 }
 
-/// A place in a session.
+/// A position in an existing session.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ChatMoveToSession {
-    /// The session.
+    /// URI of the session.
     pub session: Uri,
-    /// The chat to stand behind; absent means first.
+    /// Chat that precedes the moved chat; absent means the first position.
     pub after: Option<Uri>,
 }
 
-/// Answer to `moveChat`.
+/// Result of the `moveChat` request.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct MoveChatResult {
-    /// The session that has the chat now.
+    /// Session that contains the chat now.
     pub session: Uri,
 }
 
-/// `fetchTurns`: loads older turns into the state, by `chat/turnsLoaded`.
+/// Parameters of the `fetchTurns` request, which loads earlier turns into the state. The host
+/// publishes them with `chat/turnsLoaded`.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct FetchTurnsParams {
-    /// The chat.
+    /// URI of the chat.
     pub channel: Uri,
-    /// Where to go on; absent means the next older page, if any.
+    /// Cursor of the page to load; absent means the next earlier page, if any.
     pub cursor: Option<String>,
-    /// Free data.
+    /// Extension data (`_meta`) that the protocol does not define.
     pub meta: Option<Meta>,
 }
 
-/// `completions`: what could stand at a place of the input.
+/// Parameters of the `completions` request, which lists completions at a position in the input.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct CompletionsParams {
-    /// The chat.
+    /// URI of the chat.
     pub channel: Uri,
-    /// What kind of input it is.
+    /// Kind of the input.
     pub kind: CompletionKind,
-    /// The input.
+    /// Text of the input.
     pub text: String,
-    /// The place, in UTF-16 code units (CMP-2).
+    /// Position in the text, in UTF-16 code units (CMP-2).
     pub offset: u64,
-    /// Free data.
+    /// Extension data (`_meta`) that the protocol does not define.
     pub meta: Option<Meta>,
 }
 
-/// What kind of input is being completed.
+/// The kind of input that is completed.
 #[derive(Debug, Clone, PartialEq, Eq, Wire)]
 pub enum CompletionKind {
     /// A message of the user.
     UserMessage,
-    /// A kind of a newer version.
+    /// A kind that a later protocol version defines.
     #[wire(unknown)]
     Unknown(String),
 }
 
-/// Answer to `completions`.
+/// Result of the `completions` request.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct CompletionsResult {
-    /// What could stand there, best first.
+    /// Completions in order, best match first.
     pub items: Vec<CompletionItem>,
 }
 
-/// Something that could stand in the input.
+/// A completion for the input.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct CompletionItem {
-    /// Text to put in.
+    /// Text to insert into the input.
     pub insert_text: String,
-    /// Where what it replaces begins, in UTF-16 code units.
+    /// Start of the replaced range, in UTF-16 code units.
     pub range_start: Option<u64>,
-    /// Where what it replaces ends, exclusive.
+    /// End of the replaced range, exclusive, in UTF-16 code units.
     pub range_end: Option<u64>,
-    /// What to attach to the message with it.
+    /// Attachment to add to the message.
     pub attachment: Attachment,
 }

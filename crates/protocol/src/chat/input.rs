@@ -1,4 +1,4 @@
-//! Questions put to the user in the middle of a turn, and the answers.
+//! Input requests, their questions and the answers of the user.
 
 use indexmap::IndexMap;
 
@@ -7,58 +7,58 @@ use crate::number::Number;
 use crate::uri::Uri;
 use crate::wire::{Unknown, Wire};
 
-/// A request for input: questions, a page to visit, or both.
+/// A request for user input during a turn: questions, a page to visit, or both.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct InputRequest {
-    /// Its name in the chat.
+    /// Id of the request, unique in the chat.
     pub id: InputRequestId,
-    /// What it is about.
+    /// Explanation for the user.
     pub message: Option<String>,
-    /// A page to look at.
+    /// Page that the user should visit.
     pub url: Option<Uri>,
-    /// The questions in order.
+    /// Questions in display order.
     pub questions: Option<Vec<Question>>,
-    /// Answers so far, shared by all clients.
+    /// Current answers, shared by all clients.
     pub answers: Option<Answers>,
 }
 
-/// Answers by question.
+/// Answers by the id of their question.
 pub type Answers = IndexMap<QuestionId, Answer>;
 
-/// How a request was resolved.
+/// The resolution of an input request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Wire)]
 pub enum InputResponseKind {
-    /// The answers count.
+    /// The user submitted the answers.
     Accept,
-    /// The user says no.
+    /// The user declined to answer.
     Decline,
-    /// The user goes away.
+    /// The user dismissed the request.
     Cancel,
 }
 
-/// One question.
+/// A question of an input request.
 #[derive(Debug, Clone, PartialEq, Wire)]
 #[wire(tag = "kind", case = "kebab")]
 pub enum Question {
-    /// Asks for text.
+    /// A question that requests a text.
     Text(TextQuestion),
-    /// Asks for a number.
+    /// A question that requests a number.
     Number(NumberQuestion),
-    /// Asks for a whole number.
+    /// A question that requests an integer.
     Integer(NumberQuestion),
-    /// Asks yes or no.
+    /// A question that requests yes or no.
     Boolean(BooleanQuestion),
-    /// Asks for one of several choices.
+    /// Requests one choice of a list.
     SingleSelect(SingleSelectQuestion),
-    /// Asks for some of several choices.
+    /// Requests any number of choices of a list.
     MultiSelect(MultiSelectQuestion),
-    /// A kind of a newer version.
+    /// A kind that a later protocol version defines.
     #[wire(unknown)]
     Unknown(Unknown),
 }
 
 impl Question {
-    /// What all questions have; `None` for a kind that is not known.
+    /// Returns the fields that all question kinds share; `None` for an unknown kind.
     pub fn base(&self) -> Option<&QuestionBase> {
         match self {
             Question::Text(question) => Some(&question.base),
@@ -71,123 +71,123 @@ impl Question {
     }
 }
 
-/// What all questions have.
+/// Fields that all question kinds share.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct QuestionBase {
-    /// Its name in the request.
+    /// Id of the question, unique in the request.
     pub id: QuestionId,
-    /// Short title.
+    /// Short title of the question.
     pub title: Option<String>,
-    /// The question itself.
+    /// Text of the question.
     pub message: String,
-    /// Whether the request can't be accepted without an answer.
+    /// `true` if the request can't be accepted without an answer.
     pub required: Option<bool>,
 }
 
-/// Asks for text.
+/// A question that requests a text.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct TextQuestion {
-    /// What all questions have.
+    /// Fields that all question kinds share.
     #[wire(flatten)]
     pub base: QuestionBase,
-    /// A hint such as `email`, `uri`, `date` or `date-time`.
+    /// Format hint, such as `email`, `uri`, `date` or `date-time`.
     pub format: Option<String>,
-    /// Shortest length.
+    /// Minimum length of the text.
     pub min: Option<u64>,
-    /// Longest length.
+    /// Maximum length of the text.
     pub max: Option<u64>,
-    /// Text to start from.
+    /// Initial value of the input.
     pub default_value: Option<String>,
 }
 
-/// Asks for a number.
+/// A question that requests a number or an integer.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct NumberQuestion {
-    /// What all questions have.
+    /// Fields that all question kinds share.
     #[wire(flatten)]
     pub base: QuestionBase,
-    /// Least value.
+    /// Minimum value of the answer.
     pub min: Option<Number>,
-    /// Greatest value.
+    /// Maximum value of the answer.
     pub max: Option<Number>,
-    /// Number to start from.
+    /// Initial value of the input.
     pub default_value: Option<Number>,
 }
 
-/// Asks yes or no.
+/// A question that requests yes or no.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct BooleanQuestion {
-    /// What all questions have.
+    /// Fields that all question kinds share.
     #[wire(flatten)]
     pub base: QuestionBase,
-    /// Answer to start from.
+    /// Initial value of the input.
     pub default_value: Option<bool>,
 }
 
-/// One choice of a select question.
+/// A choice of a select question.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct Choice {
-    /// Its name in the question.
+    /// Id of the choice, unique in the question.
     pub id: ChoiceId,
-    /// Name for people.
+    /// Display name for the user interface.
     pub label: String,
-    /// More about it.
+    /// Longer description for the user interface.
     pub description: Option<String>,
-    /// Whether it is what the asker would pick.
+    /// `true` if the agent recommends this choice.
     pub recommended: Option<bool>,
 }
 
-/// Asks for one of several choices.
+/// A question that requests one choice of a list.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct SingleSelectQuestion {
-    /// What all questions have.
+    /// Fields that all question kinds share.
     #[wire(flatten)]
     pub base: QuestionBase,
-    /// The choices.
+    /// Choices in display order.
     pub options: Vec<Choice>,
-    /// Whether text may be given instead.
+    /// `true` if the user may enter text instead of a choice.
     pub allow_freeform_input: Option<bool>,
 }
 
-/// Asks for some of several choices.
+/// A question that requests any number of choices of a list.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct MultiSelectQuestion {
-    /// What all questions have.
+    /// Fields that all question kinds share.
     #[wire(flatten)]
     pub base: QuestionBase,
-    /// The choices.
+    /// Choices in display order.
     pub options: Vec<Choice>,
-    /// Whether text may be given besides.
+    /// `true` if the user may enter text in addition to choices.
     pub allow_freeform_input: Option<bool>,
-    /// Fewest choices.
+    /// Minimum number of choices.
     pub min: Option<u64>,
-    /// Most choices.
+    /// Maximum number of choices.
     pub max: Option<u64>,
 }
 
-/// The answer to one question.
+/// The answer to a question.
 #[derive(Debug, Clone, PartialEq, Wire)]
 #[wire(tag = "state")]
 pub enum Answer {
-    /// Somebody is still typing.
+    /// A draft that a user is still editing.
     Draft(Answered),
-    /// Given.
+    /// An answer that the user has submitted.
     Submitted(Answered),
-    /// Passed over.
+    /// A question that the user has skipped.
     Skipped(Skipped),
 }
 
 /// An answer with a value.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct Answered {
-    /// The value.
+    /// Value of the answer.
     pub value: AnswerValue,
 }
 
-/// No answer, perhaps with a remark.
+/// A skipped question, optionally with a remark.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct Skipped {
-    /// What the user wrote instead.
+    /// Text that the user entered instead of an answer.
     pub freeform_values: Option<Vec<String>>,
 }
 
@@ -195,56 +195,56 @@ pub struct Skipped {
 #[derive(Debug, Clone, PartialEq, Wire)]
 #[wire(tag = "kind", case = "kebab")]
 pub enum AnswerValue {
-    /// Text.
+    /// A text that the user entered.
     Text(TextValue),
-    /// A number.
+    /// A number that the user entered.
     Number(NumberValue),
-    /// Yes or no.
+    /// A choice between yes and no.
     Boolean(BooleanValue),
-    /// One choice.
+    /// One selected choice of a list.
     Selected(SelectedValue),
-    /// Several choices.
+    /// Any number of selected choices.
     SelectedMany(SelectedManyValue),
-    /// A kind of a newer version.
+    /// A kind that a later protocol version defines.
     #[wire(unknown)]
     Unknown(Unknown),
 }
 
-/// Text as an answer.
+/// A text as an answer.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct TextValue {
-    /// The text.
+    /// The text that the user entered.
     pub value: String,
 }
 
 /// A number as an answer.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct NumberValue {
-    /// The number.
+    /// The number that the user entered.
     pub value: Number,
 }
 
-/// Yes or no as an answer.
+/// A boolean as an answer.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct BooleanValue {
-    /// The answer.
+    /// `true` if the user answered yes.
     pub value: bool,
 }
 
-/// A choice as an answer.
+/// A selected choice as an answer.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct SelectedValue {
-    /// The choice.
+    /// Id of the selected choice.
     pub value: ChoiceId,
-    /// Text given instead.
+    /// Text that the user entered instead of a choice.
     pub freeform_values: Option<Vec<String>>,
 }
 
-/// Choices as an answer.
+/// Selected choices as an answer.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct SelectedManyValue {
-    /// The choices.
+    /// Ids of the selected choices.
     pub value: Vec<ChoiceId>,
-    /// Text given besides.
+    /// Text that the user entered in addition to choices.
     pub freeform_values: Option<Vec<String>>,
 }

@@ -1,4 +1,4 @@
-//! Messages: what starts or steers a turn.
+//! Messages, which start or steer a turn, and pending messages.
 
 use std::sync::Arc;
 
@@ -7,50 +7,50 @@ use crate::common::{AgentSelection, Meta, ModelSelection};
 use crate::ids::PendingMessageId;
 use crate::wire::Wire;
 
-/// Who produced a message.
+/// The kind of actor that produced a message.
 #[derive(Debug, Clone, PartialEq, Eq, Wire)]
 pub enum MessageKind {
-    /// The user.
+    /// A user of a client.
     User,
-    /// The agent, for example to open a chat that it spawned.
+    /// The agent, for example to start a chat that it spawned.
     Agent,
-    /// A tool, for example with the task of a worker chat.
+    /// A tool, for example with the prompt of a worker chat.
     Tool,
     /// A run of an automation.
     Automation,
-    /// The host itself.
+    /// The host, for a system notification.
     SystemNotification,
-    /// A kind of a newer version.
+    /// A kind that a later protocol version defines.
     #[wire(unknown)]
     Unknown(String),
 }
 
-/// Where a message comes from. Clients may only send `user` (DSP-15).
+/// The origin of a message. Clients may only send `user` (DSP-15).
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct MessageOrigin {
-    /// Who produced it.
+    /// Kind of actor that produced the message.
     pub kind: MessageKind,
 }
 
-/// What is said to the agent.
+/// A message to the agent.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct Message {
-    /// The text.
+    /// Text of the message.
     pub text: String,
-    /// Who says it.
+    /// Origin of the message.
     pub origin: MessageOrigin,
-    /// Files, selections, images, other chats …
+    /// Attached files, selections, images, other chats …
     pub attachments: Option<Vec<Attachment>>,
-    /// The model it goes to; absent means the host's default.
+    /// Model for the turn; absent means the host's default.
     pub model: Option<ModelSelection>,
-    /// The custom agent it goes to; absent means none.
+    /// Custom agent for the turn; absent means none.
     pub agent: Option<AgentSelection>,
-    /// Free data.
+    /// Extension data (`_meta`) that the protocol does not define.
     pub meta: Option<Meta>,
 }
 
 impl Message {
-    /// What a user says, with nothing attached.
+    /// Creates a message of a user, without attachments.
     pub fn of_user(text: impl Into<String>) -> Self {
         Message {
             text: text.into(),
@@ -65,20 +65,20 @@ impl Message {
     }
 }
 
-/// How a pending message will be used.
+/// The way in which a pending message is delivered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Wire)]
 pub enum PendingMessageKind {
-    /// Put into the running turn when it is convenient.
+    /// The agent receives the message during the active turn.
     Steering,
-    /// Sent as a turn of its own when the running one is done.
+    /// The message starts a new turn after the active turn has completed.
     Queued,
 }
 
-/// A message that waits for its time.
+/// A message that waits to be delivered.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct PendingMessage {
-    /// Its name in this chat.
+    /// Id of the pending message, unique in the chat.
     pub id: PendingMessageId,
-    /// The message.
+    /// The message to deliver.
     pub message: Arc<Message>,
 }

@@ -1,5 +1,4 @@
-//! The response of a running turn, with what it takes to change it without
-//! looking through it.
+//! The response parts of the active turn, with indexes for fast lookups.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
@@ -12,32 +11,32 @@ use super::tool_call::ToolCall;
 use crate::list::List;
 use crate::wire::{DecodeError, Node, Shape, Wire};
 
-/// The parts of a running turn.
+/// The response parts of the active turn.
 ///
-/// Finds a part by name, and knows whether any part waits for the user, at a
-/// cost that does not grow with the turn. Where a name stands twice, the first
-/// part has it.
+/// Finds a part by its key and knows if any part waits for the user, without scanning all
+/// parts. If several parts have the same key, lookups return the first one.
 #[derive(Debug, Clone, Default)]
 pub struct ResponseParts {
     parts: List<ResponsePart>,
-    /// The first part of each name.
+    /// Position of the first part of each key.
     by_key: NameIndex,
-    /// The first tool call of each name.
+    /// Position of the first tool call of each key.
     calls: NameIndex,
-    /// The parts that wait for the user, in order.
+    /// Positions of the parts that wait for the user.
     waiting: BTreeSet<usize>,
-    /// The open input requests of each name, in order.
+    /// Positions of the open input requests, by request id.
     open_inputs: BTreeMap<Arc<str>, BTreeSet<usize>>,
-    /// Whether the last part has a name that no part before it has. Text is
-    /// streamed to the last part, so this saves most look-ups.
+    /// `true` if the last part has a key that no earlier part has. Text is streamed to the last
+    /// part, so this flag avoids most lookups.
     last_is_named: bool,
 }
 
-/// So many names are copied with a state that somebody else holds on to.
+/// Maximum number of entries in `recent`, which are copied with every clone of the index.
+/// Small, so that a clone stays cheap.
 const MAX_RECENT_NAMES: usize = 32;
 
-/// Where names stand. Whoever keeps what was before an action makes the reducer
-/// copy this, so most of it is shared.
+/// Positions by key. The reducer clones the index if a snapshot shares the state, so most
+/// entries are behind an `Arc`.
 #[derive(Debug, Clone, Default)]
 struct NameIndex {
     settled: Arc<BTreeMap<Arc<str>, usize>>,
@@ -60,7 +59,7 @@ impl NameIndex {
 }
 
 impl ResponseParts {
-    /// Adds a part at the end.
+    /// Appends a part to the response.
     pub(crate) fn push(&mut self, part: impl Into<Arc<ResponsePart>>) {
         let part = part.into();
         let index = self.parts.len();
@@ -83,7 +82,7 @@ impl ResponseParts {
         self.parts.push(part);
     }
 
-    /// Where the part of a name stands.
+    /// Returns the position of the part with the given key.
     pub fn position(&self, key: &str) -> Option<usize> {
         if self.last_is_named && self.parts.last_item().and_then(ResponsePart::key) == Some(key) {
             return Some(self.parts.len() - 1);
@@ -91,27 +90,27 @@ impl ResponseParts {
         self.by_key.get(key)
     }
 
-    /// Where the tool call of a name stands.
+    /// Returns the position of the tool call with the given id.
     pub fn position_of_call(&self, key: &str) -> Option<usize> {
         self.calls.get(key)
     }
 
-    /// The tool call of a name.
+    /// Returns the tool call with the given id.
     pub fn call(&self, key: &str) -> Option<&ToolCall> {
         self.item(self.position_of_call(key)?)?.as_tool_call()
     }
 
-    /// Where the first open input request of a name stands.
+    /// Returns the position of the first open input request with the given id.
     pub fn position_of_open_input(&self, key: &str) -> Option<usize> {
         self.open_inputs.get(key)?.first().copied()
     }
 
-    /// Whether any part waits for the user.
+    /// Returns `true` if any part waits for the user.
     pub fn awaits_user(&self) -> bool {
         !self.waiting.is_empty()
     }
 
-    /// Changes a part. Its name must stay what it is.
+    /// Changes a part and updates the indexes. `change` must not change the key of the part.
     pub(crate) fn change<R>(
         &mut self,
         index: usize,
@@ -148,13 +147,13 @@ impl ResponseParts {
         }
     }
 
-    /// The parts alone, for a turn that is over.
+    /// Returns the parts without the indexes, for a turn that has ended.
     pub(crate) fn into_list(self) -> List<ResponsePart> {
         self.parts
     }
 }
 
-/// The name of an input request, open or not.
+/// Returns the id of an input request, open or resolved.
 fn input_request_name(part: &ResponsePart) -> Option<Arc<str>> {
     let ResponsePart::InputRequest(part) = part else {
         return None;
@@ -163,7 +162,7 @@ fn input_request_name(part: &ResponsePart) -> Option<Arc<str>> {
 }
 
 impl PartialEq for ResponseParts {
-    /// The rest follows from the parts.
+    /// Compares only the parts, because the indexes are derived from them.
     fn eq(&self, other: &Self) -> bool {
         self.parts == other.parts
     }

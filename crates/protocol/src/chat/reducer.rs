@@ -1,4 +1,4 @@
-//! What each action does to a chat.
+//! Reducer of the chat channel.
 
 mod input;
 mod messages;
@@ -100,7 +100,7 @@ impl ChatState {
         }
     }
 
-    /// The running turn, to change it, if it is the one that is meant.
+    /// Returns the active turn for modification, if it has the given id.
     fn active(&mut self, turn: &TurnId) -> Option<&mut ActiveTurn> {
         self.active_turn
             .as_mut()
@@ -108,7 +108,7 @@ impl ChatState {
             .map(Arc::make_mut)
     }
 
-    /// Appends text to the text of a part, if it is of the right kind.
+    /// Appends text to a part, if `text_of` returns the text of this kind of part.
     fn change_part(
         &mut self,
         turn: &TurnId,
@@ -146,7 +146,7 @@ impl ChatState {
         Outcome::Applied
     }
 
-    /// Derives the activity from what is going on (TUR-19).
+    /// Derives the activity bits of the status from the active turn (TUR-19).
     fn refresh_activity(&mut self) {
         let activity = match &self.active_turn {
             Some(turn) if turn.response_parts.awaits_user() => SessionStatus::INPUT_NEEDED,

@@ -1,4 +1,4 @@
-//! The parts of a response, in the order they came.
+//! The parts of a response.
 
 use super::input::{InputRequest, InputResponseKind};
 use super::tool_call::ToolCall;
@@ -7,81 +7,78 @@ use crate::ids::PartId;
 use crate::text::MaybeMarkdown;
 use crate::wire::{Unknown, Variant, Wire};
 
-/// One part of a response.
+/// A part of a response.
 #[derive(Debug, Clone, PartialEq, Wire)]
 #[wire(tag = "kind")]
 pub enum ResponsePart {
     /// Text of the answer.
     Markdown(MarkdownPart),
-    /// Content to fetch by its URI.
+    /// A reference to content that is fetched by URI.
     ContentRef(ContentRef),
-    /// A tool call.
+    /// A tool call of the agent.
     ToolCall(Box<ToolCallPart>),
-    /// What the model thinks.
+    /// Reasoning of the model.
     Reasoning(ReasoningPart),
-    /// A remark of the host or the agent's harness.
+    /// A notice of the host or of the agent.
     SystemNotification(SystemNotificationPart),
-    /// A question to the user.
+    /// An input request to the user.
     InputRequest(Box<InputRequestPart>),
-    /// Why the turn stopped.
+    /// The error that ended the turn.
     Error(ErrorPart),
-    /// A kind of a newer version.
+    /// A kind that a later protocol version defines.
     #[wire(unknown)]
     Unknown(Unknown),
 }
 
-/// Text of the answer; grows by `chat/delta`.
+/// Text of the answer; `chat/delta` appends to it.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct MarkdownPart {
-    /// Its name in the turn.
+    /// Id of the part, unique in the turn.
     pub id: PartId,
-    /// The text so far.
+    /// Text received so far, as Markdown.
     pub content: String,
 }
 
-/// What the model thinks; grows by `chat/reasoning`.
+/// Reasoning of the model; `chat/reasoning` appends to it.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ReasoningPart {
-    /// Its name in the turn.
+    /// Id of the part, unique in the turn.
     pub id: PartId,
-    /// The text so far.
+    /// Text received so far.
     pub content: String,
 }
 
-/// A tool call; its id is the name of the part.
+/// A tool call; the key of the part is the tool call id.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ToolCallPart {
-    /// The call.
+    /// Current state of the tool call.
     pub tool_call: ToolCall,
 }
 
-/// A remark for the user and the agent, such as "the tests you started are
-/// done".
+/// A notice for the user and the agent, such as "the tests you started are done".
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct SystemNotificationPart {
-    /// The remark; makes sense without `_meta`.
+    /// Text of the notice; it must be complete without `_meta`.
     pub content: MaybeMarkdown,
-    /// What caused it, for programs.
+    /// Machine-readable cause of the notice.
     pub meta: Option<Meta>,
 }
 
-/// A question to the user. Stays where it is when it has been answered
-/// (INP-6).
+/// An input request. The part stays in the response after it was resolved (INP-6).
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct InputRequestPart {
-    /// The question, with the answers so far.
+    /// The request, with the current answers.
     pub request: InputRequest,
-    /// How it was resolved; absent while it is open, or when the turn ended
-    /// first.
+    /// Resolution of the request; absent while it is open, or if the turn ended first.
     pub response: Option<InputResponseKind>,
 }
 
-/// Why the turn stopped.
+/// The error that ended the turn.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ErrorPart {
-    /// The error.
+    /// Description of the error.
     pub error: ErrorInfo,
-    /// Whether `chat/turnResume` can take it up again. Only `true` counts.
+    /// `true` if `chat/turnResume` can resume the turn; absent means `false`.
     pub resumable: Option<bool>,
 }
 
@@ -91,8 +88,8 @@ impl Variant for ErrorPart {
 }
 
 impl ResponsePart {
-    /// The name that actions target the part by. Text, reasoning and tool
-    /// calls share one namespace (PRT-3).
+    /// Returns the key by which actions identify the part. Text, reasoning and tool calls share
+    /// one namespace (PRT-3).
     pub fn key(&self) -> Option<&str> {
         match self {
             ResponsePart::Markdown(part) => Some(part.id.as_str()),
@@ -108,7 +105,7 @@ impl ResponsePart {
         }
     }
 
-    /// The tool call, if the part is one.
+    /// Returns the tool call, if the part is one.
     pub fn as_tool_call(&self) -> Option<&ToolCall> {
         if let ResponsePart::ToolCall(part) = self {
             Some(&part.tool_call)
@@ -117,7 +114,7 @@ impl ResponsePart {
         }
     }
 
-    /// Whether the part waits for a person.
+    /// Returns `true` if the part waits for the user.
     pub fn awaits_user(&self) -> bool {
         match self {
             ResponsePart::ToolCall(part) => part.tool_call.awaits_user(),

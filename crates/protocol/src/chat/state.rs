@@ -1,4 +1,4 @@
-//! The state of a chat.
+//! State of a chat channel, and its summary.
 
 use std::sync::Arc;
 
@@ -14,153 +14,153 @@ use crate::timestamp::Timestamp;
 use crate::uri::Uri;
 use crate::wire::{Unknown, Wire};
 
-/// A conversation.
+/// The state of a chat channel.
 ///
-/// Carries every field of its [`ChatSummary`] as well; the host keeps the two
-/// equal (CHT-19). A clone shares the turns with the original.
+/// Contains every field of its [`ChatSummary`]; the host keeps both copies equal (CHT-19). A
+/// clone shares the turns with the original.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ChatState {
-    /// What the session's list of chats shows of it.
+    /// Fields that are also published in the session's chat catalogue.
     #[wire(flatten)]
     pub summary: ChatSummary,
-    /// Views of file changes that can be subscribed to.
+    /// Changesets that clients can subscribe to.
     pub changesets: Option<Vec<Changeset>>,
-    /// What runs in the background. Absent: nothing is published. Empty:
-    /// nothing runs (BGW-5).
+    /// Running background work. Absent means that it is not published; empty means that nothing
+    /// is running (BGW-5).
     pub background_work: Option<List<BackgroundWork>>,
-    /// Canvases that can be subscribed to.
+    /// Canvases that clients can subscribe to.
     pub canvases: Option<Vec<CanvasReference>>,
-    /// Turns that are over, oldest first.
+    /// Turns that have ended, oldest first.
     pub turns: List<Turn>,
-    /// There are older turns than these: ask `fetchTurns` with this cursor.
+    /// Cursor for `fetchTurns`; present if earlier turns exist that are not in `turns`.
     pub turns_next_cursor: Option<String>,
-    /// The turn that is running.
+    /// The turn that is running, if any.
     pub active_turn: Option<Arc<ActiveTurn>>,
-    /// A message to put into the running turn.
+    /// Pending message for the active turn.
     pub steering_message: Option<PendingMessage>,
-    /// Messages to send when the running turn is done.
+    /// Pending messages that start a turn each after the active turn has completed.
     pub queued_messages: Option<List<PendingMessage>>,
-    /// What somebody is typing.
+    /// Unsent message in the input of the clients.
     pub draft: Option<Arc<Message>>,
-    /// Free data.
+    /// Extension data (`_meta`) that the protocol does not define.
     pub meta: Option<Meta>,
 }
 
-/// What a list of chats shows of a chat.
+/// The entry of a chat in the session's chat catalogue.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ChatSummary {
-    /// The chat channel.
+    /// URI of the chat channel.
     pub resource: Uri,
-    /// Its title.
+    /// Title of the chat.
     pub title: String,
-    /// Its activity and flags.
+    /// Activity and flags of the chat.
     pub status: SessionStatus,
-    /// What it is doing, in words.
+    /// Text about the current activity.
     pub activity: Option<String>,
-    /// When it last changed.
+    /// Time of the last change.
     pub modified_at: Timestamp,
-    /// How much it changed in files.
+    /// Counts of changed files and lines.
     pub changes: Option<ChangesSummary>,
-    /// How it came about; never changes.
+    /// Origin of the chat; immutable.
     pub origin: Option<ChatOrigin>,
-    /// Whether `moveChat` may move it. Never the default chat. Absent: no.
+    /// `true` if `moveChat` may move the chat, which never applies to the default chat. Absent
+    /// means `false`.
     pub movable: Option<bool>,
-    /// Whether the user may write in it. Absent: yes.
+    /// Access of the user to the chat; absent means full access.
     pub interactivity: Option<ChatInteractivity>,
-    /// Which of the session's directories it may use. Absent: all. Empty:
-    /// none (DIR-9).
+    /// Subset of the session's working directories. Absent means all; empty means none (DIR-9).
     pub working_directories: Option<Vec<Uri>>,
 }
 
-/// What changed of a [`ChatSummary`]. An absent field is unchanged, so a
-/// field can't be cleared this way (SYN-5).
+/// Changes to a [`ChatSummary`]. An absent field stays unchanged, so a field can't be cleared
+/// this way (SYN-5).
 #[derive(Debug, Clone, Default, PartialEq, Wire)]
 pub struct PartialChatSummary {
-    /// Never given: the action names the chat (CHT-20).
+    /// Never present: the action identifies the chat (CHT-20).
     pub resource: Option<Uri>,
-    /// Its title.
+    /// New title of the chat.
     pub title: Option<String>,
-    /// Its activity and flags.
+    /// New activity and flags.
     pub status: Option<SessionStatus>,
-    /// What it is doing, in words.
+    /// New text about the current activity.
     pub activity: Option<String>,
-    /// When it last changed.
+    /// New time of the last change.
     pub modified_at: Option<Timestamp>,
-    /// How much it changed in files.
+    /// New counts of changed files and lines.
     pub changes: Option<ChangesSummary>,
-    /// How it came about.
+    /// Origin of the chat.
     pub origin: Option<ChatOrigin>,
-    /// Whether `moveChat` may move it.
+    /// New value of `movable`.
     pub movable: Option<bool>,
-    /// Whether the user may write in it.
+    /// New access of the user to the chat.
     pub interactivity: Option<ChatInteractivity>,
-    /// Which of the session's directories it may use.
+    /// New subset of the session's working directories.
     pub working_directories: Option<Vec<Uri>>,
 }
 
-/// How the user takes part in a chat.
+/// The access of the user to a chat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Wire)]
 #[wire(case = "kebab")]
 pub enum ChatInteractivity {
-    /// Reads and writes.
+    /// The user can read the chat and send messages.
     Full,
-    /// Only reads.
+    /// The user can only read the chat.
     ReadOnly,
-    /// Does not get to see it.
+    /// Clients do not show the chat.
     Hidden,
 }
 
-/// How a chat came about.
+/// The origin of a chat.
 #[derive(Debug, Clone, PartialEq, Wire)]
 #[wire(tag = "kind")]
 pub enum ChatOrigin {
-    /// A user opened it.
+    /// A user created the chat.
     User,
     /// A copy of another chat up to a turn.
     Fork(ForkOrigin),
-    /// A conversation beside another one.
+    /// A side chat that has another chat as context.
     SideChat(SideChatOrigin),
-    /// A tool call spawned it.
+    /// A tool call spawned the chat.
     Tool(ToolOrigin),
-    /// A kind of a newer version.
+    /// A kind that a later protocol version defines.
     #[wire(unknown)]
     Unknown(Unknown),
 }
 
-/// Where a fork comes from.
+/// The origin of a fork.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ForkOrigin {
-    /// The chat.
+    /// URI of the source chat.
     pub chat: Uri,
-    /// The last turn that was copied.
+    /// Last turn that was copied.
     pub turn_id: TurnId,
 }
 
-/// Where a side chat comes from.
+/// The origin of a side chat.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct SideChatOrigin {
-    /// The chat.
+    /// URI of the source chat.
     pub chat: Uri,
-    /// The last turn that the side chat knows about.
+    /// Last turn of the context.
     pub turn_id: TurnId,
-    /// The text that was selected.
+    /// Text that the user had selected in the source chat.
     pub selection: Option<SideChatSelection>,
 }
 
-/// Text that was selected when a side chat was opened; a copy, not a range.
+/// Text that the user had selected when the side chat was created; a copy, not a range.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct SideChatSelection {
-    /// The text; not empty (CHT-14).
+    /// The selected text; not empty (CHT-14).
     pub text: String,
-    /// The part it was in.
+    /// Response part that contained the text.
     pub response_part_id: Option<PartId>,
 }
 
-/// Where a worker chat comes from.
+/// The origin of a worker chat.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ToolOrigin {
-    /// The chat of the tool call.
+    /// URI of the chat with the tool call.
     pub chat: Uri,
-    /// The tool call.
+    /// Tool call that spawned the worker chat.
     pub tool_call_id: ToolCallId,
 }

@@ -1,4 +1,4 @@
-//! A tool call and the states it goes through.
+//! Tool calls and their states.
 //!
 //! ```text
 //! streaming ──► pending-confirmation ◄──► running ◄──► auth-required
@@ -16,107 +16,107 @@ use crate::number::Number;
 use crate::text::MaybeMarkdown;
 use crate::wire::{DecodeError, Node, Shape, Unknown, Variant, Wire};
 
-/// A tool call in the state it is in.
+/// A tool call, by its status.
 #[derive(Debug, Clone, PartialEq, Wire)]
 #[wire(tag = "status", case = "kebab")]
 pub enum ToolCall {
-    /// The model is still writing the arguments.
+    /// The model is still generating the arguments.
     Streaming(ToolCallStreaming),
-    /// It may not run before someone agrees.
+    /// The call waits for approval before it may run.
     PendingConfirmation(ToolCallPendingConfirmation),
-    /// It runs.
+    /// The call is running.
     Running(ToolCallRunning),
-    /// It runs, but its MCP server wants a token first.
+    /// The call is paused until its MCP server has a token.
     AuthRequired(ToolCallAuthRequired),
-    /// It is done, but nobody may use the result before someone agrees.
+    /// The call has ended; its result waits for approval before it may be used.
     PendingResultConfirmation(ToolCallPendingResultConfirmation),
-    /// It is done, well or badly.
+    /// The call has ended, successfully or with an error.
     Completed(ToolCallCompleted),
-    /// It was not wanted, or its turn ended first.
+    /// The call was denied or skipped, its result was denied, or its turn ended first.
     Cancelled(ToolCallCancelled),
-    /// A state of a newer version.
+    /// A status that a later protocol version defines.
     #[wire(unknown)]
     Unknown(Unknown),
 }
 
-/// What a tool call has in every state.
+/// Fields that a tool call has in every status.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ToolCallHead {
-    /// Its name in the turn.
+    /// Id of the tool call, unique in the turn.
     pub tool_call_id: ToolCallId,
-    /// The tool, for programs. Clients show it as a label at most.
+    /// Machine-readable name of the tool. Clients use it at most as a label.
     pub tool_name: String,
-    /// The tool, for people.
+    /// Display name of the tool.
     pub display_name: String,
-    /// What the call is for.
+    /// Purpose of the call.
     pub intention: Option<String>,
-    /// Who carries it out; absent means the host.
+    /// Peer that executes the call; absent means the host.
     pub contributor: Option<ToolCallContributor>,
-    /// Free data.
+    /// Extension data (`_meta`) that the protocol does not define.
     pub meta: Option<Meta>,
 }
 
-/// What a tool call has once its arguments are complete.
+/// Fields that a tool call has once its arguments are complete.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ToolCallParameters {
-    /// What it will do, or does.
+    /// Description of the operation that the call performs.
     pub invocation_message: MaybeMarkdown,
-    /// The arguments.
+    /// Arguments of the call.
     pub tool_input: Option<ToolInput>,
 }
 
-/// What a tool call has once it was allowed to run.
+/// Fields that a tool call has once it was approved.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ToolCallApproval {
-    /// What allowed it.
+    /// Reason for the approval.
     pub confirmed: ConfirmationReason,
-    /// The option that was picked, if there were options.
+    /// Option that the user selected, if the host offered options.
     pub selected_option: Option<ConfirmationOption>,
 }
 
-/// The model is still writing the arguments.
+/// A tool call whose arguments the model is still generating.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ToolCallStreaming {
-    /// What every call has.
+    /// Fields that a tool call has in every status.
     #[wire(flatten)]
     pub head: ToolCallHead,
-    /// The arguments so far.
+    /// Arguments received so far.
     pub partial_input: Option<String>,
-    /// What it is going to do, as far as can be told.
+    /// Preliminary description of the operation.
     pub invocation_message: Option<MaybeMarkdown>,
 }
 
-/// Waits for someone to agree, before it runs or in the middle.
+/// A tool call that waits for approval, before it runs or during its run.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ToolCallPendingConfirmation {
-    /// What every call has.
+    /// Fields that a tool call has in every status.
     #[wire(flatten)]
     pub head: ToolCallHead,
-    /// What it wants to do.
+    /// Arguments and description of the call.
     #[wire(flatten)]
     pub parameters: ToolCallParameters,
-    /// The question.
+    /// Data for the confirmation dialog.
     #[wire(flatten)]
     pub question: ToolCallQuestion,
 }
 
-/// What is asked about a call before it may run.
+/// Data for the confirmation dialog of a tool call.
 #[derive(Debug, Clone, Default, PartialEq, Wire)]
 pub struct ToolCallQuestion {
-    /// Title of the question.
+    /// Title of the confirmation dialog.
     pub confirmation_title: Option<MaybeMarkdown>,
-    /// What a judge thinks of it.
+    /// Assessment of the risk of the call.
     pub risk_assessment: Option<RiskAssessment>,
-    /// The file changes it would make.
+    /// File changes that the call would make.
     pub edits: Option<FileEditCollection>,
-    /// Whether the arguments may be edited before agreeing.
+    /// `true` if the user may edit the arguments before approval.
     pub editable: Option<bool>,
-    /// Answers to choose from, instead of plain yes and no.
+    /// Options to choose from, instead of approve and deny.
     pub options: Option<Vec<ConfirmationOption>>,
 }
 
 impl ToolCallQuestion {
-    /// The same question, with what was asked before where it says nothing.
+    /// Fills the absent fields from an earlier confirmation dialog.
     #[must_use]
     pub(crate) fn or(self, before: ToolCallQuestion) -> Self {
         ToolCallQuestion {
@@ -129,19 +129,19 @@ impl ToolCallQuestion {
     }
 }
 
-/// Runs.
+/// A tool call that is running.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ToolCallRunning {
-    /// What every call has.
+    /// Fields that a tool call has in every status.
     #[wire(flatten)]
     pub head: ToolCallHead,
-    /// What it does.
+    /// Arguments and description of the call.
     #[wire(flatten)]
     pub parameters: ToolCallParameters,
-    /// What allowed it.
+    /// Reason for the approval, and the selected option.
     #[wire(flatten)]
     pub approval: ToolCallApproval,
-    /// What it has produced so far.
+    /// Content that the call has produced so far.
     pub content: Option<Vec<ToolResultContent>>,
 }
 
@@ -150,22 +150,22 @@ impl Variant for ToolCallRunning {
     const NAME: &'static str = "running";
 }
 
-/// Paused until its MCP server gets a token. Only a call of an MCP server can
-/// be here.
+/// A tool call that is paused until its MCP server has a token. Only calls to MCP servers can
+/// have this status.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ToolCallAuthRequired {
-    /// What every call has.
+    /// Fields that a tool call has in every status.
     #[wire(flatten)]
     pub head: ToolCallHead,
-    /// What it does.
+    /// Arguments and description of the call.
     #[wire(flatten)]
     pub parameters: ToolCallParameters,
-    /// What allowed it.
+    /// Reason for the approval, and the selected option.
     #[wire(flatten)]
     pub approval: ToolCallApproval,
-    /// What the server asks for. Never holds a token.
+    /// Authentication requirement of the server. Never contains a token.
     pub auth: McpAuthRequirement,
-    /// What it had produced before.
+    /// Content that the call had produced before the pause.
     pub content: Option<Vec<ToolResultContent>>,
 }
 
@@ -174,92 +174,92 @@ impl Variant for ToolCallAuthRequired {
     const NAME: &'static str = "auth-required";
 }
 
-/// Done; the result waits for someone to agree.
+/// A tool call that has ended and whose result waits for approval.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ToolCallPendingResultConfirmation {
-    /// What every call has.
+    /// Fields that a tool call has in every status.
     #[wire(flatten)]
     pub head: ToolCallHead,
-    /// What it did.
+    /// Arguments and description of the call.
     #[wire(flatten)]
     pub parameters: ToolCallParameters,
-    /// The result.
+    /// Result that waits for approval.
     #[wire(flatten)]
     pub result: ToolCallResult,
-    /// What allowed it to run.
+    /// Reason for the approval, and the selected option.
     #[wire(flatten)]
     pub approval: ToolCallApproval,
 }
 
-/// Done, well or badly.
+/// A tool call that has ended, successfully or with an error.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ToolCallCompleted {
-    /// What every call has.
+    /// Fields that a tool call has in every status.
     #[wire(flatten)]
     pub head: ToolCallHead,
-    /// What it did.
+    /// Arguments and description of the call.
     #[wire(flatten)]
     pub parameters: ToolCallParameters,
-    /// The result.
+    /// Result of the call.
     #[wire(flatten)]
     pub result: ToolCallResult,
-    /// What allowed it to run.
+    /// Reason for the approval, and the selected option.
     #[wire(flatten)]
     pub approval: ToolCallApproval,
 }
 
-/// Not wanted, or overtaken by the end of its turn.
+/// A tool call that was denied or skipped, or whose turn ended first.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ToolCallCancelled {
-    /// What every call has.
+    /// Fields that a tool call has in every status.
     #[wire(flatten)]
     pub head: ToolCallHead,
-    /// What it would have done.
+    /// Arguments and description of the call.
     #[wire(flatten)]
     pub parameters: ToolCallParameters,
-    /// Why it ended.
+    /// Reason for the cancellation.
     pub reason: CancellationReason,
-    /// Why, in words.
+    /// Explanation of the cancellation.
     pub reason_message: Option<MaybeMarkdown>,
-    /// What the user wants instead.
+    /// Alternative that the user suggests.
     pub user_suggestion: Option<Arc<Message>>,
-    /// The option that was picked, if there were options.
+    /// Option that the user selected, if the host offered options.
     pub selected_option: Option<ConfirmationOption>,
 }
 
-/// Who carries a tool call out, if it is not the host.
+/// The peer that executes a tool call, if it is not the host.
 #[derive(Debug, Clone, PartialEq, Wire)]
 #[wire(tag = "kind")]
 pub enum ToolCallContributor {
-    /// A client, with a tool it offered.
+    /// A client that offers the tool.
     Client(ClientContributor),
-    /// An MCP server.
+    /// An MCP server of the session.
     Mcp(McpContributor),
-    /// A kind of a newer version.
+    /// A kind that a later protocol version defines.
     #[wire(unknown)]
     Unknown(Unknown),
 }
 
-/// The client that carries a call out and reports its result.
+/// The client that executes a call and reports its result.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ClientContributor {
-    /// The client.
+    /// Id of the client.
     pub client_id: ClientId,
 }
 
-/// The MCP server that a call goes to.
+/// The MCP server that executes a call.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct McpContributor {
-    /// The server among the customizations of the session.
+    /// Id of the server among the customizations of the session.
     pub customization_id: CustomizationId,
 }
 
-/// The arguments of a tool call, here or elsewhere.
+/// The arguments of a tool call, inline or as a reference.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ToolInput {
-    /// The arguments themselves.
+    /// The arguments as text.
     Inline(String),
-    /// Where they are. The content may change until the call is confirmed.
+    /// Reference to the arguments. The content can change until the call is confirmed.
     Referenced(ContentRef),
 }
 
@@ -288,101 +288,101 @@ impl serde::Serialize for ToolInput {
     }
 }
 
-/// What allowed a call to run.
+/// The reason why a tool call may run.
 #[derive(Debug, Clone, PartialEq, Eq, Wire)]
 #[wire(case = "kebab")]
 pub enum ConfirmationReason {
-    /// Nobody had to be asked.
+    /// The call requires no confirmation.
     NotNeeded,
-    /// The user agreed.
+    /// The user approved the call.
     UserAction,
-    /// The user had agreed once and for all.
+    /// A setting of the user approves such calls.
     Setting,
-    /// A reason of a newer version.
+    /// A reason that a later protocol version defines.
     #[wire(unknown)]
     Unknown(String),
 }
 
-/// Why a call was cancelled.
+/// The reason why a tool call was cancelled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Wire)]
 #[wire(case = "kebab")]
 pub enum CancellationReason {
-    /// The user said no.
+    /// The user denied the call.
     Denied,
-    /// It was passed over, or its turn ended.
+    /// The call was skipped, or its turn ended.
     Skipped,
-    /// It ran, but the user withheld the result.
+    /// The call ran, but the user denied its result.
     ResultDenied,
 }
 
-/// Whether an option lets the call run.
+/// The effect of a confirmation option.
 #[derive(Debug, Clone, PartialEq, Eq, Wire)]
 pub enum ConfirmationOptionKind {
-    /// It does.
+    /// The option approves the call.
     Approve,
-    /// It does not.
+    /// The option denies the call.
     Deny,
-    /// A kind of a newer version.
+    /// A kind that a later protocol version defines.
     #[wire(unknown)]
     Unknown(String),
 }
 
-/// An answer that the host offers for a confirmation.
+/// An option in the confirmation dialog of a tool call.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ConfirmationOption {
-    /// Its name in the call.
+    /// Id of the option, unique in the call.
     pub id: ConfirmationOptionId,
-    /// Name for people.
+    /// Display name for the user interface.
     pub label: String,
-    /// Whether it lets the call run.
+    /// Effect of the option.
     pub kind: ConfirmationOptionKind,
-    /// Options with the same number belong together on the screen.
+    /// Group number; clients show options of a group together.
     pub group: Option<i64>,
 }
 
-/// What a judge thinks of a call.
+/// An assessment of the risk of a tool call.
 #[derive(Debug, Clone, PartialEq, Wire)]
 #[wire(tag = "status")]
 pub enum RiskAssessment {
-    /// Still thinking.
+    /// The assessment is in progress.
     Loading(RiskAssessmentLoading),
-    /// Done.
+    /// The assessment is complete.
     Complete(RiskAssessmentComplete),
-    /// A state of a newer version.
+    /// A status that a later protocol version defines.
     #[wire(unknown)]
     Unknown(Unknown),
 }
 
-/// What kind of judge it is.
+/// The kind of assessor.
 #[derive(Debug, Clone, PartialEq, Eq, Wire)]
 pub enum RiskAssessmentKind {
-    /// A model.
+    /// A language model as a judge.
     Judge,
-    /// A kind of a newer version.
+    /// A kind that a later protocol version defines.
     #[wire(unknown)]
     Unknown(String),
 }
 
-/// A judge that is still thinking.
+/// A risk assessment in progress.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct RiskAssessmentLoading {
-    /// What kind of judge.
+    /// Kind of assessor that is used.
     pub kind: RiskAssessmentKind,
 }
 
-/// A judgement.
+/// A completed risk assessment.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct RiskAssessmentComplete {
-    /// What kind of judge.
+    /// Kind of assessor that is used.
     pub kind: RiskAssessmentKind,
-    /// Why.
+    /// Explanation of the assessment.
     pub reason: MaybeMarkdown,
-    /// From 0, unsafe, to 1, safe.
+    /// Safety score from 0 (unsafe) to 1 (safe).
     pub safety: Number,
 }
 
 impl ToolCall {
-    /// What every call has; `None` in a state that this version doesn't know.
+    /// Returns the fields that every call has; `None` for an unknown status.
     pub fn head(&self) -> Option<&ToolCallHead> {
         match self {
             ToolCall::Streaming(call) => Some(&call.head),
@@ -396,7 +396,7 @@ impl ToolCall {
         }
     }
 
-    /// The content that the call has produced so far.
+    /// Returns the content that the call has produced so far.
     pub fn content(&self) -> &[ToolResultContent] {
         let content = match self {
             ToolCall::Running(call) => &call.content,
@@ -411,7 +411,7 @@ impl ToolCall {
         content.as_deref().unwrap_or_default()
     }
 
-    /// Whether the call waits for a person.
+    /// Returns `true` if the call waits for the user.
     pub fn awaits_user(&self) -> bool {
         match self {
             ToolCall::PendingConfirmation(_)

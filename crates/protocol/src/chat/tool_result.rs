@@ -1,4 +1,4 @@
-//! What a tool call brings back.
+//! Results of tool calls and their content blocks.
 
 use crate::common::{ContentRef, FileEdit};
 use crate::text::MaybeMarkdown;
@@ -8,95 +8,94 @@ use crate::wire::{Json, Object, Unknown, Wire};
 /// The result of a tool call.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ToolCallResult {
-    /// Whether it went well.
+    /// `true` if the call succeeded.
     pub success: bool,
-    /// What it did, in the past tense.
+    /// Description of the operation in the past tense.
     pub past_tense_message: MaybeMarkdown,
-    /// Blocks of content.
+    /// Content blocks of the result.
     pub content: Option<Vec<ToolResultContent>>,
-    /// The result as data.
+    /// The result as structured data.
     pub structured_content: Option<Object>,
-    /// What went wrong, usually `{message, code?}`.
+    /// Error of the call, usually `{message, code?}`.
     pub error: Option<Json>,
 }
 
-/// One block of a tool result.
+/// A content block of a tool result.
 #[derive(Debug, Clone, PartialEq, Wire)]
 #[wire(tag = "type")]
 pub enum ToolResultContent {
-    /// Text.
+    /// A block of text.
     Text(ToolResultText),
-    /// Data inside the result.
+    /// Data that is embedded in the result.
     EmbeddedResource(ToolResultEmbeddedResource),
-    /// Content to fetch by its URI.
+    /// A reference to content that is fetched by URI.
     Resource(ContentRef),
     /// A change to a file.
     FileEdit(FileEdit),
-    /// A terminal to watch.
+    /// A terminal that clients can subscribe to.
     Terminal(ToolResultTerminal),
-    /// A worker chat to watch.
+    /// A worker chat that clients can subscribe to.
     Subagent(ToolResultSubagent),
-    /// A kind of a newer version.
+    /// A kind that a later protocol version defines.
     #[wire(unknown)]
     Unknown(Unknown),
 }
 
-/// Text in a result.
+/// A text block of a result.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ToolResultText {
-    /// The text.
+    /// Text for the model and the user.
     pub text: String,
 }
 
-/// Data in a result.
+/// Data that is embedded in a result.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ToolResultEmbeddedResource {
-    /// The bytes in base64.
+    /// The bytes, encoded in base64.
     pub data: String,
-    /// Their MIME type.
+    /// MIME type of the bytes.
     pub content_type: String,
 }
 
-/// A terminal in a result. It stays subscribable after it has exited
-/// (TOO-25).
+/// A terminal in a result. Clients can subscribe to it also after it has exited (TOO-25).
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ToolResultTerminal {
-    /// The terminal channel.
+    /// URI of the terminal channel.
     pub resource: Uri,
-    /// Name for people.
+    /// Display name for the user interface.
     pub title: String,
     /// `false` if the output is plain text without escape sequences.
     pub is_pty: Option<bool>,
-    /// How the command ended, once it has.
+    /// Result of the command; absent while it runs.
     pub result: Option<TerminalCommandResult>,
 }
 
-/// How a command in a terminal ended.
+/// The result of a command in a terminal.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct TerminalCommandResult {
-    /// Its exit code, if known.
+    /// Exit code of the command, if known.
     pub exit_code: Option<i64>,
-    /// Some of its output.
+    /// An excerpt of the output.
     pub preview: Option<String>,
-    /// Whether there was more.
+    /// `true` if the output was longer than the preview.
     pub truncated: Option<bool>,
 }
 
-/// A worker chat that the call spawned; its origin points back here (CHT-16).
+/// A worker chat that the call spawned; the chat's origin refers back to the call (CHT-16).
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ToolResultSubagent {
-    /// The chat channel.
+    /// URI of the chat channel.
     pub resource: Uri,
-    /// Name for people.
+    /// Display name for the user interface.
     pub title: String,
-    /// The agent, for programs.
+    /// Machine-readable name of the agent.
     pub agent_name: Option<String>,
-    /// What it was asked to do.
+    /// Task of the worker.
     pub description: Option<String>,
 }
 
 impl ToolResultContent {
-    /// The terminal, if the content is one.
+    /// Returns the terminal, if the block is one.
     pub fn as_terminal(&self) -> Option<&ToolResultTerminal> {
         if let ToolResultContent::Terminal(terminal) = self {
             Some(terminal)

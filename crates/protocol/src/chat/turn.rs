@@ -12,47 +12,47 @@ use crate::number::Millis;
 use crate::timestamp::Timestamp;
 use crate::wire::Wire;
 
-/// How a turn ended.
+/// The outcome of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Wire)]
 pub enum TurnState {
-    /// By itself.
+    /// The agent completed the turn.
     Complete,
-    /// Someone stopped it.
+    /// The turn was cancelled.
     Cancelled,
-    /// It failed; its last part says why.
+    /// The turn failed; its last response part is the error.
     Error,
 }
 
-/// A turn that is over.
+/// A turn that has ended.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct Turn {
-    /// Its name in the chat.
+    /// Id of the turn, unique in the chat.
     pub id: TurnId,
-    /// When it began.
+    /// Time at which the turn started.
     pub started_at: Option<Timestamp>,
-    /// How long it took.
+    /// Duration of the turn.
     pub duration: Option<Millis>,
-    /// The message that began it.
+    /// Message that started the turn.
     pub message: Arc<Message>,
-    /// The response.
+    /// Response parts in order.
     pub response_parts: List<ResponsePart>,
-    /// What it cost.
+    /// Token usage of the turn.
     pub usage: Option<UsageInfo>,
-    /// How it ended.
+    /// Outcome of the turn.
     pub state: TurnState,
 }
 
-/// A turn that is running.
+/// The turn that is running.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ActiveTurn {
-    /// Its name in the chat.
+    /// Id of the turn, unique in the chat.
     pub id: TurnId,
-    /// When it began.
+    /// Time at which the turn started.
     pub started_at: Timestamp,
-    /// The message that began it.
+    /// Message that started the turn.
     pub message: Arc<Message>,
-    /// The response so far.
+    /// Response parts received so far.
     pub response_parts: ResponseParts,
-    /// What it has cost so far.
+    /// Token usage so far.
     pub usage: Option<UsageInfo>,
 }

@@ -1,63 +1,63 @@
-//! Protected resources and the challenges they raise. None of these types
-//! ever holds a bearer token.
+//! Protected resources and their authentication requirements. These types never contain a
+//! bearer token.
 
 use crate::wire::Wire;
 
-/// What a client has to know to get a token for a resource (RFC 9728, in that
-/// RFC's spelling).
+/// Metadata with which a client obtains a token for a resource (RFC 9728, in the spelling of
+/// that RFC).
 #[derive(Debug, Clone, PartialEq, Wire)]
 #[wire(case = "snake")]
 pub struct ProtectedResource {
     /// Identifier of the resource: an `https` URL without a fragment.
     pub resource: String,
-    /// Name for people.
+    /// Display name of the resource.
     pub resource_name: Option<String>,
-    /// Where tokens are issued.
+    /// Authorization servers that issue tokens for the resource.
     pub authorization_servers: Option<Vec<String>>,
-    /// Where the resource publishes its keys.
+    /// URL of the keys of the resource.
     pub jwks_uri: Option<String>,
-    /// Scopes that can be asked for.
+    /// Scopes that clients can request.
     pub scopes_supported: Option<Vec<String>>,
-    /// How a bearer token may be presented.
+    /// Methods to present a bearer token.
     pub bearer_methods_supported: Option<Vec<String>>,
     /// Signing algorithms of signed responses.
     pub resource_signing_alg_values_supported: Option<Vec<String>>,
-    /// Documentation for people.
+    /// URL of the developer documentation.
     pub resource_documentation: Option<String>,
-    /// What the resource does with data.
+    /// URL of the data policy of the resource.
     pub resource_policy_uri: Option<String>,
-    /// Its terms of service.
+    /// URL of the terms of service.
     pub resource_tos_uri: Option<String>,
-    /// AHP's addition: `false` if the agent also works without a token.
-    /// Absent means `true` (AUT-1).
+    /// Addition of AHP: `false` if the agent also works without a token. Absent means `true`
+    /// (AUT-1).
     pub required: Option<bool>,
 }
 
-/// Why an MCP server asks for authentication.
+/// The reason why an MCP server requires authentication.
 #[derive(Debug, Clone, PartialEq, Eq, Wire)]
 pub enum McpAuthReason {
-    /// There was no token yet.
+    /// The server has not received a token.
     Required,
-    /// The token is no longer accepted.
+    /// The server no longer accepts the token.
     Expired,
-    /// The token is fine but does not allow enough.
+    /// The token is valid, but its scopes are insufficient.
     InsufficientScope,
-    /// A reason of a newer version.
+    /// A reason that a later protocol version defines.
     #[wire(unknown)]
     Unknown(String),
 }
 
-/// An OAuth client registered beforehand, to use instead of registering one.
+/// A pre-registered OAuth client, which replaces dynamic client registration.
 #[derive(Clone, PartialEq, Wire)]
 pub struct McpOAuthClient {
-    /// Identifier at the authorization server.
+    /// Id of the client at the authorization server.
     pub client_id: String,
-    /// Secret of a confidential client. State is visible to every subscriber,
-    /// so it is only here if all of them may hold it (SEC-4).
+    /// Secret of a confidential client. Every subscriber can read the state, so the secret is
+    /// only present if all of them may have it (SEC-4).
     pub client_secret: Option<String>,
 }
 
-/// Shows all but the secret.
+/// Omits the client secret from logs.
 impl std::fmt::Debug for McpOAuthClient {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("McpOAuthClient")
@@ -66,18 +66,18 @@ impl std::fmt::Debug for McpOAuthClient {
     }
 }
 
-/// A challenge by an MCP server: for the server as a whole, or for one tool
-/// call that needs more.
+/// An authentication requirement of an MCP server, for the whole server or for one tool call
+/// that needs further scopes.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct McpAuthRequirement {
-    /// Why it asks.
+    /// Reason for the requirement.
     pub reason: McpAuthReason,
-    /// The client to authorize as, if one is registered.
+    /// Registered OAuth client to use, if any.
     pub oauth_client: Option<McpOAuthClient>,
-    /// The resource to get a token for; it names its authorization servers.
+    /// Resource that needs a token; it lists its authorization servers.
     pub resource: ProtectedResource,
-    /// Scopes that this challenge wants, whatever the resource supports.
+    /// Scopes that are required now, independent of `scopes_supported`.
     pub required_scopes: Option<Vec<String>>,
-    /// A hint for people.
+    /// Explanation for the user.
     pub description: Option<String>,
 }

@@ -1,45 +1,45 @@
-//! Configuration as data: a JSON Schema with hints for display.
+//! Configuration schemas: a subset of JSON Schema with display hints.
 
 use indexmap::IndexMap;
 
 use crate::outcome::Outcome;
 use crate::wire::{Json, Object, Wire};
 
-/// One configurable property.
+/// The schema of a configuration property.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ConfigPropertySchema {
-    /// `string`, `number`, `boolean`, `array`, `object` …
+    /// Type of the value: `string`, `number`, `boolean`, `array`, `object` …
     pub r#type: String,
-    /// Label.
+    /// Label of the property.
     pub title: String,
-    /// Explanation.
+    /// Explanation of the property.
     pub description: Option<String>,
-    /// Value if none is given.
+    /// Value that is used if none is given.
     pub default: Option<Json>,
-    /// The values allowed.
+    /// Permitted values of the property.
     pub r#enum: Option<Vec<Json>>,
-    /// A label for each value of `enum`, in its order.
+    /// Labels of the values of `enum`, in the same order.
     pub enum_labels: Option<Vec<String>>,
-    /// An explanation for each value of `enum`, in its order.
+    /// Explanations of the values of `enum`, in the same order.
     pub enum_descriptions: Option<Vec<String>>,
-    /// Shown, but not for the user to change.
+    /// `true` if clients show the value, but users can't change it.
     pub read_only: Option<bool>,
-    /// What an array holds.
+    /// Schema of the items of an array.
     pub items: Option<Box<ConfigPropertySchema>>,
-    /// Fewest items of an array.
+    /// Minimum number of items of an array.
     pub min_items: Option<u64>,
-    /// Most items of an array.
+    /// Maximum number of items of an array.
     pub max_items: Option<u64>,
-    /// Properties of an object, in the order they are shown.
+    /// Properties of an object, in display order.
     pub properties: Option<IndexMap<String, ConfigPropertySchema>>,
-    /// Properties that an object must have.
+    /// Required properties of an object.
     pub required: Option<Vec<String>>,
-    /// What further properties of an object look like.
+    /// Schema of additional properties of an object.
     pub additional_properties: Option<Box<ConfigPropertySchema>>,
 }
 
 impl ConfigPropertySchema {
-    /// Something that can be configured, with nothing said about it yet.
+    /// Creates a schema with only a type and a label.
     pub fn new(kind: impl Into<String>, title: impl Into<String>) -> Self {
         ConfigPropertySchema {
             r#type: kind.into(),
@@ -60,41 +60,43 @@ impl ConfigPropertySchema {
     }
 }
 
-/// All properties of a configuration.
+/// The schema of a configuration.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ConfigSchema {
-    /// Always `object`.
+    /// Always the string `object`.
     pub r#type: String,
-    /// The properties by their keys, in the order they are shown.
+    /// Properties by key, in display order.
     pub properties: IndexMap<String, ConfigPropertySchema>,
     /// Keys that must have a value.
     pub required: Option<Vec<String>>,
 }
 
-/// One configurable property of a session.
+/// The schema of a configuration property of a session.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct SessionConfigPropertySchema {
-    /// What every property has.
+    /// Fields that all configuration properties share.
     #[wire(flatten)]
     pub property: ConfigPropertySchema,
-    /// There are too many values to list: ask `sessionConfigCompletions`.
+    /// `true` if the values are too many for `enum` and are listed by
+    /// `sessionConfigCompletions`.
     pub enum_dynamic: Option<bool>,
-    /// May be changed while the session lives (CFG-6).
+    /// `true` if the value can be changed after the creation of the session (CFG-6).
     pub session_mutable: Option<bool>,
 }
 
-/// All properties of a session's configuration.
+/// The schema of a session configuration.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct SessionConfigSchema {
-    /// Always `object`.
+    /// Always the string `object`.
     pub r#type: String,
-    /// The properties by their keys, in the order they are shown.
+    /// Properties by key, in display order.
     pub properties: IndexMap<String, SessionConfigPropertySchema>,
     /// Keys that must have a value.
     pub required: Option<Vec<String>>,
 }
 
-/// Merges or replaces configuration values, if there is a configuration.
+/// Merges or replaces configuration values. Returns [`Outcome::NoOp`] if there is no
+/// configuration.
 pub(crate) fn change_config(
     values: Option<&mut Object>,
     changes: &Object,

@@ -1,54 +1,54 @@
-//! Content kept outside the state, and edits of files.
+//! References to content outside of the state, and edits of files.
 
 use crate::uri::Uri;
 use crate::wire::Wire;
 
-/// Content too large for the state; read it with `resourceRead`.
+/// A reference to content that is too large for the state. Clients read it with `resourceRead`.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ContentRef {
-    /// Where it is.
+    /// URI of the content.
     pub uri: Uri,
-    /// About how many bytes it has.
+    /// Approximate size in bytes.
     pub size_hint: Option<u64>,
-    /// Its MIME type.
+    /// MIME type of the content.
     pub content_type: Option<String>,
-    /// Changes whenever the content does.
+    /// Value that changes with the content.
     pub nonce: Option<String>,
 }
 
 /// A file before or after an edit.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct FileEditSide {
-    /// The file.
+    /// URI of the file.
     pub uri: Uri,
-    /// What was, or is, in it.
+    /// Content of the file in that version.
     pub content: ContentRef,
 }
 
-/// How much an edit changed: lines of text, cells of a notebook.
+/// The size of an edit, in lines of text or cells of a notebook.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct FileEditDiffStats {
-    /// Items added.
+    /// Number of added items.
     pub added: Option<u64>,
-    /// Items removed.
+    /// Number of removed items.
     pub removed: Option<u64>,
 }
 
-/// A change to one file. Only `after`: created. Only `before`: deleted. Two
-/// different URIs: moved (TOO-26).
+/// A change to one file. Only `after` means created, only `before` means deleted, two different
+/// URIs mean moved (TOO-26).
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct FileEdit {
-    /// The file before.
+    /// The file before the edit.
     pub before: Option<FileEditSide>,
-    /// The file after.
+    /// The file after the edit.
     pub after: Option<FileEditSide>,
-    /// How much changed.
+    /// Size of the edit.
     pub diff: Option<FileEditDiffStats>,
 }
 
-/// Several edits.
+/// A list of edits.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct FileEditCollection {
-    /// The edits.
+    /// The edits, in their original order.
     pub items: Vec<FileEdit>,
 }

@@ -1,9 +1,9 @@
-//! Changes to a list of directories.
+//! Reducer functions for lists of working directories.
 
 use crate::outcome::Outcome;
 use crate::uri::Uri;
 
-/// Adds a directory to a list that may not be there yet.
+/// Adds a directory to a list; creates the list if it is absent.
 pub(crate) fn add_directory(list: &mut Option<Vec<Uri>>, directory: &Uri) -> Outcome {
     let list = list.get_or_insert_default();
     if list.contains(directory) {
@@ -13,7 +13,8 @@ pub(crate) fn add_directory(list: &mut Option<Vec<Uri>>, directory: &Uri) -> Out
     Outcome::Applied
 }
 
-/// Takes a directory off a list; an empty list stays a list.
+/// Removes a directory from a list. An empty list stays present, because an absent list has
+/// another meaning.
 pub(crate) fn remove_directory(list: &mut Option<Vec<Uri>>, directory: &Uri) -> Outcome {
     let Some(list) = list else {
         return Outcome::NoOp;

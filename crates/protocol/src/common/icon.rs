@@ -1,18 +1,18 @@
-//! Icons.
+//! Icons for the user interface.
 
 use crate::uri::Uri;
 use crate::wire::Wire;
 
-/// A picture for display. SVG may carry scripts: clients decide whom they
-/// trust (SEC-10).
+/// An icon for the user interface. SVG can contain scripts, so clients decide which sources
+/// they trust (SEC-10).
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct Icon {
     /// An `http(s)` or `data` URI.
     pub src: Uri,
-    /// MIME type, where the source's own is missing or vague.
+    /// MIME type, which overrides a missing or generic type of the source.
     pub content_type: Option<String>,
-    /// Sizes it is made for, such as `48x48` or `any`.
+    /// Sizes that the icon is made for, such as `48x48` or `any`.
     pub sizes: Option<Vec<String>>,
-    /// `light` or `dark`, if it is made for one.
+    /// Theme that the icon is made for: `light` or `dark`.
     pub theme: Option<String>,
 }

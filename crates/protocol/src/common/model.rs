@@ -1,4 +1,4 @@
-//! Models and the choice of one.
+//! Models, and the selection of a model or custom agent.
 
 use indexmap::IndexMap;
 
@@ -7,52 +7,52 @@ use crate::ids::{ModelId, ProviderId};
 use crate::uri::Uri;
 use crate::wire::{Json, Wire};
 
-/// Whether a policy allows a model.
+/// The decision of a policy about a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Wire)]
 pub enum PolicyState {
-    /// Allowed.
+    /// The policy permits the model.
     Enabled,
-    /// Not allowed.
+    /// The policy forbids the model.
     Disabled,
-    /// Nobody has decided.
+    /// The policy has no decision about the model.
     Unconfigured,
 }
 
 /// A model that an agent offers.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ModelInfo {
-    /// Identifier to select it by.
+    /// Id with which the model is selected.
     pub id: ModelId,
-    /// The agent that offers it.
+    /// Agent that offers the model.
     pub provider: ProviderId,
-    /// Name for people.
+    /// Display name for the user interface.
     pub name: String,
-    /// Size of its context, in tokens.
+    /// Size of the context window, in tokens.
     pub max_context_window: Option<u64>,
-    /// Longest answer, in tokens.
+    /// Maximum length of a response, in tokens.
     pub max_output_tokens: Option<u64>,
-    /// Longest prompt, in tokens.
+    /// Maximum length of a prompt, in tokens.
     pub max_prompt_tokens: Option<u64>,
-    /// Whether it sees images.
+    /// `true` if the model accepts images.
     pub supports_vision: Option<bool>,
-    /// Whether a policy allows it.
+    /// Decision of the policy about the model.
     pub policy_state: Option<PolicyState>,
-    /// Options of its own, such as how long it thinks.
+    /// Schema of the model's options, such as the reasoning effort.
     pub config_schema: Option<ConfigSchema>,
-    /// Free data, for example prices.
+    /// Extension data, for example prices.
     pub meta: Option<Meta>,
 }
 
-/// A chosen model with its options.
+/// A selected model with its options.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ModelSelection {
-    /// The model.
+    /// Id of the model.
     pub id: ModelId,
-    /// Values for its `configSchema`.
+    /// Values for the `configSchema` of the model.
     pub config: Option<IndexMap<String, Json>>,
 }
 
-/// A chosen custom agent.
+/// A selected custom agent.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct AgentSelection {
     /// The `uri` of an agent customization.

@@ -1,28 +1,28 @@
-//! Places in a text.
+//! Positions, ranges and selections in a text.
 
 use crate::wire::Wire;
 
-/// A place in a text, counted from zero.
+/// A position in a text; both fields are zero-based.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Wire)]
 pub struct TextPosition {
-    /// The line.
+    /// Zero-based number of the line.
     pub line: u64,
-    /// The character in that line.
+    /// Zero-based offset of the character in the line.
     pub character: u64,
 }
 
-/// A stretch of text.
+/// A range of text between two positions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Wire)]
 pub struct TextRange {
-    /// Where it starts.
+    /// Start of the range.
     pub start: TextPosition,
-    /// Where it ends.
+    /// End of the range.
     pub end: TextPosition,
 }
 
-/// What is selected in a text.
+/// A selection in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Wire)]
 pub struct TextSelection {
-    /// The selected stretch.
+    /// Range of the selected text.
     pub range: TextRange,
 }

@@ -1,4 +1,4 @@
-//! What is reported about work: errors, usage, amounts of change.
+//! Errors, token usage and counts of changes.
 
 use super::Meta;
 use crate::wire::Wire;
@@ -6,18 +6,18 @@ use crate::wire::Wire;
 /// An error that is part of the state.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ErrorInfo {
-    /// A stable name for programs (ERR-7).
+    /// Stable, machine-readable error type (ERR-7).
     pub error_type: String,
-    /// A sentence for people.
+    /// Human-readable message about the error.
     pub message: String,
-    /// A stack trace, if there is one to show.
+    /// Stack trace, if available.
     pub stack: Option<String>,
-    /// Free data.
+    /// Extension data (`_meta`) that the protocol does not define.
     pub meta: Option<Meta>,
 }
 
 impl ErrorInfo {
-    /// An error of a kind, in words.
+    /// Creates an error from a type and a message.
     pub fn new(kind: &str, message: impl Into<String>) -> Self {
         ErrorInfo {
             error_type: kind.to_owned(),
@@ -28,28 +28,28 @@ impl ErrorInfo {
     }
 }
 
-/// What a turn, or a run, cost.
+/// Token usage of a turn or run.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct UsageInfo {
-    /// Tokens read.
+    /// Number of input tokens.
     pub input_tokens: Option<u64>,
-    /// Tokens written.
+    /// Number of output tokens.
     pub output_tokens: Option<u64>,
-    /// The model that was used.
+    /// Model that was used.
     pub model: Option<String>,
-    /// Tokens that came from a cache.
+    /// Number of input tokens that were read from a cache.
     pub cache_read_tokens: Option<u64>,
-    /// Free data.
+    /// Extension data (`_meta`) that the protocol does not define.
     pub meta: Option<Meta>,
 }
 
-/// How much was changed in files.
+/// Counts of changed files and lines.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ChangesSummary {
-    /// Lines added.
+    /// Number of added lines.
     pub additions: Option<u64>,
-    /// Lines removed.
+    /// Number of removed lines.
     pub deletions: Option<u64>,
-    /// Files touched.
+    /// Number of changed files.
     pub files: Option<u64>,
 }

@@ -1,4 +1,4 @@
-//! The status of a session or chat: one activity and some flags.
+//! The status of a session or chat: an activity and flags.
 
 use std::fmt;
 
@@ -6,67 +6,66 @@ use serde::Serialize;
 
 use crate::wire::{DecodeError, Node, Shape, Wire};
 
-/// A set of bits: one activity in bits 0 to 4, flags above. Bits that this
-/// version does not know are kept (AGG-11).
+/// A bit set: the activity in bits 0 to 4, flags above. Unknown bits are retained (AGG-11).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(transparent)]
 pub struct SessionStatus(u32);
 
 impl SessionStatus {
-    /// Nothing is going on.
+    /// No turn is running.
     pub const IDLE: Self = SessionStatus(1);
-    /// The last turn failed.
+    /// The last turn ended with an error.
     pub const ERROR: Self = SessionStatus(1 << 1);
     /// A turn is running.
     pub const IN_PROGRESS: Self = SessionStatus(1 << 3);
     /// A turn is running and waits for the user; includes `IN_PROGRESS`.
     pub const INPUT_NEEDED: Self = SessionStatus(1 << 4 | 1 << 3);
-    /// Someone has looked at it since it last changed.
+    /// The user has read it since its last change.
     pub const IS_READ: Self = SessionStatus(1 << 5);
-    /// Put away.
+    /// The user has archived it.
     pub const IS_ARCHIVED: Self = SessionStatus(1 << 6);
 
     const ACTIVITY_MASK: u32 = (1 << 5) - 1;
 
-    /// Takes all bits as they are.
+    /// Creates a status from raw bits, including unknown ones.
     pub const fn from_bits(bits: u32) -> Self {
         SessionStatus(bits)
     }
 
-    /// All bits as they are.
+    /// Returns the raw bits, including unknown ones.
     pub const fn bits(self) -> u32 {
         self.0
     }
 
-    /// Whether all bits of `other` are set.
+    /// Returns `true` if all bits of `other` are set.
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// The activity alone, without flags.
+    /// Returns the activity without flags.
     pub const fn activity(self) -> Self {
         SessionStatus(self.0 & Self::ACTIVITY_MASK)
     }
 
-    /// The same flags with another activity.
+    /// Returns the status with another activity and the same flags.
     #[must_use]
     pub const fn with_activity(self, activity: Self) -> Self {
         SessionStatus(self.0 & !Self::ACTIVITY_MASK | activity.0 & Self::ACTIVITY_MASK)
     }
 
-    /// The same status with all bits of `flag` set.
+    /// Returns the status with all bits of `flag` set.
     #[must_use]
     pub const fn with(self, flag: Self) -> Self {
         SessionStatus(self.0 | flag.0)
     }
 
-    /// The same status with all bits of `flag` cleared.
+    /// Returns the status with all bits of `flag` cleared.
     #[must_use]
     pub const fn without(self, flag: Self) -> Self {
         SessionStatus(self.0 & !flag.0)
     }
 
-    /// The same status with a flag set or cleared.
+    /// Returns the status with a flag set or cleared.
     #[must_use]
     pub(crate) const fn flagged(self, flag: Self, set: bool) -> Self {
         if set {

@@ -3,27 +3,27 @@
 use super::Meta;
 use crate::wire::{Json, Wire};
 
-/// A tool, provided by the host or by a client.
+/// A tool that the host or a client provides.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ToolDefinition {
-    /// Its name, unique in the session.
+    /// Name of the tool, unique in the session.
     pub name: String,
-    /// Name for people.
+    /// Display name for the user interface.
     pub title: Option<String>,
-    /// What it does.
+    /// Description of the tool for the model.
     pub description: Option<String>,
-    /// JSON Schema of its arguments.
+    /// JSON Schema of the arguments.
     pub input_schema: Option<Json>,
-    /// JSON Schema of its result.
+    /// JSON Schema of the result.
     pub output_schema: Option<Json>,
-    /// Hints about its behaviour.
+    /// Hints about the behaviour of the tool.
     pub annotations: Option<ToolAnnotations>,
-    /// Free data.
+    /// Extension data (`_meta`) that the protocol does not define.
     pub meta: Option<Meta>,
 }
 
 impl ToolDefinition {
-    /// A tool of which nothing is known but its name.
+    /// Creates a tool with only a name.
     pub fn new(name: impl Into<String>) -> Self {
         ToolDefinition {
             name: name.into(),
@@ -37,17 +37,17 @@ impl ToolDefinition {
     }
 }
 
-/// Hints about a tool. They promise nothing.
+/// Hints about the behaviour of a tool. They are not guarantees.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ToolAnnotations {
-    /// Another name for people.
+    /// Alternative display name of the tool.
     pub title: Option<String>,
-    /// Changes nothing.
+    /// `true` if the tool does not modify its environment.
     pub read_only_hint: Option<bool>,
-    /// May destroy something.
+    /// `true` if the tool can be destructive.
     pub destructive_hint: Option<bool>,
-    /// Calling it again changes nothing more.
+    /// `true` if a repeated call has no further effect.
     pub idempotent_hint: Option<bool>,
-    /// Reaches out into the world.
+    /// `true` if the tool interacts with external systems.
     pub open_world_hint: Option<bool>,
 }

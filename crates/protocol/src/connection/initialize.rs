@@ -1,4 +1,4 @@
-//! The handshake.
+//! Messages of the handshake, and `ping`.
 
 use crate::channel::Snapshot;
 use crate::common::Meta;
@@ -6,115 +6,114 @@ use crate::ids::{ClientId, ServerSeq};
 use crate::uri::{RootChannel, Uri};
 use crate::wire::{Object, Wire};
 
-/// `initialize`: the first thing a client says.
+/// Parameters of the `initialize` request, the first request of a client.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct InitializeParams {
-    /// The root channel.
+    /// The root channel; always `ahp-root://`.
     pub channel: RootChannel,
-    /// Versions that the client speaks. Kept as text: the host answers with
-    /// exactly the one that it picks (HSK-3).
+    /// Protocol versions that the client supports. Stored as text, because the host returns the
+    /// selected entry verbatim (HSK-3).
     pub protocol_versions: Vec<String>,
-    /// The name that the client goes by.
+    /// Id of the client, chosen by the client.
     pub client_id: ClientId,
-    /// What it is.
+    /// Name and version of the client program.
     pub client_info: Option<Implementation>,
-    /// Channels to subscribe to at once.
+    /// Channels to subscribe to during the handshake.
     pub initial_subscriptions: Option<Vec<Uri>>,
-    /// The language of its user (BCP 47).
+    /// Language of the user (BCP 47).
     pub locale: Option<String>,
-    /// What it can do.
+    /// Optional features that the client supports.
     pub capabilities: Option<ClientCapabilities>,
-    /// Free data.
+    /// Extension data (`_meta`) that the protocol does not define.
     pub meta: Option<Meta>,
 }
 
-/// What a client can do. Presence means yes.
+/// Optional features of a client. A present field means that the feature is supported.
 #[derive(Debug, Clone, Default, PartialEq, Wire)]
 pub struct ClientCapabilities {
-    /// Show MCP Apps.
+    /// The client can show MCP Apps.
     pub mcp_apps: Option<Object>,
 }
 
-/// What a program is. For logs; nothing depends on it (HSK-18).
+/// Name and version of a program. For logs only; the behaviour must not depend on it (HSK-18).
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct Implementation {
-    /// Its name, for programs.
+    /// Machine-readable name of the program.
     pub name: String,
-    /// Its version.
+    /// Version of the program.
     pub version: Option<String>,
-    /// Its name, for people.
+    /// Display name of the program.
     pub title: Option<String>,
 }
 
-/// Answer to `initialize`.
+/// Result of the `initialize` request.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct InitializeResult {
-    /// The version that is spoken from now on, as the client wrote it.
+    /// Selected protocol version, exactly as the client wrote it.
     pub protocol_version: String,
-    /// How far the host's history has got.
+    /// Current host-wide sequence number.
     pub server_seq: ServerSeq,
-    /// What the host is.
+    /// Name and version of the host program.
     pub server_info: Option<Implementation>,
-    /// A snapshot of each channel that could be subscribed to.
+    /// One snapshot for each initial subscription that succeeded and has state.
     pub snapshots: Vec<Snapshot>,
-    /// Where a user starts to look for files.
+    /// Directory at which clients start to browse files.
     pub default_directory: Option<Uri>,
-    /// Characters that bring up completions.
+    /// Characters that trigger completions in the message input.
     pub completion_trigger_characters: Option<Vec<String>>,
-    /// What a message starts with to run as a command (HSK-20).
+    /// Prefix of a message that the host runs as a terminal command (HSK-20).
     pub terminal_command_prefix: Option<String>,
-    /// Telemetry that can be subscribed to.
+    /// Telemetry channels that clients can subscribe to.
     pub telemetry: Option<TelemetryCapabilities>,
-    /// What the host can do about automations. Absent: there is no
-    /// automations channel.
+    /// Automation features of the host; if absent, there is no automations channel.
     pub automations: Option<AutomationCapabilities>,
-    /// Free data.
+    /// Extension data (`_meta`) that the protocol does not define.
     pub meta: Option<Meta>,
 }
 
-/// Telemetry channels, as URIs or templates of URIs.
+/// Telemetry channels, as URIs or URI templates.
 #[derive(Debug, Clone, Default, PartialEq, Wire)]
 pub struct TelemetryCapabilities {
-    /// Logs; may have a variable `{level}`.
+    /// Channel of log records; can contain the variable `{level}`.
     pub logs: Option<Uri>,
-    /// Traces.
+    /// Channel of trace spans.
     pub traces: Option<Uri>,
-    /// Metrics.
+    /// Channel of metrics data.
     pub metrics: Option<Uri>,
 }
 
-/// What a host can do about automations. Presence means yes.
+/// Automation features of a host. A present field means that the feature is supported.
 #[derive(Debug, Clone, Default, PartialEq, Wire)]
 pub struct AutomationCapabilities {
-    /// Clients can make new ones.
+    /// Clients can create automations.
     pub create: Option<Presence>,
-    /// They can run by schedule.
+    /// Automations can run on a schedule.
     pub schedules: Option<AutomationScheduleCapabilities>,
-    /// Runs can be stopped.
+    /// Clients can cancel runs.
     pub run_cancellation: Option<Presence>,
-    /// How many finished runs are kept.
+    /// Number of finished runs that the host retains.
     pub run_history_limit: Option<u64>,
-    /// Templates can have plugins.
+    /// Session templates can contain plugins.
     pub customizations: Option<Presence>,
 }
 
-/// What schedules can do.
+/// Limits for the schedules of automations.
 #[derive(Debug, Clone, Default, PartialEq, Wire)]
 pub struct AutomationScheduleCapabilities {
-    /// Shortest time between two runs.
+    /// Minimum time between two scheduled runs, in minutes.
     pub min_interval_minutes: Option<u64>,
 }
 
-/// Yes: an empty object.
+/// An empty object; its presence means that a feature is supported.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Wire)]
 pub struct Presence {}
 
-/// `ping`: is anybody there? Works at any time, even before the handshake
-/// (TRN-5), so nothing is required of it.
+/// Parameters of the `ping` request, a liveness check. It works at any time, also before the
+/// handshake (TRN-5), so no field is required.
 #[derive(Debug, Clone, Default, PartialEq, Wire)]
 pub struct PingParams {
-    /// The root channel.
+    /// The root channel; always `ahp-root://`.
     pub channel: Option<RootChannel>,
-    /// Free data.
+    /// Extension data (`_meta`) that the protocol does not define.
     pub meta: Option<Meta>,
 }

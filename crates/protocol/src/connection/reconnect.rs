@@ -1,9 +1,8 @@
-//! Resumption of a connection, in two forms.
+//! The `reconnect` request and its result, in two forms.
 //!
-//! AHP 1.0 has one sequence number for all channels and one outcome. AHP 1.1
-//! has a cursor and an outcome for each channel. The version that was agreed on
-//! does not tell which form a peer uses: a host of 1.0 agrees on `1.1.0`, too.
-//! So both are told apart by their shape.
+//! AHP 1.0 has one sequence number for all channels and one outcome. AHP 1.1 has a cursor and
+//! an outcome for each channel. The negotiated version does not determine the form, because a
+//! 1.0 host also accepts `1.1.0`. Therefore the two forms are distinguished by their shape.
 
 use serde::{Serialize, Serializer};
 
@@ -15,141 +14,142 @@ use crate::uri::{RootChannel, Uri};
 use crate::version::Version;
 use crate::wire::{DecodeError, Node, Shape, Wire};
 
-/// The version that introduced a cursor for each channel.
+/// Protocol version that introduced a cursor for each channel.
 pub const CHANNEL_CURSORS_VERSION: Version = Version::new(1, 1, 0);
 
-/// Parameters of `reconnect`, in either form.
+/// Parameters of the `reconnect` request, in either form.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ReconnectRequest {
-    /// One sequence number for all channels.
+    /// The 1.0 form: one sequence number for all channels.
     Connection(ReconnectParams),
-    /// A cursor for each channel.
+    /// The 1.1 form: a cursor for each channel.
     Channels(ChannelReconnectParams),
 }
 
-/// Result of `reconnect`, in either form.
+/// Result of the `reconnect` request, in either form.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ReconnectResponse {
-    /// One outcome for all channels.
+    /// The 1.0 form: one outcome for all channels.
     Connection(ReconnectResult),
-    /// An outcome for each channel.
+    /// The 1.1 form: an outcome for each channel.
     Channels(ChannelReconnectResult),
 }
 
-/// `reconnect`: a client that was here before takes up where it was.
+/// Parameters of the `reconnect` request in AHP 1.0: a known client resumes on a new connection.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ReconnectParams {
-    /// The root channel. Released versions of VS Code leave it out.
+    /// The root channel. Released versions of VS Code omit it.
     #[wire(default)]
     pub channel: RootChannel,
-    /// The name that the client goes by.
+    /// Id of the client, as sent in `initialize`.
     pub client_id: ClientId,
-    /// The last it has seen.
+    /// Last sequence number that the client received.
     pub last_seen_server_seq: ServerSeq,
-    /// Every channel that it wants, and no other (REC-7).
+    /// Complete list of channels to subscribe to; it replaces the previous subscriptions
+    /// (REC-7).
     pub subscriptions: Vec<Uri>,
-    /// Free data.
+    /// Extension data (`_meta`) that the protocol does not define.
     pub meta: Option<Meta>,
 }
 
-/// Answer to `reconnect`.
+/// Result of the `reconnect` request in AHP 1.0.
 #[derive(Debug, Clone, PartialEq, Wire)]
 #[wire(tag = "type")]
 pub enum ReconnectResult {
-    /// What was missed.
+    /// A replay of the missed actions.
     Replay(ReconnectReplay),
-    /// Too much was missed: start from here.
+    /// New snapshots, because the missed actions are not available.
     Snapshot(ReconnectSnapshot),
 }
 
-/// What a client missed.
+/// The actions that a client missed.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ReconnectReplay {
-    /// All of it, in order. Read with care: a host may replay what it
-    /// refused, and what we don't know (CRT-9, FWD-1).
+    /// Missed envelopes in ascending order. A host can also replay rejected actions and actions
+    /// of unknown types, so clients must check each envelope (CRT-9, FWD-1).
     pub actions: Vec<ReceivedEnvelope>,
-    /// Channels that are gone.
+    /// Requested channels that no longer exist or are not permitted.
     pub missing: Vec<Uri>,
 }
 
-/// Where a client starts again. A channel without a snapshot is gone
-/// (REC-11).
+/// New snapshots for a client that reconnects. A requested channel without a snapshot no longer
+/// exists (REC-11).
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ReconnectSnapshot {
-    /// The channels as they are.
+    /// Snapshots of the requested channels that have state.
     pub snapshots: Vec<Snapshot>,
 }
 
-/// `reconnect` of AHP 1.1.
+/// Parameters of the `reconnect` request in AHP 1.1.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ChannelReconnectParams {
-    /// The root channel.
+    /// The root channel; always `ahp-root://`.
     #[wire(default)]
     pub channel: RootChannel,
-    /// The name that the client goes by.
+    /// Id of the client, as sent in `initialize`.
     pub client_id: ClientId,
-    /// Every channel that the client wants, and no other.
+    /// Complete list of channels to subscribe to, each with a cursor.
     pub subscriptions: Vec<ChannelReplayCursor>,
-    /// Free data.
+    /// Extension data (`_meta`) that the protocol does not define.
     pub meta: Option<Meta>,
 }
 
-/// How far a client has followed one channel.
+/// The position of a client in the history of one channel.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ChannelReplayCursor {
-    /// The channel.
+    /// URI of the channel.
     pub channel: Uri,
-    /// The last action on this channel that the client applied, or the
+    /// Sequence number of the last action on this channel that the client applied, or the
     /// `fromSeq` of its snapshot; 0 if the client has no state of the channel.
     pub last_seen_server_seq: ServerSeq,
 }
 
 impl ChannelReplayCursor {
-    /// The number of a client that has no state of the channel.
+    /// Cursor of a client that has no state of the channel.
     pub const NO_BASELINE: ServerSeq = ServerSeq(0);
 }
 
-/// Answer to `reconnect` of AHP 1.1.
+/// Result of the `reconnect` request in AHP 1.1.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ChannelReconnectResult {
-    /// One outcome for each channel that was asked for.
+    /// One outcome for each requested channel.
     pub channels: Vec<ChannelRecovery>,
 }
 
-/// The outcome for one channel, independent of all others.
+/// The outcome for one channel, independent of the other channels.
 #[derive(Debug, Clone, PartialEq, Wire)]
 #[wire(tag = "kind")]
 pub enum ChannelRecovery {
-    /// The actions that were missed.
+    /// The missed actions of the channel.
     Replay(ChannelReplayRecovery),
-    /// The state to start again from.
+    /// A new snapshot of the channel.
     Snapshot(ChannelSnapshotRecovery),
-    /// The channel can't be followed any more.
+    /// The channel no longer exists or is not permitted.
     Missing(ChannelMissingRecovery),
 }
 
 /// The actions on a channel that a client missed.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ChannelReplayRecovery {
-    /// The channel.
+    /// URI of the channel.
     pub channel: Uri,
-    /// All of them, in order; none for a channel without state.
+    /// Missed envelopes in ascending order; empty for a channel without state.
     pub actions: Vec<ReceivedEnvelope>,
 }
 
-/// A channel whose missed actions are not available.
+/// A new snapshot of a channel whose missed actions are not available.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ChannelSnapshotRecovery {
-    /// The channel.
+    /// URI of the channel.
     pub channel: Uri,
-    /// Its state.
+    /// Snapshot of the channel.
     pub snapshot: Snapshot,
 }
 
-/// A channel that can't be followed any more.
+/// A channel that no longer exists or is not permitted.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ChannelMissingRecovery {
-    /// The channel.
+    /// URI of the channel.
     pub channel: Uri,
 }
 
@@ -166,8 +166,8 @@ impl Wire for ReconnectRequest {
     }
 }
 
-/// Whether `reconnect` has a cursor for each channel. An entry that is an object
-/// decides; without entries, the absence of the number for all of them does.
+/// Returns `true` if the parameters have the 1.1 form. An entry that is an object decides; if
+/// there are no entries, the absence of `lastSeenServerSeq` does.
 fn has_cursors(node: Node<'_>) -> Result<bool, DecodeError> {
     let Some(subscriptions) = node.get("subscriptions")? else {
         return Ok(false);

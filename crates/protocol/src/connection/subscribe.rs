@@ -1,4 +1,4 @@
-//! Subscriptions and dispatch.
+//! Messages for subscriptions and for dispatched actions.
 
 use crate::action::ReceivedAction;
 use crate::channel::Snapshot;
@@ -8,55 +8,56 @@ use crate::number::Millis;
 use crate::uri::Uri;
 use crate::wire::Wire;
 
-/// `subscribe`: a client wants to see a channel.
+/// Parameters of the `subscribe` request, which registers the connection for a channel.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct SubscribeParams {
-    /// The channel.
+    /// URI of the channel.
     pub channel: Uri,
-    /// How it wants to be told.
+    /// Delivery options of the subscription.
     pub delivery: Option<DeliveryOptions>,
-    /// How much it wants to see.
+    /// Requested part of the state.
     pub view: Option<SubscribeView>,
-    /// Free data.
+    /// Extension data (`_meta`) that the protocol does not define.
     pub meta: Option<Meta>,
 }
 
-/// How a client wants to be told.
+/// Delivery options of a subscription.
 #[derive(Debug, Clone, Default, PartialEq, Wire)]
 pub struct DeliveryOptions {
-    /// How long the host may wait to say several things at once; zero means
-    /// not at all (SUB-12).
+    /// Maximum time for which the host may buffer and merge actions; zero disables merging
+    /// (SUB-12).
     pub max_latency_ms: Option<Millis>,
 }
 
-/// How much a client wants to see.
+/// The part of a state that a subscriber requests.
 #[derive(Debug, Clone, Default, PartialEq, Wire)]
 pub struct SubscribeView {
-    /// About how many turns of a chat; absent means all (SUB-16).
+    /// Approximate number of latest turns in a chat snapshot; absent means all turns (SUB-16).
     pub turns: Option<u64>,
 }
 
-/// Answer to `subscribe`.
+/// Result of the `subscribe` request.
 #[derive(Debug, Clone, Default, PartialEq, Wire)]
 pub struct SubscribeResult {
-    /// The channel as it is; absent if it has no state.
+    /// Snapshot of the channel; absent if the channel has no state.
     pub snapshot: Option<Snapshot>,
 }
 
-/// `unsubscribe`: a client no longer wants to see a channel.
+/// Parameters of the `unsubscribe` notification, which ends a subscription.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct UnsubscribeParams {
-    /// The channel.
+    /// URI of the channel.
     pub channel: Uri,
 }
 
-/// `dispatchAction`: a client wants something to happen.
+/// Parameters of the `dispatchAction` notification, with which a client proposes an action.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct DispatchActionParams {
-    /// The channel.
+    /// URI of the channel.
     pub channel: Uri,
-    /// The client's own number for it.
+    /// Sequence number of the client for this action.
     pub client_seq: ClientSeq,
-    /// What should happen. If it is wrong, the rest still says whom to tell.
+    /// The proposed action. If it is malformed, the other fields still identify the client that
+    /// receives the rejection.
     pub action: ReceivedAction,
 }

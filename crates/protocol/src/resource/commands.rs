@@ -1,5 +1,5 @@
-//! Commands about files, the same in both directions: a host asks a client
-//! for its resources with the same shapes (RES-1).
+//! Requests about resources. Both directions use the same types: the host sends the same
+//! requests to a client for resources of the client (RES-1).
 
 use super::watch::WatchPatterns;
 use crate::common::Meta;
@@ -7,68 +7,69 @@ use crate::timestamp::Timestamp;
 use crate::uri::{RootChannel, Uri};
 use crate::wire::Wire;
 
-/// How bytes travel in JSON.
+/// The encoding of bytes in JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Wire)]
 pub enum ContentEncoding {
-    /// Any bytes.
+    /// Base64, for arbitrary bytes.
     Base64,
-    /// Text.
+    /// UTF-8, for content that is text.
     #[wire(name = "utf-8")]
     Utf8,
 }
 
-/// `resourceRead`: what is in a resource.
+/// Parameters of the `resourceRead` request, which reads the content of a resource.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ResourceReadParams {
-    /// The root channel.
+    /// The root channel; always `ahp-root://`.
     pub channel: RootChannel,
-    /// The resource.
+    /// URI of the resource.
     pub uri: Uri,
-    /// How it should travel.
+    /// Preferred encoding of the content.
     pub encoding: Option<ContentEncoding>,
-    /// Free data.
+    /// Extension data (`_meta`) that the protocol does not define.
     pub meta: Option<Meta>,
 }
 
-/// Answer to `resourceRead`.
+/// Result of the `resourceRead` request.
 #[derive(Clone, PartialEq, Wire)]
 pub struct ResourceReadResult {
-    /// What is in it.
+    /// Content of the resource.
     pub data: String,
-    /// How it travels.
+    /// Encoding of the field `data`.
     pub encoding: ContentEncoding,
-    /// Its MIME type.
+    /// MIME type of the content.
     pub content_type: Option<String>,
 }
 
-/// `resourceWrite`: changes what is in a resource; makes it if need be.
+/// Parameters of the `resourceWrite` request, which writes a resource and creates it if
+/// necessary.
 #[derive(Clone, PartialEq, Wire)]
 pub struct ResourceWriteParams {
-    /// The root channel.
+    /// The root channel; always `ahp-root://`.
     pub channel: RootChannel,
-    /// The resource.
+    /// URI of the resource.
     pub uri: Uri,
-    /// What to write.
+    /// Content to write to the resource.
     pub data: String,
-    /// How it travels.
+    /// Encoding of the field `data`.
     pub encoding: ContentEncoding,
-    /// Its MIME type.
+    /// MIME type of the content.
     pub content_type: Option<String>,
-    /// Fails if it is there already.
+    /// `true` to fail if the resource exists.
     pub create_only: Option<bool>,
-    /// Where to write; absent means `truncate`.
+    /// Write mode; absent means `truncate`.
     pub mode: Option<ResourceWriteMode>,
-    /// Where, in bytes; what from depends on the mode (RES-3).
+    /// Position in bytes; its reference point depends on the mode (RES-3).
     pub position: Option<u64>,
-    /// Fails unless the resource still has this `etag`.
+    /// Expected `etag`: the request fails if the resource has another one.
     pub if_match: Option<String>,
-    /// Free data.
+    /// Extension data (`_meta`) that the protocol does not define.
     pub meta: Option<Meta>,
 }
 
 macro_rules! debug_without_data {
     ($($name:ident { $($field:ident),* })*) => {$(
-        /// Shows how much, not what: file contents stay out of logs.
+        /// Prints only the size: file contents must not reach logs.
         impl std::fmt::Debug for $name {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.debug_struct(stringify!($name))
@@ -85,179 +86,180 @@ debug_without_data! {
     ResourceWriteParams { uri, encoding, mode, position, create_only, if_match }
 }
 
-/// Where to write.
+/// The mode of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Wire)]
 pub enum ResourceWriteMode {
-    /// Keep up to the position, then write, then end.
+    /// Retains the content before the position, and replaces the rest with `data`.
     Truncate,
-    /// Write at the end, or so many bytes before it.
+    /// Writes at the end, or `position` bytes before it.
     Append,
-    /// Put in at the position, keep the rest.
+    /// Inserts at the position and retains the rest.
     Insert,
 }
 
-/// `resourceList`: what is in a directory.
+/// Parameters of the `resourceList` request, which lists a directory.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ResourceListParams {
-    /// The root channel.
+    /// The root channel; always `ahp-root://`.
     pub channel: RootChannel,
-    /// The directory.
+    /// URI of the directory.
     pub uri: Uri,
-    /// Free data.
+    /// Extension data (`_meta`) that the protocol does not define.
     pub meta: Option<Meta>,
 }
 
-/// Answer to `resourceList`.
+/// Result of the `resourceList` request.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ResourceListResult {
-    /// What is in it.
+    /// Entries of the directory.
     pub entries: Vec<DirectoryEntry>,
 }
 
-/// Something in a directory.
+/// An entry of a directory.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct DirectoryEntry {
-    /// Its name.
+    /// File name without the path.
     pub name: String,
-    /// `file` or `directory`.
+    /// Type of the entry: `file` or `directory`.
     pub r#type: String,
 }
 
-/// `resourceCopy`: copies a resource.
+/// Parameters of the `resourceCopy` request, which copies a resource.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ResourceCopyParams {
-    /// The root channel.
+    /// The root channel; always `ahp-root://`.
     pub channel: RootChannel,
-    /// What.
+    /// URI of the resource to copy.
     pub source: Uri,
-    /// Where to.
+    /// URI of the copy.
     pub destination: Uri,
-    /// Fails if something is there.
+    /// `true` to fail if the destination exists.
     pub fail_if_exists: Option<bool>,
-    /// Free data.
+    /// Extension data (`_meta`) that the protocol does not define.
     pub meta: Option<Meta>,
 }
 
-/// `resourceDelete`: deletes a resource.
+/// Parameters of the `resourceDelete` request, which deletes a resource.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ResourceDeleteParams {
-    /// The root channel.
+    /// The root channel; always `ahp-root://`.
     pub channel: RootChannel,
-    /// What.
+    /// URI of the resource.
     pub uri: Uri,
-    /// Also a directory that is not empty.
+    /// `true` to delete also a directory that is not empty.
     pub recursive: Option<bool>,
-    /// Free data.
+    /// Extension data (`_meta`) that the protocol does not define.
     pub meta: Option<Meta>,
 }
 
-/// `resourceMove`: moves a resource.
+/// Parameters of the `resourceMove` request, which moves a resource.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ResourceMoveParams {
-    /// The root channel.
+    /// The root channel; always `ahp-root://`.
     pub channel: RootChannel,
-    /// What.
+    /// URI of the resource to move.
     pub source: Uri,
-    /// Where to.
+    /// New URI of the resource.
     pub destination: Uri,
-    /// Fails if something is there.
+    /// `true` to fail if the destination exists.
     pub fail_if_exists: Option<bool>,
-    /// Free data.
+    /// Extension data (`_meta`) that the protocol does not define.
     pub meta: Option<Meta>,
 }
 
-/// `resourceResolve`: what a resource is.
+/// Parameters of the `resourceResolve` request, which returns metadata of a resource.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ResourceResolveParams {
-    /// The root channel.
+    /// The root channel; always `ahp-root://`.
     pub channel: RootChannel,
-    /// What.
+    /// URI of the resource.
     pub uri: Uri,
-    /// Whether to look at what a link points to; absent means yes.
+    /// `true` to follow symbolic links; absent means `true`.
     pub follow_symlinks: Option<bool>,
-    /// Free data.
+    /// Extension data (`_meta`) that the protocol does not define.
     pub meta: Option<Meta>,
 }
 
-/// Answer to `resourceResolve`.
+/// Result of the `resourceResolve` request.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ResourceResolveResult {
-    /// Where it really is.
+    /// Canonical URI of the resource.
     pub uri: Uri,
-    /// What it is.
+    /// Type of the resource.
     pub r#type: ResourceType,
-    /// How many bytes it has.
+    /// Size of the content in bytes.
     pub size: Option<u64>,
-    /// When its content last changed.
+    /// Time of the last change of the content.
     pub mtime: Option<Timestamp>,
-    /// When it was made.
+    /// Creation time of the resource.
     pub ctime: Option<Timestamp>,
-    /// Its MIME type.
+    /// MIME type of the content.
     pub content_type: Option<String>,
-    /// Changes whenever the content does; good for `ifMatch`.
+    /// Value that changes with the content; usable as `ifMatch`.
     pub etag: Option<String>,
 }
 
-/// What a resource is.
+/// The type of a resource.
 #[derive(Debug, Clone, PartialEq, Eq, Wire)]
 pub enum ResourceType {
-    /// A file.
+    /// The resource is a regular file.
     File,
-    /// A directory.
+    /// The resource is a directory.
     Directory,
-    /// A link.
+    /// The resource is a symbolic link.
     Symlink,
-    /// A type of a newer version.
+    /// A type that a later protocol version defines.
     #[wire(unknown)]
     Unknown(String),
 }
 
-/// `resourceMkdir`: makes a directory and those above it.
+/// Parameters of the `resourceMkdir` request, which creates a directory and its parents.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ResourceMkdirParams {
-    /// The root channel.
+    /// The root channel; always `ahp-root://`.
     pub channel: RootChannel,
-    /// The directory.
+    /// URI of the directory.
     pub uri: Uri,
-    /// Free data.
+    /// Extension data (`_meta`) that the protocol does not define.
     pub meta: Option<Meta>,
 }
 
-/// `resourceRequest`: asks for access. Neither `read` nor `write` means read.
+/// Parameters of the `resourceRequest` request, which requests access to a resource. If neither
+/// `read` nor `write` is present, read access is requested.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ResourceRequestParams {
-    /// The root channel.
+    /// The root channel; always `ahp-root://`.
     pub channel: RootChannel,
-    /// To what.
+    /// URI of the resource.
     pub uri: Uri,
-    /// To read it.
+    /// `true` to request read access.
     pub read: Option<bool>,
-    /// To write it.
+    /// `true` to request write access.
     pub write: Option<bool>,
-    /// Free data.
+    /// Extension data (`_meta`) that the protocol does not define.
     pub meta: Option<Meta>,
 }
 
-/// `createResourceWatch`: watches a file or directory.
+/// Parameters of the `createResourceWatch` request, which watches a file or directory.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct CreateResourceWatchParams {
-    /// The root channel.
+    /// The root channel; always `ahp-root://`.
     pub channel: RootChannel,
-    /// What to watch.
+    /// URI of the file or directory.
     pub uri: Uri,
-    /// Whether to watch everything below it, too.
+    /// `true` to watch the whole tree below `uri`.
     pub recursive: Option<bool>,
-    /// What not to report.
+    /// Patterns of files that are not reported.
     pub excludes: Option<WatchPatterns>,
-    /// What to report; absent means everything.
+    /// Patterns of files that are reported; absent means all files.
     pub includes: Option<WatchPatterns>,
-    /// Free data.
+    /// Extension data (`_meta`) that the protocol does not define.
     pub meta: Option<Meta>,
 }
 
-/// Answer to `createResourceWatch`.
+/// Result of the `createResourceWatch` request.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct CreateResourceWatchResult {
-    /// The watch channel to subscribe to.
+    /// URI of the watch channel, to subscribe to.
     pub channel: Uri,
 }

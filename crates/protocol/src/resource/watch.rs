@@ -1,74 +1,75 @@
-//! Watches: a channel that tells what changes in a directory.
+//! The resource watch channel, which reports file changes.
 
 use crate::action::actions;
 use crate::outcome::Outcome;
 use crate::uri::Uri;
 use crate::wire::Wire;
 
-/// What is being watched. Never changes: what is seen goes by in actions.
+/// The parameters of a watch. The state never changes: file changes are only reported in
+/// actions.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ResourceWatchState {
-    /// The file or directory.
+    /// URI of the watched file or directory.
     pub root: Uri,
-    /// Whether everything below it is watched, too.
+    /// `true` if the whole tree below `root` is watched.
     pub recursive: bool,
-    /// What not to report.
+    /// Patterns of files that are not reported.
     pub excludes: Option<WatchPatterns>,
-    /// What to report; absent means everything.
+    /// Patterns of files that are reported; absent means all files.
     pub includes: Option<WatchPatterns>,
 }
 
-/// Globs, or paths from the root.
+/// A list of globs or paths relative to the root.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct WatchPatterns {
-    /// The patterns.
+    /// Globs or relative paths.
     pub items: Vec<String>,
 }
 
 actions! {
-    /// Something that a watch saw.
+    /// An action on a resource watch.
     pub enum ResourceWatchAction on ResourceWatch {
-        /// Files changed.
+        /// Reports files that have changed.
         Changed(ResourceWatchChanged) = "resourceWatch/changed", Host, V0_2;
     }
 }
 
-/// Files changed.
+/// Files below the root of the watch changed.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ResourceWatchChanged {
-    /// What changed; never nothing (WAT-4).
+    /// The changes; never empty (WAT-4).
     pub changes: ResourceChanges,
 }
 
-/// Several changes.
+/// A list of file changes.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ResourceChanges {
-    /// The changes.
+    /// The changes in order.
     pub items: Vec<ResourceChange>,
 }
 
-/// One change.
+/// A change of one file.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ResourceChange {
-    /// The file.
+    /// URI of the file.
     pub uri: Uri,
-    /// What happened to it.
+    /// Kind of change to the file.
     pub r#type: ResourceChangeType,
 }
 
-/// What happened to a file.
+/// The kind of a file change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Wire)]
 pub enum ResourceChangeType {
-    /// It is new.
+    /// The file was created.
     Added,
-    /// Its content is new.
+    /// The content of the file changed.
     Updated,
-    /// It is gone.
+    /// The file was deleted.
     Deleted,
 }
 
 impl ResourceWatchState {
-    /// Applies an action to the watch: it keeps no history.
+    /// Applies an action to the watch. Always a no-op, because a watch has no history.
     pub fn reduce(&mut self, action: &ResourceWatchAction) -> Outcome {
         match action {
             ResourceWatchAction::Changed(_) => Outcome::NoOp,

@@ -1,4 +1,4 @@
-//! All that can happen to the host.
+//! Actions on the root channel.
 
 use super::state::AgentInfo;
 use crate::action::actions;
@@ -6,46 +6,46 @@ use crate::terminal::TerminalInfo;
 use crate::wire::{Object, Wire};
 
 actions! {
-    /// Something that happened to the host.
+    /// An action on the root channel.
     pub enum RootAction on Root {
-        /// The agents, or something about one, changed.
+        /// Replaces the list of agents.
         AgentsChanged(AgentsChanged) = "root/agentsChanged", Host, V0_1;
-        /// A session was created or disposed.
+        /// Sets the number of active sessions.
         ActiveSessionsChanged(ActiveSessionsChanged) = "root/activeSessionsChanged", Host, V0_1;
-        /// The terminals, or something about one, changed.
+        /// Replaces the list of terminals.
         TerminalsChanged(TerminalsChanged) = "root/terminalsChanged", Host, V0_1;
-        /// Configuration values changed.
+        /// Changes configuration values of the host.
         ConfigChanged(RootConfigChanged) = "root/configChanged", Client, V0_1;
     }
 }
 
-/// The agents, or something about one, changed.
+/// The list of agents, or a property of an agent, changed.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct AgentsChanged {
-    /// All of them.
+    /// The complete new list of agents.
     pub agents: Vec<AgentInfo>,
 }
 
 /// A session was created or disposed.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ActiveSessionsChanged {
-    /// How many there are now.
+    /// New number of sessions.
     pub active_sessions: u64,
 }
 
-/// The terminals, or something about one, changed.
+/// The list of terminals, or a property of a terminal, changed.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct TerminalsChanged {
-    /// All of them.
+    /// The complete new list of terminals.
     pub terminals: Vec<TerminalInfo>,
 }
 
-/// Configuration values changed. Nothing happens if there is no
+/// Configuration values of the host changed. The action is a no-op if the host has no
 /// configuration.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct RootConfigChanged {
-    /// Values by their keys.
+    /// New values, by property key.
     pub config: Object,
-    /// Whether these are all values, rather than some.
+    /// `true` to replace all values; otherwise the values are merged.
     pub replace: Option<bool>,
 }

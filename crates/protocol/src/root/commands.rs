@@ -1,50 +1,51 @@
-//! Commands about the host as a whole.
+//! Requests and responses on the root channel.
 
 use crate::common::Meta;
 use crate::session::SessionSummary;
 use crate::uri::RootChannel;
 use crate::wire::Wire;
 
-/// `listSessions`: the sessions, the latest change first.
+/// Parameters of the `listSessions` request, which lists sessions, most recently modified first.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ListSessionsParams {
-    /// The root channel.
+    /// The root channel; always `ahp-root://`.
     pub channel: RootChannel,
-    /// Most to return at once.
+    /// Maximum number of sessions in the response.
     pub limit: Option<u64>,
-    /// Where to go on.
+    /// Cursor of the page to load.
     pub cursor: Option<String>,
-    /// Free data.
+    /// Extension data (`_meta`) that the protocol does not define.
     pub meta: Option<Meta>,
 }
 
-/// Answer to `listSessions`.
+/// Result of the `listSessions` request.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ListSessionsResult {
-    /// Where to go on; absent if these were the last.
+    /// Cursor of the next page; absent on the last page.
     pub next_cursor: Option<String>,
-    /// The sessions.
+    /// Sessions, most recently modified first.
     pub items: Vec<SessionSummary>,
 }
 
-/// `authenticate`: hands a token to the host. Never log one of these.
+/// Parameters of the `authenticate` request, which sends a token to the host. Must never be
+/// logged.
 #[derive(Clone, PartialEq, Wire)]
 pub struct AuthenticateParams {
-    /// The root channel.
+    /// The root channel; always `ahp-root://`.
     pub channel: RootChannel,
-    /// The resource that the token is for.
+    /// Identifier of the resource that the token is for.
     pub resource: String,
-    /// The token; empty takes the last one back (AUT-4).
+    /// Bearer token; an empty string revokes the previous one (AUT-4).
     pub token: String,
-    /// For how many seconds it is good.
+    /// Lifetime of the token, in seconds.
     pub expires_in: Option<u64>,
-    /// What it allows.
+    /// Scopes of the token.
     pub scopes: Option<Vec<String>>,
-    /// Free data.
+    /// Extension data (`_meta`) that the protocol does not define.
     pub meta: Option<Meta>,
 }
 
-/// Shows all but the token (AUT-10).
+/// Omits the token (AUT-10).
 impl std::fmt::Debug for AuthenticateParams {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("AuthenticateParams")

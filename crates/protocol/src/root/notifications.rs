@@ -1,84 +1,85 @@
-//! What the host tells without being asked, outside of any state.
+//! Notifications of the host that are not part of a state.
 
 use crate::common::ProtectedResource;
 use crate::session::{PartialSessionSummary, SessionSummary};
 use crate::uri::{RootChannel, Uri};
 use crate::wire::{Object, Wire};
 
-/// `root/sessionAdded`: there is a new session.
+/// Parameters of the `root/sessionAdded` notification: a session was created.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct SessionAddedParams {
-    /// The root channel.
+    /// The root channel; always `ahp-root://`.
     pub channel: RootChannel,
-    /// The session.
+    /// Summary of the new session.
     pub summary: SessionSummary,
 }
 
-/// `root/sessionRemoved`: a session is gone.
+/// Parameters of the `root/sessionRemoved` notification: a session was disposed.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct SessionRemovedParams {
-    /// The root channel.
+    /// The root channel; always `ahp-root://`.
     pub channel: RootChannel,
-    /// The session.
+    /// URI of the session.
     pub session: Uri,
 }
 
-/// `root/sessionSummaryChanged`: what a list shows of a session changed.
+/// Parameters of the `root/sessionSummaryChanged` notification: an entry of the session list
+/// changed.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct SessionSummaryChangedParams {
-    /// The root channel.
+    /// The root channel; always `ahp-root://`.
     pub channel: RootChannel,
-    /// The session.
+    /// URI of the session.
     pub session: Uri,
-    /// What changed.
+    /// The changed fields of the summary.
     pub changes: PartialSessionSummary,
 }
 
-/// `root/progress`: how far a long request has got.
+/// Parameters of the `root/progress` notification: the progress of a long-running request.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ProgressParams {
-    /// The root channel.
+    /// The root channel; always `ahp-root://`.
     pub channel: RootChannel,
-    /// The token of the request.
+    /// Token from the request.
     pub progress_token: String,
-    /// How far; never less than before.
+    /// Current progress; never decreases.
     pub progress: u64,
-    /// How far it goes, if known. The last one says `progress == total`
+    /// Final value of `progress`, if known. In the last notification `progress == total`
     /// (ROOT-18).
     pub total: Option<u64>,
-    /// In words.
+    /// Human-readable description of the progress.
     pub message: Option<String>,
 }
 
-/// `auth/required`: the host needs a token.
+/// Parameters of the `auth/required` notification: the host requires a token.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct AuthRequiredParams {
-    /// The channel it is needed for.
+    /// Channel that needs the token.
     pub channel: Uri,
-    /// What it is needed for.
+    /// Resource that the token must be for.
     pub resource: ProtectedResource,
-    /// Why.
+    /// Reason for the requirement.
     pub reason: Option<AuthRequiredReason>,
 }
 
-/// Why the host needs a token.
+/// The reason why the host requires a token.
 #[derive(Debug, Clone, PartialEq, Eq, Wire)]
 pub enum AuthRequiredReason {
-    /// There was none.
+    /// The host has no token.
     Required,
-    /// It is no longer good.
+    /// The token is no longer accepted.
     Expired,
-    /// A reason of a newer version.
+    /// A reason that a later protocol version defines.
     #[wire(unknown)]
     Unknown(String),
 }
 
-/// `otlp/exportLogs`, `otlp/exportTraces`, `otlp/exportMetrics`: telemetry in
-/// OTLP/JSON, as it is.
+/// Parameters of `otlp/exportLogs`, `otlp/exportTraces` and `otlp/exportMetrics`: telemetry as
+/// OTLP/JSON.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct OtlpExportParams {
-    /// The telemetry channel that was subscribed to.
+    /// Telemetry channel of the subscription.
     pub channel: Uri,
-    /// The OTLP message.
+    /// The OTLP message, unchanged.
     pub payload: Object,
 }

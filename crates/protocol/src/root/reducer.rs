@@ -1,4 +1,4 @@
-//! What each action does to the host's state.
+//! Reducer of the root channel.
 
 use super::actions::RootAction;
 use super::state::RootState;
@@ -6,7 +6,7 @@ use crate::common::change_config;
 use crate::outcome::Outcome;
 
 impl RootState {
-    /// Applies an action to the host's state.
+    /// Applies an action to the root state.
     pub fn reduce(&mut self, action: &RootAction) -> Outcome {
         match action {
             RootAction::AgentsChanged(action) => {

@@ -1,4 +1,4 @@
-//! The state of the host.
+//! State of the root channel.
 
 use crate::common::{ConfigSchema, Meta, ModelInfo, ProtectedResource};
 use crate::ids::{ModelId, ProviderId};
@@ -6,52 +6,52 @@ use crate::session::Customization;
 use crate::terminal::TerminalInfo;
 use crate::wire::{Object, Wire};
 
-/// What every client may know about the host. The list of sessions is not in
-/// it: `listSessions` has it (ROOT-6).
+/// The state of the root channel. It does not contain the session list, which `listSessions`
+/// returns (ROOT-6).
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct RootState {
-    /// The agents that can be started.
+    /// Agents that sessions can be created with.
     pub agents: Vec<AgentInfo>,
-    /// How many sessions there are.
+    /// Number of sessions that were not disposed.
     pub active_sessions: Option<u64>,
-    /// The terminals.
+    /// Terminals of the host.
     pub terminals: Option<Vec<TerminalInfo>>,
-    /// The configuration of the host.
+    /// Configuration of the host.
     pub config: Option<RootConfigState>,
-    /// Free data.
+    /// Extension data (`_meta`) that the protocol does not define.
     pub meta: Option<Meta>,
 }
 
 /// The configuration of the host.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct RootConfigState {
-    /// What can be configured. No action changes it (ROOT-20).
+    /// Schema of the configuration. No action changes it (ROOT-20).
     pub schema: ConfigSchema,
-    /// The values.
+    /// Current values, by property key.
     pub values: Object,
 }
 
-/// An agent that can be started.
+/// An agent that sessions can be created with.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct AgentInfo {
-    /// Its name, for commands.
+    /// Id of the agent, used in requests.
     pub provider: ProviderId,
-    /// Name for people.
+    /// Display name for the user interface.
     pub display_name: String,
-    /// What it is.
+    /// Description of the agent.
     pub description: String,
-    /// The models it offers.
+    /// Models that the agent offers.
     pub models: Vec<ModelInfo>,
-    /// What it needs tokens for.
+    /// Resources that the agent needs tokens for.
     pub protected_resources: Option<Vec<ProtectedResource>>,
-    /// Plugins, directories and MCP servers that its sessions start with.
+    /// Plugins, directories and MCP servers that new sessions of the agent have.
     pub customizations: Option<Vec<Customization>>,
-    /// What it can do beyond one chat in one directory.
+    /// Features beyond one chat in one directory.
     pub capabilities: Option<AgentCapabilities>,
 }
 
 impl AgentInfo {
-    /// An agent without models of its own, that does what every agent does.
+    /// Creates an agent without models and optional features.
     pub fn new(
         provider: impl Into<ProviderId>,
         display_name: impl Into<String>,
@@ -68,36 +68,36 @@ impl AgentInfo {
         }
     }
 
-    /// Whether it has a model.
+    /// Returns `true` if the agent offers the model.
     pub fn has_model(&self, id: &ModelId) -> bool {
         self.models.iter().any(|model| model.id == *id)
     }
 }
 
-/// What an agent can do. Presence means yes.
+/// Optional features of an agent. A present field means that the feature is supported.
 #[derive(Debug, Clone, Default, PartialEq, Wire)]
 pub struct AgentCapabilities {
-    /// More than one chat in a session.
+    /// Several chats in a session.
     pub multiple_chats: Option<MultipleChatsCapability>,
-    /// More than one directory.
+    /// Several working directories in a session.
     pub multiple_working_directories: Option<MultipleWorkingDirectoriesCapability>,
 }
 
-/// Ways to open further chats.
+/// Supported ways to create further chats.
 #[derive(Debug, Clone, Default, PartialEq, Wire)]
 pub struct MultipleChatsCapability {
-    /// From a copy of another.
+    /// `true` if a chat can be forked.
     pub fork: Option<bool>,
-    /// Beside another.
+    /// `true` if a side chat can be created.
     pub side_chat: Option<bool>,
 }
 
-/// How the first of several directories is special. Both together are legal:
-/// clients that know the second go by it (DIR-2).
+/// Restrictions on the first working directory. Both flags together are legal: clients that
+/// know the second flag use it (DIR-2).
 #[derive(Debug, Clone, Default, PartialEq, Wire)]
 pub struct MultipleWorkingDirectoriesCapability {
-    /// It stays for good.
+    /// `true` if the first directory can't be changed.
     pub immutable_primary: Option<bool>,
-    /// It can be replaced, but not removed.
+    /// `true` if the first directory can be replaced, but not removed.
     pub primary_replacement: Option<bool>,
 }

@@ -1,11 +1,11 @@
-//! Writing messages.
+//! Encodes JSON-RPC requests, responses and notifications.
 
 use serde::Serialize;
 
 use super::error::RpcError;
 use super::id::RequestId;
 
-/// A value could not be written. Wire types always can; other values may not.
+/// The error of a value that can't be encoded. Wire types never fail; other values can.
 pub type EncodeError = serde_json::Error;
 
 #[derive(Serialize)]
@@ -39,7 +39,7 @@ struct EncodedError<'a> {
     data: Option<&'a crate::wire::Json>,
 }
 
-/// A message that wants an answer.
+/// Encodes a request, which expects a response.
 pub fn request(
     id: &RequestId,
     method: &str,
@@ -53,7 +53,7 @@ pub fn request(
     })
 }
 
-/// A message that wants none.
+/// Encodes a notification, which expects no response.
 pub fn notification(method: &str, params: &impl Serialize) -> Result<String, EncodeError> {
     serde_json::to_string(&CallObject {
         jsonrpc: "2.0",
@@ -63,13 +63,13 @@ pub fn notification(method: &str, params: &impl Serialize) -> Result<String, Enc
     })
 }
 
-/// A message that wants no answer, with parameters that are encoded already.
+/// Encodes a notification with parameters that are already JSON text.
 pub fn raw_notification(method: &str, params: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{params}}}"#)
 }
 
-/// The answer to a request that went well. The result of a command without
-/// one is [`super::Null`], and it is written (RPC-3).
+/// Encodes the response to a successful request. The result of a command without one is
+/// [`super::Null`], which is encoded explicitly (RPC-3).
 pub fn success(id: &RequestId, result: &impl Serialize) -> Result<String, EncodeError> {
     serde_json::to_string(&ResultObject {
         jsonrpc: "2.0",
@@ -78,7 +78,7 @@ pub fn success(id: &RequestId, result: &impl Serialize) -> Result<String, Encode
     })
 }
 
-/// The answer to a request that did not.
+/// Encodes the response to a failed request.
 pub fn failure(id: &RequestId, error: &RpcError) -> Result<String, EncodeError> {
     serde_json::to_string(&FailureObject {
         jsonrpc: "2.0",

@@ -1,49 +1,49 @@
-//! Errors that answer a request.
+//! Errors in the response to a request.
 
 use crate::common::ProtectedResource;
 use crate::resource::ResourceRequestParams;
 use crate::wire;
 use crate::wire::{Json, Wire};
 
-/// What kind of error it is.
+/// The kind of an error response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ErrorCode {
-    /// The text is not JSON.
+    /// The text is not valid JSON.
     ParseError,
-    /// The JSON is not a request.
+    /// The JSON is not a valid request.
     InvalidRequest,
-    /// There is no such method.
+    /// The method is unknown.
     MethodNotFound,
-    /// The parameters are wrong.
+    /// The parameters are invalid.
     InvalidParams,
-    /// Something broke that should not have.
+    /// An unexpected internal error occurred.
     InternalError,
-    /// There is no such session or chat.
+    /// The session or chat does not exist.
     SessionNotFound,
-    /// There is no such agent.
+    /// The agent does not exist.
     ProviderNotFound,
-    /// The session is there already.
+    /// A session with this URI already exists.
     SessionAlreadyExists,
-    /// A turn is running.
+    /// A turn is already in progress.
     TurnInProgress,
-    /// No common version; says which are spoken.
+    /// No offered version is supported; the data lists the supported ones.
     UnsupportedProtocolVersion,
-    /// A token is needed; says for what.
+    /// A token is required; the data lists the resources.
     AuthRequired,
-    /// There is no such file, folder or URI.
+    /// The file, folder or other resource does not exist.
     NotFound,
-    /// It may not be accessed; may say what to ask for.
+    /// Access is denied; the data can contain an access request.
     PermissionDenied,
-    /// It is there already.
+    /// The resource already exists.
     AlreadyExists,
-    /// It has changed in the meantime.
+    /// The resource has changed in the meantime.
     Conflict,
-    /// A code of a newer version, or of another protocol.
+    /// A code of a later protocol version, or of another protocol.
     Other(i64),
 }
 
 impl ErrorCode {
-    /// The number on the wire.
+    /// Returns the number on the wire.
     pub fn number(self) -> i64 {
         match self {
             ErrorCode::ParseError => -32700,
@@ -65,7 +65,7 @@ impl ErrorCode {
         }
     }
 
-    /// The kind that a number stands for.
+    /// Returns the error code for a number on the wire.
     pub fn from_number(number: i64) -> Self {
         match number {
             -32700 => ErrorCode::ParseError,
@@ -88,42 +88,42 @@ impl ErrorCode {
     }
 }
 
-/// An error that answers a request.
+/// The error in a response.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{message} ({})", code.number())]
 pub struct RpcError {
-    /// What kind of error.
+    /// Kind of the error.
     pub code: ErrorCode,
-    /// A sentence for people, without paths, tokens or stack traces (ERR-6).
+    /// Human-readable message, without paths, tokens or stack traces (ERR-6).
     pub message: String,
-    /// What programs may want to know. Three codes have a shape for it; make
-    /// them with their own constructors.
+    /// Machine-readable details. Three codes have a defined type; use their constructors.
     pub data: Option<Json>,
 }
 
-/// `data` of [`ErrorCode::UnsupportedProtocolVersion`].
+/// The `data` of [`ErrorCode::UnsupportedProtocolVersion`].
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct UnsupportedVersionData {
-    /// Versions or ranges that the host speaks, such as `^1.0.0`.
+    /// Versions or ranges that the host supports, such as `^1.0.0`.
     pub supported_versions: Vec<String>,
 }
 
-/// `data` of [`ErrorCode::AuthRequired`].
+/// The `data` of [`ErrorCode::AuthRequired`].
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct AuthRequiredData {
-    /// What tokens are needed for.
+    /// Resources that need a token.
     pub resources: Vec<ProtectedResource>,
 }
 
-/// `data` of [`ErrorCode::PermissionDenied`].
+/// The `data` of [`ErrorCode::PermissionDenied`].
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct PermissionDeniedData {
-    /// The access to ask for; absent if asking would not help.
+    /// Parameters of a `resourceRequest` that can grant access; absent if access can't be
+    /// requested.
     pub request: Option<ResourceRequestParams>,
 }
 
 impl RpcError {
-    /// An error without data.
+    /// Creates an error without data.
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
         RpcError {
             code,
@@ -132,17 +132,18 @@ impl RpcError {
         }
     }
 
-    /// No common version. The data is required (ERR-2).
+    /// Creates the error for an unsupported version. The data is required (ERR-2).
     pub fn unsupported_version(message: impl Into<String>, data: &UnsupportedVersionData) -> Self {
         Self::new(ErrorCode::UnsupportedProtocolVersion, message).with_data(data)
     }
 
-    /// A token is needed. The data is required (ERR-2).
+    /// Creates the error for a missing token. The data is required (ERR-2).
     pub fn auth_required(message: impl Into<String>, data: &AuthRequiredData) -> Self {
         Self::new(ErrorCode::AuthRequired, message).with_data(data)
     }
 
-    /// Access denied, perhaps with a way to get it (RES-13).
+    /// Creates the error for denied access, optionally with a request that can grant it
+    /// (RES-13).
     pub fn permission_denied(message: impl Into<String>, data: &PermissionDeniedData) -> Self {
         Self::new(ErrorCode::PermissionDenied, message).with_data(data)
     }

@@ -1,18 +1,17 @@
-//! Request ids.
+//! Ids of JSON-RPC requests.
 
 use serde::{Serialize, Serializer};
 
 use crate::wire::{DecodeError, Node};
 
-/// The id of a request, as the sender wrote it: a string, a number or `null`
-/// (RPC-2).
+/// The id of a request, as its sender wrote it: a string, a number or `null` (RPC-2).
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RequestId {
-    /// No id could be read, or the sender chose `null`.
+    /// The sender chose `null`, or the id could not be decoded.
     Null,
-    /// A number, digit for digit.
+    /// A number, with its original digits.
     Number(Box<str>),
-    /// A string.
+    /// An id that is a string.
     Text(Box<str>),
 }
 
@@ -41,7 +40,7 @@ impl Serialize for RequestId {
         match self {
             RequestId::Null => serializer.serialize_unit(),
             RequestId::Text(text) => serializer.serialize_str(text),
-            // Written digit for digit, so that the sender recognises it.
+            // The original digits are written, so that the sender recognises the id.
             RequestId::Number(number) => {
                 serde_json::value::RawValue::from_string(number.to_string())
                     .map_err(serde::ser::Error::custom)?

@@ -1,4 +1,4 @@
-//! Taking a message apart.
+//! Decodes the envelope of JSON-RPC messages.
 
 use std::borrow::Cow;
 
@@ -6,42 +6,42 @@ use super::error::{ErrorCode, RpcError};
 use super::id::RequestId;
 use crate::wire::{DecodeError, Document, Node, Wire};
 
-/// One JSON-RPC message.
+/// A JSON-RPC request, notification or response.
 #[derive(Debug, Clone)]
 pub enum Message<'d> {
-    /// Wants an answer.
+    /// A request, which expects a response.
     Request(RequestId, Call<'d>),
-    /// Wants none.
+    /// A notification, which expects no response.
     Notification(Call<'d>),
-    /// Is one.
+    /// A response to a request.
     Response(Response<'d>),
 }
 
-/// A method and its parameters.
+/// A method with its parameters.
 #[derive(Debug, Clone)]
 pub struct Call<'d> {
-    /// The method.
+    /// Name of the method.
     pub method: Cow<'d, str>,
-    /// The parameters; `None` if there are none.
+    /// Undecoded parameters; `None` if absent or `null`.
     pub params: Option<Node<'d>>,
 }
 
-/// The answer to a request.
+/// The response to a request.
 #[derive(Debug, Clone)]
 pub struct Response<'d> {
-    /// The id of the request.
+    /// Id of the request.
     pub id: RequestId,
-    /// The result, or what went wrong.
+    /// Undecoded result, or the error.
     pub outcome: Result<Node<'d>, RpcError>,
 }
 
-/// JSON, but not a message.
+/// The error of JSON that is not a JSON-RPC message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{problem}")]
 pub struct InvalidMessage {
-    /// The id to answer to; `Null` if none could be read.
+    /// Id for the error response; `Null` if none could be decoded.
     pub id: RequestId,
-    /// What is wrong.
+    /// Description of the problem.
     pub problem: DecodeError,
 }
 
@@ -52,7 +52,7 @@ impl From<InvalidMessage> for RpcError {
 }
 
 impl<'d> Message<'d> {
-    /// Reads the message that a document holds.
+    /// Decodes the message in a document.
     pub fn decode(document: &'d Document<'d>) -> Result<Self, InvalidMessage> {
         let node = document.root();
         if node.is_array() {
@@ -72,7 +72,7 @@ impl<'d> Message<'d> {
     }
 }
 
-/// The members that a message may have.
+/// The members that a message can have.
 struct MessageMembers<'d> {
     id: Option<RequestId>,
     method: Option<Cow<'d, str>>,
@@ -149,7 +149,7 @@ struct ErrorObject {
     data: Option<crate::wire::Json>,
 }
 
-/// Whatever can be made of the id of a message that is otherwise wrong.
+/// Returns the id of an invalid message, if it can be decoded.
 fn salvage_id(node: Node<'_>) -> RequestId {
     node.get("id")
         .ok()

@@ -1,4 +1,4 @@
-//! The methods: every name with its parameters and its result, in one place.
+//! The methods of the protocol with their parameters and results.
 
 use serde::{Serialize, Serializer};
 
@@ -36,15 +36,15 @@ use crate::session::{
 use crate::terminal::{CreateTerminalParams, DisposeTerminalParams};
 use crate::wire::{DecodeError, Document, Limits, NamedShape, Node, Shape, Wire};
 
-/// The parameters of a request, with what answers it.
+/// The parameters of a request, with the type of its result.
 pub trait Command: Wire {
-    /// Its method.
+    /// Method name of the request.
     const METHOD: &'static str;
-    /// Its result.
+    /// Type of the result.
     type Result: Wire;
 }
 
-/// The result of a command that has none: an explicit `null` (RPC-3).
+/// The result of a command without one: an explicit `null` (RPC-3).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Null;
 
@@ -68,17 +68,17 @@ impl Serialize for Null {
     }
 }
 
-/// A result that has nothing in it yet: `{}` (RPC-4).
+/// A result without fields: `{}` (RPC-4).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Wire)]
 pub struct Empty {}
 
-/// Why a call could not be read.
+/// The error of a call that can't be decoded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CallError {
-    /// There is no such method.
+    /// The method is unknown.
     #[error("unknown method `{0}`")]
     UnknownMethod(String),
-    /// The parameters are wrong.
+    /// The parameters are invalid.
     #[error(transparent)]
     InvalidParams(#[from] DecodeError),
 }
@@ -110,10 +110,10 @@ macro_rules! methods {
         }
 
         impl $name {
-            /// The methods, in the order of the table.
+            /// Method names in the order of the table.
             pub const METHODS: &'static [&'static str] = &[$($method),*];
 
-            /// Reads a call by its method.
+            /// Decodes a call according to its method.
             pub fn decode(call: &Call<'_>) -> Result<Self, CallError> {
                 match &*call.method {
                     $($method => Ok($name::$variant(params(call)?)),)*
@@ -121,21 +121,21 @@ macro_rules! methods {
                 }
             }
 
-            /// The method of the call.
+            /// Returns the method name of the call.
             pub fn method(&self) -> &'static str {
                 match self {
                     $($name::$variant(_) => $method,)*
                 }
             }
 
-            /// The shape of the parameters of each method.
+            /// Returns the shapes of the parameters, by method.
             pub fn shapes() -> Vec<NamedShape> {
                 vec![$(($method, <$params as Wire>::shape),)*]
             }
         }
 
         impl Serialize for $name {
-            /// Writes the parameters.
+            /// Encodes only the parameters, without the method.
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 match self {
                     $($name::$variant(params) => params.serialize(serializer),)*
@@ -167,7 +167,7 @@ macro_rules! requests {
         )*
 
         impl $name {
-            /// The shape of the result of each method.
+            /// Returns the shapes of the results, by method.
             pub fn result_shapes() -> Vec<NamedShape> {
                 vec![$(($method, <$result as Wire>::shape),)*]
             }
@@ -175,7 +175,8 @@ macro_rules! requests {
     };
 }
 
-/// No parameters are read like an empty object: what is missing gets named.
+/// Decodes the parameters. Absent parameters are decoded as an empty object, so that the error
+/// names the missing field.
 fn params<T: Wire>(call: &Call<'_>) -> Result<T, DecodeError> {
     match call.params {
         Some(params) => T::decode(params),
@@ -188,7 +189,7 @@ fn params<T: Wire>(call: &Call<'_>) -> Result<T, DecodeError> {
 }
 
 requests! {
-    /// What a client asks of the host.
+    /// A request of a client to the host.
     pub enum ClientRequest {
         "initialize" => Initialize(InitializeParams) -> InitializeResult,
         "ping" => Ping(PingParams) -> Null,
@@ -225,7 +226,7 @@ requests! {
 }
 
 methods! {
-    /// What a client tells the host without wanting an answer.
+    /// A notification of a client to the host.
     pub enum ClientNotification {
         "unsubscribe" => Unsubscribe(UnsubscribeParams),
         "dispatchAction" => DispatchAction(DispatchActionParams),
@@ -233,7 +234,7 @@ methods! {
 }
 
 methods! {
-    /// What the host tells a client without wanting an answer.
+    /// A notification of the host to a client.
     pub enum HostNotification {
         "action" => Action(ReceivedEnvelope),
         "root/sessionAdded" => SessionAdded(Box<SessionAddedParams>),
@@ -248,8 +249,8 @@ methods! {
 }
 
 methods! {
-    /// What the host asks of a client: its resources. Answered like the same
-    /// requests of a client (RES-1).
+    /// A request of the host to a client, for resources of the client. The results are the same
+    /// as for the requests of a client (RES-1).
     pub enum HostRequest {
         "resourceRead" => ResourceRead(ResourceReadParams),
         "resourceWrite" => ResourceWrite(ResourceWriteParams),

@@ -1,4 +1,4 @@
-//! All that can happen to a session.
+//! Actions on a session.
 
 mod customizations;
 mod lifecycle;
@@ -9,67 +9,67 @@ pub use customizations::*;
 pub use lifecycle::*;
 
 actions! {
-    /// Something that happened to a session.
+    /// An action on a session.
     pub enum SessionAction on Session {
-        /// The agent is up; turns can start.
+        /// Ends the creation: the agent has started and turns can start.
         Ready(Ready) = "session/ready", Host, V0_1;
-        /// The agent could not be started.
+        /// Ends the creation with an error.
         CreationFailed(CreationFailed) = "session/creationFailed", Host, V0_1;
-        /// A chat was added, or its entry written anew.
+        /// Adds or replaces an entry of the chat catalogue.
         ChatAdded(ChatAdded) = "session/chatAdded", Host, V0_4;
-        /// A chat is gone.
+        /// Removes a chat from the catalogue.
         ChatRemoved(ChatRemoved) = "session/chatRemoved", Host, V0_4;
-        /// The entry of a chat changed.
+        /// Changes an entry of the chat catalogue.
         ChatUpdated(Box<ChatUpdated>) = "session/chatUpdated", Host, V0_4;
-        /// The chats stand in another order.
+        /// Changes the order of the chat catalogue.
         ChatsReordered(ChatsReordered) = "session/chatsReordered", Host, V1_0;
-        /// Another chat is meant when none is named.
+        /// Sets or clears the default chat.
         DefaultChatChanged(DefaultChatChanged) = "session/defaultChatChanged", Host, V0_4;
-        /// The title changed.
+        /// Sets the title of the session.
         TitleChanged(SessionTitleChanged) = "session/titleChanged", Client, V0_1;
-        /// The tools of the host changed.
+        /// Replaces the tools of the host.
         ServerToolsChanged(ServerToolsChanged) = "session/serverToolsChanged", Host, V0_1;
-        /// A client takes part, or changed what it brings.
+        /// Adds or replaces an active client.
         ActiveClientSet(ActiveClientSet) = "session/activeClientSet", Client, V0_5;
-        /// A client no longer takes part.
+        /// Removes an active client.
         ActiveClientRemoved(ActiveClientRemoved) = "session/activeClientRemoved", Client, V0_5;
-        /// The session may use one more directory.
+        /// Adds a working directory.
         WorkingDirectorySet(SessionWorkingDirectorySet) = "session/workingDirectorySet", Client, V0_7;
-        /// The session may use one directory less.
+        /// Removes a working directory.
         WorkingDirectoryRemoved(SessionWorkingDirectoryRemoved) = "session/workingDirectoryRemoved", Client, V0_7;
-        /// One directory took the place of another.
+        /// Replaces a working directory.
         WorkingDirectoryReplaced(SessionWorkingDirectoryReplaced) = "session/workingDirectoryReplaced", Client, V0_8;
-        /// The session waits for something, or what it waits for changed.
+        /// Adds or replaces an entry of `inputNeeded`.
         InputNeededSet(InputNeededSet) = "session/inputNeededSet", Host, V0_5_1;
-        /// The session no longer waits for something.
+        /// Removes an entry of `inputNeeded`.
         InputNeededRemoved(InputNeededRemoved) = "session/inputNeededRemoved", Host, V0_5_1;
-        /// All customizations changed.
+        /// Replaces the list of customizations.
         CustomizationsChanged(CustomizationsChanged) = "session/customizationsChanged", Host, V0_1;
-        /// A customization was turned on or off.
+        /// Sets the enablement of a customization.
         CustomizationToggled(CustomizationToggled) = "session/customizationToggled", Client, V0_1;
-        /// One customization changed.
+        /// Adds or replaces a top-level customization.
         CustomizationUpdated(CustomizationUpdated) = "session/customizationUpdated", Host, V0_2;
-        /// One customization is gone.
+        /// Removes a customization and its children.
         CustomizationRemoved(CustomizationRemoved) = "session/customizationRemoved", Host, V0_2;
-        /// An MCP server is in another state.
+        /// Sets the state of an MCP server.
         McpServerStateChanged(Box<McpServerStateChanged>) = "session/mcpServerStateChanged", Host, V0_3;
-        /// Someone wants an MCP server started.
+        /// Requests the start of an MCP server.
         McpServerStartRequested(McpServerStartRequested) = "session/mcpServerStartRequested", Client, V0_5_2;
-        /// Someone wants an MCP server stopped.
+        /// Requests the stop of an MCP server.
         McpServerStopRequested(McpServerStopRequested) = "session/mcpServerStopRequested", Client, V0_5_2;
-        /// Someone does not want to wait for an MCP server.
+        /// Requests that messages no longer wait for a starting MCP server.
         McpServerBackgroundRequested(McpServerBackgroundRequested) = "session/mcpServerBackgroundRequested", Client, V1_0;
-        /// The session was read, or has something new.
+        /// Sets the read flag of the session.
         IsReadChanged(SessionIsReadChanged) = "session/isReadChanged", Client, V0_1;
-        /// The session was put away, or taken out again.
+        /// Sets the archived flag of the session.
         IsArchivedChanged(SessionIsArchivedChanged) = "session/isArchivedChanged", Client, V0_1;
-        /// What the session is doing changed.
+        /// Sets or clears the activity text.
         ActivityChanged(SessionActivityChanged) = "session/activityChanged", Host, V0_1;
-        /// The views of file changes changed.
+        /// Replaces the changeset catalogue.
         ChangesetsChanged(SessionChangesetsChanged) = "session/changesetsChanged", Host, V0_2;
-        /// Configuration values changed.
+        /// Changes configuration values of the session.
         ConfigChanged(SessionConfigChanged) = "session/configChanged", Client, V0_1;
-        /// The free data changed.
+        /// Replaces the extension data.
         MetaChanged(MetaChanged) = "session/metaChanged", Host, V0_1;
     }
 }

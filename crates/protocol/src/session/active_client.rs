@@ -1,4 +1,4 @@
-//! Clients that take part in a session's work.
+//! Active clients, which offer tools and plugins to a session.
 
 use indexmap::IndexMap;
 
@@ -7,28 +7,28 @@ use crate::common::ToolDefinition;
 use crate::ids::ClientId;
 use crate::wire::{Standalone, Wire};
 
-/// A client that provides tools or plugins.
+/// A client that offers tools or plugins to a session.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ActiveClient {
-    /// The client.
+    /// Id of the client.
     pub client_id: ClientId,
-    /// Name for people.
+    /// Display name for the user interface.
     pub display_name: Option<String>,
-    /// Tools it carries out itself.
+    /// Tools that the client offers and executes.
     pub tools: Vec<ToolDefinition>,
-    /// Plugins it brings. Only plugins: anything else is refused (CUS-21).
+    /// Plugins that the client offers. Other customizations are rejected (CUS-21).
     pub customizations: Option<Vec<ClientPluginCustomization>>,
 }
 
-/// A plugin as a client publishes it. The host reads it and shows the result
-/// among the customizations of the session.
+/// A plugin as published by a client. The host reads it and publishes the result in the
+/// customizations of the session.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ClientPluginCustomization {
-    /// The plugin.
+    /// Plugin with its location.
     #[wire(flatten)]
     pub plugin: Standalone<PluginCustomization>,
-    /// Changes whenever the plugin does.
+    /// Value that changes with the content of the plugin.
     pub nonce: Option<String>,
-    /// The client's decisions about what is inside, by name.
+    /// Enablement of the children of the plugin by the client, by child name.
     pub child_enablement: Option<IndexMap<String, Vec<CustomizationEnablement>>>,
 }

@@ -1,4 +1,4 @@
-//! Commands about sessions.
+//! Requests and responses about sessions.
 
 use super::active_client::ActiveClient;
 use crate::common::{Meta, SessionConfigSchema};
@@ -6,93 +6,93 @@ use crate::ids::ProviderId;
 use crate::uri::{RootChannel, Uri};
 use crate::wire::{Object, Wire};
 
-/// `createSession`: starts an agent.
+/// Parameters of the `createSession` request, which creates a session and starts its agent.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct CreateSessionParams {
-    /// The new session, named by the client.
+    /// URI of the new session, chosen by the client.
     pub channel: Uri,
-    /// The agent; absent means the host's default.
+    /// Agent of the session; absent means the host's default.
     pub provider: Option<ProviderId>,
-    /// Directories that it may use.
+    /// Working directories of the session.
     pub working_directories: Option<Vec<Uri>>,
-    /// Configuration values.
+    /// Configuration values, by property name.
     pub config: Option<Object>,
-    /// What the calling client brings.
+    /// Active client entry of the calling client.
     pub active_client: Option<ActiveClient>,
-    /// The client wants `root/progress` with this token.
+    /// Token for `root/progress` notifications; absent means none are sent.
     pub progress_token: Option<String>,
-    /// Free data.
+    /// Extension data (`_meta`) that the protocol does not define.
     pub meta: Option<Meta>,
 }
 
-/// `disposeSession`: ends a session for good.
+/// Parameters of the `disposeSession` request, which removes a session permanently.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct DisposeSessionParams {
-    /// The session.
+    /// URI of the session.
     pub channel: Uri,
-    /// Free data.
+    /// Extension data (`_meta`) that the protocol does not define.
     pub meta: Option<Meta>,
 }
 
-/// `resolveSessionConfig`: what could be configured, given what is chosen so
-/// far. Has no effect.
+/// Parameters of the `resolveSessionConfig` request, which returns the configuration schema for
+/// the values chosen so far. The request has no side effects.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ResolveSessionConfigParams {
-    /// The root channel.
+    /// The root channel; always `ahp-root://`.
     pub channel: RootChannel,
-    /// The agent.
+    /// Agent of the session; absent means the host's default.
     pub provider: Option<ProviderId>,
-    /// The directory.
+    /// Working directory of the session.
     pub working_directory: Option<Uri>,
-    /// Values chosen so far.
+    /// Configuration values chosen so far.
     pub config: Option<Object>,
-    /// Free data.
+    /// Extension data (`_meta`) that the protocol does not define.
     pub meta: Option<Meta>,
 }
 
-/// Answer to `resolveSessionConfig`.
+/// Result of the `resolveSessionConfig` request.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ResolveSessionConfigResult {
-    /// All properties, never a part (CFG-1).
+    /// The complete schema, never a subset (CFG-1).
     pub schema: SessionConfigSchema,
-    /// The given values, with defaults filled in.
+    /// The given values, completed with defaults.
     pub values: Object,
 }
 
-/// `sessionConfigCompletions`: values of a property that are too many to
-/// list.
+/// Parameters of the `sessionConfigCompletions` request, which lists values of a property with
+/// too many values for an `enum`.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct SessionConfigCompletionsParams {
-    /// The root channel.
+    /// The root channel; always `ahp-root://`.
     pub channel: RootChannel,
-    /// The agent.
+    /// Agent of the session; absent means the host's default.
     pub provider: Option<ProviderId>,
-    /// The directory.
+    /// Working directory of the session.
     pub working_directory: Option<Uri>,
-    /// Values chosen so far.
+    /// Configuration values chosen so far.
     pub config: Option<Object>,
-    /// The property.
+    /// Key of the property.
     pub property: String,
-    /// What the user has typed.
+    /// Text that the user has typed.
     pub query: Option<String>,
-    /// Free data.
+    /// Extension data (`_meta`) that the protocol does not define.
     pub meta: Option<Meta>,
 }
 
-/// Answer to `sessionConfigCompletions`.
+/// Result of the `sessionConfigCompletions` request.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct SessionConfigCompletionsResult {
-    /// Values that fit, best first.
+    /// Matching values, best first.
     pub items: Vec<SessionConfigValue>,
 }
 
-/// A value of a property.
+/// A value of a configuration property.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct SessionConfigValue {
-    /// The value.
+    /// Value for the configuration.
     pub value: String,
-    /// Name for people.
+    /// Display name for the user interface.
     pub label: String,
-    /// More about it.
+    /// Longer description for the user interface.
     pub description: Option<String>,
 }

@@ -1,8 +1,8 @@
-//! Customizations: what makes an agent behave as it should here.
+//! Customizations: plugins, directories and MCP servers that change the behaviour of an agent.
 //!
-//! At the top stand containers (plugins, directories) and bare MCP servers;
-//! inside containers stand agents, skills, prompts, rules, hooks and MCP
-//! servers, and nothing below them (CUS-1).
+//! At the top level there are containers (plugins, directories) and MCP servers. Containers
+//! have agents, skills, prompts, rules, hooks and MCP servers as children; children have no
+//! further children (CUS-1).
 
 mod child;
 
@@ -15,85 +15,85 @@ use crate::wire::{Unknown, Variant, Wire};
 
 pub use child::*;
 
-/// A customization at the top.
+/// A top-level customization of a session.
 #[derive(Debug, Clone, PartialEq, Wire)]
 #[wire(tag = "type")]
 pub enum Customization {
-    /// A package.
+    /// A plugin, distributed as a package.
     Plugin(PluginCustomization),
     /// A directory that the host watches.
     Directory(DirectoryCustomization),
-    /// An MCP server of the host's own configuration.
+    /// An MCP server from the configuration of the host.
     McpServer(Box<McpServerCustomization>),
-    /// A kind of a newer version.
+    /// A kind that a later protocol version defines.
     #[wire(unknown)]
     Unknown(Unknown),
 }
 
-/// What a customization is.
+/// The type of a customization.
 #[derive(Debug, Clone, PartialEq, Eq, Wire)]
 pub enum CustomizationType {
-    /// A package.
+    /// A plugin, distributed as a package.
     Plugin,
-    /// A watched directory.
+    /// A directory that the host watches.
     Directory,
-    /// A custom agent.
+    /// A custom agent of a container.
     Agent,
-    /// A skill.
+    /// A skill of a container.
     Skill,
-    /// A prompt.
+    /// A prompt of a container.
     Prompt,
-    /// A rule.
+    /// A rule of a container.
     Rule,
-    /// Hooks.
+    /// Hooks of a container.
     Hook,
-    /// An MCP server.
+    /// An MCP server, top-level or in a container.
     McpServer,
-    /// A type of a newer version.
+    /// A type that a later protocol version defines.
     #[wire(unknown)]
     Unknown(String),
 }
 
-/// What all customizations have.
+/// Fields that all customizations share.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct CustomizationBase {
-    /// Its name in the session, for actions.
+    /// Id of the customization, unique in the session; actions refer to it.
     pub id: CustomizationId,
-    /// Where it comes from, for good.
+    /// Permanent URI of the source.
     pub uri: Uri,
-    /// Name for people.
+    /// Display name for the user interface.
     pub name: String,
-    /// Icons.
+    /// Icons for the user interface.
     pub icons: Option<Vec<Icon>>,
-    /// Where in `uri` it stands, if that holds more.
+    /// Range in the file at `uri`, if the file contains more than this customization.
     pub range: Option<TextRange>,
-    /// Free data.
+    /// Extension data (`_meta`) that the protocol does not define.
     pub meta: Option<Meta>,
 }
 
-/// What plugins and directories have.
+/// Fields that plugins and directories share.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ContainerBase {
-    /// What all customizations have.
+    /// Fields that all customizations share.
     #[wire(flatten)]
     pub base: CustomizationBase,
-    /// The client that brought it; absent if the host did.
+    /// Client that offers the container; absent if the host does.
     pub client_id: Option<ClientId>,
-    /// How far reading it has got.
+    /// Progress of reading the container.
     pub load: Option<LoadState>,
-    /// What is in it. Absent: not read yet. Empty: nothing (CUS-4).
+    /// Children of the container. Absent means not read yet; empty means none (CUS-4).
     pub children: Option<Vec<ChildCustomization>>,
 }
 
-/// A package in the Open Plugins format.
+/// A plugin package in the Open Plugins format.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct PluginCustomization {
-    /// What containers have.
+    /// Fields that plugins and directories share.
     #[wire(flatten)]
     pub container: ContainerBase,
-    /// Decisions about whether it is on.
+    /// Enablement decisions by scope.
     pub enablement: Option<Vec<CustomizationEnablement>>,
-    /// Its version, for display.
+    /// Version of the plugin, for display.
     pub version: Option<String>,
 }
 
@@ -102,89 +102,88 @@ impl Variant for PluginCustomization {
     const NAME: &'static str = "plugin";
 }
 
-/// A directory that the host watches. It need not exist yet.
+/// A directory that the host watches. It need not exist.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct DirectoryCustomization {
-    /// What containers have.
+    /// Fields that plugins and directories share.
     #[wire(flatten)]
     pub container: ContainerBase,
-    /// Whether it is on.
+    /// `true` if the directory is enabled.
     pub enabled: bool,
-    /// What kind of customizations it holds.
+    /// Type of the customizations in the directory.
     pub contents: CustomizationType,
-    /// Whether clients may save new ones into it (CUS-17).
+    /// `true` if clients may write new customizations into the directory (CUS-17).
     pub writable: bool,
 }
 
-/// How far reading a container has got.
+/// The progress of reading a container.
 #[derive(Debug, Clone, PartialEq, Wire)]
 #[wire(tag = "kind")]
 pub enum LoadState {
-    /// It is being read.
+    /// The host is reading the container.
     Loading,
-    /// It was read.
+    /// The container was read without problems.
     Loaded,
-    /// It was read, with something to complain about.
+    /// The container was read with warnings.
     Degraded(LoadProblem),
-    /// It could not be read.
+    /// The container could not be read.
     Error(LoadProblem),
 }
 
-/// What was wrong with a container.
+/// A problem of reading a container.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct LoadProblem {
-    /// In words.
+    /// Human-readable description of the problem.
     pub message: String,
 }
 
-/// A decision about whether a customization is on. Lists are sorted session,
-/// workspace, global; the first entry decides, an empty list means on
-/// (CUS-10, CUS-11).
+/// An enablement decision for a customization. Lists are sorted by scope: session, workspace,
+/// global. The first entry is effective; an empty list means enabled (CUS-10, CUS-11).
 #[derive(Debug, Clone, PartialEq, Wire)]
 #[wire(tag = "kind")]
 pub enum CustomizationEnablement {
-    /// Everywhere.
+    /// A decision for all sessions.
     Global(Enablement),
-    /// In one directory.
+    /// A decision for one workspace directory.
     Workspace(WorkspaceEnablement),
-    /// In this session.
+    /// A decision for this session.
     Session(Enablement),
-    /// A scope of a newer version.
+    /// A scope that a later protocol version defines.
     #[wire(unknown)]
     Unknown(Unknown),
 }
 
-/// On or off.
+/// An enablement decision without further fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Wire)]
 pub struct Enablement {
-    /// Whether it is on.
+    /// `true` if the customization is enabled.
     pub enabled: bool,
 }
 
-/// On or off in one directory.
+/// An enablement decision for one workspace directory.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct WorkspaceEnablement {
-    /// The directory.
+    /// URI of the directory.
     pub uri: Uri,
-    /// Whether it is on.
+    /// `true` if the customization is enabled.
     pub enabled: bool,
 }
 
 impl CustomizationEnablement {
-    /// What a list of decisions comes down to.
+    /// Returns the effective enablement of a list of decisions.
     pub fn effective(list: &[Self]) -> bool {
         match list.first() {
             None => true,
             Some(Self::Global(decision) | Self::Session(decision)) => decision.enabled,
             Some(Self::Workspace(decision)) => decision.enabled,
-            // A scope that nobody here understands must not turn things on.
+            // A decision with an unknown scope must not enable a customization.
             Some(Self::Unknown(_)) => false,
         }
     }
 }
 
 impl SessionState {
-    /// Whether a person can have a custom agent of the session take a message.
+    /// Returns `true` if a user can select the custom agent with this URI for a message.
     pub fn offers_agent(&self, uri: &Uri) -> bool {
         let all = self.customizations.iter().flat_map(|all| all.items());
         let on = all.filter(|one| one.is_on());
@@ -193,7 +192,7 @@ impl SessionState {
             let ChildCustomization::Agent(agent) = child else {
                 return false;
             };
-            // One that only agents may pick, nobody else can (CUS-18).
+            // Users can't select a custom agent that is reserved for agents (CUS-18).
             let pickable = agent.disable_user_invocation != Some(true);
             agent.leaf.base.uri == *uri && pickable && child.is_on()
         })
@@ -201,7 +200,7 @@ impl SessionState {
 }
 
 impl Customization {
-    /// The name it goes by, unless its kind is unknown.
+    /// Returns the id; `None` for an unknown type.
     pub fn id(&self) -> Option<&CustomizationId> {
         match self {
             Customization::Plugin(plugin) => Some(&plugin.container.base.id),
@@ -211,7 +210,7 @@ impl Customization {
         }
     }
 
-    /// The MCP server, if it is one.
+    /// Returns the MCP server, if it is one.
     pub fn as_mcp_server(&self) -> Option<&McpServerCustomization> {
         if let Customization::McpServer(server) = self {
             Some(server)
@@ -220,7 +219,7 @@ impl Customization {
         }
     }
 
-    /// What is inside, if it is a container that was read.
+    /// Returns the children of a container; `None` if they were not read.
     pub fn children(&self) -> Option<&[ChildCustomization]> {
         match self {
             Customization::Plugin(plugin) => plugin.container.children.as_deref(),
@@ -229,7 +228,7 @@ impl Customization {
         }
     }
 
-    /// What all customizations have, unless its kind is unknown.
+    /// Returns the fields that all customizations share; `None` for an unknown type.
     pub fn base(&self) -> Option<&CustomizationBase> {
         match self {
             Customization::Plugin(plugin) => Some(&plugin.container.base),
@@ -239,7 +238,7 @@ impl Customization {
         }
     }
 
-    /// How far reading it has got, if it is a container.
+    /// Returns the progress of reading, if it is a container.
     pub fn load(&self) -> Option<&LoadState> {
         match self {
             Customization::Plugin(plugin) => plugin.container.load.as_ref(),
@@ -248,7 +247,7 @@ impl Customization {
         }
     }
 
-    /// Whether it is on. What is in a container that is off, is off.
+    /// Returns `true` if it is enabled. The children of a disabled container are disabled.
     pub fn is_on(&self) -> bool {
         let decided = |list: &Option<Vec<CustomizationEnablement>>| {
             CustomizationEnablement::effective(list.as_deref().unwrap_or_default())
@@ -261,7 +260,8 @@ impl Customization {
         }
     }
 
-    /// A server at the top or inside, to change it.
+    /// Returns the MCP server with this id for modification: this customization or one of its
+    /// children.
     pub fn server_mut(&mut self, id: &CustomizationId) -> Option<&mut McpServerCustomization> {
         if let Customization::McpServer(server) = self {
             return (server.base.id == *id).then_some(server);
@@ -273,7 +273,7 @@ impl Customization {
         })
     }
 
-    /// What is inside, to change it.
+    /// Returns the children of a container for modification.
     pub fn children_mut(&mut self) -> Option<&mut Vec<ChildCustomization>> {
         match self {
             Customization::Plugin(plugin) => plugin.container.children.as_mut(),

@@ -1,4 +1,4 @@
-//! What a session waits for, collected from all of its chats.
+//! The open requests of a session, collected from all of its chats.
 
 use crate::chat::{
     InputRequest, ToolCallAuthRequired, ToolCallPendingConfirmation,
@@ -8,99 +8,98 @@ use crate::ids::{ClientId, InputNeededId, TurnId};
 use crate::uri::Uri;
 use crate::wire::{Standalone, Unknown, Wire};
 
-/// One thing that a session waits for. Says all that is needed to answer, so
-/// nobody has to subscribe to the chat first.
+/// An open request of a session. It contains all data for an answer, so a client need not
+/// subscribe to the chat first.
 #[derive(Debug, Clone, PartialEq, Wire)]
 #[wire(tag = "kind")]
 pub enum SessionInputRequest {
-    /// A question; answered by `chat/inputCompleted`.
+    /// An input request; answered with `chat/inputCompleted`.
     ChatInput(SessionChatInput),
-    /// A tool call; answered by `chat/toolCallConfirmed` or
+    /// A tool call that waits for approval; answered with `chat/toolCallConfirmed` or
     /// `chat/toolCallResultConfirmed`.
     ToolConfirmation(Box<SessionToolConfirmation>),
-    /// A tool call that a client carries out; answered by
-    /// `chat/toolCallComplete`. Does not wait for a person.
+    /// A tool call that a client executes; answered with `chat/toolCallComplete`. It does not
+    /// wait for the user.
     ToolClientExecution(Box<SessionToolClientExecution>),
-    /// A tool call that needs a token; answered by `authenticate`.
+    /// A tool call that requires a token; answered with `authenticate`.
     ToolAuthentication(Box<SessionToolAuthentication>),
-    /// A kind of a newer version.
+    /// A kind that a later protocol version defines.
     #[wire(unknown)]
     Unknown(Unknown),
 }
 
-/// What all entries have.
+/// Fields that all entries share.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct SessionInputBase {
-    /// Its name in the session.
+    /// Id of the entry, unique in the session.
     pub id: InputNeededId,
-    /// The chat to answer on.
+    /// Chat to dispatch the answer to.
     pub chat: Uri,
 }
 
-/// An open question.
+/// An open input request.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct SessionChatInput {
-    /// What all entries have.
+    /// Fields that all entries share.
     #[wire(flatten)]
     pub base: SessionInputBase,
-    /// The question.
+    /// The input request, with the current answers.
     pub request: InputRequest,
 }
 
-/// A tool call that may not run, or whose result may not be used, before
-/// someone agrees.
+/// A tool call whose run or result waits for approval.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct SessionToolConfirmation {
-    /// What all entries have.
+    /// Fields that all entries share.
     #[wire(flatten)]
     pub base: SessionInputBase,
-    /// The turn of the call.
+    /// Id of the turn with the tool call.
     pub turn_id: TurnId,
-    /// The call.
+    /// The tool call in its current status.
     pub tool_call: ToolCallConfirmation,
 }
 
-/// A tool call that waits for a confirmation.
+/// A tool call that waits for approval.
 #[derive(Debug, Clone, PartialEq, Wire)]
 #[wire(tag = "status", case = "kebab")]
 pub enum ToolCallConfirmation {
-    /// Before it runs.
+    /// The call waits for approval before it runs.
     PendingConfirmation(ToolCallPendingConfirmation),
-    /// Before its result is used.
+    /// The result of the call waits for approval.
     PendingResultConfirmation(ToolCallPendingResultConfirmation),
-    /// A state of a newer version.
+    /// A status that a later protocol version defines.
     #[wire(unknown)]
     Unknown(Unknown),
 }
 
-/// A tool call that a client carries out.
+/// A tool call that a client executes.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct SessionToolClientExecution {
-    /// What all entries have.
+    /// Fields that all entries share.
     #[wire(flatten)]
     pub base: SessionInputBase,
-    /// The turn of the call.
+    /// Id of the turn with the tool call.
     pub turn_id: TurnId,
-    /// The client; the contributor of the call names it, too.
+    /// Client that executes the call; also named by the contributor of the call.
     pub client_id: ClientId,
-    /// The call; always running.
+    /// The tool call; always running.
     pub tool_call: Standalone<ToolCallRunning>,
 }
 
-/// A tool call that needs a token.
+/// A tool call that requires a token.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct SessionToolAuthentication {
-    /// What all entries have.
+    /// Fields that all entries share.
     #[wire(flatten)]
     pub base: SessionInputBase,
-    /// The turn of the call.
+    /// Id of the turn with the tool call.
     pub turn_id: TurnId,
-    /// The call.
+    /// The paused tool call, with the authentication requirement.
     pub tool_call: Standalone<ToolCallAuthRequired>,
 }
 
 impl SessionInputRequest {
-    /// The name it goes by, if it has one.
+    /// Returns the id of the entry; `None` if an unknown kind has no id.
     pub fn key(&self) -> Option<&str> {
         match self {
             SessionInputRequest::ChatInput(entry) => Some(entry.base.id.as_str()),
@@ -111,7 +110,7 @@ impl SessionInputRequest {
         }
     }
 
-    /// The chat that it is about, if it says.
+    /// Returns the chat of the entry; `None` for an unknown kind.
     pub fn chat(&self) -> Option<&Uri> {
         match self {
             SessionInputRequest::ChatInput(entry) => Some(&entry.base.chat),
@@ -122,7 +121,8 @@ impl SessionInputRequest {
         }
     }
 
-    /// Whether it waits for a person rather than for a client's work (AGG-5).
+    /// Returns `true` if the entry waits for the user and not for the execution by a client
+    /// (AGG-5).
     pub fn awaits_user(&self) -> bool {
         match self {
             SessionInputRequest::ToolClientExecution(_) => false,

@@ -1,76 +1,76 @@
-//! MCP servers and the state they are in.
+//! MCP servers of a session and their states.
 
 use super::customization::{CustomizationBase, CustomizationEnablement};
 use crate::common::{ErrorInfo, McpAuthRequirement};
 use crate::uri::Uri;
 use crate::wire::{Json, Object, Unknown, Wire};
 
-/// An MCP server.
+/// An MCP server of a session.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct McpServerCustomization {
-    /// What all customizations have.
+    /// Fields that all customizations share.
     #[wire(flatten)]
     pub base: CustomizationBase,
-    /// Decisions about whether it is on.
+    /// Enablement decisions by scope.
     pub enablement: Option<Vec<CustomizationEnablement>>,
-    /// The state it is in.
+    /// Current state of the server.
     pub state: McpServerState,
-    /// An `mcp:` channel to talk to it through the host.
+    /// URI of an `mcp:` channel, through which clients send requests to the server.
     pub channel: Option<Uri>,
-    /// What its apps may do.
+    /// Features for the MCP Apps of the server.
     pub mcp_app: Option<McpServerApps>,
 }
 
-/// The state that an MCP server is in.
+/// The state of an MCP server.
 #[derive(Debug, Clone, PartialEq, Wire)]
 #[wire(tag = "kind")]
 pub enum McpServerState {
-    /// It is being started.
+    /// The server is starting.
     Starting(McpServerStarting),
-    /// It runs.
+    /// The server is running and its tools are available.
     Ready,
-    /// It wants a token. This state is the only sign of it: there is no
-    /// `auth/required` for MCP servers (MCP-8).
+    /// The server requires a token. Only this state reports it: there is no `auth/required`
+    /// notification for MCP servers (MCP-8).
     AuthRequired(Box<McpAuthRequirement>),
-    /// It failed.
+    /// The server failed with an error.
     Error(McpServerError),
-    /// It was stopped.
+    /// The server was stopped.
     Stopped,
-    /// A state of a newer version.
+    /// A status that a later protocol version defines.
     #[wire(unknown)]
     Unknown(Unknown),
 }
 
-/// A server that is being started.
+/// A server that is starting.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct McpServerStarting {
-    /// Whether messages wait for it.
+    /// `true` if messages wait until the server has started.
     pub blocking: Option<bool>,
 }
 
 /// A server that failed.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct McpServerError {
-    /// Why.
+    /// Error that stopped the server.
     pub error: ErrorInfo,
 }
 
-/// What the apps of an MCP server may do.
+/// Features for the MCP Apps of a server.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct McpServerApps {
-    /// What the `mcp:` channel really serves (MCP-13).
+    /// Features that the `mcp:` channel actually serves (MCP-13).
     pub capabilities: McpAppCapabilities,
 }
 
-/// What the `mcp:` channel of a server serves, in the words of MCP Apps.
+/// Features of the `mcp:` channel of a server, as defined by MCP Apps.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct McpAppCapabilities {
-    /// Listing and calling tools.
+    /// Requests to list and call tools.
     pub server_tools: Option<Json>,
-    /// Listing and reading resources.
+    /// Requests to list and read resources.
     pub server_resources: Option<Json>,
-    /// Log messages.
+    /// Notifications with log messages.
     pub logging: Option<Object>,
-    /// Sampling.
+    /// Sampling requests of the server.
     pub sampling: Option<Json>,
 }

@@ -1,4 +1,4 @@
-//! What each action does to a session.
+//! Reducer of the session channel.
 
 mod customizations;
 
@@ -128,7 +128,8 @@ impl SessionState {
             .iter()
             .map(|chat| (chat.resource.clone(), chat))
             .collect();
-        // Taking each out once makes sure that none is named twice.
+        // Each entry is removed from the map, so a chat that is listed twice makes the action a
+        // no-op.
         let reordered: Option<List<ChatSummary>> = action
             .chats
             .iter()
@@ -162,8 +163,8 @@ impl SessionState {
         Outcome::Applied
     }
 
-    /// If the replacement stands later in the list, it moves here; if it
-    /// stands earlier, it stays there (DIR-5).
+    /// Replaces a directory. If the replacement occurs later in the list, it moves to the
+    /// position of the directory; if it occurs earlier, it stays there (DIR-5).
     fn replace_directory(&mut self, action: &SessionWorkingDirectoryReplaced) -> Outcome {
         let Some(list) = &mut self.metadata.working_directories else {
             return Outcome::NoOp;
@@ -216,8 +217,8 @@ impl SessionState {
         Outcome::Applied
     }
 
-    /// A wait for a person sets the status; the end of the last one leaves a
-    /// turn in progress, even if there is none (AGG-6).
+    /// Sets the status to input needed while any entry waits for the user. When the last one is
+    /// removed, the status is in progress, even if no turn is running (AGG-6).
     fn refresh_input_needed(&mut self) {
         let waits = self
             .input_needed
@@ -234,7 +235,7 @@ impl SessionState {
 }
 
 impl ChatSummary {
-    /// Takes over every field that is given, but the address (CRT-1).
+    /// Copies every present field except `resource` (CRT-1).
     fn merge(&mut self, changes: &PartialChatSummary) {
         let changes = changes.clone();
         self.title = changes

@@ -1,4 +1,4 @@
-//! The state of a session.
+//! State of a session channel.
 
 use super::active_client::ActiveClient;
 use super::customization::Customization;
@@ -11,49 +11,49 @@ use crate::list::List;
 use crate::uri::Uri;
 use crate::wire::{Object, Wire};
 
-/// An agent at work.
+/// The state of a session channel.
 ///
-/// Carries the metadata of its [`super::SessionSummary`] as well; the host
-/// keeps the two equal (SES-14).
+/// Contains the metadata of its [`super::SessionSummary`]; the host keeps both copies equal
+/// (SES-14).
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct SessionState {
-    /// What a list of sessions shows of it, too.
+    /// Fields that are also published in the session list.
     #[wire(flatten)]
     pub metadata: SessionMetadata,
-    /// How far its creation has got.
+    /// Progress of the creation.
     pub lifecycle: SessionLifecycle,
-    /// Why its creation failed.
+    /// Error of the creation, if it failed.
     pub creation_error: Option<ErrorInfo>,
     /// Tools that the host provides.
     pub server_tools: Option<Vec<ToolDefinition>>,
-    /// Clients that provide tools and plugins, by their `clientId`.
+    /// Clients that offer tools and plugins, one entry per `clientId`.
     pub active_clients: Vec<ActiveClient>,
-    /// Its chats, in an order that the host decides and keeps.
+    /// Chat catalogue, in an order that the host determines and persists.
     pub chats: List<ChatSummary>,
-    /// The chat that is meant when none is named.
+    /// Chat that clients use unless the user selects another one.
     pub default_chat: Option<Uri>,
-    /// Its configuration.
+    /// Configuration schema and values.
     pub config: Option<SessionConfigState>,
-    /// Plugins, directories and MCP servers, with what is in them.
+    /// Plugins, directories and MCP servers, with their children.
     pub customizations: Option<List<Customization>>,
-    /// Views of file changes that can be subscribed to.
+    /// Changesets that clients can subscribe to.
     pub changesets: Option<Vec<Changeset>>,
-    /// What it waits for, over all chats. Absent rather than empty (AGG-7).
+    /// Open requests of all chats. Absent if there are none, never empty (AGG-7).
     pub input_needed: Option<List<SessionInputRequest>>,
-    /// Free data, such as what git says about the directories.
+    /// Extension data, such as the git status of the directories.
     pub meta: Option<Meta>,
 }
 
-/// How far the creation of a session has got.
+/// The progress of the creation of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Wire)]
 pub enum SessionLifecycle {
-    /// The agent is being started.
+    /// The agent is starting.
     Creating,
-    /// Turns can start.
+    /// The agent has started and turns can start.
     Ready,
     /// The agent could not be started.
     Failed,
-    /// A state of a newer version.
+    /// A status that a later protocol version defines.
     #[wire(unknown)]
     Unknown(String),
 }
@@ -61,8 +61,8 @@ pub enum SessionLifecycle {
 /// The configuration of a session.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct SessionConfigState {
-    /// What can be configured. No action changes it (SYN-1).
+    /// Schema of the configuration. No action changes it (SYN-1).
     pub schema: SessionConfigSchema,
-    /// The values.
+    /// Current values, by property key.
     pub values: Object,
 }

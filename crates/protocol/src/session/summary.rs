@@ -1,4 +1,4 @@
-//! What a list of sessions shows.
+//! Entries of the session list.
 
 use crate::annotations::AnnotationsSummary;
 use crate::chat::{ChatInteractivity, ChatOrigin};
@@ -8,127 +8,127 @@ use crate::timestamp::Timestamp;
 use crate::uri::Uri;
 use crate::wire::{Unknown, Wire};
 
-/// What the state of a session and its summary have in common.
+/// Fields that the state of a session and its summary share.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct SessionMetadata {
-    /// The agent.
+    /// Agent of the session.
     pub provider: ProviderId,
-    /// Its title.
+    /// Title of the session.
     pub title: String,
-    /// Its activity and flags. Derived from its chats in snapshots and
-    /// summaries; no action carries the activity.
+    /// Activity and flags. Derived from the chats in snapshots and summaries; no action carries
+    /// the activity.
     pub status: SessionStatus,
-    /// What it is doing, in words.
+    /// Text about the current activity.
     pub activity: Option<String>,
-    /// What created it, if it was not a person; never changes.
+    /// Origin of the session, if it was not a user; immutable.
     pub origin: Option<SessionOrigin>,
-    /// The project it belongs to.
+    /// Project that the session belongs to.
     pub project: Option<ProjectInfo>,
-    /// Directories that its agent may use.
+    /// Working directories of the session.
     pub working_directories: Option<Vec<Uri>>,
-    /// How many annotations it has. Absent: it has no annotations channel.
+    /// Counts of annotations; absent if the session has no annotations channel.
     pub annotations: Option<AnnotationsSummary>,
 }
 
-/// What a list of sessions shows of a session.
+/// The entry of a session in the session list.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct SessionSummary {
-    /// What its state has, too.
+    /// Fields that the session state also has.
     #[wire(flatten)]
     pub metadata: SessionMetadata,
-    /// The session channel.
+    /// URI of the session channel.
     pub resource: Uri,
-    /// When it was created.
+    /// Time at which the session was created.
     pub created_at: Timestamp,
-    /// When it last changed.
+    /// Time of the last change.
     pub modified_at: Timestamp,
-    /// How much it changed in files.
+    /// Counts of changed files and lines.
     pub changes: Option<ChangesSummary>,
-    /// Free data. Small: it appears in every list.
+    /// Extension data. Should be small, because every session list contains it.
     pub meta: Option<Meta>,
-    /// Its chats, in order.
+    /// Chats of the session, in catalogue order.
     pub chats: Option<Vec<SessionChatSummary>>,
-    /// The chat that is meant when none is named.
+    /// Chat that clients use unless the user selects another one.
     pub default_chat: Option<Uri>,
 }
 
-/// What changed of a [`SessionSummary`]. An absent field is unchanged.
+/// Changes to a [`SessionSummary`]. An absent field stays unchanged.
 #[derive(Debug, Clone, Default, PartialEq, Wire)]
 pub struct PartialSessionSummary {
-    /// Never given: it can't change (ROOT-13).
+    /// Never present: the agent of a session can't change (ROOT-13).
     pub provider: Option<ProviderId>,
-    /// Its title.
+    /// New title of the session.
     pub title: Option<String>,
-    /// Its activity and flags.
+    /// New activity and flags.
     pub status: Option<SessionStatus>,
-    /// What it is doing; an empty string for nothing.
+    /// New activity text; an empty string clears it.
     pub activity: Option<String>,
-    /// What created it.
+    /// Origin of the session.
     pub origin: Option<SessionOrigin>,
-    /// The project it belongs to.
+    /// New project of the session.
     pub project: Option<ProjectInfo>,
-    /// Directories that its agent may use.
+    /// New working directories of the session.
     pub working_directories: Option<Vec<Uri>>,
-    /// How many annotations it has.
+    /// New counts of annotations.
     pub annotations: Option<AnnotationsSummary>,
-    /// Never given: the notification names the session (ROOT-13).
+    /// Never present: the notification identifies the session (ROOT-13).
     pub resource: Option<Uri>,
-    /// Never given: it can't change (ROOT-13).
+    /// Never present: the creation time can't change (ROOT-13).
     pub created_at: Option<Timestamp>,
-    /// When it last changed.
+    /// New time of the last change.
     pub modified_at: Option<Timestamp>,
-    /// How much it changed in files.
+    /// New counts of changed files and lines.
     pub changes: Option<ChangesSummary>,
-    /// Free data.
+    /// Extension data (`_meta`) that the protocol does not define.
     pub meta: Option<Meta>,
-    /// All of its chats, in order (ROOT-14).
+    /// The complete list of chats, in catalogue order (ROOT-14).
     pub chats: Option<Vec<SessionChatSummary>>,
-    /// The chat that is meant when none is named.
+    /// URI of the new default chat.
     pub default_chat: Option<Uri>,
 }
 
-/// What a list of sessions shows of a chat.
+/// A chat in the session list.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct SessionChatSummary {
-    /// The chat channel.
+    /// URI of the chat channel.
     pub resource: Uri,
-    /// Its title.
+    /// Title of the chat.
     pub title: String,
-    /// How it came about.
+    /// Origin of the chat.
     pub origin: Option<ChatOrigin>,
-    /// Whether the user may write in it. Absent: yes.
+    /// Access of the user to the chat; absent means full access.
     pub interactivity: Option<ChatInteractivity>,
-    /// Its activity and flags. Absent: unknown, not unread (AGG-14).
+    /// Activity and flags. Absent means unknown, not unread (AGG-14).
     pub status: Option<SessionStatus>,
-    /// How much it changed in files.
+    /// Counts of changed files and lines.
     pub changes: Option<ChangesSummary>,
 }
 
 /// The project that a session belongs to.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ProjectInfo {
-    /// The project.
+    /// URI of the project.
     pub uri: Uri,
-    /// Name for people.
+    /// Display name for the user interface.
     pub display_name: String,
 }
 
-/// What created a session, if it was not a person.
+/// The origin of a session, if it was not a user.
 #[derive(Debug, Clone, PartialEq, Wire)]
 #[wire(tag = "kind")]
 pub enum SessionOrigin {
-    /// A run of an automation.
+    /// A run of an automation created the session.
     Automation(AutomationSessionOrigin),
-    /// A kind of a newer version.
+    /// A kind that a later protocol version defines.
     #[wire(unknown)]
     Unknown(Unknown),
 }
 
-/// The run that created a session.
+/// The automation run that created a session.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct AutomationSessionOrigin {
-    /// The automation.
+    /// URI of the automation.
     pub automation: Uri,
-    /// Its run.
+    /// URI of the run.
     pub run: Uri,
 }

@@ -1,4 +1,4 @@
-//! All that can happen to a terminal.
+//! Actions on a terminal.
 
 use super::state::TerminalClaim;
 use crate::action::actions;
@@ -8,51 +8,50 @@ use crate::uri::Uri;
 use crate::wire::Wire;
 
 actions! {
-    /// Something that happened to a terminal.
+    /// An action on a terminal.
     pub enum TerminalAction on Terminal {
-        /// The program wrote something.
+        /// Appends output of the program.
         Data(TerminalData) = "terminal/data", Host, V0_1;
-        /// Someone typed something.
+        /// Sends input to the program.
         Input(TerminalInput) = "terminal/input", Client, V0_1;
-        /// The size changed.
+        /// Sets the size of the terminal.
         Resized(TerminalResized) = "terminal/resized", Client, V0_1;
-        /// Someone else has it now.
+        /// Sets the owner of the terminal.
         Claimed(TerminalClaimed) = "terminal/claimed", Client, V0_1;
-        /// The title changed.
+        /// Sets the title of the terminal.
         TitleChanged(TerminalTitleChanged) = "terminal/titleChanged", Client, V0_1;
-        /// The directory changed.
+        /// Sets the working directory.
         CwdChanged(TerminalCwdChanged) = "terminal/cwdChanged", Host, V0_1;
-        /// The program ended.
+        /// Reports that the program has exited.
         Exited(TerminalExited) = "terminal/exited", Host, V0_1;
-        /// The output was wiped.
+        /// Removes all output of the terminal.
         Cleared(TerminalCleared) = "terminal/cleared", Client, V0_1;
-        /// Commands can be told apart from now on.
+        /// Reports that the shell marks the commands in the output.
         CommandDetectionAvailable(TerminalCommandDetectionAvailable) = "terminal/commandDetectionAvailable", Host, V0_1;
-        /// A command began.
+        /// Starts a command in the output.
         CommandExecuted(TerminalCommandExecuted) = "terminal/commandExecuted", Host, V0_1;
-        /// A command ended.
+        /// Completes a command in the output.
         CommandFinished(TerminalCommandFinished) = "terminal/commandFinished", Host, V0_1;
     }
 }
 
-/// The program wrote something.
+/// The program wrote output.
 #[derive(Clone, PartialEq, Wire)]
 pub struct TerminalData {
-    /// What it wrote.
+    /// Output of the program to append.
     pub data: String,
 }
 
-/// Someone typed something, perhaps a password: it changes no state and is
-/// never logged (TER-20).
+/// A user typed input, possibly a password. It changes no state and is never logged (TER-20).
 #[derive(Clone, PartialEq, Wire)]
 pub struct TerminalInput {
-    /// What was typed.
+    /// Input for the program.
     pub data: String,
 }
 
 macro_rules! debug_without_data {
     ($($name:ident),*) => {$(
-        /// Shows how much, not what: terminal bytes stay out of logs.
+        /// Prints only the size: terminal output and input must not reach logs.
         impl std::fmt::Debug for $name {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 write!(f, concat!(stringify!($name), "({} bytes)"), self.data.len())
@@ -63,69 +62,69 @@ macro_rules! debug_without_data {
 
 debug_without_data!(TerminalData, TerminalInput);
 
-/// The size changed.
+/// The size of the terminal changed.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct TerminalResized {
-    /// The width.
+    /// Width of the terminal in columns.
     pub cols: u64,
-    /// The height.
+    /// Height of the terminal in rows.
     pub rows: u64,
 }
 
-/// Someone else has it now.
+/// The owner of the terminal changed.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct TerminalClaimed {
-    /// Who.
+    /// New owner of the terminal.
     pub claim: TerminalClaim,
 }
 
-/// The title changed.
+/// The title of the terminal changed.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct TerminalTitleChanged {
-    /// The title.
+    /// New title of the terminal.
     pub title: String,
 }
 
-/// The directory changed.
+/// The working directory of the terminal changed.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct TerminalCwdChanged {
-    /// The directory.
+    /// URI of the directory.
     pub cwd: Uri,
 }
 
-/// The program ended.
+/// The program of the terminal has exited.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct TerminalExited {
-    /// Its exit code, if known.
+    /// Exit code, if known.
     pub exit_code: Option<i64>,
 }
 
-/// The output was wiped.
+/// All output of the terminal was removed.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct TerminalCleared {}
 
-/// Commands can be told apart from now on.
+/// Command detection became available: the shell marks the commands in the output.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct TerminalCommandDetectionAvailable {}
 
-/// A command began; what is written until it ends is its output.
+/// A command was started; output belongs to it until it has ended.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct TerminalCommandExecuted {
-    /// Its name, new in the terminal.
+    /// Id of the command, unique in the terminal.
     pub command_id: CommandId,
-    /// The command line.
+    /// Command line as typed.
     pub command_line: String,
-    /// When, in milliseconds since 1970.
+    /// Start time in milliseconds since 1970.
     pub timestamp: Millis,
 }
 
-/// A command ended.
+/// A command has ended.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct TerminalCommandFinished {
-    /// The command.
+    /// Id of the command.
     pub command_id: CommandId,
-    /// Its exit code, if known.
+    /// Exit code, if known.
     pub exit_code: Option<i64>,
-    /// How long it took.
+    /// Duration of the command.
     pub duration_ms: Option<Millis>,
 }

@@ -1,34 +1,34 @@
-//! Commands about terminals.
+//! Requests that create and dispose terminals.
 
 use super::state::TerminalClaim;
 use crate::common::Meta;
 use crate::uri::Uri;
 use crate::wire::Wire;
 
-/// `createTerminal`: opens a terminal.
+/// Parameters of the `createTerminal` request, which starts a terminal.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct CreateTerminalParams {
-    /// The new terminal, named by the client.
+    /// URI of the new terminal, chosen by the client.
     pub channel: Uri,
-    /// Who has it.
+    /// Owner of the terminal.
     pub claim: TerminalClaim,
-    /// Its title.
+    /// Title of the terminal.
     pub name: Option<String>,
-    /// The directory to start in.
+    /// Initial working directory of the terminal.
     pub cwd: Option<Uri>,
-    /// Its width.
+    /// Width of the terminal in columns.
     pub cols: Option<u64>,
-    /// Its height.
+    /// Height of the terminal in rows.
     pub rows: Option<u64>,
-    /// Free data.
+    /// Extension data (`_meta`) that the protocol does not define.
     pub meta: Option<Meta>,
 }
 
-/// `disposeTerminal`: ends a terminal and its program.
+/// Parameters of the `disposeTerminal` request, which ends a terminal and its program.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct DisposeTerminalParams {
-    /// The terminal.
+    /// URI of the terminal.
     pub channel: Uri,
-    /// Free data.
+    /// Extension data (`_meta`) that the protocol does not define.
     pub meta: Option<Meta>,
 }

@@ -1,39 +1,38 @@
-//! Terminal output as plain text.
+//! Converts terminal output to plain text.
 
 const ESCAPE: char = '\u{1b}';
 const BELL: char = '\u{7}';
 
-/// Makes plain text of what programs write to a terminal: without sequences,
-/// and of a line that is written over again and again only the last state.
-/// Text may come in pieces, cut anywhere.
+/// Converts terminal output to plain text, incrementally: removes escape sequences, and of an
+/// overwritten line it retains only the last state. The input can be split at any character.
 #[derive(Default)]
 pub struct PlainOutput {
     state: EscapeState,
-    /// The line that may still be written over.
+    /// Current line, which can still be overwritten.
     line: String,
-    /// Whether the next letter starts the line anew.
+    /// `true` after a carriage return: the next character replaces the line.
     is_overwriting: bool,
 }
 
-/// Where in a sequence the text is.
+/// The position of the parser relative to escape sequences.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum EscapeState {
     #[default]
     Text,
-    /// After an escape.
+    /// After an escape character.
     Escape,
-    /// In one with parameters (CSI), until a letter.
+    /// In a sequence with parameters (CSI), until its final byte.
     Parameters,
-    /// In one with a string (OSC and others), until its end.
+    /// In a sequence with a string (OSC and others), until its terminator.
     String,
-    /// After an escape in a string.
+    /// After an escape character in a string.
     StringEscape,
-    /// In one that names a set of letters, which is one letter more.
+    /// In a sequence that selects a character set and has one more character.
     Charset,
 }
 
 impl PlainOutput {
-    /// Takes more text in, and returns all lines that are whole now.
+    /// Appends output, and returns the lines that are complete now.
     pub fn push(&mut self, text: &str) -> String {
         let mut whole = String::new();
         for letter in text.chars() {
@@ -42,17 +41,17 @@ impl PlainOutput {
         whole
     }
 
-    /// What there is of a line that does not come to its end.
+    /// Removes and returns the incomplete last line.
     pub fn take_open_line(&mut self) -> String {
         std::mem::take(&mut self.line)
     }
 
-    /// How long the line is that has not come to its end.
+    /// Returns the length of the incomplete last line in bytes.
     pub fn open_line_bytes(&self) -> usize {
         self.line.len()
     }
 
-    /// What is left of the last line.
+    /// Returns the incomplete last line.
     pub fn finish(self) -> String {
         self.line
     }
@@ -70,11 +69,12 @@ impl PlainOutput {
             (EscapeState::Escape | EscapeState::Parameters, ESCAPE) => EscapeState::Escape,
             (EscapeState::Escape | EscapeState::Charset, _) => EscapeState::Text,
             (EscapeState::Parameters, '\u{20}'..='\u{3f}') => EscapeState::Parameters,
-            // Whatever ends it, also what should not.
+            // Any other character ends the sequence, also an invalid one.
             (EscapeState::Parameters, _) => EscapeState::Text,
             (EscapeState::String, ESCAPE) => EscapeState::StringEscape,
             (EscapeState::String, BELL) => EscapeState::Text,
-            // A string that is never closed does not swallow the rest.
+            // A newline ends an unterminated string, so that it does not swallow the remaining
+            // output.
             (EscapeState::String, '\n') => {
                 self.push_text_char('\n', whole);
                 EscapeState::Text
@@ -111,17 +111,17 @@ impl PlainOutput {
     }
 }
 
-/// The end of what a program wrote, as plain text.
+/// The end of a terminal's output, as plain text.
 pub struct OutputTail {
     plain: PlainOutput,
     text: String,
-    /// Most bytes of it.
+    /// Maximum size of the retained text.
     max_bytes: usize,
     truncated: bool,
 }
 
 impl OutputTail {
-    /// At most so many bytes.
+    /// Creates a tail that retains at most `max_bytes` bytes.
     pub fn new(max_bytes: usize) -> Self {
         OutputTail {
             plain: PlainOutput::default(),
@@ -131,23 +131,23 @@ impl OutputTail {
         }
     }
 
-    /// More was written.
+    /// Appends output, and truncates the text at the front.
     pub fn push(&mut self, text: &str) {
         let whole = self.plain.push(text);
         self.text.push_str(&whole);
         self.truncated |= truncate_front(&mut self.text, self.max_bytes);
-        // A line without an end is bounded, too.
+        // An unterminated line must be bounded, too.
         self.truncated |= truncate_front(&mut self.plain.line, self.max_bytes);
     }
 
-    /// The end of what there is by now, and whether it is not all.
+    /// Returns the current tail, and `true` if earlier output was truncated.
     pub fn current(&self) -> (String, bool) {
         let mut text = format!("{}{}", self.text, self.plain.line);
         let cut = truncate_front(&mut text, self.max_bytes);
         (text, self.truncated || cut)
     }
 
-    /// The end of it all, and whether it is not all.
+    /// Returns the final tail, and `true` if earlier output was truncated.
     pub fn finish(mut self) -> (String, bool) {
         self.text.push_str(&self.plain.finish());
         self.truncated |= truncate_front(&mut self.text, self.max_bytes);
@@ -157,7 +157,7 @@ impl OutputTail {
 
 macro_rules! debug_without_text {
     ($($name:ident),*) => {$(
-        /// Leaves the text out: terminal output must not reach logs.
+        /// Omits the text: terminal output must not reach logs.
         impl std::fmt::Debug for $name {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.debug_struct(stringify!($name)).finish_non_exhaustive()
@@ -168,7 +168,7 @@ macro_rules! debug_without_text {
 
 debug_without_text!(PlainOutput, OutputTail);
 
-/// Takes from the front what is too much. Says whether that was anything.
+/// Removes excess bytes from the front. Returns `true` if any were removed.
 fn truncate_front(text: &mut String, max_bytes: usize) -> bool {
     let excess = text.len().saturating_sub(max_bytes);
     let from = text.ceil_char_boundary(excess);

@@ -1,4 +1,4 @@
-//! What each action does to a terminal.
+//! Reducer of the terminal channel.
 
 use super::actions::{
     TerminalAction, TerminalCommandExecuted, TerminalCommandFinished, TerminalData,
@@ -49,7 +49,7 @@ impl TerminalState {
         }
     }
 
-    /// Output belongs to the command that runs, or to no command.
+    /// Appends output to the running command, or to the unclassified output.
     fn append(&mut self, action: &TerminalData) -> Outcome {
         let last = self.content.len().checked_sub(1);
         match last.and_then(|index| self.content.item_mut(index)) {

@@ -1,4 +1,4 @@
-//! The state of a terminal.
+//! State of a terminal channel, and its entry in the root state.
 
 use std::fmt;
 
@@ -8,32 +8,31 @@ use crate::number::Millis;
 use crate::uri::Uri;
 use crate::wire::{Unknown, Wire};
 
-/// A terminal with its output. A clone shares the output with the original.
+/// The state of a terminal channel. A clone shares the output with the original.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct TerminalState {
-    /// Its title.
+    /// Title of the terminal.
     pub title: String,
-    /// The directory it is in.
+    /// Current working directory of the terminal.
     pub cwd: Option<Uri>,
-    /// Its width.
+    /// Width of the terminal in columns.
     pub cols: Option<u64>,
-    /// Its height.
+    /// Height of the terminal in rows.
     pub rows: Option<u64>,
-    /// Its output, in pieces. Strung together they are what the program
-    /// wrote.
+    /// Output in parts; their concatenation is the output of the program.
     pub content: List<TerminalPart>,
-    /// Whether its program still runs.
+    /// Status of the program.
     pub lifecycle: TerminalLifecycle,
-    /// Who has it.
+    /// Owner of the terminal.
     pub claim: TerminalClaim,
-    /// Whether commands are told apart in the output.
+    /// `true` if the shell marks the commands in the output.
     pub supports_command_detection: Option<bool>,
     /// `false` if the output is plain text without escape sequences.
     pub is_pty: Option<bool>,
 }
 
 impl TerminalState {
-    /// A terminal that has just begun, with nothing written to it yet.
+    /// Creates a running terminal without output.
     pub fn new(title: impl Into<String>, claim: TerminalClaim) -> Self {
         TerminalState {
             title: title.into(),
@@ -49,113 +48,113 @@ impl TerminalState {
     }
 }
 
-/// What the host's list of terminals shows of a terminal.
+/// The entry of a terminal in the root state.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct TerminalInfo {
-    /// The terminal channel.
+    /// URI of the terminal channel.
     pub resource: Uri,
-    /// Its title.
+    /// Title of the terminal.
     pub title: String,
-    /// Who has it.
+    /// Owner of the terminal.
     pub claim: TerminalClaim,
-    /// Whether its program still runs.
+    /// Status of the program.
     pub lifecycle: TerminalLifecycle,
 }
 
-/// Who has a terminal. Somebody always does (TER-3).
+/// The owner of a terminal. A terminal always has one (TER-3).
 #[derive(Debug, Clone, PartialEq, Wire)]
 #[wire(tag = "kind")]
 pub enum TerminalClaim {
-    /// A client.
+    /// A client owns the terminal.
     Client(TerminalClientClaim),
-    /// A session.
+    /// A session owns the terminal.
     Session(TerminalSessionClaim),
 }
 
-/// A client that has a terminal.
+/// A client that owns a terminal.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct TerminalClientClaim {
-    /// The client.
+    /// Id of the client.
     pub client_id: ClientId,
 }
 
-/// A session that has a terminal, perhaps for one turn or tool call.
+/// A session that owns a terminal, optionally for one turn or tool call.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct TerminalSessionClaim {
-    /// The session.
+    /// URI of the session.
     pub session: Uri,
-    /// Its chat.
+    /// URI of the chat.
     pub chat: Uri,
-    /// The turn. Absent: it runs in the background (TER-4).
+    /// Id of the turn; absent if the terminal runs in the background (TER-4).
     pub turn_id: Option<TurnId>,
-    /// The tool call.
+    /// Id of the tool call.
     pub tool_call_id: Option<ToolCallId>,
 }
 
-/// Whether the program of a terminal still runs.
+/// The status of the program of a terminal.
 #[derive(Debug, Clone, PartialEq, Wire)]
 #[wire(tag = "status")]
 pub enum TerminalLifecycle {
-    /// It does.
+    /// The program is running.
     Running,
-    /// It has ended.
+    /// The program has exited.
     Exited(TerminalExit),
 }
 
-/// How the program of a terminal ended.
+/// The exit of the program of a terminal.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct TerminalExit {
-    /// Its exit code, if known.
+    /// Exit code, if known.
     pub exit_code: Option<i64>,
 }
 
-/// A piece of output.
+/// A part of the output.
 #[derive(Debug, Clone, PartialEq, Wire)]
 #[wire(tag = "type")]
 pub enum TerminalPart {
-    /// Output of no command in particular.
+    /// Output that belongs to no known command.
     Unclassified(TerminalOutput),
-    /// A command and its output.
+    /// A command with its output.
     Command(TerminalCommand),
-    /// A kind of a newer version.
+    /// A kind that a later protocol version defines.
     #[wire(unknown)]
     Unknown(Unknown),
 }
 
-/// Output of no command in particular.
+/// Output that belongs to no known command.
 #[derive(Clone, PartialEq, Wire)]
 pub struct TerminalOutput {
-    /// The output.
+    /// Raw output of the program.
     pub value: String,
 }
 
-/// A command and its output.
+/// A command with its output.
 #[derive(Clone, PartialEq, Wire)]
 pub struct TerminalCommand {
-    /// Its name in the terminal.
+    /// Id of the command, unique in the terminal.
     pub command_id: CommandId,
-    /// The command line.
+    /// Command line as typed.
     pub command_line: String,
-    /// Its output so far.
+    /// Output received so far.
     pub output: String,
-    /// When it began, in milliseconds since 1970.
+    /// Start time in milliseconds since 1970.
     pub timestamp: Millis,
-    /// Whether it has ended.
+    /// `true` if the command has ended.
     pub is_complete: bool,
-    /// Its exit code, if known.
+    /// Exit code, if known.
     pub exit_code: Option<i64>,
-    /// How long it took.
+    /// Duration of the command.
     pub duration_ms: Option<Millis>,
 }
 
-/// Shows how much, not what: terminal bytes stay out of logs.
+/// Prints only the size: terminal output and input must not reach logs.
 impl fmt::Debug for TerminalOutput {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "TerminalOutput({} bytes)", self.value.len())
     }
 }
 
-/// Shows how much, not what: terminal bytes stay out of logs.
+/// Prints only the size: terminal output and input must not reach logs.
 impl fmt::Debug for TerminalCommand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TerminalCommand")

@@ -1,8 +1,7 @@
 //! A parsed message: the text and a flat list of its tokens.
 //!
-//! The list is in document order, and each token knows where its successor on
-//! the same level stands. Looking up a field, or skipping what nobody asked
-//! for, costs one step per sibling and no allocation.
+//! The list is in document order, and each token has the index of its next sibling. Finding a
+//! field or skipping an unused value costs one step per sibling and no allocation.
 
 use std::fmt;
 
@@ -10,33 +9,32 @@ use super::error::ParseError;
 use super::node::Node;
 use super::parse;
 
-/// How much a peer may send in one message.
+/// Limits for the size of one message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Longest text, in bytes. Offsets are 32 bits wide, so no more than
-    /// 4 GiB - 1 is ever accepted.
+    /// Maximum length of the text, in bytes. Offsets are 32 bits wide, so the effective maximum
+    /// is 4 GiB - 1.
     pub bytes: usize,
-    /// Deepest nesting of arrays and objects; at most [`Limits::MAX_DEPTH`]
-    /// takes effect.
+    /// Maximum nesting of arrays and objects; the effective maximum is [`Limits::MAX_DEPTH`].
     pub depth: usize,
-    /// Most values, keys included. Small values take far more memory than
-    /// text, so bytes alone are no bound.
+    /// Maximum number of values, including keys. Small values need much more memory than their
+    /// text, so a limit on bytes is not sufficient.
     pub values: usize,
 }
 
 impl Limits {
-    /// Values are read by recursion, so depth has a ceiling of its own.
+    /// Upper bound for `depth`: decoding is recursive, so this bounds the stack.
     pub const MAX_DEPTH: usize = 128;
 
-    /// What a peer may send to a host: also the default.
+    /// Limits for messages from a client to the host; also the default.
     pub const MESSAGE: Limits = Limits {
         bytes: 16 * 1024 * 1024,
         depth: 64,
         values: 1_000_000,
     };
 
-    /// What a host may send to its clients: whole states. What it accepted at
-    /// the depth of a message stands a little deeper in a state, and must
+    /// Limits for messages from the host to a client, which contain whole states. A value that
+    /// was accepted at the maximum depth of a message is nested deeper in a state, and must
     /// still be readable there.
     pub const STATE: Limits = Limits {
         bytes: 1024 * 1024 * 1024,
@@ -51,14 +49,14 @@ impl Default for Limits {
     }
 }
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TokenKind {
     Null,
     True,
     False,
     Number,
-    /// A string that stands in the text as it is.
+    /// A string without escape sequences.
     Plain,
     /// A string with escape sequences.
     Escaped,
@@ -66,25 +64,25 @@ pub(super) enum TokenKind {
     Object,
 }
 
-/// One value, or one key, of the document.
+/// A value or key of the document.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct JsonToken {
     pub(super) kind: TokenKind,
-    /// Where the value starts; inside the quotes for a string.
+    /// Start of the value; inside of the quotes for a string.
     pub(super) start: u32,
-    /// Where it ends, exclusive; inside the quotes for a string.
+    /// End of the value, exclusive; inside of the quotes for a string.
     pub(super) end: u32,
-    /// The token that follows this one and everything in it.
+    /// Index of the token after this one and its descendants.
     pub(super) next: u32,
 }
 
-/// A text that was found to be one JSON value within the limits.
+/// A text that is one JSON value within the limits.
 pub struct Document<'t> {
     pub(super) text: &'t str,
     pub(super) tokens: Vec<JsonToken>,
 }
 
-/// Shows how much, not what: it may be anything.
+/// Prints only the size, because the content can be confidential.
 impl fmt::Debug for Document<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (bytes, values) = (self.text.len(), self.tokens.len());
@@ -93,14 +91,13 @@ impl fmt::Debug for Document<'_> {
 }
 
 impl<'t> Document<'t> {
-    /// Checks that `text` is exactly one JSON value, and no larger or deeper
-    /// than allowed.
+    /// Checks that `text` is exactly one JSON value within the limits.
     pub fn parse(text: &'t str, limits: Limits) -> Result<Self, ParseError> {
         let tokens = parse::tokenize(text, limits)?;
         Ok(Document { text, tokens })
     }
 
-    /// The value that the text holds.
+    /// Returns the top-level value.
     pub fn root(&self) -> Node<'_> {
         Node::new(self, 0)
     }

@@ -1,4 +1,4 @@
-//! The fields of an object, as the derive writes them.
+//! Helpers with which derived code encodes the fields of an object.
 
 use std::sync::Arc;
 
@@ -7,9 +7,9 @@ use serde::ser::SerializeMap;
 
 use super::Wire;
 
-/// A type that is a JSON object, and can stand inside a larger one.
+/// A type whose JSON is an object, and whose fields can be part of a larger one.
 pub trait EncodeFields {
-    /// Writes the fields into an object that is already open.
+    /// Encodes the fields into an open object.
     fn encode_fields<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error>;
 }
 
@@ -25,7 +25,7 @@ impl<T: EncodeFields> EncodeFields for Arc<T> {
     }
 }
 
-/// Writes an object with the fields of `value`.
+/// Encodes an object with the fields of `value`.
 #[doc(hidden)]
 pub fn encode_object<T: EncodeFields, S: Serializer>(
     value: &T,
@@ -36,7 +36,7 @@ pub fn encode_object<T: EncodeFields, S: Serializer>(
     map.end()
 }
 
-/// Writes one field, unless it is absent.
+/// Encodes a field, unless its value is absent.
 #[doc(hidden)]
 pub fn write_field<T: Wire, M: SerializeMap>(
     map: &mut M,

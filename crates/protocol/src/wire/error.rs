@@ -1,54 +1,55 @@
-//! What can be wrong with a message, and where.
+//! Errors of parsing and decoding, with their location.
 
 use std::borrow::Cow;
 use std::fmt;
 
 use super::node::Node;
 
-/// The text is not one JSON value, or beyond the limits.
+/// The error of text that is not one JSON value, or exceeds the limits.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ParseError {
-    /// Not JSON.
+    /// The text is not JSON.
     #[error("syntax error at byte {offset}: {what}")]
     Syntax {
-        /// Where reading stopped.
+        /// Byte offset of the error.
         offset: usize,
-        /// What should have stood there.
+        /// Description of the expected syntax.
         what: &'static str,
     },
-    /// Longer than allowed.
+    /// The text is too long.
     #[error("message of {bytes} bytes is too large: at most {allowed} are allowed")]
     TooLarge {
-        /// Length of the text.
+        /// Length of the text in bytes.
         bytes: usize,
-        /// The limit in force.
+        /// Maximum length in bytes.
         allowed: usize,
     },
-    /// More values than allowed.
+    /// The text has too many values.
     #[error("message has too many values: at most {allowed} are allowed")]
     TooMany {
-        /// The limit in force.
+        /// Maximum number of values.
         allowed: usize,
     },
-    /// Nested deeper than allowed.
+    /// The text is nested too deeply.
     #[error("message is nested too deeply: at most {allowed} levels are allowed")]
     TooDeep {
-        /// The limit in force.
+        /// Maximum number of levels.
         allowed: usize,
     },
 }
 
-/// The JSON is not the type that was asked for.
+/// The error of JSON that does not have the expected type.
 ///
-/// Reads as `place: what is wrong`. It shows numbers, and of strings only
-/// those that stand where a name has to be (a kind, a type, a key), cut to a
-/// few words: any other may be a prompt or a secret.
+/// Displayed as `location: problem`. The message contains numbers. It quotes strings only where
+/// a name is expected (a kind, a type, a key), truncated to a few words: any other string can
+/// be a prompt or a secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DecodeError(Box<ErrorDetails>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct ErrorDetails {
-    /// From the inside out: the path is built while the error travels up.
+    /// Segments from the innermost to the outermost, because callers extend the path while the
+    /// error is returned.
     path: Vec<PathSegment>,
     problem: Cow<'static, str>,
 }
@@ -61,7 +62,7 @@ enum PathSegment {
 }
 
 impl DecodeError {
-    /// A problem in plain words.
+    /// Creates an error from a description of the problem.
     pub fn new(problem: impl Into<Cow<'static, str>>) -> Self {
         DecodeError(Box::new(ErrorDetails {
             path: Vec::new(),
@@ -69,22 +70,22 @@ impl DecodeError {
         }))
     }
 
-    /// The value is of another kind than `what`.
+    /// Creates the error for a value of another type than `what`.
     pub fn expected(what: &str, found: Node<'_>) -> Self {
         Self::new(format!("expected {what}, found {}", found.describe()))
     }
 
-    /// A field that has to be there is not.
+    /// Creates the error for a missing required field.
     pub fn missing() -> Self {
         Self::new("missing")
     }
 
-    /// A field stands there twice.
+    /// Creates the error for a duplicate field.
     pub fn given_twice() -> Self {
         Self::new("given twice")
     }
 
-    /// The string is none of the values that the protocol knows.
+    /// Creates the error for a string that is not one of the known values.
     pub fn not_one_of(found: &str, known: &[&str]) -> Self {
         let known: Vec<_> = known.iter().map(|value| format!("`{value}`")).collect();
         let found: String = found.chars().take(40).collect();
@@ -95,14 +96,14 @@ impl DecodeError {
         ))
     }
 
-    /// The same error, seen from the object that holds the field.
+    /// Prepends the name of the enclosing field to the location.
     #[must_use]
     pub fn within(mut self, field: &'static str) -> Self {
         self.0.path.push(PathSegment::Field(field));
         self
     }
 
-    /// The same error, seen from the map that holds the key.
+    /// Prepends the key of the enclosing map to the location.
     #[must_use]
     pub fn within_key(mut self, key: &str) -> Self {
         let key = key.chars().take(40).collect();
@@ -110,7 +111,7 @@ impl DecodeError {
         self
     }
 
-    /// The same error, seen from the array that holds the item.
+    /// Prepends the index in the enclosing array to the location.
     #[must_use]
     pub fn within_item(mut self, index: usize) -> Self {
         self.0.path.push(PathSegment::Item(index));

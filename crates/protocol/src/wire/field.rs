@@ -1,10 +1,10 @@
-//! The fields of an object, as the derive reads them.
+//! Helpers with which derived code decodes the fields of an object.
 
 use super::Wire;
 use super::error::DecodeError;
 use super::node::Node;
 
-/// Decodes a field into its slot; refuses a second one of the same name.
+/// Decodes a field into its slot; fails for a duplicate field.
 #[doc(hidden)]
 pub fn read_field<T: Wire>(
     slot: &mut Option<T>,
@@ -18,8 +18,8 @@ pub fn read_field<T: Wire>(
     Ok(())
 }
 
-/// The same for a field whose absence means so much that `null`, which may
-/// stand for a variable that was never set, is refused.
+/// Like [`read_field`], but fails for `null`. For fields whose absence has a significant
+/// effect: `null` can be the result of a variable that was never set.
 #[doc(hidden)]
 pub fn read_field_not_null<T: Wire>(
     slot: &mut Option<T>,
@@ -32,7 +32,7 @@ pub fn read_field_not_null<T: Wire>(
     read_field(slot, name, node)
 }
 
-/// Takes a field from its slot, or what its absence means.
+/// Returns the decoded field, or the value of an absent field.
 #[doc(hidden)]
 pub fn take_field<T: Wire>(slot: Option<T>, name: &'static str) -> Result<T, DecodeError> {
     slot.or_else(T::absent)

@@ -1,4 +1,4 @@
-//! A value inside a document, to look at and to decode from.
+//! A value in a document, for inspection and decoding.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,7 +7,7 @@ use super::document::{Document, JsonToken, TokenKind};
 use super::error::DecodeError;
 use super::{Json, Object};
 
-/// One JSON value inside a [`Document`]. Cheap to copy.
+/// A JSON value in a [`Document`]. Cheap to copy.
 #[derive(Clone, Copy)]
 pub struct Node<'d> {
     document: &'d Document<'d>,
@@ -31,32 +31,32 @@ impl<'d> Node<'d> {
             .unwrap_or_default()
     }
 
-    /// Whether the value is `null`.
+    /// Returns `true` if the value is `null`.
     pub fn is_null(self) -> bool {
         self.token().kind == TokenKind::Null
     }
 
-    /// Whether the value is an object.
+    /// Returns `true` if the value is an object.
     pub fn is_object(self) -> bool {
         self.token().kind == TokenKind::Object
     }
 
-    /// Whether the value is an array.
+    /// Returns `true` if the value is an array.
     pub fn is_array(self) -> bool {
         self.token().kind == TokenKind::Array
     }
 
-    /// Whether the value is a string.
+    /// Returns `true` if the value is a string.
     pub fn is_text(self) -> bool {
         matches!(self.token().kind, TokenKind::Plain | TokenKind::Escaped)
     }
 
-    /// The text of a number, digit for digit.
+    /// Returns the text of a number, with its original digits.
     pub fn number(self) -> Option<&'d str> {
         (self.token().kind == TokenKind::Number).then(|| self.slice())
     }
 
-    /// The value of a boolean.
+    /// Returns the value of a boolean.
     pub fn boolean(self) -> Result<bool, DecodeError> {
         match self.token().kind {
             TokenKind::True => Ok(true),
@@ -70,7 +70,7 @@ impl<'d> Node<'d> {
         }
     }
 
-    /// The value of a string.
+    /// Returns the value of a string.
     pub fn text(self) -> Result<Cow<'d, str>, DecodeError> {
         match self.token().kind {
             TokenKind::Plain => Ok(Cow::Borrowed(self.slice())),
@@ -84,7 +84,7 @@ impl<'d> Node<'d> {
         }
     }
 
-    /// The fields of an object, in the order of the text.
+    /// Returns the fields of an object, in document order.
     pub fn entries(self) -> Result<Entries<'d>, DecodeError> {
         let token = self.token();
         if token.kind != TokenKind::Object {
@@ -97,7 +97,7 @@ impl<'d> Node<'d> {
         })
     }
 
-    /// The items of an array.
+    /// Returns the items of an array.
     pub fn items(self) -> Result<Items<'d>, DecodeError> {
         let token = self.token();
         if token.kind != TokenKind::Array {
@@ -110,7 +110,7 @@ impl<'d> Node<'d> {
         })
     }
 
-    /// One field of an object; a field that stands there twice is refused.
+    /// Returns a field of an object; fails for a duplicate field.
     pub fn get(self, name: &'static str) -> Result<Option<Node<'d>>, DecodeError> {
         let mut found = None;
         for (key, value) in self.entries()? {
@@ -124,7 +124,7 @@ impl<'d> Node<'d> {
         Ok(found)
     }
 
-    /// The string field that names the variant of a union.
+    /// Returns the string field that identifies the variant of a union.
     pub fn tag(self, name: &'static str) -> Result<Cow<'d, str>, DecodeError> {
         let node = self
             .get(name)?
@@ -132,7 +132,7 @@ impl<'d> Node<'d> {
         node.text().map_err(|error| error.within(name))
     }
 
-    /// The value as free JSON. Of a key given twice, the last one counts.
+    /// Converts the value to untyped JSON. Of duplicate keys, the last one is effective.
     pub fn to_json(self) -> Json {
         match self.token().kind {
             TokenKind::Null => Json::Null,
@@ -152,7 +152,7 @@ impl<'d> Node<'d> {
         }
     }
 
-    /// The fields of an object as free JSON; empty for any other value.
+    /// Converts an object to untyped JSON; returns an empty object for any other value.
     pub fn to_object(self) -> Object {
         self.entries()
             .into_iter()
@@ -161,8 +161,8 @@ impl<'d> Node<'d> {
             .collect()
     }
 
-    /// The value in words, for an error message. Never quotes a string: it
-    /// may be a prompt or a secret.
+    /// Describes the value for an error message. Never quotes a string, which can be a prompt
+    /// or a secret.
     pub(super) fn describe(self) -> Cow<'static, str> {
         match self.token().kind {
             TokenKind::Null => "null".into(),
@@ -176,14 +176,14 @@ impl<'d> Node<'d> {
     }
 }
 
-/// Shows what kind of value it is, not which: it may be anything.
+/// Prints only the kind of the value, because the content can be confidential.
 impl fmt::Debug for Node<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Node({:?})", self.token().kind)
     }
 }
 
-/// The fields of an object.
+/// Iterator over the fields of an object.
 #[derive(Debug, Clone)]
 pub struct Entries<'d> {
     document: &'d Document<'d>,
@@ -210,7 +210,7 @@ impl<'d> Iterator for Entries<'d> {
     }
 }
 
-/// The items of an array.
+/// Iterator over the items of an array.
 #[derive(Debug, Clone)]
 pub struct Items<'d> {
     document: &'d Document<'d>,
@@ -231,7 +231,7 @@ impl<'d> Iterator for Items<'d> {
     }
 }
 
-/// A node is only ever made for a token that is there.
+/// Returns a token. Nodes are only created for existing tokens, so the fallback is never used.
 fn token_at(document: &Document<'_>, index: u32) -> JsonToken {
     document
         .tokens
@@ -245,7 +245,7 @@ fn token_at(document: &Document<'_>, index: u32) -> JsonToken {
         })
 }
 
-/// Resolves the escape sequences of a string that the parser let through.
+/// Decodes the escape sequences of a string that the parser has validated.
 fn unescape(source: &str) -> String {
     let mut text = String::with_capacity(source.len());
     let mut rest = source;
@@ -272,8 +272,8 @@ fn unescape(source: &str) -> String {
     text
 }
 
-/// The character after `\u`, and how many bytes it took: four, or ten for a
-/// surrogate pair.
+/// Returns the character after `\u` and the number of bytes read: four, or ten for a surrogate
+/// pair.
 fn unescape_unit(source: &str) -> (char, usize) {
     let unit = |from: usize| {
         source
@@ -289,7 +289,7 @@ fn unescape_unit(source: &str) -> (char, usize) {
 }
 
 fn json_number(source: &str) -> Json {
-    // Minus zero is a double: as a whole number it would lose its sign.
+    // Minus zero must be a double, because an integer would lose the sign.
     if let Ok(whole) = source.parse::<i64>()
         && (whole != 0 || !source.starts_with('-'))
     {

@@ -1,4 +1,4 @@
-//! The JSON grammar (RFC 8259), nothing more: text in, tokens out.
+//! A parser for the JSON grammar (RFC 8259) that produces tokens.
 
 use super::document::{JsonToken, Limits, TokenKind};
 use super::error::ParseError;
@@ -54,7 +54,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Opens a token whose end is not known yet.
+    /// Appends a token whose end is not known yet.
     fn open(&mut self, kind: TokenKind, start: usize) -> Result<usize, ParseError> {
         if self.tokens.len() >= self.allowed_values {
             return Err(ParseError::TooMany {
@@ -70,7 +70,7 @@ impl Parser<'_> {
         Ok(self.tokens.len() - 1)
     }
 
-    /// Closes a token at the current place, with all that came since inside it.
+    /// Ends a token; all later tokens are its descendants.
     fn close(&mut self, token: usize, end: usize) {
         let next = to_offset(self.tokens.len());
         if let Some(token) = self.tokens.get_mut(token) {
@@ -203,8 +203,8 @@ impl Parser<'_> {
         self.in_range(token)
     }
 
-    /// A number beyond the range of a double would turn into nothing when it
-    /// is passed on. Only a long one, or one with an exponent, can be.
+    /// Fails for a number outside of the range of a double, because it would become `null` when
+    /// it is forwarded. Only a long number or one with an exponent can be out of range.
     fn in_range(&self, token: usize) -> Result<(), ParseError> {
         let source = self
             .tokens
@@ -275,7 +275,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The low surrogate that has to follow a high one.
+    /// Parses the low surrogate that must follow a high one.
     fn second_half(&mut self) -> Result<(), ParseError> {
         let half = "expected a whole character, found half";
         if self.bytes.get(self.at..self.at + 2) != Some(b"\\u") {
@@ -288,7 +288,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Four hexadecimal digits.
+    /// Parses four hexadecimal digits.
     fn unit(&mut self) -> Result<u32, ParseError> {
         let mut unit = 0;
         for _ in 0..4 {
@@ -303,8 +303,8 @@ impl Parser<'_> {
     }
 }
 
-/// Offsets fit: the text was measured before it was read, and there are never
-/// more tokens than bytes.
+/// Converts an offset or index to 32 bits. It always fits: the length of the text was checked
+/// first, and there are never more tokens than bytes.
 fn to_offset(value: usize) -> u32 {
     u32::try_from(value).unwrap_or(u32::MAX)
 }

@@ -1,4 +1,4 @@
-//! Wire implementations of the types that others are made of.
+//! `Wire` implementations for primitive types, collections and pointers.
 
 use std::hash::Hash;
 use std::sync::Arc;
@@ -31,8 +31,8 @@ impl Wire for String {
     }
 }
 
-/// A whole number between the bounds. JavaScript has one number type, so
-/// `12.0` and `1e3` are whole numbers too; `12.7` is not.
+/// Decodes an integer within bounds. JavaScript has one number type, so `12.0` and `1e3` are
+/// integers, too; `12.7` is not.
 fn decode_integer(node: Node<'_>, min: i128, max: i128) -> Result<i128, DecodeError> {
     let expected = || DecodeError::expected("a whole number", node);
     let source = node.number().ok_or_else(expected)?;
@@ -43,7 +43,7 @@ fn decode_integer(node: Node<'_>, min: i128, max: i128) -> Result<i128, DecodeEr
             if value.fract() != 0.0 {
                 return Err(expected());
             }
-            // A float too large for i128 saturates, and fails the bounds below.
+            // A float that is too large for i128 saturates, and fails the bounds check below.
             value as i128
         }
     };
@@ -117,8 +117,8 @@ impl Wire for Object {
 }
 
 impl<T: Wire> Wire for Option<T> {
-    /// The schema has no nullable field, but JavaScript writes `null` easily:
-    /// it is read as absent, and never written.
+    /// Decodes `null` as absent. The schema has no nullable fields, but JavaScript programs
+    /// often write `null`; it is never encoded.
     fn decode(node: Node<'_>) -> Result<Self, DecodeError> {
         if node.is_null() {
             return Ok(None);

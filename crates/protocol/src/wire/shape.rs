@@ -1,95 +1,95 @@
-//! What the JSON of a type looks like, as data.
+//! Descriptions of the JSON of wire types, as data.
 //!
-//! Written by the derive from the same definition that decodes and encodes,
-//! so a generator of test values, or a check against another implementation,
-//! can't drift from the types.
+//! The derive generates them from the same definition as the decoder and encoder, so that
+//! generators of test values and checks against other implementations can't diverge from the
+//! types.
 
 use super::Wire;
 
-/// The JSON that a type reads and writes.
+/// A description of the JSON of a type.
 #[derive(Debug, Clone)]
 pub enum Shape {
-    /// A string.
+    /// A JSON string, with the meaning of its text.
     Text(TextKind),
-    /// `true` or `false`.
+    /// A boolean: `true` or `false`.
     Boolean,
-    /// A whole number.
+    /// An integer with a lower bound.
     Integer {
-        /// The least value allowed.
+        /// Minimum value of the integer.
         least: i64,
     },
-    /// Milliseconds: a whole number, rounded when read.
+    /// Milliseconds: an integer, rounded when decoded.
     Milliseconds,
-    /// Any number.
+    /// Any number that is finite.
     Number,
-    /// Any value but `null`.
+    /// Any value except `null`.
     Any,
-    /// Any object.
+    /// Any JSON object, without defined fields.
     AnyObject,
-    /// `null`, always.
+    /// The value `null`, always.
     Null,
-    /// One of several strings.
+    /// A string out of a list.
     Choice {
-        /// The strings that this version knows.
+        /// Strings that this version defines.
         values: &'static [&'static str],
-        /// Whether others are kept rather than refused.
+        /// `true` if other strings are retained and not rejected.
         open: bool,
     },
-    /// An array.
+    /// An array of items with this shape.
     List(fn() -> Shape),
-    /// An object used as a map.
+    /// An object used as a map, with values of this shape.
     Map(fn() -> Shape),
-    /// An object with known fields.
+    /// An object with defined fields.
     Object {
-        /// What its type is called; empty if it has no type of its own.
+        /// Name of the type; empty if the object has no type of its own.
         name: &'static str,
-        /// What it holds.
+        /// Fields of the object.
         fields: Vec<FieldShape>,
     },
-    /// An object whose `tag` says which fields it has.
+    /// An object whose `tag` field determines its other fields.
     Union {
-        /// What its type is called.
+        /// Name of the type.
         name: &'static str,
-        /// The field that names the variant.
+        /// Name of the field that identifies the variant.
         tag: &'static str,
-        /// The variants this version knows.
+        /// Variants that this version defines.
         variants: Vec<NamedShape>,
-        /// Whether others are kept rather than refused.
+        /// `true` if other variants are retained and not rejected.
         open: bool,
     },
-    /// One of several shapes that tell themselves apart.
+    /// One of several shapes that can be distinguished by their structure.
     Either(Vec<fn() -> Shape>),
 }
 
-/// A shape that goes by a name: a variant, an action, a method.
+/// A shape with a name: a variant, an action type, a method.
 pub type NamedShape = (&'static str, fn() -> Shape);
 
-/// What a string stands for.
+/// The meaning of a string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TextKind {
-    /// Words for people or models.
+    /// Text for users or models.
     Free,
-    /// An identifier; the name says of what.
+    /// An identifier; contains the name of its type.
     Id(&'static str),
-    /// A URI.
+    /// A URI of any scheme.
     Uri,
-    /// A point in time (RFC 3339).
+    /// A timestamp (RFC 3339).
     Timestamp,
 }
 
-/// One field of an object.
+/// A field of an object.
 #[derive(Debug, Clone, Copy)]
 pub struct FieldShape {
-    /// Its name on the wire.
+    /// Name of the field on the wire.
     pub name: &'static str,
-    /// Whether it may be absent.
+    /// `true` if the field may be absent.
     pub optional: bool,
-    /// What it holds.
+    /// Shape of the value.
     pub shape: fn() -> Shape,
 }
 
 impl FieldShape {
-    /// A field that has to be there.
+    /// Creates a required field.
     pub fn new(name: &'static str, shape: fn() -> Shape) -> Self {
         FieldShape {
             name,
@@ -98,7 +98,7 @@ impl FieldShape {
         }
     }
 
-    /// A field of a type, optional if the type may be absent.
+    /// Creates a field of type `T`; optional if the type can be absent.
     pub fn of<T: Wire>(name: &'static str) -> Self {
         FieldShape {
             name,
@@ -108,7 +108,7 @@ impl FieldShape {
     }
 }
 
-/// Adds the fields of a flattened struct to those of the enclosing one.
+/// Adds the fields of a flattened struct to those of the enclosing struct.
 #[doc(hidden)]
 pub fn flatten_shape<T: Wire>(fields: &mut Vec<FieldShape>) {
     if let Shape::Object { fields: inner, .. } = T::shape() {
@@ -116,7 +116,7 @@ pub fn flatten_shape<T: Wire>(fields: &mut Vec<FieldShape>) {
     }
 }
 
-/// The shape of a variant that holds nothing but its tag.
+/// Returns the shape of a variant without a payload.
 #[doc(hidden)]
 pub fn empty_object_shape() -> Shape {
     Shape::Object {

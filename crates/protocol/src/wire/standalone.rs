@@ -1,4 +1,4 @@
-//! One variant of a union, standing alone.
+//! A single variant of a union as a type of its own.
 
 use std::ops::Deref;
 
@@ -13,9 +13,9 @@ use super::shape::{FieldShape, Shape};
 
 /// A struct that is the payload of exactly one variant of a union.
 pub trait Variant: Wire + EncodeFields {
-    /// The field that names the variant.
+    /// Name of the field that identifies the variant.
     const TAG: &'static str;
-    /// The name of the variant.
+    /// Value of the tag for this variant.
     const NAME: &'static str;
     /// Shape of the tag field.
     const TAG_SHAPE: fn() -> Shape = || Shape::Choice {
@@ -24,8 +24,8 @@ pub trait Variant: Wire + EncodeFields {
     };
 }
 
-/// Where the protocol wants one particular variant of a union: the tag is
-/// checked and written as if the whole union stood here.
+/// A value that must be one particular variant of a union. The tag is checked and encoded as
+/// for the whole union.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Standalone<T>(pub T);
 

@@ -1,27 +1,26 @@
-//! A variant that this version does not know.
+//! Union variants that this version does not define.
 
 use serde::ser::SerializeMap;
 
 use super::encode::EncodeFields;
 use super::{Json, Node, Object};
 
-/// An object of a kind that a newer peer introduced, kept as it came so that
-/// it can be passed on whole (FWD-1).
+/// An object of an unknown kind, retained unchanged so that it can be forwarded (FWD-1).
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Unknown(Box<Object>);
 
 impl Unknown {
-    /// Keeps an object as it is.
+    /// Wraps an object without validation.
     pub fn new(object: Object) -> Self {
         Unknown(Box::new(object))
     }
 
-    /// One of its fields, if that is a string.
+    /// Returns a field, if its value is a string.
     pub fn text(&self, field: &str) -> Option<&str> {
         self.0.get(field).and_then(Json::as_str)
     }
 
-    /// All of its fields.
+    /// Returns all fields of the object.
     pub fn fields(&self) -> &Object {
         &self.0
     }

@@ -1,13 +1,11 @@
-//! 0.2 ↔ 0.1: before channels.
+//! 0.2 ↔ 0.1: no channels.
 //!
-//! What an action is about stands in the action itself, what is told without
-//! being asked comes in an envelope of its own, and the version is a number.
-//! Customizations are references to plugins, known by their address;
-//! attachments are addresses.
+//! An action contains its own address, notifications are wrapped in one method `notification`,
+//! and the version is a number. Customizations are references to plugins, identified by their
+//! URI; attachments are URIs.
 //!
-//! Lost: changesets, watches, the choice of an agent, what is in a plugin,
-//! attachments without an address. A notification in an answer is text of the
-//! agent.
+//! Lost: changesets, watches, the selection of a custom agent, the children of a plugin,
+//! attachments without a URI. A system notification in a response becomes text of the agent.
 
 mod address;
 mod attachments;
@@ -27,7 +25,7 @@ use crate::step::{PartFate, UpgradeRefusal};
 
 pub(crate) struct StepV0_1;
 
-/// Actions on sessions that 0.1 has nothing like.
+/// Actions on sessions that 0.1 does not have.
 const ACTIONS_SINCE_V0_2: &[&str] = &["session/agentChanged", "session/changesetsChanged"];
 
 impl step::VersionStep for StepV0_1 {
@@ -36,8 +34,8 @@ impl step::VersionStep for StepV0_1 {
     }
 
     fn has_snapshots(&self, kind: ChannelKind) -> bool {
-        // Whatever is subscribed to has a snapshot: there is nothing to follow
-        // without one.
+        // In 0.1 every subscription has a snapshot, so channels without one can't be subscribed
+        // to.
         !matches!(kind, ChannelKind::Changeset | ChannelKind::ResourceWatch)
     }
 
@@ -164,8 +162,8 @@ impl step::VersionStep for StepV0_1 {
     }
 }
 
-/// 0.1 writes whole files. What would add to one, or depends on what is in
-/// it, may make a file but must not replace one.
+/// Converts a write to one of a whole file, which is all that 0.1 has. A write that appends,
+/// inserts or has a precondition may create a file, but must not replace one.
 fn to_whole_write(params: &mut Object) {
     let adds = text_field(params, "mode").is_some_and(|mode| mode != "truncate");
     if adds || params.contains_key("ifMatch") {

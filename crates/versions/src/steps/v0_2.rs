@@ -1,8 +1,8 @@
-//! 0.3 ↔ 0.2: messages were the user's, tools were a client's or nobody's,
-//! and servers of tools stood in plugins only.
+//! 0.3 ↔ 0.2: all messages are from the user, only clients contribute tools, and MCP servers
+//! exist only in plugins.
 //!
-//! Lost: who wrote a message, servers of tools and how they do, which server a
-//! tool is of, how much a session changed, how operations on changes do.
+//! Lost: the origin of a message, top-level MCP servers and all server states, the server of a
+//! tool, the counts of changes of a session, the status of changeset operations.
 
 use agenthost_protocol::action::Action;
 use agenthost_protocol::channel::{ChannelKind, ChannelState};
@@ -24,7 +24,7 @@ use crate::step::PartFate;
 
 pub(crate) struct StepV0_2;
 
-/// Actions that 0.2 has nothing like.
+/// Actions that 0.2 does not have.
 const ACTIONS_SINCE_V0_3: &[&str] = &[
     "session/mcpServerStateChanged",
     "changeset/operationStatusChanged",
@@ -89,7 +89,7 @@ impl step::VersionStep for StepV0_2 {
         _resource: &mut String,
         state: &mut Object,
     ) {
-        // A chat is a session by now.
+        // At this point a chat is already encoded as a session.
         if !matches!(kind, ChannelKind::Session | ChannelKind::Chat) {
             return;
         }
@@ -114,8 +114,8 @@ impl step::VersionStep for StepV0_2 {
     }
 }
 
-/// A server is not shown. What is shown changes all the same if there was
-/// something else by its name, or nothing at all.
+/// Replaces the visible list of customizations. Top-level MCP servers are not visible, but the
+/// list still changes if another customization had the same id, or if there was no list.
 fn replace_visible_list(
     before: &SessionState,
     server: &McpServerCustomization,
@@ -137,7 +137,7 @@ fn replace_visible_list(
     vec![Action::Session(SessionAction::CustomizationsChanged(all))]
 }
 
-/// Only a client can be said to have given a tool.
+/// Converts the contributor of a tool call; 0.2 can only name a client.
 fn set_tool_client(call: &mut Object) {
     let Some(mut contributor) = take_object(call, "contributor") else {
         return;
@@ -153,7 +153,7 @@ fn is_mcp_server(customization: &Object) -> bool {
     text_field(customization, "type") == Some("mcpServer")
 }
 
-/// Of what is in a plugin there is only what it is.
+/// Removes the state of a child; 0.2 has only its identity.
 fn strip_child_state(child: &mut Object) {
     match text_field(child, "type") {
         Some("mcpServer") => remove_fields(child, &["enabled", "state", "channel", "mcpApp"]),

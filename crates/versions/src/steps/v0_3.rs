@@ -1,12 +1,11 @@
-//! 0.4 ↔ 0.3: a session and its conversation are one.
+//! 0.4 ↔ 0.3: a session and its chat are one channel.
 //!
-//! A client of 0.3 that follows a session follows one of its chats as well,
-//! without knowing: which one is the viewer's to say, and stays as it was when
-//! the client subscribed. Another chat is a session of its own to it, under
-//! the chat's address (the address that a tool call gives for its worker).
+//! A client of 0.3 that subscribes to a session is also subscribed to one of its chats.
+//! [`TargetClient`](crate::TargetClient) stores the mapping, which is fixed when the client
+//! subscribes. Any other chat appears as a session of its own, with the URI of the chat (for
+//! example the URI in a tool call that spawned a worker chat).
 //!
-//! Lost: that a session has other chats, annotations, operations that can't be
-//! used right now.
+//! Lost: the list of other chats of a session, annotations, disabled changeset operations.
 
 mod changesets;
 mod merge;
@@ -31,7 +30,7 @@ use crate::step::{PartFate, UpgradeRefusal};
 
 pub(crate) struct StepV0_3;
 
-/// What happens in a conversation: `chat/…` in 0.4, `session/…` before.
+/// Actions on a chat: prefixed `chat/` in 0.4, `session/` in 0.3.
 const CHAT_ACTIONS: &[&str] = &[
     "turnStarted",
     "delta",
@@ -57,10 +56,11 @@ const CHAT_ACTIONS: &[&str] = &[
     "truncated",
 ];
 
-/// After these a client takes the session for unread, without being told.
+/// After these actions a client of 0.3 treats the session as unread, without an explicit
+/// action.
 const UNREAD_ACTIONS: &[&str] = &["turnStarted", "inputRequested"];
 
-/// What happens to the list of a session's chats.
+/// Actions on the chat catalogue of a session.
 const CHAT_LIST_ACTIONS: &[&str] = &[
     "session/chatAdded",
     "session/chatRemoved",
@@ -78,7 +78,7 @@ impl step::VersionStep for StepV0_3 {
     }
 
     fn can_subscribe(&self, kind: ChannelKind) -> bool {
-        // 0.3 has watches; only what they watch is not in a snapshot.
+        // 0.3 has watches; only their state is not in a snapshot.
         kind != ChannelKind::Annotations
     }
 
@@ -132,7 +132,7 @@ impl step::VersionStep for StepV0_3 {
         if !CHAT_ACTIONS.contains(&name.as_str()) {
             return Vec::new();
         }
-        // Only tool calls had room for more.
+        // In 0.3 only the actions on tool calls have `_meta`.
         if !name.starts_with("toolCall") {
             remove_fields(&mut envelope.action, &["_meta"]);
         }
@@ -206,7 +206,7 @@ impl step::VersionStep for StepV0_3 {
     }
 }
 
-/// Says that a session was read, if it still counts as that.
+/// Returns an action that sets the read flag again, if the session still has it.
 fn restored_read_flag(
     context: &TranslationContext<'_>,
     news: &JsonEnvelope,
@@ -222,7 +222,8 @@ fn restored_read_flag(
     Some(news.with_action(read))
 }
 
-/// The error of a turn stands in a field that only older releases have.
+/// Removes `_meta` from the error of a turn, which is in a field that only releases before 0.9
+/// have.
 fn strip_error_meta(part: &mut Object) {
     if let Some(error) = object_mut(part, "error") {
         remove_fields(error, &["_meta"]);
@@ -233,8 +234,8 @@ fn is_disabled(action: &Object) -> bool {
     text_field(action, "status") == Some("disabled")
 }
 
-/// A chat that the client sees as a session has no snapshot of its own, and
-/// is missing under the session's address.
+/// Removes snapshots of chats that are merged with a session for the client, and replaces such
+/// chats in `missing` by the URI of the session.
 fn merge_chat_results(context: &TranslationContext<'_>, result: &mut Object) {
     let session_of = |address: Option<&str>| {
         let session = context.client.session_of(&Uri::from(address?))?;

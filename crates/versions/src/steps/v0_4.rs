@@ -1,12 +1,12 @@
-//! 0.5.0 ↔ 0.4: the head of a session lies flat in its state, times are text,
-//! several clients can be active, and a model is chosen for a message.
+//! 0.5.0 ↔ 0.4: from 0.5.0 on, the summary is flattened into the session state, times are text,
+//! several clients can be active, and the model is selected per message.
 //!
-//! Up to 0.4 a session has one model, one custom agent and one active client.
-//! Model and agent are those of the message that is being typed in its chat,
-//! or else of the latest one; choosing another changes what is being typed.
+//! Up to 0.4 a session has one model, one custom agent and one active client. The model and
+//! agent are those of the draft of its chat, or else of the latest message; selecting another
+//! one changes the draft.
 //!
-//! Lost: active clients but one, the text that somebody is typing, options of
-//! models that are not text, the limits of a model.
+//! Lost: all active clients but one, the text of drafts, non-text options of models, the limits
+//! of a model.
 
 mod clients;
 mod selection;
@@ -45,8 +45,8 @@ impl step::VersionStep for StepV0_4 {
         {
             return clients::rewrite_active_client(context, before, &action);
         }
-        // Older releases are not told of these turns, but of what they show to
-        // be chosen.
+        // Releases up to 0.4 do not receive the loaded turns, but the selection that these
+        // turns imply. The added action makes the step compare the selection.
         if let Action::Chat(ChatAction::TurnsLoaded(_)) = &action
             && let Some(ChannelState::Chat(_)) = context.state_before
         {

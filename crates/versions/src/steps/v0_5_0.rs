@@ -1,11 +1,11 @@
-//! 0.5.1 ↔ 0.5.0: older turns are loaded for everyone, lists have pages, a
-//! session collects what it waits for.
+//! 0.5.1 ↔ 0.5.0: from 0.5.1 on, earlier turns are loaded into the shared state, lists have
+//! pages, and a session collects its open requests.
 //!
-//! A client of 0.5.0 asks for older turns and gets them in the answer
-//! ([`crate::history`]), so it is not told what others have loaded.
+//! A client of 0.5.0 requests earlier turns and receives them in the response
+//! ([`crate::history`]), so it does not receive turns that other clients have loaded.
 //!
-//! Lost: what a session waits for over all chats, what a call is for, what an
-//! agent can do.
+//! Lost: the open requests of a session over all chats, the intention of a tool call, the
+//! capabilities of an agent.
 
 use agenthost_protocol::version::Release;
 use agenthost_protocol::wire::{Json, Object};
@@ -18,7 +18,7 @@ use crate::step::{PartFate, UpgradeRefusal};
 
 pub(crate) struct StepV0_5_0;
 
-/// Actions that 0.5.0 has nothing like.
+/// Actions that 0.5.0 does not have.
 const ACTIONS_SINCE_V0_5_1: &[&str] = &[
     "session/inputNeededSet",
     "session/inputNeededRemoved",
@@ -41,7 +41,7 @@ impl step::VersionStep for StepV0_5_0 {
             "SessionState" => strip_input_needed(part),
             "AgentInfo" => remove_fields(part, &["capabilities"]),
             "ToolCall" => remove_fields(part, &["intention"]),
-            // Content that is elsewhere, in all the places where it can be.
+            // All parts that can contain a content reference.
             "ContentRef" | "Attachment" | "ResponsePart" | "ToolResultContent" => {
                 remove_fields(part, &["nonce"]);
             }
@@ -86,7 +86,7 @@ impl step::VersionStep for StepV0_5_0 {
         _at: &TranslationContext<'_>,
         call: &mut JsonCall,
     ) -> Result<Vec<JsonDispatch>, UpgradeRefusal> {
-        // Nobody ever said what a filter looks like.
+        // The format of the filter was never specified.
         if call.method == "listSessions" {
             remove_fields(&mut call.params, &["filter"]);
         }
@@ -94,8 +94,8 @@ impl step::VersionStep for StepV0_5_0 {
     }
 }
 
-/// Nothing is collected. Newer clients take a tool that they are to run for a
-/// wait for the user, because it is in there; these do not.
+/// Removes the open requests. From 0.5.1 to 0.7, a client tool call among them makes the status
+/// input needed; in 0.5.0 it does not.
 fn strip_input_needed(session: &mut Object) {
     let Some(Json::Array(waiting)) = session.shift_remove("inputNeeded") else {
         return;

@@ -1,10 +1,9 @@
-//! 0.5.2 ↔ 0.5.1: answered questions stay in the response, files are reviewed,
-//! what is inside a plugin can be turned off by itself, MCP servers start and
-//! stop on demand.
+//! 0.5.2 ↔ 0.5.1: from 0.5.2 on, answered input requests stay in the response, files can be
+//! reviewed, children of a plugin can be disabled separately, and MCP servers can be started
+//! and stopped.
 //!
-//! Lost: which questions were answered and how, how a command in a terminal
-//! ended, which files were reviewed, which skills and prompts are off, and who
-//! the host is.
+//! Lost: answered input requests and their answers, the results of terminal commands, the
+//! reviewed flags, disabled skills and prompts, and the server info.
 
 use agenthost_protocol::action::Action;
 use agenthost_protocol::channel::ChannelState;
@@ -69,7 +68,7 @@ impl step::VersionStep for StepV0_5_1 {
     ) -> Vec<JsonEnvelope> {
         match envelope.action_type() {
             "changeset/filesReviewedChanged" => return Vec::new(),
-            // Its part was an answered question.
+            // The removed part was an answered input request.
             "chat/responsePart" if !envelope.action.contains_key("part") => return Vec::new(),
             "session/mcpServerStartRequested" => to_state_change(&mut envelope.action, "starting"),
             "session/mcpServerStopRequested" => to_state_change(&mut envelope.action, "stopped"),
@@ -85,7 +84,7 @@ impl step::VersionStep for StepV0_5_1 {
     }
 }
 
-/// What all of them but MCP servers have learned since: to be off.
+/// Removes the flags that children other than MCP servers have since 0.5.2.
 fn strip_enabled_flags(child: &mut Object) {
     let mcp_server = text_field(child, "type") == Some("mcpServer");
     let agent = text_field(child, "type") == Some("agent");
@@ -99,15 +98,14 @@ fn strip_enabled_flags(child: &mut Object) {
     }
 }
 
-/// Whoever wants a server started or stopped says what state it is in.
+/// Converts a start or stop request of an MCP server to a state change.
 fn to_state_change(action: &mut Object, kind: &str) {
     set_field(action, "type", "session/mcpServerStateChanged");
     set_field(action, "state", json!({ "kind": kind }));
 }
 
-/// What says that something inside a container was turned on or off: for an
-/// MCP server the container as it is now, for others nothing. `None` if it is
-/// not inside of anything.
+/// Returns the action that replaces the toggle of a child: an update of its container for an
+/// MCP server, nothing for other children. Returns `None` if the id is not that of a child.
 fn child_toggle_action(after: &ChannelState, id: &CustomizationId) -> Option<Option<Action>> {
     let session = after.as_session()?;
     if top_level_customizations(session).any(|top| top.id() == Some(id)) {

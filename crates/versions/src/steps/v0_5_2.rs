@@ -1,11 +1,11 @@
-//! 0.6 ↔ 0.5.2: questions within the response, times of turns, tool calls that
-//! wait for a token, judgements of risk.
+//! 0.6 ↔ 0.5.2: from 0.6 on, open input requests are in the response, turns have times, tool
+//! calls can wait for a token, and there are risk assessments.
 //!
-//! Up to 0.5.2 open questions stand beside the turn, in `inputRequests`, and
-//! become parts of the response only when they are answered.
+//! Up to 0.5.2 open input requests are in the field `inputRequests` of the chat, and become
+//! response parts only when they are answered.
 //!
-//! Lost: when turns began and how long they took, what a judge thinks of a
-//! call, and that a call waits for a token: it looks as if it ran.
+//! Lost: the start time and duration of turns, risk assessments, and that a call waits for a
+//! token: it appears as running.
 
 mod calls;
 pub(crate) mod pending_input;
@@ -29,7 +29,7 @@ use crate::step::{PartFate, UpgradeRefusal};
 
 pub(crate) struct StepV0_5_2;
 
-/// A time that can't be meant: the host puts its own in its place.
+/// A placeholder that is never a valid start time: the host replaces it by its own clock.
 const UNKNOWN_TIME: &str = "1970-01-01T00:00:00.000Z";
 
 impl step::VersionStep for StepV0_5_2 {
@@ -172,7 +172,7 @@ impl step::VersionStep for StepV0_5_2 {
     }
 }
 
-/// Takes an action up, whoever said it. When a turn began is given.
+/// Upgrades an action of a client or a stored one. `began` is the start time of a turn.
 fn upgrade_action(action: &mut Object, began: &str) {
     match text_field(action, "type") {
         Some("chat/turnStarted") => set_default(action, "startedAt", began),
@@ -187,9 +187,9 @@ fn upgrade_action(action: &mut Object, began: &str) {
     }
 }
 
-/// Whether a turn is running. Newer clients do not take up a question without
-/// one; these would, and never be rid of it. What is asked when a turn goes on
-/// is asked of one that was not running before.
+/// Returns `true` if a turn is active. Later clients ignore an input request without an active
+/// turn; clients up to 0.5.2 would show it forever. The state after the action decides, because
+/// a resumed turn was not active before.
 fn has_active_turn(context: &TranslationContext<'_>, envelope: &JsonEnvelope) -> bool {
     let channel = envelope.channel.as_deref().map(Uri::from);
     let after = channel.and_then(|channel| context.states.state(&channel));
@@ -198,7 +198,7 @@ fn has_active_turn(context: &TranslationContext<'_>, envelope: &JsonEnvelope) ->
     chat.is_none_or(|chat| chat.active_turn.is_some())
 }
 
-/// Whether this is a question that nobody has answered.
+/// Returns `true` if the part is an unanswered input request.
 fn is_open_request(part: &Object) -> bool {
     let response = part.get("response").is_none_or(Json::is_null);
     text_field(part, "kind") == Some("inputRequest") && response

@@ -1,9 +1,8 @@
-//! 0.7 ↔ 0.6: several directories, tool input that is kept elsewhere, side
-//! chats.
+//! 0.7 ↔ 0.6: from 0.7 on, there are several working directories, referenced tool input, and
+//! side chats.
 //!
-//! Lost: all directories but the first, and changes of it in a session that
-//! the client follows; where a side chat comes from; what tool input is, if
-//! it is kept elsewhere (there is its address).
+//! Lost: all directories but the first, and changes of it in a subscribed session; the origin
+//! of a side chat; the content of referenced tool input (the URI takes its place).
 
 mod terminals;
 
@@ -27,8 +26,8 @@ use crate::step::{PartFate, UpgradeRefusal};
 
 pub(crate) struct StepV0_6;
 
-/// Actions that 0.6 has nothing like. What it shows of directories is in the
-/// lists of sessions and chats, which change along.
+/// Actions that 0.6 does not have. The directories that it shows are in the session list and
+/// chat catalogue, which are updated separately.
 const ACTIONS_SINCE_V0_7: &[&str] = &[
     "session/workingDirectorySet",
     "session/workingDirectoryRemoved",
@@ -36,7 +35,7 @@ const ACTIONS_SINCE_V0_7: &[&str] = &[
     "chat/workingDirectoryRemoved",
 ];
 
-/// What has working directories.
+/// Parts with working directories.
 const DIRECTORY_OWNERS: &[&str] = &[
     "SessionState",
     "SessionSummary",
@@ -151,8 +150,8 @@ impl step::VersionStep for StepV0_6 {
     }
 }
 
-/// The entry of a chat whose last directory is taken away. A change can't take
-/// a field away, but the whole entry can be written anew.
+/// Returns the entry of a chat whose last directory is removed. A partial update can't remove a
+/// field, but an action with the whole entry can.
 fn chat_without_directory(
     context: &TranslationContext<'_>,
     action: &Action,
@@ -185,7 +184,7 @@ fn take_first_directory(part: &mut Object) {
     }
 }
 
-/// Input is text. If it is kept elsewhere, the text says where.
+/// Replaces referenced tool input by its URI, because tool input is text in 0.6.
 fn flatten_input(part: &mut Object) {
     let address = object_mut(part, "toolInput").and_then(|input| input.shift_remove("uri"));
     if let Some(address) = address {
@@ -193,8 +192,8 @@ fn flatten_input(part: &mut Object) {
     }
 }
 
-/// In 0.6 a call that says it is ready has no input but what it says then; in
-/// 0.7 it keeps what it had.
+/// Repeats the tool input in the action. In 0.6 a call loses its input if `toolCallReady` has
+/// none; in 0.7 it keeps the previous one.
 fn repeat_input(context: &TranslationContext<'_>, envelope: &mut JsonEnvelope) {
     if !envelope.action.contains_key("toolInput")
         && let Some(input) = input_after(context, envelope)
@@ -207,8 +206,8 @@ fn repeat_input(context: &TranslationContext<'_>, envelope: &mut JsonEnvelope) {
     }
 }
 
-/// Input that is kept elsewhere can't be edited by saying so; in 0.6 it would
-/// be.
+/// Removes edited input if the tool input is referenced: it is not edited by this action in
+/// 0.7, but would be in 0.6.
 fn drop_edited_input(context: &TranslationContext<'_>, envelope: &mut JsonEnvelope) {
     let input = input_after(context, envelope);
     if matches!(input, Some(ToolInput::Referenced(_))) {
@@ -216,7 +215,7 @@ fn drop_edited_input(context: &TranslationContext<'_>, envelope: &mut JsonEnvelo
     }
 }
 
-/// The input of the call that an action is about, after it.
+/// Returns the input of the tool call after the action.
 fn input_after(context: &TranslationContext<'_>, envelope: &JsonEnvelope) -> Option<ToolInput> {
     let chat = context
         .states

@@ -1,8 +1,8 @@
-//! 0.8 ↔ 0.7: customizations that are on or off for a session, a workspace or
-//! everywhere, directories that take the place of another.
+//! 0.8 ↔ 0.7: from 0.8 on, customizations are enabled per session, workspace or globally, and
+//! working directories can be replaced.
 //!
-//! Lost: which of the decisions about a customization made it be on or off,
-//! and the tools that a session waits for other clients to run.
+//! Lost: the individual enablement decisions of a customization, and client tool calls that
+//! other clients execute.
 
 mod up;
 
@@ -139,12 +139,13 @@ impl step::VersionStep for StepV0_7 {
     }
 }
 
-/// Whether it is something that decisions are made about.
+/// Returns `true` if the part has enablement decisions.
 fn has_enablement(part: &Object) -> bool {
     matches!(text_field(part, "type"), Some("plugin" | "mcpServer"))
 }
 
-/// The first decision is the one that counts; without any it is on.
+/// Replaces the decisions by the effective value: that of the first decision, or enabled if
+/// there is none.
 fn flatten_enablement(part: &mut Object) {
     let decisions = part.shift_remove("enablement");
     let first = decisions.as_ref().and_then(|list| list.get(0));
@@ -152,8 +153,8 @@ fn flatten_enablement(part: &mut Object) {
     set_field(part, "enabled", enabled);
 }
 
-/// Up to 0.7 whatever a session waits for is a question to whoever sees it. A
-/// tool that another client runs is none.
+/// Returns `true` if the client shows the request. Up to 0.7 every open request is an input
+/// request to the user, so a tool call that another client executes must be hidden.
 fn is_visible(context: &TranslationContext<'_>, request: &SessionInputRequest) -> bool {
     match request {
         SessionInputRequest::ToolClientExecution(tool) => {
@@ -166,13 +167,13 @@ fn is_visible(context: &TranslationContext<'_>, request: &SessionInputRequest) -
     }
 }
 
-/// The same, of one that is on its way down.
+/// Like [`is_visible`], negated, for a request in JSON.
 fn is_for_other_client(context: &TranslationContext<'_>, request: &Object) -> bool {
     text_field(request, "kind") == Some("toolClientExecution")
         && text_field(request, "clientId") != Some(context.client.client_id().as_str())
 }
 
-/// What is not shown may come in place of something that was.
+/// Removes a visible request that a hidden one with the same id replaces.
 fn remove_replaced_request(
     context: &TranslationContext<'_>,
     before: Option<&ChannelState>,
@@ -189,18 +190,18 @@ fn remove_replaced_request(
     vec![Action::Session(removed)]
 }
 
-/// What a session waits for by a name.
+/// Returns the open request of a session with the given id.
 fn find_request<'a>(session: &'a ChannelState, key: &str) -> Option<&'a SessionInputRequest> {
     let mut waiting = session.as_session()?.input_needed.as_ref()?.items();
     waiting.find(|request| request.key() == Some(key))
 }
 
-/// A client of 0.7 takes a tool that it is to run for input that is needed:
-/// what it is told first says so as well.
+/// Sets the status to input needed if the client has to execute a tool call, as the reducer of
+/// 0.7 does. The snapshot must agree with it.
 fn mark_client_tool_wait(session: &mut Object) {
     let waiting = session.get("inputNeeded").and_then(Json::as_array);
     if waiting.is_some_and(Vec::is_empty) {
-        // What it waits for is not shown: it waits for nothing.
+        // All requests are hidden, so the list must be absent.
         session.shift_remove("inputNeeded");
         return;
     }
@@ -216,8 +217,8 @@ fn mark_client_tool_wait(session: &mut Object) {
     }
 }
 
-/// Directories come and go only at the end of the list: from the first that
-/// is another on, all go, and come as they are now.
+/// Rewrites a replacement of directories: 0.7 can only remove and append them. Removes all
+/// directories from the first difference on, and appends the new ones.
 fn rewrite_directories(before: &ChannelState, action: &Action) -> Vec<Action> {
     let mut after = before.clone();
     if !matches!(after.reduce(action), Outcome::Applied) {

@@ -1,10 +1,9 @@
-//! 0.9 ↔ 0.8: automations, errors as parts of a response, turns that go on
-//! after one, terminals that say whether they run, annotations that say where
-//! they come from.
+//! 0.9 ↔ 0.8: from 0.9 on, there are automations, errors as response parts, turns that can be
+//! resumed, terminal lifecycles, and origins of annotations.
 //!
-//! Lost: that a failed turn can go on, what started a session or a turn by
-//! itself, the chat of an annotation or of a terminal's claim, that a terminal
-//! is over if its process left no number.
+//! Lost: that a failed turn can be resumed, the origin of a session, the automation kind of a
+//! message, the chat of an annotation or of a terminal claim, and the exit of a terminal
+//! without an exit code.
 
 pub(crate) mod closed_enums;
 mod down;

@@ -1,8 +1,9 @@
-//! 1.0 ↔ 0.9: canvases, background work, chats that move, an order of chats.
+//! 1.0 ↔ 0.9: from 1.0 on, there are canvases, background work, movable chats and an order of
+//! chats.
 //!
-//! Lost: all of these, what a chat shows of its own changes, and when
-//! automations stop by themselves. Whether a chat was read or archived is in
-//! its session's list of chats all the same.
+//! Lost: all of these, the changesets and change counts of a chat, and the disable conditions
+//! of automations. The read and archived flags of a chat are still in the chat catalogue of its
+//! session.
 
 use agenthost_protocol::channel::{ChannelKind, ChannelState};
 use agenthost_protocol::uri::Uri;
@@ -18,10 +19,10 @@ use crate::step::{PartFate, UpgradeRefusal};
 
 pub(crate) struct StepV0_9;
 
-/// Where the host puts the `nonce` of a client's plugin, in `_meta`.
+/// Key in `_meta` under which the host stores the `nonce` of a client plugin.
 const NONCE_META_KEY: &str = "agenthost.nonce";
 
-/// Actions that 0.9 has nothing like.
+/// Actions that 0.9 does not have.
 const ACTIONS_SINCE_V1_0: &[&str] = &[
     "session/chatsReordered",
     "session/mcpServerBackgroundRequested",
@@ -91,7 +92,7 @@ impl step::VersionStep for StepV0_9 {
         envelope: JsonEnvelope,
     ) -> Vec<JsonEnvelope> {
         let changes = envelope.action.get("changes").and_then(Json::as_object);
-        // A change of nothing but what 0.9 doesn't show is not told.
+        // An update without a field that 0.9 has is not sent.
         let nothing = envelope.action_type() == "session/chatUpdated"
             && changes.is_some_and(Object::is_empty);
         if nothing || ACTIONS_SINCE_V1_0.contains(&envelope.action_type()) {
@@ -100,7 +101,7 @@ impl step::VersionStep for StepV0_9 {
         vec![envelope]
     }
 
-    /// A change of nothing but what 0.9 doesn't show is not told.
+    /// Drops an update without a field that 0.9 has.
     fn downgrade_notification(
         &self,
         _at: &TranslationContext<'_>,
@@ -126,8 +127,8 @@ impl step::VersionStep for StepV0_9 {
 
     fn upgrade_part(&self, name: &'static str, part: &mut Object) -> PartFate {
         match name {
-            // Clients of 0.2 to 0.9 need not say what it is; 1.0 wants to be
-            // told. On the way down it stays: some of them do look at it.
+            // Clients of 0.2 to 0.9 may omit the type, which 1.0 requires. A downgrade keeps
+            // the field, because some of these clients read it.
             "ClientPluginCustomization" => set_default(part, "type", "plugin"),
             "ToolResultContent" if text_field(part, "type") == Some("fileEdit") => {
                 drop_invalid_edit(part)
@@ -138,8 +139,8 @@ impl step::VersionStep for StepV0_9 {
     }
 }
 
-/// Puts the nonce of a client's plugin where hosts up to 0.9 showed it. VS Code
-/// keeps what it found in a plugin until that changes.
+/// Moves the nonce of a client plugin to the field in which hosts up to 0.9 published it. VS
+/// Code caches the content of a plugin until the nonce changes.
 fn move_nonce_from_meta(customization: &mut Object) {
     let Some(meta) = object_mut(customization, "_meta") else {
         return;
@@ -153,8 +154,8 @@ fn move_nonce_from_meta(customization: &mut Object) {
     }
 }
 
-/// Until 0.9 the sides of an edit and its numbers could be anything. What 1.0
-/// could not read is left out, so that the rest of the result arrives.
+/// Removes invalid fields of an edit, so that the rest of the result can be decoded. Until 0.9
+/// the sides and counts of an edit were not typed.
 fn drop_invalid_edit(edit: &mut Object) {
     for side in ["before", "after"] {
         if edit.get(side).is_some_and(|side| !is_side(side)) {
@@ -176,8 +177,8 @@ fn is_diff(diff: &Json) -> bool {
     diff.is_object() && fits("added") && fits("removed")
 }
 
-/// A client of 0.9 writes the whole template of an automation's sessions, but
-/// can't know the customizations in it: it leaves them as they are.
+/// Adds the customizations of the current template. A client of 0.9 replaces the whole session
+/// template, but does not know this field, so the update must not remove it.
 fn keep_customizations(context: &TranslationContext<'_>, dispatch: &mut JsonDispatch) {
     let Some(ChannelState::Automations(state)) =
         context.states.state(&Uri::from(dispatch.channel.as_str()))

@@ -1,4 +1,4 @@
-//! Turns, text and questions.
+//! Payloads of the actions on turns, response text and input requests.
 
 use std::sync::Arc;
 
@@ -12,156 +12,157 @@ use crate::number::Millis;
 use crate::timestamp::Timestamp;
 use crate::wire::{Standalone, Wire};
 
-/// A turn began.
+/// A turn was started.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct TurnStarted {
-    /// Its name, new in the chat.
+    /// Id of the new turn, unique in the chat.
     pub turn_id: TurnId,
-    /// When it began. Must be RFC 3339, or the turn could never end (TUR-6).
+    /// Time at which the turn started. Must be RFC 3339, because otherwise the turn could never
+    /// be closed (TUR-6).
     pub started_at: Timestamp,
-    /// The message that began it.
+    /// Message that starts the turn.
     pub message: Arc<Message>,
-    /// The waiting message that this was.
+    /// Pending message that the turn was started from; it is removed from the queue.
     pub queued_message_id: Option<PendingMessageId>,
-    /// Free data.
+    /// Extension data (`_meta`) that the protocol does not define.
     pub meta: Option<Meta>,
 }
 
-/// Text was added to the answer.
+/// Text was appended to a text part.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct Delta {
-    /// The running turn.
+    /// Id of the active turn.
     pub turn_id: TurnId,
-    /// The text part.
+    /// Id of the text part.
     pub part_id: PartId,
-    /// The text to add.
+    /// Text to append to the part.
     pub content: String,
-    /// Free data.
+    /// Extension data (`_meta`) that the protocol does not define.
     pub meta: Option<Meta>,
 }
 
-/// A part was added to the response. Errors come with `chat/error` only
-/// (TUR-8).
+/// A part was added to the response. An error part is ignored here; errors are only added by
+/// `chat/error` (TUR-8).
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ResponsePartAdded {
-    /// The running turn.
+    /// Id of the active turn.
     pub turn_id: TurnId,
-    /// The part.
+    /// The part to add.
     pub part: Arc<ResponsePart>,
-    /// Free data.
+    /// Extension data (`_meta`) that the protocol does not define.
     pub meta: Option<Meta>,
 }
 
-/// Text was added to the model's thoughts.
+/// Text was appended to a reasoning part.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct Reasoning {
-    /// The running turn.
+    /// Id of the active turn.
     pub turn_id: TurnId,
-    /// The reasoning part.
+    /// Id of the reasoning part.
     pub part_id: PartId,
-    /// The text to add.
+    /// Text to append to the part.
     pub content: String,
-    /// Free data.
+    /// Extension data (`_meta`) that the protocol does not define.
     pub meta: Option<Meta>,
 }
 
-/// The cost of the turn became known.
+/// The token usage of the turn changed.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct Usage {
-    /// The running turn.
+    /// Id of the active turn.
     pub turn_id: TurnId,
-    /// The cost so far; replaces what was known.
+    /// Total usage so far; replaces the previous value.
     pub usage: UsageInfo,
-    /// Free data.
+    /// Extension data (`_meta`) that the protocol does not define.
     pub meta: Option<Meta>,
 }
 
-/// The turn ended by itself.
+/// The agent completed the turn.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct TurnComplete {
-    /// The running turn.
+    /// Id of the active turn.
     pub turn_id: TurnId,
-    /// How long it took; below zero counts as zero.
+    /// Duration of the turn; a negative value counts as zero.
     pub duration: Millis,
-    /// Free data.
+    /// Extension data (`_meta`) that the protocol does not define.
     pub meta: Option<Meta>,
 }
 
-/// Someone stopped the turn.
+/// The turn was cancelled.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct TurnCancelled {
-    /// The running turn.
+    /// Id of the active turn.
     pub turn_id: TurnId,
-    /// How long it took; below zero counts as zero.
+    /// Duration of the turn; a negative value counts as zero.
     pub duration: Millis,
-    /// Free data.
+    /// Extension data (`_meta`) that the protocol does not define.
     pub meta: Option<Meta>,
 }
 
-/// The turn failed.
+/// The active turn failed with an error.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ChatError {
-    /// The running turn.
+    /// Id of the active turn.
     pub turn_id: TurnId,
-    /// How long it took; below zero counts as zero.
+    /// Duration of the turn; a negative value counts as zero.
     pub duration: Millis,
-    /// Why it failed; becomes the last part of the response.
+    /// Error of the turn; becomes the last part of the response.
     pub part: Standalone<ErrorPart>,
-    /// Free data.
+    /// Extension data (`_meta`) that the protocol does not define.
     pub meta: Option<Meta>,
 }
 
-/// A turn that failed goes on. It must be the latest one, and its last part
-/// a resumable error.
+/// A failed turn is resumed. It must be the latest turn, and its last part must be a resumable
+/// error.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct TurnResume {
-    /// The turn.
+    /// Id of the turn to resume.
     pub turn_id: TurnId,
 }
 
-/// Turns were cut off.
+/// Turns were removed from the end of the history.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct Truncated {
-    /// The last turn to keep; absent means none.
+    /// Last turn to retain; absent removes all turns.
     #[wire(no_null)]
     pub turn_id: Option<TurnId>,
 }
 
-/// Older turns were loaded.
+/// Earlier turns were loaded.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct TurnsLoaded {
-    /// The turns, oldest first. Those already there are left out.
+    /// Loaded turns, oldest first. The reducer skips turns that are already in the state.
     pub turns: List<Turn>,
-    /// Where to go on; absent means these were the oldest.
+    /// Cursor of the next page; absent if there are no earlier turns.
     pub turns_next_cursor: Option<String>,
 }
 
-/// The agent asks the user something. An open request of the same name is
-/// replaced.
+/// The agent requests input from the user. An open request with the same id is replaced.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct InputRequested {
-    /// The questions. Without answers, those already given stay.
+    /// The request. If it has no answers, the current answers of the replaced request are
+    /// retained.
     pub request: InputRequest,
 }
 
-/// An answer was drafted or taken back.
+/// A shared answer was set or cleared.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct InputAnswerChanged {
-    /// The open request.
+    /// Id of the open request.
     pub request_id: InputRequestId,
-    /// The question.
+    /// Id of the question.
     pub question_id: QuestionId,
-    /// The answer; absent takes it back.
+    /// The answer; absent clears it.
     pub answer: Option<Answer>,
 }
 
-/// The questions were answered or declined.
+/// An input request was resolved.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct InputCompleted {
-    /// The open request.
+    /// Id of the open request.
     pub request_id: InputRequestId,
-    /// How.
+    /// Resolution of the request.
     pub response: InputResponseKind,
-    /// Answers that go over those already shared.
+    /// Final answers, which override the shared ones.
     pub answers: Option<Answers>,
 }

@@ -1,4 +1,4 @@
-//! Waiting messages, background work, flags and catalogues.
+//! Payloads of the actions on pending messages, background work, flags and catalogues.
 
 use std::sync::Arc;
 
@@ -9,108 +9,108 @@ use crate::ids::{BackgroundWorkId, PendingMessageId};
 use crate::uri::Uri;
 use crate::wire::Wire;
 
-/// What the chat is doing changed.
+/// The activity text of the chat changed.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ChatActivityChanged {
-    /// In words; absent clears it.
+    /// New activity text; absent clears it.
     pub activity: Option<String>,
 }
 
-/// Work in the background began, or changed.
+/// Background work was started or changed.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct BackgroundWorkSet {
-    /// The work; replaces an entry of the same name.
+    /// The work; replaces an entry with the same id.
     pub work: Arc<BackgroundWork>,
 }
 
-/// Work in the background ended.
+/// Background work has ended.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct BackgroundWorkRemoved {
-    /// The work.
+    /// Id of the work.
     pub id: BackgroundWorkId,
 }
 
-/// The chat can be moved now, or no longer.
+/// The chat became movable or immovable.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct MovableChanged {
-    /// Whether it can.
+    /// `true` if `moveChat` may move the chat.
     pub movable: bool,
 }
 
-/// The views of file changes changed.
+/// The changeset catalogue of the chat changed.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ChatChangesetsChanged {
-    /// All of them; absent clears the list.
+    /// The complete new list; absent clears it.
     pub changesets: Option<Vec<Changeset>>,
 }
 
-/// The canvases changed.
+/// The list of canvases changed.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct CanvasesChanged {
-    /// All of them; absent clears the list.
+    /// The complete new list; absent clears it.
     pub canvases: Option<Vec<CanvasReference>>,
 }
 
-/// The chat may use one more directory. If it had no list of its own, it now
-/// has one with this directory only (DIR-8).
+/// A working directory was added to the chat's subset. If the chat had no subset, it now has
+/// one with only this directory (DIR-8).
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ChatWorkingDirectorySet {
-    /// The directory, one of the session's.
+    /// URI of the directory; must be one of the session's.
     pub directory: Uri,
 }
 
-/// The chat may use one directory less.
+/// A working directory was removed from the chat's subset.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ChatWorkingDirectoryRemoved {
-    /// The directory.
+    /// URI of the directory.
     pub directory: Uri,
 }
 
-/// A message waits, or a waiting one changed.
+/// A pending message was added or replaced.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct PendingMessageSet {
-    /// How it will be used.
+    /// Delivery of the message.
     pub kind: PendingMessageKind,
-    /// Its name.
+    /// Id of the pending message.
     pub id: PendingMessageId,
-    /// The message.
+    /// The message to deliver.
     pub message: Arc<Message>,
 }
 
-/// A message no longer waits.
+/// A pending message was removed.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct PendingMessageRemoved {
-    /// How it would have been used.
+    /// Delivery of the removed message.
     pub kind: PendingMessageKind,
-    /// Its name.
+    /// Id of the pending message.
     pub id: PendingMessageId,
 }
 
-/// The queued messages were put in another order.
+/// The order of the queued messages changed.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct QueuedMessagesReordered {
-    /// Names in the new order. Unknown ones are ignored; messages that are
-    /// not named follow in the order they had (PEN-7).
+    /// Ids in the new order. Unknown ids are ignored; messages that are not listed follow in
+    /// their previous order (PEN-7).
     pub order: Vec<PendingMessageId>,
 }
 
-/// What somebody is typing changed.
+/// The draft of the chat changed.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct DraftChanged {
     /// The draft; absent clears it.
     pub draft: Option<Arc<Message>>,
 }
 
-/// The chat was read, or has something new.
+/// The read flag of the chat changed.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ChatIsReadChanged {
-    /// Whether it is read.
+    /// `true` if the user has read the chat since its last change.
     pub is_read: bool,
 }
 
-/// The chat was put away, or taken out again.
+/// The archived flag of the chat changed.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ChatIsArchivedChanged {
-    /// Whether it is put away.
+    /// `true` if the chat is archived.
     pub is_archived: bool,
 }

@@ -1,4 +1,4 @@
-//! The life of a tool call.
+//! Payloads of the actions on tool calls.
 
 use std::sync::Arc;
 
@@ -11,136 +11,135 @@ use crate::ids::{ConfirmationOptionId, ToolCallId, TurnId};
 use crate::text::MaybeMarkdown;
 use crate::wire::Wire;
 
-/// Which tool call an action is about.
+/// The tool call that an action applies to.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ToolCallTarget {
-    /// The running turn.
+    /// Id of the active turn.
     pub turn_id: TurnId,
-    /// The call.
+    /// Id of the tool call.
     pub tool_call_id: ToolCallId,
-    /// Free data; replaces that of the call (TOO-23).
+    /// Extension data; replaces that of the tool call (TOO-23).
     pub meta: Option<Meta>,
 }
 
-/// A tool call began.
+/// A tool call was started.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ToolCallStart {
-    /// The new call.
+    /// Identifies the new tool call.
     #[wire(flatten)]
     pub target: ToolCallTarget,
-    /// The tool, for programs.
+    /// Machine-readable name of the tool.
     pub tool_name: String,
-    /// The tool, for people.
+    /// Display name of the tool.
     pub display_name: String,
-    /// What the call is for.
+    /// Purpose of the call.
     pub intention: Option<String>,
-    /// Who will carry it out; absent means the host.
+    /// Peer that executes the call; absent means the host.
     pub contributor: Option<ToolCallContributor>,
 }
 
-/// Arguments of a tool call were added, while it streams.
+/// The arguments of a streaming tool call were extended.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ToolCallDelta {
-    /// The call.
+    /// Tool call that the action applies to.
     #[wire(flatten)]
     pub target: ToolCallTarget,
-    /// Arguments to add.
+    /// Text to append to the arguments.
     pub content: Option<String>,
-    /// What it is going to do, as far as can be told.
+    /// Preliminary description of the operation.
     pub invocation_message: Option<MaybeMarkdown>,
 }
 
-/// The arguments of a tool call are complete. With `confirmed` it runs;
-/// without, it asks first. Also asks again in the middle of a run.
+/// The arguments of a tool call are complete. With `confirmed` it runs; otherwise it waits for
+/// confirmation. Can also request confirmation again during a run.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ToolCallReady {
-    /// The call.
+    /// Tool call that the action applies to.
     #[wire(flatten)]
     pub target: ToolCallTarget,
-    /// Who will carry it out, more precisely. Can't hand the call to a client
-    /// or take it from one (TOO-5).
+    /// More precise contributor. Can't transfer the call to a client or from one (TOO-5).
     pub contributor: Option<ToolCallContributor>,
-    /// What the call is for.
+    /// Purpose of the call.
     pub intention: Option<String>,
-    /// What it will do.
+    /// Description of the operation.
     pub invocation_message: MaybeMarkdown,
-    /// The arguments.
+    /// Arguments of the call.
     pub tool_input: Option<ToolInput>,
-    /// What is asked, if it is not confirmed already.
+    /// Data for the confirmation dialog, if `confirmed` is absent.
     #[wire(flatten)]
     pub question: ToolCallQuestion,
-    /// What allows it to run without asking.
+    /// Reason why the call may run without confirmation.
     pub confirmed: Option<ConfirmationReason>,
 }
 
-/// Someone agreed to a tool call, or refused it.
+/// A tool call was approved or denied.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ToolCallConfirmed {
-    /// The call.
+    /// Tool call that the action applies to.
     #[wire(flatten)]
     pub target: ToolCallTarget,
-    /// Whether it may run.
+    /// `true` if the call may run.
     pub approved: bool,
-    /// What allows it.
+    /// Reason for the approval.
     pub confirmed: Option<ConfirmationReason>,
-    /// Why it may not.
+    /// Reason for the denial.
     pub reason: Option<CancellationReason>,
-    /// Other arguments, if they were editable.
+    /// Edited arguments, if they were editable.
     pub edited_tool_input: Option<String>,
-    /// What the user wants instead.
+    /// Alternative that the user suggests.
     pub user_suggestion: Option<Arc<Message>>,
-    /// Why it may not, in words.
+    /// Explanation of the denial.
     pub reason_message: Option<MaybeMarkdown>,
-    /// The option that was picked.
+    /// Id of the selected option.
     pub selected_option_id: Option<ConfirmationOptionId>,
 }
 
-/// A tool call is done.
+/// A tool call has ended.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ToolCallComplete {
-    /// The call.
+    /// Tool call that the action applies to.
     #[wire(flatten)]
     pub target: ToolCallTarget,
-    /// The result.
+    /// Result of the call.
     pub result: ToolCallResult,
-    /// Whether someone has to agree before the result is used.
+    /// `true` if the result must be approved before it is used.
     pub requires_result_confirmation: Option<bool>,
 }
 
-/// Someone released the result of a tool call, or withheld it.
+/// The use of a tool call's result was approved or denied.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ToolCallResultConfirmed {
-    /// The call.
+    /// Tool call that the action applies to.
     #[wire(flatten)]
     pub target: ToolCallTarget,
-    /// Whether the result may be used.
+    /// `true` if the result may be used.
     pub approved: bool,
 }
 
-/// A running tool call produced something.
+/// The content of a running tool call changed.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ToolCallContentChanged {
-    /// The call.
+    /// Tool call that the action applies to.
     #[wire(flatten)]
     pub target: ToolCallTarget,
-    /// All it has produced; replaces what was there.
+    /// Complete content so far; replaces the previous content.
     pub content: Vec<ToolResultContent>,
 }
 
-/// A running call of an MCP server needs a token.
+/// A running tool call of an MCP server requires authentication.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ToolCallAuthNeeded {
-    /// The call.
+    /// Tool call that the action applies to.
     #[wire(flatten)]
     pub target: ToolCallTarget,
-    /// What the server asks for.
+    /// Authentication requirement of the server.
     pub auth: McpAuthRequirement,
 }
 
-/// The token is there; the call goes on.
+/// Authentication succeeded and the tool call continues.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ToolCallAuthResolved {
-    /// The call.
+    /// Tool call that the action applies to.
     #[wire(flatten)]
     pub target: ToolCallTarget,
 }

@@ -1,4 +1,4 @@
-//! Questions and answers.
+//! Reducer functions for input requests and answers.
 
 use crate::chat::actions::{InputAnswerChanged, InputCompleted, InputRequested};
 use crate::chat::parts::ResponseParts;
@@ -71,7 +71,7 @@ impl ChatState {
     }
 }
 
-/// Changes the open request of a name; `None` if there is none.
+/// Changes the open input request with the given id; returns `None` if there is none.
 fn change_open_request<R>(
     parts: &mut ResponseParts,
     id: &InputRequestId,

@@ -1,4 +1,4 @@
-//! Messages that wait.
+//! Reducer functions for pending messages.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ impl ChatState {
         })
     }
 
-    /// The message becomes a turn, whichever way it waited.
+    /// Removes a pending message of either kind, because a turn was started from it.
     pub(super) fn take_pending_message(&mut self, id: &PendingMessageId) {
         self.take_steering_message(id);
         self.take_queued_message(id);
@@ -51,7 +51,7 @@ impl ChatState {
             return false;
         };
         let before = queue.len();
-        // All of the name: one that was sent must not be sent again.
+        // Removes all duplicates of the id, so that a sent message is not sent again.
         while let Some(index) = queue.find(|message| message.id == *id) {
             queue.remove(index);
         }
@@ -70,7 +70,7 @@ impl ChatState {
         for (rank, id) in action.order.iter().enumerate() {
             ranks.entry(id).or_insert(rank);
         }
-        // A stable sort: what is not named follows in the order it had.
+        // The sort is stable: messages that are not listed follow in their previous order.
         let mut reordered: Vec<_> = queue.iter().cloned().collect();
         reordered.sort_by_key(|message| ranks.get(&message.id).copied().unwrap_or(usize::MAX));
         let reordered: List<PendingMessage> = reordered.into_iter().collect();

@@ -1,7 +1,7 @@
-//! How a tool call goes from state to state.
+//! Reducer functions for tool calls.
 //!
-//! Each step takes the call as it is and says whether it goes on or stays. A
-//! step that is not next leaves the call as it was.
+//! Each transition takes the current call and returns either an advanced call or the unchanged
+//! one. A transition that is illegal in the current status leaves the call unchanged.
 
 use crate::chat::actions::{
     ToolCallAuthNeeded, ToolCallAuthResolved, ToolCallComplete, ToolCallConfirmed,
@@ -19,7 +19,7 @@ use crate::chat::tool_call::{
 use crate::outcome::Outcome;
 use crate::wire::Unknown;
 
-/// Whether a step was next.
+/// The result of a transition: advanced if it was legal in the current status.
 enum CallTransition {
     Advanced(ToolCall),
     Unchanged(ToolCall),
@@ -80,8 +80,8 @@ impl ChatState {
         self.step_and_refresh(&action.target, ToolCall::resolve_auth)
     }
 
-    /// Takes a step with a call; `None` if there is no such call, else whether
-    /// the step was next.
+    /// Applies a transition to a call. Returns `None` if the call does not exist, otherwise
+    /// `Some(true)` if the call advanced.
     fn step(
         &mut self,
         target: &ToolCallTarget,
@@ -107,9 +107,9 @@ impl ChatState {
         })
     }
 
-    /// A step that may begin or end a wait for the user. The activity is
-    /// derived anew even if the step was not next: clients do so too, and a
-    /// part that came by `chat/responsePart` has not been counted yet.
+    /// Applies a transition that can start or end a wait for the user. Derives the activity
+    /// even if the transition was illegal: clients do so, too, and a part that was added by
+    /// `chat/responsePart` has not been counted yet.
     fn step_and_refresh(
         &mut self,
         target: &ToolCallTarget,
@@ -159,9 +159,10 @@ impl ToolCall {
         CallTransition::Advanced(ToolCall::Running(call))
     }
 
-    /// From streaming, running or pending: to running if it is confirmed,
-    /// else to pending. What a pending call asked before stays, unless it is
-    /// said again (TOO-6); what a running call had produced does not (TOO-8).
+    /// Moves a call from streaming, running or pending confirmation: to running if `confirmed`
+    /// is present, otherwise to pending confirmation. The dialog data of a pending call is
+    /// retained where the action has none (TOO-6); the content of a running call is dropped
+    /// (TOO-8).
     fn ready(self, action: &ToolCallReady) -> CallTransition {
         let (mut head, input, asked) = match self {
             ToolCall::Streaming(call) => (call.head, None, ToolCallQuestion::default()),
@@ -204,7 +205,7 @@ impl ToolCall {
         }))
     }
 
-    /// From pending to running or cancelled.
+    /// Moves a call from pending confirmation to running or cancelled.
     fn confirm(self, action: &ToolCallConfirmed) -> CallTransition {
         let ToolCall::PendingConfirmation(call) = self else {
             return CallTransition::Unchanged(self);
@@ -224,7 +225,7 @@ impl ToolCall {
                 selected_option,
             }));
         }
-        // Referenced input is rewritten where it is, before this is said.
+        // The host rewrites referenced input in place before it publishes the confirmation.
         if let (Some(edited), Some(ToolInput::Inline(input))) =
             (&action.edited_tool_input, &mut parameters.tool_input)
         {
@@ -235,7 +236,8 @@ impl ToolCall {
             head,
             parameters,
             approval: ToolCallApproval {
-                // Somebody did confirm it: that is what this action is (CRT-8).
+                // The action itself is a confirmation, so `user-action` is the default reason
+                // (CRT-8).
                 confirmed: confirmed.unwrap_or(ConfirmationReason::UserAction),
                 selected_option,
             },
@@ -243,9 +245,9 @@ impl ToolCall {
         }))
     }
 
-    /// From running or pending to completed, or to pending for the result.
-    /// A call that waits for a token can only fail, and keeps what it had
-    /// produced (TOO-21, TOO-22).
+    /// Moves a call from running or pending confirmation to completed or pending result
+    /// confirmation. A call that requires authentication can only fail, and retains its content
+    /// (TOO-21, TOO-22).
     fn complete(self, action: &ToolCallComplete) -> CallTransition {
         let mut result = action.result.clone();
         let mut review = action.requires_result_confirmation == Some(true);
@@ -287,7 +289,7 @@ impl ToolCall {
         })
     }
 
-    /// From pending for the result to completed or cancelled.
+    /// Moves a call from pending result confirmation to completed or cancelled.
     fn confirm_result(self, action: &ToolCallResultConfirmed) -> CallTransition {
         let ToolCall::PendingResultConfirmation(call) = self else {
             return CallTransition::Unchanged(self);
@@ -311,7 +313,7 @@ impl ToolCall {
         })
     }
 
-    /// From running to waiting for a token; only for a call of an MCP server
+    /// Moves a call from running to authentication required; only for a call of an MCP server
     /// (TOO-18).
     fn require_auth(self, action: &ToolCallAuthNeeded) -> CallTransition {
         match self {
@@ -337,7 +339,7 @@ impl ToolCall {
         }
     }
 
-    /// From waiting for a token back to running.
+    /// Moves a call from authentication required back to running.
     fn resolve_auth(self) -> CallTransition {
         let ToolCall::AuthRequired(call) = self else {
             return CallTransition::Unchanged(self);
@@ -350,8 +352,8 @@ impl ToolCall {
         }))
     }
 
-    /// The call as a turn that ends leaves it behind; `None` if it can stay
-    /// as it is. A state of a newer version is not ours to rewrite.
+    /// Returns the cancelled form of a call whose turn ends; `None` if the call has already
+    /// ended. A status of a later protocol version is left unchanged.
     pub(super) fn skipped(&self) -> Option<ResponsePart> {
         let (head, parameters) = match self {
             ToolCall::Streaming(call) => (
@@ -382,8 +384,8 @@ fn call_part(call: ToolCall) -> ResponsePart {
     ResponsePart::ToolCall(Box::new(ToolCallPart { tool_call: call }))
 }
 
-/// A contributor may be told more precisely, but a call never passes to a
-/// client, or from one (TOO-5).
+/// Returns the more precise contributor. A call is never transferred to a client or from one
+/// (TOO-5).
 fn refine_contributor(
     current: Option<ToolCallContributor>,
     next: Option<&ToolCallContributor>,

@@ -1,4 +1,4 @@
-//! How turns begin and end.
+//! Reducer functions that start, end, resume, truncate and load turns.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::list::List;
 use crate::number::Millis;
 use crate::outcome::{Invalid, Outcome};
 
-/// How a turn ends.
+/// The outcome of a turn, with the error of a failed one.
 enum TurnOutcome<'a> {
     Complete,
     Cancelled,
@@ -24,8 +24,8 @@ enum TurnOutcome<'a> {
 }
 
 impl ChatState {
-    /// A second turn over a running one would lose what has been said, so it
-    /// is refused; the same turn again changes nothing (CRT-6).
+    /// Starts a turn. A second turn would discard the response of the active turn, so it is
+    /// invalid; the same turn id again is a no-op (CRT-6).
     pub(super) fn start_turn(&mut self, action: &TurnStarted) -> Outcome {
         if let Some(active) = &self.active_turn {
             if active.id == action.turn_id {
@@ -173,7 +173,7 @@ impl ChatState {
     }
 }
 
-/// A tool call that is not done when its turn ends was passed over (TUR-12).
+/// Cancels tool calls that have not ended when their turn ends, as skipped (TUR-12).
 fn cancel_open_calls(parts: &mut List<ResponsePart>) {
     for index in 0..parts.len() {
         let Some(ResponsePart::ToolCall(part)) = parts.item(index) else {

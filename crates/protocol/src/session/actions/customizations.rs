@@ -1,4 +1,4 @@
-//! Customizations and MCP servers.
+//! Payloads of the actions on customizations and MCP servers.
 
 use std::sync::Arc;
 
@@ -8,64 +8,64 @@ use crate::session::{Customization, CustomizationEnablement, McpServerState};
 use crate::uri::Uri;
 use crate::wire::Wire;
 
-/// All customizations changed.
+/// The list of customizations changed.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct CustomizationsChanged {
-    /// All of them.
+    /// The complete new list.
     pub customizations: List<Customization>,
 }
 
-/// A customization was turned on or off.
+/// The enablement of a customization changed.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct CustomizationToggled {
-    /// The customization, at the top or inside a container.
+    /// Id of the customization, top-level or in a container.
     pub id: CustomizationId,
-    /// All decisions about it (CUS-12).
+    /// The complete list of decisions (CUS-12).
     pub enablement: Vec<CustomizationEnablement>,
 }
 
-/// One customization at the top changed, with everything inside (CUS-6).
+/// A top-level customization was added or replaced, including its children (CUS-6).
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct CustomizationUpdated {
-    /// The customization; replaces an entry of the same name.
+    /// The customization; replaces an entry with the same id.
     pub customization: Arc<Customization>,
 }
 
-/// One customization is gone, with everything inside.
+/// A customization was removed, including its children.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct CustomizationRemoved {
-    /// The customization, at the top or inside a container.
+    /// Id of the customization, top-level or in a container.
     pub id: CustomizationId,
 }
 
-/// An MCP server is in another state.
+/// The state of an MCP server changed.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct McpServerStateChanged {
-    /// The server.
+    /// Id of the server.
     pub id: CustomizationId,
-    /// The state.
+    /// New state of the server.
     pub state: McpServerState,
-    /// Its channel; absent means it has none now.
+    /// URI of its `mcp:` channel; absent if it has none now.
     pub channel: Option<Uri>,
 }
 
-/// Someone wants an MCP server started.
+/// A client requests the start of an MCP server.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct McpServerStartRequested {
-    /// The server.
+    /// Id of the server.
     pub id: CustomizationId,
 }
 
-/// Someone wants an MCP server stopped.
+/// A client requests the stop of an MCP server.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct McpServerStopRequested {
-    /// The server.
+    /// Id of the server.
     pub id: CustomizationId,
 }
 
-/// Someone does not want to wait for an MCP server.
+/// A client requests that messages no longer wait for a starting MCP server.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct McpServerBackgroundRequested {
-    /// The server.
+    /// Id of the server.
     pub id: CustomizationId,
 }

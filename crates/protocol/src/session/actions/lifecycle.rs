@@ -1,4 +1,4 @@
-//! Life, chats, clients, directories, flags.
+//! Payloads of the actions on the lifecycle, chats, clients, directories and flags.
 
 use std::sync::Arc;
 
@@ -10,160 +10,159 @@ use crate::session::{ActiveClient, SessionInputRequest};
 use crate::uri::Uri;
 use crate::wire::{Object, Wire};
 
-/// The agent is up; turns can start. Leaves the status alone (SES-6).
+/// The agent has started and turns can start. The status stays unchanged (SES-6).
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct Ready {}
 
 /// The agent could not be started.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct CreationFailed {
-    /// Why.
+    /// Error of the creation.
     pub error: ErrorInfo,
 }
 
-/// A chat was added at the end, or its entry written anew where it stands.
+/// A chat was appended to the catalogue, or its entry was replaced in place.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ChatAdded {
-    /// The chat.
+    /// New entry of the chat.
     pub summary: Arc<ChatSummary>,
 }
 
-/// A chat is gone. If it was the default one, there is none now.
+/// A chat was removed. If it was the default chat, the session has none now.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ChatRemoved {
-    /// The chat.
+    /// URI of the chat.
     pub chat: Uri,
 }
 
 /// The entry of a chat changed.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ChatUpdated {
-    /// The chat.
+    /// URI of the chat.
     pub chat: Uri,
-    /// What changed.
+    /// The changed fields of the summary.
     pub changes: PartialChatSummary,
 }
 
-/// The chats stand in another order.
+/// The order of the chat catalogue changed.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ChatsReordered {
-    /// Every chat exactly once, or nothing happens (MOV-10).
+    /// URIs of all chats, each exactly once; otherwise the action is a no-op (MOV-10).
     pub chats: Vec<Uri>,
 }
 
-/// Another chat is meant when none is named.
+/// The default chat changed.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct DefaultChatChanged {
-    /// The chat; absent means there is none.
+    /// URI of the chat; absent clears the default chat.
     pub default_chat: Option<Uri>,
 }
 
-/// The title changed.
+/// The title of the session changed.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct SessionTitleChanged {
-    /// The title.
+    /// New title of the session.
     pub title: String,
 }
 
 /// The tools of the host changed.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ServerToolsChanged {
-    /// All of them.
+    /// The complete new list of tools.
     pub tools: Vec<ToolDefinition>,
 }
 
-/// A client takes part, or changed what it brings.
+/// A client became active, or its tools or plugins changed.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ActiveClientSet {
-    /// The client; replaces its entry whole.
+    /// The client; replaces its previous entry completely.
     pub active_client: ActiveClient,
 }
 
-/// A client no longer takes part.
+/// A client is no longer active.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct ActiveClientRemoved {
-    /// The client.
+    /// Id of the client.
     pub client_id: ClientId,
 }
 
-/// The session may use one more directory.
+/// A working directory was added.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct SessionWorkingDirectorySet {
-    /// The directory.
+    /// URI of the directory.
     pub directory: Uri,
 }
 
-/// The session may use one directory less.
+/// A working directory was removed.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct SessionWorkingDirectoryRemoved {
-    /// The directory.
+    /// URI of the directory.
     pub directory: Uri,
 }
 
-/// One directory took the place of another (DIR-5).
+/// A working directory was replaced (DIR-5).
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct SessionWorkingDirectoryReplaced {
-    /// The directory that was there; if it no longer is, nothing happens.
+    /// Directory to replace; if it is not in the list, the action is a no-op.
     pub directory: Uri,
-    /// The directory that is there now.
+    /// URI of the new directory.
     pub replacement: Uri,
 }
 
-/// The session waits for something, or what it waits for changed.
+/// An open request was added or changed.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct InputNeededSet {
-    /// What it waits for; replaces an entry of the same name.
+    /// The request; replaces an entry with the same id.
     pub request: Arc<SessionInputRequest>,
 }
 
-/// The session no longer waits for something.
+/// An open request was removed.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct InputNeededRemoved {
-    /// The entry.
+    /// Id of the entry.
     pub id: InputNeededId,
 }
 
-/// The session was read, or has something new.
+/// The read flag of the session changed.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct SessionIsReadChanged {
-    /// Whether it is read.
+    /// `true` if the user has read the session since its last change.
     pub is_read: bool,
 }
 
-/// The session was put away, or taken out again.
+/// The archived flag of the session changed.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct SessionIsArchivedChanged {
-    /// Whether it is put away.
+    /// `true` if the session is archived.
     pub is_archived: bool,
 }
 
-/// What the session is doing changed.
+/// The activity text of the session changed.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct SessionActivityChanged {
-    /// In words; absent clears it.
+    /// New activity text; absent clears it.
     pub activity: Option<String>,
 }
 
-/// The views of file changes changed.
+/// The changeset catalogue of the session changed.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct SessionChangesetsChanged {
-    /// All of them; absent clears the list.
+    /// The complete new list; absent clears it.
     pub changesets: Option<Vec<Changeset>>,
 }
 
-/// Configuration values changed. Nothing happens if there is no
-/// configuration.
+/// Configuration values changed. The action is a no-op if the session has no configuration.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct SessionConfigChanged {
-    /// Values by their keys.
+    /// New values, by property key.
     pub config: Object,
-    /// Whether these are all values, rather than some.
+    /// `true` to replace all values; otherwise the values are merged.
     pub replace: Option<bool>,
 }
 
-/// The free data changed.
+/// The extension data of the session changed.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct MetaChanged {
-    /// All of it; absent clears it.
+    /// The complete new value; absent clears it.
     pub meta: Option<Meta>,
 }

@@ -1,107 +1,107 @@
-//! What stands inside a plugin or directory.
+//! Customizations that are children of a plugin or directory.
 
 use super::{CustomizationBase, CustomizationEnablement};
 use crate::ids::CustomizationId;
 use crate::session::mcp_server::McpServerCustomization;
 use crate::wire::{Unknown, Wire};
 
-/// A customization inside a container.
+/// A customization in a container.
 #[derive(Debug, Clone, PartialEq, Wire)]
 #[wire(tag = "type")]
 pub enum ChildCustomization {
-    /// A custom agent.
+    /// A custom agent of the container.
     Agent(AgentCustomization),
-    /// A skill.
+    /// A skill of the container.
     Skill(SkillCustomization),
-    /// A prompt.
+    /// A prompt of the container.
     Prompt(PromptCustomization),
-    /// A rule.
+    /// A rule of the container.
     Rule(RuleCustomization),
-    /// Hooks.
+    /// Hooks of the container.
     Hook(HookCustomization),
-    /// An MCP server.
+    /// An MCP server of the container.
     McpServer(Box<McpServerCustomization>),
-    /// A kind of a newer version.
+    /// A kind that a later protocol version defines.
     #[wire(unknown)]
     Unknown(Unknown),
 }
 
-/// What all of them have but MCP servers.
+/// Fields that all children except MCP servers share.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct LeafBase {
-    /// What all customizations have.
+    /// Fields that all customizations share.
     #[wire(flatten)]
     pub base: CustomizationBase,
-    /// Whether it is on, as far as it is itself concerned. Absent: on.
+    /// Enablement of the child itself, independent of its container; absent means `true`.
     pub enabled: Option<bool>,
 }
 
-/// A custom agent: a prompt with a choice of model and tools.
+/// A custom agent: instructions, optionally with a model and a tool list.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct AgentCustomization {
-    /// What all of them have.
+    /// Fields that all leaf customizations share.
     #[wire(flatten)]
     pub leaf: LeafBase,
-    /// What it is good at.
+    /// Purpose of the agent.
     pub description: Option<String>,
-    /// The model it wants; absent means the session's.
+    /// Model of the agent; absent means the model of the session.
     pub model: Option<String>,
-    /// The only tools it may use. Absent or empty: all (CUS-18).
+    /// Tools that the agent may use. Absent or empty means all (CUS-18).
     pub tools: Option<Vec<String>>,
-    /// The agent may not hand work to it by itself.
+    /// `true` if other agents can't delegate work to it.
     pub disable_model_invocation: Option<bool>,
-    /// The user may not pick it.
+    /// `true` if the user can't select it.
     pub disable_user_invocation: Option<bool>,
 }
 
-/// A skill.
+/// A skill: instructions for one kind of task.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct SkillCustomization {
-    /// What all of them have.
+    /// Fields that all leaf customizations share.
     #[wire(flatten)]
     pub leaf: LeafBase,
-    /// What it is good for.
+    /// Purpose of the skill.
     pub description: Option<String>,
-    /// The agent may not use it by itself.
+    /// `true` if the agent can't invoke the skill on its own.
     pub disable_model_invocation: Option<bool>,
-    /// The user may not call it.
+    /// `true` if the user can't invoke the skill.
     pub disable_user_invocation: Option<bool>,
 }
 
-/// A prompt.
+/// A prompt that the user can invoke.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct PromptCustomization {
-    /// What all of them have.
+    /// Fields that all leaf customizations share.
     #[wire(flatten)]
     pub leaf: LeafBase,
-    /// What it is for.
+    /// Purpose of the prompt.
     pub description: Option<String>,
 }
 
-/// A rule.
+/// A rule: instructions that are added to prompts.
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct RuleCustomization {
-    /// What all of them have.
+    /// Fields that all leaf customizations share.
     #[wire(flatten)]
     pub leaf: LeafBase,
-    /// What it demands.
+    /// Content of the rule in short.
     pub description: Option<String>,
-    /// Whether it applies without anyone deciding so.
+    /// `true` if the rule applies to every prompt.
     pub always_apply: Option<bool>,
-    /// The files it applies to; absent means all.
+    /// Globs of the files that the rule applies to; absent means all files.
     pub globs: Option<Vec<String>>,
 }
 
-/// Hooks. What they run is never shown (CUS-19).
+/// Hooks of a container. Their commands are never published (CUS-19).
 #[derive(Debug, Clone, PartialEq, Wire)]
 pub struct HookCustomization {
-    /// What all of them have.
+    /// Fields that all leaf customizations share.
     #[wire(flatten)]
     pub leaf: LeafBase,
 }
 
 impl ChildCustomization {
-    /// What all of them have but MCP servers.
+    /// Returns the fields that all children except MCP servers share.
     pub fn leaf(&self) -> Option<&LeafBase> {
         match self {
             ChildCustomization::Agent(child) => Some(&child.leaf),
@@ -113,7 +113,7 @@ impl ChildCustomization {
         }
     }
 
-    /// The same, to change it.
+    /// Like [`Self::leaf`], for modification.
     pub fn leaf_mut(&mut self) -> Option<&mut LeafBase> {
         match self {
             ChildCustomization::Agent(child) => Some(&mut child.leaf),
@@ -125,7 +125,7 @@ impl ChildCustomization {
         }
     }
 
-    /// The MCP server, if it is one.
+    /// Returns the MCP server, if it is one.
     pub fn as_mcp_server(&self) -> Option<&McpServerCustomization> {
         if let ChildCustomization::McpServer(server) = self {
             Some(server)
@@ -134,7 +134,7 @@ impl ChildCustomization {
         }
     }
 
-    /// The MCP server, to change it.
+    /// Returns the MCP server for modification, if it is one.
     pub fn as_mcp_server_mut(&mut self) -> Option<&mut McpServerCustomization> {
         if let ChildCustomization::McpServer(server) = self {
             Some(server)
@@ -143,7 +143,7 @@ impl ChildCustomization {
         }
     }
 
-    /// What all customizations have, unless its kind is unknown.
+    /// Returns the fields that all customizations share; `None` for an unknown type.
     pub fn base(&self) -> Option<&CustomizationBase> {
         match self {
             ChildCustomization::McpServer(server) => Some(&server.base),
@@ -156,7 +156,7 @@ impl ChildCustomization {
         }
     }
 
-    /// Whether it is on, as far as it is itself concerned.
+    /// Returns `true` if the child itself is enabled, independent of its container.
     pub fn is_on(&self) -> bool {
         match self {
             ChildCustomization::McpServer(server) => {
@@ -175,7 +175,7 @@ impl ChildCustomization {
         }
     }
 
-    /// The name it goes by, unless its kind is unknown.
+    /// Returns the id; `None` for an unknown type.
     pub fn id(&self) -> Option<&CustomizationId> {
         match self {
             ChildCustomization::Agent(child) => Some(&child.leaf.base.id),

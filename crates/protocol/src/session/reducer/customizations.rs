@@ -1,4 +1,4 @@
-//! Customizations and MCP servers.
+//! Reducer functions for customizations and MCP servers.
 
 use std::sync::Arc;
 
@@ -13,8 +13,8 @@ use crate::session::mcp_server::{McpServerCustomization, McpServerStarting, McpS
 use crate::session::state::SessionState;
 use crate::uri::Uri;
 
-/// Where a customization stands: at the top, or inside the container at a
-/// position. The top is looked through first.
+/// The position of a customization: top-level, or a child in a container. Top-level entries
+/// take precedence.
 enum CustomizationPosition {
     Top(usize),
     Inside(usize, usize),
@@ -125,7 +125,7 @@ impl SessionState {
         Outcome::Applied
     }
 
-    /// The MCP server of a name; `None` if the name is something else's.
+    /// Returns the MCP server with this id; `None` if the id belongs to another type.
     fn mcp_server(&mut self, id: &CustomizationId) -> Option<&mut McpServerCustomization> {
         match self.find_customization(id)? {
             CustomizationPosition::Top(index) => {
@@ -142,8 +142,8 @@ impl SessionState {
 }
 
 impl Customization {
-    /// Plugins and MCP servers keep the decisions; a directory keeps only
-    /// what they come down to (CUS-12).
+    /// Sets the enablement. Plugins and MCP servers store the decisions; a directory stores
+    /// only the effective value (CUS-12).
     fn toggle(&mut self, decisions: &[CustomizationEnablement]) {
         match self {
             Customization::Plugin(plugin) => plugin.enablement = none_if_empty(decisions),
@@ -166,7 +166,7 @@ impl ChildCustomization {
     }
 }
 
-/// No decisions are written as none, not as an empty list.
+/// Returns `None` for an empty list, so that the field is omitted from the state.
 fn none_if_empty(decisions: &[CustomizationEnablement]) -> Option<Vec<CustomizationEnablement>> {
     (!decisions.is_empty()).then(|| decisions.to_vec())
 }

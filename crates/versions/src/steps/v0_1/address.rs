@@ -1,4 +1,4 @@
-//! Where 0.1 says what something is about.
+//! Converts between channels and the addresses in actions and parameters of 0.1.
 
 use agenthost_protocol::uri::{LEGACY_ROOT_URIS, RootChannel};
 use agenthost_protocol::wire::{Json, Object};
@@ -8,7 +8,7 @@ use crate::document::JsonCall;
 use crate::edit::{list_mut, remove_fields, rename_field, set_default, set_field, text_field};
 use crate::step::UpgradeRefusal;
 
-/// Notifications, and what they were called inside of `notification`.
+/// Notification methods, with their type inside of `notification` in 0.1.
 const NOTIFICATIONS: &[(&str, &str)] = &[
     ("root/sessionAdded", "notify/sessionAdded"),
     ("root/sessionRemoved", "notify/sessionRemoved"),
@@ -16,8 +16,8 @@ const NOTIFICATIONS: &[(&str, &str)] = &[
     ("auth/required", "notify/authRequired"),
 ];
 
-/// Puts the channel of an action into it. `None` if 0.1 has no such channels,
-/// and so no such action.
+/// Adds the channel to an action. Returns `None` if 0.1 has no such channel, and therefore no
+/// such action.
 pub(super) fn set_action_address(action: &mut Object, channel: String) -> Option<()> {
     match action_area(action)? {
         AddressArea::Root => {}
@@ -26,7 +26,7 @@ pub(super) fn set_action_address(action: &mut Object, channel: String) -> Option
     Some(())
 }
 
-/// Takes the channel of an action out of it.
+/// Removes the channel from an action and returns it.
 pub(super) fn take_action_channel(action: &mut Object) -> Result<String, UpgradeRefusal> {
     match action_area(action) {
         Some(AddressArea::Root) => Ok(RootChannel::URI.to_owned()),
@@ -42,7 +42,7 @@ pub(super) fn take_action_channel(action: &mut Object) -> Result<String, Upgrade
     }
 }
 
-/// Gives the parameters of a request their channel.
+/// Sets the channel in the parameters of a request.
 pub(super) fn set_params_channel(call: &mut JsonCall) -> Result<(), UpgradeRefusal> {
     let field = match call.method.as_str() {
         "subscribe" | "unsubscribe" => Some("resource"),
@@ -74,8 +74,8 @@ pub(super) fn set_params_channel(call: &mut JsonCall) -> Result<(), UpgradeRefus
     Ok(())
 }
 
-/// Puts a notification into the one that 0.1 has for all; `None` if it does
-/// not know this one.
+/// Wraps a notification in the single notification method of 0.1; returns `None` if 0.1 does
+/// not have it.
 pub(super) fn wrap_notification(call: JsonCall) -> Option<JsonCall> {
     let mut names = NOTIFICATIONS.iter();
     let (_, name) = names.find(|(method, _)| *method == call.method)?;
@@ -106,7 +106,7 @@ fn action_area(action: &Object) -> Option<AddressArea> {
     }
 }
 
-/// Addresses are opaque, but for the root's.
+/// Converts the URI of the root channel; all other URIs are opaque.
 fn to_channel(address: &str) -> &str {
     if LEGACY_ROOT_URIS.contains(&address) {
         return RootChannel::URI;
@@ -122,7 +122,7 @@ fn upgrade_channels(params: &mut Object, field: &str) {
     }
 }
 
-/// The version was a number, and there was only one.
+/// Converts the version, which was a number with only one value.
 fn upgrade_version(params: &mut Object) {
     if params.get("protocolVersion") == Some(&Json::from(1)) {
         rename_field(params, "protocolVersion", "protocolVersions");

@@ -1,14 +1,14 @@
-//! Attachments: a file, a directory or a selection, by its address.
+//! Attachments of 0.1: a file, a directory or a selection, identified by its URI.
 
 use agenthost_protocol::wire::Object;
 
 use crate::edit::{set_field, text_field};
 use crate::step::PartFate;
 
-/// What 0.1 knows besides files; 0.2 has these as hints for display.
+/// Types of 0.1 other than files; in 0.2 these are display hints.
 const ATTACHMENT_KINDS: &[&str] = &["directory", "selection"];
 
-/// Takes an attachment down. What has no address has no place in 0.1.
+/// Downgrades an attachment. An attachment without a URI is dropped.
 pub(super) fn downgrade_attachment(attachment: &mut Object) -> PartFate {
     let uri = match text_field(attachment, "type") {
         Some("resource") => text_field(attachment, "uri").map(str::to_owned),
@@ -34,7 +34,7 @@ pub(super) fn downgrade_attachment(attachment: &mut Object) -> PartFate {
     PartFate::Keep
 }
 
-/// Takes an attachment up. One without a name goes by its address.
+/// Upgrades an attachment. Without a display name, the label is the URI.
 pub(super) fn upgrade_attachment(attachment: &mut Object) {
     let uri = text_field(attachment, "uri").unwrap_or_default().to_owned();
     let label = text_field(attachment, "displayName")
@@ -64,7 +64,7 @@ pub(super) fn upgrade_attachment(attachment: &mut Object) {
     }
 }
 
-/// The address of something that is in the message itself.
+/// Returns a data URI for embedded content.
 fn data_uri(attachment: &Object) -> Option<String> {
     let content_type = text_field(attachment, "contentType")?;
     let data = text_field(attachment, "data")?;

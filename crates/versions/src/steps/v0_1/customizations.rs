@@ -1,4 +1,4 @@
-//! Customizations: references to plugins, known by their address.
+//! Customizations of 0.1: references to plugins, identified by their URI.
 
 use agenthost_protocol::session::{Customization, SessionState};
 use agenthost_protocol::uri::Uri;
@@ -13,17 +13,17 @@ use crate::edit::{
 };
 use crate::state_source::TranslationContext;
 
-/// What a reference to a plugin says.
+/// Fields of a reference to a plugin.
 const REFERENCE_FIELDS: &[&str] = &["uri", "displayName", "icons", "nonce"];
 
-/// Makes a customization a reference, and nothing else.
+/// Converts a customization to a plain reference.
 pub(super) fn to_reference(customization: &mut Object) {
     rename_field(customization, "name", "displayName");
     customization.retain(|field, _| REFERENCE_FIELDS.contains(&field.as_str()));
 }
 
-/// Makes a customization what a session has of it. Its id stays until the list
-/// that it is in has told all of them apart.
+/// Converts a customization to the entry of a session. The id stays until [`make_uris_unique`]
+/// has processed the whole list.
 pub(super) fn to_session_entry(customization: &mut Object) {
     let mut whole = std::mem::take(customization);
     move_field(&mut whole, customization, "id");
@@ -45,8 +45,8 @@ pub(super) fn to_session_entry(customization: &mut Object) {
     }
 }
 
-/// Tells the customizations of a list apart, which are a session's by now. In 0.1
-/// they go by their address, which several of them may have.
+/// Makes the URIs of a list of session entries unique and removes the ids. In 0.1 the URI is
+/// the identity, but several customizations can have the same one.
 pub(super) fn make_uris_unique(owner: &mut Object) {
     let name = |one: &Json| -> Option<(String, String)> {
         let uri = one.get("customization")?.get("uri")?.as_str()?;
@@ -65,8 +65,8 @@ pub(super) fn make_uris_unique(owner: &mut Object) {
     }
 }
 
-/// The address of a customization among others, by their ids and addresses: its
-/// own, if no other has it.
+/// Returns the URI of a customization, with its id as fragment if another one has the same URI.
+/// `names` has the ids and URIs of all customizations.
 fn unique_uri(names: &[(String, String)], id: &str) -> Option<String> {
     let (_, uri) = names.iter().find(|(other, _)| other == id)?;
     let same = names.iter().filter(|(_, other)| other == uri).count();
@@ -76,7 +76,7 @@ fn unique_uri(names: &[(String, String)], id: &str) -> Option<String> {
     })
 }
 
-/// An agent has the bare references. Those in it are a session's by now.
+/// Replaces session entries in an agent by plain references.
 pub(super) fn unwrap_agent_references(agent: &mut Object) {
     for customization in list_mut(agent, "customizations").into_iter().flatten() {
         let whole = customization.as_object_mut();
@@ -87,7 +87,7 @@ pub(super) fn unwrap_agent_references(agent: &mut Object) {
     }
 }
 
-/// Makes a client's reference a plugin, which goes by its address.
+/// Converts a client's reference to a plugin; its id is the URI.
 pub(super) fn to_plugin(reference: &mut Object) {
     rename_field(reference, "displayName", "name");
     remove_fields(reference, &["description"]);
@@ -98,8 +98,8 @@ pub(super) fn to_plugin(reference: &mut Object) {
     set_default(reference, "enabled", true);
 }
 
-/// The action that says all customizations of a session. 0.1 can't say that
-/// one of them changed.
+/// Returns an action with all customizations of a session, because 0.1 can't update a single
+/// one.
 pub(super) fn customizations_changed(
     context: &TranslationContext<'_>,
     session: &Uri,
@@ -118,8 +118,7 @@ pub(super) fn customizations_changed(
     Some(action)
 }
 
-/// Names a customization by its address instead of its id. `None` if it is
-/// none that 0.1 shows.
+/// Replaces the id of a customization by its URI. Returns `None` if it is not visible in 0.1.
 pub(super) fn replace_id_with_uri(
     context: &TranslationContext<'_>,
     session: &Uri,
@@ -133,8 +132,8 @@ pub(super) fn replace_id_with_uri(
     Some(())
 }
 
-/// Names a customization by its id instead of its address. What a client of
-/// 0.1 gave goes by its address all along.
+/// Replaces the URI of a customization by its id. The id of a plugin from a client of 0.1 is
+/// its URI.
 pub(super) fn replace_uri_with_id(
     context: &TranslationContext<'_>,
     session: &Uri,
@@ -160,7 +159,8 @@ fn session_customizations(session: &SessionState) -> impl Iterator<Item = &Custo
     all.flat_map(|customizations| customizations.items())
 }
 
-/// What a client of 0.1 sees, by id and address: no servers of tools.
+/// Returns the ids and URIs of the customizations that are visible in 0.1: all except MCP
+/// servers.
 fn visible_ids(session: &SessionState) -> Vec<(String, String)> {
     let seen = |one: &&Customization| !matches!(one, Customization::McpServer(_));
     let seen = session_customizations(session)

@@ -1,8 +1,8 @@
-//! Notifications in an answer, which 0.1 has as text of the agent.
+//! Converts system notifications in a response to text parts, because 0.1 has none.
 //!
-//! A part of text has an id in 0.1. That of a notification is made from what
-//! it says, so that it is the same in an action and in every snapshot after;
-//! if a turn says the same twice, the second has a number.
+//! A text part has an id in 0.1. The id of a notification is derived from its text, so that it
+//! is the same in an action and in every later snapshot. If a turn contains the same text
+//! again, the id gets a counter.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use agenthost_protocol::wire::{Json, Object};
 use crate::edit::{list_mut, object_mut, remove_fields, set_field, text_field};
 use crate::state_source::TranslationContext;
 
-/// Makes the notifications of a turn text.
+/// Converts the notifications of a turn to text parts.
 pub(super) fn downgrade_turn_notices(turn: &mut Object) {
     let id = text_field(turn, "id").unwrap_or_default().to_owned();
     let mut times: BTreeMap<String, usize> = BTreeMap::new();
@@ -27,7 +27,7 @@ pub(super) fn downgrade_turn_notices(turn: &mut Object) {
     }
 }
 
-/// Makes the part that an action adds text, if it is a notification.
+/// Converts the part that an action adds, if it is a notification.
 pub(super) fn downgrade_added_notice(
     context: &TranslationContext<'_>,
     channel: &Uri,
@@ -49,7 +49,7 @@ pub(super) fn downgrade_added_notice(
     to_text_part(part, &id, said, times.max(1));
 }
 
-/// What a part says, if it is a notification.
+/// Returns the text of a part, if it is a notification.
 fn notice_text(part: &Object) -> Option<String> {
     if text_field(part, "kind") != Some("systemNotification") {
         return None;
@@ -63,7 +63,7 @@ fn count_notice(turn: &ActiveTurn, said: &str) -> usize {
     let parts = turn.response_parts.items();
     let same = parts.filter(|part| match part {
         ResponsePart::SystemNotification(notice) => notice.content.as_str() == said,
-        // The error of a turn that goes on is told as a notification.
+        // The error of a resumed turn is downgraded to a notification.
         ResponsePart::Error(failed) => failed.error.message == said,
         ResponsePart::Markdown(_)
         | ResponsePart::ContentRef(_)
@@ -86,7 +86,8 @@ fn to_text_part(part: &mut Object, turn: &str, said: String, times: usize) {
     set_field(part, "content", said);
 }
 
-/// FNV-1a: a host that was started anew has to come to the same.
+/// FNV-1a hash. It must be stable, because the ids have to be the same after a restart of the
+/// host.
 fn fingerprint(said: &str) -> u64 {
     said.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)

@@ -1,4 +1,4 @@
-//! What 0.4 says of a changeset in one action, in several.
+//! Rewrites actions on changesets into actions that 0.3 has.
 
 use agenthost_protocol::action::Action;
 use agenthost_protocol::changeset::{
@@ -11,7 +11,7 @@ use agenthost_protocol::outcome::Outcome;
 
 use crate::state_source::TranslationContext;
 
-/// Says an action with those that 0.3 has.
+/// Rewrites an action on a changeset, if 0.3 does not have it.
 pub(super) fn rewrite_changeset(context: &TranslationContext<'_>, action: Action) -> Vec<Action> {
     if let Action::Changeset(ChangesetAction::ContentChanged(change)) = action {
         return rewrite_content(change);
@@ -24,7 +24,7 @@ pub(super) fn rewrite_changeset(context: &TranslationContext<'_>, action: Action
     vec![action]
 }
 
-/// All files are replaced: none, then each of the new ones.
+/// Replaces all files: removes all of them, then adds each new one.
 fn rewrite_content(change: ChangesetContentChanged) -> Vec<Action> {
     let mut all = vec![ChangesetAction::Cleared(ChangesetCleared {})];
     all.extend(change.files.iter().map(|file| {
@@ -39,8 +39,8 @@ fn rewrite_content(change: ChangesetContentChanged) -> Vec<Action> {
     all.into_iter().map(Action::Changeset).collect()
 }
 
-/// An operation that can't be used is not shown: when that changes, the list
-/// of operations does.
+/// Returns an action with all operations, if an operation becomes disabled or enabled. Disabled
+/// operations are hidden in 0.3, so the list changes.
 fn operations_after(
     context: &TranslationContext<'_>,
     change: &ChangesetOperationStatusChanged,

@@ -1,4 +1,4 @@
-//! A session and a chat as one state.
+//! Merges the states of a session and a chat.
 
 use agenthost_protocol::timestamp::Timestamp;
 use agenthost_protocol::uri::Uri;
@@ -11,7 +11,7 @@ use crate::edit::{object_mut, remove_fields, set_default, set_field, take_object
 use crate::graph::PART_GRAPH;
 use crate::state_source::TranslationContext;
 
-/// What a chat has that was its session's.
+/// Fields of a chat that are fields of the session in 0.3.
 const CHAT_FIELDS: &[&str] = &[
     "turns",
     "activeTurn",
@@ -20,17 +20,17 @@ const CHAT_FIELDS: &[&str] = &[
     "inputRequests",
 ];
 
-/// The bits of a status that say what is going on. The others are flags.
+/// Mask of the activity bits of a status. The other bits are flags.
 const ACTIVITY_MASK: u64 = (1 << 5) - 1;
 const IDLE: u64 = 1;
 const ERROR: u64 = 1 << 1;
 const IN_PROGRESS: u64 = 1 << 3;
 const INPUT_NEEDED: u64 = 1 << 3 | 1 << 4;
 
-/// What tool calls are in when they wait for a person.
+/// Statuses of tool calls that wait for the user.
 const WAITING_STATES: &[&str] = &["pending-confirmation", "pending-result-confirmation"];
 
-/// Puts the conversation into a session that it is the chat of.
+/// Adds the fields of the mapped chat to its session.
 pub(super) fn add_chat_to_session(
     context: &TranslationContext<'_>,
     session: &Uri,
@@ -56,7 +56,7 @@ pub(super) fn add_chat_to_session(
     }
 }
 
-/// Makes a session of a chat: what it does not have itself is its session's.
+/// Converts a chat to a session, with the missing fields from the session of the chat.
 pub(super) fn chat_to_session(context: &TranslationContext<'_>, address: &Uri, state: &mut Object) {
     let mut chat = std::mem::take(state);
     if let (Some(flags), Some(activity)) = (status_bits(&chat), chat_activity(&chat)) {
@@ -67,7 +67,7 @@ pub(super) fn chat_to_session(context: &TranslationContext<'_>, address: &Uri, s
         .and_then(|owner| downgrade_channel(context, &owner))
         .unwrap_or_default();
     let mut summary = take_object(&mut session, "summary").unwrap_or_default();
-    // These are about the session as a whole.
+    // These fields belong to the session as a whole.
     remove_fields(&mut summary, &["activity", "changes", "model", "agent"]);
     remove_fields(&mut session, &["chats", "defaultChat", "changesets"]);
     set_field(&mut summary, "resource", address.as_str());
@@ -99,7 +99,7 @@ pub(super) fn chat_to_session(context: &TranslationContext<'_>, address: &Uri, s
     }
 }
 
-/// The state of a channel as 0.4 has it, with its parts as 0.3 has them.
+/// Returns the state of a channel in the 0.4 encoding, with its parts in the 0.3 encoding.
 fn downgrade_channel(context: &TranslationContext<'_>, channel: &Uri) -> Option<Object> {
     let state = context.states.state(channel)?;
     let mut resource = channel.to_string();
@@ -128,8 +128,8 @@ fn status_bits(summary: &Object) -> Option<u64> {
     summary.get("status")?.as_u64()
 }
 
-/// What is going on in a chat, as a client of 0.3 works it out for itself: by
-/// what is in the state, whatever newer ones may wait for.
+/// Returns the activity bits of a chat as a client of 0.3 derives them: only from the state
+/// that it receives, independent of requests that later releases have.
 fn chat_activity(chat: &Object) -> Option<u64> {
     let told = status_bits(chat)?;
     let turn = chat.get("activeTurn");

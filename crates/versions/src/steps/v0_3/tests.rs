@@ -1,4 +1,4 @@
-//! On shapes of 0.4, as they come from the step above.
+//! Tests with states in the 0.4 encoding, as produced by the previous step.
 
 use agenthost_protocol::channel::ChannelKind;
 use agenthost_protocol::ids::ClientId;

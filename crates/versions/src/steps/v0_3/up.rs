@@ -1,4 +1,4 @@
-//! From 0.3 to 0.4.
+//! Upgrades from 0.3 to 0.4.
 
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::{Json, Object};
@@ -10,10 +10,10 @@ use crate::edit::{list_mut, object_mut, set_field, text_field};
 use crate::state_source::TranslationContext;
 use crate::step::UpgradeRefusal;
 
-/// Who can have written a message, in 0.4.
+/// Message origins that 0.4 defines.
 const MESSAGE_ORIGINS: &[&str] = &["user", "agent", "tool", "systemNotification"];
 
-/// Sends what happens in a conversation to its chat.
+/// Redirects actions on the chat of a session to the chat channel.
 pub(super) fn route_dispatch(
     context: &TranslationContext<'_>,
     dispatch: &mut JsonDispatch,
@@ -29,8 +29,8 @@ pub(super) fn route_dispatch(
         return Ok(());
     }
     if context.states.chat(&channel).is_some() {
-        // The client takes a chat for a session. The session has other chats:
-        // they are not meant.
+        // The client addresses a chat as a session. The action would affect the whole session,
+        // including its other chats.
         return Err(UpgradeRefusal::Unknown(
             "this belongs to the session, and this channel is one of its chats".to_owned(),
         ));
@@ -38,7 +38,7 @@ pub(super) fn route_dispatch(
     Ok(())
 }
 
-/// Sends what is asked of a conversation to its chat.
+/// Redirects requests about the chat of a session to the chat channel.
 pub(super) fn route_params(
     context: &TranslationContext<'_>,
     call: &mut JsonCall,
@@ -61,7 +61,7 @@ pub(super) fn route_params(
     Ok(())
 }
 
-/// A message of 0.3 can say anything of where it is from.
+/// Replaces an unknown origin, because 0.3 does not restrict it.
 pub(super) fn set_message_origin(message: &mut Object) {
     let kind = message.get("origin").and_then(|origin| origin.get("kind"));
     let known = kind.and_then(Json::as_str);
@@ -70,7 +70,8 @@ pub(super) fn set_message_origin(message: &mut Object) {
     }
 }
 
-/// The chat of a session; a chat that is taken for a session is its own.
+/// Returns the chat of a session, or the channel itself if it is a chat that the client
+/// addresses as a session.
 fn chat_of(context: &TranslationContext<'_>, channel: &Uri) -> Result<Uri, UpgradeRefusal> {
     if context.states.chat(channel).is_some() {
         return Ok(channel.clone());
@@ -79,7 +80,7 @@ fn chat_of(context: &TranslationContext<'_>, channel: &Uri) -> Result<Uri, Upgra
     context.chat_for_session(channel).ok_or_else(none)
 }
 
-/// Whoever followed a session followed its chat.
+/// Adds the chats of the subscribed sessions, because the client was subscribed to both.
 fn add_chat_subscriptions(context: &TranslationContext<'_>, params: &mut Object) {
     let Some(subscriptions) = list_mut(params, "subscriptions") else {
         return;
@@ -96,7 +97,7 @@ fn add_chat_subscriptions(context: &TranslationContext<'_>, params: &mut Object)
     }
 }
 
-/// Where 0.3 counts lines, 0.4 has positions.
+/// Converts line numbers of 0.3 to positions.
 fn to_position_range(target: &mut Object) {
     let Some(range) = object_mut(target, "range") else {
         return;

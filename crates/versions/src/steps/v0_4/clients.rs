@@ -1,4 +1,5 @@
-//! The one active client of 0.4: this one if it is among them, else the first.
+//! The single active client of 0.4: the receiving client if it is active, otherwise the first
+//! one.
 
 use agenthost_protocol::action::Action;
 use agenthost_protocol::channel::ChannelState;
@@ -15,7 +16,7 @@ use crate::edit::{remove_fields, set_field};
 use crate::state_source::TranslationContext;
 use crate::step::UpgradeRefusal;
 
-/// Puts one active client where there was a list of them.
+/// Replaces the list of active clients by a single one.
 pub(super) fn fold_active_clients(context: &TranslationContext<'_>, session: &mut Object) {
     let Some(Json::Array(mut clients)) = session.shift_remove("activeClients") else {
         return;
@@ -24,7 +25,8 @@ pub(super) fn fold_active_clients(context: &TranslationContext<'_>, session: &mu
         let id = client.get("clientId").and_then(Json::as_str);
         id == Some(context.client.client_id().as_str())
     };
-    // Whoever is alone is the one for everybody: no need to ask who looks.
+    // A single active client is the same for every receiver. Reading the client id would make
+    // the translation client-specific.
     let own = match clients.len() {
         0 | 1 => 0,
         _ => clients.iter().position(is_own).unwrap_or(0),
@@ -34,23 +36,22 @@ pub(super) fn fold_active_clients(context: &TranslationContext<'_>, session: &mu
     }
 }
 
-/// An active client that comes or goes, said as what this makes of the one
-/// that is shown.
+/// Rewrites a change of the active clients as the change of the single visible one.
 pub(super) fn rewrite_active_client(
     context: &TranslationContext<'_>,
     before: &SessionState,
     action: &Action,
 ) -> Vec<Action> {
     let after = context.state_after(action);
-    // Without a state after it, nothing came of it.
+    // Without a state after it, the action had no effect.
     let after = after.as_ref().and_then(ChannelState::as_session);
     let after = after.unwrap_or(before);
     let (before, after) = (
         visible_client(context, before),
         visible_client(context, after),
     );
-    // Who says of itself that it is gone, and was not there, has to hear who
-    // is: it takes its word for what happened.
+    // A client that removes itself without being active needs the current active client: its
+    // own reducer applies the removal to the visible one.
     let own = matches!(
         action,
         Action::Session(SessionAction::ActiveClientRemoved(removed))
@@ -69,8 +70,7 @@ pub(super) fn rewrite_active_client(
     vec![Action::Session(action)]
 }
 
-/// Takes the action down: the shown one is another, has other tools, or is
-/// gone.
+/// Downgrades the action: the visible client changed, has other tools, or was removed.
 pub(super) fn downgrade_active_client(
     context: &TranslationContext<'_>,
     envelope: &mut JsonEnvelope,
@@ -99,8 +99,8 @@ pub(super) fn downgrade_active_client(
     }
     set_field(action, "type", "session/activeClientChanged");
     remove_fields(action, &["clientId"]);
-    // Somebody left, and what was before is not known: whoever is here is
-    // shown.
+    // A client left, and the state before is unknown: the action contains the currently visible
+    // client.
     if let (false, Some(client)) = (action.contains_key("activeClient"), after)
         && let Ok(Some(client)) = VersionChain::for_release(Release::V0_5_0).downgrade_part(
             context,
@@ -112,7 +112,7 @@ pub(super) fn downgrade_active_client(
     }
 }
 
-/// Takes up what a client says of itself: that it is active, or no more.
+/// Upgrades an action with which a client becomes active or inactive.
 pub(super) fn upgrade_active_client(context: &TranslationContext<'_>, action: &mut Object) {
     if action.get("activeClient").is_some_and(Json::is_object) {
         set_field(action, "type", "session/activeClientSet");
@@ -123,7 +123,7 @@ pub(super) fn upgrade_active_client(context: &TranslationContext<'_>, action: &m
     set_field(action, "clientId", context.client.client_id().as_str());
 }
 
-/// Takes up that a client has other tools: all that it brings is said again.
+/// Upgrades a change of a client's tools to an action with its complete entry.
 pub(super) fn upgrade_client_tools(
     context: &TranslationContext<'_>,
     dispatch: &mut JsonDispatch,

@@ -1,4 +1,4 @@
-//! Which model and which custom agent a chat or a session is taken to have.
+//! The model and custom agent that 0.4 publishes for a chat or session.
 
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::chat::{ChatState, Message};
@@ -14,7 +14,7 @@ use crate::document::JsonEnvelope;
 use crate::edit::{set_field, text_field};
 use crate::state_source::TranslationContext;
 
-/// A model and a custom agent.
+/// A selection of a model and a custom agent.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct ModelChoice {
     pub(super) model: Option<ModelSelection>,
@@ -22,7 +22,7 @@ pub(super) struct ModelChoice {
 }
 
 impl ModelChoice {
-    /// What a message goes to.
+    /// Returns the selection of a message.
     pub(super) fn of_message(message: &Message) -> Self {
         ModelChoice {
             model: message.model.clone(),
@@ -30,15 +30,14 @@ impl ModelChoice {
         }
     }
 
-    /// What the message that is being typed goes to; else what the latest one
-    /// went to.
+    /// Returns the selection of the draft, or else of the latest message.
     pub(super) fn of_state(chat: &ChatState) -> Self {
         let draft = chat.draft.as_deref();
         let active = chat.active_turn.as_ref().map(|turn| &*turn.message);
         let last = chat.turns.last_item().map(|turn| &*turn.message);
         let message = draft.or(active).or(last);
         let mut selection = message.map(ModelChoice::of_message).unwrap_or_default();
-        // There is no way to say that none is chosen any more.
+        // 0.4 can't express that no model is selected any more.
         if selection.model.is_none() {
             let turns = chat.turns.iter().rev().map(|turn| &*turn.message);
             let mut messages = active.into_iter().chain(turns);
@@ -47,7 +46,7 @@ impl ModelChoice {
         selection
     }
 
-    /// That of a chat, as far as it is known.
+    /// Returns the selection of a chat, if its state is available.
     pub(super) fn of_chat(context: &TranslationContext<'_>, chat: &Uri) -> Self {
         let state = context.states.chat(chat);
         state
@@ -55,14 +54,14 @@ impl ModelChoice {
             .unwrap_or_default()
     }
 
-    /// That of a session: of the chat that stands for it.
+    /// Returns the selection of the main chat of a session.
     pub(super) fn of_session(context: &TranslationContext<'_>, session: &Uri) -> Self {
         let chat = main_chat(context, session);
         chat.map(|chat| ModelChoice::of_chat(context, &chat))
             .unwrap_or_default()
     }
 
-    /// Puts it into what has a `model` and an `agent`, in the words of 0.4.
+    /// Writes the selection to the fields `model` and `agent`, in the 0.4 encoding.
     pub(super) fn write_to(&self, object: &mut Object) {
         if let Some(model) = self.legacy_model() {
             set_field(object, "model", model);
@@ -72,7 +71,7 @@ impl ModelChoice {
         }
     }
 
-    /// Puts it into a message, in the words of 0.5.0.
+    /// Writes the selection to a message, in the 0.5.0 encoding.
     pub(super) fn write_to_message(&self, message: &mut Object) {
         if let Some(model) = to_json(self.model.as_ref()) {
             set_field(message, "model", model);
@@ -91,8 +90,8 @@ impl ModelChoice {
     }
 }
 
-/// The chat that stands for a session. Up to 0.3 it stays what it was when the
-/// client subscribed.
+/// Returns the chat whose selection is that of the session. Up to 0.3 it is fixed when the
+/// client subscribes.
 pub(super) fn main_chat(context: &TranslationContext<'_>, session: &Uri) -> Option<Uri> {
     if context.client.release() <= Release::V0_3
         && let Some(chat) = context.client.chat_of(session)
@@ -102,9 +101,9 @@ pub(super) fn main_chat(context: &TranslationContext<'_>, session: &Uri) -> Opti
     context.states.default_chat(session)
 }
 
-/// Puts the choice into the state of a chat, unless it stands for its session.
-/// No action would change it there, and it would hide what the session has,
-/// which does change.
+/// Writes the selection to the state of a chat, unless it is the main chat of its session. No
+/// action would update it there, and it would hide the selection of the session, which is
+/// updated.
 pub(super) fn add_choice_to_chat(context: &TranslationContext<'_>, state: &mut Object) {
     let Some(chat) = text_field(state, "resource").map(Uri::from) else {
         return;
@@ -116,8 +115,8 @@ pub(super) fn add_choice_to_chat(context: &TranslationContext<'_>, state: &mut O
     }
 }
 
-/// What has to be said on the session's channel when an action on a chat's has
-/// moved the choice.
+/// Returns the actions on the session channel for an action on a chat that changed the
+/// selection.
 pub(super) fn choice_actions_for_chat(
     context: &TranslationContext<'_>,
     envelope: &JsonEnvelope,
@@ -143,12 +142,12 @@ pub(super) fn choice_actions_for_chat(
     to_session_envelopes(envelope, &session, actions)
 }
 
-/// What has to be said when another chat stands for the session.
+/// Returns the actions for a change of the main chat of a session.
 pub(super) fn choice_actions_for_session(
     context: &TranslationContext<'_>,
     envelope: &JsonEnvelope,
 ) -> Vec<JsonEnvelope> {
-    // Older ones go on seeing the chat that they saw.
+    // Up to 0.3 the mapped chat does not change.
     if context.client.release() <= Release::V0_3 {
         return Vec::new();
     }
@@ -164,9 +163,8 @@ pub(super) fn choice_actions_for_session(
 }
 
 impl ModelChoice {
-    /// Of it, what there is to choose in a session. What somebody typed that is
-    /// not there, or not any more, is no reason to refuse a message that does
-    /// not ask for it.
+    /// Retains only a model and agent that exist in the session. A message that does not
+    /// request a selection must not be rejected because of an outdated draft.
     pub(super) fn retain_existing(self, context: &TranslationContext<'_>, session: &Uri) -> Self {
         let Some(session) = context.states.session(session) else {
             return self;
@@ -179,7 +177,7 @@ impl ModelChoice {
         }
     }
 
-    /// What is other than before.
+    /// Returns the fields that differ from `before`.
     fn difference(&self, before: &ModelChoice) -> ModelChoice {
         ModelChoice {
             model: self.model.clone().filter(|_| self.model != before.model),
@@ -190,7 +188,7 @@ impl ModelChoice {
 
 fn choice_actions(before: &ModelChoice, after: &ModelChoice) -> Vec<Json> {
     let mut actions = Vec::new();
-    // That no model is chosen any more can't be said.
+    // 0.4 can't express that no model is selected any more.
     if let Some(model) = after.difference(before).legacy_model() {
         actions.push(json!({ "type": "session/modelChanged", "model": model }));
     }
@@ -226,7 +224,7 @@ fn to_json<T: serde::Serialize>(value: Option<&T>) -> Option<Json> {
     serde_json::to_value(value?).ok()
 }
 
-/// Whether the agent of a session has a model, as far as is known.
+/// Returns `true` if the agent of a session has the model, or if this is unknown.
 fn has_model(
     context: &TranslationContext<'_>,
     session: &SessionState,

@@ -1,4 +1,4 @@
-//! What a list shows of a session, and the same within its state.
+//! Downgrades session summaries, and moves the summary into the session state.
 
 use agenthost_protocol::number::Millis;
 use agenthost_protocol::timestamp::Timestamp;
@@ -11,7 +11,7 @@ use crate::edit::{
 };
 use crate::state_source::TranslationContext;
 
-/// Fields that the state of a session has from its summary.
+/// Fields of the session state that belong to the summary in 0.4.
 const SUMMARY_FIELDS: &[&str] = &[
     "provider",
     "title",
@@ -22,7 +22,7 @@ const SUMMARY_FIELDS: &[&str] = &[
     "annotations",
 ];
 
-/// Takes a summary down.
+/// Downgrades a complete summary.
 pub(super) fn downgrade_summary(context: &TranslationContext<'_>, summary: &mut Object) {
     downgrade_partial_summary(summary);
     set_default(summary, "createdAt", 0);
@@ -32,7 +32,7 @@ pub(super) fn downgrade_summary(context: &TranslationContext<'_>, summary: &mut 
     }
 }
 
-/// Takes what changed of a summary down.
+/// Downgrades a partial summary.
 pub(super) fn downgrade_partial_summary(summary: &mut Object) {
     remove_fields(summary, &["_meta"]);
     for field in ["createdAt", "modifiedAt"] {
@@ -45,8 +45,8 @@ pub(super) fn downgrade_partial_summary(summary: &mut Object) {
     }
 }
 
-/// What changed of a summary says again what is chosen: nothing else in a list
-/// does.
+/// Adds the selection to a partial summary, because no other notification updates it in the
+/// session list.
 pub(super) fn add_choice_to_changes(context: &TranslationContext<'_>, params: &mut Object) {
     let Some(session) = text_field(params, "session").map(Uri::from) else {
         return;
@@ -56,8 +56,8 @@ pub(super) fn add_choice_to_changes(context: &TranslationContext<'_>, params: &m
     }
 }
 
-/// Puts the summary into the state of a session. When it was created is not in
-/// there: the list of sessions knows.
+/// Moves the summary fields of a session state into `summary`. The state has no creation time,
+/// so it is read from the session list.
 pub(super) fn fold_summary(context: &TranslationContext<'_>, session: &Uri, state: &mut Object) {
     let mut summary = Object::new();
     set_field(&mut summary, "resource", session.as_str());
@@ -83,7 +83,7 @@ pub(super) fn fold_summary(context: &TranslationContext<'_>, session: &Uri, stat
     set_field(state, "summary", summary);
 }
 
-/// When a chat of the session last changed.
+/// Returns the latest modification time of the session's chats.
 fn latest_change_millis(state: &mut Object) -> Option<i64> {
     let chats = list_objects_mut(state, "chats");
     let times = chats.filter_map(|chat| to_millis(text_field(chat, "modifiedAt")?));

@@ -1,4 +1,4 @@
-//! What a client of 0.4 chooses, as what is being typed in a chat.
+//! Upgrades selections of a model or agent in 0.4 to changes of a draft.
 
 use agenthost_protocol::channel::ChannelKind;
 use agenthost_protocol::uri::{Uri, default_chat_uri};
@@ -14,7 +14,7 @@ use crate::edit::{object_mut, remove_fields, set_field, text_field};
 use crate::state_source::TranslationContext;
 use crate::step::UpgradeRefusal;
 
-/// Takes up what a new session is to have: its chat begins with a draft.
+/// Upgrades the selection for a new session to a draft of its default chat.
 pub(super) fn upgrade_create_session(
     context: &TranslationContext<'_>,
     params: &mut Object,
@@ -29,9 +29,8 @@ pub(super) fn upgrade_create_session(
     begin_draft(&default_chat_uri(&session), chosen)
 }
 
-/// Takes up what a new chat is to have: it goes to its first message, and to
-/// the draft that comes after. What a chat does not have of its own, it has
-/// from its session.
+/// Upgrades the selection for a new chat: it applies to the initial message and to a draft
+/// after it. A chat without its own selection inherits that of its session.
 pub(super) fn upgrade_create_chat(
     context: &TranslationContext<'_>,
     params: &mut Object,
@@ -52,7 +51,7 @@ pub(super) fn upgrade_create_chat(
     }
 }
 
-/// Takes up that another model or custom agent was chosen for a session.
+/// Upgrades the selection of another model or custom agent for a session.
 pub(super) fn upgrade_choice(
     context: &TranslationContext<'_>,
     dispatch: &mut JsonDispatch,
@@ -99,8 +98,8 @@ pub(super) fn upgrade_choice(
     Ok(())
 }
 
-/// A message goes to what is chosen for its chat, or else for its session. One
-/// that has waited goes to what it was waiting for.
+/// Adds the selection of the chat, or else of the session, to a message. A pending message
+/// keeps its own selection.
 pub(super) fn set_message_choice(context: &TranslationContext<'_>, dispatch: &mut JsonDispatch) {
     let chat = Uri::from(dispatch.channel.as_str());
     let waiting = text_field(&dispatch.action, "queuedMessageId");
@@ -137,7 +136,7 @@ fn queued_message_choice(
     Some(ModelChoice::of_message(&waiting.message))
 }
 
-/// Takes `model` and `agent` out of parameters, in the words of 0.5.0.
+/// Removes `model` and `agent` from parameters and returns them in the 0.5.0 encoding.
 fn take_choice(context: &TranslationContext<'_>, params: &mut Object) -> Object {
     let mut chosen = Object::new();
     if let Some(Json::Object(mut model)) = params.shift_remove("model") {
@@ -159,7 +158,7 @@ fn begin_draft(chat: &Uri, selection: Object) -> Vec<JsonDispatch> {
     }]
 }
 
-/// What is being typed in a chat, in the words of 0.5.0.
+/// Returns the draft of a chat in the 0.5.0 encoding.
 fn current_draft(context: &TranslationContext<'_>, chat: &Uri) -> Object {
     let draft = context
         .states

@@ -1,5 +1,5 @@
-//! Values of configurations and options of models, which are texts where there
-//! is something to choose from.
+//! Converts configuration values and model options, which are strings in 0.4 where a property
+//! has an `enum`.
 
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::common::{ConfigPropertySchema, ModelSelection};
@@ -9,14 +9,14 @@ use agenthost_protocol::wire::{Json, Object};
 use crate::edit::{object_mut, text_field};
 use crate::state_source::TranslationContext;
 
-/// Writes the options of a chosen model as texts.
+/// Converts the options of a selected model to strings.
 pub(super) fn stringify_model_options(model: &mut Object) {
     for (_, value) in object_mut(model, "config").into_iter().flatten() {
         stringify_value(value);
     }
 }
 
-/// Writes what a property has to choose from as texts.
+/// Converts the `enum` and default of a property to strings.
 pub(super) fn stringify_choices(property: &mut Object) {
     let Some(Json::Array(choices)) = property.get_mut("enum") else {
         return;
@@ -27,8 +27,8 @@ pub(super) fn stringify_choices(property: &mut Object) {
     }
 }
 
-/// Writes the values that were chosen the way that the choices, which are
-/// texts already, are written.
+/// Converts the values of properties with an `enum` to strings. The `enum` itself is already
+/// converted.
 pub(super) fn stringify_values(config: &mut Object) {
     let schema = config
         .get("schema")
@@ -45,7 +45,7 @@ pub(super) fn stringify_values(config: &mut Object) {
     }
 }
 
-/// Writes changed values the way that their choices are written.
+/// Converts changed values of properties with an `enum` to strings.
 pub(super) fn stringify_changes(
     context: &TranslationContext<'_>,
     channel: &Uri,
@@ -59,7 +59,7 @@ pub(super) fn stringify_changes(
     }
 }
 
-/// Reads changed values as the choices that they are.
+/// Converts changed strings back to the typed values of the `enum`.
 pub(super) fn parse_changes(context: &TranslationContext<'_>, channel: &Uri, action: &mut Object) {
     for (key, value) in object_mut(action, "config").into_iter().flatten() {
         if let Some(property) = config_property(context, channel, key)
@@ -70,8 +70,8 @@ pub(super) fn parse_changes(context: &TranslationContext<'_>, channel: &Uri, act
     }
 }
 
-/// Reads the options of a model as what they are: as those that are in effect,
-/// or as the model says.
+/// Converts model options back to typed values: according to the current value if it is equal,
+/// otherwise according to the schema of the model.
 pub(super) fn parse_model_options(
     context: &TranslationContext<'_>,
     current: Option<&ModelSelection>,
@@ -123,7 +123,7 @@ fn parse_typed(property: &ConfigPropertySchema, value: &Json) -> Option<Json> {
     }
 }
 
-/// A property of the configuration that a channel has.
+/// Returns the schema of a configuration property of a channel.
 fn config_property(
     context: &TranslationContext<'_>,
     channel: &Uri,
@@ -150,7 +150,7 @@ fn config_property(
     }
 }
 
-/// An option that a model has.
+/// Returns the schema of an option of a model.
 fn model_option(
     context: &TranslationContext<'_>,
     model: &str,

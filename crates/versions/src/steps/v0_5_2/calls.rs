@@ -1,4 +1,4 @@
-//! Tool calls that ask twice, and those that wait for a token.
+//! Tool calls that request confirmation again, and those that wait for a token.
 
 use agenthost_protocol::action::Action;
 use agenthost_protocol::chat::{
@@ -10,14 +10,14 @@ use agenthost_protocol::wire::Object;
 
 use crate::edit::{remove_fields, replace_text};
 
-/// Takes a call down.
+/// Downgrades a tool call part.
 pub(super) fn downgrade_call(call: &mut Object) {
     replace_text(call, "status", "auth-required", "running");
     remove_fields(call, &["riskAssessment", "auth"]);
 }
 
-/// A call is ready while it is asking already. These clients take no notice of
-/// that: what has changed has to reach them by way of a call that runs.
+/// Rewrites `toolCallReady` for a call that is already pending confirmation. Clients up to
+/// 0.5.2 ignore it in that status, so the call first becomes running and then pending again.
 pub(super) fn rewrite_ready(before: &ChatState, ready: Box<ToolCallReady>) -> Vec<Action> {
     let Some(ToolCall::PendingConfirmation(asked)) = find_call(before, &ready.target) else {
         return vec![Action::Chat(ChatAction::ToolCallReady(ready))];
@@ -26,7 +26,7 @@ pub(super) fn rewrite_ready(before: &ChatState, ready: Box<ToolCallReady>) -> Ve
     let confirmed = match &ready.confirmed {
         Some(confirmed) => confirmed.clone(),
         None if !changes => return Vec::new(),
-        // To a client that carries the call out, agreeing means to begin.
+        // A client that executes the call would start it when it is confirmed.
         None if asked.head.contributor.as_ref().is_some_and(is_client) => return Vec::new(),
         None => ConfirmationReason::NotNeeded,
     };
@@ -43,8 +43,8 @@ pub(super) fn rewrite_ready(before: &ChatState, ready: Box<ToolCallReady>) -> Ve
     actions
 }
 
-/// A call ends that waits for a token: it can only fail, nobody reviews that,
-/// and it keeps what it had produced. These clients think that it runs.
+/// Rewrites the completion of a call that waits for a token: it can only fail, needs no result
+/// confirmation, and retains its content. For clients up to 0.5.2 the call is running.
 pub(super) fn rewrite_complete(before: &ChatState, mut done: Box<ToolCallComplete>) -> Vec<Action> {
     if let Some(ToolCall::AuthRequired(waiting)) = find_call(before, &done.target) {
         if done.result.success {
@@ -83,7 +83,7 @@ fn confirm_call(target: &ToolCallTarget, confirmed: ConfirmationReason) -> Actio
     })))
 }
 
-/// Whether anything changes that these clients show.
+/// Returns `true` if a field changes that clients up to 0.5.2 show.
 fn changes_question(ready: &ToolCallReady, asked: &ToolCallPendingConfirmation) -> bool {
     let question = ToolCallQuestion {
         risk_assessment: asked.question.risk_assessment.clone(),
@@ -95,7 +95,7 @@ fn changes_question(ready: &ToolCallReady, asked: &ToolCallPendingConfirmation) 
         || (input.is_some() && *input != asked.parameters.tool_input)
 }
 
-/// The question, with what was asked before where it says nothing new.
+/// Returns the dialog data of the action, with absent fields from the pending call.
 fn merge_question(ready: &ToolCallReady, asked: &ToolCallPendingConfirmation) -> ToolCallQuestion {
     let (new, old) = (&ready.question, &asked.question);
     ToolCallQuestion {

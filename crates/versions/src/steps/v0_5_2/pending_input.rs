@@ -1,4 +1,4 @@
-//! What waits for a person: where it stands, and what the status says of it.
+//! Moves open input requests, and hides authentication requests from lists and statuses.
 
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::common::SessionStatus;
@@ -15,7 +15,7 @@ use crate::edit::{
 };
 use crate::state_source::TranslationContext;
 
-/// Takes the open questions out of the response of a turn.
+/// Removes the open input requests from a turn and returns them.
 pub(super) fn take_open_requests(turn: &mut Object) -> Vec<Json> {
     let mut requests = Vec::new();
     if let Some(Json::Array(parts)) = turn.get_mut("responseParts") {
@@ -32,8 +32,8 @@ pub(super) fn take_open_requests(turn: &mut Object) -> Vec<Json> {
     requests
 }
 
-/// Puts the open questions of the running turn beside it, and has the status
-/// say no more than what is left to wait for.
+/// Moves the open input requests of the active turn to the chat, and clears input needed from
+/// the status if nothing else waits for the user.
 pub(super) fn move_requests_to_chat(chat: &mut Object) {
     let Some(turn) = object_mut(chat, "activeTurn") else {
         return;
@@ -54,7 +54,7 @@ pub(super) fn move_requests_to_chat(chat: &mut Object) {
     }
 }
 
-/// Puts the open questions that stood beside the running turn into it.
+/// Moves the open input requests of the chat into the active turn.
 pub(super) fn move_requests_into_turn(chat: &mut Object) {
     let Some(Json::Array(requests)) = chat.shift_remove("inputRequests") else {
         return;
@@ -66,7 +66,7 @@ pub(super) fn move_requests_into_turn(chat: &mut Object) {
     }
 }
 
-/// A question that came as a part is asked by its own action.
+/// Converts an added response part that is an open input request to `chat/inputRequested`.
 pub(super) fn part_to_request(action: &mut Object) {
     let Some(Json::Object(part)) = action.get_mut("part") else {
         return;
@@ -80,7 +80,7 @@ pub(super) fn part_to_request(action: &mut Object) {
     action.extend(request.map(|request| ("request".to_owned(), request)));
 }
 
-/// Takes calls that wait for a token out of what a session waits for.
+/// Removes tool calls that wait for a token from the open requests of a session.
 pub(super) fn strip_authentication(session: &mut Object) {
     let Some(Json::Array(entries)) = session.get_mut("inputNeeded") else {
         return;
@@ -107,8 +107,8 @@ pub(super) fn strip_authentication(session: &mut Object) {
     }
 }
 
-/// What a session waits for changed. What these clients are not told about can
-/// change what they see of a chat all the same.
+/// Downgrades a change of the open requests. A hidden request can still change the visible
+/// status of a chat.
 pub(super) fn downgrade_input_needed(
     context: &TranslationContext<'_>,
     envelope: JsonEnvelope,
@@ -125,8 +125,7 @@ pub(super) fn downgrade_input_needed(
     said
 }
 
-/// What a session newly waits for. If it took the place of something else,
-/// that is over.
+/// Downgrades an added request. A hidden request that replaces a visible one removes it.
 fn downgrade_input_needed_set(
     context: &TranslationContext<'_>,
     mut envelope: JsonEnvelope,
@@ -149,15 +148,13 @@ fn downgrade_input_needed_set(
     vec![envelope]
 }
 
-/// Whether what is no longer waited for is something that these clients were
-/// not told about.
+/// Returns `true` if the removed request was hidden.
 fn was_authentication(context: &TranslationContext<'_>, envelope: &JsonEnvelope) -> bool {
     let entry = text_field(&envelope.action, "id").and_then(|id| entry_before(context, id));
     entry.is_some_and(is_authentication)
 }
 
-/// Updates for the chats whose status these clients see another way than
-/// before.
+/// Returns updates for the chats whose visible status changes.
 fn chat_status_updates(context: &TranslationContext<'_>, envelope: &JsonEnvelope) -> Vec<Object> {
     let session = envelope.channel.as_deref().map(Uri::from);
     let after = session.and_then(|session| context.states.session(&session));
@@ -173,7 +170,7 @@ fn chat_status_updates(context: &TranslationContext<'_>, envelope: &JsonEnvelope
         if waits {
             clear_input_needed(&mut changes);
         }
-        // Only a wait for the user looks different.
+        // Only the status input needed has a different encoding.
         if waited != waits && chat.status.activity() == SessionStatus::INPUT_NEEDED {
             let mut action = Object::new();
             set_field(&mut action, "type", "session/chatUpdated");
@@ -185,8 +182,8 @@ fn chat_status_updates(context: &TranslationContext<'_>, envelope: &JsonEnvelope
     updates
 }
 
-/// Has the status of a chat, in an action of its session, say no more than
-/// what these clients know to be waited for.
+/// Clears input needed from the status of a chat, in an action on its session, if the chat only
+/// waits for tokens.
 pub(super) fn fix_chat_status(
     context: &TranslationContext<'_>,
     envelope: &mut JsonEnvelope,
@@ -202,7 +199,7 @@ pub(super) fn fix_chat_status(
     }
 }
 
-/// Whether tokens are all that a session, or one of its chats, waits for.
+/// Returns `true` if a session, or one of its chats, waits for nothing but tokens.
 pub(super) fn waits_only_for_token(
     context: &TranslationContext<'_>,
     session: &Uri,

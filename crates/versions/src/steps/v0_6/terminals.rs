@@ -1,17 +1,17 @@
-//! Terminals in the results of tools: up to 0.6 one entry says where the
-//! output is, and another how the command ended.
+//! Terminals in tool results: up to 0.6 one block has the terminal and another one the result
+//! of its command.
 
 use agenthost_protocol::wire::{Json, Object};
 
 use crate::edit::{list_mut, move_field, set_field, take_object, text_field};
 
-/// What the entry about the end is called.
+/// Type of the block with the result.
 const TERMINAL_COMPLETE_TYPE: &str = "terminalComplete";
 
-/// What is known about the end.
+/// Fields of the result.
 const END_FIELDS: &[&str] = &["exitCode", "preview", "truncated"];
 
-/// Makes two entries of each terminal whose command has ended.
+/// Splits each terminal with a result into two blocks.
 pub(super) fn split_terminal_entries(owner: &mut Object) {
     let Some(content) = list_mut(owner, "content") else {
         return;
@@ -39,8 +39,9 @@ fn take_end(entry: &mut Object) -> Option<Json> {
     Some(Json::Object(end))
 }
 
-/// Makes one entry of a terminal and its end. An end without its terminal is
-/// told as far as there is something to read.
+/// Joins the blocks of a terminal and its result. A result without its terminal becomes a
+/// terminal block if it has a URI, otherwise a text block if it has a preview; else it is
+/// dropped.
 pub(super) fn join_terminal_entries(owner: &mut Object) {
     let Some(content) = list_mut(owner, "content") else {
         return;
@@ -63,7 +64,7 @@ pub(super) fn join_terminal_entries(owner: &mut Object) {
     *content = entries;
 }
 
-/// Puts an end to the terminal it belongs to; gives what to add otherwise.
+/// Adds a result to the terminal that it belongs to; if there is none, returns a block to add.
 fn attach_end(entries: &mut [Json], mut end: Object) -> Option<Json> {
     let mut result = Object::new();
     for field in END_FIELDS {

@@ -1,4 +1,4 @@
-//! 0.7 → 0.8.
+//! Upgrades from 0.7 to 0.8.
 
 use agenthost_protocol::session::{
     Customization, CustomizationEnablement, Enablement, SessionState,
@@ -11,8 +11,8 @@ use crate::document::JsonDispatch;
 use crate::edit::{set_default, set_field, text_field};
 use crate::state_source::TranslationContext;
 
-/// Whoever turns a customization on or off does so for this session; what was
-/// decided for more than it stays. The list is sorted, sessions first.
+/// Upgrades a toggle to a decision for the session; decisions with a wider scope are retained.
+/// The list is sorted, session first.
 pub(super) fn upgrade_toggle(context: &TranslationContext<'_>, dispatch: &mut JsonDispatch) {
     let Some(enabled) = dispatch.action.get("enabled").and_then(Json::as_bool) else {
         return;
@@ -36,7 +36,7 @@ pub(super) fn upgrade_toggle(context: &TranslationContext<'_>, dispatch: &mut Js
     set_field(&mut dispatch.action, "enablement", wire::to_json(&decided));
 }
 
-/// What a client says about its own holds for all sessions.
+/// Converts the flag of a client's own plugin to a decision for all sessions.
 pub(super) fn set_global_enablement(part: &mut Object) {
     if let Some(enabled) = part.shift_remove("enabled") {
         let decision = serde_json::json!({ "kind": "global", "enabled": enabled });
@@ -44,8 +44,8 @@ pub(super) fn set_global_enablement(part: &mut Object) {
     }
 }
 
-/// What a host wrote down says for a session whether something is on. That it
-/// is takes no decision.
+/// Converts a stored flag to a decision for the session. An enabled customization needs no
+/// decision.
 pub(super) fn set_session_enablement(name: &str, part: &mut Object) {
     let Some(enabled) = part.shift_remove("enabled") else {
         return;
@@ -56,7 +56,7 @@ pub(super) fn set_session_enablement(name: &str, part: &mut Object) {
     }
 }
 
-/// What was decided about a customization so far, wherever it stands.
+/// Returns the current decisions for a customization, top-level or in a container.
 fn known_enablement<'a>(
     session: &'a SessionState,
     id: &str,

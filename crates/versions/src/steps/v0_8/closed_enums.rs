@@ -1,12 +1,12 @@
-//! Words that 0.8 takes no others for. One that it doesn't know costs a client
-//! the whole document, where 0.9 shows what it can.
+//! Replaces unknown values of enums that are closed up to 0.8. An unknown value makes the whole
+//! document undecodable for a client of 0.8, whereas 0.9 accepts it.
 
 use agenthost_protocol::wire::Object;
 
 use crate::edit::{list_mut, set_field, text_field};
 
-/// A field whose words are all known: where it is, the words, and what is
-/// nearest to one that is not among them.
+/// A closed enum field: the parts that have it, its values, and the closest value for an
+/// unknown one.
 struct ClosedEnum {
     parts: &'static [&'static str],
     field: &'static str,
@@ -99,13 +99,13 @@ const CLOSED_ENUMS: &[ClosedEnum] = &[
     },
 ];
 
-/// What an operation on changes can be about.
+/// Scopes of changeset operations in 0.8.
 const OPERATION_SCOPES: &[&str] = &["changeset", "resource", "range"];
 
-/// For whom a customization can be on or off.
+/// Scopes of enablement decisions in 0.8.
 const ENABLEMENT_SCOPES: &[&str] = &["global", "workspace", "session"];
 
-/// Puts a known word for each that is not.
+/// Replaces each unknown value of a closed enum by a known one.
 pub(super) fn close_enums(name: &str, part: &mut Object) {
     for closed in CLOSED_ENUMS
         .iter()
@@ -121,7 +121,7 @@ pub(super) fn close_enums(name: &str, part: &mut Object) {
                 scopes.retain(|scope| is_one_of(scope.as_str(), OPERATION_SCOPES));
             }
         }
-        // A scope that nobody understands turns things off, if it comes first.
+        // A decision with an unknown scope means disabled, if it comes first.
         "CustomizationEnablement" if !is_one_of(text_field(part, "kind"), ENABLEMENT_SCOPES) => {
             part.clear();
             set_field(part, "kind", "global");

@@ -1,4 +1,4 @@
-//! 0.9 → 0.8.
+//! Downgrades from 0.9 to 0.8.
 
 use std::sync::Arc;
 
@@ -50,7 +50,7 @@ pub(super) fn downgrade_part(name: &str, part: &mut Object) {
     closed_enums::close_enums(name, part);
 }
 
-/// A failed turn says so in a field of its own, and not in its last part.
+/// Moves the error of a failed turn from its last part to the field `error`.
 fn move_error_to_field(turn: &mut Object) {
     if text_field(turn, "state") != Some("error") {
         return;
@@ -66,7 +66,7 @@ fn move_error_to_field(turn: &mut Object) {
     }
 }
 
-/// An error that the turn has got over is something that the host says.
+/// Converts the errors of a turn that was resumed to system notifications.
 fn errors_to_notifications(turn: &mut Object) {
     let parts = list_mut(turn, "responseParts").into_iter().flatten();
     for part in parts.filter(|part| is_error(part)) {
@@ -83,7 +83,8 @@ fn notification_part(content: &Json) -> Json {
     serde_json::json!({ "kind": "systemNotification", "content": content })
 }
 
-/// Annotations were made for a turn, whether there was one or not.
+/// Converts the origin of an annotation to a turn id, which is required in 0.8 and can be
+/// empty.
 fn flatten_origin(annotation: &mut Object) {
     if let Some(origin) = take_object(annotation, "origin") {
         set_field(
@@ -109,8 +110,8 @@ pub(super) fn downgrade_action(
     vec![envelope]
 }
 
-/// In 0.8 new content takes the error of a changeset away, unless it says it
-/// again.
+/// Adds the current error to new content, because in 0.8 new content without an error clears
+/// it.
 fn repeat_error(context: &TranslationContext<'_>, envelope: &mut JsonEnvelope) {
     let channel = envelope.channel.as_deref().map(Uri::from);
     let state = channel.and_then(|channel| context.states.state(&channel));
@@ -126,7 +127,7 @@ pub(super) fn rewrite_action(context: &TranslationContext<'_>, action: Action) -
         let chat = context.state_before.and_then(ChannelState::as_chat);
         return chat.map_or_else(Vec::new, |chat| rewrite_resume(chat, resume));
     }
-    // It changes nothing in 0.9, and would in 0.8.
+    // An added error part is a no-op in 0.9, but not in 0.8.
     if let Action::Chat(ChatAction::ResponsePart(added)) = &action
         && matches!(*added.part, ResponsePart::Error(_))
     {
@@ -135,8 +136,8 @@ pub(super) fn rewrite_action(context: &TranslationContext<'_>, action: Action) -
     vec![action]
 }
 
-/// Says that a failed turn goes on: it is taken away, and begun once more with
-/// all it had.
+/// Rewrites the resumption of a failed turn: removes the turn, and starts it again with its
+/// previous content.
 fn rewrite_resume(chat: &ChatState, resume: &TurnResume) -> Vec<Action> {
     let mut latest = chat.turns.items().rev();
     let Some(turn) = latest.next().filter(|turn| turn.id == resume.turn_id) else {
@@ -146,7 +147,7 @@ fn rewrite_resume(chat: &ChatState, resume: &TurnResume) -> Vec<Action> {
     let is_only = previous.is_none();
     let mut said = vec![ChatAction::Truncated(Truncated { turn_id: previous })];
     if is_only && chat.turns_next_cursor.is_some() {
-        // Taking everything away took this as well.
+        // Truncating all turns has cleared the cursor, so it is set again.
         said.push(ChatAction::TurnsLoaded(TurnsLoaded {
             turns: List::new(),
             turns_next_cursor: chat.turns_next_cursor.clone(),
@@ -161,8 +162,8 @@ fn rewrite_resume(chat: &ChatState, resume: &TurnResume) -> Vec<Action> {
         meta: None,
     }));
     said.extend(turn.response_parts.iter().map(|part| match &**part {
-        // A question that is still open is asked once more: a chat waits for
-        // what was asked, not for what it shows.
+        // An open input request is requested again, because the status depends on the request
+        // and not on the part.
         ResponsePart::InputRequest(question) if question.response.is_none() => {
             let request = question.request.clone();
             ChatAction::InputRequested(Box::new(InputRequested { request }))
@@ -190,7 +191,7 @@ fn rewrite_resume(chat: &ChatState, resume: &TurnResume) -> Vec<Action> {
     said.into_iter().map(Action::Chat).collect()
 }
 
-/// A part of a turn that has got over its errors, see [`errors_to_notifications`].
+/// Converts an error part of a resumed turn, see [`errors_to_notifications`].
 fn error_to_notification(part: &Arc<ResponsePart>) -> Arc<ResponsePart> {
     let ResponsePart::Error(failed) = &**part else {
         return Arc::clone(part);

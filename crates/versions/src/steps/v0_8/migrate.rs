@@ -1,4 +1,4 @@
-//! What a host of 0.8 wrote down, as 0.9 does.
+//! Upgrades stored rows from 0.8 to 0.9.
 
 use agenthost_protocol::uri::{Uri, default_chat_uri};
 use agenthost_protocol::wire::{Json, Object};
@@ -10,7 +10,7 @@ use crate::rows::StoredRow;
 
 pub(super) fn migrate_part(row: &StoredRow<'_>, name: &str, part: &mut Object) {
     match name {
-        // An error is the last part of the response.
+        // The error becomes the last response part.
         "Turn" => {
             if let Some(error) = part.shift_remove("error")
                 && let Some(parts) = list_mut(part, "responseParts")
@@ -30,7 +30,7 @@ pub(super) fn migrate_part(row: &StoredRow<'_>, name: &str, part: &mut Object) {
             };
             set_field(part, "lifecycle", lifecycle);
         }
-        // Which chat it was is not known: the one that every session has.
+        // The chat is unknown, so the default chat of the session is used.
         "TerminalClaim" => {
             if let Some(session) = text_field(part, "session").map(Uri::from) {
                 set_default(part, "chat", default_chat_uri(&session).as_str());

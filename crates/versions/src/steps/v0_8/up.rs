@@ -1,4 +1,4 @@
-//! 0.8 → 0.9.
+//! Upgrades from 0.8 to 0.9.
 
 use agenthost_protocol::ids::TurnId;
 use agenthost_protocol::uri::Uri;
@@ -9,15 +9,15 @@ use crate::edit::{object_mut, set_default, set_field, text_field};
 use crate::state_source::TranslationContext;
 use crate::step::UpgradeRefusal;
 
-/// Commands that 0.8 doesn't have: what they are about could not be shown.
+/// Requests that 0.8 does not have, because it can't show automations.
 const COMMANDS_SINCE_V0_9: &[&str] = &[
     "listAutomationTriggerDefinitions",
     "runAutomation",
     "fetchAutomationRuns",
 ];
 
-/// Where the host finds that a session is to begin with another's turns. There
-/// is no field for it since 0.9.
+/// Key in `_meta` under which the host finds the source of a forked session. Since 0.9 there is
+/// no field for it.
 const FORK_META_KEY: &str = "agenthost.fork";
 
 pub(super) fn upgrade_params(
@@ -67,7 +67,7 @@ pub(super) fn upgrade_dispatch(
     }
 }
 
-/// What a session claims is claimed for one of its chats.
+/// Adds the default chat to a claim of a session, because since 0.9 a claim names a chat.
 fn set_claim_chat(
     context: &TranslationContext<'_>,
     claimed: &mut Object,
@@ -90,8 +90,7 @@ fn set_claim_chat(
     Ok(())
 }
 
-/// An annotation names its turn; since 0.9 it names its session and its chat
-/// as well.
+/// Adds session and chat to an annotation; 0.8 has only the turn.
 fn set_annotation_origin(
     context: &TranslationContext<'_>,
     channel: &Uri,
@@ -109,8 +108,8 @@ fn set_annotation_origin(
     Ok(())
 }
 
-/// Says where an annotation comes from. What 0.8 would not say of a turn either
-/// is left to be refused for what it is.
+/// Sets the origin of an annotation. An invalid turn id is passed on, so that the host rejects
+/// it.
 pub(super) fn set_origin(annotation: &mut Object, session: &Uri, chat: Option<&Uri>, turn: Json) {
     let mut origin = Object::new();
     set_field(&mut origin, "session", session.as_str());
@@ -123,7 +122,7 @@ pub(super) fn set_origin(annotation: &mut Object, session: &Uri, chat: Option<&U
     set_field(annotation, "origin", Json::Object(origin));
 }
 
-/// The chat of a session that has a turn, if it can be told.
+/// Returns the chat of a session that contains the turn, if its state is available.
 fn chat_with_turn(context: &TranslationContext<'_>, session: &Uri, turn: &TurnId) -> Option<Uri> {
     let session = context.states.session(session)?;
     let mut chats = session.chats.items().map(|chat| &chat.resource);
