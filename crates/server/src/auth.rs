@@ -1,4 +1,4 @@
-//! Who gets in. Decided at the upgrade, before a word of the protocol.
+//! Authenticates clients at the WebSocket upgrade, before the first message of the protocol.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -9,28 +9,28 @@ use agenthost_stdx::private_file;
 use axum::http::{HeaderMap, StatusCode, Uri, header};
 use subtle::ConstantTimeEq;
 
-/// Web pages of VS Code on the desktop.
+/// Origin of the web views of VS Code on the desktop.
 const VSCODE_ORIGIN: &str = "vscode-file://vscode-app";
 
-/// What it takes to get in.
+/// The checks of an upgrade request: host, origin and token.
 #[derive(Debug, Clone)]
 pub(crate) struct UpgradeGuard {
     pub(crate) token: String,
     pub(crate) address: SocketAddr,
-    /// Whether the address is one of TLS.
+    /// `true` if the listener uses TLS.
     pub(crate) is_tls: bool,
     pub(crate) allowed_origins: Vec<String>,
     pub(crate) allowed_hosts: Vec<String>,
 }
 
-/// Why somebody does not get in.
+/// The reason for which an upgrade request is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum UpgradeRejection {
-    /// A web page that has no business here.
+    /// The web page that sent the request is not allowed to connect.
     ForeignOrigin,
-    /// A name that is not this host's: a page that had its name pointed here.
+    /// The `Host` header does not name this host, as in a DNS rebinding attack.
     UnknownHost,
-    /// No token, or a wrong one.
+    /// The token is missing or wrong.
     InvalidToken,
 }
 
@@ -57,7 +57,7 @@ impl UpgradeRejection {
 
 impl UpgradeGuard {
     pub(crate) fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), UpgradeRejection> {
-        // Of two, somebody else may look at the other.
+        // With two headers, a proxy might have checked the other one.
         if headers.get_all(header::HOST).iter().count() > 1 {
             return Err(UpgradeRejection::UnknownHost);
         }
@@ -69,7 +69,7 @@ impl UpgradeGuard {
         let given = bearer_token(headers)
             .or_else(|| query_token(uri))
             .unwrap_or_default();
-        // Takes as long for a wrong token as for a right one.
+        // The comparison takes the same time for a wrong token as for a right one.
         if bool::from(given.as_bytes().ct_eq(self.token.as_bytes())) {
             Ok(())
         } else {
@@ -91,7 +91,7 @@ impl UpgradeGuard {
         });
         let name = name.trim_start_matches('[').trim_end_matches(']');
         let known = match name.parse::<IpAddr>() {
-            // A page is reached by a name, so a number can't be a page's.
+            // DNS rebinding needs a domain name, so an IP address of this machine is safe.
             Ok(ip) => {
                 let own = self.address.ip();
                 ip.is_loopback() || ip == own || own.is_unspecified()
@@ -105,8 +105,8 @@ impl UpgradeGuard {
         }
     }
 
-    /// A native client sends no origin; a page of the host itself sends the
-    /// host's.
+    /// Checks the origin. A native client sends none; a page of the host itself sends the
+    /// origin of the host.
     fn check_origin(&self, headers: &HeaderMap) -> Result<(), UpgradeRejection> {
         let Some(origin) = headers.get(header::ORIGIN) else {
             return Ok(());
@@ -117,7 +117,7 @@ impl UpgradeGuard {
         let scheme = if self.is_tls { "https" } else { "http" };
         let (ip, port) = (self.address.ip(), self.address.port());
         let own = |host: &str| origin == format!("{scheme}://{host}:{port}");
-        // The name has been checked before.
+        // The `Host` header has been checked before.
         let host = headers
             .get(header::HOST)
             .and_then(|host| host.to_str().ok());
@@ -134,7 +134,7 @@ impl UpgradeGuard {
     }
 }
 
-/// An address as it stands in a URL.
+/// Returns an IP address in URL syntax, with brackets for IPv6.
 pub(crate) fn url_host(ip: IpAddr) -> String {
     match ip {
         IpAddr::V4(ip) => ip.to_string(),
@@ -155,7 +155,7 @@ fn query_token(uri: &Uri) -> Option<&str> {
     pairs.find_map(|pair| pair.strip_prefix("tkn="))
 }
 
-/// The token of a data directory, made the first time.
+/// Loads the token of a data directory, and creates it on the first start.
 pub(crate) fn load_or_create_token(directory: &Path) -> io::Result<String> {
     let path = directory.join("token");
     match private_file::read_to_string(&path) {
@@ -194,7 +194,7 @@ mod tests {
         gate().check(&uri.parse().unwrap(), &map)
     }
 
-    /// SEC-3, TRN-7.
+    /// SEC-3, TRN-7: only the exact token is accepted.
     #[test]
     fn a_token_opens_the_gate_and_nothing_else_does() {
         let host = ("host", "127.0.0.1:8080");
@@ -244,7 +244,7 @@ mod tests {
         }
     }
 
-    /// A page can have its own name pointed at this machine.
+    /// A page can point its own domain name at this machine (DNS rebinding).
     #[test]
     fn names_of_others_stay_outside() {
         let with = |host| check("/?tkn=secret", &[("host", host)]);

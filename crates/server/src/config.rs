@@ -1,4 +1,4 @@
-//! What a server is told when it starts.
+//! Configuration of a server: listeners, agents, directories and limits.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -16,59 +16,59 @@ use crate::transport::tls::TlsFiles;
 use crate::wire_log::WireLogConfig;
 use crate::workers::customization::CustomizationsConfig;
 
-/// What a server is told when it starts.
+/// The configuration that [`serve`](crate::serve) starts a server with.
 #[derive(Clone)]
 pub struct ServerConfig {
-    /// The address to listen on. Port 0 takes a free one.
+    /// The address to listen on. With port 0, the system chooses a free port.
     pub listen: Option<SocketAddr>,
-    /// TLS for that address.
+    /// The certificate and key for that address. Without them, connections are plain.
     pub tls: Option<TlsFiles>,
-    /// Whether the address may be one that others can reach, without TLS.
+    /// `true` if the address may be reachable from other machines without TLS.
     pub allow_plain: bool,
     /// The Unix socket to listen on.
     pub socket: Option<PathBuf>,
-    /// Whether one client is on standard input and output.
+    /// `true` if one client is connected to standard input and output.
     pub stdio: bool,
-    /// The agents, the default one first.
+    /// The agents, with the default one first.
     pub agents: Vec<Arc<dyn Agent>>,
-    /// Where to keep what is remembered.
+    /// The directory for the database, the token and other files of the host.
     pub data_directory: PathBuf,
-    /// Web pages that may connect, besides those of the host itself.
+    /// Origins of web pages that may connect, in addition to those of the host itself.
     pub allowed_origins: Vec<String>,
-    /// Names that the host may be called by, besides those of this machine.
+    /// Values of the `Host` header that are accepted, in addition to those of this machine.
     pub allowed_hosts: Vec<String>,
-    /// What a batch survives before it is seen.
+    /// The failures that a batch survives once it is published.
     pub durability: Durability,
-    /// How much of the log is kept.
+    /// Limits on the age and size of the log.
     pub retention: Retention,
-    /// How much clients may ask for.
+    /// Limits on clients and their connections.
     pub limits: ServerLimits,
-    /// Folders that clients may use, besides those of sessions.
+    /// Directories that clients may access, in addition to those of sessions.
     pub roots: Vec<GrantedRoot>,
-    /// The shell of terminals; the user's own if nobody says.
+    /// The shell of terminals. `None` selects the default shell of the user.
     pub shell: Option<PathBuf>,
-    /// What is read for sessions; without it, nothing is, and agents get no
-    /// tools of the host.
+    /// Customizations of sessions. Without them, none are read, and agents get no tools of the
+    /// host.
     pub customizations: Option<CustomizationsConfig>,
-    /// A record of what goes over the wire.
+    /// The log of messages on the wire, if one is written.
     pub wire_log: Option<WireLogConfig>,
-    /// Files that clients and agents must not get through the host, besides
-    /// those of the data directory.
+    /// Files that clients and agents must not access through the host, in addition to the data
+    /// directory.
     pub secrets: Vec<PathBuf>,
 }
 
-/// Where checkpoints and worktrees of sessions are, in the data directory.
+/// Directory for checkpoints and worktrees of sessions, in the data directory.
 pub(crate) const CHANGES_DIR: &str = "changes";
 
-/// Where temporary directories are made, in the data directory.
+/// Directory for temporary directories, in the data directory.
 pub(crate) const SCRATCH_DIR: &str = "tmp";
 
-/// Where it is noted what runs, in the data directory.
+/// Directory for pid files of running processes, in the data directory.
 pub(crate) const PID_DIR: &str = "running";
 
 impl ServerConfig {
-    /// A server for this machine alone, on a free port, with the shell as its
-    /// agent.
+    /// Creates the configuration of a server for this machine only, on a free port, with the
+    /// shell as its agent.
     pub fn new(data_directory: impl Into<PathBuf>) -> Self {
         let data_directory = data_directory.into();
         let shell = ShellAgent::with_pid_dir(&data_directory.join(PID_DIR));
@@ -95,21 +95,21 @@ impl ServerConfig {
 }
 
 impl ServerConfig {
-    /// Where agents note what runs, so that the next host can end it if this
-    /// one is killed.
+    /// Returns the directory for pid files, with which the next host ends the processes of a
+    /// killed one.
     #[must_use]
     pub fn pid_dir(&self) -> PathBuf {
         self.data_directory.join(PID_DIR)
     }
 
-    /// The files of the host itself: all of the data directory, except for the
-    /// worktrees in it, which sessions work in.
+    /// Returns the files of the host itself, which clients and agents must not access: the
+    /// whole data directory, except for the worktrees in it, which sessions work in.
     pub(crate) fn protected_paths(&self) -> ProtectedPaths {
         let data = &self.data_directory;
         let key = self.tls.iter().map(|tls| tls.key.clone());
         let log = self.wire_log.iter().map(|log| log.path.clone());
         let secrets = self.secrets.iter().cloned();
-        // Its environment and memory.
+        // `/proc` exposes the environment and memory of this process.
         let process = PathBuf::from(format!("/proc/{}", std::process::id()));
         let paths = key.chain(log).chain(secrets).chain([data.clone(), process]);
         ProtectedPaths::new(
@@ -119,38 +119,37 @@ impl ServerConfig {
     }
 }
 
-/// A month, but no more than what is read again in a moment.
+/// Keeps a month of actions, up to an amount that is still loaded quickly.
 const DEFAULT_RETENTION: Retention = Retention {
     actions: 200_000,
     age: Millis(30 * 24 * 60 * 60 * 1_000),
     bytes: 128 * 1024 * 1024,
 };
 
-/// How much clients may ask for.
+/// Limits on the resources that clients can use.
 #[derive(Debug, Clone, Copy)]
 pub struct ServerLimits {
-    /// What one message may be.
+    /// Limits on the size and nesting of one message.
     pub message_limits: Limits,
-    /// Most connections at a time.
+    /// Limit on concurrent connections of all clients.
     pub connections: usize,
-    /// Most subscriptions of one connection.
+    /// Limit on the subscriptions of one connection.
     pub subscriptions: usize,
-    /// Most sessions at a time. `createSession` is refused past it.
+    /// Limit on sessions. Past it, `createSession` fails.
     pub sessions: usize,
-    /// Most messages of one connection that are being dealt with.
+    /// Limit on the messages of one connection that wait for the loop.
     pub in_flight: usize,
-    /// Most messages of one connection in a second. Whoever is faster waits.
+    /// Limit on the messages of one connection per second. The server reads further ones later.
     pub messages_per_second: u32,
-    /// Most bytes that wait for one connection. A client that reads slower
-    /// than this fills up is disconnected, and can resume.
+    /// Limit on the bytes in the outbox of one connection. A client that reads too slowly is
+    /// disconnected when it is full, and can reconnect.
     pub outbox_bytes: usize,
-    /// How long all others wait for a client that lags behind but reads. One on
-    /// this machine catches up in less.
+    /// Limit on the time that other clients and agents wait for a slow client. A client on this
+    /// machine catches up in less.
     pub slow_client_timeout: Duration,
-    /// A connection that says nothing for so long, not even an answer to a
-    /// ping, is gone.
+    /// Time without any message or pong after which a connection counts as dead and is closed.
     pub idle_timeout: Duration,
-    /// How long a client may be gone before it is forgotten.
+    /// Time that a disconnected client has to reconnect before the host drops it.
     pub grace_period: Duration,
 }
 

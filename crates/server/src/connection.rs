@@ -1,4 +1,4 @@
-//! A connection from its first word to its last, whatever carries it.
+//! The task of one connection, from the first message to the close, over any transport.
 
 pub(crate) mod message;
 pub(crate) mod pongs;
@@ -29,11 +29,10 @@ use crate::delivery::outbox::{
 use crate::legacy::CurrentVersionFlag;
 use crate::wire_log::{WireDirection, WireLog};
 
-/// How long a peer may take to read what is left for it when the host closes
-/// the connection.
+/// Timeout for a client to read its remaining messages when the host closes the connection.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What connections share.
+/// State that all connections share.
 #[derive(Clone)]
 pub(crate) struct ConnectionContext {
     pub(crate) limits: ServerLimits,
@@ -42,54 +41,54 @@ pub(crate) struct ConnectionContext {
     pub(crate) permits: Arc<Semaphore>,
     pub(crate) capacity: CapacityNotify,
     pub(crate) wire_log: Option<WireLog>,
-    /// Set when the host stops: nothing more is read.
+    /// Cancelled when the host stops; no more messages are read then.
     pub(crate) stop: CancellationToken,
-    /// Everyone who is being attended.
+    /// The tasks of all connections.
     pub(crate) tasks: TaskTracker,
 }
 
-/// What can come from a peer.
+/// An event that a transport reads from the client.
 pub(crate) enum IncomingFrame {
-    /// A message.
+    /// A message of the protocol.
     Text(Utf8Bytes),
-    /// A sign of life.
+    /// A pong or an empty line, which shows that the client is alive.
     KeepAlive,
-    /// A sign of life that the transport answers by itself.
+    /// A ping, which the transport answers by itself.
     Ping,
-    /// Nothing more.
+    /// The end of the stream, with the reason.
     End(CloseReason),
 }
 
-/// The half of a transport that messages come from.
+/// The reading half of a transport.
 pub(crate) trait MessageReader: Send {
-    /// Whether a peer that is alive says so by itself when it is asked to. If
-    /// not, silence means nothing.
+    /// `true` if a live client answers pings by itself. If `false`, a silent connection is not
+    /// an error and has no idle timeout.
     const ANSWERS_PINGS: bool;
 
-    /// The next message, or why there is none.
+    /// Waits for the next frame. After [`IncomingFrame::End`] there are no more.
     fn next(&mut self) -> impl Future<Output = IncomingFrame> + Send;
 }
 
-/// The half of a transport that messages go to.
+/// The writing half of a transport.
 pub(crate) trait MessageWriter: Send {
-    /// Writes one message, whole. An error is the end of the connection.
+    /// Writes one complete message, possibly to a buffer. An error ends the connection.
     fn write(&mut self, text: Utf8Bytes) -> impl Future<Output = Result<(), PeerGone>> + Send;
 
-    /// Sends what was written.
+    /// Flushes the buffer to the socket.
     fn flush(&mut self) -> impl Future<Output = Result<(), PeerGone>> + Send;
 
-    /// Asks the peer for a sign of life.
+    /// Sends a ping, if the transport has pings.
     fn ping(&mut self) -> impl Future<Output = Result<(), PeerGone>> + Send;
 
-    /// Ends the connection, and says why if the transport has words for it.
+    /// Closes the connection, with the reason if the transport can send one.
     fn close(&mut self, why: CloseReason) -> impl Future<Output = ()> + Send;
 }
 
-/// The peer is gone.
+/// The error for a client that has disconnected.
 #[derive(Debug)]
 pub(crate) struct PeerGone;
 
-/// Attends to a peer that was let in.
+/// Serves an authenticated client until it disconnects or the host closes the connection.
 pub(crate) async fn run_connection(
     context: &ConnectionContext,
     reader: impl MessageReader,
@@ -101,7 +100,7 @@ pub(crate) async fn run_connection(
     let version_flag = CurrentVersionFlag::default();
     let connected = LoopEvent::Connected {
         connection,
-        // Whoever gets this far is the owner of the machine.
+        // Every authenticated client acts for the owner of the machine.
         principal: Principal("owner".to_owned()),
         outbox,
         version_flag: version_flag.clone(),
@@ -116,13 +115,13 @@ pub(crate) async fn run_connection(
         () = &mut writing => {}
         why = read_messages(context, connection, reader, &version_flag, &pongs) => {
             tracing::debug!(connection = connection.0, why = why.reason(), "nothing more to read");
-            // What it asked before is answered: a peer may stop talking and
-            // still listen. If the host stops, it says so itself.
+            // Earlier requests still get their responses: a client may close its sending half
+            // and keep reading. When the host stops, the loop closes all connections itself.
             if !context.stop.is_cancelled() {
                 let read_ended = LoopEvent::ReadEnded { connection, reason: why };
                 context.events.send(read_ended).await.ignore_closed();
             }
-            // A peer that has not read its pongs does not read anything else either.
+            // A client that has not read its pongs does not read other messages either.
             if why != CloseReason::TooSlow {
                 let written = tokio::time::timeout(2 * CLOSE_TIMEOUT, writing).await;
                 written.ignore_elapsed();
@@ -134,7 +133,7 @@ pub(crate) async fn run_connection(
     tracing::debug!(connection = connection.0, "disconnected");
 }
 
-/// Reads until there is no more; says why.
+/// Reads messages until the stream ends or the host stops, and returns the reason.
 async fn read_messages(
     context: &ConnectionContext,
     connection: ConnectionId,
@@ -143,8 +142,8 @@ async fn read_messages(
     pongs: &PongBudget,
 ) -> CloseReason {
     let mut rate_limiter = RateLimiter::new(context.limits.messages_per_second);
-    // So many messages of one peer may wait for the loop, so that nobody
-    // fills its queue alone.
+    // Limits the messages of one client that wait for the loop, so that no client fills the
+    // input queue alone.
     let in_flight = Arc::new(Semaphore::new(context.limits.in_flight));
     loop {
         let incoming = tokio::select! {
@@ -168,7 +167,7 @@ async fn read_messages(
                 }
             }
             IncomingFrame::End(why @ (CloseReason::TooLarge | CloseReason::InvalidUtf8)) => {
-                // It gets an answer like anything else that is no message.
+                // The client gets an error response, as for any other invalid message.
                 let error = RpcError::new(ErrorCode::ParseError, why.reason());
                 let invalid = ClientMessage::Invalid(RequestId::Null, error);
                 (Some(ReceivedMessage::Decoded(invalid)), 0, Some(why))
@@ -238,7 +237,7 @@ async fn write_messages(
         let outgoing = match next {
             Some(outgoing) => Some(outgoing),
             None => {
-                // Nothing else waits, or pongs do: what was written goes on its way.
+                // The outbox is empty, or the reading half waits until pongs are flushed.
                 match write_or_overflow(context, &overflow, writer.flush()).await {
                     Ok(()) => pongs.mark_flushed(),
                     Err(PeerGone) => return,
@@ -267,7 +266,7 @@ async fn write_messages(
             }
             Some(OutgoingMessage::LegacyResponse(answer)) => answer.encode().map(Into::into),
             Some(OutgoingMessage::Close(why)) => return close(writer, why).await,
-            // The loop is gone.
+            // The loop has ended and dropped the outbox.
             None => return close(writer, CloseReason::HostStopping).await,
         };
         let text = match encoded {
@@ -287,8 +286,8 @@ async fn write_messages(
     }
 }
 
-/// Waits for the peer to take something, unless it has made the host wait for
-/// too long already.
+/// Waits for a write to complete. Returns early if the outbox overflows, and fails if the
+/// shutdown timeout has expired.
 async fn write_or_overflow(
     context: &ConnectionContext,
     overflow: &CancellationToken,
@@ -297,20 +296,20 @@ async fn write_or_overflow(
     tokio::select! {
         biased;
         taken = write => taken,
-        // Said to the peer by whoever comes next.
+        // The caller checks for an overflow next, and closes the connection.
         () = overflow.cancelled() => Ok(()),
         () = shutdown_expired(context) => Err(PeerGone),
     }
 }
 
-/// The host has been stopping for longer than anyone should make it wait.
+/// Waits until the host has been stopping for longer than the close timeout.
 async fn shutdown_expired(context: &ConnectionContext) {
     context.stop.cancelled().await;
     tokio::time::sleep(CLOSE_TIMEOUT).await;
 }
 
 async fn close(mut writer: impl MessageWriter, why: CloseReason) {
-    // A peer that does not read does not get to know why.
+    // A client that does not read never sees the reason.
     let closed = tokio::time::timeout(CLOSE_TIMEOUT, writer.close(why)).await;
     closed.ignore_elapsed();
 }

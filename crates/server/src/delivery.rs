@@ -1,4 +1,4 @@
-//! The ways to all connections.
+//! Delivers messages to all connections: each has a coalescer and a bounded outbox.
 
 pub(crate) mod coalescer;
 pub(crate) mod encode;
@@ -17,15 +17,15 @@ use tokio::time::Instant;
 use crate::delivery::coalescer::Coalescer;
 use crate::delivery::outbox::{CloseReason, OutboxOverflow, OutboxSender, OutgoingMessage};
 
-/// The ways to all connections.
+/// The coalescers of all connections, with their deadlines.
 #[derive(Debug)]
 pub(crate) struct Publisher {
     coalescers: BTreeMap<ConnectionId, Coalescer>,
-    /// Connections for which something is held back, by when it has to go.
+    /// Connections with a held action, ordered by its deadline.
     deadlines: BTreeSet<(Instant, ConnectionId)>,
-    /// Connections for which something is ready to be handed over.
+    /// Connections with messages that are not in their outbox yet.
     ready: Vec<ConnectionId>,
-    /// How long everyone waits for one that lags behind.
+    /// Limit on the time that the loop pauses for one slow client.
     slow_client_timeout: Duration,
 }
 
@@ -51,7 +51,7 @@ impl Publisher {
         }
     }
 
-    /// Sends an action that was encoded once, whoever it goes to.
+    /// Publishes an action to its subscribers. The text is encoded once for all of them.
     pub(crate) fn publish(
         &mut self,
         envelope: &Arc<ActionEnvelope>,
@@ -75,7 +75,8 @@ impl Publisher {
         self.with_coalescer(connection, |delivery| delivery.send(outgoing))
     }
 
-    /// Until when agents should wait for clients that lag behind.
+    /// Returns the time until which the loop takes no input from clients and agents, because a
+    /// client is behind; `None` if no client is.
     pub(crate) fn slow_client_pause(&mut self) -> Option<Instant> {
         let now = Instant::now();
         let slow_client_timeout = self.slow_client_timeout;
@@ -86,8 +87,7 @@ impl Publisher {
         pauses.max()
     }
 
-    /// Waits until something that is held back has to go; forever, if nothing
-    /// is.
+    /// Waits for the first deadline of a held action. Never returns if no action is held.
     pub(crate) fn wait_for_deadline(&self) -> impl Future<Output = ()> + use<> {
         let first = self.deadlines.first().map(|(due, _)| *due);
         async move {
@@ -98,7 +98,7 @@ impl Publisher {
         }
     }
 
-    /// Sends what was held back and has to go now.
+    /// Sends the held actions whose deadline has passed.
     pub(crate) fn flush_due(&mut self) -> Result<(), EncodeError> {
         let now = Instant::now();
         while let Some((due, connection)) = self.deadlines.first().copied()
@@ -111,7 +111,7 @@ impl Publisher {
         Ok(())
     }
 
-    /// Says goodbye to everyone, after all that was for them.
+    /// Sends a close to every connection, behind the messages that are queued for it.
     pub(crate) fn close_all(&mut self) -> Result<(), EncodeError> {
         for connection in self.coalescers.keys().copied().collect::<Vec<_>>() {
             self.send(
@@ -123,8 +123,9 @@ impl Publisher {
         Ok(())
     }
 
-    /// Gives each connection what was sent to it. One that is full is closed by
-    /// its own end, which also tells the host. Until then it gets nothing more.
+    /// Moves the ready messages of each connection to its outbox. If an outbox overflows, the
+    /// task of the connection closes it and reports that to the host. Until then, the
+    /// connection gets no more messages.
     pub(crate) fn flush_outboxes(&mut self) {
         for connection in std::mem::take(&mut self.ready) {
             let coalescer = self.coalescers.get_mut(&connection);

@@ -1,4 +1,5 @@
-//! The loop: inputs in batches, the log, then the world.
+//! The loop that owns the host: it takes inputs in batches, appends their writes to the log,
+//! then runs their effects.
 
 pub(crate) mod batch;
 pub(crate) mod execute;
@@ -26,19 +27,21 @@ use crate::host_loop::batch::InputBatch;
 use crate::legacy::LegacyClients;
 use crate::workers::Workers;
 
-/// Actions between two looks at what can be forgotten.
+/// Actions between two compactions of the log. Compaction is too expensive to run for every
+/// batch.
 const COMPACTION_INTERVAL_ACTIONS: u64 = 10_000;
 
-/// How long nothing has to happen before the log is tidied up.
+/// Time without events after which the store runs its idle maintenance (a checkpoint of the
+/// database).
 const STORE_IDLE_DELAY: Duration = Duration::from_millis(300);
 
-/// How long the end waits until it is known how files are.
+/// Timeout of open checkpoints when the host stops.
 const CHECKPOINT_DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How often what nobody looks at is let go from memory.
+/// Interval at which idle channels are evicted from memory.
 const EVICTION_INTERVAL: Duration = Duration::from_secs(60);
 
-/// Owns the host and everything that it drives.
+/// The host and the parts of the server that run its effects.
 pub(crate) struct HostLoop {
     pub(crate) host: Host,
     pub(crate) store: Store,
@@ -48,27 +51,29 @@ pub(crate) struct HostLoop {
     pub(crate) agent_inputs: mpsc::Receiver<Input>,
     pub(crate) publisher: Publisher,
     pub(crate) legacy: LegacyClients,
-    /// What a message may be.
+    /// Limits on the size and nesting of a message.
     pub(crate) message_limits: Limits,
     pub(crate) capacity: CapacityNotify,
     pub(crate) workers: Workers,
     pub(crate) nonce: u128,
     pub(crate) compacted_through: ServerSeq,
-    /// Whether something was appended since the log was last tidied up.
+    /// `true` if actions were appended since the last idle maintenance of the store.
     pub(crate) needs_maintenance: bool,
-    /// What was appended, for the effects that wait for it.
+    /// Results of the appends of the current batch, with the encoded actions that its effects
+    /// send.
     pub(crate) appended: Vec<AppendResult>,
 }
 
 impl HostLoop {
-    /// Runs until it is told to stop. An error of the log ends it: what can't
-    /// be kept must not be seen.
+    /// Runs the loop until `stop` is cancelled. A store error ends it, because an action that
+    /// can't be stored must not be published.
     pub(crate) async fn run(mut self, stop: CancellationToken) -> Result<(), StoreError> {
         self.start()?;
         let mut eviction_timer = tokio::time::interval(EVICTION_INTERVAL);
         loop {
-            // A client that reads, but not as fast as others talk, is not too
-            // slow: they wait a moment for it.
+            // A client that reads, but slower than agents write, is not too slow: the loop
+            // takes no input from clients and agents for a short time, until that client has
+            // caught up.
             let pause = self.publisher.slow_client_pause();
             let first = tokio::select! {
                 event = self.events.recv(), if pause.is_none() => event,
@@ -93,7 +98,7 @@ impl HostLoop {
             };
             let mut batch = InputBatch::default();
             batch.push(first);
-            // What happens by itself does not end the wait for who lags behind.
+            // Timers and job results must not cut short the pause for a slow client.
             if pause.is_none() {
                 batch.fill_from_clients(&mut self.events);
                 batch.fill_from_agents(&mut self.agent_inputs);
@@ -108,7 +113,8 @@ impl HostLoop {
         Ok(())
     }
 
-    /// How files were when a turn ended can't be seen later.
+    /// Waits for open checkpoints, up to [`CHECKPOINT_DRAIN_TIMEOUT`]. The files at the end of
+    /// a turn can't be captured later.
     async fn drain_checkpoints(&mut self) -> Result<(), StoreError> {
         let deadline = Instant::now() + CHECKPOINT_DRAIN_TIMEOUT;
         while self.workers.change_worker.has_open_checkpoints() {
@@ -123,7 +129,8 @@ impl HostLoop {
         Ok(())
     }
 
-    /// Answers everything that was asked before the end.
+    /// Handles the requests that were received before the shutdown, then closes all
+    /// connections.
     fn drain(&mut self) -> Result<(), StoreError> {
         loop {
             let mut batch = InputBatch::default();
@@ -144,8 +151,8 @@ impl HostLoop {
             self.load_channel(ChannelNeed { channel, extent }, &mut out)?;
         }
         self.persist_and_execute(out)?;
-        // Clients that were here may come back; those that do not are
-        // forgotten like any other.
+        // Clients that were connected when the previous host stopped may reconnect. Those that
+        // do not are dropped when their grace period expires.
         let grace = self.host.grace_period();
         for (client, grace_period) in self.host.absent_clients() {
             let ended = Input::GraceExpired {
@@ -226,7 +233,7 @@ impl HostLoop {
 
     fn step_host(&mut self, input: Input, out: &mut Effects) -> Result<(), StoreError> {
         let input = self.limit_replay(input)?;
-        // What can't be read is asked for once.
+        // A channel that can't be loaded is requested once, so that the loop ends.
         let mut requested = Vec::new();
         loop {
             let mut needs = self.host.missing_channels(&input);
@@ -234,7 +241,7 @@ impl HostLoop {
             if needs.is_empty() {
                 break;
             }
-            // The log has to have what the host has before it is read.
+            // Loading reads the log, so the pending writes of the host have to be in it first.
             let writes = std::mem::take(&mut out.writes);
             self.persist(&writes)?;
             for need in needs {
@@ -253,7 +260,7 @@ impl HostLoop {
     fn load_channel(&mut self, need: ChannelNeed, out: &mut Effects) -> Result<(), StoreError> {
         let ChannelNeed { channel, extent } = need;
         let loaded = match self.store.load(&channel, extent) {
-            // The rest of the host can do without it.
+            // The rest of the host works without this channel.
             Err(error @ StoreError::Unreadable { .. }) => {
                 tracing::error!(%channel, %error, "a channel is lost");
                 return Ok(());
@@ -276,8 +283,9 @@ impl HostLoop {
         }
     }
 
-    /// First the log, then the world. What agents answer at once is the next
-    /// batch: kept and let out after this one, in the same order.
+    /// Appends the writes to the log, then runs the effects. Inputs that effects return at once
+    /// form the next batch: its writes are appended and its effects run after this one, in the
+    /// same order.
     fn persist_and_execute(&mut self, mut out: Effects) -> Result<(), StoreError> {
         loop {
             self.persist(&out.writes)?;
@@ -301,7 +309,8 @@ impl HostLoop {
             return Ok(());
         }
         let appended = self.store.append(writes, now())?;
-        // Every step so far is among the writes, so states are as of this.
+        // The writes include every step so far, so the states in memory are those at this
+        // sequence number.
         let seq = self.host.seq();
         for channel in &appended.snapshots_due {
             if let Some(loaded) = self.host.loaded(channel) {
@@ -328,7 +337,7 @@ async fn wait_until(moment: Option<Instant>) {
     }
 }
 
-/// The time, from the one place that knows it.
+/// Returns the current time. The host itself never reads a clock.
 fn now() -> Millis {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     let millis = since.map_or(0, |since| since.as_millis());

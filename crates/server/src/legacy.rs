@@ -1,9 +1,9 @@
-//! Clients of older versions.
+//! Serves clients of legacy releases.
 //!
-//! The host speaks 1.0. What an older client says goes up to that before the
-//! host hears it, and what the host says goes down before the client does; the
-//! steps between are those of `agenthost_versions`. Here is what they need of
-//! each such client, and nothing of it for any other.
+//! The host speaks 1.0. Messages of a legacy client are upgraded before the host receives them,
+//! and messages of the host are downgraded before the client receives them.
+//! `agenthost_versions` has the version steps. This module has the state that the steps need
+//! for each legacy client; other clients have none here.
 
 pub(crate) mod aliases;
 pub(crate) mod cache;
@@ -39,12 +39,12 @@ pub(crate) use outbound::{ActionContext, DowngradeError};
 pub(crate) use replay::PastState;
 pub(crate) use response::LegacyResponse;
 
-/// Most of what a client was sent, or sent itself, that is remembered until
-/// there is an answer to it.
+/// Limit on the open entries of each kind that are stored for a client: dispatched actions, its
+/// requests and host requests.
 const MAX_OPEN_ENTRIES: usize = 1_024;
 
-/// Whether a connection is known to speak the host's version, so that what it
-/// says can be read without asking anybody.
+/// A flag that is set once a connection is known to speak the current version. The task of the
+/// connection then decodes its messages without the loop.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct CurrentVersionFlag(Arc<AtomicBool>);
 
@@ -58,39 +58,38 @@ impl CurrentVersionFlag {
     }
 }
 
-/// All connections, as far as versions are concerned.
+/// The protocol versions of all connections.
 #[derive(Debug, Default)]
 pub(crate) struct LegacyClients {
     clients: BTreeMap<ConnectionId, LegacyClient>,
-    /// Connections that have not said yet what they speak.
+    /// Connections that have not completed the handshake.
     unidentified: BTreeMap<ConnectionId, CurrentVersionFlag>,
-    /// What sessions are called for clients that read a provider from the name.
+    /// Aliases of sessions, for clients that read the provider from the URI scheme.
     aliases: Arc<SessionAliases>,
 }
 
-/// A client of an older version.
+/// A client of a legacy release, or one that needs other URIs than the host has.
 #[derive(Debug)]
 pub(crate) struct LegacyClient {
     chain: VersionChain,
     target: TargetClient,
     quirks: ClientQuirks,
-    /// The version that was agreed on, as the client gets to see it.
+    /// The agreed version, in the encoding of the client.
     version: Json,
-    /// Channels that it asked for. It may be subscribed to more, so that it
-    /// can be told what another version says elsewhere.
+    /// Channels that the client subscribed to. The host may subscribe it to more, because a
+    /// legacy release has some of their state in other channels.
     subscriptions: BTreeSet<Uri>,
-    /// What it dispatched and has not seen come back, by its own number.
+    /// Actions that the client dispatched and whose echo it has not received, by `clientSeq`.
     dispatched: VecDeque<(Json, DispatchedAction)>,
-    /// What it was asked, by the id of the request.
+    /// The methods of open host requests to the client, by request id.
     host_requests: BTreeMap<RequestId, &'static str>,
-    /// The cursors that it came back with, until they are answered.
+    /// The cursors of its `reconnect`, until the response is sent.
     cursors: Vec<NamedCursor>,
-    /// Requests that it has made, with what there is to know when they are
-    /// answered.
+    /// Open requests of the client, with the data that their responses need.
     open_requests: BTreeMap<RequestId, OpenLegacyRequest>,
 }
 
-/// An action as a client sent it.
+/// An action in the encoding of its client.
 #[derive(Debug)]
 struct DispatchedAction {
     channel: Option<String>,
@@ -98,7 +97,8 @@ struct DispatchedAction {
 }
 
 impl DispatchedAction {
-    /// Why it was refused. What the host calls it is nothing to the client.
+    /// Returns the reason of a rejection, with the action type of the client in place of that
+    /// of the host.
     fn rejection_reason(&self, rejection: &Rejection) -> String {
         let reason = rejection.rejection_reason.clone();
         let name = |action: Option<&Json>| {
@@ -113,14 +113,14 @@ impl DispatchedAction {
     }
 }
 
-/// A request that was not answered yet.
+/// An open request of a legacy client.
 #[derive(Debug, Default)]
 struct OpenLegacyRequest {
-    /// What there was when it was carried out.
+    /// The channel states right after the request was executed.
     state_view: StateView,
-    /// What to dispatch for the client when it has succeeded.
+    /// Actions to dispatch for the client if the request succeeds.
     follow_ups: Vec<JsonDispatch>,
-    /// For a replay: where its channels were when the client left.
+    /// For a replay: the states of its channels when the client disconnected.
     past_states: Vec<PastState>,
 }
 
@@ -142,7 +142,7 @@ impl LegacyClients {
         self.clients.contains_key(&connection)
     }
 
-    /// Brings second names up to date, if a client needs them.
+    /// Rebuilds the aliases if a client needs them and the session list has changed.
     fn refresh_aliases(&mut self, host: &Host) {
         let mut clients = self.clients.values();
         let needed = clients.any(|peer| peer.quirks.provider_schemes);
@@ -151,7 +151,7 @@ impl LegacyClients {
         }
     }
 
-    /// A connection has said hello and was understood in the host's version.
+    /// Marks a connection as current after its handshake was accepted in the current version.
     fn mark_current(&mut self, connection: ConnectionId) {
         if let Some(version_flag) = self.unidentified.remove(&connection) {
             version_flag.set();
@@ -174,7 +174,7 @@ impl LegacyClient {
         }
     }
 
-    /// How the client is told names, if not as the host has them.
+    /// Returns the mapping of URIs for the client, or `None` if it gets the URIs of the host.
     fn address_mapping(&self, aliases: &Arc<SessionAliases>) -> Option<AddressMapping> {
         self.quirks.provider_schemes.then(|| AddressMapping {
             aliases: Arc::clone(aliases),
@@ -182,7 +182,7 @@ impl LegacyClient {
         })
     }
 
-    /// The name that the host has for what the client calls so.
+    /// Returns the URI of the host for a URI of the client, or `None` if both are the same.
     fn original_address(
         &self,
         host: &Host,
@@ -210,9 +210,9 @@ impl LegacyClient {
         self.target.release()
     }
 
-    /// Without chats, one is its session; without drafts, what is chosen for a
-    /// chat is chosen for its session. Either way who follows a session has to
-    /// hear of its chat.
+    /// Returns `true` if a subscriber of a session also needs its default chat. A release
+    /// without chats has the turns in the session; one without drafts has the selected model
+    /// and agent of a chat in its session.
     fn needs_default_chat(&self) -> bool {
         !self.release().capabilities().drafts
     }
@@ -224,7 +224,7 @@ impl LegacyClient {
         self.dispatched.push_back((number, action));
     }
 
-    /// What the client sent under a number of its own.
+    /// Removes and returns the action that the client dispatched under a `clientSeq`.
     fn take_dispatched(&mut self, number: &Json) -> Option<DispatchedAction> {
         let index = self
             .dispatched

@@ -1,17 +1,17 @@
-//! The shell around the host: the loop, listeners, authentication, limits.
+//! The I/O shell around the host: the loop that owns it, listeners, authentication and limits.
 //!
-//! **What it does.** [`serve`] opens the store, starts the loop that owns the
-//! host, and listens. The loop takes inputs in batches, appends what they
-//! changed to the log, and only then lets their effects out.
+//! **What it does.** [`serve`] opens the store, starts the loop that owns the host, and listens
+//! for clients. The loop takes inputs in batches, appends their writes to the log, and runs
+//! their effects only after that.
 //!
-//! **What it never does.** It decides nothing about the protocol: what a
-//! client may do is the core's business. It never logs what people or agents
-//! say.
+//! **What it never does.** The server makes no protocol decisions: the core decides which
+//! requests and actions of a client are allowed. The server never logs the content of messages,
+//! neither of users nor of agents; only the wire log has it, if the configuration enables that.
 //!
-//! **Where to start.** `host_loop` is the loop; `connection` is the task of one
-//! connection, over a `transport`; `auth` decides which connections are
-//! accepted; `delivery` sends to clients; `legacy` serves clients of older
-//! versions; `workers` does what takes time.
+//! **Where to start.** `host_loop` is the loop; `connection` is the task of one connection,
+//! over a `transport`; `auth` decides which connections are accepted; `delivery` sends messages
+//! to clients; `legacy` translates for clients of legacy versions; `workers` runs jobs that
+//! take time.
 
 mod auth;
 mod config;

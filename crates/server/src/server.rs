@@ -1,4 +1,4 @@
-//! Starting and stopping.
+//! Starts and stops the server: opens the store, binds the listeners and spawns the tasks.
 
 pub(crate) mod startup;
 
@@ -31,101 +31,103 @@ use crate::transport::tls::{CertificateStore, TlsError};
 use crate::transport::websocket;
 use crate::wire_log::WireLog;
 
-/// Inputs that wait for the loop. When there are more, whoever has the next
-/// waits: a client's messages stay in its socket, an agent's in its pipe.
+/// Capacity of the input queue of the loop. When it is full, senders wait: the messages of a
+/// client stay in its socket, those of an agent in its pipe.
 const INPUT_QUEUE: usize = 1_024;
 
-/// Why a server could not start, or had to stop.
+/// An error that keeps a server from starting, or that made it stop.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// What is remembered can't be used.
+    /// The database could not be opened, read or written.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The address is taken, or not ours.
+    /// The address is in use, or does not belong to this machine.
     #[error("listen on {address}: {source}")]
     Listen {
-        /// The address.
+        /// The address from the configuration.
         address: SocketAddr,
-        /// What the system says.
+        /// The error of the system call.
         source: io::Error,
     },
-    /// The token could not be read or made.
+    /// The token could not be read or created.
     #[error("token in the data directory: {0}")]
     Token(io::Error),
-    /// The Unix socket could not be made.
+    /// The Unix socket could not be bound.
     #[error("listen on `{}`: {source}", path.display())]
     Socket {
-        /// Its path.
+        /// The path of the socket.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system call.
         source: io::Error,
     },
-    /// The file that says where the host is could not be written.
+    /// The ready file with the addresses of the host could not be written.
     #[error("write `{}`: {source}", path.display())]
     ReadyFile {
-        /// Its path.
+        /// The path of the file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system call.
         source: io::Error,
     },
-    /// The record of what goes over the wire could not be opened.
+    /// The wire log could not be opened.
     #[error("wire log `{}`: {source}", path.display())]
     WireLog {
-        /// Its path.
+        /// The path of the log.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system call.
         source: io::Error,
     },
-    /// Servers of tools can't be run.
+    /// The MCP gateway or the HTTP client for MCP servers could not be set up.
     #[error(transparent)]
     Mcp(#[from] McpStartError),
-    /// The folder for content could not be opened.
+    /// The directory of the content store could not be opened.
     #[error("content in `{}`: {source}", path.display())]
     Content {
-        /// Its path.
+        /// The path of the directory.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system call.
         source: io::Error,
     },
-    /// The folder for temporary directories could not be made.
+    /// The directory for temporary directories could not be created.
     #[error("temporary directories in `{}`: {source}", path.display())]
     Scratch {
-        /// Its path.
+        /// The path of the directory.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system call.
         source: io::Error,
     },
     /// TLS could not be set up.
     #[error("TLS: {0}")]
     Tls(#[from] TlsError),
-    /// Other machines could listen in.
+    /// The address is not a loopback address and TLS is off, so others on the network could
+    /// read the messages.
     #[error(
         "{0} can be reached by other machines, and what is said there could be read on the way: \
          use TLS, or say that plain is what you want"
     )]
     NotLoopback(SocketAddr),
-    /// There is no way for a client to reach the host.
+    /// The configuration has no listener: no address, no socket and no standard input.
     #[error("there is nothing to listen on")]
     NoListener,
-    /// A part of the server broke.
+    /// A task of the server panicked.
     #[error("a part of the server broke: {0}")]
     TaskPanicked(#[from] JoinError),
 }
 
-/// Where a host says where it is, in its data directory, while it runs.
+/// Name of the file in the data directory with the addresses of the host. It exists while the
+/// host runs.
 pub const HOST_FILE: &str = "host.json";
 
-/// How long clients get to read their last messages when the host stops.
+/// Timeout for clients to read their last messages when the host stops.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// A server that runs.
+/// A handle to the running server.
 #[derive(Debug)]
 pub struct Server {
-    /// The address it listens on, if it listens on one.
+    /// The address that the server listens on, if it has a TCP listener.
     pub address: Option<SocketAddr>,
-    /// The Unix socket it listens on, if it listens on one.
+    /// The Unix socket that the server listens on, if it has one.
     pub socket: Option<PathBuf>,
-    /// What lets a client in by the address.
+    /// The token that a client needs to connect to the address.
     pub token: String,
     is_tls: bool,
     host_file: PathBuf,
@@ -135,15 +137,15 @@ pub struct Server {
 }
 
 impl Server {
-    /// The address that clients use.
+    /// Returns the WebSocket URL that clients connect to.
     pub fn url(&self) -> Option<String> {
         let scheme = if self.is_tls { "wss" } else { "ws" };
         let address = self.address?;
         Some(format!("{scheme}://{address}/"))
     }
 
-    /// Writes where the server is, whole or not at all, for programs that
-    /// wait for it.
+    /// Writes the addresses and the token to a file, for programs that wait for the server. The
+    /// file is replaced atomically, so a reader never sees a part of it.
     pub fn write_ready_file(&self, path: &Path) -> Result<(), ServeError> {
         let ready = serde_json::json!({
             "url": self.url(),
@@ -159,14 +161,14 @@ impl Server {
         })
     }
 
-    /// Lets everything come to an end: what was asked is answered, and agents
-    /// are ended with all they started.
+    /// Stops the server: received requests get their responses, and agents are ended with all
+    /// of their descendant processes.
     pub async fn stop(mut self) -> Result<(), ServeError> {
         self.stop.cancel();
         self.wait().await
     }
 
-    /// Waits for the end, whatever brings it.
+    /// Waits until the server has stopped, for any reason.
     pub async fn wait(&mut self) -> Result<(), ServeError> {
         let mut result = Ok(());
         while let Some(ended) = self.tasks.join_next().await {
@@ -175,7 +177,8 @@ impl Server {
             result = result.and(ended);
         }
         self.connection_tasks.close();
-        // Whoever has not read to the end by now can reconnect to the next.
+        // A client that has not read its last messages within the timeout can reconnect to the
+        // next host.
         let closed = tokio::time::timeout(SHUTDOWN_TIMEOUT, self.connection_tasks.wait()).await;
         closed.ignore_elapsed();
         let removed = std::fs::remove_file(&self.host_file);
@@ -184,13 +187,13 @@ impl Server {
     }
 }
 
-/// What clients come in by, before anyone is let in.
+/// Sockets that are bound but do not accept connections yet.
 struct BoundListeners {
     tcp: Option<(TcpListener, SocketAddr)>,
     unix: Option<UnixSocketListener>,
 }
 
-/// Starts a server: it listens when this returns.
+/// Starts a server. It is listening when this function returns.
 pub async fn serve(config: ServerConfig) -> Result<Server, ServeError> {
     check_listeners(&config)?;
     let certificates = config.tls.as_ref().map(CertificateStore::open);
@@ -232,7 +235,8 @@ pub async fn serve(config: ServerConfig) -> Result<Server, ServeError> {
     Ok(server)
 }
 
-/// Whether there is something to listen on, and it is safe to.
+/// Checks that there is a listener and that a plain one is reachable from this machine only,
+/// unless the configuration allows more.
 fn check_listeners(config: &ServerConfig) -> Result<(), ServeError> {
     if config.listen.is_none() && config.socket.is_none() && !config.stdio {
         return Err(ServeError::NoListener);
@@ -280,7 +284,7 @@ async fn bind_listeners(config: &ServerConfig) -> Result<BoundListeners, ServeEr
     Ok(BoundListeners { tcp, unix })
 }
 
-/// Lets clients in by all listeners, each in a task of the server.
+/// Starts to accept clients on all listeners, each in a task of the server.
 fn spawn_listeners(
     config: ServerConfig,
     certificates: Option<CertificateStore>,
@@ -319,7 +323,7 @@ fn spawn_listeners(
         let guests = context.tasks.clone();
         guests.spawn(async move {
             lines::serve_lines(&context, tokio::io::stdin(), tokio::io::stdout()).await;
-            // A host that nobody else can reach is not needed any more.
+            // No other client can reach the host, so it stops with this one.
             if only_stdio {
                 context.stop.cancel();
             }

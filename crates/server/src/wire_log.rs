@@ -1,7 +1,7 @@
-//! A record of what went over the wire, in JSON lines, for whoever asks.
+//! An optional log of all messages on the wire, as JSON lines.
 //!
-//! By default it says what kind of message went where, not what was in it. Of
-//! `authenticate`, which carries a token, it never says more.
+//! By default, an entry has the method, channel, action type and size of a message, but not its
+//! content. Of `authenticate`, which carries a token, the content is never logged.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -15,16 +15,16 @@ use agenthost_stdx::private_file;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-/// Where the record goes, and how much it says.
+/// The path of the wire log, and the level of detail.
 #[derive(Debug, Clone)]
 pub struct WireLogConfig {
-    /// The file; lines are added to its end.
+    /// The file. Entries are appended to it.
     pub path: PathBuf,
-    /// Whether whole messages are recorded: prompts, output, everything.
+    /// `true` if whole messages are logged, with prompts and output.
     pub contents: bool,
 }
 
-/// Which way a message went.
+/// The direction of a message, from the view of the host.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum WireDirection {
@@ -32,14 +32,14 @@ pub(crate) enum WireDirection {
     Out,
 }
 
-/// The record.
+/// The open log file, shared by all connections.
 #[derive(Debug, Clone)]
 pub(crate) struct WireLog {
     file: Arc<Mutex<File>>,
     contents: bool,
 }
 
-/// A line of the record.
+/// A line of the log.
 #[derive(Serialize)]
 struct WireLogEntry<'a> {
     at: u128,
@@ -52,7 +52,7 @@ struct WireLogEntry<'a> {
     message: Option<&'a RawValue>,
 }
 
-/// What can be said of a message without saying what it says.
+/// The fields of a message that do not reveal its content.
 #[derive(Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct MessageOutline<'a> {
@@ -103,7 +103,7 @@ struct OutlinedError {
 }
 
 impl WireLog {
-    /// Opens the record. A file that other users have access to is refused.
+    /// Opens the log. Fails if other users have access to the file.
     pub(crate) fn open(config: &WireLogConfig) -> io::Result<Self> {
         Ok(WireLog {
             file: Arc::new(Mutex::new(private_file::open_append(&config.path)?)),
@@ -181,7 +181,7 @@ mod tests {
     const DISPATCH: &str = r#"{"jsonrpc":"2.0","method":"dispatchAction","params":{"channel":"ahp-chat:/1","clientSeq":1,"action":{"type":"chat/draftChanged","draft":{"text":"private"}}}}"#;
     const TOKEN: &str = r#"{"jsonrpc":"2.0","id":"a","method":"authenticate","params":{"channel":"ahp-root://","token":"private"}}"#;
 
-    /// SEC-9.
+    /// SEC-9: the log has contents only if they are enabled, and never a token.
     #[test]
     fn contents_are_recorded_only_when_asked_for() {
         let garbage = "private garbage";

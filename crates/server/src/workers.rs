@@ -1,8 +1,8 @@
-//! Workers: they run jobs outside of the loop and return the results as inputs, one worker for each
-//! subject.
+//! Workers run jobs outside of the loop and return the results as inputs. There is one worker
+//! for each subject.
 //!
-//! A worker starts a job in a task and returns at once. If the result is known at once, for example
-//! because a limit is reached, it is the return value.
+//! A worker starts a job in a task and returns at once. If the result is known immediately, for
+//! example because a limit is reached, the worker returns it instead.
 
 pub(crate) mod changes;
 pub(crate) mod customization;
@@ -23,29 +23,29 @@ use crate::workers::terminals::TerminalWorker;
 use crate::workers::timers::TimerWorker;
 use crate::workers::watches::WatchWorker;
 
-/// All workers, and the tasks of their jobs. Dropping it cancels the tasks.
+/// All workers and the tasks of their jobs. Dropping it cancels the tasks.
 pub(crate) struct Workers {
-    /// Jobs that end with an input. The workers limit file requests and searches, the host limits
-    /// watches and timers.
+    /// Tasks of jobs that end with an input. The workers limit file requests and searches, the
+    /// host limits watches and timers.
     pub(crate) tasks: JoinSet<Input>,
     pub(crate) file_worker: FileWorker,
     pub(crate) search_worker: SearchWorker,
     pub(crate) terminal_worker: TerminalWorker,
     pub(crate) watch_worker: WatchWorker,
     pub(crate) timer_worker: TimerWorker,
-    /// Has tasks of its own, because the loop waits for checkpoints before it ends.
+    /// Has its own task set, because the loop waits for open checkpoints before it ends.
     pub(crate) change_worker: ChangeWorker,
     /// `None` if customizations are disabled.
     pub(crate) customization_worker: Option<CustomizationWorker>,
 }
 
 impl Workers {
-    /// Waits for the next result of a job, forever if there is none.
+    /// Waits for the next result of a job. Never returns if no job is running.
     pub(crate) async fn next_input(&mut self) -> Input {
         loop {
             tokio::select! {
                 Some(done) = self.tasks.join_next() => {
-                    // A job that has panicked has no result.
+                    // A job whose task panicked has no result.
                     if let Ok(input) = done {
                         return input;
                     }
@@ -55,7 +55,7 @@ impl Workers {
         }
     }
 
-    /// Ends terminals, MCP servers and hooks, and waits until their processes have ended.
+    /// Ends terminals, MCP servers and hooks, and waits until their processes have exited.
     pub(crate) async fn stop(&mut self) {
         let customization_worker = self.customization_worker.take();
         let stop_customizations = async {

@@ -1,4 +1,4 @@
-//! What a connection says, made into inputs.
+//! Events for the loop, and the decoding of client messages.
 
 use agenthost_core::{
     ClientMessage, ConnectionId, Input, McpClientMessage, Principal, RawResponse, is_server_channel,
@@ -16,53 +16,54 @@ use crate::connection::salvage;
 use crate::delivery::outbox::{CloseReason, OutboxSender};
 use crate::legacy::CurrentVersionFlag;
 
-/// Something for the loop.
+/// An event in the input queue of the loop.
 #[derive(Debug)]
 pub(crate) enum LoopEvent {
-    /// A connection was let in.
+    /// A client was authenticated and connected.
     Connected {
         connection: ConnectionId,
         principal: Principal,
         outbox: OutboxSender,
-        /// To be told when it is known that it speaks the host's version.
+        /// Set when the client is known to speak the current version.
         version_flag: CurrentVersionFlag,
     },
-    /// A peer said something. It keeps its place until the loop has dealt
-    /// with it.
+    /// A client sent a message. The permit counts against the limit of the connection until the
+    /// loop has handled the message.
     MessageReceived {
         connection: ConnectionId,
         message: ReceivedMessage,
         permit: OwnedSemaphorePermit,
-        /// How long it was.
+        /// The length of the message text.
         bytes: usize,
     },
-    /// A peer says nothing more. It gets what is still for it.
+    /// The client sends no more messages. It still gets its responses.
     ReadEnded {
         connection: ConnectionId,
         reason: CloseReason,
     },
-    /// Something else happened.
+    /// An input that does not come from a connection, or the end of one.
     Input(Input),
 }
 
-/// What a peer said.
+/// A message of a client, decoded or as text.
 #[derive(Debug)]
 pub(crate) enum ReceivedMessage {
-    /// In the host's version, and it was read.
+    /// A message in the current version.
     Decoded(ClientMessage),
-    /// Which version it is in is not known, or it is an older one.
+    /// A message in a legacy or still unknown version.
     Raw(Utf8Bytes),
 }
 
-/// Decodes a message. `None` if it needs nothing done: a notification that
-/// nobody knows (RPC-11).
+/// Decodes a message. Returns `None` if it can be ignored: a notification with an unknown
+/// method (RPC-11) or with invalid parameters.
 pub(crate) fn decode_message(text: &str, limits: Limits) -> Option<ClientMessage> {
     let document = match Document::parse(text, limits) {
         Ok(document) => document,
         Err(error) => {
             if let Some(id) = salvage::salvage_response_id(text) {
                 tracing::debug!(%error, "an answer can't be read");
-                // Nothing is what no question is answered with.
+                // `null` is not a valid result of any host request, so the pending request
+                // fails.
                 let nothing = RawResponse(Json::Null);
                 return Some(ClientMessage::Response(id, Box::new(Ok(nothing))));
             }
@@ -71,7 +72,7 @@ pub(crate) fn decode_message(text: &str, limits: Limits) -> Option<ClientMessage
         }
     };
     match rpc::Message::decode(&document) {
-        // An answer is never answered, however wrong it is.
+        // A response never gets a response, even if it is invalid.
         Err(invalid) if is_response(document.root()) => {
             let id = invalid.id.clone();
             Some(ClientMessage::Response(id, Box::new(Err(invalid.into()))))
@@ -95,7 +96,7 @@ pub(crate) fn decode_message(text: &str, limits: Limits) -> Option<ClientMessage
             Ok(notification) => Some(ClientMessage::Notification(Box::new(notification))),
             Err(CallError::UnknownMethod(_)) => None,
             Err(CallError::InvalidParams(error)) => {
-                // There is no way to answer a notification.
+                // A notification has no response that could report the error.
                 tracing::debug!(method = %call.method, %error, "notification ignored");
                 None
             }
@@ -107,9 +108,9 @@ pub(crate) fn decode_message(text: &str, limits: Limits) -> Option<ClientMessage
     }
 }
 
-/// What is for a server of tools, in the words of MCP: it names the channel of
-/// one among its parameters, or beside them. What is about the channel
-/// itself is for the host.
+/// Decodes a message for an MCP server. It names the `mcp:` channel of the server in its
+/// parameters or beside them. Methods of AHP are for the host itself, even with such a
+/// channel.
 fn decode_mcp_message(document: &Document<'_>, call: &Call<'_>) -> Option<McpClientMessage> {
     let own = ClientRequest::METHODS
         .iter()
@@ -143,7 +144,7 @@ fn decode_mcp_message(document: &Document<'_>, call: &Call<'_>) -> Option<McpCli
     })
 }
 
-/// Whether a message that can't be read was meant as an answer.
+/// Returns `true` if an invalid message was meant as a response.
 fn is_response(message: Node<'_>) -> bool {
     let has = |name| matches!(message.get(name), Ok(Some(_)));
     !has("method") && (has("result") || has("error"))

@@ -1,24 +1,25 @@
-//! A bound on the pongs that wait to be written.
+//! Limits the pongs that are buffered for a client that does not read.
 
 use std::time::Duration;
 
 use tokio::sync::{Notify, Semaphore};
 
-/// Pongs that may be buffered between two flushes. A pong has at most 127 bytes, so this is 8 KiB.
+/// Limit on the pongs that are buffered between two flushes. A pong has at most 127 bytes, so
+/// this is 8 KiB.
 const MAX_UNFLUSHED_PONGS: usize = 64;
 
-/// The pongs of one connection that may not have left the host.
+/// Counts the pongs of one connection that may not have left the host.
 ///
 /// The WebSocket layer answers each ping by itself, into a buffer that grows for as long as the
-/// peer does not read. So the reading half counts pings here, and stops reading when there are
-/// too many until the writing half has flushed that buffer.
+/// client does not read. So the reading half counts pings here. When there are too many, it
+/// stops reading until the writing half has flushed that buffer.
 #[derive(Debug)]
 pub(crate) struct PongBudget {
     permits: Semaphore,
     flush_requested: Notify,
 }
 
-/// The peer did not read its pongs in time.
+/// The client did not read its pongs in time.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct PongTimeout;
 
@@ -30,7 +31,7 @@ impl PongBudget {
         }
     }
 
-    /// Counts a ping. Waits for a flush if there have been too many since the last one.
+    /// Counts a ping. Waits for a flush if there were too many pings since the last one.
     pub(crate) async fn count_ping(&self, timeout: Duration) -> Result<(), PongTimeout> {
         if self.needs_flush() {
             self.flush_requested.notify_one();
@@ -49,12 +50,12 @@ impl PongBudget {
         self.flush_requested.notified().await;
     }
 
-    /// Returns `true` if the reading half can't go on without a flush.
+    /// Returns `true` if the reading half waits for a flush.
     pub(crate) fn needs_flush(&self) -> bool {
         self.permits.available_permits() == 0
     }
 
-    /// Called when everything that was buffered has been written.
+    /// Resets the count. The writing half calls this after it has flushed the buffer.
     pub(crate) fn mark_flushed(&self) {
         let used = MAX_UNFLUSHED_PONGS.saturating_sub(self.permits.available_permits());
         self.permits.add_permits(used);

@@ -1,21 +1,21 @@
-//! How fast a client may talk.
+//! Limits the rate at which messages of a client are read.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Lets so many steps through in a second, and as many more at once after a
-/// rest. Whoever is faster waits: its messages stay in its socket. Control frames
-/// of a WebSocket count like messages.
+/// Permits a number of messages per second, and as many more in a burst after an idle second. A
+/// faster client waits: its messages stay in its socket. Control frames of a WebSocket count
+/// like messages.
 #[derive(Debug)]
 pub(crate) struct RateLimiter {
     interval: Duration,
-    /// The time that the steps so far were worth. Never further back than the
-    /// rest that is worth something.
+    /// The time up to which the rate is used up. At most [`BURST_WINDOW`] before now, so that
+    /// idle time does not add up.
     spent_until: Instant,
 }
 
-/// How long a rest is worth something.
+/// Idle time that can be used for a burst.
 const BURST_WINDOW: Duration = Duration::from_secs(1);
 
 impl RateLimiter {
@@ -27,7 +27,7 @@ impl RateLimiter {
         }
     }
 
-    /// Waits until the next step may be taken.
+    /// Waits until the next message may be read.
     pub(crate) async fn acquire(&mut self) {
         let now = Instant::now();
         let earliest = now.checked_sub(BURST_WINDOW).unwrap_or(now);
@@ -42,7 +42,7 @@ impl RateLimiter {
 mod tests {
     use super::*;
 
-    /// SEC-8.
+    /// SEC-8: a flood is delayed, a burst is not.
     #[tokio::test(start_paused = true)]
     async fn a_flood_is_slowed_down_and_a_burst_is_not() {
         let start = Instant::now();

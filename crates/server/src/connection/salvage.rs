@@ -1,20 +1,19 @@
-//! Answers that can't be read.
+//! Finds the id of a response that can't be parsed.
 //!
-//! A client that asks hears that it was not understood. One that answers can't
-//! be answered: whoever waits for it has to know that nothing will come, and
-//! that is known only if the message still shows what it was an answer to.
+//! A client whose request can't be parsed gets an error. A response has no response, so the
+//! host must fail the pending request instead. It can do so only if the malformed text still
+//! shows the id of that request.
 
 use agenthost_protocol::rpc::RequestId;
 
-/// What a message that can't be read answers; none if it does not look like an
-/// answer.
+/// Returns the id in a malformed response, or `None` if the text does not look like a response.
 pub(crate) fn salvage_response_id(text: &str) -> Option<RequestId> {
     let mut scanner = MemberScanner {
         rest: text.trim_start().strip_prefix('{')?,
     };
     let mut id = None;
     let mut has_outcome = false;
-    // A message may be cut off after what matters.
+    // The text may be truncated after these members.
     while let Some((name, value)) = scanner.next_member() {
         match name {
             "id" => id = value.parse::<u64>().ok(),
@@ -23,18 +22,18 @@ pub(crate) fn salvage_response_id(text: &str) -> Option<RequestId> {
             _ => {}
         }
     }
-    // What the host asks has numbers.
+    // The ids of host requests are numbers.
     id.filter(|_| has_outcome).map(RequestId::from)
 }
 
-/// Goes through the members of an object whose values may be anything that has
-/// its quotes and brackets in pairs.
+/// Scans the members of an object. Values may be invalid JSON, as long as quotes and brackets
+/// are balanced.
 struct MemberScanner<'a> {
     rest: &'a str,
 }
 
 impl<'a> MemberScanner<'a> {
-    /// The next name and value; none at the end, wherever that is.
+    /// Returns the next name and value, or `None` at the end of the object or of the text.
     fn next_member(&mut self) -> Option<(&'a str, &'a str)> {
         let from = self.rest.find(|c: char| c != ',' && !c.is_whitespace())?;
         self.rest = self.rest.get(from..)?;
@@ -51,7 +50,7 @@ impl<'a> MemberScanner<'a> {
     }
 }
 
-/// Where a text ends that begins here; none if none begins.
+/// Returns the length of the string literal at the start of `text`, or `None` if there is none.
 fn string_end(text: &str) -> Option<usize> {
     let mut escaped = false;
     for (at, byte) in text.strip_prefix('"')?.bytes().enumerate() {
@@ -65,7 +64,7 @@ fn string_end(text: &str) -> Option<usize> {
     Some(text.len())
 }
 
-/// Where a value ends that begins here.
+/// Returns the length of the value at the start of `text`.
 fn value_end(text: &str) -> usize {
     let bytes = text.as_bytes();
     let mut depth = 0_usize;

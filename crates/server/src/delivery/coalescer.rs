@@ -1,9 +1,9 @@
-//! What goes to one connection, and when.
+//! Merges adjacent text deltas for one connection, and holds them until their deadline.
 //!
-//! A subscriber that can wait a little gets neighbouring pieces of a stream
-//! as one (SUB-11). At most one action is held back for a connection, and
-//! anything else for it goes after that one: so nothing overtakes anything,
-//! and what a client has seen is always all there was up to a number.
+//! A subscriber that accepts latency gets adjacent deltas of a stream as one action (SUB-11).
+//! At most one action is held for a connection, and every other message goes behind it. So
+//! messages are never reordered, and a client has always seen all actions up to a sequence
+//! number.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,44 +17,44 @@ use tokio::time::Instant;
 
 use crate::delivery::outbox::{OutboxOverflow, OutboxSender, OutgoingMessage};
 
-/// An action that has grown this large goes at once.
+/// Size at which a held action is sent without waiting for its deadline.
 const MAX_COALESCED_BYTES: usize = 64 * 1024;
 
-/// How long the loop waits for a client that lags behind and takes nothing.
-/// With 5 ms, one of eight that read a flood was cut off on a busy machine; one
-/// that really takes nothing costs the others this once.
+/// Pause of the loop for a client that is behind and reads nothing. With 5 ms, one of eight
+/// clients that were reading a flood was disconnected on a busy machine. A client that is
+/// really stalled costs the others this pause once.
 const STALLED_CLIENT_PAUSE: Duration = Duration::from_millis(50);
 
-/// So many messages are few.
+/// Up to this many queued messages, a client that reads nothing is taken for busy, not stalled.
 const STALL_EXEMPT_MESSAGES: usize = 8;
 
-/// The way to a connection.
+/// The held action and the unsent messages of one connection.
 #[derive(Debug)]
 pub(crate) struct Coalescer {
     outbox: OutboxSender,
-    /// What goes with the next [`Coalescer::flush_outbox`]: no more than one batch
-    /// makes, which is bounded.
+    /// Messages for the next [`Coalescer::flush_outbox`]. One batch of inputs produces them,
+    /// and its size is bounded.
     ready: Vec<OutgoingMessage>,
     pending: Option<CoalescedAction>,
     backlog: Option<OutboxBacklog>,
 }
 
-/// An outbox that is more than half full.
+/// The progress of a client whose outbox is more than half full.
 #[derive(Debug, Clone, Copy)]
 struct OutboxBacklog {
     since: Instant,
-    /// When it was last seen to shrink, and what was taken from it by then.
+    /// The time at which the client last took a message, with its count of taken messages then.
     last_progress: Instant,
     messages_taken: usize,
 }
 
-/// An action that waits for others like it.
+/// A held action that later ones can be merged into.
 #[derive(Debug)]
 struct CoalescedAction {
     envelope: Arc<ActionEnvelope>,
-    /// As it would go if nothing else comes.
+    /// The encoded action, sent if no other is merged into it.
     text: Utf8Bytes,
-    /// Whether others are in it already.
+    /// `true` once another action was merged into it.
     is_merged: bool,
     bytes: usize,
     deadline: Instant,
@@ -70,20 +70,20 @@ impl Coalescer {
         }
     }
 
-    /// Sends something, after all that came before it.
+    /// Queues a message behind all earlier ones, including a held action.
     pub(crate) fn send(&mut self, outgoing: OutgoingMessage) -> Result<(), EncodeError> {
         self.flush()?;
         self.ready.push(outgoing);
         Ok(())
     }
 
-    /// Whether there is something to hand over.
+    /// Returns `true` if messages wait for [`Coalescer::flush_outbox`].
     pub(crate) fn is_ready(&self) -> bool {
         !self.ready.is_empty()
     }
 
-    /// Gives all that was sent to the connection. It is woken once for all of
-    /// it: waking costs more than anything else that is done for a message.
+    /// Moves all ready messages to the outbox. The task of the connection is woken once for all
+    /// of them, because waking a task is the most expensive part of sending a message.
     pub(crate) fn flush_outbox(&mut self) -> Result<(), OutboxOverflow> {
         for outgoing in self.ready.drain(..) {
             self.outbox.push(outgoing)?;
@@ -91,7 +91,7 @@ impl Coalescer {
         Ok(())
     }
 
-    /// Sends an action, perhaps a little later and as one with its neighbours.
+    /// Publishes an action. It may be held until its deadline and merged with adjacent ones.
     pub(crate) fn publish(
         &mut self,
         envelope: &Arc<ActionEnvelope>,
@@ -99,7 +99,8 @@ impl Coalescer {
         max_latency: Millis,
         now: Instant,
     ) -> Result<(), EncodeError> {
-        // An action of a client is its echo, and stays what it is (SUB-13).
+        // An action with an origin is the echo that its client waits for, so it is never merged
+        // (SUB-13).
         let mergeable = max_latency.0 > 0 && envelope.origin.is_none();
         if !mergeable || !envelope.action.can_merge() || text.len() > MAX_COALESCED_BYTES {
             return self.send(OutgoingMessage::Text(text.clone()));
@@ -113,7 +114,7 @@ impl Coalescer {
             return Ok(());
         }
         self.flush()?;
-        // The rest of the time is for the way.
+        // The remaining quarter of the latency is left for the transport.
         let wait = Duration::from_millis(max_latency.0.unsigned_abs()) * 3 / 4;
         self.pending = Some(CoalescedAction {
             envelope: Arc::clone(envelope),
@@ -125,9 +126,9 @@ impl Coalescer {
         Ok(())
     }
 
-    /// Until when those who have much to say should wait for this connection
-    /// to read; `None` if they need not, or have waited long enough: one that
-    /// does not catch up costs nobody more than `patience`.
+    /// Returns the time until which the loop should pause for this connection to read. Returns
+    /// `None` if it need not, or if the pause is over: a client that does not catch up delays
+    /// the others by at most `slow_client_timeout`.
     pub(crate) fn pause_deadline(
         &mut self,
         now: Instant,
@@ -146,7 +147,7 @@ impl Coalescer {
         if backlog.messages_taken != taken {
             (backlog.messages_taken, backlog.last_progress) = (taken, now);
         }
-        // A few large messages are not taken in a moment, by anyone.
+        // Even a fast client takes a while to read a few large messages.
         let stalled = if self.outbox.queued_messages() <= STALL_EXEMPT_MESSAGES {
             slow_client_timeout
         } else {
@@ -156,12 +157,12 @@ impl Coalescer {
         (now < deadline).then_some(deadline)
     }
 
-    /// When what is held back has to go.
+    /// Returns the deadline of the held action.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.pending.as_ref().map(|held| held.deadline)
     }
 
-    /// Sends what is held back.
+    /// Moves the held action to the ready messages.
     pub(crate) fn flush(&mut self) -> Result<(), EncodeError> {
         let Some(held) = self.pending.take() else {
             return Ok(());
@@ -177,12 +178,13 @@ impl Coalescer {
 }
 
 impl CoalescedAction {
-    /// Takes up another action, with its number (SUB-13).
+    /// Merges another action into this one, which gets its sequence number (SUB-13). Returns
+    /// `false` if they can't be merged.
     fn merge(&mut self, next: &ActionEnvelope, bytes: usize) -> bool {
         if self.envelope.channel != next.channel {
             return false;
         }
-        // Copied once, when there is something to add.
+        // Copied on the first merge only.
         let envelope = Arc::make_mut(&mut self.envelope);
         let action: &mut Action = Arc::make_mut(&mut envelope.action);
         if !action.merge(&next.action) {
@@ -213,7 +215,7 @@ mod tests {
         (Arc::new(envelope), text.into())
     }
 
-    /// What the connection gets once all is handed over.
+    /// Returns the messages that the connection receives after a flush.
     async fn sent(delivery: &mut Coalescer, outlet: &mut OutboxReceiver) -> Vec<(u64, String)> {
         delivery.flush_outbox().unwrap();
         let mut sent = Vec::new();
@@ -239,7 +241,7 @@ mod tests {
         delivery.publish(envelope, text, Millis(40), now).unwrap();
     }
 
-    /// SUB-11, SUB-13.
+    /// SUB-11, SUB-13: deltas are merged under the highest sequence number.
     #[tokio::test(start_paused = true)]
     async fn neighbours_go_as_one_under_the_highest_number() {
         let (outbox, mut outlet) = outbox_channel(1_000_000, CapacityNotify::default());
@@ -249,7 +251,7 @@ mod tests {
             publish(&mut delivery, &delta(seq, "ahp-chat:/1", "a"));
         }
         assert_eq!(sent(&mut delivery, &mut outlet).await, []);
-        // By the first of them, and within what the client allows.
+        // The first delta sets the deadline, within the latency of the client.
         assert_eq!(delivery.deadline(), Some(start + Duration::from_millis(30)));
         delivery.flush().unwrap();
         assert_eq!(
@@ -312,7 +314,8 @@ mod tests {
         assert_eq!(sent[0].0, 7);
     }
 
-    /// Who reads is waited for, but not forever; who does not, hardly.
+    /// The loop pauses for a client that reads up to the timeout, and for a stalled one only
+    /// briefly.
     #[tokio::test(start_paused = true)]
     async fn agents_wait_for_a_client_that_reads() {
         let (outbox, mut outlet) = outbox_channel(1_000, CapacityNotify::default());
@@ -336,7 +339,7 @@ mod tests {
             delivery.pause_deadline(Instant::now(), SLOW_CLIENT_TIMEOUT),
             None
         );
-        // It reads a little at a time, and something new comes each time.
+        // The client reads slowly, and a new message arrives for each one that it reads.
         while Instant::now() < start + SLOW_CLIENT_TIMEOUT {
             outlet.next().await.unwrap();
             delivery.send(text(50)).unwrap();

@@ -1,4 +1,4 @@
-//! Effects as text.
+//! Encodes responses, replays and reconnect results as JSON text.
 
 use std::borrow::Cow;
 
@@ -16,8 +16,8 @@ use serde_json::value::RawValue;
 use crate::delivery::outbox::OutgoingMessage;
 use crate::legacy::AddressMapping;
 
-/// An answer to a request. A replay is not among them: it comes from the log
-/// as text already.
+/// Encodes a response. Replays are encoded by [`encode_replay`] and
+/// [`ReconnectOutcomes::encode`], because the log already has their actions as text.
 pub(crate) fn encode_response(
     id: &RequestId,
     answer: &ResponseBody,
@@ -47,15 +47,15 @@ pub(crate) fn encode_response(
     }
 }
 
-/// A message, or why it could not be written.
+/// An encoded message, or the error of its encoder.
 pub(crate) type EncodedText = Result<String, encode::EncodeError>;
 
-/// A message for several connections.
+/// Converts an encoded message to bytes that several connections can share.
 pub(crate) fn to_utf8_bytes(encoded: EncodedText) -> Result<Utf8Bytes, StoreError> {
     Ok(Utf8Bytes::from(encoded?))
 }
 
-/// A message for one.
+/// Converts an encoded message to one for the outbox.
 pub(crate) fn to_text_message(encoded: EncodedText) -> Result<OutgoingMessage, StoreError> {
     Ok(OutgoingMessage::Text(to_utf8_bytes(encoded)?))
 }
@@ -68,7 +68,7 @@ struct ReplayResult<'a> {
     missing: &'a [Uri],
 }
 
-/// What a client missed, as the log has it.
+/// Encodes the response to `reconnect` with the missed actions, as the log has them.
 pub(crate) fn encode_replay(
     id: &RequestId,
     envelopes: Vec<String>,
@@ -87,19 +87,19 @@ pub(crate) fn encode_replay(
 #[derive(Debug)]
 pub(crate) struct ReconnectOutcomes {
     pub(crate) channels: Vec<ReconnectOutcome>,
-    /// How the client is told names, if not as the host has them.
+    /// The mapping of URIs for the client, if it needs other URIs than the host has.
     pub(crate) address_mapping: Option<AddressMapping>,
 }
 
 /// The outcome of `reconnect` for one channel.
 #[derive(Debug)]
 pub(crate) struct ReconnectOutcome {
-    /// The channel, by the name that the client used.
+    /// The channel, by the URI that the client used.
     pub(crate) channel: Uri,
     pub(crate) outcome: LoadedRecovery,
 }
 
-/// How a channel was recovered, in the host's names.
+/// The recovery of a channel, with the URIs of the host.
 #[derive(Debug)]
 pub(crate) enum LoadedRecovery {
     /// Envelopes as the log has them.
@@ -109,7 +109,7 @@ pub(crate) enum LoadedRecovery {
 }
 
 impl ReconnectOutcomes {
-    /// How many bytes of the log it holds.
+    /// Returns the bytes of log entries in the replays, for the limit of the outbox.
     pub(crate) fn log_bytes(&self) -> usize {
         let of = |recovered: &ReconnectOutcome| match &recovered.outcome {
             LoadedRecovery::Replay(envelopes) => envelopes.iter().map(String::len).sum(),
@@ -118,7 +118,7 @@ impl ReconnectOutcomes {
         self.channels.iter().map(of).sum()
     }
 
-    /// The message.
+    /// Encodes the response to `reconnect`.
     pub(crate) fn encode(&self, id: &RequestId) -> Result<String, encode::EncodeError> {
         let channels = self
             .channels
@@ -154,8 +154,8 @@ impl ReconnectOutcomes {
         })
     }
 
-    /// An envelope of the log with the names that the client is told. Each
-    /// becomes text again at once: parsed, a replay takes many times its size.
+    /// Maps the URIs of a logged envelope for the client. Each envelope is encoded again at
+    /// once, because a parsed replay takes many times the memory of its text.
     fn encode_action<'a>(&self, text: &'a str) -> Result<Cow<'a, RawValue>, encode::EncodeError> {
         Ok(match &self.address_mapping {
             None => Cow::Borrowed(serde_json::from_str(text)?),

@@ -1,10 +1,9 @@
-//! What waits to be sent to one connection.
+//! The bounded send queue of one connection.
 //!
-//! One FIFO for each connection, so that answers, actions and notifications
-//! leave in the order the host decided (TRN-8). It is bounded twice, in
-//! messages and in bytes. When it is full, the connection is closed with code
-//! 1013 and the client resumes by `reconnect`: nothing is ever skipped in
-//! silence, and nobody else waits (TRN-9).
+//! Each connection has one FIFO queue, so that responses, actions and notifications leave in
+//! the order in which the host sent them (TRN-8). The queue is limited in messages and in
+//! bytes. When it is full, the connection is closed with code 1013 and the client resumes with
+//! `reconnect`: no message is ever skipped silently, and no other client waits (TRN-9).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,46 +17,48 @@ use crate::delivery::encode::ReconnectOutcomes;
 use crate::legacy::LegacyResponse;
 use tokio_util::sync::CancellationToken;
 
-/// Most messages that wait, however small they are.
+/// Limit on the queued messages of a connection, independent of their size.
 const MAX_OUTBOX_MESSAGES: usize = 4_096;
 
-/// Something to send.
+/// A queue entry: a message to send, or the close of the connection.
 #[derive(Debug)]
 pub(crate) enum OutgoingMessage {
-    /// As it is; shared by everyone it goes to.
+    /// An encoded message, shared by all of its recipients.
     Text(Utf8Bytes),
-    /// An answer, encoded by the connection that it goes to: a snapshot can be
-    /// large, and the loop has no time for that.
+    /// A response that the task of the connection encodes: a snapshot can be large, and
+    /// encoding it in the loop would delay all other clients.
     Response(RequestId, Box<ResponseBody>),
-    /// The answer to a client that came back with cursors, encoded likewise.
+    /// The response to `reconnect` with cursors, encoded by the task of the connection as well.
     Recoveries(RequestId, ReconnectOutcomes),
-    /// An answer in the words of an older version, encoded likewise.
+    /// A response to a legacy client, downgraded and encoded by the task of the connection as
+    /// well.
     LegacyResponse(Box<LegacyResponse>),
-    /// The end, once all before it is sent.
+    /// Closes the connection after all earlier messages are sent.
     Close(CloseReason),
 }
 
-/// Why the host ends a connection.
+/// The reason for which the host closes a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CloseReason {
-    /// There is nothing more to say.
+    /// All messages were sent and no more will follow.
     Done,
-    /// The host stops.
+    /// The host is shutting down.
     HostStopping,
-    /// The client could not keep up.
+    /// The client did not read fast enough: its outbox overflowed, or its pongs were not read
+    /// in time.
     TooSlow,
-    /// The client said nothing for too long.
+    /// The client sent nothing within the idle timeout.
     IdleTimeout,
-    /// What came is more than a message may be.
+    /// The client sent a message that exceeds the size limit.
     TooLarge,
-    /// What came is no text.
+    /// The client sent a message that is not UTF-8.
     InvalidUtf8,
-    /// What came breaks the rules of the transport.
+    /// The client violated the protocol of the transport.
     ProtocolError,
 }
 
 impl CloseReason {
-    /// Why, in words.
+    /// Returns the reason as text, for the close frame and the error response.
     pub(crate) fn reason(self) -> &'static str {
         match self {
             CloseReason::Done => "",
@@ -71,7 +72,7 @@ impl CloseReason {
     }
 }
 
-/// The loop's end of an outbox.
+/// The sending half of an outbox, which the loop has.
 #[derive(Debug)]
 pub(crate) struct OutboxSender {
     queue: mpsc::Sender<OutgoingMessage>,
@@ -81,10 +82,10 @@ pub(crate) struct OutboxSender {
     overflow: CancellationToken,
 }
 
-/// Tells the loop that an outbox has room again.
+/// Wakes the loop when an outbox is no longer more than half full.
 pub(crate) type CapacityNotify = Arc<tokio::sync::Notify>;
 
-/// The connection's end of an outbox.
+/// The receiving half of an outbox, which the task of the connection has.
 #[derive(Debug)]
 pub(crate) struct OutboxReceiver {
     queue: mpsc::Receiver<OutgoingMessage>,
@@ -92,11 +93,11 @@ pub(crate) struct OutboxReceiver {
     messages_taken: Arc<AtomicUsize>,
     max_bytes: usize,
     capacity: CapacityNotify,
-    /// Set when the outbox overflowed.
+    /// Cancelled when the outbox has overflowed.
     pub(crate) overflow: CancellationToken,
 }
 
-/// The connection can't keep up; it is being closed.
+/// The error for a full outbox. Its connection is being closed.
 #[derive(Debug)]
 pub(crate) struct OutboxOverflow;
 
@@ -127,12 +128,12 @@ pub(crate) fn outbox_channel(
 }
 
 impl OutboxSender {
-    /// Puts something at the end. Never waits.
+    /// Appends a message to the queue. Never waits.
     pub(crate) fn push(&self, outgoing: OutgoingMessage) -> Result<(), OutboxOverflow> {
         let size = message_bytes(&outgoing, self.max_bytes);
         let before = self.queued_bytes.fetch_add(size, Ordering::Relaxed);
-        // Something large goes through while little else waits: whoever reads
-        // must not be cut off for what others say.
+        // A large message is accepted while the queue is at most half full: a client that reads
+        // must not be disconnected because of the size of one message.
         let fits = before <= self.max_bytes / 2 || before + size <= self.max_bytes;
         if !fits || self.queue.try_send(outgoing).is_err() {
             self.overflow.cancel();
@@ -141,17 +142,17 @@ impl OutboxSender {
         Ok(())
     }
 
-    /// How many messages the connection has taken so far.
+    /// Returns the number of messages that the connection has taken so far.
     pub(crate) fn messages_taken(&self) -> usize {
         self.messages_taken.load(Ordering::Relaxed)
     }
 
-    /// How many messages wait.
+    /// Returns the number of messages in the queue.
     pub(crate) fn queued_messages(&self) -> usize {
         self.queue.max_capacity() - self.queue.capacity()
     }
 
-    /// Whether it is more than half full.
+    /// Returns `true` if more than half of the messages or of the bytes are used.
     pub(crate) fn is_half_full(&self) -> bool {
         let messages = self.queued_messages();
         self.queued_bytes.load(Ordering::Relaxed) > self.max_bytes / 2
@@ -160,13 +161,14 @@ impl OutboxSender {
 }
 
 impl OutboxReceiver {
-    /// The next thing to send; `None` when there will be no more.
+    /// Waits for the next message. Returns `None` when the sender was dropped and the queue is
+    /// empty.
     pub(crate) async fn next(&mut self) -> Option<OutgoingMessage> {
         let outgoing = self.queue.recv().await?;
         Some(self.release_bytes(outgoing))
     }
 
-    /// The next thing to send, if it is there already.
+    /// Returns the next message if there is one in the queue.
     pub(crate) fn try_next(&mut self) -> Option<OutgoingMessage> {
         let outgoing = self.queue.try_recv().ok()?;
         Some(self.release_bytes(outgoing))
@@ -185,8 +187,9 @@ impl OutboxReceiver {
     }
 }
 
-/// What a message counts for. One that is larger than all that may wait leaves
-/// some room, or whoever reads it would be cut off by the next.
+/// Returns the bytes that a message counts for. One that exceeds the limit of the whole queue
+/// counts for three quarters of it, so that the next message does not disconnect a client that
+/// is still reading it.
 fn message_bytes(outgoing: &OutgoingMessage, max_bytes: usize) -> usize {
     let bounded = |bytes| match bytes > max_bytes {
         true => max_bytes - max_bytes / 4,
@@ -195,7 +198,7 @@ fn message_bytes(outgoing: &OutgoingMessage, max_bytes: usize) -> usize {
     match outgoing {
         OutgoingMessage::Text(text) => bounded(text.len()),
         OutgoingMessage::Recoveries(_, recoveries) => bounded(recoveries.log_bytes() + 1_024),
-        // A pointer to a state that the host has anyway.
+        // The message only points to a state that the host has in memory anyway.
         OutgoingMessage::Response(..) | OutgoingMessage::LegacyResponse(_) => 1_024,
         OutgoingMessage::Close(_) => 0,
     }

@@ -1,4 +1,5 @@
-//! Inputs that go into the log together.
+//! Batches of inputs, bounded in number and bytes, whose writes are appended to the log
+//! together.
 
 use agenthost_core::agent::AgentEvent;
 use agenthost_core::{Input, TerminalEvent};
@@ -8,14 +9,14 @@ use tokio::sync::mpsc;
 
 use crate::connection::message::LoopEvent;
 
-/// Most inputs of a batch.
+/// Limit on the inputs of a batch, so that no client waits long for its response.
 const MAX_BATCH_INPUTS: usize = 256;
 
-/// Most bytes of a batch, but for its last input. What a batch makes is in
-/// memory until it is kept, and then goes to everyone at once.
+/// Limit on the bytes of a batch; the last input may exceed it. The output of a batch stays in
+/// memory until it is stored, and is then sent to all subscribers at once.
 const MAX_BATCH_BYTES: usize = 512 * 1024;
 
-/// Inputs that go into the log together.
+/// Inputs whose writes are appended to the log together.
 #[derive(Debug, Default)]
 pub(crate) struct InputBatch {
     pub(crate) events: Vec<LoopEvent>,
@@ -28,7 +29,7 @@ impl InputBatch {
         self.events.push(event);
     }
 
-    /// Takes what clients have said in the meantime.
+    /// Adds the queued events of clients, up to the limits.
     pub(crate) fn fill_from_clients(&mut self, events: &mut mpsc::Receiver<LoopEvent>) {
         while self.has_capacity()
             && let Ok(event) = events.try_recv()
@@ -37,7 +38,7 @@ impl InputBatch {
         }
     }
 
-    /// Takes what agents have said in the meantime.
+    /// Adds the queued inputs of agents, up to the limits.
     pub(crate) fn fill_from_agents(&mut self, inputs: &mut mpsc::Receiver<Input>) {
         while self.has_capacity()
             && let Ok(input) = inputs.try_recv()
@@ -51,7 +52,7 @@ impl InputBatch {
     }
 }
 
-/// How large an event is, about.
+/// Returns the approximate size of an event. Only received messages and streamed output count.
 fn event_bytes(event: &LoopEvent) -> usize {
     match event {
         LoopEvent::MessageReceived { bytes, .. } => *bytes,

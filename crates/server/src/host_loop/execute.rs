@@ -10,7 +10,7 @@ use crate::delivery::encode::to_utf8_bytes;
 use crate::delivery::outbox::{CloseReason, OutgoingMessage};
 
 impl HostLoop {
-    /// Carries out an effect. Returns the inputs that are known at once.
+    /// Runs an effect. Returns the inputs that result from it at once.
     pub(super) fn execute(&mut self, effect: Effect) -> Result<Vec<Input>, StoreError> {
         match effect {
             Effect::Respond {

@@ -1,4 +1,4 @@
-//! What connections say whose version is not the host's, or not known yet.
+//! Receives messages of connections with a legacy or a still unknown protocol version.
 
 use agenthost_core::{ConnectionId, Effects, Input, LoadExtent};
 use agenthost_protocol::wire::Json;
@@ -10,7 +10,8 @@ use crate::legacy;
 use crate::legacy::InboundKind;
 
 impl HostLoop {
-    /// Takes in a message as it came.
+    /// Handles an undecoded message: upgrades it if the client is a legacy one, and passes it
+    /// to the host.
     pub(super) fn receive_raw(
         &mut self,
         connection: ConnectionId,
@@ -23,8 +24,8 @@ impl HostLoop {
             InboundKind::Repaired(text) => return self.receive_current(connection, &text, out),
             InboundKind::Legacy(message) => message,
         };
-        // Steps look at what the message is about. An action is about the end
-        // of a chat, all else may be about any of it.
+        // The version steps read the channels that the message names. An action concerns the
+        // end of a chat; any other message may concern all of it.
         let is_dispatch = message.get("method").and_then(Json::as_str) == Some("dispatchAction");
         let extent = if is_dispatch {
             LoadExtent::Tail

@@ -1,4 +1,4 @@
-//! What goes to clients of older versions.
+//! Sends responses, actions and notifications to legacy clients.
 
 use agenthost_core::{ConnectionId, Input, ResponseBody};
 use agenthost_protocol::action::ActionEnvelope;
@@ -64,7 +64,8 @@ impl HostLoop {
         }
     }
 
-    /// Tells of an action. What is the same for several is made once.
+    /// Publishes an action to legacy clients. Messages that are equal for several clients are
+    /// encoded once.
     pub(super) fn publish_legacy(
         &mut self,
         envelope: &ActionEnvelope,
@@ -92,7 +93,7 @@ impl HostLoop {
         Ok(())
     }
 
-    /// Tells the older ones among some, and leaves the others.
+    /// Sends a notification to the legacy clients in `to` and removes them from it.
     pub(super) fn notify_legacy(
         &mut self,
         notification: &HostNotification,
@@ -114,8 +115,8 @@ impl HostLoop {
         Ok(())
     }
 
-    /// Sends what was put into words. If that failed, the client would miss
-    /// something: it has to come back and start from where things are.
+    /// Sends downgraded messages. If the downgrade failed, the client would miss a message, so
+    /// its connection is closed: it has to reconnect and start from snapshots.
     pub(super) fn send_legacy(
         &mut self,
         connection: ConnectionId,

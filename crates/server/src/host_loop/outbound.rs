@@ -1,4 +1,4 @@
-//! Messages to clients: responses, actions, notifications and requests.
+//! Sends responses, actions, notifications and host requests to clients.
 
 use std::sync::Arc;
 
@@ -134,7 +134,8 @@ impl HostLoop {
         Ok(self.publisher.send(to, to_text_message(encoded)?)?)
     }
 
-    /// Returns the text of an action. It is mostly in the log already, so that it is encoded once.
+    /// Returns the encoded notification of an action. Most actions are in the log already, so
+    /// they are encoded only once.
     pub(super) fn action_text(&self, envelope: &ActionEnvelope) -> Result<Utf8Bytes, StoreError> {
         let seq = envelope.server_seq;
         let logged = self.appended.iter().find_map(|batch| batch.envelope(seq));

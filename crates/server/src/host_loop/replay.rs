@@ -1,4 +1,4 @@
-//! Replays of the log for clients that reconnect, with a limit for their size.
+//! Replays of the log for clients that reconnect, with a size limit.
 
 use std::slice;
 
@@ -16,11 +16,14 @@ use super::HostLoop;
 use crate::delivery::encode::{LoadedRecovery, ReconnectOutcome};
 use crate::legacy::PastState;
 
-/// Most bytes of a replay. A client that missed more gets snapshots.
+/// Limit on the bytes of a replay, which is a single message. A client that missed more gets
+/// snapshots.
 const MAX_REPLAY_BYTES: u64 = 8 * 1024 * 1024;
 
 impl HostLoop {
-    /// A replay is one message, so what it holds is bounded.
+    /// Replaces a `reconnect` whose replay would be too large, so that the host responds with
+    /// snapshots. For a legacy client it also loads the past states that the downgrade of the
+    /// replay needs.
     pub(super) fn limit_replay(&mut self, input: Input) -> Result<Input, StoreError> {
         let Input::Received {
             connection,
@@ -70,8 +73,8 @@ impl HostLoop {
         })
     }
 
-    /// Bounds the replays of an answer together. A channel that missed more than
-    /// there is room for is treated as one without a baseline.
+    /// Limits the replays of a response together. A channel that exceeds the remaining budget
+    /// is treated as one without a baseline, so the client gets its snapshot.
     fn limit_channel_replays(&self, cursors: &mut [ChannelReplayCursor]) -> Result<(), StoreError> {
         let mut budget = MAX_REPLAY_BYTES;
         for cursor in cursors {
@@ -90,8 +93,8 @@ impl HostLoop {
         Ok(())
     }
 
-    /// Loads the states that the channels of a legacy client had when it left, each with its
-    /// session; `None` if the log does not reach back that far.
+    /// Loads the states that the channels of a legacy client had when it disconnected, and
+    /// those of their sessions. Returns `None` if the log does not reach back that far.
     fn load_past_states(
         &mut self,
         params: &ReconnectParams,

@@ -1,10 +1,9 @@
-//! Names of sessions for clients that read a provider from them.
+//! Aliases of sessions, for clients that read the provider from the URI.
 //!
-//! VS Code takes the agent of a session from the scheme of its URI, and
-//! computes the URI of the default chat from that of the session. A session
-//! that is called otherwise, or has another default chat, gets second names for
-//! such a client. They are put in and taken out here, at the very edge: nothing
-//! else knows them.
+//! VS Code reads the agent of a session from the scheme of its URI, and computes the URI of the
+//! default chat from that of the session. For such a client, a session with another URI or
+//! another default chat gets aliases. They are inserted and resolved here, at the edge of the
+//! server; no other module sees them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -40,31 +39,32 @@ const URI_FIELDS: &[&str] = &[
     "uriTemplate",
 ];
 
-/// The scheme of sessions that are not named after their agent.
+/// The scheme of session URIs that do not name their agent.
 const SESSION_SCHEME: &str = "ahp-session";
 
-/// Most names of sessions and chats that are gone.
+/// Limit on the aliases of removed sessions and chats that are carried over, so that the table
+/// does not grow without bound.
 const MAX_REMOVED_ALIASES: usize = 2_000;
 
-/// Begins an id that is a whole URI, encoded.
+/// Prefix of an id that is a complete URI in base64.
 const ENCODED_ID_PREFIX: char = '~';
 
-/// Second names of sessions and their default chats. Every name is also one of
-/// what lies below it (`<session>/changeset/…`).
+/// Aliases of sessions and their default chats. An alias also covers the URIs below it
+/// (`<session>/changeset/…`).
 #[derive(Debug, Default)]
 pub(crate) struct SessionAliases {
-    /// The version of the list that this was made from.
+    /// The version of the session list that these aliases were built from.
     list_version: Option<u64>,
     aliases: BTreeMap<String, String>,
     originals: BTreeMap<String, String>,
-    /// The project of sessions that work elsewhere, such as in a worktree, by
-    /// the name that is shown. VS Code lists sessions of the open folder only.
+    /// The projects of sessions that work outside of them, such as in a worktree, by the alias.
+    /// VS Code lists only sessions of the open folder.
     projects: BTreeMap<String, String>,
 }
 
 impl SessionAliases {
-    /// The second names of all sessions that a host has now. Those of sessions
-    /// that are gone stay for a while, because clients have to be told so.
+    /// Builds the aliases of all sessions of a host. Aliases of removed sessions stay for a
+    /// while, because clients still get notifications about the removal.
     pub(super) fn build(host: &Host, previous: &Self) -> Self {
         let mut aliases = SessionAliases {
             list_version: Some(host.list_version()),
@@ -96,7 +96,7 @@ impl SessionAliases {
         for (name, alias) in gone {
             aliases.aliases.insert(name.clone(), alias.clone());
         }
-        // What an earlier host removed, and this one knows of.
+        // Sessions that an earlier run of the host removed and that this host has a record of.
         for removed in host.removed_sessions() {
             let alias = aliases.alias_for(host, &removed.session, &removed.provider);
             let name = removed.session.to_string();
@@ -107,17 +107,17 @@ impl SessionAliases {
         aliases
     }
 
-    /// Whether the list of sessions is still as it was.
+    /// Returns `true` if the session list has not changed since the build.
     pub(super) fn is_current(&self, host: &Host) -> bool {
         self.list_version == Some(host.list_version())
     }
 
-    /// Whether a channel has a second name.
+    /// Returns `true` if a channel, or a URI above it, has an alias.
     pub(super) fn has_alias(&self, channel: &Uri) -> bool {
         replace_prefix(&self.aliases, channel.as_str()).is_some()
     }
 
-    /// Replaces names in what goes to a client.
+    /// Replaces URIs of the host by aliases in a message to a client.
     pub(crate) fn apply(&self, message: &mut Json) {
         if !self.aliases.is_empty() {
             replace_uris(message, &|name| replace_prefix(&self.aliases, name));
@@ -127,7 +127,7 @@ impl SessionAliases {
         }
     }
 
-    /// Adds the projects of sessions to the folders that lists show.
+    /// Adds the projects of sessions to the working directories in session summaries.
     fn add_projects(&self, value: &mut Json) {
         match value {
             Json::Array(items) => items.iter_mut().for_each(|item| self.add_projects(item)),
@@ -150,7 +150,7 @@ impl SessionAliases {
         }
     }
 
-    /// The name that the host has for what a client calls so.
+    /// Returns the URI of the host for an alias.
     pub(super) fn resolve(&self, name: &str) -> Option<String> {
         replace_prefix(&self.originals, name)
     }
@@ -179,21 +179,21 @@ impl SessionAliases {
     }
 }
 
-/// How a client is told names of the host.
+/// The mapping from URIs of the host to those of one client.
 #[derive(Debug, Clone)]
 pub(crate) struct AddressMapping {
     pub(super) aliases: Arc<SessionAliases>,
-    /// Whether it is told other addresses of files.
+    /// `true` if files have `agenthost-file:` URIs for the client.
     pub(super) uses_host_files: bool,
 }
 
 impl AddressMapping {
-    /// Whether a channel is called otherwise.
+    /// Returns `true` if the channel has another URI for the client.
     pub(super) fn renames_channel(&self, channel: &Uri) -> bool {
         self.aliases.has_alias(channel)
     }
 
-    /// Replaces names in what goes to the client.
+    /// Replaces the URIs in a message to the client.
     pub(crate) fn apply(&self, message: &mut Json) {
         self.aliases.apply(message);
         if self.uses_host_files {
@@ -202,14 +202,14 @@ impl AddressMapping {
     }
 }
 
-/// Replaces names in what a client says by those that the host has.
+/// Replaces the URIs in a message of a client by those of the host.
 pub(super) fn restore_addresses(message: &mut Object, resolve: &impl Fn(&str) -> Option<String>) {
     for (_, value) in message.iter_mut() {
         replace_uris(value, resolve);
     }
 }
 
-/// The project of a session, if none of its folders is in it.
+/// Returns the project of a session if none of its working directories is inside of it.
 fn project_elsewhere(summary: &SessionSummary) -> Option<&Uri> {
     let project = &summary.metadata.project.as_ref()?.uri;
     let mut folders = summary.metadata.working_directories.iter().flatten();
@@ -225,13 +225,13 @@ fn add_folder(fields: &mut Object, folder: &str) {
     }
 }
 
-/// Whether an id is the same after a client has parsed and printed its URI.
+/// Returns `true` if an id does not change when a client parses and prints its URI.
 fn survives_parsing(id: &str) -> bool {
     let safe = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
     !id.is_empty() && !id.starts_with(ENCODED_ID_PREFIX) && id.bytes().all(safe)
 }
 
-/// The other name of a URI, or of what it lies below.
+/// Returns the mapped URI if the URI itself, or the closest one above it, has an entry.
 fn replace_prefix(names: &BTreeMap<String, String>, uri: &str) -> Option<String> {
     if names.is_empty() {
         return None;
@@ -327,7 +327,7 @@ mod tests {
         assert_eq!(message["changes"]["workingDirectories"], folders);
     }
 
-    /// Fields that hold URIs of something else than sessions and chats.
+    /// Fields with URIs of other things than sessions and chats.
     const OTHERS: &[&str] = &[
         "after",
         "automation",
@@ -350,7 +350,7 @@ mod tests {
         "workingDirectory",
     ];
 
-    /// Adds the names of fields that hold URIs, in a shape and all that it holds.
+    /// Collects the names of all fields that hold URIs in a shape and the shapes inside of it.
     fn collect(
         field: &'static str,
         shape: fn() -> Shape,

@@ -1,4 +1,4 @@
-//! What clients are told, and for whom the same words will do.
+//! Caches downgraded messages, so that equal ones are encoded once for several clients.
 
 use std::rc::Rc;
 
@@ -8,13 +8,12 @@ use axum::extract::ws::Utf8Bytes;
 
 use super::LegacyClient;
 
-/// What is told of one thing, made once for all whom it is the same for.
+/// The downgraded messages of one action or notification, for each kind of client.
 #[derive(Default)]
 pub(crate) struct DowngradeCache(Vec<(DowngradeKey, Rc<Vec<LegacyMessage>>)>);
 
 impl DowngradeCache {
-    /// What was made about a channel for somebody else of whom the same is
-    /// true.
+    /// Returns the messages about a channel that were encoded for an equivalent client.
     pub(super) fn get(
         &self,
         client: &LegacyClient,
@@ -27,8 +26,8 @@ impl DowngradeCache {
         found.map(|(_, lines)| Rc::clone(lines))
     }
 
-    /// Keeps what was made for a client for others, unless it is for that one
-    /// alone.
+    /// Stores the messages of a client for equivalent ones, unless they depend on data of this
+    /// client.
     pub(super) fn insert(
         &mut self,
         client: &LegacyClient,
@@ -46,14 +45,15 @@ impl DowngradeCache {
     }
 }
 
-/// Those to whom the same is told about a channel.
+/// The properties of a client that determine its messages about a channel.
 struct DowngradeKey {
     release: Release,
-    /// Whether they are told second names of sessions.
+    /// `true` if the client gets aliases of sessions.
     uses_aliases: bool,
-    /// Whether they are told other addresses of files.
+    /// `true` if files have `agenthost-file:` URIs for the client.
     uses_host_files: bool,
-    /// What they see the channel as.
+    /// The default chat of the channel, if the client sees the channel as a session with one
+    /// chat; `session` is the reverse mapping.
     chat: Option<Uri>,
     session: Option<Uri>,
 }
@@ -78,19 +78,19 @@ impl DowngradeKey {
     }
 }
 
-/// A message on a channel.
+/// An encoded message. Only actions have a channel.
 #[derive(Clone)]
 pub(super) struct LegacyMessage {
     pub(super) channel: Option<Uri>,
     pub(super) text: Utf8Bytes,
-    /// Whether it says who did it.
+    /// `true` if the message names the client that dispatched the action.
     pub(super) has_origin: bool,
 }
 
-/// What one client is told, in order.
+/// The messages for one client, in order.
 #[derive(Default)]
 pub(crate) struct LegacyMessages {
-    /// Its own action, as it sent it.
+    /// The client's own action, in the encoding in which the client sent it.
     pub(super) echo: Option<Utf8Bytes>,
     pub(super) messages: Rc<Vec<LegacyMessage>>,
 }

@@ -1,8 +1,7 @@
-//! Outcomes of `reconnect` with cursors, by the names that a client used.
+//! Outcomes of `reconnect` with cursors, under the URIs that the client used.
 //!
-//! No older version has cursors. Whoever comes back with them here speaks the
-//! host's version and is told other names, so actions and states need no steps
-//! down.
+//! No legacy release has cursors. A client that reconnects with them here speaks the current
+//! version and needs other URIs, so actions and states are not downgraded.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,17 +13,17 @@ use agenthost_protocol::wire::Object;
 use super::LegacyClients;
 use crate::delivery::encode::{LoadedRecovery, ReconnectOutcome, ReconnectOutcomes};
 
-/// A channel that a client has a cursor of.
+/// A channel that a client sent a cursor for.
 #[derive(Debug)]
 pub(super) struct NamedCursor {
-    /// The name that the client used.
+    /// The URI that the client used.
     client_name: Uri,
-    /// The name that the host has for it.
+    /// The URI that the host has for it.
     channel: Uri,
 }
 
 impl NamedCursor {
-    /// Pairs the names of a request with those that the host has for them.
+    /// Pairs the URIs of a request with those of the host.
     pub(super) fn pair_names(client_names: Vec<Uri>, channels: Vec<Uri>) -> Vec<Self> {
         let names = client_names.into_iter().zip(channels);
         let cursor = |(client_names, channel)| NamedCursor {
@@ -35,7 +34,7 @@ impl NamedCursor {
     }
 }
 
-/// The channels of the cursors in a message, in order.
+/// Returns the channels of the cursors in a message, in order.
 pub(super) fn cursor_channels(message: &Object) -> Vec<Uri> {
     let entries = message
         .get("params")
@@ -46,11 +45,10 @@ pub(super) fn cursor_channels(message: &Object) -> Vec<Uri> {
 }
 
 impl LegacyClients {
-    /// Returns an outcome for each name that the client used, in the order of
-    /// the request. A channel has several names (its own, a second one, others
-    /// that are the same URI when decoded). Its outcome is under the first of
-    /// them; under the others there is nothing more to replay, so that no client
-    /// applies an action twice and an answer holds everything once.
+    /// Returns an outcome for each URI that the client used, in the order of the request. A
+    /// channel can have several URIs: its own, an alias, and others that are equal when
+    /// decoded. The first of them gets the outcome of the channel, the others get an empty
+    /// replay. So no client applies an action twice, and a response has each action once.
     pub(crate) fn reconnect_outcomes(
         &mut self,
         connection: ConnectionId,
@@ -91,7 +89,7 @@ impl LegacyClients {
     }
 }
 
-/// The outcome under another name of a channel that was recovered.
+/// Returns the outcome under a further URI of a channel that was recovered.
 fn outcome_under_other_name(outcome: &LoadedRecovery) -> LoadedRecovery {
     match outcome {
         LoadedRecovery::Replay(_) | LoadedRecovery::Snapshot(_) => {

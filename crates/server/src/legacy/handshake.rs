@@ -1,4 +1,4 @@
-//! The first words of a connection say what it speaks.
+//! Reads the protocol version of a client from its handshake (`initialize` or `reconnect`).
 
 use agenthost_core::{ClientQuirks, Host};
 use agenthost_protocol::ids::ClientId;
@@ -8,11 +8,11 @@ use agenthost_protocol::wire::{Json, Object};
 
 use super::LegacyClient;
 
-/// The only version that was a number.
+/// The version number of 0.1, the only release whose version was a number.
 const V0_1_NUMBER: i64 = 1;
 
-/// Who says hello, if it is a client of an older version. What is wrong with a
-/// greeting is for the host to say.
+/// Returns the legacy client that sent a handshake, or `None` if its messages need no
+/// translation. The host itself reports errors in a handshake.
 pub(super) fn legacy_client(host: &Host, method: &str, params: &Object) -> Option<LegacyClient> {
     let client = ClientId::from(params.get("clientId")?.as_str()?);
     let (release, version, quirks) = match method {
@@ -38,7 +38,8 @@ pub(super) fn legacy_client(host: &Host, method: &str, params: &Object) -> Optio
     translated.then(|| LegacyClient::new(release, version, client, quirks))
 }
 
-/// The highest offer that is spoken, and how the client is told so.
+/// Returns the highest offered version that the host supports, with its encoding for the
+/// client.
 fn negotiate(params: &Object) -> Option<(Release, Json)> {
     if let Some(number) = params.get("protocolVersion").and_then(Json::as_i64)
         && !params.contains_key("protocolVersions")
@@ -56,14 +57,14 @@ fn negotiate(params: &Object) -> Option<(Release, Json)> {
     Some((release, Json::from(offer)))
 }
 
-/// Programs that were written from an example offer `0.1.0` and speak what
-/// they were built with. There were no channels in 0.1.
+/// Returns `true` if an offered release fits the parameters. Programs that were copied from an
+/// example offer `0.1.0`, but speak the version they were built with. 0.1 had no channels.
 fn is_plausible(release: Release, params: &Object) -> bool {
     release != Release::V0_1 || !params.contains_key("channel")
 }
 
-/// How a client is told a version that it agreed on before. Clients of 0.1 are
-/// not told again.
+/// Returns the encoding of a version that was agreed on before. It is not sent to clients of
+/// 0.1 again.
 fn agreed_version(release: Release, version: &str) -> Json {
     if release == Release::V0_1 {
         Json::from(V0_1_NUMBER)
@@ -72,9 +73,9 @@ fn agreed_version(release: Release, version: &str) -> Json {
     }
 }
 
-/// Whether a client that comes back is another program than the one that the
-/// version was agreed on with, so that what it speaks is not known. 0.1 has no
-/// channels and other names for the root; no older version has cursors.
+/// Returns `true` if a reconnecting client is another program than the one that agreed on the
+/// version, so that its version is unknown. 0.1 has no channels and other URIs for the root; no
+/// legacy release has cursors.
 pub(super) fn is_other_program(release: Release, params: &Object) -> bool {
     let subscriptions = params.get("subscriptions").and_then(Json::as_array);
     let subscriptions = subscriptions.map(Vec::as_slice).unwrap_or_default();
@@ -86,8 +87,8 @@ pub(super) fn is_other_program(release: Release, params: &Object) -> bool {
         && (has_cursors(params) || (!release.capabilities().channels && has_channels()))
 }
 
-/// Whether `reconnect` has a cursor for each channel, by the rule of
-/// `ReconnectRequest`: a list without entries has them if there is no number for
+/// Returns `true` if `reconnect` has a cursor for each channel. The rule is that of
+/// `ReconnectRequest`: an empty list counts as cursors if there is no `lastSeenServerSeq` for
 /// all channels.
 fn has_cursors(params: &Object) -> bool {
     match params.get("subscriptions") {
@@ -99,7 +100,7 @@ fn has_cursors(params: &Object) -> bool {
     }
 }
 
-/// Corrects a greeting that the host would misread. Says whether it did.
+/// Corrects a handshake that the host would misread. Returns `true` if it changed the message.
 pub(super) fn repair_handshake(message: &mut Object) -> bool {
     if message.get("method").and_then(Json::as_str) == Some("reconnect") {
         return false;
@@ -115,8 +116,8 @@ pub(super) fn repair_handshake(message: &mut Object) -> bool {
             std::mem::replace(offers, kept) != *offers
         }
         Some(_) => false,
-        // A number that nobody speaks: it should be told so, and not that it
-        // forgot a channel.
+        // The number is not a supported version. The client should get that error, and not one
+        // about a missing channel.
         None if has_number => {
             params.insert("protocolVersions".to_owned(), Json::Array(Vec::new()));
             params.insert("channel".to_owned(), Json::from(RootChannel::URI));
@@ -126,7 +127,7 @@ pub(super) fn repair_handshake(message: &mut Object) -> bool {
     }
 }
 
-/// Offers without those that are not meant.
+/// Removes offers of 0.1 from a client that uses channels.
 pub(super) fn plausible_offers(offers: Json, has_channel: bool) -> Json {
     let offers = match offers {
         Json::Array(offers) => offers,

@@ -1,18 +1,18 @@
-//! Addresses of files for windows of VS Code that work on a remote machine.
+//! URIs of files for VS Code windows that work on a remote machine.
 //!
-//! A window in a browser, or connected to a remote machine, takes `file:` in an
-//! edit for a file of the machine that shows it. "Restore Checkpoint" would fail
-//! there, or write to that machine. With any other scheme it reads and writes
-//! through the host. So edits have `agenthost-file:` for such a client, and what
-//! it sends back has `file:` again before anything else sees it.
+//! A window in a browser, or connected to a remote machine, takes `file:` in an edit for a file
+//! of the machine that shows it. "Restore Checkpoint" would fail there, or write to that
+//! machine. With any other scheme, the window reads and writes through the host. So edits have
+//! `agenthost-file:` for such a client, and its messages have `file:` again before any other
+//! module sees them.
 
 use agenthost_core::resource::uris::HOST_FILE_SCHEME;
 use agenthost_protocol::wire::Json;
 
-/// How addresses of files begin.
+/// The prefix of file URIs.
 const FILE_URI_PREFIX: &str = "file://";
 
-/// Replaces the addresses of files in edits, and in what a watch reports.
+/// Replaces the file URIs in edits and in the changes of a watch.
 pub(super) fn to_host_file_uris(message: &mut Json) {
     match message {
         Json::Array(items) => items.iter_mut().for_each(to_host_file_uris),
@@ -36,7 +36,7 @@ pub(super) fn to_host_file_uris(message: &mut Json) {
     }
 }
 
-/// The address of the file that a client calls so.
+/// Returns the `file:` URI for an `agenthost-file:` URI of a client.
 pub(super) fn to_file_uri(uri: &str) -> Option<String> {
     let (scheme, rest) = uri.split_once(':')?;
     let path = rest.strip_prefix("//").unwrap_or(rest);

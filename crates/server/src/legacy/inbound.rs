@@ -1,4 +1,4 @@
-//! What a client of an older version says, in the words of the host's.
+//! Upgrades messages of legacy clients to the current version.
 
 use agenthost_core::{ClientMessage, ConnectionId, Host, Input, RejectedDispatch, ResponseBody};
 use agenthost_protocol::action::RawAction;
@@ -18,23 +18,24 @@ use super::{
 };
 use crate::connection::message::decode_message;
 
-/// The id of what is asked in a client's name without its knowing. Nobody
-/// waits for the answer.
+/// The id of requests that the server sends to the host for a client, without a request of the
+/// client. Their responses are dropped.
 pub(super) const SYNTHETIC_REQUEST_ID: &str = "agenthost:unasked";
 
-/// What to do with a message.
+/// The translation that a message needs.
 #[derive(Debug)]
 pub(crate) enum InboundKind {
-    /// It can be read as it is.
+    /// The message can be decoded unchanged.
     Current,
-    /// It can be read like this.
+    /// The message can be decoded after this correction.
     Repaired(String),
-    /// It has to be put into other words.
+    /// The message has to be upgraded.
     Legacy(Object),
 }
 
 impl LegacyClients {
-    /// Finds out what a message is written in.
+    /// Determines the version of a message. A handshake registers its connection as a legacy
+    /// client.
     pub(crate) fn classify(
         &mut self,
         host: &Host,
@@ -42,7 +43,7 @@ impl LegacyClients {
         text: &str,
         limits: Limits,
     ) -> InboundKind {
-        // What can't be read can't be read in any version.
+        // Text that can't be parsed is invalid in every version.
         let Ok(document) = Document::parse(text, limits) else {
             return InboundKind::Current;
         };
@@ -83,8 +84,8 @@ impl LegacyClients {
         }
     }
 
-    /// Says what a message means. Several, if more has to happen for it than
-    /// the client knows of.
+    /// Upgrades a message to inputs. There are several if the message needs further requests
+    /// that the client does not know about.
     pub(crate) fn upgrade_message(
         &mut self,
         host: &Host,
@@ -133,7 +134,7 @@ impl LegacyClients {
                     .filter_map(|text| decode_message(&text, limits))
                     .collect()
             }
-            // Only what wants an answer gets one.
+            // A notification has no response that could report the error.
             Err(refused) => id
                 .map(|id| to_error_message(id, &refused))
                 .into_iter()
@@ -146,8 +147,8 @@ impl LegacyClients {
         received.into_iter().map(input).collect()
     }
 
-    /// A message was heard as it was. If it was a greeting, no other needs to
-    /// be looked at.
+    /// Called after a message was decoded unchanged. If it completed a handshake, later
+    /// messages of the connection skip this module.
     pub(crate) fn confirm_current(&mut self, host: &Host, connection: ConnectionId) {
         if host.client_at(connection).is_some() && !self.contains(connection) {
             self.mark_current(connection);
@@ -155,9 +156,9 @@ impl LegacyClients {
     }
 }
 
-/// Channels that a message is about, with the default chats of the sessions
-/// among them. Those of cursors are left out: no step looks at them, and a
-/// replay needs no states.
+/// Returns the channels that a message names, with the default chats of the sessions among
+/// them. Channels of cursors are left out: no version step reads them, and a replay needs no
+/// states.
 pub(crate) fn named_channels(host: &Host, message: &Object) -> Vec<Uri> {
     let mut found = Vec::new();
     let params = message.get("params").and_then(Json::as_object);
@@ -200,7 +201,7 @@ fn request_id(id: &Json) -> RequestId {
     }
 }
 
-/// A message in the words of the host.
+/// Builds a message in the current version.
 fn to_message(id: Option<&Json>, call: JsonCall) -> Object {
     let mut message = Object::new();
     message.insert("jsonrpc".to_owned(), Json::from("2.0"));
@@ -227,7 +228,7 @@ fn take_params(message: &mut Object) -> Object {
 }
 
 impl LegacyClient {
-    /// An answer to what the host asked.
+    /// Upgrades the response to a host request.
     fn upgrade_response(&mut self, host: &Host, mut message: Object) -> Object {
         let id = message.get("id").map(request_id);
         let method = id.and_then(|id| self.host_requests.remove(&id));
@@ -239,7 +240,8 @@ impl LegacyClient {
         message
     }
 
-    /// An action; or why there is no such thing.
+    /// Upgrades an action that the client dispatched. Fails if the current version has no such
+    /// action.
     fn upgrade_dispatch(
         &mut self,
         host: &Host,
@@ -279,7 +281,8 @@ impl LegacyClient {
         Ok(message)
     }
 
-    /// Up to 0.5.0 old turns were the answer; now they are an action.
+    /// Answers `fetchTurns` of clients up to 0.5.0. They expect the turns in the response; now
+    /// the turns arrive in an action.
     fn fetch_turns(&mut self, host: &Host, mut message: Object) -> Result<Json, UpgradeRefusal> {
         let params = take_params(&mut message);
         let mut call = JsonCall {
@@ -309,7 +312,7 @@ impl LegacyClient {
         let offers = params.get("protocolVersions").cloned();
         let has_channel = params.contains_key("channel");
         if method == "reconnect" && handshake::is_other_program(self.release(), &params) {
-            // The only error after which every client initializes (REC-9).
+            // The only error after which every client initializes again (REC-9).
             let reason = "another version was agreed on: initialize again";
             return Err(UpgradeRefusal::Unknown(reason.to_owned()));
         }
@@ -359,7 +362,7 @@ impl LegacyClient {
                 let channel = call.params.get("channel").and_then(Json::as_str);
                 let channel = Uri::from(channel.unwrap_or_default());
                 self.subscriptions.remove(&channel);
-                // Its session is told by it.
+                // The chat stays subscribed, because the state of its session depends on it.
                 if self.target.session_of(&channel).is_some() {
                     return Ok(Vec::new());
                 }
@@ -373,7 +376,7 @@ impl LegacyClient {
         Ok(all)
     }
 
-    /// Remembers what the client calls the root.
+    /// Records the URI that the client uses for the root channel.
     fn record_root_name(&mut self, params: &Object) {
         let lists = ["initialSubscriptions", "subscriptions"];
         let lists = lists
@@ -386,8 +389,8 @@ impl LegacyClient {
         }
     }
 
-    /// The client wants a channel: the chat that it has to hear of as well, if
-    /// there is one. `None` if its version has no such channels.
+    /// Subscribes the client to a channel. Returns the default chat that has to be subscribed
+    /// with it, if there is one; the outer `None` if the release has no such channels.
     fn subscribe_default_chat(&mut self, host: &Host, channel: &Uri) -> Option<Option<Uri>> {
         let kind = host.state(channel).map(|state| state.kind());
         if kind.is_some_and(|kind| !self.chain.can_subscribe(kind)) {
@@ -408,15 +411,15 @@ impl LegacyClient {
         let mut all = Vec::new();
         for uri in channels.drain(..) {
             let Some(channel) = uri.as_str().map(Uri::from) else {
-                // A cursor: only of a client that speaks the host's version, where
-                // every channel can be followed as it is.
+                // The entry is a cursor. Only clients of the current version send them, and
+                // those can subscribe to every channel directly.
                 let channel = uri.get("channel").and_then(Json::as_str);
                 self.subscriptions.extend(channel.map(Uri::from));
                 all.push(uri);
                 continue;
             };
-            // A chat that only stands for its session is in the list with it,
-            // and nothing that the client asked for.
+            // A chat that only stands for its session is added with the session; the client did
+            // not subscribe to it.
             let chats = self.release().capabilities().chats;
             if !chats && self.target.session_of(&channel).is_some() {
                 continue;

@@ -1,4 +1,5 @@
-//! Lookups in the live host, for the translation of messages that have no view of their own.
+//! Reads states from the live host, for the translation of messages without a captured state
+//! view.
 
 use std::sync::Arc;
 
@@ -8,7 +9,7 @@ use agenthost_protocol::session::SessionSummary;
 use agenthost_protocol::uri::Uri;
 use agenthost_versions::StateSource;
 
-/// The host as it is now, as far as it is in memory. A type of its own, because neither
+/// The current states of the host, as far as they are in memory. A newtype, because neither
 /// `StateSource` nor `Host` is declared in this crate.
 pub(super) struct LiveState<'a>(pub(super) &'a Host);
 

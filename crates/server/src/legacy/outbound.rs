@@ -1,4 +1,4 @@
-//! What the host says, for clients of older versions.
+//! Downgrades messages of the host for legacy clients.
 
 use std::rc::Rc;
 
@@ -28,7 +28,7 @@ use super::inbound::SYNTHETIC_REQUEST_ID;
 use super::live_state::LiveState;
 use super::{LegacyClient, LegacyClients, LegacyResponse, MAX_OPEN_ENTRIES};
 
-/// Why something was not told.
+/// An error that keeps a message from being downgraded.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DowngradeError {
     #[error(transparent)]
@@ -37,18 +37,18 @@ pub(crate) enum DowngradeError {
     Encode(#[from] EncodeError),
 }
 
-/// An action, and what there was around it.
+/// An action, with the channel states before and after it.
 pub(crate) struct ActionContext<'a> {
     pub(crate) envelope: &'a ActionEnvelope,
     pub(crate) before: Option<&'a ChannelState>,
     pub(crate) state_view: &'a StateView,
-    /// As the host's own version says it, for a piece of a stream.
+    /// The notification in the current version, for deltas of a stream, which releases with
+    /// chats encode the same.
     pub(crate) current_text: Option<&'a Utf8Bytes>,
 }
 
 impl LegacyClients {
-    /// Remembers what there is at the moment for answers that have to be put
-    /// into other words.
+    /// Captures the channel states for responses that will be downgraded later.
     pub(crate) fn capture_views(&mut self, host: &Host, effects: &[Effect]) {
         if self.clients.is_empty() {
             return;
@@ -81,8 +81,8 @@ impl LegacyClients {
         }
     }
 
-    /// An answer, in the words of whom it goes to, and what has to be
-    /// dispatched for them now; `None` if nobody waits for it.
+    /// Builds a downgradable response, with the inputs that have to be dispatched for the
+    /// client now. Returns `None` for a response that the client does not expect.
     pub(crate) fn take_response(
         &mut self,
         connection: ConnectionId,
@@ -117,7 +117,7 @@ impl LegacyClients {
         Some((answer, inputs))
     }
 
-    /// An action for one of them.
+    /// Downgrades an action for one client.
     pub(crate) fn downgrade_action(
         &mut self,
         connection: ConnectionId,
@@ -134,7 +134,8 @@ impl LegacyClients {
         if let Some(origin) = &context.envelope.origin
             && peer.target.has_client_id(&origin.client_id)
         {
-            // It waits for its own, even if that changed nothing it can see.
+            // The client waits for the echo of its action, even if the action changed nothing
+            // that its release can express.
             let number = serde_json::to_value(origin.client_seq).map_err(TranslationError::from)?;
             let sent = peer.take_dispatched(&number);
             let has_origin = messages.messages.iter().any(|line| line.has_origin);
@@ -152,7 +153,7 @@ impl LegacyClients {
         Ok(messages)
     }
 
-    /// That an action was refused, as the client sent it.
+    /// Downgrades a rejection. It contains the action as the client sent it.
     pub(crate) fn downgrade_rejection(
         &mut self,
         host: &Host,
@@ -176,7 +177,7 @@ impl LegacyClients {
                     serde_json::to_value(&rejection.origin).map_err(TranslationError::from)?,
                 ),
             }],
-            // It was no action in any version, and is sent back as it came.
+            // The payload is not an action in any version, so it is returned unchanged.
             None if !rejection.action.0.is_object() => {
                 let text = encode::notification("action", rejection)?;
                 return Ok(LegacyMessages::from_iter([text.into()]));
@@ -193,7 +194,7 @@ impl LegacyClients {
             .collect()
     }
 
-    /// A notification, for one of them.
+    /// Downgrades a notification for one client.
     pub(crate) fn downgrade_notification(
         &self,
         host: &Host,
@@ -235,7 +236,7 @@ impl LegacyClients {
         Ok(lines.into())
     }
 
-    /// A request of the host, for one of them.
+    /// Downgrades a host request for one client, and records it for the response.
     pub(crate) fn downgrade_request(
         &mut self,
         host: &Host,
@@ -276,8 +277,8 @@ impl LegacyClient {
         }
     }
 
-    /// What of some messages is for the client. Of a channel that it did not
-    /// ask for it only has to be known what happens.
+    /// Removes messages of channels that a 0.4 client did not subscribe to. The server
+    /// subscribes it to those only because other messages depend on their state.
     fn filter_subscribed(&self, lines: Rc<Vec<LegacyMessage>>) -> Rc<Vec<LegacyMessage>> {
         if self.release() != Release::V0_4 {
             return lines;
@@ -330,7 +331,7 @@ impl LegacyClient {
     }
 }
 
-/// The session that a notification is about; else the host itself.
+/// Returns the session that a notification is about, or else the root channel.
 fn notification_subject(notification: &HostNotification) -> Uri {
     match notification {
         HostNotification::SessionAdded(added) => added.summary.resource.clone(),
@@ -368,7 +369,7 @@ fn encode_action(
     Ok(encode::notification("action", &envelope)?.into())
 }
 
-/// Parameters with the names that a client is shown.
+/// Maps the URIs in parameters for the client.
 fn map_addresses(params: Object, address_mapping: Option<&AddressMapping>) -> Json {
     let mut params = Json::Object(params);
     address_mapping
@@ -377,7 +378,7 @@ fn map_addresses(params: Object, address_mapping: Option<&AddressMapping>) -> Js
     params
 }
 
-/// What is dispatched in a client's name.
+/// Builds the input for an action that is dispatched on behalf of a client.
 fn to_dispatch_input(connection: ConnectionId, dispatch: JsonDispatch) -> Option<Input> {
     let mut params = Object::new();
     params.insert("channel".to_owned(), Json::from(dispatch.channel));

@@ -1,8 +1,8 @@
-//! What a client of an older version missed.
+//! Downgrades replays for legacy clients that reconnect.
 //!
-//! An action may have to be told differently depending on what there was when
-//! it happened. So the channels are put back to where they were when the
-//! client left, and everything happens once more.
+//! The downgrade of an action can depend on the channel state when it happened. So the channels
+//! are reset to their states when the client disconnected, and the missed actions are reduced
+//! again.
 
 use agenthost_core::{ConnectionId, Host};
 use agenthost_protocol::action::ActionEnvelope;
@@ -17,11 +17,11 @@ use agenthost_versions::{JsonEnvelope, TranslationContext, TranslationError};
 
 use super::LegacyClients;
 
-/// A channel as it was, with the session it belongs to.
+/// A channel, the session that it belongs to, and a past state of the channel.
 pub(crate) type PastState = (Uri, Option<Uri>, ChannelState);
 
 impl LegacyClients {
-    /// Remembers where channels were for whoever comes back.
+    /// Stores the past channel states for the response to a `reconnect`.
     pub(crate) fn set_past_states(
         &mut self,
         connection: ConnectionId,
@@ -36,7 +36,7 @@ impl LegacyClients {
         }
     }
 
-    /// What was missed, as the log has it, in the words of who missed it.
+    /// Downgrades the missed actions of a client, given as the log has them.
     pub(crate) fn downgrade_replay(
         &mut self,
         host: &Host,
@@ -74,7 +74,8 @@ impl LegacyClients {
     }
 }
 
-/// Has an action happen again: the state before it.
+/// Reduces an action again. Returns the state before it, or `None` if its channel is not in the
+/// view.
 fn reduce_again(
     view: &mut StateView,
     envelope: &ActionEnvelope,

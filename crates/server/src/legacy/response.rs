@@ -1,4 +1,4 @@
-//! Answers to clients of older versions.
+//! Downgrades and encodes responses to legacy clients.
 
 use std::collections::BTreeSet;
 
@@ -17,9 +17,8 @@ use serde::Serialize;
 
 use super::aliases::AddressMapping;
 
-/// An answer with all that it takes to say it in an older version. It is put
-/// into words by the connection that it goes to, like any other: a snapshot
-/// can be large.
+/// A response with all data for its downgrade. The task of the connection downgrades and
+/// encodes it, as for other responses, because a snapshot can be large.
 #[derive(Debug)]
 pub(crate) struct LegacyResponse {
     pub(super) id: RequestId,
@@ -29,14 +28,14 @@ pub(crate) struct LegacyResponse {
     pub(super) version: Json,
     pub(super) subscriptions: BTreeSet<Uri>,
     pub(super) state_view: StateView,
-    /// What a replay has.
+    /// The downgraded actions of a replay.
     pub(super) replayed_actions: Vec<JsonEnvelope>,
-    /// How the client is told names.
+    /// The mapping of URIs for the client, if it needs one.
     pub(super) address_mapping: Option<AddressMapping>,
 }
 
 impl LegacyResponse {
-    /// The message.
+    /// Downgrades and encodes the response.
     pub(crate) fn encode(self) -> Result<String, EncodeError> {
         let result = match &self.body {
             Ok(ResponseBody::Subscribe(result))
@@ -67,7 +66,7 @@ impl LegacyResponse {
         }
     }
 
-    /// Whether the version has channels of such a kind.
+    /// Returns `true` if the release has channels of this kind.
     fn supports_snapshot(&self, snapshot: Option<&Snapshot>) -> bool {
         snapshot.is_none_or(|snapshot| self.chain.can_subscribe(snapshot.state.kind()))
     }
@@ -134,7 +133,7 @@ impl LegacyResponse {
                 }
                 all
             }
-            // Sent as `OutgoingMessage::Recoveries`: no older version has cursors.
+            // Sent as `OutgoingMessage::Recoveries`, because no legacy release has cursors.
             ResponseBody::Recoveries { .. } => {
                 let reason = "a replay is read from the log";
                 let error: serde_json::Error = serde::ser::Error::custom(reason);
@@ -174,7 +173,7 @@ impl LegacyResponse {
             .downgrade_result(&self.translation_context(), method, result))
     }
 
-    /// Snapshots of what the client asked for, as far as its version has them.
+    /// Downgrades the snapshots of subscribed channels, as far as the release has them.
     fn downgrade_snapshots(&self, all: &[Snapshot]) -> Result<Vec<Json>, TranslationError> {
         let mut down = Vec::new();
         for snapshot in all {
@@ -188,7 +187,7 @@ impl LegacyResponse {
         Ok(down)
     }
 
-    /// The answer to `reconnect`.
+    /// Builds the result of `reconnect`.
     fn reconnect_result(&self, kind: &str, field: &str, value: Json) -> Json {
         let mut result = Object::new();
         result.insert("type".to_owned(), Json::from(kind));

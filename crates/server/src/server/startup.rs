@@ -1,4 +1,4 @@
-//! Builds the loop from the configuration and from what the store remembers.
+//! Builds the loop from the configuration and from the stored state of the host.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -35,13 +35,14 @@ use crate::workers::terminals::TerminalWorker;
 use crate::workers::timers::TimerWorker;
 use crate::workers::watches::WatchWorker;
 
-/// The same for agents. Their inputs can be large.
+/// Capacity of the input queue of agents and workers. It is smaller than that of clients,
+/// because their inputs can be large.
 const AGENT_INPUT_QUEUE: usize = 256;
 
-/// Where content is kept that is too large for a state, in the data directory.
+/// Directory for content that is too large for a state, in the data directory.
 const CONTENT_DIR: &str = "content";
 
-/// The loop, with what it owns.
+/// Builds the loop with all of its workers, agents and the restored host.
 pub(crate) fn build_host_loop(
     config: &ServerConfig,
     mut store: Store,
@@ -51,9 +52,9 @@ pub(crate) fn build_host_loop(
     let protected = config.protected_paths();
     let contents = open_contents(&config.data_directory)?;
     let scratch = open_scratch(&config.data_directory)?;
-    // Processes of an earlier host may still use its temporary directories.
+    // Processes of an earlier host may still use its temporary directories, so they end first.
     kill_leftovers(&config.data_directory.join(PID_DIR));
-    // The next start tries again.
+    // A failure is not fatal: the next start tries again.
     if let Err(error) = scratch.sweep() {
         tracing::warn!(%error, "failed to remove temporary directories of an earlier host");
     }
@@ -65,13 +66,15 @@ pub(crate) fn build_host_loop(
         &contents,
         workers.customization_worker.as_ref(),
     );
-    // Before anything is read: numbers go on from here.
+    // The epoch begins before the host is loaded, because its sequence numbers continue from
+    // there.
     store.begin_epoch(micros_since_1970(), random_nonce() as u32)?;
     let stored = store.load_host()?;
     for problem in &stored.unreadable {
         tracing::error!(problem, "something is lost");
     }
-    // What can't be read may be what it belongs to.
+    // A session that can't be read may own data that looks orphaned, so nothing is removed
+    // then.
     if stored.unreadable.is_empty() {
         remove_orphaned_data(&stored, &workers, &contents);
     }
@@ -184,12 +187,12 @@ fn build_host_config(config: &ServerConfig, agents: &AgentSupervisor) -> HostCon
     }
 }
 
-/// Removes what is kept for sessions that are not stored any more.
+/// Removes checkpoints, worktrees and content of sessions that are not in the store any more.
 fn remove_orphaned_data(stored: &StoredHost, workers: &Workers, contents: &ContentStore) {
     let sessions = stored.sessions.iter();
     let sessions = sessions.map(|session| SessionKey::of(&session.resource));
     let sessions = sessions.collect();
-    // The next start tries again.
+    // A failure is not fatal: the next start tries again.
     if let Err(error) = workers.change_worker.tracker().retain_sessions(&sessions) {
         tracing::warn!(%error, "what was kept of sessions that are gone is left behind");
     }
@@ -217,14 +220,14 @@ fn open_scratch(data_directory: &Path) -> Result<ScratchSpace, ServeError> {
     ScratchSpace::in_directory(&path).map_err(|source| ServeError::Scratch { path, source })
 }
 
-/// A place to count from that no other run has used.
+/// Returns a start value for nonces that no other run of the host has used.
 fn random_nonce() -> u128 {
     let mut bytes = [0; 16];
-    // Without randomness the clock has to do: names only have to be new.
+    // Without a random source the clock suffices: nonces only have to be unique.
     if getrandom::fill(&mut bytes).is_err() {
         let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         return since.map_or(0, |since| since.as_nanos()) << 32;
     }
-    // Room to count up from.
+    // Leaves headroom, so that the counter does not overflow.
     u128::from_be_bytes(bytes) >> 8
 }

@@ -1,9 +1,9 @@
 //! Accepts TCP connections and serves them up to the request that opens a WebSocket.
 //!
-//! Everything that a peer without a token can make the host wait for happens in the task of its
-//! connection: the TLS handshake, the request, the answer. The accept loop itself waits for
-//! nobody. A connection has a slot until it has shown the token; when there are too many, the
-//! oldest one is evicted ([`PendingConnections`]).
+//! Everything that a client without a token can delay happens in the task of its connection:
+//! the TLS handshake, the request, the response. The accept loop waits for no client. A
+//! connection has a slot until it has presented the token; when there are too many, the oldest
+//! one is evicted ([`PendingConnections`]).
 
 use std::convert::Infallible;
 use std::io;
@@ -25,8 +25,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::transport::tls::CertificateStore;
 
-/// Limits on connections that have not shown the token. Clients that all come back at once after
-/// a restart of the host, perhaps through one proxy, must not evict each other.
+/// Limits on connections that have not presented the token. Clients that all reconnect at once
+/// after a restart of the host, perhaps through one proxy, must not evict each other.
 const PENDING_LIMITS: PendingLimits = PendingLimits {
     connections: 128,
     per_address: 64,
@@ -34,24 +34,24 @@ const PENDING_LIMITS: PendingLimits = PendingLimits {
     crowded_timeout: Duration::from_secs(3),
 };
 
-/// Connection tasks at a time. An evicted connection ends when its task runs next, so there are
-/// more tasks than slots for a moment.
+/// Limit on concurrent connection tasks. An evicted connection ends when its task runs next, so
+/// for a short time there are more tasks than slots.
 const MAX_TASKS: usize = 2 * PENDING_LIMITS.connections;
 
-/// Buffer of a connection for the head of its request. A browser sends all cookies of
-/// `localhost` along, whatever port they are from.
+/// Size of the buffer for the head of a request. A browser sends all cookies of `localhost`,
+/// from every port.
 const MAX_REQUEST_BUFFER_BYTES: usize = 32 * 1024;
 
-/// Headers of one request.
+/// Limit on the headers of one request.
 const MAX_REQUEST_HEADERS: usize = 64;
 
-/// How long the loop waits after `accept` failed, for example for lack of file descriptors.
+/// Delay before a retry after `accept` failed, for example for lack of file descriptors.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
 
-/// How long connections may take to end when the host stops.
+/// Timeout for connections to end when the host stops.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Why a connection ended before it opened a WebSocket.
+/// The reason for which a connection ended before it opened a WebSocket.
 #[derive(Debug, thiserror::Error)]
 enum ConnectionError {
     #[error("TLS handshake: {0}")]
@@ -64,7 +64,7 @@ enum ConnectionError {
     Evicted,
 }
 
-/// A listener for clients, with all that its connections need.
+/// The TCP listener for clients, with the state that its connections share.
 pub(crate) struct ClientListener {
     pub(crate) tcp: TcpListener,
     /// The certificate, if clients have to use TLS.
@@ -122,7 +122,7 @@ impl ClientListener {
     }
 }
 
-/// A connection that has not shown the token.
+/// A connection that has not presented the token.
 struct PendingConnection {
     slot: PendingSlot,
     certificates: Option<CertificateStore>,
@@ -131,7 +131,7 @@ struct PendingConnection {
 }
 
 impl PendingConnection {
-    /// Serves the connection until it is a WebSocket, is refused, takes too long or is evicted.
+    /// Serves the connection until it becomes a WebSocket, is refused, times out or is evicted.
     async fn serve(self, stream: TcpStream) -> Result<(), ConnectionError> {
         let slot = self.slot.clone();
         tokio::select! {
@@ -144,7 +144,8 @@ impl PendingConnection {
     }
 
     async fn serve_stream(self, stream: TcpStream) -> Result<(), ConnectionError> {
-        // Small messages must not wait for the acknowledgement of the one before.
+        // With Nagle's algorithm, a small message would wait for the acknowledgement of the
+        // previous one.
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "failed to set TCP_NODELAY");
         }
@@ -159,8 +160,8 @@ impl PendingConnection {
         }
     }
 
-    /// Answers one request. A connection without a token gets no second one, so that it can't
-    /// stay by asking again.
+    /// Answers one request. A connection without a token can't send a second one, so that it
+    /// can't keep its slot.
     async fn serve_http<S>(self, stream: S) -> Result<(), ConnectionError>
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,

@@ -1,8 +1,7 @@
-//! Clients on a Unix socket or on standard input and output: one message a
-//! line.
+//! Serves clients on a Unix socket or on standard input and output, with one message per line.
 //!
-//! Whoever can open the socket, or has started the host, is its owner: the
-//! file system is the gate.
+//! File permissions are the authentication: a client that can open the socket, or that has
+//! started the host, acts for the owner of the host.
 
 use std::io;
 use std::path::Path;
@@ -21,8 +20,7 @@ use crate::connection::{
 };
 use crate::delivery::outbox::CloseReason;
 
-/// A Unix socket that only the user of the host can connect to. Its file is
-/// removed when it is dropped.
+/// A Unix socket that only the user of the host can connect to. Its file is removed on drop.
 #[derive(Debug)]
 pub(crate) struct UnixSocketListener {
     listener: UnixListener,
@@ -30,8 +28,8 @@ pub(crate) struct UnixSocketListener {
 }
 
 impl UnixSocketListener {
-    /// Listens at a path. A socket that an earlier host left there is replaced;
-    /// one that a process listens on is not, and no other file either.
+    /// Binds a socket at a path. A stale socket of an earlier host is replaced. A socket that a
+    /// process listens on is not, and neither is any other file.
     pub(crate) async fn bind(path: &Path) -> io::Result<Self> {
         let path = path.to_owned();
         let bound = tokio::task::spawn_blocking(move || private_socket::bind(&path));
@@ -43,7 +41,7 @@ impl UnixSocketListener {
         })
     }
 
-    /// Lets clients in until the host stops.
+    /// Accepts connections until the host stops.
     pub(crate) async fn accept(self, context: ConnectionContext) {
         loop {
             let accepted = tokio::select! {
@@ -53,7 +51,7 @@ impl UnixSocketListener {
             let stream = match accepted {
                 Ok((stream, _)) => stream,
                 Err(error) => {
-                    // Too many open files, for example: that passes.
+                    // The error is temporary, for example a lack of file descriptors.
                     tracing::warn!(%error, "a connection could not be accepted");
                     tokio::time::sleep(std::time::Duration::from_millis(200)).await;
                     continue;
@@ -73,7 +71,7 @@ impl UnixSocketListener {
     }
 }
 
-/// Attends to a peer that sends lines.
+/// Serves a client that sends one message per line.
 pub(crate) async fn serve_lines(
     context: &ConnectionContext,
     reader: impl AsyncRead + Unpin + Send,
@@ -90,7 +88,7 @@ impl<R: AsyncRead + Unpin + Send> MessageReader for FramedRead<R, LinesCodec> {
 
     async fn next(&mut self) -> IncomingFrame {
         match StreamExt::next(self).await {
-            // Not a message, but it counts for the rate limit.
+            // An empty line is not a message, but it counts for the rate limit.
             Some(Ok(line)) if line.trim().is_empty() => IncomingFrame::KeepAlive,
             Some(Ok(line)) => IncomingFrame::Text(line.into()),
             Some(Err(LinesCodecError::MaxLineLengthExceeded)) => {
@@ -108,7 +106,8 @@ impl<R: AsyncRead + Unpin + Send> MessageReader for FramedRead<R, LinesCodec> {
 struct LineWriter<W>(W);
 
 impl<W: AsyncWrite + Unpin + Send> MessageWriter for LineWriter<W> {
-    /// A message has no line breaks in it: JSON escapes them.
+    /// Writes a message and a line break. The message itself has none, because JSON escapes
+    /// them.
     async fn write(&mut self, text: Utf8Bytes) -> Result<(), PeerGone> {
         self.0
             .write_all(text.as_bytes())

@@ -1,4 +1,4 @@
-//! TLS for the TCP listener.
+//! TLS for the TCP listener, with a certificate that is reloaded when its files change.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,32 +10,32 @@ use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::pki_types::pem::{self, PemObject};
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-/// Where the certificate and its key are, in PEM.
+/// Paths of the certificate and its key, in PEM format.
 #[derive(Debug, Clone)]
 pub struct TlsFiles {
-    /// The certificate, with those that vouch for it.
+    /// The certificate, with its chain of intermediate certificates.
     pub certificate: PathBuf,
-    /// Its private key.
+    /// The private key of the certificate.
     pub key: PathBuf,
 }
 
-/// Why TLS could not be set up.
+/// An error that keeps TLS from being set up.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     /// A file could not be read as PEM.
     #[error("`{}`: {problem}", path.display())]
     Pem {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// What is wrong.
+        /// The error of the parser or of the system.
         problem: String,
     },
-    /// The certificate and the key don't fit.
+    /// The key does not belong to the certificate, or is not supported.
     #[error("certificate and key: {0}")]
     Mismatch(#[from] tokio_rustls::rustls::Error),
 }
 
-/// The certificate of the host, loaded again when its files have changed.
+/// The certificate of the host, reloaded when its files have changed.
 #[derive(Clone)]
 pub(crate) struct CertificateStore(Arc<CertificateState>);
 
@@ -46,13 +46,13 @@ struct CertificateState {
 
 struct LoadedCertificate {
     acceptor: TlsAcceptor,
-    /// The contents of the files when they were read last, whether they could be used or not;
-    /// `None` if they could not be read.
+    /// The contents of the files when they were read last, even if they are invalid; `None` if
+    /// they could not be read.
     contents: Option<TlsContents>,
 }
 
-/// The contents of both files. They are compared instead of times of modification, which are too
-/// coarse to see two changes in a row.
+/// The contents of both files. They are compared instead of modification times, which are too
+/// coarse to detect two changes in a row.
 #[derive(PartialEq)]
 struct TlsContents {
     certificate: Vec<u8>,
@@ -74,7 +74,7 @@ impl CertificateStore {
     }
 
     /// Returns the acceptor for a handshake, with the certificate that is in the files now. If
-    /// that can't be used, the one before stays in use.
+    /// that one is invalid, the previous one stays in use.
     pub(crate) async fn acceptor(&self) -> TlsAcceptor {
         let state = Arc::clone(&self.0);
         let refreshed = tokio::task::spawn_blocking(move || state.refresh()).await;
@@ -89,7 +89,7 @@ impl CertificateState {
     fn refresh(&self) -> TlsAcceptor {
         let read = TlsContents::read(&self.files);
         let mut loaded = self.lock();
-        // Files that can't be used are reported once, not for every handshake.
+        // Invalid files are reported once, not for every handshake.
         match read {
             Ok(contents) if loaded.contents.as_ref() == Some(&contents) => {}
             Ok(contents) => {

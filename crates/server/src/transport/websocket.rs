@@ -1,4 +1,4 @@
-//! A client's WebSocket.
+//! The WebSocket transport: the upgrade request, and the frames of a connection.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::connection::{
 };
 use crate::delivery::outbox::CloseReason;
 
-/// What requests share.
+/// State that all upgrade requests share.
 #[derive(Clone)]
 struct UpgradeState {
     guard: UpgradeGuard,
@@ -39,7 +39,8 @@ pub(crate) fn router(guard: UpgradeGuard, context: ConnectionContext) -> Router 
         })
 }
 
-/// Lets a client in, or says why not, before a word of the protocol.
+/// Upgrades the connection of an authenticated client, or responds with the reason for the
+/// refusal, before the first message of the protocol.
 async fn upgrade(
     State(UpgradeState {
         guard,
@@ -66,7 +67,7 @@ async fn upgrade(
         let full = StatusCode::SERVICE_UNAVAILABLE;
         return (full, "there are too many connections\n").into_response();
     };
-    // A client that is let in can't be evicted any more.
+    // A promoted connection can't be evicted any more.
     if !slot.promote() {
         let full = StatusCode::SERVICE_UNAVAILABLE;
         return (full, "evicted for a newer connection\n").into_response();
@@ -90,7 +91,7 @@ impl MessageReader for SplitStream<WebSocket> {
     async fn next(&mut self) -> IncomingFrame {
         match StreamExt::next(self).await {
             Some(Ok(Message::Text(text))) => IncomingFrame::Text(text),
-            // Some clients send their text as bytes (TRN-3).
+            // Some clients send their text in binary frames (TRN-3).
             Some(Ok(Message::Binary(bytes))) => match Utf8Bytes::try_from(bytes) {
                 Ok(text) => IncomingFrame::Text(text),
                 Err(_) => IncomingFrame::End(CloseReason::InvalidUtf8),
@@ -128,13 +129,13 @@ impl MessageWriter for SplitSink<WebSocket, Message> {
         };
         let reason = why.reason().into();
         let frame = Message::Close(Some(CloseFrame { code, reason }));
-        // If the peer said goodbye first, the answer to that is what has to go.
+        // If the client has sent its close frame first, the reply to that is flushed instead.
         SinkExt::send(self, frame).await.ignore_closed();
         SinkExt::close(self).await.ignore_closed();
     }
 }
 
-/// What a peer did wrong, if it did.
+/// Returns the close reason for a WebSocket error. An aborted connection is not a violation.
 fn protocol_violation(error: axum::Error) -> CloseReason {
     use tungstenite::Error;
     match error.into_inner().downcast_ref::<Error>() {

@@ -1,4 +1,5 @@
-//! Looks at the files of sessions: one after the other for each session.
+//! Takes checkpoints, computes diffs and runs changeset operations, one job at a time for each
+//! session.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,28 +15,29 @@ use tokio::sync::oneshot::error::TryRecvError;
 use tokio::sync::{Semaphore, oneshot};
 use tokio::task::JoinSet;
 
-/// Looks at the same time, whoever they are for.
+/// Limit on concurrent jobs of all sessions, for quick jobs and for slow ones each.
 const MAX_CHANGE_JOBS: usize = 8;
 
-/// All that looks at files of sessions, and who waits for it.
+/// Runs the jobs of the change tracker, those of one session in order.
 #[derive(Debug)]
 pub(crate) struct ChangeWorker {
     tasks: JoinSet<Option<Input>>,
-    /// Moments that are being marked.
+    /// Checkpoint jobs that have not returned their result.
     open_checkpoints: usize,
     tracker: Arc<ChangeTracker>,
-    /// Where contents of edited files are stored.
+    /// The content store for the contents of edited files.
     contents: Arc<ContentStore>,
     permits: Arc<Semaphore>,
-    /// The same for what may take minutes: nobody else waits for that.
+    /// Permits for jobs that may take minutes. They are separate, so that quick jobs never wait
+    /// for slow ones.
     slow_permits: Arc<Semaphore>,
-    /// Tells for each session when the last look is over.
+    /// A receiver for each session that is closed when the latest job of the session has ended.
     previous: BTreeMap<Uri, oneshot::Receiver<()>>,
 }
 
 impl ChangeWorker {
-    /// What is remembered is kept in a directory, and what runs is noted in
-    /// another.
+    /// Creates the worker. The change tracker stores its data in `directory` and the pid files
+    /// of its processes in `pid_dir`.
     pub(crate) fn new(
         directory: PathBuf,
         contents: Arc<ContentStore>,
@@ -54,17 +56,17 @@ impl ChangeWorker {
         }
     }
 
-    /// What was in files.
+    /// Returns the change tracker, which other parts of the server share.
     pub(crate) fn tracker(&self) -> Arc<ChangeTracker> {
         Arc::clone(&self.tracker)
     }
 
-    /// Whether a moment is being marked.
+    /// Returns `true` while a checkpoint is being taken.
     pub(crate) fn has_open_checkpoints(&self) -> bool {
         self.open_checkpoints > 0
     }
 
-    /// The next thing that is known; never, if nothing has begun.
+    /// Waits for the next result of a job. Never returns if no job is running.
     pub(crate) async fn next_input(&mut self) -> Input {
         loop {
             match self.tasks.join_next().await {
@@ -74,14 +76,14 @@ impl ChangeWorker {
                     }
                     return input;
                 }
-                // Nothing comes of it.
+                // The job has no result, or its task was cancelled.
                 Some(Ok(None) | Err(_)) => {}
                 None => std::future::pending().await,
             }
         }
     }
 
-    /// Looks at files when all that was asked for the same session is done.
+    /// Queues a job behind the earlier jobs of the same session.
     pub(crate) fn submit(&mut self, job: ChangeJob) {
         if matches!(job.task, ChangeTask::TakeCheckpoint { .. }) {
             self.open_checkpoints += 1;
@@ -89,7 +91,7 @@ impl ChangeWorker {
         let (done, next) = oneshot::channel::<()>();
         if matches!(job.task, ChangeTask::ForgetSession) {
             self.tracker.cancel_setup(&job.session);
-            // A good moment to forget those that nothing is done for any more.
+            // Sessions without running jobs are removed here, so that the map does not grow.
             let busy =
                 |last: &mut oneshot::Receiver<()>| last.try_recv() == Err(TryRecvError::Empty);
             self.previous.retain(|_, last| busy(last));
@@ -108,10 +110,10 @@ impl ChangeWorker {
         let room = Arc::clone(room);
         self.tasks.spawn(async move {
             if let Some(previous) = previous {
-                // It is over when its sender is gone, however it went.
+                // The sender is dropped when the job has ended, also by a panic.
                 previous.await.ignore_elapsed();
             }
-            // Nobody closes it.
+            // The semaphore is never closed.
             let permit = room.acquire_owned().await.ok();
             let failure = failed_input(&job);
             let outcome =
@@ -122,7 +124,7 @@ impl ChangeWorker {
     }
 }
 
-/// Does what is asked. Waits for the disk, and for git.
+/// Runs a job. Blocks on the disk and on git.
 fn run_job(tracker: &ChangeTracker, contents: &ContentStore, job: ChangeJob) -> Option<Input> {
     let ChangeJob {
         session,
@@ -204,7 +206,7 @@ fn run_job(tracker: &ChangeTracker, contents: &ContentStore, job: ChangeJob) -> 
     })
 }
 
-/// What is said when looking broke.
+/// Builds the input that reports a job whose task panicked.
 fn failed_input(job: &ChangeJob) -> Option<Input> {
     let failure = || RequestFailure::Internal("something broke on the way".to_owned());
     Some(match &job.task {

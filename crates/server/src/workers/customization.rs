@@ -1,4 +1,4 @@
-//! The customization driver and the MCP servers, as the loop sees them.
+//! Passes commands of the loop to the customization driver and the MCP servers.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -22,26 +22,26 @@ use tokio::sync::mpsc;
 
 use crate::config::ServerConfig;
 
-/// Where packages are, in the data directory.
+/// Directory for packages of customizations, in the data directory.
 pub const PACKAGES_DIR: &str = "packages";
 
-/// What is read for sessions, and how agents get to the tools of the host.
+/// Customizations of sessions, and the relay that gives agents access to the tools of the host.
 #[derive(Debug, Clone, Default)]
 pub struct CustomizationsConfig {
-    /// What a person configured.
+    /// Settings from the configuration of the user.
     pub settings: CustomizationSettings,
-    /// The program that agents start to get to the tools that the host offers;
-    /// without one, they get none.
+    /// The program that agents start to reach the tools of the host. Without it, agents get no
+    /// such tools.
     pub relay: Option<RelayProgram>,
 }
 
-/// A program that passes on what agents say to the host: it calls
+/// A program that copies MCP messages between an agent and the host. It calls
 /// `agenthost_mcp::relay`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RelayProgram {
-    /// The program.
+    /// The path of the executable.
     pub program: PathBuf,
-    /// Its arguments.
+    /// Arguments that start the relay.
     pub arguments: Vec<String>,
 }
 
@@ -94,8 +94,9 @@ impl CustomizationWorker {
         })
     }
 
-    /// Passes a command to the driver. Returns a substitute for the result if the driver has
-    /// stopped: turns start without customizations, and calls that hooks have to check are denied.
+    /// Passes a command to the driver. If the driver has stopped, it returns a substitute for
+    /// the result: turns start without customizations, and tool calls that hooks have to check
+    /// are denied.
     pub(crate) fn run(&mut self, command: CustomizationCommand) -> Option<Input> {
         let rejected = self.driver.execute(command).err()?;
         tracing::error!("customization driver has stopped");
@@ -127,8 +128,8 @@ impl CustomizationWorker {
         }
     }
 
-    /// Runs a command on MCP servers. Returns the failure of a server that must not be started; a
-    /// server with untrusted code that a turn would start counts as stopped.
+    /// Runs a command on MCP servers. Returns the failure of a server that must not be started.
+    /// A server with untrusted code that a turn would start counts as stopped.
     pub(crate) fn run_mcp(&mut self, command: McpCommand) -> Option<Input> {
         let McpCommand::Start {
             session,
@@ -155,7 +156,7 @@ impl CustomizationWorker {
         Some(Input::Mcp { session, event })
     }
 
-    /// Stores a token for MCP servers, or removes it.
+    /// Stores an access token for MCP servers, or removes it.
     pub(crate) fn store_token(&self, key: TokenKey, token: Option<AccessToken>) {
         self.mcp.set_token(key, token);
     }
@@ -165,20 +166,20 @@ impl CustomizationWorker {
         self.mcp.set_token_principals(session, principals);
     }
 
-    /// Stops the driver with its hooks and all MCP servers, and waits for them.
+    /// Stops the driver, its hooks and all MCP servers, and waits until they have ended.
     pub(crate) async fn stop(self) {
         tokio::join!(self.driver.stop(), self.mcp.stop());
     }
 }
 
-/// Collects the agents that use customizations; `None` if they are disabled.
+/// Returns the agents that use customizations, or `None` if customizations are disabled.
 pub(crate) fn customizable_agents(config: &ServerConfig) -> Option<BTreeSet<ProviderId>> {
     config.customizations.as_ref()?;
     let agents = config.agents.iter().filter(|agent| agent.is_customizable());
     Some(agents.map(|agent| agent.info().provider).collect())
 }
 
-/// Starts the worker, if customizations are enabled.
+/// Starts the worker if customizations are enabled.
 pub(crate) fn start_customization_worker(
     config: &ServerConfig,
     pid_dir: &Path,
@@ -201,8 +202,8 @@ pub(crate) fn start_customization_worker(
     Ok(Some(started?))
 }
 
-/// Builds the descriptions of agents for clients, with the customizations that their sessions will
-/// have (`AgentInfo.customizations`).
+/// Builds the descriptions of agents for clients, with the customizations that their sessions
+/// will have (`AgentInfo.customizations`).
 pub(crate) fn agent_infos(config: &ServerConfig, agents: &AgentSupervisor) -> Vec<AgentInfo> {
     let mut infos = agents.infos();
     if let Some(customizations) = &config.customizations {

@@ -1,4 +1,4 @@
-//! Requests of clients about files, and the stored content of sessions.
+//! Runs file requests of clients and manages the stored content of sessions.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use agenthost_workspace::{ContentStore, ResourceService};
 use tokio::sync::{Semaphore, oneshot};
 use tokio::task::JoinSet;
 
-/// Unanswered file requests of one connection. Further ones fail at once.
+/// Limit on the open file requests of one connection. Further requests fail at once.
 const MAX_FILE_JOBS: usize = 64;
 
-/// Executes file requests, those of one connection in the order in which it sent them.
+/// Runs file requests. Requests of one connection run in the order in which it sent them.
 #[derive(Debug)]
 pub(crate) struct FileWorker {
     resources: Arc<ResourceService>,
@@ -21,7 +21,7 @@ pub(crate) struct FileWorker {
     queues: BTreeMap<ConnectionId, FileQueue>,
 }
 
-/// The file requests of one connection.
+/// The queue of file requests of one connection.
 #[derive(Debug)]
 struct FileQueue {
     permits: Arc<Semaphore>,
@@ -47,7 +47,7 @@ impl FileWorker {
         }
     }
 
-    /// Starts a request. Returns its failure if the connection has too many open ones.
+    /// Starts a file request. Returns its failure if the connection has too many open ones.
     pub(crate) fn run(&mut self, job: Box<FileJob>, tasks: &mut JoinSet<Input>) -> Option<Input> {
         let queue = self.queues.entry(job.connection).or_default();
         let Ok(permit) = Arc::clone(&queue.permits).try_acquire_owned() else {
@@ -89,7 +89,8 @@ impl FileWorker {
         self.queues.remove(&connection);
     }
 
-    /// Stores a text. Blocks on the disk: later effects refer to it.
+    /// Stores a text in the content store. Blocks on the disk, because later effects refer to
+    /// the content.
     pub(crate) fn store_content(&self, content: &StoredText) {
         let (session, bytes) = (&content.session, content.text.as_bytes());
         if let Err(error) = self.contents.insert(session, bytes, &content.name) {
@@ -97,7 +98,7 @@ impl FileWorker {
         }
     }
 
-    /// Gives a session a share in the stored content of another one.
+    /// Shares the stored content of a session with another one.
     pub(crate) fn share_content(&self, from: &Uri, to: &Uri) {
         let shared = self
             .contents
@@ -107,8 +108,8 @@ impl FileWorker {
         }
     }
 
-    /// Removes the stored content of a session. Blocks on the disk: the next effect may belong to a
-    /// new session with the same URI.
+    /// Removes the stored content of a session. Blocks on the disk, because the next effect may
+    /// belong to a new session with the same URI.
     pub(crate) fn delete_content(&self, session: &Uri) {
         if let Err(error) = self.contents.remove_session(&SessionKey::of(session)) {
             tracing::warn!(%session, %error, "content of a session is left behind");

@@ -1,4 +1,4 @@
-//! Searches for files by a part of their names, for completions.
+//! Searches files by a part of their names, for completions.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,18 +8,19 @@ use agenthost_workspace::{ProtectedPaths, SearchLimits, search_files};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-/// Searches at the same time. A further search finds nothing: the client searches again with the
-/// next character that is typed.
+/// Limit on concurrent searches. A further search returns no files: the client searches again
+/// with the next character that the user types.
 const MAX_SEARCHES: usize = 8;
 
-/// Limits of one search: enough for a large repository, and short enough for typing.
+/// Limits of one search: enough for a large repository, and short enough for completion while
+/// typing.
 const SEARCH_LIMITS: SearchLimits = SearchLimits {
     max_results: MAX_COMPLETION_ITEMS,
     max_files: 200_000,
     timeout: Duration::from_millis(300),
 };
 
-/// Runs searches, a few at a time.
+/// Runs searches on blocking threads, up to [`MAX_SEARCHES`] at a time.
 #[derive(Debug)]
 pub(crate) struct SearchWorker {
     permits: Arc<Semaphore>,

@@ -1,4 +1,4 @@
-//! Terminals that clients open, and commands that run in them for turns.
+//! Runs the terminals that clients open, and the commands that turns run in terminals.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,19 +13,19 @@ use agenthost_workspace::{
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-/// Opens, drives and closes terminals.
+/// The open terminals and the tasks that close them.
 #[derive(Debug)]
 pub(crate) struct TerminalWorker {
     terminals: BTreeMap<Uri, Terminal>,
-    /// Terminals whose processes are being ended.
+    /// Tasks that end the processes of closed terminals.
     closing: JoinSet<()>,
     contents: Arc<ContentStore>,
     /// The directory of pid files.
     pid_dir: Arc<Path>,
-    /// The shell of terminals that people type into.
+    /// The shell of interactive terminals.
     shell: ShellSpec,
-    /// The input queue. The reader thread of a terminal waits while it is full, and with it the
-    /// process that writes to the terminal.
+    /// The input queue. While it is full, the reader thread of a terminal waits, and with it
+    /// the process that writes to the terminal.
     inputs: mpsc::Sender<Input>,
 }
 
@@ -46,8 +46,8 @@ impl TerminalWorker {
         }
     }
 
-    /// Runs a command of the host on a terminal. Output that is too large for the state goes to the
-    /// stored content of `session`. Returns the failure of a terminal that can't be opened.
+    /// Runs a command of the host on a terminal. Output that is too large for the state is
+    /// stored in the content of `session`. Returns the failure if a terminal can't be opened.
     pub(crate) fn run(
         &mut self,
         session: Option<&Uri>,
@@ -117,7 +117,8 @@ impl TerminalWorker {
         }
     }
 
-    /// Ends the processes of terminals in a task, because they have a moment to exit.
+    /// Ends the processes of terminals on a blocking thread, because they get some time to
+    /// exit.
     fn close_in_background(&mut self, terminals: Vec<Terminal>) {
         // Removes finished tasks from the set.
         while self.closing.try_join_next().is_some() {}
@@ -127,7 +128,7 @@ impl TerminalWorker {
         }
     }
 
-    /// Closes all terminals, and waits until their processes have ended.
+    /// Closes all terminals, and waits until their processes have exited.
     pub(crate) async fn close_all(&mut self) {
         let terminals = std::mem::take(&mut self.terminals);
         self.close_in_background(terminals.into_values().collect());

@@ -1,4 +1,4 @@
-//! Timers of the host.
+//! Runs the timers of the host.
 
 use std::time::Duration;
 
@@ -6,8 +6,8 @@ use agenthost_core::Input;
 use agenthost_protocol::number::Millis;
 use tokio::task::JoinSet;
 
-/// Returns inputs after a delay. A timer has no state but its task, and fires whatever happens
-/// meanwhile: the host ignores one that it does not need any more.
+/// Returns inputs after a delay. A timer has no state except its task and can't be cancelled:
+/// the host ignores one that it no longer needs.
 #[derive(Debug, Default)]
 pub(crate) struct TimerWorker;
 

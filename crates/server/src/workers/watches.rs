@@ -1,4 +1,4 @@
-//! Watches of directories, for clients that subscribe to changes of files.
+//! Watches directories for clients that subscribe to file changes.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -11,12 +11,12 @@ use agenthost_workspace::{DirectoryWatch, ProtectedPaths};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-/// Starts and stops watches.
+/// The running watches, by their channels.
 #[derive(Debug)]
 pub(crate) struct WatchWorker {
     watches: Arc<Mutex<BTreeMap<Uri, DirectoryWatch>>>,
     protected: ProtectedPaths,
-    /// The input queue. The thread of a watch waits while it is full.
+    /// The input queue. While it is full, the thread of a watch waits.
     inputs: mpsc::Sender<Input>,
 }
 
@@ -29,7 +29,8 @@ impl WatchWorker {
         }
     }
 
-    /// Starts a watch. `Input::WatchStarted` follows, then `Input::FilesChanged` for each change.
+    /// Starts a watch. `Input::WatchStarted` follows, then one `Input::FilesChanged` for each
+    /// batch of changes.
     pub(crate) fn start(&mut self, request: Box<WatchRequest>, tasks: &mut JoinSet<Input>) {
         let watches = Arc::clone(&self.watches);
         let inputs = self.inputs.clone();
