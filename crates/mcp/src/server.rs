@@ -369,7 +369,7 @@ impl ServerTask {
     }
 }
 
-/// Result of [`ServerTask::present_token`].
+/// State of the bearer token after [`ServerTask::present_token`].
 #[derive(Debug, PartialEq, Eq)]
 enum TokenStatus {
     NotNeeded,

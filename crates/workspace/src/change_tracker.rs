@@ -207,8 +207,8 @@ impl ChangeTracker {
     ///
     /// # Errors
     ///
-    /// Returns an error if the operation was refused or failed. Files that it changed are
-    /// restored.
+    /// Returns an error if the operation was refused or failed. A failed undo, apply or merge is
+    /// rolled back.
     pub fn run_operation(
         &self,
         session: &Uri,

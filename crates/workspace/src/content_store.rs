@@ -152,8 +152,8 @@ impl ContentStore {
         })
     }
 
-    /// Shares all content of a session with another one, which has imported its chats. The
-    /// other session also gets the shares of the first one.
+    /// Shares all content of a session with another one, because chats of the first one now belong
+    /// to it, too. The other session also gets the shares of the first one.
     ///
     /// # Errors
     ///

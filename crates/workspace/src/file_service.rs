@@ -61,9 +61,9 @@ pub enum FileError {
     /// The file is outside of the granted directories.
     #[error("`{uri}` is outside of the folders that may be used here")]
     NotGranted {
-        /// The requested file.
+        /// URI of the requested file.
         uri: Uri,
-        /// The requested access.
+        /// Access that the request needs.
         access: FileAccess,
     },
     /// The system denies access.
@@ -84,7 +84,7 @@ pub enum FileError {
     /// The file has another type than required.
     #[error("`{uri}` is {found}, not {expected}")]
     WrongKind {
-        /// The requested file.
+        /// URI of the requested file.
         uri: Uri,
         /// The type that it has.
         found: &'static str,
@@ -97,7 +97,7 @@ pub enum FileError {
     /// The file exceeds [`MAX_FILE_BYTES`].
     #[error("`{uri}` has {size} bytes; at most {MAX_FILE_BYTES} are handled in one piece")]
     TooLarge {
-        /// The requested file.
+        /// URI of the requested file.
         uri: Uri,
         /// Its current or future size.
         size: u64,
@@ -108,7 +108,7 @@ pub enum FileError {
     /// The system returned another error.
     #[error("`{uri}`: {problem}")]
     Failed {
-        /// The requested file.
+        /// URI of the requested file.
         uri: Uri,
         /// Error message of the system.
         problem: String,

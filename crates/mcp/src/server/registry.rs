@@ -35,7 +35,7 @@ pub(crate) struct StartedServer {
 }
 
 impl ServerRegistry {
-    /// Registers a new run. A previous run with the same key is told to end, and the new one
+    /// Registers a new run. A previous run with the same key is set to end, and the new one
     /// must wait for it.
     pub(crate) fn start(&self, key: ServerKey) -> StartedServer {
         let (wish, wished) = watch::channel(DesiredState::Running);

@@ -70,7 +70,7 @@ pub(crate) struct ToolList {
 /// The error of a failed tool list.
 #[derive(Debug)]
 pub(crate) enum ToolListError {
-    /// The request failed.
+    /// The request to the server failed.
     Call(ServerCallError),
     /// The result has no array of tools.
     NotAList,

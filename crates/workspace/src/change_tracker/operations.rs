@@ -20,7 +20,8 @@ use crate::file_service::MAX_FILE_BYTES;
 use crate::file_uri::{path_of, uri_of_raw};
 use crate::git::{GitCommand, GitOutput};
 
-/// Runs an operation. If it fails, the files stay unchanged.
+/// Runs an operation. A failed undo, apply or merge leaves the files unchanged. A commit or stage
+/// that fails in one folder keeps the result in the folders before it.
 pub(super) fn run_operation(
     tracked: &SessionRepositories,
     repositories: &[ShadowRepository],
