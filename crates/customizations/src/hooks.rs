@@ -1,9 +1,8 @@
-//! Running hooks.
+//! Runs the hooks of containers as child processes.
 //!
-//! A hook is code: it is run only if its container is trusted, in a process
-//! group of its own that ends when its time is up or nobody waits any more. If
-//! the host is killed, the next one ends it. Neither what it is told nor what it
-//! says is ever logged.
+//! A hook is code, so it runs only if its container is trusted. It runs in its own process
+//! group, which is killed at the timeout or when the caller stops waiting. If the host is
+//! killed, the next host kills the hook. Neither input nor output of a hook is ever logged.
 
 pub(crate) mod result;
 
@@ -25,85 +24,84 @@ use crate::parse::{DeclaredHook, HookEvent};
 use crate::syntax::matcher;
 use result::HookOutput;
 
-/// Most bytes of what a hook says that are kept.
+/// Maximum size of a hook's standard output and of its standard error; the rest is dropped.
 pub(crate) const MAX_HOOK_OUTPUT_BYTES: usize = 64 * 1024;
 
-/// What all hooks have around them.
+/// The environment of all hooks.
 #[derive(Debug, Clone)]
 pub(crate) struct HookEnvironment {
-    /// What they find in their environment.
+    /// Environment variables of every hook.
     pub(crate) environment: BTreeMap<String, String>,
-    /// Where it is noted that they run.
+    /// Directory for pid files. With it, the next host kills hooks if this host is killed.
     pub(crate) pid_dir: Option<PathBuf>,
 }
 
-/// A hook with what it needs.
+/// A hook with its directory and its environment.
 #[derive(Debug, Clone)]
 pub(crate) struct ResolvedHook {
     pub(crate) hook: DeclaredHook,
-    /// What it finds in its environment besides what is there for all.
+    /// Environment variables in addition to those of all hooks.
     pub(crate) environment: Vec<(String, String)>,
-    /// Where it starts.
     pub(crate) directory: PathBuf,
-    /// Cancelled when it is turned off: it is stopped, or not run at all.
+    /// Cancelled when the hook is disabled: it is killed, or not started at all.
     pub(crate) stop: CancellationToken,
 }
 
-/// What hooks are told.
+/// The event and the input of hooks.
 #[derive(Clone)]
 pub(crate) struct HookInvocation {
     pub(crate) event: HookEvent,
-    /// What matchers are compared with; nothing, if all are meant.
+    /// Names that matchers are compared with. If empty, every matcher matches.
     pub(crate) subjects: Vec<String>,
     pub(crate) input: Value,
 }
 
-/// What came of hooks.
+/// The combined result of hooks.
 #[derive(Default, PartialEq, Eq)]
 pub(crate) struct HookOutcome {
-    /// What they want the agent to know.
+    /// Text that the hooks add to the agent's context.
     pub(crate) context: String,
-    /// Why what was about to happen must not.
+    /// Set if a hook denies the tool call or the prompt.
     pub(crate) refusal: Option<DenialReason>,
 }
 
-/// The error of a hook that denies what is about to happen.
+/// The reason for which a hook denies a tool call or a prompt.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum DenialReason {
     /// The reason that the hook gave, truncated.
     #[error("{0}")]
     Explained(String),
-    /// A denial without a reason.
+    /// The hook gave no reason.
     #[error("a hook refused it")]
     Unexplained,
 }
 
 impl HookInvocation {
-    /// A session begins.
+    /// Returns the invocation for the start of a session.
     pub(crate) fn session_start(session: &str, directory: &Path) -> Self {
         let more = json!({ "source": "startup" });
         HookInvocation::new(HookEvent::SessionStart, "startup", session, directory, more)
     }
 
-    /// A user has said something.
+    /// Returns the invocation for a prompt of the user.
     pub(crate) fn prompt(session: &str, directory: &Path, prompt: &str) -> Self {
         let more = json!({ "prompt": prompt });
         HookInvocation::new(HookEvent::UserPromptSubmit, "", session, directory, more)
     }
 
-    /// A turn is over.
+    /// Returns the invocation for the end of a turn.
     pub(crate) fn stop(session: &str, directory: &Path) -> Self {
         let more = json!({ "stop_hook_active": false });
         HookInvocation::new(HookEvent::Stop, "", session, directory, more)
     }
 
-    /// A session is over.
+    /// Returns the invocation for the end of a session.
     pub(crate) fn session_end(session: &str, directory: &Path) -> Self {
         let more = json!({ "reason": "other" });
         HookInvocation::new(HookEvent::SessionEnd, "other", session, directory, more)
     }
 
-    /// A tool is used.
+    /// Returns the invocation before or after a tool call.
     pub(crate) fn tool(tool: &ToolUse, directory: &Path) -> Self {
         let event = event_of_phase(tool.phase);
         let mut more = json!({
@@ -151,7 +149,7 @@ impl HookInvocation {
         }
     }
 
-    /// Whether a hook is for it.
+    /// Returns `true` if a hook declares this event and its matcher matches.
     pub(crate) fn matches(&self, hook: &DeclaredHook) -> bool {
         let matches =
             |matcher| self.subjects.is_empty() || matcher::matches(matcher, &self.subjects);
@@ -159,7 +157,7 @@ impl HookInvocation {
     }
 }
 
-/// The event of hooks that are run at a moment.
+/// Returns the hook event for a phase of a tool call.
 pub(crate) fn event_of_phase(phase: ToolHookPhase) -> HookEvent {
     match phase {
         ToolHookPhase::Before => HookEvent::PreToolUse,
@@ -168,7 +166,7 @@ pub(crate) fn event_of_phase(phase: ToolHookPhase) -> HookEvent {
     }
 }
 
-/// The moment that hooks of an event are for, if they are about tools.
+/// Returns the phase of a tool call for a hook event, or `None` for other events.
 pub(crate) fn phase_of_event(event: HookEvent) -> Option<ToolHookPhase> {
     match event {
         HookEvent::PreToolUse => Some(ToolHookPhase::Before),
@@ -182,7 +180,7 @@ pub(crate) fn phase_of_event(event: HookEvent) -> Option<ToolHookPhase> {
     }
 }
 
-/// Runs all hooks of an occasion, one after the other, until one refuses.
+/// Runs all matching hooks, one after the other, until one denies.
 pub(crate) async fn run_hooks(
     hooks: &[ResolvedHook],
     invocation: &HookInvocation,
@@ -195,7 +193,7 @@ pub(crate) async fn run_hooks(
         }
         let said = tokio::select! {
             biased;
-            // Its process group ends with the other future.
+            // Dropping the other future kills the process group of the hook.
             () = hook.stop.cancelled() => continue,
             said = run_hook(hook, invocation, environment) => said,
         };
@@ -219,7 +217,7 @@ async fn run_hook(
     invocation: &HookInvocation,
     environment: &HookEnvironment,
 ) -> HookOutput {
-    // Shells know names without `env:` in front.
+    // Shells expand `${NAME}`, not `${env:NAME}`.
     let command = resolved.hook.command.replace("${env:", "${");
     let marker = EnvMarker::unique();
     let spawned = Command::new("sh")
@@ -248,7 +246,7 @@ async fn run_hook(
             return HookOutput::empty();
         }
     };
-    // All processes that the hook started end with it.
+    // All processes that the hook started are killed with it.
     let group = child.id().map(|process| {
         let pid_file = create_pid_file(environment, process, &marker);
         let group = ProcessGroup::of_leader(process);
@@ -258,13 +256,13 @@ async fn run_hook(
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let write_input = async move {
         if let Some(mut stdin) = stdin {
-            // A hook need not listen.
+            // A hook need not read its input.
             stdin.write_all(input.as_bytes()).await.ignore_closed();
         }
     };
     let end = async move {
         let status = child.wait().await;
-        // Processes that it left behind would keep its pipes open.
+        // Remaining descendants would keep the pipes of the hook open.
         drop(group);
         status
     };
@@ -286,7 +284,7 @@ async fn run_hook(
     }
 }
 
-/// The beginning of what a program writes; the rest is read and dropped.
+/// Reads a pipe to its end and returns the first [`MAX_HOOK_OUTPUT_BYTES`].
 async fn read_limited(pipe: Option<impl AsyncRead + Unpin>) -> String {
     let Some(mut pipe) = pipe else {
         return String::new();
@@ -300,7 +298,8 @@ async fn read_limited(pipe: Option<impl AsyncRead + Unpin>) -> String {
     String::from_utf8_lossy(&kept).into_owned()
 }
 
-/// Notes that a hook runs, so that the next host ends it if this one can't.
+/// Creates the pid file of a hook, with which the next host kills the hook if this host is
+/// killed.
 fn create_pid_file(
     environment: &HookEnvironment,
     process: u32,
@@ -308,7 +307,7 @@ fn create_pid_file(
 ) -> Option<PidFile> {
     match PidFile::create(environment.pid_dir.as_deref()?, process, Some(marker)) {
         Ok(note) => Some(note),
-        // It has ended already.
+        // The hook has exited already.
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => {
             tracing::warn!(%error, "it could not be noted that a hook runs");

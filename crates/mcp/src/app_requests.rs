@@ -1,7 +1,7 @@
-//! What clients say to a server by its `mcp:` channel.
+//! Forwards requests that clients send to an MCP server through its `mcp:` channel.
 //!
-//! They may do what the server can do itself, as far as apps need it, and
-//! nothing else (MCP-13, MCP-14). What is said goes through as it is.
+//! Clients may use only the methods that MCP Apps need, and only if the server has the
+//! capability for them (MCP-13, MCP-14). Parameters and results are forwarded unchanged.
 
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
@@ -17,13 +17,14 @@ use super::auth::metadata::{PresentedToken, fetch_requirement};
 use super::server::handle::{ProgressListener, ServerCallError};
 use super::session_tools::RunningServer;
 
-/// How long a server may take to answer a client.
+/// Timeout for the response of a server to a forwarded request.
 const FORWARD_TIMEOUT: Duration = Duration::from_secs(5 * 60);
 
-/// Most that clients can wait for at once. More is refused.
+/// Maximum number of forwarded requests that are pending at one server. Further ones get an
+/// error.
 const MAX_FORWARDS: usize = 256;
 
-/// What clients wait for.
+/// The pending forwarded requests of one server, each with the token that cancels it.
 #[derive(Debug, Default)]
 pub(super) struct ForwardedRequests(Mutex<Vec<(RequestId, CancellationToken)>>);
 
@@ -42,8 +43,9 @@ impl ForwardedRequests {
         }
     }
 
-    /// Cancels what has an id. Ids are chosen by connections; where two chose
-    /// the same, it is not known who does not want to wait, and both do.
+    /// Cancels the pending request with this id. Each connection chooses its own ids. If two
+    /// connections chose the same one, the sender is ambiguous and neither request is
+    /// cancelled.
     fn cancel(&self, id: &Json) {
         let all = self.lock();
         let mut named = all.iter().filter(|(one, _)| matches_id(one, id));
@@ -57,7 +59,8 @@ impl ForwardedRequests {
     }
 }
 
-/// Asks a server what a client wants to know.
+/// Forwards a client's request to a server and returns its result. A server that requires a
+/// token results in an error with the data to obtain one.
 pub(super) async fn forward_request(
     server: Option<RunningServer>,
     client: &reqwest::Client,
@@ -114,8 +117,8 @@ pub(super) async fn forward_request(
     }
 }
 
-/// Tells a server what a client has to say. All that makes sense here is that
-/// it does not wait for an answer any more.
+/// Handles a client's notification to a server. The host supports only
+/// `notifications/cancelled`, which cancels a pending forwarded request.
 pub(super) fn forward_notification(server: Option<RunningServer>, method: &str, params: &Object) {
     match (server, method, params.get("requestId")) {
         (Some(server), "notifications/cancelled", Some(id)) => server.forwarded_requests.cancel(id),
@@ -134,8 +137,8 @@ fn is_served(method: &str, capabilities: &ServerCapabilities) -> bool {
     }
 }
 
-/// What a request has that it can't have. Many servers would say that there is
-/// no such method.
+/// Returns an error message for a parameter of the wrong type. Many servers would respond to
+/// such a request with "method not found".
 fn find_invalid_param(method: &str, params: &Object) -> Option<&'static str> {
     let is_text = |key: &str| params.get(key).is_some_and(Json::is_string);
     match method {

@@ -1,4 +1,4 @@
-//! The fuzz target of MCP: what servers and agents write.
+//! Fuzz target for the data that MCP servers and agents send.
 
 #![expect(
     clippy::unwrap_used,
@@ -25,11 +25,11 @@ use super::server::tool_list::{ToolListBuilder, app_capabilities};
 use super::transport::sse::bounded_events;
 use super::transport::stdio::{LineTransport, StreamEnd};
 
-/// Reads the input as lines of a server, as lines of an agent, as a stream of
-/// events and as a challenge. Results come out as they came in, whatever their
-/// shape, and a stream has the same events however it is cut.
+/// Parses the input as messages of a server, as messages of an agent, as an event stream and as
+/// a challenge. Results of any shape must stay the same when they are wrapped and unwrapped,
+/// and a stream must have the same events however it is split.
 ///
-/// The first byte says how large the pieces of the stream are.
+/// The first byte sets the size of the pieces of the stream.
 pub fn mcp_responses(data: &[u8]) {
     let Some((&size, data)) = data.split_first() else {
         return;
@@ -52,7 +52,7 @@ pub fn mcp_responses(data: &[u8]) {
     }
 }
 
-/// All messages among lines. The input is in memory, so reading never waits.
+/// Returns all messages of the input. The input is in memory, so reading never waits.
 fn messages<Role: ServiceRole>(data: &[u8]) -> Vec<RxJsonRpcMessage<Role>> {
     let mut lines = LineTransport::new(data, tokio::io::sink(), StreamEnd::default());
     let mut all = Vec::new();
@@ -76,7 +76,7 @@ fn check_message(message: ServerJsonRpcMessage) {
     }
 }
 
-/// A result as JSON: it is the same after `rmcp` has read it.
+/// Checks that a JSON result stays the same when `rmcp` deserializes it.
 fn check_result(line: &str) {
     let Ok(result) = serde_json::from_str::<Json>(line) else {
         return;
@@ -95,7 +95,7 @@ fn check_result(line: &str) {
     check_listing(result);
 }
 
-/// A result as a page of `tools/list`.
+/// Checks the parser and the name assignment with a result as a page of `tools/list`.
 fn check_listing(mut page: Json) {
     let Some(Json::Array(tools)) = page.get_mut("tools").map(Json::take) else {
         return;
@@ -120,8 +120,8 @@ fn check_listing(mut page: Json) {
     assert_eq!(given.len(), listed.tools.len(), "names are unique");
 }
 
-/// The data of all events of a stream; none if a line is no field. Which events
-/// come before that error depends on how the stream is cut.
+/// Returns the data of all events of a stream, or `None` if a line is invalid. The events
+/// before that error depend on how the stream is split.
 fn streamed(pieces: Vec<Bytes>) -> Option<Vec<Option<String>>> {
     let pieces = pieces.into_iter().map(Ok::<_, io::Error>);
     let read: Vec<_> =

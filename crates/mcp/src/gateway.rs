@@ -1,8 +1,8 @@
-//! Where agents find the tools of their session: a socket of the host.
+//! Unix socket through which agents connect to the tools of their session.
 //!
-//! Whoever comes has to show a secret that the host gave to the agent of that
-//! chat. It is made of a secret of this run of the host, so that one agent
-//! can't speak for another one's chat.
+//! A connection must present the secret that the host gave to the agent of its chat. The secret
+//! is derived from a secret of this host process and from the chat, so one agent can't use
+//! another agent's chat.
 
 pub(crate) mod approval;
 pub(crate) mod call_gate;
@@ -43,23 +43,24 @@ pub use http::{HttpGateway, HttpGatewayTarget};
 
 use server::{AgentArrival, GatewayServer};
 
-/// How long it may take until an agent has said who it is.
+/// Timeout for the first line of a connection. Connections without a valid secret must not hold
+/// a permit for long.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Longest first line, in bytes.
+/// Maximum length of the first line, which has two URIs and a secret.
 const MAX_HELLO_BYTES: u64 = 16 * 1024;
 
-/// Most agents that are served at once. Others wait.
+/// Maximum number of connections that are served at once. Further ones wait to be accepted.
 const MAX_AGENTS: usize = 1_000;
 
-/// Where agents find the tools of their session.
+/// The socket of the gateway, and the secret from which the secrets of chats are derived.
 #[derive(Clone)]
 pub struct GatewayAddress {
     socket: PathBuf,
     secret: [u8; 32],
 }
 
-/// Leaves out the secret.
+/// Omits the secret, so that it is not logged.
 impl std::fmt::Debug for GatewayAddress {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("GatewayAddress")
@@ -69,8 +70,8 @@ impl std::fmt::Debug for GatewayAddress {
 }
 
 impl GatewayAddress {
-    /// What a relay for a chat finds in its environment, so that it can find
-    /// the tools of the session.
+    /// Returns the environment variables with which the relay of a chat connects to the
+    /// gateway.
     #[must_use]
     pub fn relay_environment(&self, session: &Uri, chat: &Uri) -> Vec<(String, String)> {
         let secret = self.chat_secret(session.as_str(), chat.as_str());
@@ -85,7 +86,7 @@ impl GatewayAddress {
         .to_vec()
     }
 
-    /// What an agent of a chat has to show.
+    /// Derives the secret of a chat.
     fn chat_secret(&self, session: &str, chat: &str) -> String {
         let mut hash = Sha256::new();
         hash.update(self.secret);
@@ -97,16 +98,16 @@ impl GatewayAddress {
     }
 }
 
-/// Takes agents in.
+/// Accepts the connections of agents.
 pub(super) struct GatewayListener {
     listener: UnixListener,
     address: GatewayAddress,
-    /// Gone with the gateway.
+    /// Removed with the socket when the gateway is dropped.
     _folder: ScratchDirectory,
 }
 
 impl GatewayListener {
-    /// Makes a socket in a folder that nobody else can look into.
+    /// Binds a socket in a new directory that only this user can access.
     pub(super) fn open(scratch: &ScratchSpace) -> io::Result<Self> {
         let folder = scratch.create_socket_directory()?;
         let socket = folder.path().join("tools");
@@ -120,12 +121,11 @@ impl GatewayListener {
         })
     }
 
-    /// Where it is.
     pub(super) fn address(&self) -> GatewayAddress {
         self.address.clone()
     }
 
-    /// Takes agents in until all ends.
+    /// Accepts connections until the host stops.
     pub(super) async fn serve(self, shared: Arc<McpContext>) {
         let permits = Arc::new(Semaphore::new(MAX_AGENTS));
         let log = Arc::new(LogLimiter::default());
@@ -141,7 +141,8 @@ impl GatewayListener {
                         if let Some(suppressed) = log.permit() {
                             tracing::warn!(%error, suppressed, "an agent could not come in");
                         }
-                        // There is no room for more files, for example.
+                        // The error can be temporary, for example if the process has no free
+                        // file descriptor.
                         tokio::time::sleep(Duration::from_millis(100)).await;
                         continue;
                     }
@@ -159,7 +160,7 @@ impl GatewayListener {
     }
 }
 
-/// Serves one agent until it leaves, or its session does.
+/// Serves one connection until the agent disconnects or its session ends.
 async fn serve_connection(
     shared: &Arc<McpContext>,
     address: &GatewayAddress,
@@ -182,7 +183,7 @@ async fn serve_connection(
     serve_agent(shared, session, chat, reader, writer).await;
 }
 
-/// Serves the agent of a chat by lines, until it leaves or its session does.
+/// Serves the agent of a chat on a stream of lines, until it disconnects or its session ends.
 async fn serve_agent(
     shared: &Arc<McpContext>,
     session: Uri,
@@ -193,7 +194,7 @@ async fn serve_agent(
     let session_tools = shared.session_tools(&session);
     let before = session_tools.publish_count();
     shared.send_event(&session, McpEvent::ToolsRequested).await;
-    // Cancelled when the agent closes its end, or the session is over.
+    // Cancelled when the agent closes the connection or the session ends.
     let gone = session_tools.over.child_token();
     let arrival = AgentArrival {
         publish_count: before,
@@ -223,7 +224,7 @@ async fn serve_agent(
     service.waiting().await.ignore_elapsed();
 }
 
-/// Reads what comes first, and says for which chat it is.
+/// Reads the first line and checks its secret. Returns the session and the chat.
 async fn read_hello(
     reader: &mut (impl AsyncBufReadExt + Unpin),
     address: &GatewayAddress,

@@ -1,15 +1,13 @@
-//! MCP servers for the agents of sessions, and the gateway that offers their
-//! tools.
+//! Runs MCP servers for the agents of sessions, and the gateway that offers their tools.
 //!
-//! **What it does.** [`McpManager`] runs servers, a task for each. Their tools,
-//! and those of the clients of a session, are one MCP server to the agent of each
-//! chat: the gateway. An agent starts a small program for it (the relay), which
-//! passes lines between the agent and a socket of the host; some agents connect
-//! over HTTP instead.
+//! **What it does.** [`McpManager`] runs MCP servers, each in its own task. The gateway offers
+//! their tools, and those of the session's clients, to the agent of each chat as one MCP
+//! server. An agent starts a small program for it (the relay), which copies lines between the
+//! agent and a socket of the host. Some agents connect over HTTP instead.
 //!
-//! **What it must never do.** It trusts neither servers nor agents: every list
-//! and every message has a limit, and names are made plain. It decides nothing
-//! about approvals and keeps no state of the protocol.
+//! **What it must never do.** It trusts neither servers nor agents: every list and every
+//! message has a limit, and tool names are sanitized. It decides nothing about approvals and
+//! keeps no protocol state.
 //!
 //! **Where to start.** [`McpManager`], then `server` and `gateway`.
 
@@ -29,5 +27,5 @@ pub use gateway::{GatewayAddress, HttpGateway, HttpGatewayTarget};
 pub use manager::{McpConfig, McpManager, McpStartError};
 pub use relay::{RelayError, RelayTarget, relay};
 
-/// Longest message that is taken from a server or an agent, in bytes.
+/// Maximum size of a message from a server or an agent. Tool results may contain images.
 const MAX_MESSAGE_BYTES: usize = 16 * 1024 * 1024;

@@ -1,4 +1,4 @@
-//! Runs the servers of all sessions, and the gateway that their agents get.
+//! Runs the MCP servers of all sessions, and the gateway for their agents.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -29,28 +29,28 @@ use super::server::{DesiredState, ServerTask};
 use super::session_tools::{RunningServer, SessionTools, server_tools};
 use super::transport::http;
 
-/// What a server that fails is told as, for programs.
+/// Error code of a server that failed.
 pub(super) const SERVER_FAILED_CODE: &str = "mcpServerFailed";
 
-/// Events that wait until the host takes them. Further events wait with their senders; further
-/// notifications of servers are dropped. The queue is separate from that of the inputs, which
-/// agents can keep full for long: then a notification would almost never find a place in it.
+/// Capacity of the event queue. When it is full, senders wait, and notifications of servers are
+/// dropped. The queue is separate from that of the inputs, because agents can keep that one
+/// full for a long time, and a notification would almost never fit.
 const EVENT_QUEUE: usize = 256;
 
-/// How servers are run.
+/// Settings of the manager.
 #[derive(Debug, Clone)]
 pub struct McpConfig {
-    /// Where it is noted which programs run, so that the next host can end
-    /// them if this one can't.
+    /// Directory for pid files. With it, the next host kills the servers if this host is
+    /// killed.
     pub pid_dir: Option<PathBuf>,
-    /// Where the socket of the gateway is made.
+    /// Scratch space for the socket of the gateway.
     pub scratch: ScratchSpace,
-    /// How long a server may take until it is ready.
+    /// Timeout for the start of a server, from its spawn to the end of the MCP handshake.
     pub start_timeout: Duration,
-    /// How long a call waits for a token that it needs.
+    /// Timeout for a call that requires a token.
     pub token_timeout: Duration,
-    /// How long an agent that has just come waits for servers that start. Many
-    /// ask for tools only once, but give up after ten seconds.
+    /// Time that a new agent waits for servers that start. Many agents request the tool list
+    /// only once, with a timeout of ten seconds.
     pub startup_wait: Duration,
 }
 
@@ -66,19 +66,19 @@ impl Default for McpConfig {
     }
 }
 
-/// Why no servers can be run.
+/// The error of a manager that can't be created.
 #[derive(Debug, thiserror::Error)]
 pub enum McpStartError {
-    /// There is no place for agents to come to.
+    /// The socket of the gateway could not be created.
     #[error("make a socket for agents: {0}")]
     Gateway(#[source] io::Error),
-    /// Requests can't be sent.
+    /// The HTTP client could not be created.
     #[error("prepare for requests to servers: {0}")]
     Http(String),
 }
 
-/// The servers of all sessions. [`McpManager::stop`] ends all of it; dropped,
-/// all of it ends some time later.
+/// The MCP servers of all sessions, and the gateway. [`McpManager::stop`] ends all tasks and
+/// waits for them; drop only cancels them.
 pub struct McpManager {
     shared: Arc<McpContext>,
     registry: Arc<ServerRegistry>,
@@ -86,34 +86,32 @@ pub struct McpManager {
     http_gateway: HttpGateway,
 }
 
-/// What all tasks here use.
+/// State that all tasks of the manager share.
 pub(super) struct McpContext {
-    /// How servers are run.
     pub(super) config: McpConfig,
-    /// The event queue. Events of all servers stay in the order in which they were sent.
+    /// The event queue. It keeps the order of the events of all servers.
     pub(super) events: mpsc::Sender<(Uri, McpEvent)>,
-    /// Tokens for servers.
     pub(super) tokens: McpTokens,
-    /// What requests go through.
+    /// HTTP client for the servers and their metadata.
     pub(super) client: reqwest::Client,
-    /// Owns all tasks.
+    /// Tracks all tasks of the manager.
     pub(super) tasks: TaskTracker,
-    /// Cancelled when all of it is to end.
+    /// Cancelled when the manager stops.
     pub(super) stopping: CancellationToken,
     sessions: Mutex<BTreeMap<Uri, Arc<SessionTools>>>,
     next_call_number: AtomicU64,
 }
 
 impl McpManager {
-    /// Starts the gateway, and sends events to the host as `Input::Mcp`. While the host takes no
-    /// inputs, servers and calls wait; only notifications of servers are dropped, see
+    /// Starts the gateway, and sends events to the host as `Input::Mcp`. While the host takes
+    /// no inputs, servers and calls wait; only notifications of servers are dropped, see
     /// `EVENT_QUEUE`.
     ///
-    /// Must be called inside a runtime.
+    /// Must be called within a tokio runtime.
     ///
     /// # Errors
     ///
-    /// If the socket of the gateway or the HTTP client can't be created.
+    /// Returns an error if the socket of the gateway or the HTTP client can't be created.
     pub fn new(config: McpConfig, inputs: mpsc::Sender<Input>) -> Result<Self, McpStartError> {
         if let Some(notes) = &config.pid_dir {
             kill_leftovers(notes);
@@ -146,18 +144,18 @@ impl McpManager {
         })
     }
 
-    /// Where agents find the tools of their session.
+    /// Returns the address of the gateway socket, for agents that start the relay.
     pub fn gateway(&self) -> &GatewayAddress {
         &self.gateway
     }
 
-    /// Where agents that want HTTP find them.
+    /// Returns the gateway for agents that connect over HTTP.
     pub fn http_gateway(&self) -> &HttpGateway {
         &self.http_gateway
     }
 
-    /// Does what the host wants. How a server that is to be started is
-    /// reached, the caller knows.
+    /// Executes a command of the host. `spec` returns the specification of a server that is to
+    /// be started.
     pub fn execute(
         &self,
         command: McpCommand,
@@ -214,7 +212,7 @@ impl McpManager {
                 call,
                 verdict,
             } => {
-                // Without a room nobody waits any more.
+                // If the session has no tools entry, no call of it is pending.
                 if let Some(session_tools) = self.shared.lock().get(&session) {
                     session_tools.call_gate.resolve(call, verdict);
                 }
@@ -250,8 +248,7 @@ impl McpManager {
         }
     }
 
-    /// Starts a server. One that runs by this name already ends first, without
-    /// a word.
+    /// Starts a server. A running server with the same id is ended first, without an event.
     pub fn start_server(&self, session: &Uri, server: &CustomizationId, spec: McpServerSpec) {
         let key = (session.clone(), server.clone());
         self.shared.session_tools(session).mark_starting(server);
@@ -283,19 +280,19 @@ impl McpManager {
         });
     }
 
-    /// Gives a token, or takes one back. Servers that wait for one go on; a
-    /// server that used it shows another one, or asks again.
+    /// Stores or removes a token. Servers that wait for a token continue. A server that used a
+    /// removed token gets another one, or reports that it requires one.
     pub fn set_token(&self, key: TokenKey, token: Option<AccessToken>) {
         self.shared.tokens.set(key, token);
     }
 
-    /// Says whose tokens a session uses: that of the first who has one for a
-    /// resource (AUT-13).
+    /// Sets the principals whose tokens a session uses. The first one with a token for the
+    /// resource counts (AUT-13).
     pub fn set_token_principals(&self, session: &Uri, principals: Vec<Principal>) {
         self.shared.tokens.set_principals(session, principals);
     }
 
-    /// Ends all of it, and waits until nothing is left.
+    /// Ends all servers and connections, and waits for their tasks.
     pub async fn stop(self) {
         let sessions: Vec<_> = self.shared.lock().keys().cloned().collect();
         for session in sessions {
@@ -315,7 +312,7 @@ impl McpManager {
         }
     }
 
-    /// Tells something in time.
+    /// Sends an event from a new task, for callers that can't wait.
     fn spawn_event(&self, session: Uri, event: McpEvent) {
         let shared = Arc::clone(&self.shared);
         self.shared.tasks.spawn(async move {
@@ -330,7 +327,7 @@ impl Drop for McpManager {
     }
 }
 
-/// Leaves out what runs.
+/// Omits the running servers.
 impl std::fmt::Debug for McpManager {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("McpManager")
@@ -340,7 +337,8 @@ impl std::fmt::Debug for McpManager {
 }
 
 impl McpContext {
-    /// Tells the host something, unless all ends.
+    /// Sends an event to the host, unless the manager stops first. An event that ends the start
+    /// of a server is also recorded in [`SessionTools`].
     pub(super) async fn send_event(&self, session: &Uri, event: McpEvent) {
         let started = match &event {
             McpEvent::ServerReady { server, .. }
@@ -360,7 +358,7 @@ impl McpContext {
         }
     }
 
-    /// A session. One that was not known is, from now on.
+    /// Returns the tools of a session, and creates the entry on first use.
     pub(super) fn session_tools(self: &Arc<Self>, session: &Uri) -> Arc<SessionTools> {
         let mut sessions = self.lock();
         if let Some(session_tools) = sessions.get(session) {
@@ -376,12 +374,11 @@ impl McpContext {
         session_tools
     }
 
-    /// A server that runs.
     fn running_server(&self, session: &Uri, server: &CustomizationId) -> Option<RunningServer> {
         self.lock().get(session)?.running_server(server)
     }
 
-    /// A number that no other call has.
+    /// Returns a new id for a gateway call.
     pub(super) fn next_call_id(&self) -> GatewayCallId {
         GatewayCallId(self.next_call_number.fetch_add(1, Ordering::Relaxed))
     }
@@ -395,7 +392,7 @@ impl McpContext {
     }
 }
 
-/// Sends events to the host as inputs.
+/// Forwards events to the host as inputs.
 async fn forward_events(mut events: mpsc::Receiver<(Uri, McpEvent)>, inputs: mpsc::Sender<Input>) {
     while let Some((session, event)) = events.recv().await {
         inputs
@@ -405,8 +402,8 @@ async fn forward_events(mut events: mpsc::Receiver<(Uri, McpEvent)>, inputs: mps
     }
 }
 
-/// Tells the host which tools the servers of a session have, whenever that
-/// changes. Agents hear of it after that.
+/// Sends the tools of the session's servers to the host whenever they change. Agents are
+/// notified after the host.
 async fn publish_tools_loop(shared: Arc<McpContext>, session_tools: Arc<SessionTools>) {
     let mut changes = session_tools.subscribe_changes();
     let mut published = Vec::new();

@@ -1,7 +1,7 @@
-//! The relay: a program that an agent takes for a server of tools.
+//! Relay program that an agent starts as an MCP server.
 //!
-//! It finds the host by its environment, says for which chat it is, and passes
-//! lines on, both ways, until either side ends.
+//! It reads the address of the host from its environment, identifies its chat with a secret,
+//! and copies lines in both directions until either side ends.
 
 use std::io;
 use std::path::PathBuf;
@@ -10,39 +10,41 @@ use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::UnixStream;
 
-/// Names the socket of the host.
+/// Environment variable with the path of the gateway socket.
 pub(super) const SOCKET_VARIABLE: &str = "AGENTHOST_TOOLS_SOCKET";
-/// Names the session.
+/// Environment variable with the session URI.
 pub(super) const SESSION_VARIABLE: &str = "AGENTHOST_TOOLS_SESSION";
-/// Names the chat.
+/// Environment variable with the chat URI.
 pub(super) const CHAT_VARIABLE: &str = "AGENTHOST_TOOLS_CHAT";
-/// Shows that the host gave these out itself.
+/// Environment variable with the secret of the chat, which proves that the host provided the
+/// other ones.
 pub(super) const SECRET_VARIABLE: &str = "AGENTHOST_TOOLS_SECRET";
 
-/// What the host says to a relay that it lets in, before anything else.
+/// First line of the host after it has accepted the secret of a relay.
 pub(super) const WELCOME_LINE: &[u8] = b"come in\n";
 
-/// Why there is no relay.
+/// The error of a relay that can't connect.
 #[derive(Debug, thiserror::Error)]
 pub enum RelayError {
-    /// It was not started by an agent of the host.
+    /// An environment variable is missing, so the relay was not started by an agent of the
+    /// host.
     #[error("`{0}` is not set\nhint: agents start this, with what the host gave them")]
     MissingVariable(&'static str),
-    /// The host can't be reached.
+    /// The connection to the socket failed.
     #[error("reach the host: {0}")]
     HostUnreachable(#[source] io::Error),
-    /// The host did not let it in.
+    /// The host rejected the secret.
     #[error("the host does not let this in\nhint: agents start this, with what the host gave them")]
     Rejected,
 }
 
-/// The host, and what the relay says to it first.
+/// The socket of the host, and the first line of the relay.
 pub struct RelayTarget {
     socket: PathBuf,
     hello: RelayHello,
 }
 
-/// Leaves out the secret.
+/// Omits the secret, so that it is not logged.
 impl std::fmt::Debug for RelayTarget {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("RelayTarget")
@@ -51,7 +53,7 @@ impl std::fmt::Debug for RelayTarget {
     }
 }
 
-/// The first line from a relay.
+/// The first line that a relay sends.
 #[derive(Serialize, Deserialize)]
 pub(super) struct RelayHello {
     pub(super) session: String,
@@ -60,20 +62,20 @@ pub(super) struct RelayHello {
 }
 
 impl RelayTarget {
-    /// What the environment of this process names.
+    /// Reads the target from the environment of this process.
     ///
     /// # Errors
     ///
-    /// If something is missing there.
+    /// Returns an error if a variable is missing.
     pub fn from_environment() -> Result<Self, RelayError> {
         Self::from_variables(|name| std::env::var(name).ok())
     }
 
-    /// What some variables name.
+    /// Reads the target with a lookup function for variables.
     ///
     /// # Errors
     ///
-    /// If something is missing.
+    /// Returns an error if a variable is missing.
     pub fn from_variables(value: impl Fn(&str) -> Option<String>) -> Result<Self, RelayError> {
         let value = |name| value(name).ok_or(RelayError::MissingVariable(name));
         Ok(RelayTarget {
@@ -87,13 +89,14 @@ impl RelayTarget {
     }
 }
 
-/// Passes lines between an agent and the host, until either has nothing more
-/// to say. Who runs this on the input of its process should end the process
-/// after: a read that waits there keeps others waiting.
+/// Copies lines between an agent and the host until either side ends. A caller with the
+/// standard input of its process should exit afterwards, because a pending read of standard
+/// input blocks the shutdown of the runtime.
 ///
 /// # Errors
 ///
-/// If the host can't be reached, or does not let it in. An end is none.
+/// Returns an error if the host can't be reached or rejects the secret. The end of a stream is
+/// no error.
 pub async fn relay(
     target: RelayTarget,
     mut input: impl AsyncRead + Unpin,
@@ -110,7 +113,7 @@ pub async fn relay(
     if heard.is_err() || welcome != WELCOME_LINE {
         return Err(RelayError::Rejected);
     }
-    // A side that can't be read or written is one that has ended.
+    // A side that can't be read or written has ended.
     tokio::select! {
         ended = tokio::io::copy(&mut input, &mut to_host) => drop(ended),
         ended = tokio::io::copy(&mut from_host, &mut output) => drop(ended),

@@ -1,4 +1,4 @@
-//! One server: how it comes to run, what is done while it does, how it ends.
+//! Task of one MCP server: connects to it, lists its tools, and ends it.
 
 pub(crate) mod failure;
 pub(crate) mod handle;
@@ -35,18 +35,17 @@ use super::transport::http::{BearerToken, HttpTransport};
 use super::transport::process::ServerProcess;
 use super::transport::stdio::{LineTransport, StreamEnd};
 
-/// What is wanted of a server.
+/// The state that the host wants a server to have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DesiredState {
-    /// That it runs.
     Running,
-    /// That it stops, and says so.
+    /// The server is to stop, and its end is reported.
     Stopped,
-    /// That it ends, without a word.
+    /// The server is to end without an event.
     Removed,
 }
 
-/// Runs a server.
+/// Connects to one server, serves requests to it and handles its authentication.
 pub(super) struct ServerTask {
     shared: Arc<McpContext>,
     session_tools: Arc<SessionTools>,
@@ -54,18 +53,18 @@ pub(super) struct ServerTask {
     spec: McpServerSpec,
     desired: watch::Receiver<DesiredState>,
     process: Option<ServerProcess>,
-    /// How what it says ends.
+    /// End of the output stream of a server with pipes.
     stream_end: StreamEnd,
     auth: Option<AuthEndpoint>,
-    /// What a token is needed for, once the server has said so.
+    /// Set after the first challenge of the server.
     requirement: Option<McpAuthRequirement>,
-    /// The number of the token that is shown.
+    /// Number of the presented token, 0 if there is none.
     presented_number: u64,
-    /// What is wrong with what it lists, as it was told.
+    /// The last reported problem with the tool list.
     list_problem: Option<String>,
 }
 
-/// Tells the host about one server.
+/// Sends events about one server to the host.
 pub(super) struct ServerReporter {
     shared: Arc<McpContext>,
     session: Uri,
@@ -75,12 +74,10 @@ pub(super) struct ServerReporter {
 type McpService = RunningService<RoleClient, NotificationHandler>;
 
 impl ServerReporter {
-    /// Tells something.
     pub(super) async fn report(&self, event: McpEvent) {
         self.shared.send_event(&self.session, event).await;
     }
 
-    /// Tells that the server has stopped.
     pub(super) async fn report_stopped(&self) {
         let server = self.server.clone();
         self.report(McpEvent::ServerStopped { server }).await;
@@ -88,7 +85,6 @@ impl ServerReporter {
 }
 
 impl ServerTask {
-    /// A server that does not run yet.
     pub(super) fn new(
         shared: Arc<McpContext>,
         session_tools: Arc<SessionTools>,
@@ -111,7 +107,6 @@ impl ServerTask {
         }
     }
 
-    /// Tells about this server.
     pub(super) fn reporter(&self) -> ServerReporter {
         ServerReporter {
             shared: Arc::clone(&self.shared),
@@ -120,15 +115,15 @@ impl ServerTask {
         }
     }
 
-    /// Runs it until it is not wanted any more, or fails. What is returned is
-    /// to be told when nothing of it is left.
+    /// Runs the server until it fails or is no longer wanted. Returns the event to send after
+    /// its process has ended.
     pub(super) async fn run(mut self) -> Option<McpEvent> {
         let mut desired = self.desired.clone();
         let stopping = self.shared.stopping.clone();
         let failed = tokio::select! {
             biased;
             () = stopping.cancelled() => None,
-            // The sender is gone only together with the wish.
+            // The registry holds the sender until this task has ended.
             _ = desired.wait_for(|desired| *desired != DesiredState::Running) => None,
             failed = self.run_until_failed() => Some(failed),
         };
@@ -150,7 +145,7 @@ impl ServerTask {
         Some(McpEvent::ServerFailed { server, error })
     }
 
-    /// Lives, until it can't. Says why.
+    /// Connects and serves until the server fails. Returns the error message.
     async fn run_until_failed(&mut self) -> String {
         loop {
             let exit = match self.connect().await {
@@ -218,7 +213,7 @@ impl ServerTask {
         }
     }
 
-    /// Is there for others, until something happens.
+    /// Serves a connected server until it fails, requires a token, or its token is revoked.
     async fn serve(&mut self, service: McpService, handler: NotificationHandler) -> ServerExit {
         let handle = ServerHandle::new(service.peer().clone(), &handler);
         let mut closed = std::pin::pin!(service.waiting());
@@ -250,7 +245,7 @@ impl ServerTask {
             apps: tool_list::app_capabilities(&capabilities),
         };
         self.reporter().report(ready).await;
-        // What was told of it before it was ready counts no more.
+        // The problem was reported before the server was ready, so it must be reported again.
         self.list_problem = None;
         self.report_problem(listed.problem).await;
         let pauses = match self.auth {
@@ -258,7 +253,7 @@ impl ServerTask {
             None => STDIO_PING_DELAYS,
         };
         let mut tokens = self.shared.tokens.subscribe_changes();
-        // The token may have gone meanwhile.
+        // The token may have been removed since the connection was made.
         tokens.mark_changed();
         loop {
             tokio::select! {
@@ -269,7 +264,7 @@ impl ServerTask {
                         self.session_tools.insert_server(&self.server, running.clone());
                         self.report_problem(listed.problem).await;
                     }
-                    // It has what it had before.
+                    // The previous tools stay in use.
                     Err(error) => self.report_problem(Some(describe_list_error(&error))).await,
                 },
                 () = handler.wait_for_suspicion() => {
@@ -286,8 +281,7 @@ impl ServerTask {
         }
     }
 
-    /// Says what is wrong with what it lists, if that is something else than
-    /// before.
+    /// Reports a problem with the tool list if it differs from the last reported one.
     async fn report_problem(&mut self, about: Option<String>) {
         if self.list_problem != about {
             self.list_problem.clone_from(&about);
@@ -300,7 +294,8 @@ impl ServerTask {
         }
     }
 
-    /// Finds out what a token is needed for, and waits for one.
+    /// Fetches the requirement of a challenge. Presents a token that the server has not
+    /// rejected yet, or requests one.
     async fn answer_challenge(&mut self, challenge: &AuthChallenge) -> Result<(), ChallengeError> {
         let Some(auth) = self.auth.clone() else {
             return Err(ChallengeError::NoAuthEndpoint);
@@ -316,7 +311,7 @@ impl ServerTask {
         let refused = self.presented_number;
         self.requirement = Some(needed);
         match ours {
-            // There is one that it has not seen yet.
+            // The session has a token that the server has not rejected yet.
             Some(given) if given.number != refused => {
                 self.present_token();
             }
@@ -325,7 +320,7 @@ impl ServerTask {
         Ok(())
     }
 
-    /// The token that the server took is gone: it needs another one.
+    /// Requests another token after the accepted one was removed.
     async fn await_replacement_token(&mut self) {
         if let Some(needed) = &mut self.requirement {
             needed.reason = McpAuthReason::Expired;
@@ -354,7 +349,7 @@ impl ServerTask {
         self.present_token();
     }
 
-    /// Shows the token that is the session's now, if the server needs any.
+    /// Sets the bearer token to the session's current one, if the server requires a token.
     fn present_token(&mut self) -> TokenStatus {
         let (Some(needed), Some(auth)) = (&self.requirement, &self.auth) else {
             return TokenStatus::NotNeeded;
@@ -374,7 +369,7 @@ impl ServerTask {
     }
 }
 
-/// What became of the token that a server needs.
+/// State of the bearer token after [`ServerTask::present_token`].
 #[derive(Debug, PartialEq, Eq)]
 enum TokenStatus {
     NotNeeded,

@@ -1,4 +1,4 @@
-//! What a session has: servers that run, tools, calls that wait.
+//! State of one session: running servers, offered tools and pending calls.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -24,30 +24,28 @@ use super::server::tool_list::ListedTool;
 use super::tool_filter::{ToolFilter, add_gateway_prefix, tool_aliases};
 use super::transport::http::BearerToken;
 
-/// A session, as far as tools go.
+/// The servers, tools and pending calls of one session.
 pub(super) struct SessionTools {
-    /// The session.
     pub(super) session: Uri,
     state: Mutex<SessionToolsState>,
-    /// Counts changes of what there is.
+    /// Increases with every change of the offered tools.
     version: watch::Sender<u64>,
-    /// The last of them that the host has heard of.
+    /// The last version that was sent to the host.
     published: watch::Sender<u64>,
-    /// Whether all is there that will be soon.
+    /// Progress of the session's start, for agents that wait for the tool list.
     startup: watch::Sender<StartupProgress>,
-    /// Who has to agree to calls.
+    /// Approval of gateway calls by hooks.
     pub(super) call_gate: CallGate,
-    /// Cancelled when the session is over.
+    /// Cancelled when the session ends.
     pub(super) over: CancellationToken,
 }
 
-/// What an agent that comes for tools has to wait for.
+/// The conditions for which a new agent waits before it gets a tool list.
 #[derive(Default)]
 struct StartupProgress {
-    /// How often the host has told what clients offer. It does so after it has
-    /// had servers started.
+    /// Number of client tool lists that the host has published. The host publishes one after it
+    /// has started the session's servers.
     publish_count: u64,
-    /// Servers that start.
     starting: BTreeSet<CustomizationId>,
 }
 
@@ -56,59 +54,52 @@ struct SessionToolsState {
     servers: BTreeMap<CustomizationId, RunningServer>,
     client_tools: Vec<ClientTool>,
     offered_tools: Arc<Vec<OfferedTool>>,
-    /// What the agents of chats may use, where that is not all.
+    /// Filters of the chats that may not use all tools.
     tool_filters: BTreeMap<Uri, ToolFilter>,
     calls: BTreeMap<GatewayCallId, oneshot::Sender<Box<ToolCallResult>>>,
 }
 
-/// A server that runs.
+/// A connected server with its tools.
 #[derive(Clone)]
 pub(super) struct RunningServer {
-    /// Its name.
     pub(super) name: String,
-    /// How it is reached.
     pub(super) handle: ServerHandle,
-    /// What clients have said to it and wait for.
+    /// Pending requests of clients to this server.
     pub(super) forwarded_requests: Arc<ForwardedRequests>,
-    /// Where tokens for it are shown, if it is one that takes some.
+    /// Endpoint for tokens, `None` for servers with pipes.
     pub(super) auth: Option<AuthEndpoint>,
-    /// Its tools.
     pub(super) tools: Vec<ListedTool>,
 }
 
-/// Where a server takes tokens.
+/// The URL and the bearer token of an HTTP server.
 #[derive(Clone)]
 pub(super) struct AuthEndpoint {
-    /// Its address.
     pub(super) url: reqwest::Url,
-    /// The token that is shown.
     pub(super) bearer: BearerToken,
 }
 
-/// A tool that agents of the session can call.
+/// A tool that the agents of the session can call.
 #[derive(Debug, PartialEq)]
 pub(super) struct OfferedTool {
-    /// What they call it.
+    /// Name of the tool for agents.
     pub(super) name: String,
-    /// What a list of tools that may be used can call it.
+    /// Names by which a tool filter may refer to it.
     pub(super) aliases: Vec<String>,
-    /// What they get to know of it.
+    /// Definition in the tool list for agents.
     pub(super) definition: Json,
-    /// Who carries it out.
     pub(super) provider: ToolProvider,
 }
 
-/// Who carries a tool out.
+/// The executor of a tool.
 #[derive(Debug, PartialEq)]
 pub(super) enum ToolProvider {
-    /// A server.
+    /// An MCP server of the session.
     Server(McpTool),
     /// A client of the session.
     Client,
 }
 
 impl SessionTools {
-    /// A session with nothing in it.
     pub(super) fn new(session: Uri, over: CancellationToken) -> Self {
         SessionTools {
             session,
@@ -121,42 +112,39 @@ impl SessionTools {
         }
     }
 
-    /// A server starts.
     pub(super) fn mark_starting(&self, server: &CustomizationId) {
         self.startup.send_modify(|settling| {
             settling.starting.insert(server.clone());
         });
     }
 
-    /// A server runs, or will not for now.
+    /// Records that a server is ready, failed, stopped or requires a token.
     pub(super) fn mark_started(&self, server: &CustomizationId) {
         self.startup
             .send_if_modified(|settling| settling.starting.remove(server));
     }
 
-    /// How often the host has told what clients offer.
+    /// Returns the number of client tool lists that the host has published.
     pub(super) fn publish_count(&self) -> u64 {
         self.startup.borrow().publish_count
     }
 
-    /// Waits until the host has told again what clients offer, and no server
-    /// starts any more.
+    /// Waits until the host has published client tools again and no server is starting.
     pub(super) async fn wait_started(&self, since: u64) {
         let mut settling = self.startup.subscribe();
         let settled = settling
             .wait_for(|settling| settling.publish_count > since && settling.starting.is_empty());
-        // The sender lives as long as this does.
+        // `self` holds the sender, so the wait can't fail.
         settled.await.ignore_infallible();
     }
 
-    /// A server runs, or has other tools now.
+    /// Inserts a server, or replaces it after its tool list has changed.
     pub(super) fn insert_server(&self, server: &CustomizationId, running: RunningServer) {
         let mut state = self.lock();
         state.servers.insert(server.clone(), running);
         self.notify_changed(state);
     }
 
-    /// A server does not run any more.
     pub(super) fn remove_server(&self, server: &CustomizationId) {
         let mut state = self.lock();
         if state.servers.remove(server).is_some() {
@@ -164,7 +152,7 @@ impl SessionTools {
         }
     }
 
-    /// Clients carry out these tools, and no others.
+    /// Replaces the tools that clients execute.
     pub(super) fn set_client_tools(&self, tools: Vec<ClientTool>) {
         let mut state = self.lock();
         if state.client_tools != tools {
@@ -178,7 +166,7 @@ impl SessionTools {
         });
     }
 
-    /// The agent of a chat may use what a list names; without one, all.
+    /// Sets the tools that a chat may use; `None` allows all.
     pub(super) fn set_tool_filter(&self, chat: &Uri, tools: Option<Vec<String>>) {
         let mut state = self.lock();
         match tools {
@@ -190,23 +178,22 @@ impl SessionTools {
         self.notify_changed(state);
     }
 
-    /// What the agent of a chat may use.
+    /// Returns the filter for the agent of a chat.
     pub(super) fn tool_filter(&self, chat: &Uri) -> ToolFilter {
         let allowed = self.lock().tool_filters.get(chat).cloned();
         allowed.unwrap_or_default()
     }
 
-    /// All tools that agents can call.
+    /// Returns all tools of the session, without the filter of a chat.
     pub(super) fn offered_tools(&self) -> Arc<Vec<OfferedTool>> {
         Arc::clone(&self.lock().offered_tools)
     }
 
-    /// A server that runs.
     pub(super) fn running_server(&self, server: &CustomizationId) -> Option<RunningServer> {
         self.lock().servers.get(server).cloned()
     }
 
-    /// Waits until a server runs.
+    /// Waits until a server is connected.
     pub(super) async fn wait_for_server(&self, server: &CustomizationId) -> RunningServer {
         let mut version = self.version.subscribe();
         loop {
@@ -214,40 +201,39 @@ impl SessionTools {
                 return standing;
             }
             if version.changed().await.is_err() {
-                // Whoever waits here holds the sender, so it can't be gone.
+                // Not reachable: `self` holds the sender, so the channel can't be closed here.
                 std::future::pending::<()>().await;
             }
         }
     }
 
-    /// Hears of every change.
+    /// Returns a receiver of the tool version.
     pub(super) fn subscribe_changes(&self) -> watch::Receiver<u64> {
         self.version.subscribe()
     }
 
-    /// The host has heard of all changes up to this.
+    /// Records that the host has received all changes up to this version.
     pub(super) fn mark_published(&self, version: u64) {
         self.published
             .send_if_modified(|told| std::mem::replace(told, version) != version);
     }
 
-    /// Hears of all that the host has heard of.
+    /// Returns a receiver of the version that the host has received.
     pub(super) fn subscribe_published(&self) -> watch::Receiver<u64> {
         self.published.subscribe()
     }
 
-    /// Waits until the host has heard of all that has changed so far, or the
-    /// session is over.
+    /// Waits until the host has received all changes so far, or the session ends.
     pub(super) async fn wait_published(&self) {
         let version = *self.version.borrow();
         let mut told = self.published.subscribe();
         let heard = told.wait_for(|told| *told >= version);
-        // The sender lives as long as this does.
+        // `self` holds the sender, so the wait can't fail.
         let waited = self.over.run_until_cancelled(heard).await;
         waited.transpose().ignore_infallible();
     }
 
-    /// A call of a client's tool waits for its answer.
+    /// Registers a pending call of a client tool and returns the receiver of its result.
     pub(super) fn register_call(
         &self,
         call: GatewayCallId,
@@ -257,12 +243,13 @@ impl SessionTools {
         receiver
     }
 
-    /// Nobody waits for a call any more. Says whether somebody did.
+    /// Removes a pending call. Returns `true` if it was still pending.
     pub(super) fn remove_call(&self, call: GatewayCallId) -> bool {
         self.lock().calls.remove(&call).is_some()
     }
 
-    /// Hands an answer to who waits for it; back, if nobody does here.
+    /// Delivers the result of a client tool call. Returns the result if no such call is pending
+    /// in this session.
     pub(super) fn complete_call(
         &self,
         call: GatewayCallId,
@@ -287,7 +274,7 @@ impl SessionTools {
     }
 }
 
-/// The tools of servers in an offer.
+/// Returns those of the offered tools that servers provide.
 pub(super) fn server_tools(offer: &[OfferedTool]) -> Vec<McpTool> {
     let of_servers = offer.iter().filter_map(|offered| match &offered.provider {
         ToolProvider::Server(tool) => Some(tool.clone()),
@@ -336,7 +323,7 @@ fn build_offered_tools(state: &SessionToolsState) -> Vec<OfferedTool> {
     offer
 }
 
-/// A client's tool in the words of MCP.
+/// Converts the definition of a client tool to MCP.
 fn to_mcp_tool(tool: &ClientTool) -> Json {
     let definition = &tool.definition;
     let mut listed = Object::from_iter([("name".to_owned(), Json::from(tool.name.as_str()))]);

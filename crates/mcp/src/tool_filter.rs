@@ -1,24 +1,23 @@
-//! What the agent of a chat may use of all that is offered (CUS-18).
+//! Filter for the tools that the agent of a chat may use (CUS-18).
 
 use std::sync::Arc;
 
 use super::session_tools::OfferedTool;
 
-/// The word for all tools.
+/// Entry of a tool list that allows all tools.
 const ALL_TOOLS: &str = "*";
 
-/// What an agent may use: all, if nothing else is said. Clones share it.
+/// The tools that an agent may use; the default allows all. Clones share the list.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ToolFilter(Option<Arc<[String]>>);
 
 impl ToolFilter {
-    /// What a list names. It may name a tool as the agent knows it, as its
-    /// server does, or with the server before it; and all tools of a server.
+    /// Allows the listed tools. An entry is the name of a tool for agents, its name at the
+    /// server with or without the server's name, or all tools of a server.
     pub(super) fn only(tools: Vec<String>) -> Self {
         ToolFilter(Some(tools.into()))
     }
 
-    /// Whether a tool may be used.
     pub(super) fn allows(&self, tool: &OfferedTool) -> bool {
         let Some(tools) = &self.0 else {
             return true;
@@ -28,7 +27,7 @@ impl ToolFilter {
     }
 }
 
-/// What a list can call a tool of a server.
+/// Returns the entries of a tool list that refer to a tool of a server.
 pub(super) fn tool_aliases(name: &str, server: &str, tool: &str) -> Vec<String> {
     vec![
         name.to_owned(),
@@ -43,8 +42,8 @@ pub(super) fn tool_aliases(name: &str, server: &str, tool: &str) -> Vec<String> 
     ]
 }
 
-/// What agents call a tool that put the name of its server first, which is
-/// ours.
+/// Returns the name of a tool for agents that prefix it with the name of its MCP server, which
+/// is `agenthost` for the gateway.
 pub(super) fn add_gateway_prefix(name: &str) -> String {
     format!("mcp__agenthost__{name}")
 }

@@ -1,7 +1,8 @@
-//! Child processes with pipes: how they start, the end of their standard error, how they end.
+//! Spawns child processes with pipes, keeps the end of their standard error, and ends them.
 //!
-//! A child gets the environment and directory of its command and three pipes, and nothing else of
-//! the host. It leads a process group, and all of its descendants end with it.
+//! A child gets the environment and directory of its command and three pipes, and inherits
+//! nothing else from the host. It leads a process group, and all of its descendants end with
+//! it.
 
 use std::io;
 use std::path::Path;
@@ -19,33 +20,34 @@ use crate::pid_file::PidFile;
 use crate::tail::StreamTail;
 use crate::tree::ProcessTree;
 
-/// Time that a child has to exit after its standard input is closed. Some children never notice,
-/// and every wait for their end then takes this long.
+/// Time that a child has to exit after its standard input is closed. Some children ignore the
+/// end of input, and every shutdown of them takes this long.
 const STDIN_CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Time that a child has to exit after SIGTERM.
+/// Time that a child has to exit after SIGTERM. After it, the child is killed.
 const TERMINATE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Time to read the rest of standard error after a child has exited: descendants may keep the pipe
-/// open.
+/// Timeout for reading the rest of standard error after a child has exited. Descendants may
+/// keep the pipe open.
 pub const STDERR_DRAIN_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// Number of bytes that are kept of standard error.
+/// Size of the buffer for the end of standard error. Errors quote only its last lines.
 const STDERR_TAIL_BYTES: usize = 8 * 1024;
 
-/// The settings of a child that its command does not have.
+/// Settings of a child besides its command.
 #[derive(Debug, Clone, Copy)]
 pub struct ChildConfig<'a> {
-    /// The directory for the pid file. With it, the next host ends the child if this one is killed.
+    /// Directory for the pid file. With it, the next host kills the child if this host is
+    /// killed.
     pub pid_dir: Option<&'a Path>,
     /// The processes that receive the signals of a shutdown.
     pub signal_scope: SignalScope,
-    /// The log line for a signal that the system refuses.
+    /// Log message for a signal that the system refuses.
     pub signal_failure: &'static str,
 }
 
-/// The processes that receive the signals of a shutdown. Processes outside of the scope are killed
-/// at the end, by their marker.
+/// The processes that receive the signals of a shutdown. Processes outside of the scope are
+/// killed at the end, by their marker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SignalScope {
     /// The process group of the child.
@@ -65,31 +67,32 @@ pub enum ChildSpawnError {
     PidFile(#[source] io::Error),
 }
 
-/// A child process that runs. On drop it is killed with all of its descendants.
+/// A running child process. On drop it is killed with all of its descendants.
 #[derive(Debug)]
 pub struct ManagedChild {
     child: Child,
     target: SignalTarget,
     stderr_tail: Arc<StreamTail>,
-    /// Reads standard error, until the pipe is closed or this is dropped.
+    /// Task that reads standard error until the pipe is closed. Aborted on drop.
     _stderr_reader: JoinSet<()>,
     marker: EnvMarker,
     /// Removed after the processes are killed.
     _pid_file: Option<PidFile>,
 }
 
-/// The pipes of a child that messages go through.
+/// The pipes for messages to and from a child.
 #[derive(Debug)]
 pub struct ChildPipes {
-    /// The standard input of the child.
+    /// Standard input of the child.
     pub stdin: ChildStdin,
-    /// The standard output of the child.
+    /// Standard output of the child.
     pub stdout: ChildStdout,
 }
 
 impl ManagedChild {
-    /// Spawns a command as the leader of a process group, with its marker and three pipes. The
-    /// command has program, arguments, environment and directory.
+    /// Spawns a command as the leader of a process group, with a marker and three pipes. The
+    /// caller sets the program, the arguments, the environment and the directory of the
+    /// command.
     ///
     /// # Errors
     ///
@@ -138,18 +141,18 @@ impl ManagedChild {
         Ok((process, ChildPipes { stdin, stdout }))
     }
 
-    /// Returns the end of standard error, as far as it was read.
+    /// Returns the buffer with the end of standard error, which may still grow.
     #[must_use]
     pub fn stderr_tail(&self) -> Arc<StreamTail> {
         Arc::clone(&self.stderr_tail)
     }
 
-    /// Ends the child and all of its descendants: waits for the child to notice that its standard
-    /// input was closed, sends SIGTERM, then SIGKILL. The caller drops [`ChildPipes::stdin`]
-    /// before.
+    /// Ends the child and all of its descendants: waits for the child to exit because its
+    /// standard input is closed, sends SIGTERM, then SIGKILL. The caller drops
+    /// [`ChildPipes::stdin`] first.
     ///
-    /// Returns the end of standard error. It may contain a secret, so it may be shown to the user
-    /// of the child, and must not be logged.
+    /// Returns the end of standard error. It may contain a secret, so it may be shown to the
+    /// user of the child, but must not be logged.
     pub async fn shutdown(mut self) -> Arc<StreamTail> {
         self.target.refresh();
         let steps = [
@@ -188,7 +191,7 @@ impl Drop for ManagedChild {
     }
 }
 
-/// The receiver of the signals of a shutdown.
+/// The processes that receive the signals, by [`SignalScope`].
 #[derive(Debug)]
 enum SignalTarget {
     Group(ProcessGroup, &'static str),
@@ -214,7 +217,7 @@ impl SignalTarget {
         }
     }
 
-    /// Sends a signal. The child must not have been waited for.
+    /// Sends a signal. The child must not have been waited for, because its id could be reused.
     fn signal(&self, signal: Signal) {
         match self {
             SignalTarget::Group(group, failure) => group.signal(signal, failure),
@@ -222,8 +225,8 @@ impl SignalTarget {
         }
     }
 
-    /// Kills the processes that are left after the child was waited for. Those of a group are left
-    /// to the marker.
+    /// Kills remaining descendants after the child was waited for. Those of a group are killed
+    /// by their marker instead.
     fn kill_orphans(&self) {
         match self {
             SignalTarget::Group(..) => {}

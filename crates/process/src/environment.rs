@@ -1,9 +1,9 @@
-//! The variables of the host that child processes inherit.
+//! Selects the environment variables of the host that child processes inherit.
 
 use std::ffi::OsString;
 
-/// Variables that any program needs. Tokens and keys are not among them: a program gets one only
-/// if its configuration names it.
+/// Variables that any program needs. Tokens and keys are not among them: a program gets one
+/// only if its configuration names it.
 const INHERITED_VARIABLES: &[&str] = &[
     "HOME",
     "HTTPS_PROXY",
@@ -25,7 +25,7 @@ const INHERITED_VARIABLES: &[&str] = &[
     "no_proxy",
 ];
 
-/// Prefixes of the names of further variables that any program needs.
+/// Name prefixes of further variables that any program needs.
 const INHERITED_PREFIXES: &[&str] = &["LC_", "XDG_"];
 
 /// Returns the variables of the host's environment that any program needs.

@@ -1,4 +1,4 @@
-//! Process groups: signals to all processes of a group, and the deadline of a group.
+//! Sends signals to process groups, also at a deadline.
 
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
@@ -15,26 +15,27 @@ use crate::procfs::pid_of;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProcessGroup(Pid);
 
-/// One step of ending a process group.
+/// One signal of a shutdown, and the time after it.
 #[derive(Debug, Clone, Copy)]
 pub struct KillStep {
     signal: Signal,
-    /// The time that the group has before the next step.
+    /// Time that the group has before the next step.
     grace: Duration,
     failure: &'static str,
 }
 
-/// Tells if a process group had to be ended at its deadline.
+/// Outcome of the deadline in [`ProcessGroup::kill_at_deadline`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeadlineStatus {
-    /// The wait was over before the deadline.
+    /// The wait returned before the deadline.
     Met,
     /// The group was signaled at the deadline.
     Exceeded,
 }
 
 impl KillStep {
-    /// Sends SIGTERM, and waits for `grace`. `failure` is logged if the system refuses the signal.
+    /// Sends SIGTERM and waits for `grace`. `failure` is logged if the system refuses the
+    /// signal.
     #[must_use]
     pub const fn terminate(grace: Duration, failure: &'static str) -> Self {
         KillStep {
@@ -56,7 +57,7 @@ impl KillStep {
 }
 
 impl ProcessGroup {
-    /// Returns the group that a child leads.
+    /// Returns the group whose leader is this child.
     #[must_use]
     pub fn of_leader(child: u32) -> Self {
         ProcessGroup(pid_of(child))
@@ -66,14 +67,14 @@ impl ProcessGroup {
         ProcessGroup(leader)
     }
 
-    /// Sends a signal to all processes of the group. `failure` is logged if the system refuses,
-    /// and nothing if the group is gone.
+    /// Sends a signal to all processes of the group. Logs `failure` if the system refuses the
+    /// signal, and nothing if the group has no members.
     pub(crate) fn signal(self, signal: Signal, failure: &str) {
         killpg(self.0, signal).ignore_exited(failure);
     }
 
-    /// Runs `wait`, and takes the steps one after the other if it has not returned by the
-    /// deadline. Returns the result of `wait` in both cases.
+    /// Runs `wait`. If it has not returned by the deadline, takes the steps one after the
+    /// other. Returns the result of `wait` in both cases.
     pub fn kill_at_deadline<R>(
         self,
         deadline: Instant,
@@ -105,7 +106,8 @@ impl ProcessGroup {
 
 /// A process group that is killed on drop, with every process that has its marker.
 ///
-/// Drop it right after its leader was waited for: the id of a group without members is reused.
+/// Drop it right after its leader was waited for, because the id of a group without members is
+/// reused.
 #[derive(Debug)]
 pub struct GroupGuard {
     group: ProcessGroup,
@@ -116,7 +118,7 @@ pub struct GroupGuard {
 }
 
 impl GroupGuard {
-    /// Guards the group that a child leads. `failure` is logged if the system refuses the signal.
+    /// Creates a guard. `failure` is logged if the system refuses the signal.
     #[must_use]
     pub fn new(
         group: ProcessGroup,

@@ -1,4 +1,4 @@
-//! Child processes of the host.
+//! Spawns, signals and kills the child processes of the host.
 //!
 //! **What it does.** [`ManagedChild`] spawns a program with pipes and ends it with all of its
 //! descendants; [`ProcessGroup`] signals a process group, also at a deadline, and [`GroupGuard`]

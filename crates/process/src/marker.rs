@@ -1,7 +1,8 @@
 //! Marks a process tree with an environment variable that every descendant inherits.
 //!
-//! A process can leave its group, its session and its parents. It can't leave its environment by
-//! accident: a variable there identifies the run that it belongs to.
+//! A process can leave its group, its session and its parents, but it does not drop an
+//! inherited environment variable by accident. So the variable identifies the run that a
+//! process belongs to.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -15,7 +16,8 @@ use crate::procfs;
 /// The environment variable that holds the marker.
 pub const MARKER_VARIABLE: &str = "AGENTHOST_RUN";
 
-/// Number of searches for marked processes: a process may start another one before it is killed.
+/// Maximum number of searches for marked processes. Several are needed, because a process may
+/// spawn another one before it is killed.
 const MAX_KILL_ROUNDS: usize = 5;
 
 /// The marker of one run of a program.
@@ -33,7 +35,7 @@ impl EnvMarker {
         EnvMarker(format!("{}-{now:x}-{next}", std::process::id()))
     }
 
-    /// Reads the marker of a pid file; `None` if the file has none.
+    /// Returns the marker in a pid file, or `None` if the file has none.
     pub(crate) fn from_record(text: &str) -> Option<Self> {
         (!text.is_empty()).then(|| EnvMarker(text.to_owned()))
     }

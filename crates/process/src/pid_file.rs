@@ -1,8 +1,8 @@
-//! Pid files: they let the next host end the processes of a host that was killed.
+//! Pid files with which the next host kills the processes of a host that was killed.
 //!
-//! A host that is killed can't end its child processes. So each child has a file that holds its
-//! process group, the start time of the leader and the boot of the machine. The times tell the
-//! leader from another process that has the same id by now.
+//! A host that is killed can't end its child processes. So each child has a file with its
+//! process group, the start time of the leader and the boot id of the machine. The start time
+//! and the boot id distinguish the leader from another process that has reused its id.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use crate::marker::EnvMarker;
 use crate::procfs::{self, pid_of};
 use crate::session::{kill_orphaned_group, kill_session};
 
-/// The file of a process that runs. It is removed on drop.
+/// The pid file of a running process. It is removed on drop.
 #[derive(Debug)]
 pub struct PidFile(PathBuf);
 
@@ -43,8 +43,8 @@ impl Drop for PidFile {
     }
 }
 
-/// Kills the processes of a host that was killed, by the pid files in a directory, and removes the
-/// files. Returns the number of programs that were still running.
+/// Kills the processes of a host that was killed, by the pid files in a directory, and removes
+/// the files. Returns the number of programs that were still running.
 pub fn kill_leftovers(directory: &Path) -> usize {
     let Ok(entries) = std::fs::read_dir(directory) else {
         return 0;
@@ -64,9 +64,9 @@ pub fn kill_leftovers(directory: &Path) -> usize {
                     kill_session(group);
                     ended += 1;
                 }
-                // Another process has the id by now.
+                // Another process has reused the id.
                 Some(_) => {}
-                // The leader is gone, but members of its group may be left.
+                // The leader has exited, but members of its group may still run.
                 None if is_this_boot => ended += usize::from(kill_orphaned_group(group)),
                 None => {}
             }
@@ -112,8 +112,8 @@ mod tests {
         running.count()
     }
 
-    /// A host that is killed leaves its pid files; by these the next one ends what is left, also if
-    /// the agent itself has gone.
+    /// A host that is killed leaves its pid files. With them the next host kills the remaining
+    /// processes, also if the agent itself has exited.
     #[test]
     fn what_a_killed_host_left_is_swept_up() {
         let notes = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! The only reader of processes in procfs.
+//! Reads process information from procfs. No other module does.
 //!
 //! On a system without procfs every function returns an empty result.
 
@@ -8,15 +8,15 @@ use nix::unistd::Pid;
 
 const PROC_ROOT: &str = "/proc";
 
-/// Fields of `stat` of a process.
+/// Some fields of `/proc/<pid>/stat`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ProcStat {
     pub(crate) pid: Pid,
     pub(crate) parent: Pid,
     pub(crate) group: Pid,
     pub(crate) session: Pid,
-    /// Clock ticks between the boot of the machine and the start of the process. A process is
-    /// identified by its id and this: ids are reused.
+    /// Clock ticks between the boot of the machine and the start of the process. Process ids
+    /// are reused, so only the id and this time together identify a process.
     pub(crate) start_time: u64,
 }
 
@@ -32,19 +32,19 @@ pub(crate) fn read_pids() -> Vec<Pid> {
     pids.collect()
 }
 
-/// Reads `stat` of all processes, also of those that were not waited for.
+/// Reads `stat` of all processes, including zombies.
 pub(crate) fn read_processes() -> Vec<ProcStat> {
     read_pids().into_iter().filter_map(read_stat).collect()
 }
 
-/// Reads `stat` of a process; `None` if there is no such process.
+/// Reads `stat` of a process. Returns `None` if the process does not exist.
 pub(crate) fn read_stat(pid: Pid) -> Option<ProcStat> {
     let stat = std::fs::read_to_string(process_file(pid, "stat")).ok()?;
     parse_stat(pid, &stat)
 }
 
-/// Reads the variables that a process was started with, each ended by a zero byte. They are empty
-/// for processes of other users, and for processes that have ended and were not waited for.
+/// Reads the initial environment of a process as zero-terminated entries. The result is empty
+/// for processes of other users and for zombies.
 pub(crate) fn read_environ(pid: Pid) -> Vec<u8> {
     std::fs::read(process_file(pid, "environ")).unwrap_or_default()
 }
@@ -56,7 +56,7 @@ pub(crate) fn read_boot_id() -> String {
     id.unwrap_or_default().trim().to_owned()
 }
 
-/// Converts the id of a child to the type of system calls. The system gives out no id that does
+/// Converts the id of a child to the type of system calls. The system assigns no id that does
 /// not fit.
 pub(crate) fn pid_of(child: u32) -> Pid {
     Pid::from_raw(i32::try_from(child).unwrap_or(i32::MAX))
@@ -67,8 +67,8 @@ fn process_file(pid: Pid, name: &str) -> PathBuf {
 }
 
 fn parse_stat(pid: Pid, stat: &str) -> Option<ProcStat> {
-    // The name of the program may contain anything, but ends with the last bracket. The state is
-    // the first field after it.
+    // The program name may contain any character, but the last closing parenthesis ends it. The
+    // next field is the state.
     let (_, fields) = stat.rsplit_once(')')?;
     let fields: Vec<_> = fields.split_whitespace().collect();
     let pid_at = |index: usize| fields.get(index)?.parse().ok().map(Pid::from_raw);

@@ -1,4 +1,4 @@
-//! POSIX sessions: all processes of a terminal, in however many process groups they are.
+//! Ends POSIX sessions: all processes of a terminal, in any number of process groups.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,10 +9,10 @@ use nix::unistd::Pid;
 use crate::group::ProcessGroup;
 use crate::procfs::{self, pid_of};
 
-/// The log line for a signal that the system refuses.
+/// Log message for a signal that the system refuses.
 const SIGNAL_FAILURE: &str = "failed to signal a terminal";
 
-/// All processes of a terminal: those of the session that its program leads.
+/// The processes of a terminal: the session whose leader is the terminal's program.
 #[derive(Debug)]
 pub struct ProcessSession {
     leader: Pid,
@@ -21,35 +21,35 @@ pub struct ProcessSession {
     terminate_requested: AtomicBool,
 }
 
-/// The signal that asks a session to end.
+/// The signal that requests the exit of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TerminateSignal {
     /// SIGHUP, for shells: an interactive shell ignores SIGTERM.
     HangUp,
-    /// SIGTERM, for other programs: many give SIGHUP another meaning.
+    /// SIGTERM, for other programs: many use SIGHUP for another purpose.
     Terminate,
 }
 
-/// The fate of the processes that are left when the leader of a session exits by itself.
+/// Handling of the remaining processes when the leader of a session exits by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OrphanPolicy {
-    /// They keep running, as after the end of a shell.
+    /// They keep running, as after the exit of a login shell.
     Keep,
     /// They are killed with the session.
     Kill,
 }
 
-/// Tells if the process id of a leader can be another process by now.
+/// State of the leader's process id, which can be reused after a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LeaderState {
-    /// The leader was not waited for, so its id is its own.
+    /// The leader was not waited for, so its id is not reused.
     Unreaped,
-    /// The leader has exited and was waited for.
+    /// The leader has exited and was waited for, so its id may be reused.
     Reaped,
 }
 
 impl ProcessSession {
-    /// Describes the session of a child that leads it.
+    /// Creates a session for a child that leads it. Sends no signal.
     #[must_use]
     pub fn new(
         leader: u32,
@@ -64,8 +64,9 @@ impl ProcessSession {
         }
     }
 
-    /// Asks all processes of the session to end. Stopped processes are continued, because they
-    /// would not handle the signal. The leader must not have been waited for.
+    /// Sends the terminate signal to all processes of the session. Stopped processes are
+    /// continued, because they would not handle the signal otherwise. The leader must not have
+    /// been waited for.
     pub fn terminate(&self) {
         self.terminate_requested.store(true, Ordering::Release);
         let signal = match self.terminate_signal {
@@ -75,7 +76,7 @@ impl ProcessSession {
         signal_groups(&session_groups(self.leader), &[signal, Signal::SIGCONT]);
     }
 
-    /// Kills all processes of the session, except for orphans that may keep running.
+    /// Kills all processes of the session, except for orphans with [`OrphanPolicy::Keep`].
     pub fn kill(&self, leader_state: LeaderState) {
         match leader_state {
             LeaderState::Unreaped => kill_session(self.leader),
@@ -94,8 +95,8 @@ pub(crate) fn kill_session(leader: Pid) {
     signal_groups(&session_groups(leader), &[Signal::SIGKILL]);
 }
 
-/// Kills a process group whose leader is gone. As long as the group has members, its id is not
-/// reused. Returns `false` if it has none.
+/// Kills a process group whose leader has exited. As long as the group has members, its id is
+/// not reused. Returns `false` if it has none.
 pub(crate) fn kill_orphaned_group(group: Pid) -> bool {
     let has_members = procfs::read_processes()
         .iter()
@@ -120,9 +121,9 @@ fn signal_groups(groups: &BTreeSet<Pid>, signals: &[Signal]) {
     }
 }
 
-/// Returns the process groups of a session whose leader was waited for. A process id is not reused
-/// while it identifies a session, so a process with the leader's id means that nothing is left of
-/// the session.
+/// Returns the process groups of a session whose leader was waited for. The system does not
+/// reuse a process id that identifies a session. So if a process has the leader's id, no member
+/// of the session is left.
 fn orphaned_groups(leader: Pid) -> BTreeSet<Pid> {
     let members = read_session(leader);
     if members.has_leader {

@@ -1,4 +1,4 @@
-//! The end of a stream, within bounds.
+//! Bounded buffer for the end of a stream.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -9,22 +9,22 @@ use agenthost_stdx::sync::lock;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::sync::watch;
 
-/// Most characters of a line that are quoted.
+/// Maximum length of a quoted line, so that an error message stays readable.
 const MAX_TAIL_LINE_CHARS: usize = 300;
 
-/// Shorter values occur in a text by chance, and are no secrets.
+/// Minimum length of a secret. Shorter values occur in a text by chance.
 const MIN_SECRET_BYTES: usize = 4;
 
 /// Keeps the last bytes of a stream. They may contain secrets, so `Debug` does not show them.
 pub struct StreamTail {
     max_bytes: usize,
     bytes: Mutex<VecDeque<u8>>,
-    /// Set at the end of the stream.
+    /// `true` at the end of the stream.
     is_complete: watch::Sender<bool>,
 }
 
 impl StreamTail {
-    /// Creates a tail that keeps this many bytes.
+    /// Creates an empty buffer that keeps up to this many bytes.
     #[must_use]
     pub fn new(max_bytes: usize) -> Self {
         StreamTail {
@@ -34,7 +34,7 @@ impl StreamTail {
         }
     }
 
-    /// Appends bytes, and drops as many as necessary at the beginning.
+    /// Appends bytes, and drops the oldest ones beyond the limit.
     pub fn push(&self, more: &[u8]) {
         let mut bytes = self.lock();
         bytes.extend(more);
@@ -42,17 +42,17 @@ impl StreamTail {
         bytes.drain(..excess);
     }
 
-    /// Reads a stream to its end.
+    /// Reads a stream to its end, and then wakes [`StreamTail::wait_complete`].
     pub async fn read_from(self: Arc<Self>, mut stream: impl AsyncRead + Unpin) {
         let mut piece = [0; 4096];
-        // A pipe that can't be read is taken for closed.
+        // A pipe that can't be read is treated as closed.
         while let Ok(read @ 1..) = stream.read(&mut piece).await {
             self.push(piece.get(..read).unwrap_or_default());
         }
         self.is_complete.send_replace(true);
     }
 
-    /// Waits for the end of the stream, or for the timeout.
+    /// Waits for the end of the stream or the timeout.
     pub async fn wait_complete(&self, timeout: Duration) {
         let mut updates = self.is_complete.subscribe();
         let complete = updates.wait_for(|is_complete| *is_complete);
@@ -93,7 +93,7 @@ fn shorten_line(line: &str) -> String {
     plain.take(MAX_TAIL_LINE_CHARS).collect()
 }
 
-/// Shows the number of bytes, and not the bytes.
+/// Shows the number of bytes instead of their content.
 impl std::fmt::Debug for StreamTail {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("StreamTail")

@@ -1,7 +1,8 @@
-//! A process with all of its descendants.
+//! Finds and signals all descendants of a process.
 //!
-//! Most of them are in the process group of the leader. Those with a group of their own are found
-//! by their parents while these exist, so the tree is read before any process is asked to end.
+//! Most descendants are in the process group of the leader. Those in other groups are found
+//! through their parents. This works only while the parents run, so the tree is read before any
+//! signal is sent.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,9 +16,9 @@ use crate::procfs::{ProcStat, pid_of, read_processes};
 #[derive(Debug)]
 pub(crate) struct ProcessTree {
     leader: Pid,
-    /// The start time of every member that was found: process ids are reused.
+    /// Start time of every member that was found, because process ids are reused.
     members: BTreeMap<Pid, u64>,
-    /// The log line for a signal that the system refuses.
+    /// Log message for a signal that the system refuses.
     signal_failure: &'static str,
 }
 
@@ -59,9 +60,9 @@ impl ProcessTree {
         self.signal_groups(&groups, signal);
     }
 
-    /// Kills the members that are left after the leader was waited for. The id of the leader stays
-    /// that of its group while the group has members, unless a process has that id: then it is the
-    /// id of another group.
+    /// Kills the remaining members after the leader was waited for. While the leader's group
+    /// has members, its id is not reused. If a process has that id, the group is a new one and
+    /// is not signaled.
     pub(crate) fn kill_orphans(&self) {
         let processes = read_processes();
         let has_leader = processes.iter().any(|process| process.pid == self.leader);

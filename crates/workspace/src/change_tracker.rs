@@ -1,11 +1,10 @@
-//! How the files of sessions change.
+//! Tracks the changes of sessions' files with checkpoints in shadow git repositories.
 //!
-//! A moment is remembered as a tree of git: of all that is in a folder, except
-//! for what its ignore files name and what is too large. Two moments differ by
-//! what differs between their trees. Trees and what is in them are kept in a
-//! repository of our own, one for each session; of the user's, the index, the
-//! branches and the objects stay as they are. A folder that is in no
-//! repository is treated the same way.
+//! A checkpoint is a git tree of everything in a folder, except for ignored and too large
+//! files. The difference between two checkpoints is the difference between their trees. The
+//! trees and their blobs are stored in a repository of the host, one for each session. The
+//! index, the branches and the objects of the user's repository are never written. A folder
+//! outside of any repository is tracked in the same way.
 
 mod attributes;
 pub(crate) mod checkpoints;
@@ -50,37 +49,38 @@ use repository::ShadowRepository;
 pub use survey::is_whole_edit;
 pub use worktrees::WorktreeRemoval;
 
-/// The folder of worktrees, beside those of sessions.
+/// Directory of all worktrees, beside the directories of the sessions.
 const WORKTREES_FOLDER: &str = "worktrees";
 
-/// The file that says why a session is not tracked.
+/// File with the reason why a session is not tracked.
 const UNTRACKED_FILE: &str = "untracked";
 
-/// How long marking a moment may take. A turn waits for it.
+/// Timeout for a checkpoint. A turn waits for it.
 const CHECKPOINT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long anything else may take.
+/// Timeout for diffs and other queries.
 const DIFF_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How long an operation may take: hooks of the user may run.
+/// Timeout for an operation, which may run hooks of the user.
 const OPERATION_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// What is kept of the files of sessions.
+/// The checkpoints and worktrees of all sessions.
 #[derive(Debug)]
 pub struct ChangeTracker {
     directory: PathBuf,
-    /// Where it is noted what runs, for the next host if this one is killed.
+    /// Directory for pid files. With it, the next host kills setup commands if this host is
+    /// killed.
     pid_dir: Option<Arc<Path>>,
-    /// Worktrees that are being set up, and whether that is still wanted.
+    /// Cancellation flags of the worktree setups that are running.
     setups: Mutex<BTreeMap<SessionKey, Arc<AtomicBool>>>,
-    /// Keys of the code of repositories that may run.
+    /// Keys of repository code that may run.
     trusted_keys: Mutex<Arc<BTreeSet<String>>>,
-    /// Left out of every folder.
+    /// Paths that no checkpoint contains.
     protected: ProtectedPaths,
 }
 
 impl ChangeTracker {
-    /// Keeps what it has to in a directory.
+    /// Creates a tracker that stores its data in a directory.
     pub fn new(directory: PathBuf) -> Self {
         ChangeTracker {
             directory,
@@ -102,19 +102,19 @@ impl ChangeTracker {
         GitCommand::new(directory, timeout).with_trusted_keys(Arc::clone(&trusted))
     }
 
-    /// Returns where the worktrees of sessions are in such a directory.
+    /// Returns the directory of all worktrees of a tracker with this directory.
     #[must_use]
     pub fn worktrees_in(directory: &Path) -> PathBuf {
         directory.join(WORKTREES_FOLDER)
     }
 
-    /// Leaves some paths out, whatever folder they are in.
+    /// Excludes paths from checkpoints, in whatever folder they are.
     #[must_use]
     pub fn with_protected_paths(self, protected: ProtectedPaths) -> Self {
         ChangeTracker { protected, ..self }
     }
 
-    /// Notes what it runs in a directory, so that the next one can end it.
+    /// Sets the directory for pid files, with which the next host kills leftover processes.
     pub fn with_pid_dir(self, pid_dir: &Path) -> Self {
         ChangeTracker {
             pid_dir: Some(pid_dir.into()),
@@ -122,11 +122,12 @@ impl ChangeTracker {
         }
     }
 
-    /// Remembers how the files are now.
+    /// Takes a checkpoint of the session's files. Also takes the start checkpoint if that is
+    /// missing.
     ///
     /// # Errors
     ///
-    /// Why that could not be done.
+    /// Returns an error if the session is not tracked, or if git or the file system fails.
     pub fn take_checkpoint(
         &self,
         session: &Uri,
@@ -140,7 +141,8 @@ impl ChangeTracker {
                 .read_checkpoint(&CheckpointId::SessionStart)?
                 .is_none()
         {
-            // What is too much is not tried again and again: turns wait for it.
+            // A folder over the limits is not scanned again for each turn, because turns wait
+            // for it.
             if let Some(reason) = tracked.untracked_reason() {
                 return Err(ChangesError::Untracked(reason));
             }
@@ -157,11 +159,11 @@ impl ChangeTracker {
         }
     }
 
-    /// Says how the files differ between two moments.
+    /// Computes the differences between two endpoints.
     ///
     /// # Errors
     ///
-    /// Why that is not known.
+    /// Returns an error if an endpoint is not known, or if git or the file system fails.
     pub fn diff(
         &self,
         session: &Uri,
@@ -201,11 +203,12 @@ impl ChangeTracker {
         })
     }
 
-    /// Does something about how files differ.
+    /// Runs a changeset operation, for example stage, commit or undo.
     ///
     /// # Errors
     ///
-    /// Why it could not be done. Then nothing was.
+    /// Returns an error if the operation was refused or failed. A failed undo, apply or merge is
+    /// rolled back.
     pub fn run_operation(
         &self,
         session: &Uri,
@@ -217,11 +220,11 @@ impl ChangeTracker {
         operations::run_operation(&tracked, &repositories, request)
     }
 
-    /// Forgets all about a session.
+    /// Removes all data of a session.
     ///
     /// # Errors
     ///
-    /// If the system does not let it.
+    /// Returns an error if the directory can't be removed.
     pub fn remove_session(&self, session: &Uri) -> Result<(), ChangesError> {
         let directory = self.directory.join(SessionKey::of(session).as_str());
         match std::fs::remove_dir_all(directory) {
@@ -230,11 +233,11 @@ impl ChangeTracker {
         }
     }
 
-    /// Forgets all sessions but these. What a worktree has in it stays.
+    /// Removes the data of all sessions except for these. Worktrees stay.
     ///
     /// # Errors
     ///
-    /// If the system does not let it.
+    /// Returns an error if the directory can't be read or an entry can't be removed.
     pub fn retain_sessions(&self, sessions: &BTreeSet<SessionKey>) -> io::Result<()> {
         let entries = match std::fs::read_dir(&self.directory) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -243,7 +246,7 @@ impl ChangeTracker {
         let known: BTreeSet<_> = sessions.iter().map(SessionKey::as_str).collect();
         for entry in entries {
             let entry = entry?;
-            // What has another kind of name is not ours.
+            // A name that is not UTF-8 was not created by the host.
             let Ok(name) = entry.file_name().into_string() else {
                 continue;
             };
@@ -257,7 +260,7 @@ impl ChangeTracker {
     fn open_session(&self, session: &Uri) -> Result<SessionRepositories, ChangesError> {
         let key = SessionKey::of(session);
         let directory = self.directory.join(key.as_str());
-        // What was in files is for nobody else to read.
+        // Only this user may read the stored file contents.
         let mut builder = std::fs::DirBuilder::new();
         builder.recursive(true).mode(0o700).create(&directory)?;
         Ok(SessionRepositories {
@@ -269,19 +272,19 @@ impl ChangeTracker {
     }
 }
 
-/// What is kept of one session.
+/// The shadow repositories and checkpoints of one session.
 #[derive(Debug)]
 struct SessionRepositories {
     directory: PathBuf,
     key: SessionKey,
-    /// Git, to be used in the folders of the session.
+    /// Template for git commands in the folders of the session.
     git: GitCommand,
     protected: ProtectedPaths,
 }
 
 impl SessionRepositories {
-    /// The repositories that folders are in. Those that are the same folder
-    /// count once.
+    /// Opens the repositories of folders. A folder inside of another one is covered by that
+    /// one.
     fn open_repositories(
         &self,
         directories: &[Uri],
@@ -306,7 +309,8 @@ impl SessionRepositories {
         Ok(found)
     }
 
-    /// Takes the trees of a moment, and says what changed until then.
+    /// Takes a checkpoint and reports the changes since the start of the session and of the
+    /// chat.
     fn take_checkpoint(
         &self,
         directories: &[Uri],
@@ -314,7 +318,7 @@ impl SessionRepositories {
         chat_began: Option<&CheckpointId>,
     ) -> Result<CheckpointReport, ChangesError> {
         let repositories = self.open_repositories(directories, CHECKPOINT_TIMEOUT)?;
-        // A session begins once, however many folders it gets later.
+        // The start checkpoint is taken once for each folder, also if folders are added later.
         let mut marks = match mark {
             CheckpointId::SessionStart => self.read_checkpoint(mark)?.unwrap_or_default(),
             CheckpointId::BeforeTurn(_) | CheckpointId::AfterTurn(_) => CheckpointTrees::default(),
@@ -325,7 +329,7 @@ impl SessionRepositories {
             }
         }
         self.write_checkpoint(mark, &marks)?;
-        // A turn waits for this: all else can be found out when it is over.
+        // The turn waits for this checkpoint. The report can be computed after the turn.
         if let CheckpointId::BeforeTurn(_) = mark {
             return Ok(CheckpointReport::default());
         }
@@ -349,7 +353,8 @@ impl SessionRepositories {
         })
     }
 
-    /// Marks the start. If there is too much to mark, that is noted.
+    /// Takes the start checkpoint. If the limits are exceeded, the reason is stored, so that
+    /// later checkpoints fail at once.
     fn take_start_checkpoint(&self, directories: &[Uri]) -> Result<CheckpointReport, ChangesError> {
         let marked = self.take_checkpoint(directories, &CheckpointId::SessionStart, None);
         let note = self.directory.join(UNTRACKED_FILE);
@@ -363,18 +368,19 @@ impl SessionRepositories {
         marked
     }
 
-    /// Why nothing is tracked, if it is known.
+    /// Returns the stored reason why the session is not tracked.
     fn untracked_reason(&self) -> Option<String> {
         std::fs::read_to_string(self.directory.join(UNTRACKED_FILE)).ok()
     }
 
-    /// Why a moment is not known: because no one ever was, or this one.
+    /// Returns the error for a missing checkpoint: the stored reason, or
+    /// [`ChangesError::NoCheckpoint`].
     fn missing_checkpoint_error(&self) -> ChangesError {
         let reason = self.untracked_reason();
         reason.map_or(ChangesError::NoCheckpoint, ChangesError::Untracked)
     }
 
-    /// The trees at both ends of a span; none if one was not marked.
+    /// Returns the trees of both endpoints, or `None` if a checkpoint is missing.
     fn range_trees(
         &self,
         repository: &ShadowRepository,
@@ -417,14 +423,14 @@ impl SessionRepositories {
     }
 }
 
-/// What is known of the primary folder.
+/// Returns the git status of the first folder.
 fn workspace_status(repositories: &[ShadowRepository]) -> Result<WorkspaceStatus, ChangesError> {
     let primary = repositories.first();
     let git = primary.map(status::git_status).transpose()?.flatten();
     Ok(WorkspaceStatus { git })
 }
 
-/// A name for a folder that can be a name of a file.
+/// Returns a short hash of a path that is usable in file names.
 fn folder_key(path: &Path) -> String {
     short_hash(path.as_os_str().as_encoded_bytes())
 }

@@ -1,8 +1,8 @@
-//! Content that the host keeps itself: what is too large for a state.
+//! Stores content that is too large for a channel's state.
 //!
-//! A folder for each session, and in it a file for each content, named by its
-//! hash. Paths are made of hex digits that were checked, and opened from the
-//! folder by handle: no address leads anywhere else.
+//! Each session has a directory with one file for each content, named by its hash. Paths
+//! consist of checked hex digits and are opened relative to a directory handle, so no URI can
+//! refer to a file outside of the store.
 
 mod quota;
 
@@ -24,48 +24,48 @@ use cap_std::fs::{Dir, DirBuilder, DirBuilderExt, File, OpenOptions, OpenOptions
 use crate::file_service::{FileError, MAX_FILE_BYTES, encode_content};
 use quota::{ContentQuota, MAX_SESSION_BYTES};
 
-/// How the mark of a session begins that has a share in what is in a folder. No
-/// hash looks like it.
+/// Prefix of the marker file of a session that shares the content of a directory. No hash
+/// begins with it.
 const SHARE_MARKER_PREFIX: &str = "for-";
 
-/// Why content could not be kept.
+/// The error of content that could not be stored.
 #[derive(Debug, thiserror::Error)]
 pub enum ContentError {
-    /// It would be too large to be read.
+    /// The content exceeds the size limit of reads.
     #[error("{0} bytes are more than the {MAX_FILE_BYTES} that are kept in one piece")]
     TooLarge(usize),
-    /// The session has stored as much as it may.
+    /// The session has reached its quota.
     #[error("the stored content of a session may have at most {0} bytes")]
     SessionFull(u64),
-    /// The system says no.
+    /// The file system returned an error.
     #[error("keep content: {0}")]
     Io(#[from] io::Error),
 }
 
-/// The content of all sessions.
+/// The stored content of all sessions.
 #[derive(Debug)]
 pub struct ContentStore {
     folder: Dir,
-    /// For names that nobody else uses at the moment.
+    /// Numbers the temporary files, so that their names are unique.
     temp_counter: AtomicU64,
     quota: ContentQuota,
 }
 
 impl ContentStore {
-    /// Opens the folder; makes it if it is not there, for nobody else to read.
+    /// Opens the directory, and creates it if necessary with access for this user only.
     ///
     /// # Errors
     ///
-    /// If the system says no.
+    /// Returns an error if the directory can't be created or opened.
     pub fn open(folder: &Path) -> io::Result<Self> {
         Self::open_with_limit(folder, MAX_SESSION_BYTES)
     }
 
-    /// The same, with a limit of the bytes that each session may store.
+    /// Opens the directory with another quota for each session, in bytes.
     ///
     /// # Errors
     ///
-    /// If the system says no.
+    /// Returns an error if the directory can't be created or opened.
     pub fn open_with_limit(folder: &Path, session_bytes: u64) -> io::Result<Self> {
         use std::os::unix::fs::DirBuilderExt;
         let mut builder = std::fs::DirBuilder::new();
@@ -77,15 +77,14 @@ impl ContentStore {
         })
     }
 
-    /// Keeps some content of a session, and says how to refer to it. What is
-    /// there already is not written again. Waits for the disk, but not until it
-    /// is safe from a loss of power: then it is written again when it is kept
-    /// again.
+    /// Stores content of a session and returns a reference to it. Existing content is not
+    /// written again. The write blocks, but does not sync to disk: after a power failure,
+    /// content of the wrong length is written again on the next insert.
     ///
     /// # Errors
     ///
-    /// If it is too large, the session has no room for it, or the system says
-    /// no.
+    /// Returns an error if the content is too large, exceeds the session's quota, or can't be
+    /// written.
     pub fn insert(
         &self,
         session: &SessionKey,
@@ -107,16 +106,16 @@ impl ContentStore {
             self.write_file(session, &path, bytes)
                 .inspect_err(|_| self.quota.release(folder, size))?;
         }
-        // A session of this name was gone, and there is one again.
+        // The directory may be marked as gone by an earlier session with this key.
         self.remove_marker(&gone_marker(session.as_str()))?;
         Ok(address.reference(bytes.len()))
     }
 
-    /// What is kept at an address.
+    /// Reads the content with this URI.
     ///
     /// # Errors
     ///
-    /// If it is no address of content, or there is nothing.
+    /// Returns an error if the URI is malformed or the content does not exist.
     pub fn read(
         &self,
         uri: &Uri,
@@ -132,11 +131,11 @@ impl ContentStore {
         })
     }
 
-    /// What it is that is kept at an address.
+    /// Describes the content with this URI.
     ///
     /// # Errors
     ///
-    /// If it is no address of content, or there is nothing.
+    /// Returns an error if the URI is malformed or the content does not exist.
     pub fn resolve(&self, uri: &Uri) -> Result<ResourceResolveResult, FileError> {
         let (address, file) = self.open_content(uri)?;
         let metadata = file.metadata();
@@ -148,17 +147,17 @@ impl ContentStore {
             mtime: None,
             ctime: None,
             content_type: address.content_type().map(str::to_owned),
-            // It never changes.
+            // The content never changes, so its hash identifies it.
             etag: Some(address.hash().to_owned()),
         })
     }
 
-    /// Gives a session a share in all content of another one: chats of that one
-    /// belong to it now. It also gets the shares that the other one has.
+    /// Shares all content of a session with another one, because chats of the first one now belong
+    /// to it, too. The other session also gets the shares of the first one.
     ///
     /// # Errors
     ///
-    /// If the system says no.
+    /// Returns an error if the file system fails.
     pub fn share(&self, from: &SessionKey, to: &SessionKey) -> io::Result<()> {
         for folder in self.session_folders()? {
             let mine = folder == from.as_str();
@@ -169,12 +168,12 @@ impl ContentStore {
         Ok(())
     }
 
-    /// Forgets all content of a session. What another one has a share in stays
-    /// until that one is forgotten, too.
+    /// Removes all content of a session. Shared content stays until the other sessions are
+    /// removed, too.
     ///
     /// # Errors
     ///
-    /// If the system says no; there being none is no error.
+    /// Returns an error if the file system fails. Missing content is no error.
     pub fn remove_session(&self, session: &SessionKey) -> io::Result<()> {
         for folder in self.session_folders()? {
             if folder == session.as_str() {
@@ -187,12 +186,12 @@ impl ContentStore {
         Ok(())
     }
 
-    /// Forgets the content of all sessions but these: a host that was killed
-    /// may have left some.
+    /// Removes the content of all sessions except for these. A host that was killed may have
+    /// left some.
     ///
     /// # Errors
     ///
-    /// If the system says no.
+    /// Returns an error if the file system fails.
     pub fn retain_sessions(&self, sessions: &BTreeSet<SessionKey>) -> io::Result<()> {
         let known: BTreeSet<_> = sessions.iter().map(SessionKey::as_str).collect();
         for folder in self.session_folders()? {
@@ -209,7 +208,7 @@ impl ContentStore {
         Ok(())
     }
 
-    /// The folders of sessions. What else is there is not ours.
+    /// Returns the directories of sessions; other entries are ignored.
     fn session_folders(&self) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
         for entry in self.folder.entries()? {
@@ -221,7 +220,7 @@ impl ContentStore {
         Ok(names)
     }
 
-    /// The sessions that have a share in what is in a folder.
+    /// Returns the sessions that share the content of a directory.
     fn holders(&self, folder: &str) -> io::Result<Vec<String>> {
         let mut holders = Vec::new();
         for entry in self.folder.read_dir(folder)? {
@@ -231,7 +230,7 @@ impl ContentStore {
         Ok(holders)
     }
 
-    /// Drops a folder if its session is gone and nobody else needs it.
+    /// Removes a directory if its session was removed and no other session shares it.
     fn remove_if_unused(&self, folder: &str) -> io::Result<()> {
         if self.folder.exists(gone_marker(folder)) && self.holders(folder)?.is_empty() {
             self.folder.remove_dir_all(folder)?;
@@ -246,7 +245,7 @@ impl ContentStore {
         self.folder.open_with(path, &options).map(drop)
     }
 
-    /// Takes a mark away; says whether there was one.
+    /// Removes a marker file. Returns `false` if there was none.
     fn remove_marker(&self, path: &str) -> io::Result<bool> {
         match self.folder.remove_file(path) {
             Ok(()) => Ok(true),
@@ -255,7 +254,7 @@ impl ContentStore {
         }
     }
 
-    /// Opens what is at an address.
+    /// Opens the file of a content URI.
     fn open_content(&self, uri: &Uri) -> Result<(ContentAddress, File), FileError> {
         let address = match ContentAddress::parse(uri) {
             Some(Ok(address)) => address,
@@ -267,7 +266,7 @@ impl ContentStore {
         Ok((address, file))
     }
 
-    /// Writes a file whole or not at all.
+    /// Writes a file atomically.
     fn write_file(&self, session: &SessionKey, path: &str, bytes: &[u8]) -> io::Result<()> {
         let mut builder = DirBuilder::new();
         builder.mode(0o700);
@@ -276,8 +275,7 @@ impl ContentStore {
             _ => {}
         }
         let number = self.temp_counter.fetch_add(1, Ordering::Relaxed);
-        // Nobody else writes here; what one that was killed left is in the way
-        // of nobody.
+        // The name is unique in this process. A leftover of a killed host is overwritten.
         let temp_path = format!("{}/{number}.new", session.as_str());
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(true).mode(0o600);
@@ -290,12 +288,12 @@ impl ContentStore {
     }
 }
 
-/// The mark of a session that has a share in what is in a folder.
+/// Returns the marker path of a session that shares the content of a directory.
 fn share_marker(folder: &str, holder: &str) -> String {
     format!("{folder}/{SHARE_MARKER_PREFIX}{holder}")
 }
 
-/// The mark of a folder whose session is gone.
+/// Returns the marker path of a directory whose session was removed.
 fn gone_marker(folder: &str) -> String {
     format!("{folder}/gone")
 }

@@ -1,4 +1,4 @@
-//! Files by what was typed of their names.
+//! Searches files by a part of their path.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -10,22 +10,22 @@ use ignore::{DirEntry, WalkBuilder};
 use crate::file_uri::{path_of, uri_of};
 use crate::protected_paths::ProtectedPaths;
 
-/// How long a search may take, and how much it may find.
+/// Limits of one search.
 #[derive(Debug, Clone, Copy)]
 pub struct SearchLimits {
-    /// Most files in the answer.
+    /// Maximum number of results.
     pub max_results: usize,
-    /// Most files to look at.
+    /// Maximum number of visited files and directories.
     pub max_files: usize,
-    /// Longest time to look.
+    /// Timeout after which the search returns its results so far.
     pub timeout: Duration,
 }
 
-/// Files and directories whose paths fit, the best first. What ignore files
-/// exclude, what is hidden and what is protected is left out. Waits for the disk.
+/// Returns files and directories whose paths match, the best first. Ignored, hidden and
+/// protected ones are excluded. Blocks on disk I/O.
 ///
-/// A search that comes to a bound answers with what it has: somebody is
-/// typing, and will type more.
+/// A search that reaches a limit returns its results so far, because it is repeated with every
+/// keystroke.
 pub fn search_files(
     directories: &[Uri],
     protected: &ProtectedPaths,
@@ -36,8 +36,7 @@ pub fn search_files(
     let mut matches = Vec::new();
     let mut visited = 0;
     for directory in directories.iter().filter_map(path_of) {
-        // The tests of an ignore file that says so begin at its directory,
-        // whether or not git is used there.
+        // Ignore files also apply outside of git repositories.
         let walk = WalkBuilder::new(&directory)
             .require_git(false)
             .follow_links(false)
@@ -51,7 +50,7 @@ pub fn search_files(
             if let Some((score, file)) = score_path(&directory, &entry, query) {
                 matches.push((score, file));
             }
-            // Never more in memory than a few answers.
+            // Bounds the memory to a small multiple of the results.
             if matches.len() > limits.max_results.saturating_mul(20).max(1_000) {
                 matches = rank_files(matches, limits.max_results);
             }
@@ -60,8 +59,8 @@ pub fn search_files(
     top_files(matches, limits.max_results)
 }
 
-/// Leaves out what is protected, by its real name: links are not followed below
-/// the directory, but may lead to it.
+/// Returns a filter that excludes protected paths by their real path. Links below the directory
+/// are not followed, but the directory itself may be behind one.
 pub(crate) fn unprotected_filter(
     directory: &Path,
     protected: &ProtectedPaths,
@@ -103,7 +102,7 @@ fn score_path(root: &Path, entry: &DirEntry, query: &str) -> Option<RankedFile> 
     Some((score, FileMatch { uri, path, kind }))
 }
 
-/// How well a path fits; less is better.
+/// Quality of a match; smaller is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct MatchScore {
     kind: MatchKind,
@@ -111,23 +110,23 @@ struct MatchScore {
     length: usize,
 }
 
-/// In what manner a path fits.
+/// Kind of a match, the best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum MatchKind {
-    /// The name, or the whole path, is what was typed.
+    /// The name or the whole path equals the query.
     Exact,
-    /// The name, or the whole path, begins with it.
+    /// The name or the whole path begins with the query.
     Prefix,
-    /// It is somewhere in the name.
+    /// The name contains the query.
     InName,
-    /// It is somewhere in the path.
+    /// The path contains the query.
     InPath,
-    /// All its letters are in the path, in this order.
+    /// The path contains all characters of the query in their order.
     Subsequence,
 }
 
 impl MatchScore {
-    /// `None` if it does not fit. Capital letters do not matter.
+    /// Returns `None` if the path does not match. The comparison ignores case.
     fn of(path: &str, query: &str, depth: usize) -> Option<Self> {
         let query = query.trim_start_matches("./").to_lowercase();
         let path = path.to_lowercase();

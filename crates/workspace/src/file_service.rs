@@ -1,9 +1,9 @@
-//! Files that clients and agents read and change.
+//! File access for clients and agents.
 //!
-//! Every path is taken relative to a directory that was granted, and opened
-//! from there step by step: neither `..` nor a symbolic link leads out, also
-//! not one that is put there between a check and the opening (SEC-2). What a
-//! file is, is asked of the open file.
+//! Every path is resolved relative to a granted directory and opened from its handle, component
+//! by component. Neither `..` nor a symbolic link leads out of it, not even a link that is
+//! created between a check and the open call (SEC-2). The type of a file is determined from the
+//! open file.
 
 pub(crate) mod location;
 mod manage;
@@ -20,18 +20,18 @@ use crate::protected_paths::ProtectedPaths;
 use location::GrantedPath;
 pub(crate) use read::encode_content;
 
-/// Largest file that is read or written in one piece.
+/// Maximum size of a file that is read or written in one message.
 pub const MAX_FILE_BYTES: u64 = 16 * 1024 * 1024;
 
-/// Access to files. One for all who write, so that what two of them write to
-/// the same file is written one after the other (RES-4).
+/// File access with a lock that serializes all writes, so that two writes to the same file do
+/// not interleave (RES-4).
 #[derive(Debug, Default)]
 pub struct FileService {
     write_lock: Mutex<()>,
     protected: ProtectedPaths,
 }
 
-/// Where a file really is, and what it is, if it may be used.
+/// Returns the real path and the metadata of a file, if access is granted.
 pub(crate) fn resolve_granted_path(
     roots: &[GrantedRoot],
     protected: &ProtectedPaths,
@@ -52,71 +52,71 @@ pub(crate) fn resolve_granted_path(
     Ok((path, metadata))
 }
 
-/// Why something could not be done with a file.
+/// The error of a file request.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FileError {
-    /// It is nothing on this machine.
+    /// The URI is not a file on this machine.
     #[error("`{0}` is not a file on this machine")]
     NotLocal(Uri),
-    /// It is outside of what was granted.
+    /// The file is outside of the granted directories.
     #[error("`{uri}` is outside of the folders that may be used here")]
     NotGranted {
-        /// The file.
+        /// URI of the requested file.
         uri: Uri,
-        /// What was wanted.
+        /// Access that the request needs.
         access: FileAccess,
     },
-    /// The system does not let us.
+    /// The system denies access.
     #[error("the system denies access to `{0}`")]
     Forbidden(Uri),
-    /// The host keeps it as it is.
+    /// The URI is stored content, which can't be changed.
     #[error("`{0}` is content that the host keeps as it is")]
     Immutable(Uri),
-    /// There is no such file.
+    /// The file does not exist.
     #[error("there is nothing at `{0}`")]
     NotFound(Uri),
-    /// There is something there.
+    /// The file exists already.
     #[error("there is something at `{0}` already")]
     Exists(Uri),
-    /// It is not as it was.
+    /// The file was changed after the client read it.
     #[error("`{0}` has changed in the meantime")]
     Changed(Uri),
-    /// It is not what it has to be.
+    /// The file has another type than required.
     #[error("`{uri}` is {found}, not {expected}")]
     WrongKind {
-        /// The file.
+        /// URI of the requested file.
         uri: Uri,
-        /// What it is.
+        /// The type that it has.
         found: &'static str,
-        /// What it has to be.
+        /// The type that is required.
         expected: &'static str,
     },
-    /// A directory that is not empty.
+    /// The directory is not empty.
     #[error("`{0}` is not empty")]
     NotEmpty(Uri),
-    /// Too much for one message.
+    /// The file exceeds [`MAX_FILE_BYTES`].
     #[error("`{uri}` has {size} bytes; at most {MAX_FILE_BYTES} are handled in one piece")]
     TooLarge {
-        /// The file.
+        /// URI of the requested file.
         uri: Uri,
-        /// How large it is, or would be.
+        /// Its current or future size.
         size: u64,
     },
-    /// What was given makes no sense.
+    /// The parameters are invalid.
     #[error("{0}")]
     Invalid(String),
-    /// Something else went wrong.
+    /// The system returned another error.
     #[error("`{uri}`: {problem}")]
     Failed {
-        /// The file.
+        /// URI of the requested file.
         uri: Uri,
-        /// What the system says.
+        /// Error message of the system.
         problem: String,
     },
 }
 
 impl FileService {
-    /// Refuses some paths, whatever is granted.
+    /// Denies access to paths, whatever roots are granted.
     #[must_use]
     pub fn with_protected_paths(self, protected: ProtectedPaths) -> Self {
         FileService { protected, ..self }
@@ -131,11 +131,11 @@ impl FileService {
         GrantedPath::resolve(roots, &self.protected, uri, access)
     }
 
-    /// Does something with files, where it may be done. Waits for the disk.
+    /// Executes a file request within the granted roots. Blocks on disk I/O.
     ///
     /// # Errors
     ///
-    /// Why it could not be done.
+    /// Returns an error if access is not granted or the request fails.
     pub fn execute(
         &self,
         roots: &[GrantedRoot],
@@ -182,7 +182,7 @@ impl From<FileError> for RequestFailure {
 }
 
 impl FileError {
-    /// What the system said about a file.
+    /// Converts an I/O error for a file.
     pub(crate) fn from_io(uri: &Uri, error: &std::io::Error) -> Self {
         use std::io::ErrorKind;
         let uri = uri.clone();

@@ -1,4 +1,4 @@
-//! Which file a URI names.
+//! Converts between `file:` URIs and paths.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use percent_encoding::{
     AsciiSet, NON_ALPHANUMERIC, percent_decode_str, percent_encode, utf8_percent_encode,
 };
 
-/// What does not stand for itself in a path of a URI.
+/// Bytes that are percent-encoded in the path of a URI.
 const ESCAPED_PATH_BYTES: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'/')
     .remove(b'-')
@@ -15,25 +15,25 @@ const ESCAPED_PATH_BYTES: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'.')
     .remove(b'~');
 
-/// The file that a `file:` URI of this machine names.
+/// Returns the path of a local `file:` URI.
 pub fn path_of(uri: &Uri) -> Option<PathBuf> {
     let path = uri.as_str().strip_prefix("file://")?;
     let path = percent_decode_str(path).decode_utf8().ok()?;
     path.starts_with('/').then(|| PathBuf::from(path.as_ref()))
 }
 
-/// The URI of a file, whatever its name is made of.
+/// Returns the URI of a path, also if that is not UTF-8.
 pub(crate) fn uri_of_raw(path: &Path) -> Uri {
     let escaped = escape_path(path.as_os_str().as_encoded_bytes());
     Uri::from(format!("file://{escaped}"))
 }
 
-/// A path as it stands in a URI.
+/// Percent-encodes a path for a URI.
 pub(crate) fn escape_path(path: &[u8]) -> String {
     percent_encode(path, ESCAPED_PATH_BYTES).to_string()
 }
 
-/// The URI of a file; none if its path is not absolute, or not text.
+/// Returns the URI of a path, or `None` if that is not absolute or not UTF-8.
 pub fn uri_of(path: &Path) -> Option<Uri> {
     let text = path.to_str().filter(|_| path.is_absolute())?;
     let escaped = utf8_percent_encode(text, ESCAPED_PATH_BYTES);

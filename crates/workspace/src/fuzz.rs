@@ -1,4 +1,4 @@
-//! The fuzz targets of this crate.
+//! Re-exports the fuzz targets of this crate.
 
 pub use crate::change_tracker::fuzz::git_output;
 pub use crate::terminal::fuzz::terminal_output;

@@ -1,13 +1,11 @@
-//! Git as a child process. All command lines of git are built here.
+//! Runs git as a child process. All git command lines are built here.
 //!
-//! A repository can make git run programs: hooks, filters, monitors, drivers,
-//! helpers. None of them runs unless a person has allowed that code, see
-//! [`RepositoryCode`]: settings of the repository that name programs are
-//! overridden for every invocation, and those of the user's own configuration
-//! (such as Git LFS) stay. Repositories that lie in a working tree like an
-//! ordinary folder (`HEAD`, `refs`, `objects`) are not used at all. Git gets the
-//! same reduced environment as agents, and the host's `GIT_*` variables are not
-//! part of it.
+//! A repository can make git run programs: hooks, filters, monitors, drivers, helpers. None of
+//! them runs unless a user has allowed that code, see [`RepositoryCode`]. Settings of the
+//! repository that name programs are overridden for every invocation, and those of the user's
+//! own configuration (such as Git LFS) stay. Repositories that are in a working tree like an
+//! ordinary directory (`HEAD`, `refs`, `objects`) are not used at all. git gets the same
+//! reduced environment as agents, without the `GIT_*` variables of the host.
 
 mod child;
 mod clone;
@@ -32,10 +30,10 @@ pub use error::GitError;
 use inspection::RepositoryInspection;
 pub(crate) use inspection::{check_lines, is_no_repository};
 
-/// How long it may take to find the code of a repository.
+/// Timeout for the inspection of a repository's code.
 const INSPECT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Settings for every invocation.
+/// Configuration of every invocation.
 const COMMON_CONFIG: &[&str] = &[
     "safe.bareRepository=explicit",
     "core.fsmonitor=false",
@@ -44,7 +42,7 @@ const COMMON_CONFIG: &[&str] = &[
     "submodule.recurse=false",
 ];
 
-/// Settings for invocations that only look: they run no hooks.
+/// Configuration of queries, which run no hooks.
 const READ_ONLY_CONFIG: &[&str] = &[
     NO_HOOKS_CONFIG,
     "core.splitIndex=false",
@@ -54,32 +52,31 @@ const READ_ONLY_CONFIG: &[&str] = &[
 
 const NO_HOOKS_CONFIG: &str = "core.hooksPath=/dev/null";
 
-/// Variables that operations of the user need besides those of all programs:
-/// who commits, and how commits are signed.
+/// Environment variables that operations of the user need in addition, for the signing of
+/// commits.
 const IDENTITY_VARIABLES: &[&str] = &["GNUPGHOME", "GPG_TTY", "SSH_AUTH_SOCK"];
 
-/// Git in a directory, until a deadline.
+/// A git invocation in a directory, with a deadline.
 #[derive(Debug, Clone)]
 pub(crate) struct GitCommand {
     directory: PathBuf,
     variables: Vec<(&'static str, OsString)>,
     deadline: Instant,
-    /// The code that may run.
+    /// Keys of the code that may run.
     trusted_keys: Arc<BTreeSet<String>>,
-    /// What is known of the repository, found out once.
+    /// Inspection of the repository, done once and shared by clones.
     inspection: Arc<OnceLock<RepositoryInspection>>,
 }
 
-/// Who an invocation is for.
+/// The purpose of an invocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum GitPurpose {
-    /// The host looks at something.
+    /// The host reads state.
     Query,
-    /// A person asked for an operation.
+    /// A user requested an operation.
     Operation(HookSwitch),
 }
 
-/// Whether hooks run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum HookSwitch {
     On,
@@ -97,20 +94,20 @@ impl GitCommand {
         }
     }
 
-    /// Git for a repository that the host made itself, and that has no
-    /// configuration of others.
+    /// Creates a command for a repository of the host itself, which has no foreign
+    /// configuration.
     pub(crate) fn for_host_repository(git_dir: &Path, timeout: Duration) -> Self {
         let git = GitCommand::new(git_dir, timeout).with_env("GIT_DIR", git_dir);
         git.with_inspection(RepositoryInspection::default())
     }
 
-    /// The same, where code with these keys may run.
+    /// Allows code with these keys.
     pub(crate) fn with_trusted_keys(mut self, trusted: Arc<BTreeSet<String>>) -> Self {
         self.trusted_keys = trusted;
         self
     }
 
-    /// The same with a new deadline.
+    /// Returns a copy with a new deadline.
     pub(crate) fn with_timeout(&self, timeout: Duration) -> Self {
         GitCommand {
             deadline: Instant::now() + timeout,
@@ -118,7 +115,7 @@ impl GitCommand {
         }
     }
 
-    /// The same in another directory of the same repository.
+    /// Returns a copy for another directory of the same repository.
     pub(crate) fn in_directory(&self, directory: &Path) -> Self {
         GitCommand {
             directory: directory.to_owned(),
@@ -126,7 +123,7 @@ impl GitCommand {
         }
     }
 
-    /// The same in another directory, which may be in another repository.
+    /// Returns a copy for a directory that may be in another repository.
     pub(crate) fn in_other_repository(&self, directory: &Path) -> Self {
         GitCommand {
             inspection: Arc::default(),
@@ -134,13 +131,13 @@ impl GitCommand {
         }
     }
 
-    /// The same with a variable of the environment.
+    /// Adds an environment variable.
     pub(crate) fn with_env(mut self, name: &'static str, value: impl AsRef<OsStr>) -> Self {
         self.variables.push((name, value.as_ref().to_owned()));
         self
     }
 
-    /// Returns the output of a command that has to succeed.
+    /// Returns the output of a command that must succeed.
     pub(crate) fn read_output<S: AsRef<OsStr>>(
         &self,
         arguments: impl IntoIterator<Item = S>,
@@ -148,7 +145,7 @@ impl GitCommand {
         self.run(arguments, &[])?.into_stdout()
     }
 
-    /// Returns the one line that a command prints.
+    /// Returns the only line of output of a command that must succeed.
     pub(crate) fn read_line<S: AsRef<OsStr>>(
         &self,
         arguments: impl IntoIterator<Item = S>,
@@ -157,8 +154,7 @@ impl GitCommand {
         Ok(String::from_utf8_lossy(&output).trim().to_owned())
     }
 
-    /// Returns the one line that a command prints, if it succeeds and prints
-    /// one.
+    /// Returns the only line of output, or `None` if the command fails or prints nothing.
     pub(crate) fn try_read_line<S: AsRef<OsStr>>(
         &self,
         arguments: impl IntoIterator<Item = S>,
@@ -168,7 +164,7 @@ impl GitCommand {
         Ok(Some(line).filter(|line| answer.success && !line.is_empty()))
     }
 
-    /// Runs a command for the host, which writes `input` to it.
+    /// Runs a query of the host with `input` as its standard input.
     pub(crate) fn run<S: AsRef<OsStr>>(
         &self,
         arguments: impl IntoIterator<Item = S>,
@@ -179,9 +175,8 @@ impl GitCommand {
         child::exchange(command, &self.directory, input, self.deadline)
     }
 
-    /// Runs a command that finds out where the repository is. Such commands
-    /// look at no files and run nothing, so they need not know what the
-    /// repository would run.
+    /// Runs `git rev-parse` to locate the repository. It reads no files of the working tree and
+    /// runs no programs, so it needs no inspection of the repository first.
     pub(crate) fn rev_parse<S: AsRef<OsStr>>(
         &self,
         arguments: impl IntoIterator<Item = S>,
@@ -191,8 +186,8 @@ impl GitCommand {
         child::exchange(command, &self.directory, &[], self.deadline)
     }
 
-    /// Runs an operation as a person would at a terminal, with hooks. All code
-    /// of the repository has to be allowed.
+    /// Runs an operation with hooks, as a user would in a terminal. All code of the repository
+    /// must be allowed.
     pub(crate) fn run_with_hooks<S: AsRef<OsStr>>(
         &self,
         arguments: impl IntoIterator<Item = S>,
@@ -206,8 +201,7 @@ impl GitCommand {
         child::run_with_hooks(command, &self.directory, self.deadline)
     }
 
-    /// Runs an operation for a person that writes no files of the working tree,
-    /// without hooks.
+    /// Runs an operation without hooks. It must not write files of the working tree.
     pub(crate) fn run_without_hooks<S: AsRef<OsStr>>(
         &self,
         arguments: impl IntoIterator<Item = S>,
@@ -218,8 +212,7 @@ impl GitCommand {
         child::run_with_hooks(command, &self.directory, self.deadline)
     }
 
-    /// Runs an operation for a person, with hooks if they are allowed and
-    /// without them if not.
+    /// Runs an operation, with hooks only if they are allowed.
     pub(crate) fn run_with_allowed_hooks<S: AsRef<OsStr>>(
         &self,
         arguments: impl IntoIterator<Item = S>,
@@ -235,9 +228,8 @@ impl GitCommand {
         child::run_with_hooks(command, &self.directory, self.deadline)
     }
 
-    /// Fails if settings of the repository name programs that were not allowed,
-    /// such as filters. Without them, files that git writes would not be what
-    /// the repository means them to be.
+    /// Fails if settings of the repository name programs that were not allowed, such as
+    /// filters. Without them, git would write wrong file contents.
     pub(crate) fn check_settings_allowed(&self) -> Result<(), GitError> {
         match self.untrusted_code(self.inspection()?)? {
             Some(code) if !code.settings.is_empty() => Err(GitError::NotAllowed(code.summary())),
@@ -274,15 +266,15 @@ impl GitCommand {
                 if hooks == HookSwitch::Off {
                     command.args(["-c", NO_HOOKS_CONFIG]);
                 }
-                // Objects that a partial clone lacks may be fetched, by no
-                // other programs than git's own.
+                // git may fetch objects that a partial clone lacks, but only with its own
+                // transports.
                 command.env("GIT_ALLOW_PROTOCOL", "https:http:ssh");
                 for name in IDENTITY_VARIABLES {
                     command.envs(std::env::var_os(name).map(|value| (name, value)));
                 }
             }
         }
-        // A question runs no hooks, so only settings matter to it.
+        // Queries run no hooks, so only settings matter for them.
         let matters = purpose != GitPurpose::Query || inspection.config.code().next().is_some();
         let is_allowed = matters && self.untrusted_code(inspection)?.is_none();
         let overrides = inspection.config.overrides(is_allowed);
@@ -295,7 +287,7 @@ impl GitCommand {
         Ok(command)
     }
 
-    /// Git with the reduced environment and the settings of every invocation.
+    /// Returns git with the reduced environment and the common configuration.
     fn base_command(&self) -> Command {
         let mut command = Command::new("git");
         command.env_clear().envs(inherited_environment());
@@ -318,8 +310,7 @@ impl GitCommand {
         command
     }
 
-    /// Whether names are names and not patterns: yes, unless a caller set the
-    /// variable.
+    /// Returns the value of `GIT_LITERAL_PATHSPECS`: 1, unless the caller has set the variable.
     fn literal_pathspecs(&self) -> &OsStr {
         let mut variables = self.variables.iter().rev();
         let said = variables.find(|(name, _)| *name == "GIT_LITERAL_PATHSPECS");

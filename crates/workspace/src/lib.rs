@@ -1,16 +1,14 @@
-//! What agents and their clients work on.
+//! Files, terminals, git change tracking and file watches of a workspace.
 //!
-//! **What it does.** [`FileService`] reads and changes files inside of granted
-//! folders; [`ContentStore`] keeps what is too large for a state; [`DirectoryWatch`] tells
-//! what changes in a folder; [`ChangeTracker`] remembers how files were, and says how
-//! they differ; [`ResourceService`] passes a request to the owner of its URI;
-//! [`Terminal`] is a shell to type into, or a command; [`search_files`] finds
-//! files by a part of their names; [`path_of`] and [`uri_of`] convert between
-//! paths and `file:` URIs.
+//! **What it does.** [`FileService`] reads and changes files within granted directories;
+//! [`ContentStore`] stores content that is too large for a channel's state; [`DirectoryWatch`]
+//! reports changes of a directory; [`ChangeTracker`] takes checkpoints of files and compares
+//! them; [`ResourceService`] dispatches a request to the owner of its URI; [`Terminal`] runs a
+//! shell or a command in a pseudoterminal; [`search_files`] finds files by a part of their
+//! path; [`path_of`] and [`uri_of`] convert between paths and `file:` URIs.
 //!
-//! **What it never does.** It decides nothing about sessions and sends nothing
-//! to anybody: it is asked, and answers. It follows no symbolic link out of
-//! the directories that it is given.
+//! **What it never does.** It decides nothing about sessions and sends no messages to clients:
+//! its callers do both. It follows no symbolic link out of the granted directories.
 //!
 //! **Where to start.** [`search_files`].
 

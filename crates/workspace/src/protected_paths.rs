@@ -1,14 +1,13 @@
-//! Paths that no client or agent gets to through the host.
+//! Paths that clients and agents can never access through the host.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Files and folders that belong to the host itself, such as its token, also
-/// if a folder was granted that they are in.
+/// Files and directories of the host itself, such as its token. They are denied even if a
+/// directory that contains them was granted.
 ///
-/// Paths are compared by their real names, so callers resolve symbolic links
-/// first.
+/// Paths are compared by their real path, so callers resolve symbolic links first.
 #[derive(Debug, Clone, Default)]
 pub struct ProtectedPaths {
     paths: Arc<[PathBuf]>,
@@ -16,9 +15,9 @@ pub struct ProtectedPaths {
 }
 
 impl ProtectedPaths {
-    /// Protects files and folders, with all that is in the latter, except for
-    /// what is in some other folders. They need not exist yet, but the folders
-    /// that they are in have to.
+    /// Protects files, and directories with all of their content, except for the content of the
+    /// directories in `exceptions`. The paths need not exist yet, but their parent directories
+    /// must.
     pub fn new(
         paths: impl IntoIterator<Item = PathBuf>,
         exceptions: impl IntoIterator<Item = PathBuf>,
@@ -36,7 +35,7 @@ impl ProtectedPaths {
         self.paths.iter().any(within) && !self.exceptions.iter().any(within)
     }
 
-    /// Returns `true` if a real path is protected, or something below it is.
+    /// Returns `true` if a real path is protected or contains a protected path.
     pub(crate) fn touches(&self, path: &Path) -> bool {
         self.contains(path) || self.paths.iter().any(|one| one.starts_with(path))
     }
@@ -46,7 +45,7 @@ impl ProtectedPaths {
     }
 }
 
-/// Resolves symbolic links as far as a path exists.
+/// Resolves the symbolic links in the existing part of a path.
 fn real_path(path: &Path) -> PathBuf {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let mut missing: Vec<&OsStr> = Vec::new();

@@ -1,4 +1,4 @@
-//! Requests about resources, each served by the component that owns the URI.
+//! Dispatches requests about resources to the component that owns the URI.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::change_tracker::ChangeTracker;
 use crate::content_store::ContentStore;
 use crate::file_service::{FileError, FileService};
 
-/// Files, stored content and earlier versions of files.
+/// Access to files, stored content and earlier versions of files.
 #[derive(Debug)]
 pub struct ResourceService {
     files: FileService,
@@ -41,12 +41,12 @@ impl ResourceService {
         }
     }
 
-    /// Executes a request: files as far as they are granted, stored content and git objects for
-    /// reading only. Blocks on the disk, and on git.
+    /// Executes a request: files within the granted roots, stored content and git objects for
+    /// reading only. Blocks on disk I/O and on git.
     ///
     /// # Errors
     ///
-    /// If the owner of the URI refuses the request, or fails.
+    /// Returns an error if the owner of the URI refuses the request or fails.
     pub fn execute(
         &self,
         roots: &[GrantedRoot],
@@ -84,8 +84,8 @@ impl ResourceService {
     }
 }
 
-/// Returns the URI whose owner serves a request. Of the two URIs of a copy or a move this is the
-/// source, unless only the destination is stored content: the content store refuses both.
+/// Returns the URI whose owner serves a request. For a copy or a move this is the source,
+/// unless only the destination is stored content: the content store refuses both.
 fn subject_of(request: &FileRequest) -> &Uri {
     let subject_of_pair = |source, destination| {
         let is_content = |uri| owner_of(uri) == ResourceOwner::ContentStore;
@@ -107,8 +107,8 @@ fn subject_of(request: &FileRequest) -> &Uri {
     }
 }
 
-/// Finds the owner by the scheme of a URI. The file service has all other URIs: it refuses those
-/// that are not of a file.
+/// Returns the owner by the scheme of a URI. The file service gets all other URIs and refuses
+/// those that are no files.
 fn owner_of(uri: &Uri) -> ResourceOwner {
     let (scheme, rest) = uri.as_str().split_once(':').unwrap_or_default();
     match scheme.to_ascii_lowercase().as_str() {

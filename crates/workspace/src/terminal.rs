@@ -1,4 +1,4 @@
-//! A shell, or one command, in a terminal of its own.
+//! Runs a shell or a command in a pseudoterminal.
 
 pub(crate) mod exit;
 pub(crate) mod full_output;
@@ -31,47 +31,47 @@ use program::PreparedProgram;
 pub use full_output::OutputSink;
 pub use program::{ExecSpec, PtyProgram, ShellSpec, ShellStartup};
 
-/// Pieces of input that wait for a program that does not read. When there are
-/// more, the next is refused.
+/// Capacity of the input queue, for a program that does not read. When the queue is full,
+/// further input is rejected.
 const INPUT_QUEUE_LEN: usize = 1_000;
 
-/// The longest command line. The system takes no longer arguments.
+/// Maximum length of a command line. The limit of the system for one argument is 128 KiB.
 const MAX_COMMAND_BYTES: usize = 120 * 1024;
 
-/// How long what runs in a terminal has to end by itself.
+/// Time that the program of a terminal has to exit after the terminate signal.
 pub const EXIT_GRACE: Duration = Duration::from_millis(300);
 
-/// A terminal with what runs in it. Dropped, all of that is killed; only what
-/// a shell left running when it ended by itself is left alone.
+/// A terminal and its processes. On drop all of them are killed, except for those that a shell
+/// left running when it exited by itself.
 pub struct Terminal {
-    // Can be used by one thread at a time only.
+    // `MasterPty` is not `Sync`.
     master: Mutex<Box<dyn MasterPty + Send>>,
     input: SyncSender<String>,
     session: Option<ProcessSession>,
     exit_state: Arc<ExitState>,
-    /// Kept for as long as the program may run.
+    /// Removed with the terminal.
     _pid_file: Option<PidFile>,
 }
 
-/// How a terminal starts.
+/// The settings of a new terminal.
 #[derive(Debug, Clone)]
 pub struct TerminalOptions {
     /// The program that runs in the terminal.
     pub program: PtyProgram,
-    /// Where; the user's home if nobody says.
+    /// Working directory; the user's home directory by default.
     pub directory: Option<Uri>,
     /// The width in columns.
     pub cols: u64,
     /// The height in rows.
     pub rows: u64,
-    /// The directory for the pid file, by which the next host ends it if this
-    /// process is killed.
+    /// Directory for the pid file. With it, the next host kills the program if this host is
+    /// killed.
     pub pid_dir: Option<Arc<Path>>,
-    /// Where the output of a command is kept when it is too long to be shown.
+    /// Store for the output of a command that is too long for its preview.
     pub output_sink: Option<OutputSink>,
 }
 
-/// Why a terminal could not do something.
+/// The error of a terminal operation, as text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct TerminalError(String);
@@ -91,12 +91,13 @@ impl std::fmt::Debug for Terminal {
 }
 
 impl Terminal {
-    /// Starts a program in a new terminal. What happens goes to `tell`; while
-    /// that waits, so does whatever writes to the terminal.
+    /// Starts a program in a new terminal and sends its events to `on_event`. The program's
+    /// writes block while `on_event` does.
     ///
     /// # Errors
     ///
-    /// If there is no such folder, or no such program, or no more terminals.
+    /// Returns an error if the directory or the program does not exist, or if the system has no
+    /// free terminal.
     pub fn open(
         options: &TerminalOptions,
         on_event: impl FnMut(TerminalEvent) + Send + 'static,
@@ -121,7 +122,7 @@ impl Terminal {
         command.cwd(directory);
         let child = pair.slave.spawn_command(command);
         let mut child = child.map_err(TerminalError::of)?;
-        // Without this the end of the program would not be the end of the output.
+        // While the host has the slave open, the output never ends.
         drop(pair.slave);
         let process = child.process_id();
         let (input, to_write) = sync_channel(INPUT_QUEUE_LEN);
@@ -132,7 +133,7 @@ impl Terminal {
             exit_state: Arc::default(),
             _pid_file: None,
         };
-        // From here on whatever fails ends what has begun.
+        // An error from here on drops the terminal, which kills the program.
         if let (Some(notes), Some(process)) = (&options.pid_dir, process) {
             let note = PidFile::create(notes, process, None);
             terminal._pid_file = Some(note.map_err(TerminalError::of)?);
@@ -155,33 +156,32 @@ impl Terminal {
         Ok(terminal)
     }
 
-    /// Does what somebody wants of it. To begin and to end it is not theirs.
+    /// Executes a write or a resize. The owner of the terminal handles opening and closing.
     pub fn execute(&self, command: PtyCommand) {
         let done = match command {
             PtyCommand::Write(typed) => self.write(typed.data),
             PtyCommand::Resize { cols, rows } => self.resize(cols, rows),
             PtyCommand::Open { .. } | PtyCommand::Close => Ok(()),
         };
-        // It ended meanwhile, or never reads: what was typed is lost, as it is
-        // at any terminal.
+        // The program has exited or does not read. The input is lost, as in any terminal.
         done.ignore_closed();
     }
 
-    /// Passes on what was typed.
+    /// Queues input for the program.
     ///
     /// # Errors
     ///
-    /// If nobody reads it and too much waits already, or the program has ended.
+    /// Returns an error if the input queue is full or the program has exited.
     pub fn write(&self, text: String) -> Result<(), TerminalError> {
         let sent = self.input.try_send(text);
         sent.map_err(|_| TerminalError::of("nothing more can be typed"))
     }
 
-    /// It has another size.
+    /// Changes the size of the terminal.
     ///
     /// # Errors
     ///
-    /// If the system does not let us.
+    /// Returns an error if the system refuses the size.
     pub fn resize(&self, cols: u64, rows: u64) -> Result<(), TerminalError> {
         let master = lock(&self.master);
         master
@@ -189,7 +189,7 @@ impl Terminal {
             .map_err(TerminalError::of)
     }
 
-    /// Asks all that runs in it to end, and does not wait for it.
+    /// Sends the terminate signal to all processes of the terminal, and does not wait.
     pub fn terminate(&self) {
         if let Some(session) = &self.session
             && !self.exit_state.has_exited()
@@ -198,13 +198,13 @@ impl Terminal {
         }
     }
 
-    /// Waits until the program has ended, but not for longer than this.
+    /// Waits until the program has exited, or the deadline has passed.
     pub fn wait_until(&self, deadline: Instant) {
         self.exit_state.wait_until(deadline);
     }
 
-    /// Ends all that runs in some terminals: politely, then not. However many
-    /// they are, it takes no longer than one.
+    /// Closes terminals: sends the terminate signal to all of them, waits once for
+    /// [`EXIT_GRACE`], and kills the rest.
     pub fn close_all(terminals: Vec<Terminal>) {
         for terminal in &terminals {
             terminal.terminate();
@@ -250,13 +250,13 @@ fn pty_size(cols: u64, rows: u64) -> PtySize {
     }
 }
 
-/// Writes what was typed until nobody types any more.
+/// Writes queued input until the terminal is dropped.
 fn write_input(mut writer: Box<dyn Write + Send>, typed: &Receiver<String>) {
     while let Ok(text) = typed.recv() {
         let written = writer
             .write_all(text.as_bytes())
             .and_then(|()| writer.flush());
-        // Nobody reads: the program has ended.
+        // The write failed, because the program has exited.
         if written.is_err() {
             return;
         }

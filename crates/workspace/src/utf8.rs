@@ -1,11 +1,11 @@
-//! Text that comes in pieces.
+//! Incremental UTF-8 decoding of a byte stream.
 
-/// Takes all whole characters, and leaves the beginning of one that is not.
-/// What is no UTF-8 at all is replaced.
+/// Drains all complete characters and leaves an incomplete one at the end in the buffer.
+/// Invalid bytes are replaced.
 pub fn drain_valid_utf8(bytes: &mut Vec<u8>) -> String {
     let whole = match std::str::from_utf8(bytes) {
         Ok(_) => bytes.len(),
-        // Bad bytes in the middle are replaced; an open end is kept.
+        // Invalid bytes in the middle are replaced; an incomplete character at the end is kept.
         Err(error) if error.error_len().is_none() => error.valid_up_to(),
         Err(_) => {
             let open = bytes.iter().rev().take(3).position(|byte| *byte >= 0xc0);

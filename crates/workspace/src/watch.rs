@@ -1,4 +1,4 @@
-//! What changes in a folder.
+//! Watches files and directories for clients and reports their changes.
 
 pub(crate) mod debounce;
 mod error;
@@ -19,39 +19,40 @@ pub use error::WatchError;
 pub use events::{WatchEvent, WatchEventReceiver};
 pub use system_watcher::{FolderSubscription, WatchDepth};
 
-/// Most patterns of a watch.
+/// Maximum number of patterns of a watch.
 const MAX_WATCH_PATTERNS: usize = 200;
 
-/// A watch that goes on until it is dropped.
+/// A watch of a file or directory. On drop it ends.
 #[derive(Debug)]
 pub struct DirectoryWatch {
-    /// Dropping it ends the thread that gathers.
+    /// On drop the event queue is closed, which ends the debounce thread.
     _subscription: FolderSubscription,
 }
 
-/// What of a folder is watched.
+/// The paths that a watch reports.
 #[derive(Debug)]
 struct WatchScope {
-    /// Where it really is.
+    /// Real path of the root.
     real: PathBuf,
-    /// Where whoever watches says it is.
+    /// Path of the root as the client named it.
     named: PathBuf,
-    /// Whether it is a file: then its folder is watched, because files are
-    /// often replaced by others of the same name.
+    /// `true` if the root is a file. Then its parent directory is watched, because files are
+    /// often replaced by new ones with the same name.
     is_file: bool,
     includes: Option<GlobSet>,
     excludes: GlobSet,
-    /// What is never told of.
+    /// Paths that are never reported.
     protected: ProtectedPaths,
 }
 
 impl DirectoryWatch {
-    /// Begins to watch; what changes goes to `tell`, several changes at a
-    /// time. Waits for the disk: a deep folder takes a while.
+    /// Starts a watch that sends batches of changes to `on_changes`. Blocks on disk I/O, which
+    /// takes a while for a deep directory.
     ///
     /// # Errors
     ///
-    /// If it may not be looked at, is not there, or the system can't watch it.
+    /// Returns an error if access is not granted, the root does not exist, or the system can't
+    /// watch it.
     pub fn start(
         roots: &[GrantedRoot],
         protected: &ProtectedPaths,
@@ -113,7 +114,7 @@ impl WatchScope {
         })
     }
 
-    /// What whoever watches calls a file; none if it does not want to know.
+    /// Returns the path of a file as the client names it, or `None` if the watch excludes it.
     fn reported_path(&self, path: &Path) -> Option<PathBuf> {
         let inside = path.strip_prefix(&self.real).ok()?;
         if self.protected.contains(path) {
@@ -138,7 +139,7 @@ impl WatchScope {
     }
 }
 
-/// Globs, or paths from the root with all that is below them.
+/// Builds a set of globs. Each pattern also matches everything below it.
 fn build_globs(patterns: &WatchPatterns) -> Result<GlobSet, RequestFailure> {
     let invalid = |reason: String| RequestFailure::InvalidParams(reason);
     if patterns.items.len() > MAX_WATCH_PATTERNS {

@@ -1,5 +1,5 @@
-//! Git and curl, as child processes that see nothing of the user's settings
-//! but how to get through a proxy and with which key.
+//! Downloads plugins with git and curl as child processes, without the user's settings except
+//! for proxies and SSH keys.
 
 use std::io::Read;
 use std::os::unix::process::CommandExt;
@@ -13,7 +13,7 @@ use agenthost_stdx::text::truncate_chars;
 
 use super::{FETCH_TIMEOUT, FetchError, MAX_ARCHIVE_BYTES};
 
-/// What the programs may know of the environment.
+/// Environment variables that curl inherits.
 const DOWNLOAD_VARIABLES: &[&str] = &[
     "PATH",
     "HOME",
@@ -28,10 +28,11 @@ const DOWNLOAD_VARIABLES: &[&str] = &[
     "SSL_CERT_DIR",
 ];
 
-/// Most bytes of what a program says is wrong.
+/// Maximum size of standard error that is kept for an error message.
 const MAX_STDERR_BYTES: u64 = 4 * 1024;
 
-/// Clones a repository, without its history.
+/// Clones a repository without its history. Rejects URLs with other schemes and references that
+/// look like options.
 pub(super) fn clone_repository(
     url: &str,
     reference: Option<&str>,
@@ -50,7 +51,7 @@ pub(super) fn clone_repository(
     })
 }
 
-/// Downloads a file.
+/// Downloads a file over HTTPS, up to the size limit of archives.
 pub(super) fn download_file(url: &str, into: &Path) -> Result<(), FetchError> {
     if !url.starts_with("https://") {
         return Err(FetchError::InvalidAddress(truncate_message(url)));
@@ -66,7 +67,7 @@ pub(super) fn download_file(url: &str, into: &Path) -> Result<(), FetchError> {
     run_program("curl", curl)
 }
 
-/// Runs a program in a process group of its own, for at most [`FETCH_TIMEOUT`].
+/// Runs a program in its own process group, for at most [`FETCH_TIMEOUT`].
 fn run_program(program: &'static str, mut command: Command) -> Result<(), FetchError> {
     let failed = |problem: String| FetchError::ProgramFailed { program, problem };
     let own: Vec<_> = command
@@ -91,7 +92,7 @@ fn run_program(program: &'static str, mut command: Command) -> Result<(), FetchE
     let deadline = Instant::now() + FETCH_TIMEOUT;
     let steps = [KillStep::kill("failed to kill a download")];
     let group = ProcessGroup::of_leader(child.id());
-    // Standard error ends when the program does, or when its group is killed.
+    // Standard error ends when the program exits or its group is killed.
     let (said, deadline_status) = group.kill_at_deadline(deadline, &steps, || read_stderr(stderr));
     let status = child.wait().map_err(|error| failed(error.to_string()))?;
     match (deadline_status, status.success()) {
@@ -105,11 +106,11 @@ fn run_program(program: &'static str, mut command: Command) -> Result<(), FetchE
     }
 }
 
-/// Reads standard error to its end, and returns its beginning.
+/// Reads standard error to its end and returns its beginning.
 fn read_stderr(stderr: Option<ChildStderr>) -> Vec<u8> {
     let mut said = Vec::new();
     if let Some(mut stderr) = stderr {
-        // An error leaves less to quote.
+        // After a read error the message is only shorter.
         let mut beginning = (&mut stderr).take(MAX_STDERR_BYTES);
         let read = beginning.read_to_end(&mut said);
         read.log_err("failed to read the messages of a download");

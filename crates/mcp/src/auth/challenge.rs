@@ -1,40 +1,40 @@
-//! What a server says when it wants a token (`WWW-Authenticate`, RFC 6750 and
+//! Parser for the challenge of a server that requires a token (`WWW-Authenticate`, RFC 6750 and
 //! RFC 9728).
 
 use rmcp::transport::streamable_http_client::{AuthRequiredError, InsufficientScopeError};
 
-/// Longest header that is looked at, in bytes.
+/// Maximum length of the header. A longer header is cut off here, because the server is not
+/// trusted.
 const MAX_HEADER_BYTES: usize = 8 * 1024;
 
-/// Most scopes that are believed.
+/// Maximum number of scopes in a challenge; further ones are dropped.
 const MAX_SCOPES: usize = 100;
 
-/// What a server wants.
+/// The parsed challenge of a server that requires a token.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct AuthChallenge {
-    /// Where it says what tokens are for, and who gives them out.
+    /// URL of the protected resource metadata, which names the authorization servers.
     pub(crate) metadata_url: Option<String>,
-    /// What a token has to allow.
+    /// Scopes that the token must have.
     pub(crate) scopes: Option<Vec<String>>,
-    /// What is missing.
     pub(crate) reason: ChallengeReason,
-    /// A sentence for people.
+    /// Error description for the user, without control characters.
     pub(crate) description: Option<String>,
 }
 
-/// What is missing.
+/// The reason for which the server rejected the request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum ChallengeReason {
-    /// A token, or one that is still good.
+    /// The request had no valid token.
     #[default]
     TokenRequired,
-    /// A token that allows more.
+    /// The token was valid but lacks a scope.
     InsufficientScope,
 }
 
 impl AuthChallenge {
-    /// Reads a header. One that makes no sense still means that a token is
-    /// wanted.
+    /// Parses a `WWW-Authenticate` header. A malformed header still results in a challenge,
+    /// without details.
     pub(crate) fn parse(header: &str) -> Self {
         let mut challenge = AuthChallenge::default();
         let header = header
@@ -60,7 +60,7 @@ impl AuthChallenge {
         challenge
     }
 
-    /// The challenge that an error comes from, if it does.
+    /// Returns the challenge that caused an error, found along its chain of sources.
     pub(crate) fn from_error(error: &(dyn std::error::Error + 'static)) -> Option<Self> {
         let mut next = Some(error);
         while let Some(error) = next {
@@ -80,7 +80,8 @@ impl AuthChallenge {
     }
 }
 
-/// All `name=value` and `name="value"` of a header, whatever stands between.
+/// Returns all `name=value` and `name="value"` parameters of a header and skips the text
+/// between them.
 fn parse_parameters(header: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let mut rest = header;
@@ -102,7 +103,7 @@ fn parse_parameters(header: &str) -> Vec<(String, String)> {
     found
 }
 
-/// What is in quotes, and what comes after.
+/// Parses a quoted string. Returns its value and the text after the closing quote.
 fn parse_quoted(text: &str) -> (String, &str) {
     let mut value = String::new();
     let mut characters = text.char_indices();

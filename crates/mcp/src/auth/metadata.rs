@@ -1,4 +1,4 @@
-//! What a server needs a token for (protected resource metadata, RFC 9728).
+//! Fetches the protected resource metadata of a server (RFC 9728).
 
 use std::time::Duration;
 
@@ -10,26 +10,26 @@ use reqwest::{Client, Url};
 use super::challenge::{AuthChallenge, ChallengeReason};
 use super::origin::{is_same_origin, is_within_resource, parse_web_url};
 
-/// Longest metadata, in bytes.
+/// Maximum size of a metadata document, because the server is not trusted.
 const MAX_METADATA_BYTES: usize = 256 * 1024;
 
-/// How long one place may take to answer.
+/// Timeout for the response of one metadata URL.
 const METADATA_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What stands before the path of a resource in the address of its metadata.
+/// Well-known path of metadata documents (RFC 9728). The path of the resource follows it.
 const WELL_KNOWN_PATH: &str = "/.well-known/oauth-protected-resource";
 
-/// Whether a token was shown to the server when it asked for one.
+/// The token that the rejected request had.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PresentedToken {
-    /// There was none to show.
+    /// The request had no token.
     Absent,
-    /// One was, and was refused.
+    /// The request had a token, and the server rejected it.
     Rejected,
 }
 
-/// What clients have to know to get a token. A server that does not say is
-/// taken to be its own resource, with a server of tokens at the same place.
+/// Returns the data that clients need to obtain a token for a server. A server without metadata
+/// is treated as its own resource, with an authorization server at the same origin.
 pub(crate) async fn fetch_requirement(
     client: &Client,
     server: &Url,
@@ -56,8 +56,8 @@ pub(crate) async fn fetch_requirement(
     }
 }
 
-/// Where the metadata may be: where the server says, then where everyone
-/// looks. Another server is asked only over TLS.
+/// Returns the candidate URLs of the metadata: the one in the challenge, then the well-known
+/// ones. A URL with another origin is used only with TLS.
 fn metadata_urls(server: &Url, challenge: &AuthChallenge) -> Vec<Url> {
     let named = challenge.metadata_url.as_deref().and_then(parse_web_url);
     let named = named.filter(|url| url.scheme() == "https" || is_same_origin(url, server));
@@ -102,7 +102,7 @@ async fn fetch_text(client: &Client, url: Url) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// The server as its own resource.
+/// Describes the server as its own resource, for servers without metadata.
 fn own_resource(server: &Url) -> ProtectedResource {
     let mut resource = server.clone();
     resource.set_query(None);

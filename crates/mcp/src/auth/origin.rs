@@ -1,21 +1,20 @@
-//! Which addresses belong together.
+//! Checks of web URLs and their origins.
 
 use reqwest::Url;
 
-/// An address that requests may go to, if it is one.
+/// Parses an `http` or `https` URL with a host.
 pub(crate) fn parse_web_url(text: &str) -> Option<Url> {
     let url = Url::parse(text).ok()?;
     (matches!(url.scheme(), "http" | "https") && url.has_host()).then_some(url)
 }
 
-/// Whether two addresses are of the same server.
+/// Returns `true` if scheme, host and port of two URLs are the same.
 pub(crate) fn is_same_origin(one: &Url, other: &Url) -> bool {
     one.origin() == other.origin()
 }
 
-/// Whether a server may ask for tokens that are for a resource: it has to be
-/// part of that resource. Otherwise any server could ask for the token of
-/// another one (RFC 9728, 3.3).
+/// Returns `true` if a server may request tokens for a resource, which must contain the server.
+/// Otherwise any server could request the token of another one (RFC 9728, 3.3).
 pub(crate) fn is_within_resource(server: &Url, resource: &str) -> bool {
     let Some(resource) = parse_web_url(resource) else {
         return false;

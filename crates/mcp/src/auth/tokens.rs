@@ -1,9 +1,9 @@
-//! Tokens that people gave, by who gave them and what they are for. Only ever
-//! in memory.
+//! Access tokens by principal and resource, in memory only.
 //!
-//! A server asks for one token, but several principals may have given one. A
-//! session uses that of the first of its own who has one, and nobody else's
-//! (AUT-13). When it is taken back, it is the turn of the next.
+//! A server requires one token, but several principals may have provided one. A session uses
+//! the token of the first of its principals that has one, and never a token of another
+//! principal (AUT-13). When that token is revoked, the session uses the token of the next
+//! principal.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
@@ -13,16 +13,15 @@ use agenthost_protocol::uri::Uri;
 use agenthost_stdx::sync::lock;
 use tokio::sync::watch;
 
-/// A token, and which one of all that were ever given it is.
+/// A token with a number that identifies it among all tokens that the host has received.
 #[derive(Debug, Clone)]
 pub(crate) struct IssuedToken {
-    /// The token.
     pub(crate) token: AccessToken,
-    /// Counts up, from 1.
+    /// Increases with every change of the table, starting at 1.
     pub(crate) number: u64,
 }
 
-/// All tokens that are good, as far as is known.
+/// The valid tokens, and the principals of each session.
 #[derive(Debug, Default)]
 pub(crate) struct McpTokens {
     table: Mutex<McpTokenTable>,
@@ -33,12 +32,12 @@ pub(crate) struct McpTokens {
 struct McpTokenTable {
     tokens: BTreeMap<TokenKey, IssuedToken>,
     last_number: u64,
-    /// Whose tokens sessions use.
+    /// Principals of each session, in the order in which their tokens are tried.
     principals: BTreeMap<Uri, Vec<Principal>>,
 }
 
 impl McpTokens {
-    /// Takes a token, or takes one back.
+    /// Stores a token, or removes it with `None`.
     pub(crate) fn set(&self, key: TokenKey, token: Option<AccessToken>) {
         {
             let mut table = self.lock();
@@ -52,7 +51,7 @@ impl McpTokens {
         self.changes.send_replace(());
     }
 
-    /// A session uses the tokens of these, the first of them first.
+    /// Sets the principals whose tokens a session uses, in order of preference.
     pub(crate) fn set_principals(&self, session: &Uri, principals: Vec<Principal>) {
         {
             let mut table = self.lock();
@@ -64,7 +63,7 @@ impl McpTokens {
         self.changes.send_replace(());
     }
 
-    /// The token that a session uses for a resource.
+    /// Returns the token that a session uses for a resource.
     pub(crate) fn token_for(&self, session: &Uri, resource: &str) -> Option<IssuedToken> {
         let table = self.lock();
         let principals = table.principals.get(session)?;
@@ -77,13 +76,13 @@ impl McpTokens {
         })
     }
 
-    /// Hears of every change from now on.
+    /// Returns a receiver that is notified of every later change.
     pub(crate) fn subscribe_changes(&self) -> watch::Receiver<()> {
         self.changes.subscribe()
     }
 
-    /// Waits until a session uses another token for a resource than one that
-    /// did not help.
+    /// Waits until the session has a token for the resource with another number than the
+    /// rejected one.
     pub(crate) async fn wait_for_new_token(
         &self,
         session: &Uri,
@@ -97,7 +96,7 @@ impl McpTokens {
                 Some(_) | None => {}
             }
             if changes.changed().await.is_err() {
-                // Whoever waits here holds the sender, so it can't be gone.
+                // Not reachable: `self` holds the sender, so the channel can't be closed here.
                 std::future::pending::<()>().await;
             }
         }
@@ -123,8 +122,8 @@ mod tests {
         }
     }
 
-    /// AUT-13: a session uses the token of the first who has one, and that of
-    /// nobody else.
+    /// AUT-13: a session uses the token of its first principal that has one, and never that of
+    /// another principal.
     #[tokio::test]
     async fn a_session_uses_the_tokens_of_its_own() {
         let tokens = McpTokens::default();
@@ -142,7 +141,7 @@ mod tests {
         tokens.set(place("bob"), given("2"));
         assert_eq!(used(&ours).as_deref(), Some("2"));
         assert_eq!(used(&theirs), None);
-        // Another order is another token, though an older one.
+        // A new order of principals selects another token, even one that was stored earlier.
         let (other, ()) = tokio::join!(tokens.wait_for_new_token(&ours, "r", 2), async {
             tokens.set_principals(&ours, vec![who("ann"), who("bob")]);
         });

@@ -1,4 +1,4 @@
-//! A call asks whether it may be made.
+//! Requests the approval of gateway calls from the host.
 
 use std::sync::Arc;
 
@@ -11,8 +11,8 @@ use super::server::GatewayServer;
 use crate::manager::McpContext;
 use crate::session_tools::SessionTools;
 
-/// A call that waits for a word. Dropped before that, the host hears that
-/// nobody waits any more.
+/// A call that waits for its approval. If it is dropped before the verdict arrives, the host
+/// receives [`McpEvent::CallAbandoned`].
 struct PendingApproval {
     shared: Arc<McpContext>,
     session_tools: Arc<SessionTools>,
@@ -33,8 +33,8 @@ impl Drop for PendingApproval {
 }
 
 impl GatewayServer {
-    /// Waits until somebody agrees to a call, if somebody has to. Costs nothing
-    /// if nobody has.
+    /// Waits for the approval of a call if the session has hooks. Otherwise returns at once
+    /// without an event.
     pub(super) async fn await_approval(&self, tool: &str, arguments: &Object) -> CallVerdict {
         match self.session_tools.call_gate.mode() {
             CallGateMode::Open => return Ok(()),

@@ -1,4 +1,4 @@
-//! Calls that somebody has to agree to before they are made.
+//! Gate that holds gateway calls until the host has approved or denied them.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
@@ -9,10 +9,10 @@ use agenthost_stdx::result::IgnoreResult;
 use agenthost_stdx::sync::lock;
 use tokio::sync::oneshot;
 
-/// Whether a call may go on, or why not.
+/// Result of the approval of a call.
 pub(crate) type CallVerdict = Result<(), HookDenial>;
 
-/// Who has to agree to the calls of a session, and what waits for that.
+/// The approval mode of a session, and the calls that wait for a verdict.
 #[derive(Debug, Default)]
 pub(crate) struct CallGate(Mutex<CallGateState>);
 
@@ -32,29 +32,28 @@ impl Default for CallGateState {
 }
 
 impl CallGate {
-    /// From now on somebody has to agree, or nobody.
+    /// Sets the mode for later calls. Pending calls are not affected.
     pub(crate) fn set_mode(&self, mode: CallGateMode) {
         self.lock().mode = mode;
     }
 
-    /// Who has to agree.
     pub(crate) fn mode(&self) -> CallGateMode {
         self.lock().mode
     }
 
-    /// A call waits.
+    /// Registers a pending call and returns the receiver of its verdict.
     pub(crate) fn register(&self, call: GatewayCallId) -> oneshot::Receiver<CallVerdict> {
         let (sender, receiver) = oneshot::channel();
         self.lock().pending_calls.insert(call, sender);
         receiver
     }
 
-    /// Nobody waits for a call any more. Says whether somebody did.
+    /// Removes a pending call. Returns `true` if it was still pending.
     pub(crate) fn remove(&self, call: GatewayCallId) -> bool {
         self.lock().pending_calls.remove(&call).is_some()
     }
 
-    /// Tells a call whether it may go on.
+    /// Sends the verdict to a pending call.
     pub(crate) fn resolve(&self, call: GatewayCallId, verdict: CallVerdict) {
         if let Some(waiting) = self.lock().pending_calls.remove(&call) {
             waiting.send(verdict).ignore_closed();

@@ -1,9 +1,9 @@
-//! The same tools by HTTP, for agents that start no servers themselves.
+//! Gateway over HTTP, for agents that don't start MCP servers themselves.
 //!
-//! Anybody on this machine, and any page in a browser on it, can come to a port.
-//! So whoever comes has to show the secret of a chat, has to have meant this
-//! machine by a name of its own (no other name that leads here, DNS rebinding),
-//! and must not be a page from elsewhere.
+//! Any process of this machine can connect to the port, and so can a page in a browser. So each
+//! request must have the secret of a chat, must address this machine by a loopback name (no
+//! other name that resolves to it, DNS rebinding), and must not have the origin of a remote
+//! page.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -30,16 +30,16 @@ use super::http_endpoint::{HttpEndpoint, HttpResponse, status_response};
 use crate::auth::origin::parse_web_url;
 use crate::manager::McpContext;
 
-/// The only place that there is.
+/// The path of the only endpoint.
 const MCP_PATH: &str = "/mcp";
 
-/// Names that this machine has for itself.
+/// Values of `Host` and `Origin` that mean this machine.
 const LOOPBACK_NAMES: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
 
-/// Connections at a time that have shown a secret. Others are refused.
+/// Maximum number of connections that have presented a secret. Further ones get status 503.
 const MAX_AGENT_CONNECTIONS: usize = 256;
 
-/// Limits on connections that have not shown a secret. All of them come from this machine.
+/// Limits on connections without a valid secret. All of them come from this machine.
 const PENDING_LIMITS: PendingLimits = PendingLimits {
     connections: 64,
     per_address: 64,
@@ -47,17 +47,16 @@ const PENDING_LIMITS: PendingLimits = PendingLimits {
     crowded_timeout: Duration::from_secs(3),
 };
 
-/// How long a connection that has shown a secret may take until its next request is complete.
+/// Timeout for the next complete request header of a connection.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Buffer of a connection for the head of a request.
+/// Maximum size of the read buffer of a connection, and so of a request header.
 const MAX_REQUEST_BUFFER_BYTES: usize = 64 * 1024;
 
-/// Headers of one request.
+/// Maximum number of headers of a request. Peers without a valid secret send requests, too.
 const MAX_REQUEST_HEADERS: usize = 64;
 
-/// Where agents that want HTTP find the tools of their session. The port is
-/// opened when the first of them is told of it.
+/// Gateway over HTTP. The port is opened when the first agent requests its target.
 #[derive(Clone)]
 pub struct HttpGateway {
     shared: Arc<McpContext>,
@@ -66,24 +65,24 @@ pub struct HttpGateway {
     log: Arc<LogLimiter>,
 }
 
-/// A connection of an agent, or of a peer that has not shown a secret yet.
+/// A connection of an agent, or of a peer that has not presented a secret yet.
 struct HttpAgentConnection {
     slot: PendingSlot,
     permits: Arc<Semaphore>,
-    /// Held from the first request with a valid secret on.
+    /// Set by the first request with a valid secret.
     permit: OnceLock<OwnedSemaphorePermit>,
 }
 
-/// What an agent is told.
+/// URL and headers with which an agent connects to the gateway.
 #[derive(Clone, PartialEq, Eq)]
 pub struct HttpGatewayTarget {
-    /// Where the tools are.
+    /// URL of the endpoint on the loopback interface.
     pub url: String,
-    /// What has to be sent with each request.
+    /// Headers of each request; they have the secret of the chat.
     pub headers: Vec<(String, String)>,
 }
 
-/// Leaves out the headers: they are how the host knows who comes.
+/// Omits the headers, because they have the secret.
 impl std::fmt::Debug for HttpGatewayTarget {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("HttpGatewayTarget")
@@ -92,7 +91,7 @@ impl std::fmt::Debug for HttpGatewayTarget {
     }
 }
 
-/// Leaves out the secrets.
+/// Omits the secrets, so that they are not logged.
 impl std::fmt::Debug for HttpGateway {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("HttpGateway").finish_non_exhaustive()
@@ -102,13 +101,13 @@ impl std::fmt::Debug for HttpGateway {
 #[derive(Default)]
 struct HttpGatewayState {
     port: Option<u16>,
-    /// Chats that somebody was told of, by a digest of their secret: how long it
-    /// takes to find one says nothing about another.
+    /// Endpoints by the digest of their secret. A lookup by digest does not leak a secret
+    /// through its duration.
     endpoints: BTreeMap<[u8; 32], Arc<HttpEndpoint>>,
 }
 
 impl HttpGateway {
-    /// One that is not open yet.
+    /// Creates a gateway without a port.
     pub(crate) fn new(shared: Arc<McpContext>, address: GatewayAddress) -> Self {
         HttpGateway {
             shared,
@@ -118,13 +117,13 @@ impl HttpGateway {
         }
     }
 
-    /// Where the agent of a chat finds the tools of its session.
+    /// Returns the target for the agent of a chat, and opens the port if necessary.
     ///
-    /// Has to be called in a runtime.
+    /// Must be called within a tokio runtime.
     ///
     /// # Errors
     ///
-    /// If no port can be opened.
+    /// Returns an error if the port can't be opened.
     pub fn target_for(&self, session: &Uri, chat: &Uri) -> io::Result<HttpGatewayTarget> {
         let mut state = self.lock();
         let port = match state.port {
@@ -143,14 +142,14 @@ impl HttpGateway {
         })
     }
 
-    /// A session is over: nobody comes for its tools any more.
+    /// Removes the endpoints of a session that has ended.
     pub(crate) fn remove_session(&self, session: &Uri) {
         self.lock()
             .endpoints
             .retain(|_, endpoint| !endpoint.belongs_to(session));
     }
 
-    /// Opens a port that only this machine can reach.
+    /// Opens a port on the loopback interface and spawns the task that accepts its connections.
     fn open_port(&self) -> io::Result<u16> {
         let listener = StdListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;
         listener.set_nonblocking(true)?;
@@ -160,7 +159,7 @@ impl HttpGateway {
         Ok(port)
     }
 
-    /// Accepts connections until all ends.
+    /// Accepts connections until the host stops.
     async fn serve(self, listener: TcpListener, port: u16) {
         let pending = PendingConnections::new(PENDING_LIMITS);
         let permits = Arc::new(Semaphore::new(MAX_AGENT_CONNECTIONS));
@@ -173,7 +172,8 @@ impl HttpGateway {
                         if let Some(suppressed) = self.log.permit() {
                             tracing::warn!(%error, suppressed, "an agent could not come in");
                         }
-                        // There is no room for more files, for example.
+                        // The error can be temporary, for example if the process has no free
+                        // file descriptor.
                         tokio::time::sleep(Duration::from_millis(100)).await;
                         continue;
                     }
@@ -251,7 +251,7 @@ impl HttpGateway {
         }
     }
 
-    /// The chat whose secret was shown.
+    /// Returns the endpoint whose secret the request has.
     fn find_endpoint(&self, headers: &HeaderMap) -> Option<Arc<HttpEndpoint>> {
         let shown = headers.get(AUTHORIZATION)?.to_str().ok()?;
         let (scheme, secret) = shown.split_once(' ')?;
@@ -270,8 +270,8 @@ impl HttpGateway {
 }
 
 impl HttpAgentConnection {
-    /// Keeps the connection from being evicted, because it has shown a secret. Returns `false`
-    /// if there are too many such connections.
+    /// Promotes the connection after its first valid secret, so that it is not evicted. Returns
+    /// `false` if there are too many such connections.
     fn authenticate(&self) -> bool {
         if self.permit.get().is_some() {
             return true;
@@ -282,7 +282,8 @@ impl HttpAgentConnection {
         self.permit.set(permit).is_ok() && self.slot.promote()
     }
 
-    /// Waits until the connection has taken too long to show a secret; forever if it has shown one.
+    /// Waits until the timeout for a valid secret has passed; forever if the connection has
+    /// presented one.
     async fn authentication_timed_out(&self) {
         tokio::time::sleep(self.slot.timeout()).await;
         if self.permit.get().is_some() {
@@ -291,7 +292,7 @@ impl HttpAgentConnection {
     }
 }
 
-/// An answer after which the connection is closed.
+/// Returns a response after which the connection is closed.
 fn closing_response(status: StatusCode) -> HttpResponse {
     let mut answer = status_response(status);
     let close = HeaderValue::from_static("close");
@@ -303,8 +304,7 @@ fn secret_digest(secret: &str) -> [u8; 32] {
     Sha256::digest(secret).into()
 }
 
-/// Whether a request was meant for this port of this machine, by a name of its
-/// own.
+/// Returns `true` if the only `Host` header is a loopback name with this port.
 fn is_own_host(headers: &HeaderMap, port: u16) -> bool {
     let mut hosts = headers.get_all(HOST).iter();
     let (Some(host), None) = (hosts.next(), hosts.next()) else {
@@ -314,7 +314,7 @@ fn is_own_host(headers: &HeaderMap, port: u16) -> bool {
     LOOPBACK_NAMES.iter().any(|name| *host == own(name))
 }
 
-/// Whether a request is of no page, or of one of this machine.
+/// Returns `true` if the request has no `Origin` header, or only loopback origins.
 fn is_own_origin(headers: &HeaderMap) -> bool {
     headers.get_all(ORIGIN).iter().all(|origin| {
         let origin = origin.to_str().ok().and_then(parse_web_url);

@@ -1,4 +1,4 @@
-//! A chat whose agent comes by HTTP (MCP's streamable HTTP).
+//! HTTP endpoint of one chat (streamable HTTP transport of MCP).
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -25,25 +25,26 @@ use super::http_session::{HttpSession, ReplyExpectation};
 use crate::MAX_MESSAGE_BYTES;
 use crate::manager::McpContext;
 
-/// Names the visit that a request belongs to.
+/// Header with the id of the HTTP session that a request belongs to.
 const SESSION_ID_HEADER: HeaderName = HeaderName::from_static("mcp-session-id");
 
-/// Most visits of one chat; the oldest ends for a new one.
+/// Maximum number of HTTP sessions of one chat; a further one evicts the oldest.
 const MAX_HTTP_SESSIONS: usize = 16;
 
-/// How long an answer may take that needs no tool.
+/// Timeout for responses other than those of tool calls.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How long the body of a request may take to arrive.
+/// Timeout for the body of a request.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How often who waits for a tool hears that there is somebody still.
+/// Interval of the SSE comments that keep a stream open while a tool call runs. Agents close
+/// streams without data.
 const SSE_KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
 
-/// What is answered to a request.
+/// Response with a complete or a streamed body.
 pub(super) type HttpResponse = Response<UnsyncBoxBody<Bytes, Infallible>>;
 
-/// A chat whose agent comes by HTTP.
+/// The endpoint of one chat and its HTTP sessions.
 pub(super) struct HttpEndpoint {
     shared: Arc<McpContext>,
     session: Uri,
@@ -52,7 +53,6 @@ pub(super) struct HttpEndpoint {
 }
 
 impl HttpEndpoint {
-    /// That of a chat.
     pub(super) fn new(shared: &Arc<McpContext>, session: &Uri, chat: &Uri) -> Self {
         HttpEndpoint {
             shared: Arc::clone(shared),
@@ -62,12 +62,11 @@ impl HttpEndpoint {
         }
     }
 
-    /// Whether it is of a session.
     pub(super) fn belongs_to(&self, session: &Uri) -> bool {
         self.session == *session
     }
 
-    /// Answers its agent.
+    /// Handles a request that has presented the secret of the chat.
     pub(super) async fn handle_request(&self, request: Request<Incoming>) -> HttpResponse {
         let named = session_id(request.headers());
         match *request.method() {
@@ -116,7 +115,7 @@ impl HttpEndpoint {
             },
             (false, Some(named)) => match self.find_session(&named) {
                 Some(http_session) => (http_session, None),
-                // It has to begin again.
+                // The agent must initialize a new session.
                 None => return status_response(StatusCode::NOT_FOUND),
             },
             (false, None) => return status_response(StatusCode::BAD_REQUEST),
@@ -129,7 +128,7 @@ impl HttpEndpoint {
             return status_response(StatusCode::ACCEPTED);
         }
         if takes_long {
-            // Who waits for a long time gives up if nothing is heard at all.
+            // A stream with keep-alive comments, because agents close a silent connection.
             return stream_response(answer);
         }
         let Ok(Some(line)) = tokio::time::timeout(RESPONSE_TIMEOUT, answer.recv()).await else {
@@ -144,7 +143,8 @@ impl HttpEndpoint {
         answer
     }
 
-    /// Lets an agent in; none if there is no chance to tell it from others.
+    /// Starts an HTTP session with a random id. Returns `None` if the system has no random
+    /// bytes.
     fn start_session(&self) -> Option<(String, Arc<HttpSession>)> {
         let mut random = [0; 16];
         getrandom::fill(&mut random).ok()?;
@@ -177,12 +177,11 @@ impl HttpEndpoint {
     }
 }
 
-/// A body that is no message of JSON-RPC.
+/// The error of a body that is no JSON-RPC message.
 #[derive(Debug, PartialEq, Eq)]
 enum InvalidBody {
-    /// It is no JSON.
     NotJson,
-    /// It is no request, notification or response.
+    /// The JSON is no request, notification or response.
     NotJsonRpc,
 }
 
@@ -202,8 +201,8 @@ impl InvalidBody {
     }
 }
 
-/// Reads a message and says whether it wants an answer. The other end passes over whatever it can't
-/// read and answers nothing, so that is found out here.
+/// Parses a message and determines if it expects a response. The gateway server skips invalid
+/// messages without a response, so they must be rejected here.
 fn read_message(body: &[u8]) -> Result<(Json, ReplyExpectation), InvalidBody> {
     let message: Json = serde_json::from_slice(body).map_err(|_| InvalidBody::NotJson)?;
     if !message.is_object() {
@@ -226,7 +225,7 @@ fn read_message(body: &[u8]) -> Result<(Json, ReplyExpectation), InvalidBody> {
     Ok((message, wants))
 }
 
-/// An answer that says no more than how it went.
+/// Returns a response with a status and an empty body.
 pub(super) fn status_response(status: StatusCode) -> HttpResponse {
     let mut answer = Response::new(Full::default().boxed_unsync());
     *answer.status_mut() = status;
@@ -241,7 +240,7 @@ fn session_id(headers: &HeaderMap) -> Option<String> {
         .map(str::to_owned)
 }
 
-/// Messages as they come, until there are no more.
+/// Returns a response that streams messages as events until the sender is dropped.
 fn stream_response(messages: mpsc::Receiver<String>) -> HttpResponse {
     let events = unfold(messages, |mut messages| async {
         let event = match tokio::time::timeout(SSE_KEEP_ALIVE_INTERVAL, messages.recv()).await {

@@ -1,5 +1,5 @@
-//! An agent that came by HTTP: requests with answers of their own, made of
-//! lines that go both ways.
+//! HTTP session of an agent: maps requests and their responses to the line stream of the
+//! gateway server.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -14,41 +14,40 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::serve_agent;
 use crate::manager::McpContext;
 
-/// How much may be on its way.
+/// Capacity of the pipe to the gateway server, in each direction.
 const PIPE_BYTES: usize = 64 * 1024;
 
-/// Most of what an agent hears beside answers that waits to be taken. More is
-/// left out: it says again and again that there are other tools.
+/// Queue of notifications to the agent. Further ones are dropped, because almost all of them
+/// report a changed tool list, and one such notification is enough.
 const NOTIFICATION_QUEUE: usize = 16;
 
-/// An agent that came. Dropped, it has left.
+/// An HTTP session. On drop it ends, and so does its gateway server.
 pub(super) struct HttpSession {
     to_server: AsyncMutex<WriteHalf<DuplexStream>>,
     router: Arc<ResponseRouter>,
-    /// Cancelled when it is over, from either side.
+    /// Cancelled when either side ends the session.
     over: CancellationToken,
     _close_guard: DropGuard,
 }
 
-/// Who waits for what is said to the agent.
+/// Routes the lines of the gateway server to the HTTP requests that wait for them.
 #[derive(Default)]
 struct ResponseRouter {
-    /// By what was asked.
+    /// Senders by the id of their request, as JSON.
     pending_responses: Mutex<BTreeMap<String, mpsc::Sender<String>>>,
-    /// All that is no answer.
+    /// Receives all messages that are no responses.
     notifications: Mutex<Option<mpsc::Sender<String>>>,
 }
 
-/// What a message wants.
+/// The reply that a message requires.
 pub(super) enum ReplyExpectation {
-    /// An answer, to this.
+    /// A response to the request with this id, as JSON.
     Response(String),
-    /// Nothing.
     NoResponse,
 }
 
 impl HttpSession {
-    /// Lets the agent of a chat in.
+    /// Starts a gateway server for the chat, and the task that routes its responses.
     pub(super) fn start(shared: &Arc<McpContext>, session: &Uri, chat: &Uri) -> Self {
         let (here, there) = tokio::io::duplex(PIPE_BYTES);
         let (from_server, to_server) = tokio::io::split(here);
@@ -81,14 +80,14 @@ impl HttpSession {
         }
     }
 
-    /// Whether the agent has left, or its session is over.
+    /// Returns `true` if the agent has disconnected or its session has ended.
     pub(super) fn is_over(&self) -> bool {
         self.over.is_cancelled()
     }
 
-    /// Says something to the tools. What is answered comes by the receiver,
-    /// which ends without if nothing ever will; none if something of the same
-    /// name is asked already.
+    /// Sends a message to the gateway server. The response arrives at the receiver, which is
+    /// closed without one if the session ends. Returns `None` if a request with the same id is
+    /// pending.
     pub(super) async fn send(
         &self,
         message: &Json,
@@ -113,8 +112,8 @@ impl HttpSession {
         Some(answer)
     }
 
-    /// All that is said beside answers, from now on. Who heard it before does
-    /// not any more.
+    /// Returns the receiver of all later messages that are no responses. The previous receiver
+    /// is closed.
     pub(super) fn subscribe_notifications(&self) -> mpsc::Receiver<String> {
         let (sender, notices) = mpsc::channel(NOTIFICATION_QUEUE);
         if !self.is_over() {
@@ -144,7 +143,7 @@ impl ResponseRouter {
         }
     }
 
-    /// Nothing more will be said.
+    /// Drops all senders, so that every receiver is closed.
     fn close(&self) {
         lock(&self.pending_responses).clear();
         lock(&self.notifications).take();

@@ -1,10 +1,11 @@
-//! What a client's tool answers, in the words of MCP.
+//! Converts the results of client tools to MCP.
 
 use agenthost_protocol::chat::{ToolCallResult, ToolResultContent};
 use agenthost_protocol::wire::Json;
 use serde_json::json;
 
-/// The result of a call as an agent gets it.
+/// Converts the result of a client tool call to an MCP result. Without any content, the
+/// past-tense message becomes the content.
 pub(crate) fn to_mcp_result(result: &ToolCallResult) -> Json {
     let blocks = result.content.iter().flatten().enumerate();
     let mut content: Vec<Json> = blocks
@@ -25,7 +26,7 @@ pub(crate) fn to_mcp_result(result: &ToolCallResult) -> Json {
     answer
 }
 
-/// A result that says what went wrong, for who called.
+/// Returns the MCP result of a failed call, with the error as text.
 pub(crate) fn error_result(message: &str) -> Json {
     json!({"content": [text_content(message)], "isError": true})
 }
@@ -74,7 +75,7 @@ fn to_content(index: usize, block: &ToolResultContent) -> Option<Json> {
             text_content(&parts.join("\n"))
         }
         ToolResultContent::Subagent(one) => text_content(&format!("worker: {}", one.title)),
-        // What it is only its maker knows.
+        // The format is not known, so it can't be converted.
         ToolResultContent::Unknown(_) => return None,
     })
 }

@@ -1,4 +1,4 @@
-//! What an agent can do at the gateway: list tools, and call them.
+//! MCP server of one agent connection: lists the tools of its session and calls them.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -25,34 +25,35 @@ use crate::manager::McpContext;
 use crate::server::handle::{ProgressListener, ServerCallError};
 use crate::session_tools::{AuthEndpoint, RunningServer, SessionTools, ToolProvider};
 
-/// How long a tool of a server may take. Agents give up long before.
+/// Timeout for a call of a server's tool. It only bounds leaked calls; agents time out long
+/// before.
 const TOOL_CALL_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Most calls of an agent at once. More are refused.
+/// Maximum number of concurrent calls of one agent. Further ones fail.
 const MAX_AGENT_CALLS: usize = 256;
 
-/// When an agent came.
+/// State of the session at the time when the agent connected.
 pub(super) struct AgentArrival {
-    /// How often the host had told what clients offer.
+    /// Number of client tool lists that the host had published by then.
     pub(super) publish_count: u64,
-    /// How long it waits for servers that start.
+    /// Time until which the first tool list waits for servers that start.
     pub(super) deadline: Instant,
 }
 
-/// Serves the agent of one chat.
+/// The MCP server for the agent of one chat.
 pub(super) struct GatewayServer {
     pub(super) shared: Arc<McpContext>,
     pub(super) session_tools: Arc<SessionTools>,
     pub(super) chat: Uri,
     arrival: AgentArrival,
-    /// Cancelled when the agent is gone, or its session is over.
+    /// Cancelled when the agent disconnects or its session ends.
     gone: CancellationToken,
-    /// How many calls the agent can still make.
+    /// Permits for concurrent calls.
     call_permits: Semaphore,
 }
 
-/// A call of a client's tool that somebody waits for. Dropped before it is
-/// answered, the host hears that nobody does any more.
+/// A pending call of a client tool. If it is dropped before the result arrives, the host
+/// receives [`McpEvent::CallAbandoned`].
 struct PendingClientCall {
     shared: Arc<McpContext>,
     session_tools: Arc<SessionTools>,
@@ -73,7 +74,6 @@ impl Drop for PendingClientCall {
 }
 
 impl GatewayServer {
-    /// Serves the agent of a chat.
     pub(super) fn new(
         shared: Arc<McpContext>,
         session_tools: Arc<SessionTools>,
@@ -91,8 +91,9 @@ impl GatewayServer {
         }
     }
 
-    /// The tools. Whoever has just come waits a little for servers that start;
-    /// what comes later is told, but not all agents listen.
+    /// Returns the tools that the chat may use. A new agent waits until its deadline for
+    /// servers that start. Later tools are announced with a notification, but some agents
+    /// ignore it.
     async fn list_tools(&self) -> Json {
         let settled = self.session_tools.wait_started(self.arrival.publish_count);
         let waited = tokio::time::timeout_at(self.arrival.deadline, settled).await;
@@ -139,7 +140,7 @@ impl GatewayServer {
         let called = async {
             tokio::select! {
                 answer = calling => answer,
-                // A cancelled call is not answered; who is gone hears nothing.
+                // A cancelled request gets no response, so this result is discarded.
                 () = cancel.cancelled() => Ok(error_result("cancelled")),
             }
         };
@@ -181,7 +182,7 @@ impl GatewayServer {
         let Some(server) = self.session_tools.running_server(&tool.server) else {
             return Ok(error_result("the server of this tool does not run"));
         };
-        // It may be another one when the server has answered.
+        // The token that the request has; it may be replaced before the server responds.
         let auth = server.auth.as_ref();
         let shown = auth.and_then(|auth| auth.bearer.current());
         let refused = shown.map_or(0, |given| given.number);
@@ -213,7 +214,7 @@ impl GatewayServer {
         )
     }
 
-    /// Asks a server to do something.
+    /// Sends a tool call to a server and waits for the result.
     async fn send_tool_call(
         &self,
         server: &RunningServer,
@@ -232,8 +233,8 @@ impl GatewayServer {
             Some(token) => ProgressListener::Agent(context.peer.clone(), token),
             None => ProgressListener::Ignored,
         };
-        // A call ends with its request, and that with the agent. This future is
-        // dropped then, so the server has to hear of it from somebody else.
+        // This future is dropped when the request or the agent's connection ends. A separate
+        // task then sends the cancellation to the server.
         let ended = CancellationToken::new();
         let end = ended.clone().drop_guard();
         let handle = server.handle.clone();
@@ -247,7 +248,7 @@ impl GatewayServer {
         answer.unwrap_or(Err(ServerCallError::Disconnected))
     }
 
-    /// Tells that a call needs a token, and waits until there is one, and the
+    /// Reports that a call requires a token. Waits until the session has a new token and the
     /// server runs with it.
     async fn await_token(
         &self,
@@ -280,7 +281,8 @@ impl GatewayServer {
     }
 }
 
-/// What an agent hears of what a server answered.
+/// Converts the response of a server to that for the agent. Only errors from the server itself
+/// become JSON-RPC errors.
 fn to_agent_result(answer: Result<Json, ServerCallError>) -> Result<Json, ErrorData> {
     match answer {
         Ok(result) => Ok(result),
@@ -304,7 +306,7 @@ impl Service<RoleServer> for GatewayServer {
             ClientRequest::CallToolRequest(call) => self.call_tool(call.params, context).await?,
             other => {
                 let method = other.method();
-                // One that is served, but with something else than it takes.
+                // `rmcp` reads a known method with invalid parameters as a custom request.
                 let code = match method {
                     "initialize" | "ping" | "tools/list" | "tools/call" => {
                         ErrorCode::INVALID_PARAMS
@@ -322,7 +324,7 @@ impl Service<RoleServer> for GatewayServer {
         _notification: ClientNotification,
         _context: NotificationContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        // Cancellations are seen to before they come here.
+        // `rmcp` handles cancellations before it calls this function.
         Ok(())
     }
 

@@ -1,23 +1,22 @@
-//! What the agent of a session calls the tools of servers.
+//! Assigns names to the tools of MCP servers that are unique in a session.
 
 use std::collections::BTreeSet;
 
-/// Longest name. Agents put words of their own in front of it, and models
-/// take no more than 64 characters.
+/// Maximum length of an assigned name. Agents add a prefix, and models accept at most 64
+/// characters.
 const MAX_GATEWAY_NAME_CHARS: usize = 48;
 
-/// Names that are taken. Those of clients' tools are first: they are given.
+/// The names in use. Client tools keep their names, so they are reserved first.
 #[derive(Debug, Default)]
 pub(crate) struct ToolNames(BTreeSet<String>);
 
 impl ToolNames {
-    /// Takes a name as it is.
+    /// Reserves a name as it is.
     pub(crate) fn reserve(&mut self, name: &str) {
         self.0.insert(name.to_owned());
     }
 
-    /// A name for a tool of a server that no other tool has, made of plain
-    /// letters.
+    /// Assigns a unique name to a tool of a server, with the characters that all models accept.
     pub(crate) fn assign_name(&mut self, server: &str, tool: &str) -> String {
         let whole = format!("{}_{}", sanitize(server), sanitize(tool));
         let mut name: String = whole.chars().take(MAX_GATEWAY_NAME_CHARS).collect();
@@ -32,7 +31,8 @@ impl ToolNames {
     }
 }
 
-/// Only letters, digits, `_` and `-`: what all models take.
+/// Replaces all characters other than ASCII letters, digits and `-` by `_`. All models accept
+/// the result.
 fn sanitize(text: &str) -> String {
     let plain: String = text
         .chars()

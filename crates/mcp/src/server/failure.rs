@@ -1,4 +1,4 @@
-//! Why a server does not run, or does not run on.
+//! Reasons for the end of a server, and their error messages.
 
 use std::collections::HashMap;
 use std::io;
@@ -14,40 +14,42 @@ use super::handle::{ProgressListener, ServerCallError, ServerHandle};
 use super::tool_list::ToolListError;
 use crate::auth::challenge::AuthChallenge;
 
-/// How long a server may take to show that it is still there.
+/// Timeout for the response to a ping.
 const PING_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long to wait before a program is asked whether it is there.
+/// Delays before each ping of a server with pipes. One ping is enough, because a pipe does not
+/// fail temporarily.
 pub(crate) const STDIO_PING_DELAYS: &[Duration] = &[Duration::ZERO];
 
-/// The same for a server elsewhere: a network may be gone for a moment.
+/// Delays before each ping of an HTTP server. The network may fail temporarily, so there are
+/// retries.
 pub(crate) const HTTP_PING_DELAYS: &[Duration] = &[
     Duration::ZERO,
     Duration::from_secs(1),
     Duration::from_secs(3),
 ];
 
-/// Why a program is not ready, mostly.
+/// Message for a server that exits before the handshake is complete.
 const ENDED_EARLY_MESSAGE: &str = "it ended before it was ready";
 
-/// Why others are not.
+/// Message for a server that violates the protocol during the handshake.
 const NOT_MCP_MESSAGE: &str = "it does not speak MCP as it should";
 
-/// Longest text of a server in an error, in characters.
+/// Maximum number of characters of a server's text that an error quotes.
 const MAX_QUOTED_CHARS: usize = 300;
 
-/// Why a server does not go on.
+/// The reason why the connection to a server ended.
 pub(crate) enum ServerExit {
-    /// It wants a token.
+    /// The server requires a token.
     AuthRequired(AuthChallenge),
-    /// The token that it took is gone.
+    /// The token that the server accepted was removed.
     TokenRevoked,
-    /// For good.
+    /// The server failed, with an error message.
     Failed(String),
 }
 
-/// Somebody could not reach a server: is it there? Asks as often as there are
-/// pauses to make before.
+/// Pings a server after a failed request, once after each delay, until it responds. Returns the
+/// reason for its end if it does not.
 pub(crate) async fn check_alive(
     handle: &ServerHandle,
     delays: &[Duration],
@@ -65,7 +67,7 @@ pub(crate) async fn check_alive(
             forever,
         );
         match asked.await {
-            // Whatever it says, it says something.
+            // An error response also shows that the server is alive.
             Ok(_) | Err(ServerCallError::Rejected(_) | ServerCallError::Cancelled) => return None,
             Err(ServerCallError::AuthRequired(challenge)) => {
                 return Some(ServerExit::AuthRequired(challenge));
@@ -78,20 +80,20 @@ pub(crate) async fn check_alive(
     exit
 }
 
-/// A reason why an authentication challenge of a server can't be answered.
+/// The error of a challenge that can't be answered.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ChallengeError {
-    /// A transport without an endpoint for tokens.
+    /// The transport has no endpoint for tokens.
     #[error("it wants a token, but can't be given one")]
     NoAuthEndpoint,
 }
 
-/// A header whose name or value is not valid in HTTP, by its name.
+/// The name of a header whose name or value is not valid in HTTP.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the header `{0}` can't be sent")]
 pub(crate) struct InvalidHeader(String);
 
-/// Headers by name, or the first one that can't be sent.
+/// Builds the headers of a request, marked as sensitive. Fails with the first invalid one.
 pub(crate) fn build_headers(
     headers: &[(String, String)],
 ) -> Result<HashMap<HeaderName, HeaderValue>, InvalidHeader> {
@@ -105,8 +107,8 @@ pub(crate) fn build_headers(
     named.collect()
 }
 
-/// Why a server is not ready, without what it said, except for its own words
-/// of refusal.
+/// Converts a handshake error to a reason without text from the server, except for the message
+/// of an error response.
 pub(crate) fn describe_start_error(error: &ClientInitializeError) -> ServerExit {
     if let Some(header) = error.auth_challenge() {
         return ServerExit::AuthRequired(AuthChallenge::parse(header));
@@ -116,7 +118,7 @@ pub(crate) fn describe_start_error(error: &ClientInitializeError) -> ServerExit 
             format!("it refused: {}", truncate_text(&refused.message))
         }
         ClientInitializeError::ConnectionClosed(_) => ENDED_EARLY_MESSAGE.to_owned(),
-        // A pipe that nobody reads from any more.
+        // The write failed, because the server has closed its standard input.
         ClientInitializeError::TransportError { error, .. } if error.error.is::<io::Error>() => {
             ENDED_EARLY_MESSAGE.to_owned()
         }
@@ -142,8 +144,8 @@ pub(crate) fn describe_start_error(error: &ClientInitializeError) -> ServerExit 
     ServerExit::Failed(why)
 }
 
-/// The first cause of an error, in short. It is what the system said; what
-/// came of it may quote an address, and that may hold a secret.
+/// Returns the innermost cause of an error, truncated. It is the error of the system. The outer
+/// errors may quote a URL, which can contain a secret.
 fn innermost_cause(error: &(dyn std::error::Error + 'static)) -> String {
     let mut cause = error.source();
     while let Some(next) = cause.and_then(std::error::Error::source) {
@@ -153,7 +155,7 @@ fn innermost_cause(error: &(dyn std::error::Error + 'static)) -> String {
     truncate_text(&text)
 }
 
-/// Why the tools of a server are not known.
+/// Returns the error message for a failed tool list.
 pub(crate) fn describe_list_error(error: &ToolListError) -> String {
     match error {
         ToolListError::Call(error) => {
@@ -163,7 +165,7 @@ pub(crate) fn describe_list_error(error: &ToolListError) -> String {
     }
 }
 
-/// As much of a text as a person wants to read.
+/// Removes control characters and truncates the text to [`MAX_QUOTED_CHARS`].
 fn truncate_text(text: &str) -> String {
     let plain = text.chars().filter(|c| !c.is_control());
     plain.take(MAX_QUOTED_CHARS).collect()

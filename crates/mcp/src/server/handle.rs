@@ -1,4 +1,4 @@
-//! A server that runs, as others use it.
+//! Handle for requests to a connected server, and the handler of its notifications.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -23,52 +23,51 @@ use tokio_util::sync::CancellationToken;
 use super::raw_result::unwrap_raw_result;
 use crate::auth::challenge::AuthChallenge;
 
-/// How many notes of progress can be on their way to agents.
+/// Maximum number of progress notifications that are being sent to agents.
 const MAX_PROGRESS_IN_FLIGHT: usize = 64;
 
-/// Why a server did not do what it was asked to.
+/// The error of a request to a server.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ServerCallError {
-    /// It said so itself.
+    /// The server responded with an error.
     #[error("{}", .0.message)]
     Rejected(ErrorData),
-    /// It wants a token.
+    /// The server requires a token.
     #[error("the server wants a token")]
     AuthRequired(AuthChallenge),
-    /// Nobody waits for it any more.
+    /// The caller cancelled the request.
     #[error("cancelled")]
     Cancelled,
-    /// It took too long.
+    /// No response arrived before the timeout.
     #[error("the server did not answer in time")]
     TimedOut,
-    /// It can't be reached.
+    /// The connection is closed or broken.
     #[error("the server can't be reached")]
     Disconnected,
 }
 
-/// A server that runs.
+/// Cloneable handle for requests to a connected server.
 #[derive(Clone)]
 pub(crate) struct ServerHandle {
     peer: Peer<RoleClient>,
     listeners: Arc<ProgressListeners>,
-    /// Somebody could not reach it, or its token was refused: whoever runs it
-    /// should have a look.
+    /// Notified after a failed request or a rejected token, so that the server task checks the
+    /// server.
     suspicion: Arc<Notify>,
 }
 
-/// Who wants to hear how far a request has got.
+/// The receiver of the progress notifications of a request.
 #[derive(Clone)]
 pub(crate) enum ProgressListener {
-    /// Nobody.
+    /// The caller does not want them.
     Ignored,
-    /// An agent, by the name that it gave the request.
+    /// An agent, with the progress token of its own request.
     Agent(Peer<RoleServer>, ProgressToken),
-    /// All clients that can hear of it, by the name that one of them gave it.
+    /// All subscribed clients, with the progress token of the client that sent the request.
     Clients(ProgressToken),
 }
 
 impl ServerHandle {
-    /// The server at the other end.
     pub(crate) fn new(peer: Peer<RoleClient>, handler: &NotificationHandler) -> Self {
         ServerHandle {
             peer,
@@ -77,13 +76,12 @@ impl ServerHandle {
         }
     }
 
-    /// What the server says it can do.
     pub(crate) fn capabilities(&self) -> ServerCapabilities {
         capabilities(&self.peer)
     }
 
-    /// Asks for something, and says what came back, as it came. When it is
-    /// cancelled, or takes too long, the server hears of it.
+    /// Sends a request and returns its result unchanged. If the request is cancelled or times
+    /// out, the server receives a cancellation.
     pub(crate) async fn request(
         &self,
         method: &str,
@@ -134,14 +132,15 @@ impl ServerHandle {
     }
 }
 
-/// What a server says it can do. Clients hear of nothing else (MCP-13).
+/// Returns the capabilities that the server declared. Only these are published to clients
+/// (MCP-13).
 fn capabilities(peer: &Peer<RoleClient>) -> ServerCapabilities {
     let info = peer.peer_info();
     info.map(|info| info.capabilities.clone())
         .unwrap_or_default()
 }
 
-/// Who wants to hear of what, by the names that requests have for the server.
+/// The progress listeners by the progress token that was sent to the server.
 #[derive(Default)]
 struct ProgressListeners(Mutex<HashMap<ProgressToken, ProgressListener>>);
 
@@ -163,7 +162,7 @@ impl ProgressListeners {
     }
 }
 
-/// Somebody listens, until this is dropped.
+/// Registration of a progress listener. On drop it is removed.
 struct ProgressSubscription {
     listeners: Arc<ProgressListeners>,
     token: ProgressToken,
@@ -175,7 +174,7 @@ impl Drop for ProgressSubscription {
     }
 }
 
-/// Hears what a server says on its own.
+/// Handles the notifications of a server.
 #[derive(Clone)]
 pub(crate) struct NotificationHandler {
     session: Uri,
@@ -184,13 +183,12 @@ pub(crate) struct NotificationHandler {
     listeners: Arc<ProgressListeners>,
     suspicion: Arc<Notify>,
     tools_changed: Arc<Notify>,
-    /// How much can be on its way to agents. What is more is lost: an agent
-    /// that does not listen must not keep what a server tells of.
+    /// Bounds the notifications that are being sent to agents. Further ones are dropped, so
+    /// that an agent that does not read can't fill the memory of the host.
     progress_permits: Arc<Semaphore>,
 }
 
 impl NotificationHandler {
-    /// Ears for a server of a session.
     pub(crate) fn new(
         session: Uri,
         server: CustomizationId,
@@ -207,23 +205,23 @@ impl NotificationHandler {
         }
     }
 
-    /// Where it is told that the server could not be reached.
+    /// Returns the [`Notify`] that a transport uses to report a failed connection.
     pub(crate) fn suspicion_notify(&self) -> Arc<Notify> {
         Arc::clone(&self.suspicion)
     }
 
-    /// Waits until somebody could not reach the server.
+    /// Waits until a request has failed.
     pub(crate) async fn wait_for_suspicion(&self) {
         self.suspicion.notified().await;
     }
 
-    /// Waits until the server says that it has other tools.
+    /// Waits until the server announces a changed tool list.
     pub(crate) async fn wait_for_tool_change(&self) {
         self.tools_changed.notified().await;
     }
 
-    /// Passes something on to clients. A server that says more than anybody
-    /// takes is not waited for: what does not fit is lost.
+    /// Publishes a notification to clients. If the event queue is full, the notification is
+    /// dropped, so that the server's other messages are not delayed.
     fn publish(&self, method: &str, params: Object) {
         let said = McpEvent::ServerNotified {
             server: self.server.clone(),
@@ -236,7 +234,7 @@ impl NotificationHandler {
     }
 }
 
-/// Something of `rmcp`, as the object that it is on the wire.
+/// Converts a value of `rmcp` to its JSON object.
 fn to_object(value: &impl serde::Serialize) -> Object {
     match serde_json::to_value(value) {
         Ok(Json::Object(object)) => object,

@@ -1,17 +1,17 @@
-//! Results as they came.
+//! Preserves the results of servers as raw JSON.
 //!
-//! `rmcp` guesses what a result is by its shape, and forgets fields that it
-//! does not know. Agents and apps are owed what the server said. So a result
-//! is put into an object with one field of ours before `rmcp` reads it: that
-//! fits no shape, and is kept as it is.
+//! `rmcp` guesses the type of a result from its shape and drops unknown fields, but agents and
+//! MCP Apps need the complete result. So the host wraps a result in an object with one field of
+//! its own before `rmcp` deserializes it. This matches no known shape, and `rmcp` keeps it
+//! unchanged.
 
 use agenthost_protocol::wire::{Json, Object};
 use rmcp::model::ServerResult;
 
 const RAW_RESULT_FIELD: &str = "agenthost.sealed";
 
-/// Puts the result of a response, if it is one, where nobody guesses. The
-/// answer to `initialize` stays as it is: `rmcp` has to read that one.
+/// Wraps the result of a response. The response to `initialize` is not wrapped, because `rmcp`
+/// must read it.
 pub(crate) fn wrap_raw_result(message: &mut Json) {
     let Some(result) = message.get_mut("result") else {
         return;
@@ -23,9 +23,9 @@ pub(crate) fn wrap_raw_result(message: &mut Json) {
     *result = Json::Object(sealed);
 }
 
-/// A result as it came.
+/// Returns the result as the server sent it.
 pub(crate) fn unwrap_raw_result(result: &ServerResult) -> Json {
-    // What is made of JSON is made into JSON again.
+    // Values that were deserialized from JSON always serialize again.
     match serde_json::to_value(result) {
         Ok(Json::Object(mut object)) => match object.remove(RAW_RESULT_FIELD) {
             Some(result) => result,

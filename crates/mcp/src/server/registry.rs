@@ -1,4 +1,4 @@
-//! Which servers run, and what is wanted of them.
+//! Registry of the running servers and their desired states.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
@@ -11,34 +11,32 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::DesiredState;
 
-/// A server of a session.
+/// Session and id of a server.
 pub(crate) type ServerKey = (Uri, CustomizationId);
 
-/// Servers that run, or are about to.
+/// Servers that run or are starting.
 #[derive(Default)]
 pub(crate) struct ServerRegistry(Mutex<BTreeMap<ServerKey, ServerEntry>>);
 
-/// One of them.
 struct ServerEntry {
-    /// What is wanted of it.
     desired: watch::Sender<DesiredState>,
-    /// Cancelled when nothing of it is left.
+    /// Cancelled when the server's task and process have ended.
     ended: CancellationToken,
 }
 
-/// A run that begins.
+/// The data for the task of a server that is starting.
 pub(crate) struct StartedServer {
-    /// What is wanted of it.
     pub(crate) desired: watch::Receiver<DesiredState>,
-    /// Whatever happens to the run, whoever waits for its end goes on.
+    /// Cancels the `ended` token on drop, also if the task panics, so that the next run never
+    /// waits forever.
     pub(crate) ended: DropGuard,
-    /// Cancelled when the one before it is over.
+    /// Cancelled when the previous run with the same key has ended.
     pub(crate) previous: Option<CancellationToken>,
 }
 
 impl ServerRegistry {
-    /// A run takes the place of the one before it, if there is one. Says what
-    /// is wanted of it, and when the other is over.
+    /// Registers a new run. A previous run with the same key is set to end, and the new one
+    /// must wait for it.
     pub(crate) fn start(&self, key: ServerKey) -> StartedServer {
         let (wish, wished) = watch::channel(DesiredState::Running);
         let over = CancellationToken::new();
@@ -57,7 +55,7 @@ impl ServerRegistry {
         }
     }
 
-    /// All servers of a session have to leave.
+    /// Sets all servers of a session to [`DesiredState::Removed`].
     pub(crate) fn remove_session(&self, session: &Uri) {
         for ((of, _), run) in self.lock().iter() {
             if of == session {
@@ -66,7 +64,7 @@ impl ServerRegistry {
         }
     }
 
-    /// Wishes something of a server that runs. Says whether one does.
+    /// Sets the desired state of a server. Returns `false` if there is no such server.
     pub(crate) fn set_desired_state(&self, key: ServerKey, desired: DesiredState) -> bool {
         let runs = self.lock();
         let run = runs.get(&key);
@@ -76,8 +74,8 @@ impl ServerRegistry {
         })
     }
 
-    /// Nothing is left of a run. Says what is wished of it that it did not get
-    /// to hear of; if another has taken its place, nothing is.
+    /// Removes a run that has ended and returns its last desired state. Returns
+    /// [`DesiredState::Removed`] if another run has replaced it.
     pub(crate) fn remove_finished(&self, key: &ServerKey, over: DropGuard) -> DesiredState {
         let over = over.disarm();
         let mut runs = self.lock();

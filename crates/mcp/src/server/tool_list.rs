@@ -1,4 +1,4 @@
-//! The tools of a server, as it lists them.
+//! Fetches and validates the tool list of a server.
 
 use std::time::Duration;
 
@@ -12,45 +12,46 @@ use tokio_util::sync::CancellationToken;
 
 use super::handle::{ProgressListener, ServerCallError, ServerHandle};
 
-/// Most tools of a server that are looked at.
+/// Maximum number of tools of a server; further ones are ignored.
 const MAX_TOOLS: usize = 1_000;
 
-/// Most pages of a list that are asked for: one could have no end.
+/// Maximum number of pages that are requested, because a server could return a next page
+/// forever.
 const MAX_LIST_PAGES: usize = 100;
 
-/// Longest name of a tool, in bytes.
+/// Maximum length of a tool name; tools with a longer one are rejected.
 const MAX_TOOL_NAME_BYTES: usize = 256;
 
-/// Longest description of a tool and its arguments, in bytes.
+/// Maximum size of a tool definition as JSON; larger ones are rejected.
 const MAX_TOOL_BYTES: usize = 256 * 1024;
 
-/// Longest description that clients get to see, in characters.
+/// Maximum length of the description that clients see. Agents get the complete one.
 const MAX_SHOWN_DESCRIPTION_CHARS: usize = 500;
 
-/// How long a page may take.
+/// Timeout for one page of the list.
 const LIST_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A tool of a server.
+/// A valid tool of a server's list.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ListedTool {
-    /// What the server calls it.
+    /// Name of the tool at the server.
     pub(crate) name: String,
-    /// Its name for people.
+    /// Title for users, cleaned and truncated.
     pub(crate) title: Option<String>,
-    /// The app that shows what it does.
+    /// The MCP App metadata of the tool.
     pub(crate) ui: Option<Json>,
-    /// All that the server said of it.
+    /// The complete definition as the server sent it.
     pub(crate) definition: Object,
 }
 
 impl ListedTool {
-    /// What it does, cut short.
+    /// Returns the description, truncated for clients.
     pub(crate) fn description(&self) -> Option<String> {
         let said = self.definition.get("description")?.as_str()?;
         Some(truncate_chars(said, MAX_SHOWN_DESCRIPTION_CHARS))
     }
 
-    /// Whether agents get to see it: some are for apps alone.
+    /// Returns `true` if agents may see the tool. Some tools are for MCP Apps only.
     pub(crate) fn is_for_models(&self) -> bool {
         let ui = self.ui.as_ref();
         let visible = ui.and_then(|ui| ui.get("visibility")?.as_array());
@@ -58,25 +59,25 @@ impl ListedTool {
     }
 }
 
-/// What a server listed.
+/// The result of listing the tools of a server.
 #[derive(Debug, Default)]
 pub(crate) struct ToolList {
-    /// What can be used.
     pub(crate) tools: Vec<ListedTool>,
-    /// What is wrong with the rest.
+    /// Error message if tools were rejected or left out.
     pub(crate) problem: Option<String>,
 }
 
-/// Why the tools of a server are not known.
+/// The error of a failed tool list.
 #[derive(Debug)]
 pub(crate) enum ToolListError {
-    /// It could not be asked.
+    /// The request to the server failed.
     Call(ServerCallError),
-    /// What it answered is no list.
+    /// The result has no array of tools.
     NotAList,
 }
 
-/// Lists all tools of a server. What is malformed is left out, and said so.
+/// Lists all tools of a server. Invalid tools are left out and reported in
+/// [`ToolList::problem`].
 pub(crate) async fn list_tools(
     handle: &ServerHandle,
     cancel: &CancellationToken,
@@ -112,13 +113,13 @@ pub(crate) async fn list_tools(
     Ok(builder.finish())
 }
 
-/// A list, as far as it is known.
+/// Collects the pages of a tool list.
 #[derive(Default)]
 pub(crate) struct ToolListBuilder {
     tools: Vec<ListedTool>,
-    /// How many were no tools, or had the name of another one.
+    /// Number of invalid tools and of duplicate names.
     rejected: usize,
-    /// Whether there are more than are looked at.
+    /// `true` if the server has more tools than the limits allow.
     is_truncated: bool,
 }
 
@@ -161,8 +162,8 @@ impl ToolListBuilder {
     }
 }
 
-/// What apps of a server may do by its channel: what it can do itself
-/// (MCP-13).
+/// Returns the capabilities that MCP Apps have through the server's channel. They are those
+/// that the server declared (MCP-13).
 pub(crate) fn app_capabilities(capabilities: &ServerCapabilities) -> McpServerApps {
     let changes = |listed: Option<bool>| match listed {
         Some(true) => json!({"listChanged": true}),
@@ -202,7 +203,7 @@ fn parse_tool(listed: Json) -> Option<ListedTool> {
     let ui = meta
         .and_then(|meta| meta.get("ui"))
         .filter(|ui| ui.is_object());
-    // How apps were named at first.
+    // Legacy form of the app metadata.
     let address = meta.and_then(|meta| meta.get("ui/resourceUri"));
     let address = address.filter(|address| address.is_string());
     Some(ListedTool {

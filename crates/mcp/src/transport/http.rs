@@ -1,8 +1,7 @@
-//! Requests to servers that are reached by HTTP.
+//! HTTP transport to MCP servers.
 //!
-//! Like what `rmcp` brings along, but no answer is longer than it may be, the
-//! token can change while the server runs, and no error quotes what a server
-//! said.
+//! It differs from the transport of `rmcp` in three ways: responses have a size limit, the
+//! token can change while the server is connected, and no error quotes text from the server.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -37,43 +36,42 @@ use crate::MAX_MESSAGE_BYTES;
 use crate::auth::origin::is_same_origin;
 use crate::server::raw_result::wrap_raw_result;
 
-/// How long it may take to reach a server.
+/// Timeout for the TCP and TLS connection to a server.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Most addresses that one request is sent on to.
+/// Maximum number of redirects of one request.
 const MAX_REDIRECTS: usize = 5;
 
-/// Why no requests can be sent.
+/// The error of an HTTP client that can't be created.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum HttpClientError {
-    /// There is no TLS.
+    /// The TLS configuration is invalid.
     #[error("{0}")]
     Tls(#[from] rustls::Error),
-    /// There are no requests.
+    /// The client can't be built.
     #[error("{0}")]
     Requests(#[from] reqwest::Error),
 }
 
 type HttpTransportError = StreamableHttpError<reqwest::Error>;
 
-/// The token that requests show, if there is one. It may change at any time.
+/// The bearer token of a server's requests. It may change at any time. Clones share it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct BearerToken(Arc<Mutex<Option<IssuedToken>>>);
 
 impl BearerToken {
-    /// Shows another token from now on.
+    /// Replaces the token for all later requests.
     pub(crate) fn set(&self, token: Option<IssuedToken>) {
         *lock(&self.0) = token;
     }
 
-    /// The token that is shown.
     pub(crate) fn current(&self) -> Option<IssuedToken> {
         lock(&self.0).clone()
     }
 }
 
-/// Makes what all requests go through. A request is sent on to other addresses
-/// only at the same place: what it carries is for nobody else.
+/// Builds the client for all requests. It follows redirects only within the same origin,
+/// because a request may contain secrets.
 pub(crate) fn build_client() -> Result<Client, HttpClientError> {
     let policy = redirect::Policy::custom(|attempt| {
         let from = attempt.previous().last();
@@ -93,8 +91,8 @@ pub(crate) fn build_client() -> Result<Client, HttpClientError> {
     Ok(client)
 }
 
-/// Trusts whom the system trusts. A system that trusts nobody has no servers
-/// by `https`, but may have others.
+/// Loads the root certificates of the system. Without any, servers with `https` fail, but
+/// others still work.
 fn load_system_roots() -> Result<ClientConfig, rustls::Error> {
     let mut roots = RootCertStore::empty();
     let (_, malformed) = roots.add_parsable_certificates(load_native_certs().certs);
@@ -111,15 +109,13 @@ fn load_system_roots() -> Result<ClientConfig, rustls::Error> {
     Ok(config?.with_root_certificates(roots).with_no_client_auth())
 }
 
-/// One server, as requests reach it.
+/// The transport to one server.
 #[derive(Clone)]
 pub(crate) struct HttpTransport {
-    /// What requests go through.
     pub(crate) client: Client,
-    /// The token that they show.
     pub(crate) bearer: BearerToken,
-    /// Told when a stream that broke off can't be taken up again: whoever
-    /// waits for something in it would wait forever.
+    /// Notified when a broken stream can't be resumed. Requests whose responses it carries
+    /// would otherwise wait forever.
     pub(crate) suspicion: Arc<Notify>,
 }
 
@@ -134,7 +130,7 @@ impl HttpTransport {
         request = request.header(ACCEPT, both);
         let token = self.bearer.current();
         for (name, value) in headers {
-            // A token that was given replaces what the configuration names.
+            // A token of a client replaces the one in the configuration.
             if token.is_none() || name != AUTHORIZATION {
                 request = request.header(name, value);
             }
@@ -208,7 +204,7 @@ impl StreamableHttpClient for HttpTransport {
         let request = self.add_headers(request, Some(session), headers);
         let response = request.send().await.map_err(HttpTransportError::Client)?;
         let status = response.status();
-        // Not all servers want to hear of the end.
+        // Servers may reject `DELETE` (405), if they have no session to end.
         if status.is_success() || status == StatusCode::METHOD_NOT_ALLOWED {
             return Ok(());
         }
@@ -245,9 +241,8 @@ impl StreamableHttpClient for HttpTransport {
     }
 }
 
-/// The response, unless it says that a token is wanted. A server that refuses
-/// without saying how to get one is believed to want one only if it says so by
-/// its status (401).
+/// Returns the response, or an authorization error. Status 401 always means that a token is
+/// required; status 403 means it only with a `WWW-Authenticate` header.
 fn check_authorized(response: Response) -> Result<Response, HttpTransportError> {
     let header = response.headers().get(WWW_AUTHENTICATE);
     let header = header.map(|header| String::from_utf8_lossy(header.as_bytes()).into_owned());
@@ -262,7 +257,7 @@ fn check_authorized(response: Response) -> Result<Response, HttpTransportError> 
     }
 }
 
-/// The id of a request, if a message is one.
+/// Returns the id if the message is a request.
 fn request_id(message: &ClientJsonRpcMessage) -> Option<Json> {
     match message {
         JsonRpcMessage::Request(request) => serde_json::to_value(&request.id).ok(),
@@ -276,13 +271,12 @@ fn status_error(status: StatusCode) -> HttpTransportError {
     HttpTransportError::HttpStatus(HttpStatusError::new(status.as_u16(), None))
 }
 
-/// Whether a response is of a kind.
 fn has_content_type(response: &Response, kind: &str) -> bool {
     let found = response.headers().get(CONTENT_TYPE);
     found.is_some_and(|found| found.as_bytes().starts_with(kind.as_bytes()))
 }
 
-/// What a response holds, if that is a message.
+/// Reads the body of a response within the size limit. Returns `None` if it is no message.
 async fn read_message(
     response: Response,
 ) -> Result<Option<ServerJsonRpcMessage>, HttpTransportError> {

@@ -1,4 +1,4 @@
-//! The process of an MCP server on pipes.
+//! Process of an MCP server with pipes.
 
 use std::io;
 use std::path::Path;
@@ -9,10 +9,10 @@ use agenthost_process::{
 };
 use tokio::process::Command;
 
-/// Number of lines of standard error that are quoted in errors.
+/// Number of lines of standard error that an error message quotes.
 const MAX_TAIL_LINES: usize = 3;
 
-/// A process that runs. On drop it is killed with all of its descendants.
+/// A running server process. On drop it is killed with all of its descendants.
 #[derive(Debug)]
 pub(crate) struct ServerProcess {
     child: ManagedChild,
@@ -20,25 +20,25 @@ pub(crate) struct ServerProcess {
     secrets: Vec<String>,
 }
 
-/// Why a server could not be started.
+/// The error of a server process that could not be spawned.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ServerSpawnError {
-    /// It is no program.
+    /// The transport is not standard input and output.
     #[error("it is not a program that the host starts")]
     NotAProgram,
-    /// There is no such program.
+    /// The program does not exist.
     #[error(
         "start `{0}`: there is no such program\nhint: is it installed, and in PATH of the host?"
     )]
     NotFound(String),
-    /// The system says no.
+    /// The system refused to start the program, or to write its pid file.
     #[error("start `{program}`: {source}")]
     Io { program: String, source: io::Error },
 }
 
 impl ServerProcess {
-    /// Starts a server. With a directory for pid files, the next host ends the
-    /// server if this one is killed.
+    /// Spawns a server. With a directory for pid files, the next host kills the server if this
+    /// host is killed.
     pub(crate) fn spawn(
         transport: &McpTransport,
         pid_dir: Option<&Path>,
@@ -72,8 +72,8 @@ impl ServerProcess {
         Ok((ServerProcess { child, secrets }, pipes))
     }
 
-    /// Ends the server and all of its descendants; its standard input is closed
-    /// by now. Returns the last lines of its standard error.
+    /// Ends the server and all of its descendants. The caller has closed its standard input.
+    /// Returns the last lines of standard error.
     pub(crate) async fn shutdown(self) -> String {
         let stderr_tail = self.child.shutdown().await;
         stderr_tail

@@ -1,4 +1,4 @@
-//! Messages of a server as events of a stream, within bounds.
+//! Server-sent events of a server, with a size limit.
 
 use std::io;
 use std::sync::Arc;
@@ -14,9 +14,9 @@ use sse_stream::{Sse, SseStream};
 use crate::MAX_MESSAGE_BYTES;
 use crate::server::raw_result::wrap_raw_result;
 
-/// Events of a response, with results as they came. One that is too long is
-/// the last: in its place there is an error for the request that was asked, so
-/// that nobody waits for the answer, or asks for it again.
+/// Returns the events of a response, with raw results. An event over the size limit ends the
+/// stream. It is replaced by an error response to the request `asked`, so that the request
+/// neither waits forever nor is retried.
 pub(crate) fn bounded_events<S, B, E>(
     bytes: S,
     asked: Option<Json>,
@@ -56,7 +56,7 @@ where
     checked.boxed()
 }
 
-/// What is done with what comes next.
+/// State of the event stream.
 #[derive(Debug, Default)]
 enum SseState {
     #[default]
@@ -64,18 +64,18 @@ enum SseState {
     Ended,
 }
 
-/// The answer to a request whose answer was too long.
+/// Returns the error response to a request whose response was too large.
 fn too_long_event(id: &Json) -> Sse {
     let error = json!({"code": -32603, "message": "the answer has more than 16 MiB"});
     let error = json!({"jsonrpc": "2.0", "id": id, "error": error});
     Sse::default().data(error.to_string())
 }
 
-/// How much came since the last empty line.
+/// Number of bytes since the last empty line, which ends an event.
 #[derive(Debug, Default)]
 struct EventSize {
     bytes: usize,
-    /// Whether the line that is being read has nothing in it so far.
+    /// `true` if the current line has no bytes so far.
     empty: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Messages as lines: how programs talk to each other by pipes and sockets.
+//! Transport for messages as lines, on pipes and sockets.
 
 use std::io;
 use std::sync::Arc;
@@ -17,16 +17,16 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use crate::MAX_MESSAGE_BYTES;
 use crate::server::raw_result::wrap_raw_result;
 
-/// How lines end, for who wants to know.
+/// The end of a line stream, shared with the owner of the connection.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct StreamEnd {
-    /// Cancelled when nothing more can be read, or nobody wants to.
+    /// Cancelled when the stream has ended or the transport is dropped.
     pub(crate) over: CancellationToken,
     too_long: Arc<AtomicBool>,
 }
 
 impl StreamEnd {
-    /// One that is told by this token.
+    /// Uses an existing token, so that its cancellation is shared.
     pub(crate) fn with_token(over: CancellationToken) -> Self {
         StreamEnd {
             over,
@@ -34,27 +34,26 @@ impl StreamEnd {
         }
     }
 
-    /// Whether a line was longer than it may be.
+    /// Returns `true` if the stream ended because a line was over the size limit.
     pub(crate) fn is_line_too_long(&self) -> bool {
         self.too_long.load(Ordering::Relaxed)
     }
 }
 
-/// Reads and writes messages, a line each. What is no message is passed over:
-/// programs print things. A line that is too long is the end: it may have been
-/// an answer, and nobody should wait for that.
+/// Reads and writes messages as lines. Lines that are no messages are skipped, because programs
+/// also print other text. A line over the size limit ends the stream: it may have been a
+/// response, and its request must not wait forever.
 pub(crate) struct LineTransport<R, W> {
     reader: R,
-    /// What was read of a line so far: a read may be interrupted.
+    /// The incomplete line, kept because a read may be cancelled.
     line: Vec<u8>,
-    /// Shared with what is being sent; whole messages take turns.
+    /// Shared with the send futures. The lock keeps messages whole.
     writer: Arc<Mutex<Option<W>>>,
     stream_end: StreamEnd,
     _over: DropGuard,
 }
 
 impl<R, W> LineTransport<R, W> {
-    /// Messages between two ends.
     pub(crate) fn new(reader: R, writer: W, stream_end: StreamEnd) -> Self {
         LineTransport {
             reader,
@@ -67,10 +66,11 @@ impl<R, W> LineTransport<R, W> {
 }
 
 impl<R: AsyncBufRead + Unpin, W> LineTransport<R, W> {
-    /// Reads to the end of a line. What was read stays when this is dropped.
+    /// Reads to the end of a line into `self.line`. Cancel safe: no bytes are lost when the
+    /// future is dropped.
     async fn read_line(&mut self) -> Option<()> {
         loop {
-            // A pipe that can't be read is one that is closed.
+            // A pipe that can't be read is treated as closed.
             let piece = self.reader.fill_buf().await.ok()?;
             if piece.is_empty() {
                 return None;
@@ -102,8 +102,8 @@ impl<R: AsyncBufRead + Unpin, W> LineTransport<R, W> {
     }
 }
 
-/// A line as a message, if it is one. An answer that can't be read is an
-/// error, so that nobody waits for it.
+/// Parses a line as a message. An unreadable response becomes an error response, so that its
+/// request does not wait forever.
 fn parse_line<Role: ServiceRole>(line: &[u8]) -> Option<RxJsonRpcMessage<Role>> {
     let message = serde_json::from_slice(line).ok();
     let read = message.and_then(|mut message| {
@@ -120,8 +120,8 @@ fn parse_line<Role: ServiceRole>(line: &[u8]) -> Option<RxJsonRpcMessage<Role>> 
     })
 }
 
-/// What has to be known of an answer that can't be read: values may be too
-/// deep, for example. Those that are not looked at may be anything.
+/// The id of a response that can't be parsed, for example because its values are nested too
+/// deeply. The result may have any content.
 #[derive(Deserialize)]
 struct UnreadableResponse {
     id: Json,
@@ -161,7 +161,7 @@ where
     }
 
     async fn close(&mut self) -> io::Result<()> {
-        // Whoever sends has let go of it by now, or the other end is stuck.
+        // The lock is free, unless a send is blocked because the peer does not read.
         if let Ok(mut writer) = self.writer.try_lock() {
             writer.take();
         }

@@ -1,15 +1,15 @@
-//! Files that git converts when it reads or writes them.
+//! Finds files that git converts when it reads or writes them.
 
 use std::collections::BTreeSet;
 
 use super::repository::ShadowRepository;
 use super::{ChangesError, path_list};
 
-/// Attributes by which what git stores differs from what is in the file.
+/// Attributes with which the content in git differs from the content on disk.
 const CONVERTING_ATTRIBUTES: [&str; 4] = ["filter", "working-tree-encoding", "ident", "eol"];
 
-/// Returns which of some files have other bytes on disk than in git: filtered,
-/// in another encoding, or with other ends of lines.
+/// Returns the files whose content on disk differs from that in git, because of a filter, an
+/// encoding or line endings.
 pub(super) fn find_converted<'n>(
     repository: &ShadowRepository,
     files: impl Iterator<Item = &'n [u8]>,
@@ -35,7 +35,7 @@ pub(super) fn find_converted<'n>(
     })
 }
 
-/// Reads the output of `git check-attr -z`: name, attribute and value of each.
+/// Parses the output of `git check-attr -z`: name, attribute and value of each.
 pub(super) fn parse_attributes(output: &[u8]) -> Option<BTreeSet<Vec<u8>>> {
     let mut fields = output.split(|byte| *byte == 0);
     let mut converted = BTreeSet::new();

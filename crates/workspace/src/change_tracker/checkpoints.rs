@@ -1,4 +1,4 @@
-//! Moments that are remembered: a file each, with a tree for each folder.
+//! Stored checkpoints: one file each, with the git tree of each folder.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -10,13 +10,13 @@ use super::repository::ShadowRepository;
 use super::{ChangesError, DIFF_TIMEOUT, SessionRepositories};
 use crate::git::GitCommand;
 
-/// So many bytes of loose objects are a lot.
+/// Size of loose objects above which unreachable ones are pruned.
 const GC_THRESHOLD_BYTES: u64 = 128 * 1024 * 1024;
 
-/// How the names of files begin that have the last survey of a turn.
+/// Prefix of the files with the last survey of a turn.
 const SURVEY_FILE_PREFIX: &str = "surveyed";
 
-/// The trees of all folders at one moment.
+/// The git trees of all folders at one checkpoint.
 #[derive(Debug, Default)]
 pub(super) struct CheckpointTrees {
     trees: BTreeMap<String, String>,
@@ -31,7 +31,7 @@ impl CheckpointTrees {
         self.trees.get(&repository.key).map(String::as_str)
     }
 
-    /// Writes them, whole or not at all.
+    /// Writes the checkpoint file atomically.
     pub(super) fn write(&self, directory: &Path, mark: &CheckpointId) -> Result<(), ChangesError> {
         self.write_as(directory, &checkpoint_file_name(mark))
     }
@@ -56,7 +56,7 @@ impl CheckpointTrees {
         Ok(())
     }
 
-    /// All trees that are remembered in a directory.
+    /// Returns the trees of all checkpoints and surveys in a directory.
     fn all_trees(directory: &Path) -> Result<BTreeSet<String>, ChangesError> {
         let mut trees = BTreeSet::new();
         for entry in std::fs::read_dir(directory)? {
@@ -66,7 +66,7 @@ impl CheckpointTrees {
         Ok(trees)
     }
 
-    /// Reads them; none if the moment was not marked.
+    /// Reads a checkpoint. Returns `None` if it was not taken.
     pub(super) fn read(
         directory: &Path,
         mark: &CheckpointId,
@@ -74,7 +74,7 @@ impl CheckpointTrees {
         Self::read_from(&directory.join(checkpoint_file_name(mark)))
     }
 
-    /// Reads the trees of the last survey of a turn; none if there was none.
+    /// Reads the trees of the last survey of a turn. Returns `None` if there was none.
     pub(super) fn read_survey(
         directory: &Path,
         turn: &TurnRef,
@@ -100,8 +100,8 @@ impl CheckpointTrees {
 }
 
 impl SessionRepositories {
-    /// Forgets what was in files at moments that nobody marked, when there is a
-    /// lot of it. What somebody looked at a while ago stays for a while.
+    /// Prunes objects that no checkpoint refers to, once they exceed the threshold. Objects of
+    /// the last ten minutes stay, because clients may still read them.
     pub(super) fn prune_objects(&self) -> Result<(), ChangesError> {
         for format in ["sha1", "sha256"] {
             let ours = self.directory.join(format!("git-{format}"));
@@ -117,7 +117,7 @@ impl SessionRepositories {
     }
 }
 
-/// How much loose objects take up.
+/// Returns the total size of the loose objects.
 fn loose_object_bytes(objects: &Path) -> io::Result<u64> {
     let mut bytes = 0;
     for folder in std::fs::read_dir(objects)? {
@@ -131,7 +131,6 @@ fn loose_object_bytes(objects: &Path) -> io::Result<u64> {
     Ok(bytes)
 }
 
-/// A name of a file.
 fn checkpoint_file_name(mark: &CheckpointId) -> String {
     match mark {
         CheckpointId::SessionStart => "start".to_owned(),
@@ -140,8 +139,8 @@ fn checkpoint_file_name(mark: &CheckpointId) -> String {
     }
 }
 
-/// A name of a file about a turn. What clients choose does not become part of
-/// it.
+/// Returns the name of a file about a turn. It contains a hash, because clients choose the ids
+/// of turns.
 fn turn_file_name(when: &str, of: &TurnRef) -> String {
     let turn = format!("{}\n{}", of.chat, of.turn);
     format!("{when}-{}", short_hash(turn.as_bytes()))

@@ -1,4 +1,4 @@
-//! What differs between two trees.
+//! Computes the differences between two git trees.
 
 use agenthost_core::DiffEndpoint;
 use agenthost_protocol::common::ChangesSummary;
@@ -6,46 +6,46 @@ use agenthost_protocol::common::ChangesSummary;
 use super::repository::ShadowRepository;
 use super::{ChangesError, path_list, tree};
 
-/// Most files in one answer.
+/// Maximum number of files in a diff; more result in an error.
 const MAX_DIFF_FILES: usize = 3_000;
 
-/// A file that differs.
+/// One changed file of a diff.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct FileDiff {
-    /// What it was; none if it is new.
+    /// `None` if the file was added.
     pub(super) before: Option<TreeEntry>,
-    /// What it is; none if it is gone.
+    /// `None` if the file was deleted.
     pub(super) after: Option<TreeEntry>,
-    /// Lines added and removed; none if it has no lines.
+    /// Added and removed lines; `None` for a binary file.
     pub(super) line_counts: Option<(u64, u64)>,
-    /// Which folder it is in.
+    /// Key of the folder that contains the file.
     pub(super) folder_key: String,
 }
 
-/// A file in a tree.
+/// A file entry of a git tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct TreeEntry {
-    /// Its name, seen from the top of the repository.
+    /// Path relative to the top of the repository.
     pub(super) name: Vec<u8>,
-    /// What git calls its content.
+    /// Id of the git object with the content.
     pub(super) object: String,
-    /// What kind of file it is, in the words of git.
+    /// Octal file mode of git.
     pub(super) mode: String,
 }
 
 impl TreeEntry {
-    /// Whether it is a file with content of its own, and not a link.
+    /// Returns `true` for a regular file, executable or not.
     pub(super) fn is_regular_file(&self) -> bool {
         matches!(&*self.mode, "100644" | "100755")
     }
 
-    /// Whether it is a repository of its own.
+    /// Returns `true` for a submodule.
     pub(super) fn is_submodule(&self) -> bool {
         self.mode == "160000"
     }
 }
 
-/// All files of a folder that differ, seen from a moment.
+/// Compares two trees. Ignored files are excluded if the first tree is that of a commit.
 pub(super) fn compare_from_endpoint(
     repository: &ShadowRepository,
     endpoint: &DiffEndpoint,
@@ -60,7 +60,7 @@ pub(super) fn compare_from_endpoint(
     }
 }
 
-/// All files of a folder that differ between two trees.
+/// Compares two trees with rename detection.
 pub(super) fn compare_trees(
     repository: &ShadowRepository,
     from: &str,
@@ -70,7 +70,7 @@ pub(super) fn compare_trees(
     run_diff(repository, renames, from, to)
 }
 
-/// The same, with a renamed file as one that is gone and one that is new.
+/// Compares two trees. A renamed file is reported as a deleted and an added one.
 pub(super) fn compare_without_renames(
     repository: &ShadowRepository,
     from: &str,
@@ -103,8 +103,8 @@ fn run_diff(
     Ok(differences)
 }
 
-/// The same, counted from a commit. Files that are new since and that ignore
-/// files name are nobody's business, even if they were once looked at.
+/// Compares a commit with a tree. Added files that are ignored are excluded, even if a
+/// checkpoint has stored them.
 pub(super) fn compare_with_commit(
     repository: &ShadowRepository,
     commit: &str,
@@ -123,13 +123,13 @@ pub(super) fn compare_with_commit(
     )
 }
 
-/// Which of some names ignore files name, and the user's git does not track.
+/// Returns those names that are ignored and not tracked by the user's repository.
 fn find_ignored(repository: &ShadowRepository, names: &[u8]) -> Result<Vec<Vec<u8>>, ChangesError> {
     let Some(real) = repository.user_git.as_ref().filter(|_| !names.is_empty()) else {
         return Ok(Vec::new());
     };
-    // This command refuses to take names as they are. With this in front of
-    // them they mean nothing else.
+    // `git check-ignore` does not support literal pathspecs. With the prefix `./` the names
+    // have no special meaning.
     let plain = path_list::split_paths(names).map(|name| [b"./", name].concat());
     let git = real
         .in_other_repository(&repository.top)
@@ -147,7 +147,7 @@ fn find_ignored(repository: &ShadowRepository, names: &[u8]) -> Result<Vec<Vec<u
     Ok(ignored.map(<[u8]>::to_vec).collect())
 }
 
-/// Has git compare two trees, as far as the folder goes.
+/// Runs `git diff-tree` on the part of the trees below the folder.
 pub(super) fn run_diff_tree(
     repository: &ShadowRepository,
     how: &[&str],
@@ -159,7 +159,8 @@ pub(super) fn run_diff_tree(
     repository.read_scoped_output(&repository.shadow, &arguments)
 }
 
-/// Reads what git lists: first what each file is, then its lines.
+/// Parses the output of `git diff-tree --raw --numstat -z`: first all entries, then their line
+/// counts.
 pub(super) fn parse_diff(output: &[u8], key: &str) -> Option<Vec<FileDiff>> {
     let mut fields = output.split(|byte| *byte == 0).peekable();
     let mut differences = Vec::new();
@@ -195,7 +196,7 @@ pub(super) fn parse_diff(output: &[u8], key: &str) -> Option<Vec<FileDiff>> {
         let mut parts = entry.splitn(3, |byte| *byte == b'\t');
         let number = |part: Option<&[u8]>| std::str::from_utf8(part?).ok()?.parse().ok();
         let (added, removed) = (number(parts.next()), number(parts.next()));
-        // Of a file that moved, both names follow.
+        // A renamed file has an empty name here, and both names follow as fields.
         if parts.next().is_none_or(<[u8]>::is_empty) {
             fields.next()?;
             fields.next()?;
@@ -205,7 +206,7 @@ pub(super) fn parse_diff(output: &[u8], key: &str) -> Option<Vec<FileDiff>> {
     Some(differences)
 }
 
-/// How much differs in all. git's own counts are not believed to be small.
+/// Sums up the line counts. The addition saturates, because the counts are not trusted.
 pub(super) fn summarize(differences: &[FileDiff]) -> ChangesSummary {
     let lines = differences
         .iter()

@@ -1,4 +1,4 @@
-//! Why something is not known of files.
+//! Errors of the change tracker.
 
 use std::io;
 
@@ -7,40 +7,40 @@ use agenthost_protocol::uri::Uri;
 
 use crate::git::GitError;
 
-/// Why something is not known of files, or could not be done.
+/// The error of a checkpoint, diff, operation or worktree.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ChangesError {
-    /// There is no git.
+    /// git is not installed.
     #[error("git is not installed, and without it changes of files are not tracked")]
     NoGit,
-    /// There is no folder.
+    /// The session has no existing folder.
     #[error("the folder of the session is not there")]
     NoFolder,
-    /// A repository without files.
+    /// The repository is bare and has no working tree.
     #[error("the folder is inside of a git repository that has no files checked out")]
     BareRepository,
-    /// It took too long.
+    /// git did not finish before the timeout.
     #[error("it took too long: there are too many files, or the disk is too slow")]
     TimedOut,
-    /// There is too much of something.
+    /// A limit was exceeded, for example the number of files.
     #[error("there is too much to track: {0}")]
     LimitExceeded(String),
-    /// It was not tracked from the start, and why.
+    /// The session is not tracked from its start, with the reason.
     #[error("{0}")]
     Untracked(String),
-    /// Nothing was remembered.
+    /// The checkpoint does not exist.
     #[error("it is not known how the files were then")]
     NoCheckpoint,
-    /// It is not where it could be done.
+    /// The operation is not possible in the current state, with the reason.
     #[error("{0}")]
     Refused(String),
-    /// Somebody changed a file since.
+    /// A file was changed after the checkpoint.
     #[error("`{0}` has changed since; nothing was done")]
     FileChanged(Uri),
-    /// Git says no.
+    /// git failed, with its error message.
     #[error("git: {0}")]
     Git(String),
-    /// The system says no.
+    /// The file system returned an error.
     #[error("{0}")]
     Io(String),
 }

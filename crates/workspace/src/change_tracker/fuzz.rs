@@ -1,9 +1,9 @@
-//! The fuzz target of changes: what git writes.
+//! Fuzz target for the output of git.
 
 use super::{attributes, diff, git_content, path_list, tree};
 
-/// Parses lists of names, of conflicts and of differences, and contents. Names survive a
-/// round trip; a difference has at least one side, and both are named.
+/// Parses lists of names, conflicts and differences, and contents. Names must survive a round
+/// trip. A difference must have at least one side, and each side a name.
 pub fn git_output(data: &[u8]) {
     let listed: Vec<_> = path_list::split_paths(data).collect();
     let joined = path_list::join_paths(&listed);

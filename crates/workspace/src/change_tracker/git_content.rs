@@ -1,4 +1,4 @@
-//! What was in files: addresses that can be read later.
+//! Describes changed files with URIs of their contents, and reads these contents.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +20,7 @@ use crate::file_service::{FileError, MAX_FILE_BYTES, encode_content};
 use crate::file_uri::uri_of_raw;
 use crate::git::{GitCommand, GitError};
 
-/// Differences as clients see them.
+/// Converts differences to the changeset files that clients see.
 pub(super) fn describe_files(
     key: &SessionKey,
     repositories: &[ShadowRepository],
@@ -71,8 +71,7 @@ pub(super) fn describe_files(
     Ok(files)
 }
 
-/// Files that changed and are too large to be kept: that they are there, and
-/// where, is all that is shown.
+/// Describes changed files that are too large to be stored. They have only a path and a size.
 pub(super) fn describe_large_files(
     repository: &ShadowRepository,
     names: &BTreeSet<Vec<u8>>,
@@ -102,7 +101,7 @@ pub(super) fn describe_large_files(
     names.iter().map(file).collect()
 }
 
-/// Says so if it is another kind of file than before.
+/// Returns the metadata of a changed file mode.
 fn mode_change_meta(difference: &FileDiff) -> Option<Box<agenthost_protocol::wire::Object>> {
     let (before, after) = (difference.before.as_ref()?, difference.after.as_ref()?);
     if before.mode == after.mode {
@@ -139,7 +138,7 @@ fn content_reference(
     }
 }
 
-/// How large the contents are.
+/// Returns the sizes of all blobs of the differences.
 pub(super) fn object_sizes<'a>(
     repository: &ShadowRepository,
     differences: impl Iterator<Item = &'a FileDiff>,
@@ -162,7 +161,7 @@ pub(super) fn object_sizes<'a>(
     Ok(sizes.collect())
 }
 
-/// Reads contents, by the names of their objects.
+/// Reads blobs by their object ids.
 pub(super) fn read_blobs<'a>(
     repository: &ShadowRepository,
     objects: impl Iterator<Item = &'a str>,
@@ -181,8 +180,8 @@ pub(super) fn read_blobs<'a>(
     })
 }
 
-/// Reads the output of `git cat-file --batch`: for each object a line with its
-/// name, kind and size, its content, and the end of a line.
+/// Parses the output of `git cat-file --batch`: for each object a line with its id, type and
+/// size, its content, and a newline.
 pub(super) fn parse_batch(mut output: &[u8]) -> Option<BTreeMap<String, Vec<u8>>> {
     let mut blobs = BTreeMap::new();
     while !output.is_empty() {
@@ -209,7 +208,7 @@ impl ChangeTracker {
     ///
     /// # Errors
     ///
-    /// If there is no such object, or it is too large.
+    /// Returns an error if there is no such object, or it is too large.
     pub fn read(
         &self,
         uri: &Uri,
@@ -219,11 +218,11 @@ impl ChangeTracker {
         Ok(encode_content(bytes, encoding))
     }
 
-    /// Describes an earlier version of a file. It never changes.
+    /// Describes an earlier version of a file. Its content never changes.
     ///
     /// # Errors
     ///
-    /// If there is no such object, or it is too large.
+    /// Returns an error if there is no such object, or it is too large.
     pub fn resolve(&self, uri: &Uri) -> Result<ResourceResolveResult, FileError> {
         let bytes = self.read_object(uri)?;
         Ok(ResourceResolveResult {
@@ -237,11 +236,11 @@ impl ChangeTracker {
         })
     }
 
-    /// What was in a file.
+    /// Returns the content of an earlier version of a file.
     ///
     /// # Errors
     ///
-    /// If it is not known, or too large.
+    /// Returns an error if there is no such object, or it is too large.
     pub fn read_object(&self, uri: &Uri) -> Result<Vec<u8>, FileError> {
         let unknown = || FileError::NotFound(uri.clone());
         let address = GitContentUri::parse(uri).ok_or_else(unknown)?;

@@ -1,10 +1,9 @@
-//! Addresses of objects in the repositories of the host.
+//! URIs of objects in the repositories of the host.
 //!
-//! `agenthost-git:/<path>?<session>.<object>`: the path is that of the file, as
-//! clients show it and compare it; session and object say what is there.
-//! Clients parse and print addresses in their own way, so the query has only
-//! characters that survive this, and the path does not matter for reading.
-//! Addresses of data that was stored by older hosts have another form,
+//! The form is `agenthost-git:/<path>?<session>.<object>`. The path is that of the file, so
+//! that clients can show and compare it; session and object identify the content. Clients parse
+//! and print URIs differently, so the query has only characters that survive this, and reading
+//! ignores the path. Legacy URIs in stored data have another form,
 //! `agenthost-git:/<session>/<object>/<name>`, and stay readable.
 
 use agenthost_core::SessionKey;
@@ -14,29 +13,28 @@ use percent_encoding::percent_decode_str;
 
 use crate::file_uri::escape_path;
 
-/// Before the object of a submodule in an address.
+/// Prefix of the object id of a submodule.
 const COMMIT_PREFIX: &str = "link-";
 
-/// An object, and the session that it is kept for.
+/// The id of an object, and the session that it is stored for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct GitContentUri {
     pub(super) session: SessionKey,
-    /// Its name, in hex digits.
+    /// Object id in hex digits.
     pub(super) object: String,
     pub(super) kind: GitObjectKind,
 }
 
-/// The kind of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum GitObjectKind {
     /// The content of a file.
     Blob,
-    /// The commit that a submodule is at. The host does not have it.
+    /// The commit of a submodule. The host does not have the object.
     Commit,
 }
 
 impl GitContentUri {
-    /// The address as the wire has it, with the absolute path of a file.
+    /// Returns the URI, with the absolute path of a file.
     pub(super) fn to_uri(&self, path: &[u8]) -> Uri {
         let kind = match self.kind {
             GitObjectKind::Blob => "",
@@ -46,7 +44,7 @@ impl GitContentUri {
         Uri::from(format!("{scheme}:{path}?{session}.{kind}{}", self.object))
     }
 
-    /// Takes an address apart; `None` if the host has not made it.
+    /// Parses a URI. Returns `None` if the host has not created it.
     pub(super) fn parse(uri: &Uri) -> Option<Self> {
         let rest = after_scheme(uri)?;
         let (session, object) = match rest.split_once('?') {
@@ -77,7 +75,7 @@ impl GitContentUri {
     }
 }
 
-/// What follows the scheme.
+/// Returns the part after the scheme.
 fn after_scheme(uri: &Uri) -> Option<&str> {
     let (scheme, rest) = uri.as_str().split_once(':')?;
     let ours = scheme.eq_ignore_ascii_case(uris::GIT_SCHEME) && rest.starts_with('/');
@@ -107,7 +105,7 @@ mod tests {
         }
     }
 
-    /// What VS Code makes of an address when it parses and prints it.
+    /// The URI after VS Code has parsed and printed it.
     #[test]
     fn an_address_is_the_same_however_it_is_encoded() {
         let address = address(GitObjectKind::Blob);

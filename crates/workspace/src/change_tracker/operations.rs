@@ -1,4 +1,4 @@
-//! What people do about changes.
+//! Changeset operations of users: stage, commit, undo, patch, apply and merge.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -20,15 +20,16 @@ use crate::file_service::MAX_FILE_BYTES;
 use crate::file_uri::{path_of, uri_of_raw};
 use crate::git::{GitCommand, GitOutput};
 
-/// Does what is wanted, or nothing.
+/// Runs an operation. A failed undo, apply or merge leaves the files unchanged. A commit or stage
+/// that fails in one folder keeps the result in the folders before it.
 pub(super) fn run_operation(
     tracked: &SessionRepositories,
     repositories: &[ShadowRepository],
     request: &OperationRequest,
 ) -> Result<OperationResult, ChangesError> {
     if request.operation != OperationKind::ShowPatch {
-        // Without its filters, files would be written as the repository does
-        // not mean them: unencrypted, for example.
+        // Without the filters of the repository, files would be written in the wrong form, for
+        // example unencrypted.
         for repository in repositories {
             if let Some(git) = &repository.user_git {
                 git.check_settings_allowed()?;
@@ -92,7 +93,7 @@ fn stage(
     Ok(operation_result("The file is staged."))
 }
 
-/// Commits what is not committed, folder by folder.
+/// Commits the uncommitted changes of each folder.
 fn commit(
     repositories: &[ShadowRepository],
     request: &OperationRequest,
@@ -116,7 +117,7 @@ fn commit(
     }
 }
 
-/// What was staged before stays so if it does not work out.
+/// Commits the changes of one folder. Restores the index if the commit fails.
 fn commit_folder(repository: &ShadowRepository, message: &str) -> Result<String, ChangesError> {
     let git = repository.require_user_git()?;
     let index = repository.user_index.as_deref();
@@ -137,8 +138,8 @@ fn commit_folder(repository: &ShadowRepository, message: &str) -> Result<String,
     Ok(git.read_line(["log", "-1", "--format=%h %s"])?)
 }
 
-/// Makes the user's index what it was, the way git itself would: nobody else
-/// changes it meanwhile.
+/// Restores the user's index under the lock file of git, so that no other process changes it
+/// meanwhile.
 fn restore_index(index: &Path, staged: Option<&[u8]>) -> Result<(), ChangesError> {
     let lock = index.with_extension("lock");
     let mut file = File::options().write(true).create_new(true).open(&lock)?;
@@ -157,8 +158,8 @@ fn restore_index(index: &Path, staged: Option<&[u8]>) -> Result<(), ChangesError
     Ok(())
 }
 
-/// Makes files what they were at the beginning of the span. Those that somebody
-/// changed since its end are left alone, unless all is to be restored.
+/// Restores files to the start of the range. Fails if a file was changed after the end of the
+/// range, unless the operation is [`OperationKind::Restore`].
 fn undo_changes(
     tracked: &SessionRepositories,
     repositories: &[ShadowRepository],
@@ -193,7 +194,7 @@ fn undo_changes(
         return Err(tracked.missing_checkpoint_error());
     }
     let count = restore_files(&plans)?;
-    // What is not to be changed is not to be committed.
+    // Undone changes must not stay staged for the next commit.
     if request.range.from == DiffEndpoint::Head {
         plans.iter().try_for_each(RestorePlan::unstage)?;
     }
@@ -221,8 +222,7 @@ fn is_selected(
     names.any(|name| name == *file)
 }
 
-/// Nothing that is to be changed may have changed since, or have become
-/// something that can't be looked at.
+/// Checks that none of the affected files was changed after `to`, or skipped by the snapshot.
 fn check_unchanged(
     repository: &ShadowRepository,
     to: &str,
@@ -247,13 +247,13 @@ fn check_unchanged(
     Ok(())
 }
 
-/// The text of all differences.
+/// Returns all differences as a binary patch.
 fn make_patch(
     repository: &ShadowRepository,
     from: &str,
     to: &str,
 ) -> Result<Vec<u8>, ChangesError> {
-    // Names as they are seen from the folder, which is where it is applied.
+    // Paths are relative to the folder, because the patch is applied there.
     let prefix = String::from_utf8_lossy(&repository.prefix);
     let relative = format!("--relative={prefix}");
     let how = ["--patch", "--binary", "--find-renames", &*relative];
@@ -300,7 +300,7 @@ fn show_patch(
     })
 }
 
-/// The folder that a worktree was made from, and the branches of both.
+/// The folder that a worktree was created from, and the branches of both.
 struct WorktreeOrigin {
     folder: GitCommand,
     branch: String,
@@ -322,8 +322,7 @@ fn worktree_origin(
     })
 }
 
-/// Makes the same changes in the folder that the worktree was made from: all
-/// of them, or none.
+/// Applies the changes to the folder that the worktree was created from: all of them, or none.
 fn apply_to_origin(
     tracked: &SessionRepositories,
     repository: &ShadowRepository,
@@ -345,7 +344,7 @@ fn apply_to_origin(
     ))
 }
 
-/// Merges the branch of the worktree where its base is checked out.
+/// Merges the branch of the worktree into its base, in the folder where that is checked out.
 fn merge_into_base(repository: &ShadowRepository) -> Result<OperationResult, ChangesError> {
     let standing = status::git_status(repository)?.unwrap_or_default();
     if standing.uncommitted > 0 {

@@ -1,4 +1,4 @@
-//! The repository that a folder is in, seen so that nothing of it changes.
+//! Opens the git repository of a folder together with a shadow repository for all writes.
 
 use std::cell::OnceCell;
 use std::ffi::{OsStr, OsString};
@@ -12,39 +12,39 @@ use crate::git;
 use crate::git::GitCommand;
 use crate::protected_paths::ProtectedPaths;
 
-/// A folder and the repository it is in: the user's, or ours if there is none.
+/// A folder and its repository: that of the user, or one of the host if there is none.
 #[derive(Debug)]
 pub(super) struct ShadowRepository {
-    /// The folder.
+    /// The folder of the session.
     pub(super) directory: PathBuf,
-    /// A name for the folder.
+    /// Hash of the folder's path, used in file names.
     pub(super) key: String,
-    /// The top of what is checked out.
+    /// Top of the working tree.
     pub(super) top: PathBuf,
-    /// The folder as seen from there, empty or with a slash at its end.
+    /// Path of the folder relative to the top, empty or with a trailing slash.
     pub(super) prefix: Vec<u8>,
-    /// Git that reads what the user has, and writes to what we have.
+    /// git with the user's repository for reading and the shadow repository for writing.
     pub(super) shadow: GitCommand,
-    /// Git as the user would run it; none if the repository is ours.
+    /// git with the user's repository; `None` if there is none.
     pub(super) user_git: Option<GitCommand>,
-    /// Our index.
+    /// Index file of the host for this folder.
     pub(super) index: PathBuf,
-    /// The user's index, if it has one.
+    /// The user's index file.
     pub(super) user_index: Option<PathBuf>,
-    /// Where the user's repository keeps what is about it.
+    /// The git directory of the user's repository.
     pub(super) git_dir: Option<PathBuf>,
-    /// Where the host makes worktrees.
+    /// Directory of all worktrees of the host.
     worktrees: PathBuf,
-    /// What is in the folder, once somebody has looked.
+    /// Taken on first use.
     snapshot: OnceCell<WorkingTreeSnapshot>,
-    /// Left out of trees.
+    /// Paths that no tree contains.
     pub(super) protected: ProtectedPaths,
-    /// The top without symbolic links, once something is protected.
+    /// The top without symbolic links, set with the protected paths.
     real_top: PathBuf,
 }
 
 impl ShadowRepository {
-    /// Finds the repository of a folder. Ours is below `kept`.
+    /// Opens the repository of a folder. The shadow repository is below `session_dir`.
     pub(super) fn open(
         git: GitCommand,
         directory: &Path,
@@ -106,7 +106,7 @@ impl ShadowRepository {
         })
     }
 
-    /// Leaves some paths out of trees. Refuses a folder that is one of them.
+    /// Excludes paths from trees. Fails if the folder itself is protected.
     pub(super) fn with_protected_paths(
         self,
         protected: &ProtectedPaths,
@@ -122,15 +122,15 @@ impl ShadowRepository {
         })
     }
 
-    /// Returns `true` if a path of the repository is left out. Git follows no
-    /// link below the top, so only the way there has to be resolved.
+    /// Returns `true` if a path of the repository is excluded. git follows no symbolic link
+    /// below the top, so only the path of the top needs to be resolved.
     pub(super) fn is_protected(&self, name: &[u8]) -> bool {
         let path = self.real_top.join(OsStr::from_bytes(name));
         self.protected.contains(&path)
     }
 
-    /// Where it is noted what the worktree was made from, if the host made it.
-    /// A note in any other repository is not ours, and may name any folder.
+    /// Returns the directory with the worktree record, if the host created this worktree. A
+    /// record in any other repository is not trusted, because it could name any folder.
     pub(super) fn record_dir(&self) -> Option<&Path> {
         let worktrees = self.worktrees.canonicalize().ok()?;
         let top = self.top.canonicalize().ok()?;
@@ -139,7 +139,7 @@ impl ShadowRepository {
             .filter(|_| top.starts_with(worktrees))
     }
 
-    /// The tree of the last commit; an empty one before the first.
+    /// Returns the tree of the last commit, or the empty tree before the first commit.
     pub(super) fn head_tree(&self) -> Result<String, ChangesError> {
         self.require_user_git()?;
         let tree = ["rev-parse", "--quiet", "--verify", "HEAD^{tree}"];
@@ -149,21 +149,20 @@ impl ShadowRepository {
         }
     }
 
-    /// Git as the user would run it.
+    /// Returns git for the user's repository. Fails if the folder is in none.
     pub(super) fn require_user_git(&self) -> Result<&GitCommand, ChangesError> {
         let none = || ChangesError::Refused("the folder is in no git repository".to_owned());
         self.user_git.as_ref().ok_or_else(none)
     }
 
-    /// The tree with nothing in it.
     pub(super) fn empty_tree(&self) -> Result<String, ChangesError> {
         let written = self.shadow.run(["mktree"], &[])?;
         let tree = written.into_stdout()?;
         Ok(String::from_utf8_lossy(&tree).trim().to_owned())
     }
 
-    /// What is in the folder now. Looked at once: for whoever opened this, now
-    /// is one moment.
+    /// Returns the snapshot of the folder. It is taken once, so that all users of this value
+    /// see the same state.
     pub(super) fn snapshot(&self) -> Result<&WorkingTreeSnapshot, ChangesError> {
         if let Some(taken) = self.snapshot.get() {
             return Ok(taken);
@@ -172,7 +171,7 @@ impl ShadowRepository {
         Ok(self.snapshot.get_or_init(|| taken))
     }
 
-    /// Asks something about what is in the folder.
+    /// Runs a git command on the paths below the folder.
     pub(super) fn read_scoped_output(
         &self,
         git: &GitCommand,
@@ -183,7 +182,7 @@ impl ShadowRepository {
         Ok(git.read_output(arguments.chain(["--".as_ref(), scope.as_os_str()]))?)
     }
 
-    /// The folder as an argument that names paths.
+    /// Returns the pathspec of the folder.
     fn scope_pathspec(&self) -> OsString {
         if self.prefix.is_empty() {
             return OsString::from(".");
@@ -191,8 +190,8 @@ impl ShadowRepository {
         OsString::from_vec(self.prefix.clone())
     }
 
-    /// Where a path of the repository is: below the folder as the session names
-    /// it, whatever links lead there.
+    /// Returns the absolute path of a file: below the folder as the session names it, whatever
+    /// symbolic links that path contains.
     pub(super) fn absolute_path(&self, name: &[u8]) -> PathBuf {
         match name.strip_prefix(self.prefix.as_slice()) {
             Some(inside) => self.directory.join(OsStr::from_bytes(inside)),
@@ -201,7 +200,7 @@ impl ShadowRepository {
     }
 }
 
-/// What git says of a folder.
+/// The paths that `git rev-parse` prints for a folder.
 struct GitLocation {
     top: PathBuf,
     git_dir: PathBuf,
@@ -213,7 +212,7 @@ struct GitLocation {
 }
 
 impl GitLocation {
-    /// Looks for a repository; none if there is none.
+    /// Returns `None` if the folder is in no repository.
     fn find(git: &GitCommand) -> Result<Option<Self>, ChangesError> {
         let answer = git.rev_parse([
             "--is-inside-work-tree",
@@ -237,7 +236,7 @@ impl GitLocation {
             };
         }
         let lines = answer.stdout.split(|byte| *byte == b'\n');
-        // The last line ends, too.
+        // The output ends with a newline, so there is an empty last element.
         git::check_lines(lines.clone().count(), 9)?;
         let mut lines = lines;
         let mut next = || lines.next().unwrap_or_default();
@@ -261,8 +260,8 @@ impl GitLocation {
     }
 }
 
-/// Our repository for a session, made if it is not there. What it does not
-/// have it finds among the user's objects.
+/// Creates the shadow repository of a session if necessary. It borrows missing objects from the
+/// user's repository as an alternate.
 fn ensure_shadow_git_dir(
     git: &GitCommand,
     session_dir: &Path,

@@ -1,4 +1,4 @@
-//! Files become what they were: all of them, or none.
+//! Restores files from a tree: all of them, or none.
 
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
@@ -12,15 +12,14 @@ use super::repository::ShadowRepository;
 use super::{ChangesError, path_list};
 use crate::file_uri::uri_of_raw;
 
-/// Files of one folder that are to become what they were.
+/// The files of one folder that are to be restored.
 pub(super) struct RestorePlan<'a> {
     repository: &'a ShadowRepository,
-    /// The tree that has them as they were, and the one that has them as they
-    /// are.
+    /// Tree with the state to restore, and tree with the current state for a rollback.
     target_tree: String,
     current_tree: String,
-    /// Their names in each. What is checked out of a repository of its own is
-    /// not ours to change.
+    /// Paths in each tree. Submodules are excluded, because the host does not change their
+    /// files.
     before: BTreeSet<Vec<u8>>,
     after: BTreeSet<Vec<u8>>,
     file_count: usize,
@@ -52,7 +51,8 @@ impl<'a> RestorePlan<'a> {
         }
     }
 
-    /// Nothing that is in no tree may be in the way: it would be lost.
+    /// Checks that no directory with unknown files is in the way of a restored file: they would
+    /// be lost.
     fn check_unknown_files(&self) -> Result<(), ChangesError> {
         for name in &self.before {
             let path = self.repository.absolute_path(name);
@@ -74,7 +74,7 @@ impl<'a> RestorePlan<'a> {
         check_out_files(self.repository, &self.target_tree, &self.before)
     }
 
-    /// Takes the files out of the next commit.
+    /// Removes the files from the user's staged changes.
     pub(super) fn unstage(&self) -> Result<(), ChangesError> {
         let git = self
             .repository
@@ -98,7 +98,7 @@ impl<'a> RestorePlan<'a> {
         Ok(())
     }
 
-    /// Makes the files what they were before somebody wanted to change them.
+    /// Restores the state before [`RestorePlan::execute`].
     fn roll_back(&self) -> Result<(), ChangesError> {
         let new = self.before.difference(&self.after);
         remove_files(self.repository, new)?;
@@ -106,8 +106,8 @@ impl<'a> RestorePlan<'a> {
     }
 }
 
-/// Carries plans out, and says how many files that was. If one can't be, none
-/// is.
+/// Executes all plans and returns the number of restored files. If one plan fails, all are
+/// rolled back.
 pub(super) fn restore_files(plans: &[RestorePlan<'_>]) -> Result<usize, ChangesError> {
     plans
         .iter()
@@ -127,7 +127,7 @@ pub(super) fn restore_files(plans: &[RestorePlan<'_>]) -> Result<usize, ChangesE
     Ok(plans.iter().map(|plan| plan.file_count).sum())
 }
 
-/// How many files there are below a folder.
+/// Returns the number of files below a directory.
 fn count_files(folder: &Path) -> Result<usize, ChangesError> {
     let mut count = 0;
     for entry in std::fs::read_dir(folder)? {
@@ -159,7 +159,7 @@ fn check_out_files(
     Ok(())
 }
 
-/// Removes files, and the folders that are empty without them.
+/// Removes files, and the directories that become empty.
 fn remove_files<'n>(
     repository: &ShadowRepository,
     names: impl Iterator<Item = &'n Vec<u8>>,
@@ -175,7 +175,7 @@ fn remove_files<'n>(
             _ => {}
         }
         let parents = path.ancestors().skip(1);
-        // A folder that is not empty stays, and so do those above it.
+        // A directory that is not empty stays, and so do its parents.
         for parent in parents.filter(|parent| !parent.as_os_str().is_empty()) {
             if folder.remove_dir(parent).is_err() {
                 break;

@@ -1,4 +1,4 @@
-//! Where a repository stands: its branch, and how far it is from others.
+//! Determines the git status of a repository: branch, upstream, base and pending operations.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use super::ChangesError;
 use super::repository::ShadowRepository;
 use super::{diff, worktrees};
 
-/// What is under way in a repository, by the file that says so.
+/// Files in the git directory that show a pending operation, with its name.
 const PENDING_OPERATION_FILES: &[(&str, &str)] = &[
     ("MERGE_HEAD", "a merge"),
     ("rebase-merge", "a rebase"),
@@ -18,7 +18,7 @@ const PENDING_OPERATION_FILES: &[(&str, &str)] = &[
     ("BISECT_LOG", "a bisection"),
 ];
 
-/// What git says; none if the folder is in no repository of the user.
+/// Returns the status, or `None` if the folder is not in a repository of the user.
 pub(super) fn git_status(repository: &ShadowRepository) -> Result<Option<GitStatus>, ChangesError> {
     let (Some(_), Some(git_dir)) = (&repository.user_git, &repository.git_dir) else {
         return Ok(None);
@@ -57,15 +57,15 @@ pub(super) fn git_status(repository: &ShadowRepository) -> Result<Option<GitStat
     }))
 }
 
-/// What has to be finished first, by what git keeps of it.
+/// Returns the name of a pending operation, which must be finished before a commit or merge.
 pub(super) fn pending_operation(git_dir: &Path) -> Option<String> {
     let mut all = PENDING_OPERATION_FILES.iter();
     let found = all.find(|(file, _)| git_dir.join(file).exists());
     found.map(|(_, what)| (*what).to_owned())
 }
 
-/// The branch that the current one is based on: what the host noted when it
-/// made the branch, else what the repository calls its default.
+/// Returns the branch that the current one is based on: the recorded base of a worktree, else
+/// the default branch of the repository.
 fn base_branch(
     repository: &ShadowRepository,
     branch: Option<&str>,
@@ -95,8 +95,8 @@ fn base_branch(
     Ok(None)
 }
 
-/// The tree where the branch parted from the one it is based on. Without one,
-/// that is the last commit.
+/// Returns the tree of the merge base with the base branch. Without a base branch, returns that
+/// of the last commit.
 pub(super) fn merge_base_tree(repository: &ShadowRepository) -> Result<String, ChangesError> {
     let git = &repository.shadow;
     let branch = git.try_read_line(["symbolic-ref", "--quiet", "--short", "HEAD"])?;

@@ -1,9 +1,8 @@
-//! Edits of a running turn, with the contents of the files before and after.
+//! Determines the edits of a running turn, with file contents before and after.
 //!
-//! Clients restore files by writing the content before an edit back, as text
-//! and to the path of the file. So only edits are reported that this undoes: of
-//! plain files that git does not convert, and with text before. All others are
-//! in the changesets.
+//! Clients restore a file by writing the content before the edit as text to its path. So only
+//! edits that can be undone in this way are reported: those of regular files that git does not
+//! convert, with text before. All others are in the changesets only.
 
 use std::path::Path;
 
@@ -21,23 +20,23 @@ use super::{
 use crate::content_store::ContentStore;
 use crate::file_uri::{path_of, uri_of};
 
-/// Most edits of one survey. More are not reported.
+/// Maximum number of edits of one folder. If there are more, none of that folder is reported.
 const MAX_EDITS: usize = 500;
 
-/// Largest content of an edit, in bytes.
+/// Maximum size of a file content, in bytes.
 const MAX_CONTENT_BYTES: u64 = 2 * 1024 * 1024;
 
-/// Most bytes of the contents of all edits of a survey.
+/// Maximum size of all contents of one folder, in bytes; edits that don't fit are left out.
 const MAX_SURVEY_BYTES: u64 = 32 * 1024 * 1024;
 
 impl ChangeTracker {
-    /// Returns the edits of files that a running turn has made since its last
-    /// survey, and stores what is in the files.
+    /// Returns the edits that a running turn has made since its last survey, and stores the
+    /// file contents.
     ///
     /// # Errors
     ///
-    /// Why they are not known. The next survey compares with the one before,
-    /// then.
+    /// Returns an error if the edits can't be determined. The next survey then starts from the
+    /// previous one.
     pub fn survey_edits(
         &self,
         session: &Uri,
@@ -50,9 +49,9 @@ impl ChangeTracker {
     }
 }
 
-/// Returns `true` if an edit that an agent reports has whole contents: the file
-/// is as the edit left it, and was there before. Agents also report a part of a
-/// file, or creating a file that was there.
+/// Returns `true` if an edit that an agent reports has complete contents: the file existed
+/// before, and its content is that after the edit. Agents also report partial contents, or the
+/// creation of an existing file.
 pub fn is_whole_edit(claimed: &FileEdit) -> bool {
     let (Some(before), Some(after)) = (&claimed.before, &claimed.after) else {
         return false;
@@ -93,7 +92,7 @@ impl SessionRepositories {
         for repository in &self.open_repositories(directories, CHECKPOINT_TIMEOUT)? {
             let to = &repository.snapshot()?.tree;
             after.insert(repository, to.clone());
-            // A folder that the session was given since has no edits yet.
+            // A folder that was added since has no earlier tree to compare with.
             let Some(from) = before.get(repository) else {
                 continue;
             };
@@ -118,7 +117,7 @@ impl SessionRepositories {
         Ok(edits)
     }
 
-    /// Stores what is in files, and describes how they differ.
+    /// Stores the contents of the files and describes their edits.
     fn store_edits(
         &self,
         repository: &ShadowRepository,
@@ -181,7 +180,7 @@ impl SessionRepositories {
     }
 }
 
-/// Whether a client can undo an edit: it is one of the content of plain files.
+/// Returns `true` if a client can undo the edit: it changes the content of regular files only.
 fn is_restorable(difference: &FileDiff) -> bool {
     let mut sides = difference.before.iter().chain(&difference.after);
     let object = |side: &Option<TreeEntry>| side.as_ref().map(|side| side.object.clone());
@@ -199,14 +198,14 @@ fn is_claimed(repository: &ShadowRepository, difference: &FileDiff, survey: &Edi
     claimed.any(|path| paths.contains(&path))
 }
 
-/// Stores what is in a file.
+/// Stores the content of one side of an edit.
 fn store_side(
     session: &SessionKey,
     path: &Path,
     bytes: &[u8],
     contents: &ContentStore,
 ) -> Result<Option<FileEditSide>, ChangesError> {
-    // A name that is no text can't be in an address.
+    // A path that is not UTF-8 has no URI.
     let Some(uri) = uri_of(path) else {
         return Ok(None);
     };

@@ -1,4 +1,4 @@
-//! All that is in a folder, as a tree of git.
+//! Takes a snapshot of a folder as a git tree.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -13,34 +13,33 @@ use crate::file_search::unprotected_filter;
 use crate::file_service::MAX_FILE_BYTES;
 use crate::git::GitCommand;
 
-/// Most files that are looked at because they changed.
+/// Maximum number of changed files in one snapshot; more result in an error.
 const MAX_CHANGED_FILES: usize = 50_000;
 
-/// Most bytes in them.
+/// Maximum total size of the changed files in one snapshot.
 const MAX_CHANGED_BYTES: u64 = 512 * 1024 * 1024;
 
-/// Most files of a folder that is in no repository.
+/// Maximum number of files of a folder outside of any repository.
 const MAX_PLAIN_FOLDER_FILES: usize = 20_000;
 
-/// Most bytes in them.
+/// Maximum total size of the files of such a folder.
 const MAX_PLAIN_FOLDER_BYTES: u64 = 256 * 1024 * 1024;
 
-/// How long counting them may take.
+/// Timeout for counting the files of such a folder, because a turn waits for it.
 const SIZE_SCAN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// What is in a folder.
+/// The state of a folder at one time.
 #[derive(Debug)]
 pub(super) struct WorkingTreeSnapshot {
-    /// The tree.
+    /// Id of the tree object.
     pub(super) tree: String,
-    /// Files that changed and are not in it as they are: too large, or not to
-    /// be read.
+    /// Changed files that the tree has in their old version or not at all: too large, or not
+    /// readable.
     pub(super) skipped: BTreeSet<Vec<u8>>,
 }
 
-/// Writes a tree of what is in the folder now. What ignore files name is left
-/// out, and so are files that are too large or can't be read: those are in the
-/// tree as they were before, if they were.
+/// Writes a tree with the current files of the folder. Ignored files are excluded. Files that
+/// are too large or not readable stay in the tree as they were before.
 pub(super) fn take_snapshot(
     repository: &ShadowRepository,
 ) -> Result<WorkingTreeSnapshot, ChangesError> {
@@ -76,16 +75,15 @@ fn update_index(git: &GitCommand, how: &[&str], names: &[Vec<u8>]) -> Result<(),
     Ok(())
 }
 
-/// Whether a folder is where a file was. One with a repository of its own is
-/// something else.
+/// Returns `true` if a plain directory has replaced a file. A nested repository does not count.
 fn is_plain_folder(repository: &ShadowRepository, name: &[u8]) -> bool {
     let path = repository.absolute_path(name);
     let is_folder = path.is_dir() && !path.is_symlink();
     is_folder && !path.join(".git").exists()
 }
 
-/// Whether a folder that is in no repository is small enough: all of it has to
-/// be read and kept. A home is not.
+/// Checks that a folder outside of any repository is small enough, because all of it has to be
+/// read and stored. A home directory usually is not.
 fn check_size(repository: &ShadowRepository) -> Result<(), ChangesError> {
     let deadline = Instant::now() + SIZE_SCAN_TIMEOUT;
     let (mut files, mut bytes) = (0, 0);
@@ -113,7 +111,7 @@ fn check_size(repository: &ShadowRepository) -> Result<(), ChangesError> {
     Ok(())
 }
 
-/// A tree without some of its files.
+/// Writes a tree without some of the files of another tree.
 pub(super) fn tree_without(
     repository: &ShadowRepository,
     tree: &str,
@@ -128,8 +126,7 @@ pub(super) fn tree_without(
     Ok(rest?)
 }
 
-/// Takes away what a git that was killed left behind: nobody else uses our
-/// index.
+/// Removes the lock file of a git process that was killed. No other process uses this index.
 fn remove_stale_lock(repository: &ShadowRepository) -> Result<(), ChangesError> {
     let mut lock = repository.index.clone().into_os_string();
     lock.push(".lock");
@@ -139,9 +136,9 @@ fn remove_stale_lock(repository: &ShadowRepository) -> Result<(), ChangesError> 
     }
 }
 
-/// Files that the user's git tracks and our index does not have: they may have
-/// become tracked although ignore files name them. Looked for when the user's
-/// index is not the one that was looked at last.
+/// Returns files that the user's repository tracks and the host's index does not have, for
+/// example ignored files that were added with force. The list is computed only if the user's
+/// index has changed.
 fn find_newly_tracked(repository: &ShadowRepository) -> Result<Vec<Vec<u8>>, ChangesError> {
     let Some(real) = repository.user_index.as_ref().filter(|real| real.exists()) else {
         return Ok(Vec::new());
@@ -166,8 +163,7 @@ fn find_newly_tracked(repository: &ShadowRepository) -> Result<Vec<Vec<u8>>, Cha
     Ok(missing)
 }
 
-/// Starts our index from the user's: so files that did not change since git
-/// last looked need not be read.
+/// Copies the user's index as the initial one, so that unchanged files need not be read.
 fn seed_index(repository: &ShadowRepository) -> Result<(), ChangesError> {
     if repository.index.exists() {
         return Ok(());
@@ -175,8 +171,8 @@ fn seed_index(repository: &ShadowRepository) -> Result<(), ChangesError> {
     if let Some(real) = repository.user_index.as_ref().filter(|real| real.exists()) {
         let modified = std::fs::metadata(real)?.modified()?;
         std::fs::copy(real, &repository.index)?;
-        // By this time git knows which of its entries it must not trust: files
-        // that were written in the same moment.
+        // git compares this time with those of the entries, and does not trust entries that
+        // were written at the same time.
         let copied = File::options().write(true).open(&repository.index)?;
         copied.set_modified(modified)?;
         let readable = repository.shadow.run(["ls-files", "--stage", "-z"], &[])?;
@@ -187,11 +183,11 @@ fn seed_index(repository: &ShadowRepository) -> Result<(), ChangesError> {
     Ok(())
 }
 
-/// What changed since our index was written.
+/// The paths that changed since the host's index was written.
 struct ChangedPaths {
-    /// What can be looked at.
+    /// Paths to update in the index.
     changed: BTreeSet<Vec<u8>>,
-    /// What can't.
+    /// Files that are too large or not readable.
     skipped: BTreeSet<Vec<u8>>,
 }
 
@@ -208,7 +204,7 @@ fn list_changes(
         "--exclude-standard",
     ];
     let listed = repository.read_scoped_output(git, &kinds)?;
-    // What is in conflict anywhere can't be in a tree.
+    // git can't write a tree while any path of the index is unmerged.
     let unmerged = if repository.prefix.is_empty() {
         Vec::new()
     } else {
@@ -222,7 +218,7 @@ fn list_changes(
     let adopted = adopted.iter().map(|name| (name.as_slice(), false));
     let listed = path_list::split_paths(&listed).map(|name| (name, true));
     for (name, shown) in listed.chain(adopted) {
-        // A folder with a repository of its own is not ours to look into.
+        // A trailing slash means a nested repository, which is not tracked.
         if name.ends_with(b"/") || changed.contains(name) || repository.is_protected(name) {
             continue;
         }
@@ -250,7 +246,7 @@ fn list_changes(
     })
 }
 
-/// The names in the output of `git ls-files --unmerged`.
+/// Parses the paths in the output of `git ls-files --unmerged`.
 pub(super) fn parse_unmerged(output: &[u8]) -> impl Iterator<Item = Vec<u8>> {
     path_list::split_paths(output).filter_map(|entry| {
         let name = entry.splitn(2, |byte| *byte == b'\t').nth(1);
@@ -258,7 +254,8 @@ pub(super) fn parse_unmerged(output: &[u8]) -> impl Iterator<Item = Vec<u8>> {
     })
 }
 
-/// How large a file is; none if it is left out. One that is gone has no size.
+/// Returns the size of a file, or `None` if it is too large or not readable. A deleted file, a
+/// link or a directory has size 0.
 fn readable_size(repository: &ShadowRepository, name: &[u8]) -> Option<u64> {
     let path = repository.absolute_path(name);
     let Ok(metadata) = std::fs::symlink_metadata(&path) else {

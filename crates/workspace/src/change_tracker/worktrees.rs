@@ -1,7 +1,6 @@
-//! Worktrees that the host makes for sessions.
+//! Creates and removes git worktrees for sessions.
 //!
-//! A worktree is a folder of its own with a branch of its own. Where it came
-//! from is noted beside what git keeps of it.
+//! A worktree is a directory with its own branch. Its origin is recorded in its git directory.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
@@ -26,28 +25,28 @@ use crate::git::GitCommand;
 use crate::protected_paths::ProtectedPaths;
 use crate::terminal::{PtyProgram, Terminal, TerminalOptions};
 
-/// The file in which it is noted what a worktree was made from.
+/// File in the git directory with the origin of a worktree.
 const RECORD_FILE: &str = "agenthost";
 
-/// How long setting a worktree up may take.
+/// Timeout for the setup command of a worktree, which may install dependencies.
 const SETUP_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// Most files that are copied into a worktree.
+/// Maximum number of files that are copied into a worktree.
 const MAX_COPIED_FILES: usize = 100;
 
-/// What is noted of a worktree.
+/// The origin of a worktree: base branch, folder, and the created branch.
 struct WorktreeRecord {
     base: String,
     folder: Uri,
     branch: String,
 }
 
-/// The branch that a worktree was made from, if the host made it.
+/// Returns the base branch in the record of a worktree.
 pub(super) fn recorded_base(git_dir: &Path) -> Option<String> {
     read_record(git_dir).map(|note| note.base)
 }
 
-/// The folder that a worktree was made from, if the host made it.
+/// Returns the folder in the record of a worktree.
 pub(super) fn recorded_folder(git_dir: &Path) -> Option<Uri> {
     read_record(git_dir).map(|note| note.folder)
 }
@@ -63,12 +62,12 @@ fn read_record(git_dir: &Path) -> Option<WorktreeRecord> {
     })
 }
 
-/// What became of the worktree of a session that is gone.
+/// Result of the removal of a session's worktree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WorktreeRemoval {
-    /// There was none, or nothing of it is left.
+    /// The worktree was removed, or there was none.
     Removed,
-    /// Something was worth keeping, in these words.
+    /// The worktree or its branch was kept, with the reason.
     Kept(String),
 }
 
@@ -89,7 +88,7 @@ fn check_in_repository(git: &GitCommand) -> Result<(), ChangesError> {
     Ok(())
 }
 
-/// The branch that is made for a worktree.
+/// Returns the name of the branch for a new worktree.
 fn new_branch(
     git: &GitCommand,
     session: &SessionKey,
@@ -113,7 +112,7 @@ fn new_branch(
     Ok(branch)
 }
 
-/// The branch that a worktree is based on, and its commit.
+/// Returns the base branch of a new worktree, and its commit.
 fn resolve_base(
     git: &GitCommand,
     request: &WorktreeRequest,
@@ -132,17 +131,17 @@ fn resolve_base(
     let Some(commit) = git.try_read_line(known)? else {
         return Err(refused("there is no such branch to start from"));
     };
-    // Where no branch is checked out, it is based on the commit.
+    // With a detached `HEAD`, the base is the commit.
     let base = base.unwrap_or_else(|| commit.clone());
     Ok((base, commit))
 }
 
 impl ChangeTracker {
-    /// Makes a worktree for a session.
+    /// Creates a worktree for a session.
     ///
     /// # Errors
     ///
-    /// Why it could not be made. Then nothing of it is left.
+    /// Returns an error if the worktree can't be created or set up. It is removed then.
     pub fn create_worktree(
         &self,
         session: &Uri,
@@ -191,7 +190,7 @@ impl ChangeTracker {
         })
     }
 
-    /// Adds a worktree with a new branch, and writes its files.
+    /// Adds a worktree with a new branch and checks out its files.
     fn check_out_worktree(
         &self,
         git: &GitCommand,
@@ -199,8 +198,8 @@ impl ChangeTracker {
         branch: &str,
         commit: &str,
     ) -> Result<(), ChangesError> {
-        // Files are written when it is known what the worktree's own
-        // configuration would run, which may be another than that of the folder.
+        // The checkout is a separate step, because the worktree's configuration may differ from
+        // that of the folder, and the code that it runs must be checked first.
         let added = ["worktree", "add", "--quiet", "--no-checkout", "-b", branch];
         let added = added.map(AsRef::as_ref);
         let added = added
@@ -214,7 +213,7 @@ impl ChangeTracker {
         Ok(())
     }
 
-    /// Notes what a worktree was made from, and gets it ready.
+    /// Writes the record of a worktree, copies files and runs the setup command.
     fn set_up_worktree(
         &self,
         session: &SessionKey,
@@ -239,7 +238,7 @@ impl ChangeTracker {
         ran
     }
 
-    /// Ends the setup of a session that nobody wants any more.
+    /// Cancels the setup of a session's worktree.
     pub fn cancel_setup(&self, session: &Uri) {
         if let Some(setup) = self.setups().get(&SessionKey::of(session)) {
             setup.store(true, Ordering::Relaxed);
@@ -250,13 +249,13 @@ impl ChangeTracker {
         lock(&self.setups)
     }
 
-    /// Removes the worktree of a session that is gone, unless there is
-    /// something in it that is nowhere else. Files that ignore files name go
-    /// with it.
+    /// Removes the worktree of a removed session, unless it has uncommitted changes. Ignored
+    /// files are removed with it. Its branch stays if it has commits that the base branch does
+    /// not have.
     ///
     /// # Errors
     ///
-    /// If it can't be seen what is in it. Then it stays.
+    /// Returns an error if the status of the worktree can't be determined. It stays then.
     pub fn remove_worktree(&self, session: &Uri) -> Result<WorktreeRemoval, ChangesError> {
         let parent = self.worktree_parent(&SessionKey::of(session));
         let Some(worktree_path) = first_entry(&parent)? else {
@@ -287,8 +286,8 @@ impl ChangeTracker {
         let range = format!("{base}..refs/heads/{branch}");
         let ahead = git.read_line(["rev-list", "--count", "--end-of-options", range.as_str()])?;
         let worktree_path = worktree_path.as_os_str();
-        // It was seen above that nothing would be lost. Without `--force` git
-        // would look again, with programs that were not looked at.
+        // The status was checked above. Without `--force`, git would check it again with
+        // programs that were not checked.
         git.read_output([
             "worktree".as_ref(),
             "remove".as_ref(),
@@ -309,7 +308,7 @@ impl ChangeTracker {
     }
 }
 
-/// The folder in a folder; none if there is none.
+/// Returns the first entry of a directory, or `None` if there is none.
 fn first_entry(parent: &Path) -> Result<Option<PathBuf>, ChangesError> {
     match std::fs::read_dir(parent) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
@@ -336,8 +335,7 @@ fn remove_worktree_and_branch(
     Ok(())
 }
 
-/// Copies files that git does not track, such as settings. Those that are not
-/// there are not missed.
+/// Copies files that git does not track, such as settings. Missing ones are skipped.
 fn copy_files(
     from: &Path,
     to: &Path,
@@ -381,8 +379,8 @@ fn copy_files(
     Ok(())
 }
 
-/// Runs what the user wants to be run first, in a terminal: it ends with the
-/// host, however that ends. Its last words if it fails.
+/// Runs the setup command in a terminal, so that it ends with the host, even if the host is
+/// killed. On failure, the error has the last line of its output.
 fn run_setup(
     directory: &Path,
     line: &CommandLine,

@@ -1,4 +1,4 @@
-//! How many bytes of content each session may store.
+//! Limits the bytes of content that each session may store.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -7,13 +7,12 @@ use std::sync::{Mutex, MutexGuard};
 use agenthost_stdx::sync::lock;
 use cap_std::fs::Dir;
 
-/// Bytes of content that one session may store. Agents decide how much they
-/// store, so without a limit one could fill the disk. Edits are stored with the
-/// whole file before and after, so this has to be generous.
+/// Quota of one session. Agents decide how much they store, so without a limit one could fill
+/// the disk. Edits are stored with the whole file before and after, so the quota has to be
+/// large.
 pub(super) const MAX_SESSION_BYTES: u64 = 1024 * 1024 * 1024;
 
-/// The bytes that the folders of sessions hold, as far as that was needed since
-/// the start.
+/// The used bytes of each session's directory, measured on first use and cached.
 #[derive(Debug)]
 pub(super) struct ContentQuota {
     limit: u64,
@@ -21,7 +20,7 @@ pub(super) struct ContentQuota {
 }
 
 impl ContentQuota {
-    /// Creates a quota of so many bytes for each session.
+    /// Creates a quota of this many bytes for each session.
     pub(super) fn new(limit: u64) -> Self {
         ContentQuota {
             limit,
@@ -29,13 +28,11 @@ impl ContentQuota {
         }
     }
 
-    /// Returns how many bytes a session may store.
     pub(super) fn limit(&self) -> u64 {
         self.limit
     }
 
-    /// Reserves bytes in the folder of a session. Returns `false` if they do not
-    /// fit any more.
+    /// Reserves bytes in the directory of a session. Returns `false` if they exceed the quota.
     pub(super) fn reserve(&self, root: &Dir, folder: &str, bytes: u64) -> io::Result<bool> {
         let mut used = self.used();
         let before = match used.get(folder) {
@@ -48,14 +45,14 @@ impl ContentQuota {
         Ok(fits)
     }
 
-    /// Gives back bytes that were reserved and not written.
+    /// Releases bytes that were reserved and not written.
     pub(super) fn release(&self, folder: &str, bytes: u64) {
         if let Some(used) = self.used().get_mut(folder) {
             *used = used.saturating_sub(bytes);
         }
     }
 
-    /// Forgets a folder that is gone.
+    /// Removes the cached usage of a removed directory.
     pub(super) fn remove(&self, folder: &str) {
         self.used().remove(folder);
     }
@@ -65,7 +62,7 @@ impl ContentQuota {
     }
 }
 
-/// Returns how many bytes the files of a folder have; zero if there is none.
+/// Returns the total size of the files of a directory; zero if it does not exist.
 fn measure_folder(root: &Dir, folder: &str) -> io::Result<u64> {
     let entries = match root.read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),

@@ -1,4 +1,4 @@
-//! Where a file is: a directory that was granted, and a path from there.
+//! Resolves a URI to a granted directory and a path relative to it.
 
 use std::os::fd::AsRawFd;
 use std::path::{Component, Path, PathBuf};
@@ -12,22 +12,22 @@ use super::FileError;
 use crate::file_uri::{path_of, uri_of};
 use crate::protected_paths::ProtectedPaths;
 
-/// Opening a pipe must not wait for somebody at the other end.
+/// `O_NONBLOCK`: opening a pipe must not wait for its other end.
 const NONBLOCK: i32 = 0o4000;
 
-/// A file in a directory that was granted.
+/// A path within a granted directory.
 pub(super) struct GrantedPath {
     pub(super) uri: Uri,
     pub(super) dir: Dir,
-    /// From the directory; empty for the directory itself.
+    /// Relative to the directory; empty for the directory itself.
     pub(super) path: PathBuf,
-    /// Where the directory is, as it was granted.
+    /// Path of the directory as it was granted.
     root: PathBuf,
     protected: ProtectedPaths,
 }
 
 impl GrantedPath {
-    /// Finds the granted directory that a URI is in.
+    /// Finds the granted directory that contains a URI.
     pub(super) fn resolve(
         roots: &[GrantedRoot],
         protected: &ProtectedPaths,
@@ -45,7 +45,7 @@ impl GrantedPath {
         }
         let granted = roots.iter().filter(|root| root.access >= access);
         let granted: Vec<_> = granted.filter_map(|root| path_of(&root.uri)).collect();
-        // By the name that was granted, or else by the one that it really has.
+        // The path may begin with the granted name of the root or with its real path.
         let real = granted
             .iter()
             .filter_map(|root| std::fs::canonicalize(root).ok());
@@ -64,15 +64,15 @@ impl GrantedPath {
         }
     }
 
-    /// Returns `true` if the host keeps a path for itself, by the name that it
-    /// really has as far as it exists. A link to such a path counts, too.
+    /// Returns `true` if the path is protected, by its real path as far as it exists. A link to
+    /// a protected path counts, too.
     fn is_protected(&self) -> bool {
         if self.protected.is_empty() {
             return false;
         }
         let named = self.real_path(&self.path);
         let named = named.is_ok_and(|path| self.protected.contains(&path));
-        // A path that leads out of the directory is refused when it is used.
+        // A path that leads out of the directory is denied when it is opened.
         let known = self.target().ancestors().find_map(|known| {
             let real = self.dir.canonicalize(known).ok()?;
             let rest = self.target().strip_prefix(known).unwrap_or(Path::new(""));
@@ -81,14 +81,14 @@ impl GrantedPath {
         named || known.is_some_and(|path| self.protected.contains(&path))
     }
 
-    /// Returns `true` if a path from the directory is protected.
+    /// Returns `true` if a path relative to the directory is protected.
     pub(super) fn protects(&self, path: &Path) -> bool {
         let real = self.dir.canonicalize(path);
         let real = real.and_then(|real| self.real_path(&real));
         real.is_ok_and(|path| self.protected.contains(&path))
     }
 
-    /// Refuses to move or delete a folder with protected paths in it.
+    /// Denies moving or deleting a directory that contains protected paths.
     pub(super) fn check_movable(&self) -> Result<(), FileError> {
         if self.protected.is_empty() {
             return Ok(());
@@ -97,7 +97,7 @@ impl GrantedPath {
             uri: self.uri.clone(),
             access: FileAccess::Write,
         };
-        // A link is moved or deleted itself, so only its folder is resolved.
+        // Move and delete affect the link itself, so only its parent is resolved.
         let (folder, name) = (self.path.parent(), self.path.file_name());
         let (Some(folder), Some(name)) = (folder, name) else {
             return Err(denied());
@@ -115,7 +115,7 @@ impl GrantedPath {
         }
     }
 
-    /// A granted file stands for itself, in the directory that it is in.
+    /// Opens the directory handle. A granted file is opened through its parent directory.
     fn open(uri: &Uri, root: &Path, inside: &Path) -> Result<Self, FileError> {
         let failed = |error: std::io::Error| FileError::from_io(uri, &error);
         let (root, path) = match (root.is_dir(), root.parent(), root.file_name()) {
@@ -134,12 +134,11 @@ impl GrantedPath {
         })
     }
 
-    /// What the system said about it. A path that leads out of the directory
-    /// is one that was not granted.
+    /// Converts an I/O error. A path that leads out of the directory is not granted.
     pub(super) fn to_file_error(&self, access: FileAccess, error: &std::io::Error) -> FileError {
         let left =
             error.kind() == std::io::ErrorKind::PermissionDenied && error.raw_os_error().is_none();
-        // The system's word for a path that leaves a directory.
+        // `EXDEV`, the error of `openat2` for a path that leaves the directory.
         let crossed = error.raw_os_error() == Some(18);
         if left || crossed {
             let uri = self.uri.clone();
@@ -148,7 +147,7 @@ impl GrantedPath {
         FileError::from_io(&self.uri, error)
     }
 
-    /// The path to ask the directory for.
+    /// Returns the path for calls on the directory handle.
     pub(super) fn target(&self) -> &Path {
         if self.path.as_os_str().is_empty() {
             Path::new(".")
@@ -157,7 +156,7 @@ impl GrantedPath {
         }
     }
 
-    /// Opens a file to read, if it is one: asked of what was opened.
+    /// Opens a file for reading. Fails if the open file is not a regular one.
     pub(super) fn open_file(&self) -> Result<(File, Metadata), FileError> {
         let mut options = OpenOptions::new();
         options.read(true).custom_flags(NONBLOCK);
@@ -170,8 +169,8 @@ impl GrantedPath {
         Ok((file, metadata))
     }
 
-    /// Asks the system where an open file is: a link may have been put in its
-    /// place since its path was checked.
+    /// Checks the real path of an open file, because a link may have replaced the file since
+    /// its path was checked.
     fn check_opened(&self, file: &File) -> Result<(), FileError> {
         if self.protected.is_empty() {
             return Ok(());
@@ -197,7 +196,7 @@ impl GrantedPath {
         })
     }
 
-    /// Where a path from the directory really is.
+    /// Returns the real path of a path relative to the directory.
     pub(super) fn real_path(&self, path: &Path) -> std::io::Result<PathBuf> {
         let root = std::fs::canonicalize(&self.root)?;
         let path = path.strip_prefix(".").unwrap_or(path);
@@ -207,13 +206,13 @@ impl GrantedPath {
         })
     }
 
-    /// Where a path from the directory is.
+    /// Returns the URI of a path relative to the directory.
     pub(super) fn uri_of(&self, path: &Path) -> Option<Uri> {
         uri_of(&self.root.join(path))
     }
 }
 
-/// What something is, in words.
+/// Returns the file type as text for an error.
 pub(super) fn describe_kind(metadata: &Metadata) -> &'static str {
     if metadata.is_dir() {
         "a directory"
@@ -226,7 +225,7 @@ pub(super) fn describe_kind(metadata: &Metadata) -> &'static str {
     }
 }
 
-/// Changes whenever the content does.
+/// Returns a tag that changes with the inode, the size or the modification time.
 pub(super) fn etag(metadata: &Metadata) -> String {
     format!(
         "{}-{}-{}.{:09}",

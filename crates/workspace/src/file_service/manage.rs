@@ -1,4 +1,4 @@
-//! Files come, go and move.
+//! Creates, deletes, moves and copies files.
 
 use std::path::Path;
 
@@ -14,15 +14,15 @@ use agenthost_stdx::sync::lock;
 use super::location::{GrantedPath, describe_kind};
 use super::{FileError, FileService};
 
-/// Deepest directory, and most files, that are copied.
+/// Maximum number of files and directories that one request copies.
 const MAX_COPIED_FILES: usize = 100_000;
 
 impl FileService {
-    /// Makes a directory and those above it (RES-11).
+    /// Creates a directory and its parents (RES-11).
     ///
     /// # Errors
     ///
-    /// If it may not be made, or something else is there.
+    /// Returns an error if access is not granted, or if a file has this path.
     pub fn make_directory(
         &self,
         roots: &[GrantedRoot],
@@ -40,12 +40,13 @@ impl FileService {
         }
     }
 
-    /// Deletes a file, or a directory (RES-8). A link goes, and not what it
-    /// points to.
+    /// Deletes a file or a directory (RES-8). A symbolic link is deleted itself, not its
+    /// target.
     ///
     /// # Errors
     ///
-    /// If it may not be deleted, is not there, or has something in it.
+    /// Returns an error if access is not granted, the file does not exist, or the directory is
+    /// not empty.
     pub fn delete(
         &self,
         roots: &[GrantedRoot],
@@ -82,7 +83,8 @@ impl FileService {
     ///
     /// # Errors
     ///
-    /// If it may not be moved, is not there, or something is in the way.
+    /// Returns an error if access is not granted, the source does not exist, or the target
+    /// can't be replaced.
     pub fn r#move(
         &self,
         roots: &[GrantedRoot],
@@ -100,14 +102,14 @@ impl FileService {
         moved.map_err(|error| to.to_file_error(FileAccess::Write, &error))
     }
 
-    /// Copies a file, or a directory with all that is in it (RES-7). Links are
-    /// left out: what they point to is somebody else's. So are files of the host
-    /// itself.
+    /// Copies a file, or a directory with its content (RES-7). Symbolic links in it are
+    /// skipped, because their targets may be outside of the granted roots. Protected paths are
+    /// skipped, too.
     ///
     /// # Errors
     ///
-    /// If it may not be read or written, is not there, or something is in the
-    /// way.
+    /// Returns an error if access is not granted, the source does not exist, or the target
+    /// can't be replaced.
     pub fn copy(
         &self,
         roots: &[GrantedRoot],
@@ -128,7 +130,7 @@ impl FileService {
         copy_recursively(&from, from.target(), &to, &to.path, &mut left)
     }
 
-    /// Sees to it that something can be put in a place.
+    /// Checks that the target does not exist or may be replaced.
     fn check_replaceable(
         &self,
         to: &GrantedPath,
@@ -140,7 +142,7 @@ impl FileService {
         if fail_if_exists == Some(true) {
             return Err(FileError::Exists(to.uri.clone()));
         }
-        // Whole directories are not overwritten by accident.
+        // A request must not replace a whole directory by accident.
         if metadata.is_dir() {
             return Err(FileError::WrongKind {
                 uri: to.uri.clone(),
@@ -169,7 +171,7 @@ fn copy_recursively(
     })?;
     let metadata = from.dir.metadata(source).map_err(unread)?;
     if metadata.is_file() {
-        // Opening what is to be written would empty what is to be read.
+        // Opening the target for writing would truncate the source.
         let there = to.dir.metadata(target);
         if there.is_ok_and(|there| is_same_file(&there, &metadata)) {
             return Ok(());
@@ -199,12 +201,12 @@ fn copy_recursively(
     Ok(())
 }
 
-/// Whether two names are of one file.
+/// Returns `true` if both are the same inode.
 fn is_same_file(one: &cap_std::fs::Metadata, other: &cap_std::fs::Metadata) -> bool {
     (one.dev(), one.ino()) == (other.dev(), other.ino())
 }
 
-/// A granted directory itself can't be moved, deleted or written over.
+/// Rejects the granted directory itself, which can't be moved, deleted or replaced.
 fn check_not_root(granted_path: GrantedPath) -> Result<GrantedPath, FileError> {
     if granted_path.path.as_os_str().is_empty() {
         let uri = granted_path.uri;

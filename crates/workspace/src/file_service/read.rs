@@ -1,4 +1,4 @@
-//! What is in a file, and what it is.
+//! Reads files and directories, and describes them.
 
 use std::io::Read;
 use std::path::PathBuf;
@@ -18,15 +18,16 @@ use cap_std::fs::{Metadata, MetadataExt};
 use super::location::{GrantedPath, describe_kind, etag};
 use super::{FileError, FileService, MAX_FILE_BYTES, resolve_granted_path};
 
-/// Most entries of a directory in one answer.
+/// Maximum number of entries in the list of a directory; more result in an error.
 const MAX_DIRECTORY_ENTRIES: usize = 50_000;
 
 impl FileService {
-    /// What is in a file (RES-2).
+    /// Reads a file (RES-2).
     ///
     /// # Errors
     ///
-    /// If it may not be read, is no file, or is too large for one message.
+    /// Returns an error if access is not granted, or if it is not a file or too large for one
+    /// message.
     pub fn read(
         &self,
         roots: &[GrantedRoot],
@@ -37,11 +38,12 @@ impl FileService {
         Ok(encode_content(bytes, params.encoding))
     }
 
-    /// The text of a file, for who can do nothing with other bytes.
+    /// Reads a file as text, for callers that can't use other content.
     ///
     /// # Errors
     ///
-    /// If it may not be read, is no text, or is too large for one message.
+    /// Returns an error if access is not granted, or if it is not UTF-8 or too large for one
+    /// message.
     pub fn read_text(&self, roots: &[GrantedRoot], uri: &Uri) -> Result<String, FileError> {
         let granted_path = self.granted_path(roots, uri, FileAccess::Read)?;
         String::from_utf8(read_bytes(&granted_path)?).map_err(|_| FileError::WrongKind {
@@ -51,11 +53,12 @@ impl FileService {
         })
     }
 
-    /// Where a directory really is, for who wants to work in it.
+    /// Returns the real path of a directory, for processes that work in it.
     ///
     /// # Errors
     ///
-    /// If it may not be used, is no directory, or is not there.
+    /// Returns an error if access is not granted, or if it is not a directory or does not
+    /// exist.
     pub fn real_directory(&self, roots: &[GrantedRoot], uri: &Uri) -> Result<PathBuf, FileError> {
         let (path, metadata) = resolve_granted_path(roots, &self.protected, uri, FileAccess::Read)?;
         if metadata.is_dir() {
@@ -68,11 +71,12 @@ impl FileService {
         })
     }
 
-    /// What is in a directory, by name (RES-6).
+    /// Lists a directory, sorted by name (RES-6).
     ///
     /// # Errors
     ///
-    /// If it may not be read, is no directory, or has too much in it.
+    /// Returns an error if access is not granted, or if it is not a directory or has too many
+    /// entries.
     pub fn list(
         &self,
         roots: &[GrantedRoot],
@@ -98,11 +102,12 @@ impl FileService {
             .map_err(failed)?
         {
             let entry = entry.map_err(failed)?;
-            // A name that is no text can't be said.
+            // A name that is not UTF-8 can't be sent as JSON.
             let Ok(name) = entry.file_name().into_string() else {
                 continue;
             };
-            // A link is what it points to, if that can be seen from here.
+            // A symbolic link has the type of its target, if that is within the granted
+            // directory.
             let inside = granted_path.path.join(&name);
             let is_dir = granted_path
                 .dir
@@ -122,11 +127,11 @@ impl FileService {
         Ok(ResourceListResult { entries })
     }
 
-    /// What a file is, and where it really is (RES-9).
+    /// Describes a file and resolves its real path (RES-9).
     ///
     /// # Errors
     ///
-    /// If it may not be seen, or is not there.
+    /// Returns an error if access is not granted or the file does not exist.
     pub fn resolve(
         &self,
         roots: &[GrantedRoot],
@@ -166,8 +171,7 @@ impl FileService {
     }
 }
 
-/// The bytes of a file, if it has not too many. Never more than that are read,
-/// however it grows meanwhile.
+/// Reads a file within the size limit, also if it grows meanwhile.
 pub(super) fn read_bytes(granted_path: &GrantedPath) -> Result<Vec<u8>, FileError> {
     let (file, metadata) = granted_path.open_file()?;
     let too_large = |size| FileError::TooLarge {
@@ -186,7 +190,8 @@ pub(super) fn read_bytes(granted_path: &GrantedPath) -> Result<Vec<u8>, FileErro
     Ok(bytes)
 }
 
-/// As it was asked for, if that can be; text as text if nothing was said.
+/// Encodes content as requested. Text is the default, and base64 is used if the content is not
+/// UTF-8.
 pub(crate) fn encode_content(
     bytes: Vec<u8>,
     requested: Option<ContentEncoding>,

@@ -1,4 +1,4 @@
-//! Changing what is in a file: all of it, or nothing.
+//! Writes files atomically: the whole new content, or none of it.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -17,14 +17,14 @@ use super::read::read_bytes;
 use super::{FileError, FileService, MAX_FILE_BYTES};
 
 impl FileService {
-    /// Writes to a file, and makes it if it is not there (RES-3 to RES-5). The
-    /// new content takes the place of the old at once: nobody sees half of it,
-    /// and if something goes wrong the old one stays.
+    /// Writes a file, and creates it if necessary (RES-3 to RES-5). The new content replaces
+    /// the old one atomically: a reader never sees a part of it, and after an error the old
+    /// content stays.
     ///
     /// # Errors
     ///
-    /// If it may not be written, is no file, is there and should not be, or is
-    /// not as it was.
+    /// Returns an error if access is not granted, if it is not a file, if it exists despite
+    /// `createOnly`, or if its etag has changed.
     pub fn write(
         &self,
         roots: &[GrantedRoot],
@@ -56,8 +56,8 @@ impl FileService {
         write_atomically(&granted_path, &content, before.as_ref())
     }
 
-    /// What was there before, if anything, and as it has to be. A link is
-    /// followed, as far as it stays inside.
+    /// Checks the preconditions and returns the metadata of an existing file. A symbolic link
+    /// is resolved, as far as its target is within the directory.
     fn check_existing(
         &self,
         granted_path: &mut GrantedPath,
@@ -73,8 +73,7 @@ impl FileService {
                 return Err(FileError::Exists(params.uri.clone()));
             }
             granted_path.check_is_file(metadata)?;
-            // Putting another file in its place would work all the same, but
-            // somebody did not want it changed.
+            // Replacing a read-only file would succeed, but its owner does not want it changed.
             if metadata.permissions().readonly() {
                 return Err(FileError::Forbidden(params.uri.clone()));
             }
@@ -102,8 +101,8 @@ fn decode_data(params: &ResourceWriteParams) -> Result<Vec<u8>, FileError> {
     }
 }
 
-/// Makes the folder that a new file goes to: it may be one that is only offered
-/// so far (CUS-17).
+/// Creates the parent directory of a new file, which may be one that is only offered so far
+/// (CUS-17).
 fn create_parent(granted_path: &GrantedPath) -> Result<(), FileError> {
     match granted_path.path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => {
@@ -122,7 +121,8 @@ fn check_size(granted_path: &GrantedPath, size: u64) -> Result<(), FileError> {
     Ok(())
 }
 
-/// The old content with the new data in its place. Positions count bytes.
+/// Returns the old content with the new data inserted. The position is in bytes; that of an
+/// append counts from the end.
 fn splice_content(
     granted_path: &GrantedPath,
     mode: ResourceWriteMode,
@@ -151,7 +151,7 @@ fn splice_content(
     Ok(old)
 }
 
-/// Writes at the end, wherever that is by now.
+/// Appends to the current end of the file.
 fn append_data(granted_path: &GrantedPath, data: &[u8]) -> Result<(), FileError> {
     let failed = |error: std::io::Error| granted_path.to_file_error(FileAccess::Write, &error);
     let mut options = OpenOptions::new();
@@ -166,7 +166,7 @@ fn append_data(granted_path: &GrantedPath, data: &[u8]) -> Result<(), FileError>
     file.write_all(data).map_err(failed)
 }
 
-/// Puts new content in the place of the old.
+/// Writes a temporary file and renames it to the target.
 fn write_atomically(
     granted_path: &GrantedPath,
     content: &[u8],
@@ -193,14 +193,14 @@ fn write_atomically(
             .rename(&aside, &granted_path.dir, &granted_path.path)
     })();
     written.map_err(|error| {
-        // Nothing half-written stays behind.
+        // A partial temporary file must not stay.
         granted_path.dir.remove_file(&aside).ignore_secondary();
         failed(error)
     })
 }
 
-/// A name beside a file that nobody uses: others in this process may be
-/// writing the same file, each with a [`FileService`] of their own.
+/// Returns an unused name beside a file. Other writers in this process may write the same file,
+/// each with its own [`FileService`].
 fn temp_path(path: &Path) -> Option<PathBuf> {
     static TEMP_COUNTER: AtomicU64 = AtomicU64::new(0);
     let number = TEMP_COUNTER.fetch_add(1, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! One git process: its pipes, its deadline and its end.
+//! Runs one git process with pipes and a deadline.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -13,27 +13,26 @@ use agenthost_stdx::text::truncate_chars;
 
 use super::GitError;
 
-/// Most bytes of standard output that the host buffers.
+/// Maximum size of standard output that the host buffers.
 const MAX_OUTPUT_BYTES: u64 = 64 * 1024 * 1024;
 
-/// Most bytes of standard error that the host keeps.
+/// Maximum size of standard error that the host keeps.
 const MAX_ERROR_BYTES: u64 = 64 * 1024;
 
-/// How long git may take to remove its lock files after SIGTERM.
+/// Time that git has after SIGTERM to remove its lock files.
 const TERMINATE_GRACE: Duration = Duration::from_secs(1);
 
-/// The signals that end git at its deadline.
+/// Signals that end git at its deadline.
 const KILL_STEPS: [KillStep; 2] = [
     KillStep::terminate(TERMINATE_GRACE, "failed to terminate git"),
     KillStep::kill("failed to kill git"),
 ];
 
-/// The result of a git process that ran to its end.
+/// The result of a git process that has exited.
 #[derive(Debug)]
 pub(crate) struct GitOutput {
     pub(crate) success: bool,
-    /// Whether it exited with 1, by which many commands say "no" rather than
-    /// "failed".
+    /// `true` for exit status 1, which means "no" rather than "failed" for many commands.
     pub(crate) exited_with_one: bool,
     pub(crate) stdout: Vec<u8>,
     stderr: String,
@@ -57,8 +56,8 @@ impl GitOutput {
         Err(self.into_error())
     }
 
-    /// Returns the most telling line that git printed, without its prefix, and
-    /// the file names that follow it.
+    /// Returns the most important line of the error output, without its prefix, and the file
+    /// names after it.
     pub(crate) fn into_error(self) -> GitError {
         let said = String::from_utf8_lossy(&self.stdout);
         let lines: Vec<_> = self.stderr.lines().chain(said.lines()).collect();
@@ -85,7 +84,7 @@ impl GitOutput {
     }
 }
 
-/// Runs git, writes `input` to it and reads all that it prints.
+/// Runs git with `input` as its standard input, and reads all of its output.
 pub(super) fn exchange(
     mut command: Command,
     directory: &Path,
@@ -111,8 +110,8 @@ pub(super) fn exchange(
     Ok(GitOutput::new(status, output, errors))
 }
 
-/// Runs git when it may run hooks. They may leave processes behind that never
-/// close their output, so the output goes to files instead of pipes.
+/// Runs git with hooks. They may leave background processes that never close their output, so
+/// the output goes to files instead of pipes.
 pub(super) fn run_with_hooks(
     mut command: Command,
     directory: &Path,
@@ -150,7 +149,7 @@ fn spawn(mut command: Command, directory: &Path) -> Result<Child, GitError> {
     })
 }
 
-/// Writes to a child while reading everything that it prints.
+/// Writes to the standard input of a child while reading all of its output.
 fn pump_pipes(child: &mut Child, input: &[u8]) -> std::io::Result<(Vec<u8>, String)> {
     let stdin = child.stdin.take();
     let stdout = child.stdout.take();
@@ -158,8 +157,7 @@ fn pump_pipes(child: &mut Child, input: &[u8]) -> std::io::Result<(Vec<u8>, Stri
     std::thread::scope(|scope| {
         scope.spawn(move || {
             if let Some(mut stdin) = stdin {
-                // Git may exit before it has read all of its input; its exit
-                // status says why.
+                // git may exit before it has read all of its input; its exit status says why.
                 stdin.write_all(input).ignore_closed();
             }
         });
@@ -167,7 +165,7 @@ fn pump_pipes(child: &mut Child, input: &[u8]) -> std::io::Result<(Vec<u8>, Stri
             let mut errors = Vec::new();
             if let Some(mut stderr) = stderr {
                 let mut first = stderr.by_ref().take(MAX_ERROR_BYTES);
-                // The exit status is what counts; the text only explains it.
+                // The exit status decides; the text only explains it.
                 let read = first.read_to_end(&mut errors);
                 read.log_err("failed to read the messages of git");
                 let drained = std::io::copy(&mut stderr, &mut std::io::sink());

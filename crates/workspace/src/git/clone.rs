@@ -1,4 +1,4 @@
-//! Cloning a repository of plugins, and the version of git.
+//! Clones plugin repositories, and reads the version of git.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -9,17 +9,17 @@ use agenthost_process::inherited_environment;
 
 use super::{COMMON_CONFIG, GitError, NO_HOOKS_CONFIG, child};
 
-/// How long git may take to print its version.
+/// Timeout for `git --version`.
 const VERSION_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Clones one commit of a repository without its history. Neither the user's
-/// settings nor those of the machine apply, except for proxies and SSH keys.
+/// Clones one commit of a repository without its history. Neither the user's nor the system's
+/// configuration applies, except for proxies and SSH keys.
 ///
-/// The caller checks that the address is one that may be cloned from.
+/// The caller checks that cloning from the URL is allowed.
 ///
 /// # Errors
 ///
-/// If git fails or takes longer than the timeout.
+/// Returns an error if git fails or exceeds the timeout.
 pub fn clone_shallow(
     url: &str,
     reference: Option<&str>,
@@ -47,11 +47,11 @@ pub fn clone_shallow(
     run(into, &checkout)
 }
 
-/// Returns what `git --version` prints.
+/// Returns the output of `git --version`.
 ///
 /// # Errors
 ///
-/// If git can't be run.
+/// Returns an error if git can't be run.
 pub fn version() -> Result<String, GitError> {
     let mut git = isolated_command();
     git.arg("--version");
@@ -60,7 +60,7 @@ pub fn version() -> Result<String, GitError> {
     Ok(String::from_utf8_lossy(&output).trim().to_owned())
 }
 
-/// Git without anybody's configuration.
+/// Returns git without the configuration of the user and the system.
 fn isolated_command() -> Command {
     let mut git = Command::new("git");
     git.env_clear().envs(inherited_environment());

@@ -1,9 +1,7 @@
-//! Code that comes with a repository: hooks, and programs that its own
-//! configuration names.
+//! Finds the code of a repository: hooks, and programs that its configuration names.
 //!
-//! Git runs such code for a person who works in the repository. The host runs
-//! it only for operations that somebody asked for, and only if a person has
-//! allowed exactly this code.
+//! git runs such code for a user who works in the repository. The host runs it only for
+//! operations that a user requested, and only if a user has allowed exactly this code.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -17,11 +15,11 @@ use sha2::{Digest, Sha256};
 use super::config::RepositoryConfig;
 use super::{GitCommand, GitError};
 
-/// Most bytes of one hook. A larger one can't be allowed.
+/// Maximum size of a hook. A larger one can't be allowed.
 const MAX_HOOK_BYTES: u64 = 16 * 1024 * 1024;
 
-/// Hooks that the operations of the host make git run. Others, such as those of
-/// a push, never run here.
+/// Hooks that the operations of the host can trigger. Others, such as those of a push, never
+/// run here.
 const OPERATION_HOOKS: &[&str] = &[
     "commit-msg",
     "post-checkout",
@@ -36,49 +34,47 @@ const OPERATION_HOOKS: &[&str] = &[
     "reference-transaction",
 ];
 
-/// The version of the keys by which code is allowed. It changes with what they
-/// cover.
+/// Version of the keys by which code is allowed. It changes with the data that they cover.
 const KEY_VERSION: &str = "git-v1";
 
-/// Code that operations on a repository would run.
+/// The code that operations on a repository would run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RepositoryCode {
-    /// Names exactly this code of this repository. It is allowed by adding the
-    /// key to the trusted code of the host.
+    /// Identifies exactly this code of this repository. The code is allowed by adding the key
+    /// to the trusted code of the host.
     pub key: String,
-    /// The directory of the repository itself, which its worktrees share.
+    /// The common git directory, which all worktrees share.
     pub repository: PathBuf,
-    /// Executable hooks.
+    /// Executable hooks, sorted by name.
     pub hooks: Vec<RepositoryHook>,
-    /// Settings and the programs that they name.
+    /// Settings that name programs, with their values.
     pub settings: Vec<(String, String)>,
 }
 
-/// A hook of a repository.
+/// An executable hook of a repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RepositoryHook {
-    /// When git runs it, such as `pre-commit`.
+    /// Event at which git runs the hook, such as `pre-commit`.
     pub name: String,
-    /// The file.
+    /// Path of the hook file.
     pub path: PathBuf,
     /// The SHA-256 digest of its content.
     digest: [u8; 32],
 }
 
 impl RepositoryCode {
-    /// Finds the code of the repository that a directory is in. Runs none of
-    /// it.
+    /// Finds the code of the repository that contains a directory. Runs none of it.
     ///
     /// # Errors
     ///
-    /// If git can't be run, or the code can't be read.
+    /// Returns an error if git can't be run, or the code can't be read.
     pub fn inspect(directory: &Path) -> Result<Option<Self>, GitError> {
         let git = GitCommand::new(directory, super::INSPECT_TIMEOUT);
         Ok(git.inspection()?.code()?.cloned())
     }
 
-    /// Returns `true` if a key has the version of [`RepositoryCode::key`]. Keys of
-    /// others never match.
+    /// Returns `true` if a key has the version of [`RepositoryCode::key`]. Keys of other versions
+    /// never match.
     pub fn is_current_key(key: &str) -> bool {
         key.strip_prefix(KEY_VERSION)
             .is_some_and(|rest| rest.starts_with(':'))
@@ -109,7 +105,7 @@ impl RepositoryCode {
         trusted.contains(&self.key)
     }
 
-    /// Names the code, for an error.
+    /// Lists the names of the code for an error message.
     pub(super) fn summary(&self) -> String {
         let hooks = self.hooks.iter().map(|hook| format!("hook {}", hook.name));
         let settings = self
@@ -129,8 +125,8 @@ impl RepositoryCode {
     }
 }
 
-/// A digest of the code. Every text is preceded by its length and every list
-/// by its number of items, so different code never hashes the same bytes.
+/// Returns a digest of the code. Every text is preceded by its length and every list by its
+/// number of items, so different code never hashes the same bytes.
 fn code_key(common_dir: &Path, hooks: &[RepositoryHook], settings: &[(String, String)]) -> String {
     let mut hash = Sha256::new();
     let mut add = |bytes: &[u8]| {
@@ -153,8 +149,8 @@ fn code_key(common_dir: &Path, hooks: &[RepositoryHook], settings: &[(String, St
     format!("{KEY_VERSION}:{digest}")
 }
 
-/// The hooks that git would run, unless they are in a directory of the user's
-/// own.
+/// Returns the hooks that git would run. A hooks directory from the user's own configuration is
+/// trusted.
 fn find_hooks(
     config: &RepositoryConfig,
     common_dir: &Path,
@@ -165,7 +161,7 @@ fn find_hooks(
         Some(path) if path.is_from_user && path.value.starts_with(['/', '~']) => {
             return Ok(Vec::new());
         }
-        // A relative path is relative to the working tree, whoever set it.
+        // A relative path is relative to the working tree, in every scope.
         Some(path) => match path.value.strip_prefix("~/") {
             Some(rest) => PathBuf::from(std::env::var_os("HOME").unwrap_or_default()).join(rest),
             None => top.unwrap_or(common_dir).join(&path.value),
@@ -173,7 +169,7 @@ fn find_hooks(
     };
     let entries = match std::fs::read_dir(&directory) {
         Ok(entries) => entries,
-        // Git finds no hooks there, either.
+        // git finds no hooks there, either.
         Err(_) => return Ok(Vec::new()),
     };
     let mut hooks = Vec::new();

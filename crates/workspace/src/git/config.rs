@@ -1,22 +1,22 @@
-//! Settings of git that name programs, and which of them belong to the
-//! repository instead of the user.
+//! Finds git settings that name programs, and separates those of the repository from those of
+//! the user.
 
 use std::collections::BTreeMap;
 
 use super::GitError;
 
-/// Most settings of a repository that name programs. Each is overridden by
-/// variables of the environment, which is limited.
+/// Maximum number of settings of a repository that name programs. Each is overridden by
+/// environment variables, and the size of the environment is limited.
 pub(super) const MAX_PROGRAM_SETTINGS: usize = 500;
 
 /// The configuration of a repository, as far as it can run programs.
 #[derive(Debug, Default)]
 pub(super) struct RepositoryConfig {
-    /// Settings of the repository that name programs, the last value of each.
+    /// Settings of the repository that name programs, with the last value of each.
     programs: BTreeMap<String, String>,
-    /// All values of the same settings in the user's own configuration.
+    /// All values of the same settings in the user's configuration.
     user_values: BTreeMap<String, Vec<String>>,
-    /// Where hooks are, by the last setting that says so.
+    /// The last value of `core.hooksPath` in any scope.
     hooks_path: Option<HooksPath>,
 }
 
@@ -24,16 +24,16 @@ pub(super) struct RepositoryConfig {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct HooksPath {
     pub(super) value: String,
-    /// Whether the user's own configuration says so.
+    /// `true` if the value is from the user's configuration.
     pub(super) is_from_user: bool,
 }
 
 impl RepositoryConfig {
-    /// Reads the output of `git config --list -z --show-scope`.
+    /// Parses the output of `git config --list -z --show-scope`.
     ///
-    /// Fails if settings of the repository can't be overridden one by one: if a
-    /// key is no text, or if other files are included by a condition, which may
-    /// hold for the next command although it does not for this one.
+    /// Fails if settings of the repository can't be overridden one by one: if a key is not
+    /// UTF-8, or if files are included by a condition, which may hold for the next command
+    /// although it does not for this one.
     pub(super) fn parse(output: &[u8]) -> Result<Self, GitError> {
         let unusable = |reason: &str| GitError::UnusableConfig(reason.to_owned());
         let mut config = RepositoryConfig::default();
@@ -43,7 +43,7 @@ impl RepositoryConfig {
             let entry = entry.ok_or_else(|| unusable("git lists it in another way"))?;
             let is_users = match scope {
                 b"system" | b"global" | b"command" => true,
-                // Local, worktree, and scopes that are not known yet.
+                // The scopes local and worktree, and unknown ones.
                 _ => false,
             };
             let mut parts = entry.splitn(2, |byte| *byte == b'\n');
@@ -54,7 +54,7 @@ impl RepositoryConfig {
                     return Err(unusable("it includes other files by a condition"));
                 }
                 Ok(key) => config.add(key, &value, is_users),
-                // The user's own settings are left as they are.
+                // Settings of the user stay unchanged.
                 Err(_) if is_users => {}
                 Err(_) => return Err(unusable("the name of a setting is not UTF-8")),
             }
@@ -86,7 +86,7 @@ impl RepositoryConfig {
         self.hooks_path.as_ref()
     }
 
-    /// Settings of the repository that operations of the user would run.
+    /// Returns settings of the repository whose programs run in operations of the user.
     pub(super) fn code(&self) -> impl Iterator<Item = (&str, &str)> {
         let settings = self.programs.iter();
         settings
@@ -94,12 +94,13 @@ impl RepositoryConfig {
             .map(|(key, value)| (key.as_str(), value.as_str()))
     }
 
-    /// What git has to be told so that no program of the repository runs. Where
-    /// the user has a setting of the same name, that one counts.
+    /// Returns the overrides with which no program of the repository runs. A value of the
+    /// user's configuration takes precedence.
     pub(super) fn overrides(&self, code_is_allowed: bool) -> Vec<(String, String)> {
         let mut overrides = Vec::new();
         for key in self.programs.keys() {
-            // The hooks themselves are what is allowed, wherever they are.
+            // The user has allowed the hooks themselves, so their directory stays as
+            // configured.
             if code_is_allowed && (runs_in_operations(key) || key == "core.hookspath") {
                 continue;
             }
@@ -118,8 +119,7 @@ impl RepositoryConfig {
                 .last()
                 .map_or_else(|| harmless_value(key), String::as_str);
             overrides.push((key.clone(), value.to_owned()));
-            // Without a program a filter that is required would fail, and a
-            // hook that is on would be an error.
+            // Without a program, a required filter fails, and so does an enabled hook.
             let (section, variable) = split_key(key);
             let name = key.strip_suffix(variable).unwrap_or(key);
             let switch = match section {
@@ -135,19 +135,18 @@ impl RepositoryConfig {
     }
 }
 
-/// The section and the variable of a key, without the name between them.
+/// Returns the section and the variable of a key, without the subsection.
 fn split_key(key: &str) -> (&str, &str) {
     let section = key.split('.').next().unwrap_or_default();
     let variable = key.rsplit('.').next().unwrap_or_default();
     (section, variable)
 }
 
-/// Whether a setting names a program, makes git run one, or says whether the
-/// failure of one matters. Keys are as git lists them: in lower case, but for
-/// the name in the middle.
+/// Returns `true` if a setting names a program, makes git run one, or determines if its failure
+/// matters. Keys have the form in which git lists them: lower case, except for the subsection.
 ///
-/// Endings count more than names, so that settings of other releases of git
-/// are found as well.
+/// Suffixes are matched rather than names, so that settings of other versions of git are found
+/// as well.
 pub(super) fn is_program_setting(key: &str) -> bool {
     const PROGRAM_SUFFIXES: &[&str] = &[
         "askpass",
@@ -192,9 +191,9 @@ pub(super) fn is_program_setting(key: &str) -> bool {
     let named = PROGRAM_VARIABLES
         .iter()
         .any(|(name, all)| *name == section && (all.is_empty() || all.contains(&variable)));
-    // Where a request goes is no program.
+    // The URL of a proxy is no program.
     let is_address = section == "http" || (section == "remote" && variable == "proxy");
-    // Git LFS runs what these name when it is run as a filter.
+    // Git LFS runs the programs of these settings when it runs as a filter.
     let is_lfs = section == "lfs"
         && (key.starts_with("lfs.extension.")
             || key.starts_with("lfs.customtransfer.")
@@ -207,8 +206,8 @@ pub(super) fn is_program_setting(key: &str) -> bool {
                 .any(|ending| variable.ends_with(ending)))
 }
 
-/// Whether operations that a user asks for would run the program of a setting.
-/// Other programs of a repository are never run.
+/// Returns `true` if operations of the user run the program of this setting. Other programs of
+/// a repository never run.
 fn runs_in_operations(key: &str) -> bool {
     let (section, variable) = split_key(key);
     match section {
@@ -219,7 +218,7 @@ fn runs_in_operations(key: &str) -> bool {
     }
 }
 
-/// A value for a setting that makes git run nothing, or only its own programs.
+/// Returns a value with which git runs no program, or only its own ones.
 fn harmless_value(key: &str) -> &'static str {
     match split_key(key) {
         ("filter", "required") | ("hook", "enabled") => "false",

@@ -2,34 +2,34 @@
 
 use std::io;
 
-/// Why a git invocation failed.
+/// The error of a git invocation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GitError {
-    /// There is no `git` on the `PATH`.
+    /// There is no `git` in `PATH`.
     #[error("git is not installed")]
     NotInstalled,
-    /// The directory to run it in does not exist.
+    /// The working directory does not exist.
     #[error("the folder does not exist")]
     NoDirectory,
-    /// It did not finish before its deadline.
+    /// git did not finish before its deadline.
     #[error("git took too long")]
     TimedOut,
-    /// Its output is larger than the host buffers.
+    /// The output exceeds the host's buffer.
     #[error("the output of git is too large")]
     TooMuchOutput,
-    /// The repository's own configuration can't be made safe.
+    /// The configuration of the repository can't be made safe.
     #[error("the configuration of the repository can't be used: {0}")]
     UnusableConfig(String),
-    /// The operation would run programs of the repository without consent.
+    /// The operation would run code of the repository that was not allowed.
     #[error(
         "the repository would run code that was not allowed: {0}\n\
          hint: look at it and allow it with `agenthost customizations allow git` in its folder"
     )]
     NotAllowed(String),
-    /// It exited with an error.
+    /// git exited with an error.
     #[error("git: {0}")]
     Failed(String),
-    /// The operating system failed.
+    /// The operating system returned an error.
     #[error("{0}")]
     Io(String),
 }

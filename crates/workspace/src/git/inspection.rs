@@ -1,4 +1,4 @@
-//! Finds out what a repository would run, before any command runs in it.
+//! Inspects the code of a repository before any command runs in it.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -8,17 +8,17 @@ use std::sync::{Arc, OnceLock};
 use super::config::RepositoryConfig;
 use super::{GitCommand, GitError, RepositoryCode, child};
 
-/// Most repositories inside of one that operations look into.
+/// Maximum number of nested repositories that operations inspect.
 const MAX_NESTED_REPOSITORIES: usize = 200;
 
-/// What the repository would run.
+/// The configuration and the code of a repository.
 #[derive(Debug, Default)]
 pub(crate) struct RepositoryInspection {
     pub(super) config: RepositoryConfig,
-    /// Where it is; none outside of a repository.
+    /// `None` outside of a repository.
     location: Option<RepositoryLocation>,
-    /// Its code, once something needs to know: hooks are read for that, and
-    /// questions hardly ever do.
+    /// The code, inspected on first use. The hooks have to be read for it, and queries rarely
+    /// need it.
     code: OnceLock<Option<RepositoryCode>>,
 }
 
@@ -46,7 +46,7 @@ impl RepositoryInspection {
 }
 
 impl GitCommand {
-    /// What the repository would run.
+    /// Returns the inspection of the repository, done on first use.
     pub(super) fn inspection(&self) -> Result<&RepositoryInspection, GitError> {
         if let Some(known) = self.inspection.get() {
             return Ok(known);
@@ -68,8 +68,8 @@ impl GitCommand {
         let paths: Vec<_> = paths.collect();
         check_lines(paths.len(), 3)?;
         let mut paths = paths.into_iter();
-        // A repository without a working tree has no top: the command fails,
-        // but not before it has printed the rest.
+        // In a bare repository `--show-toplevel` fails, but git has printed the other paths
+        // before.
         let (Some(git_dir), Some(common_dir)) = (paths.next(), paths.next()) else {
             return match places.into_error() {
                 error if is_no_repository(&error) => Ok(RepositoryInspection::default()),
@@ -96,7 +96,7 @@ impl GitCommand {
         })
     }
 
-    /// Inspects the repository, which the caller has found already.
+    /// Inspects a repository that the caller has located.
     pub(crate) fn with_repository(
         &self,
         git_dir: &Path,
@@ -107,7 +107,7 @@ impl GitCommand {
         Ok(self.with_inspection(inspection))
     }
 
-    /// Notes that the directory is in no repository.
+    /// Records that the directory is in no repository.
     pub(crate) fn without_repository(&self) -> Self {
         self.with_inspection(RepositoryInspection::default())
     }
@@ -119,7 +119,7 @@ impl GitCommand {
         }
     }
 
-    /// Lists the configuration. Git reads it and runs nothing.
+    /// Lists the configuration. This runs no programs.
     fn read_config(&self, git_dir: &Path) -> Result<RepositoryConfig, GitError> {
         let git = self.clone().with_env("GIT_DIR", git_dir);
         let mut command = git.base_command();
@@ -128,9 +128,8 @@ impl GitCommand {
         RepositoryConfig::parse(&all.into_stdout()?)
     }
 
-    /// Fails if a repository inside of this one names programs that were not
-    /// allowed. Git looks into those that are registered when it stages or
-    /// commits, with their configuration.
+    /// Fails if a nested repository names programs that were not allowed. When git stages or
+    /// commits, it looks into registered submodules with their configuration.
     pub(crate) fn check_nested_allowed(&self, top: &Path) -> Result<(), GitError> {
         let mut pending = vec![(self.in_directory(top), top.to_owned())];
         let mut seen = 0;
@@ -160,8 +159,8 @@ impl GitCommand {
     }
 }
 
-/// Fails if git printed more lines than it was asked for: then a path has a
-/// newline in it, and could pass for another.
+/// Fails if git printed more lines than requested. A path then contains a newline and could be
+/// mistaken for two paths.
 pub(crate) fn check_lines(found: usize, most: usize) -> Result<(), GitError> {
     match found > most {
         true => {
@@ -172,8 +171,8 @@ pub(crate) fn check_lines(found: usize, most: usize) -> Result<(), GitError> {
     }
 }
 
-/// Whether git found no repository, or one that lies in the tree like a folder
-/// and that it must not use.
+/// Returns `true` if git found no repository, or a bare one in the working tree, which is not
+/// used.
 pub(crate) fn is_no_repository(error: &GitError) -> bool {
     match error {
         GitError::Failed(words) => {

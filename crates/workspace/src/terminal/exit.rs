@@ -1,4 +1,4 @@
-//! The exit of the program of a terminal.
+//! Exit state of the program of a terminal.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -7,25 +7,24 @@ use agenthost_process::LeaderState;
 use agenthost_stdx::sync::lock;
 use portable_pty::ExitStatus;
 
-/// Whether the program of a terminal runs, for all who have to know.
+/// The exit status of a program, with a condition variable for the threads that wait for it.
 #[derive(Debug, Default)]
 pub(super) struct ExitState {
     exit: Mutex<Option<ProcessExit>>,
     exited: Condvar,
 }
 
-/// How a program ended.
+/// The exit code or the signal of a program.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ProcessExit {
-    /// None if it was killed.
+    /// `None` if a signal killed the program.
     pub(super) exit_code: Option<i64>,
-    /// What killed it.
+    /// Name of the signal that killed the program.
     pub(super) signal: Option<String>,
 }
 
 impl ExitState {
-    /// The program has ended, and its number may be somebody else's from now
-    /// on.
+    /// Records the exit of the program. Its process id may be reused from now on.
     pub(super) fn set_exited(&self, status: Option<ExitStatus>) {
         let signal = status
             .as_ref()
@@ -41,7 +40,7 @@ impl ExitState {
         self.lock().is_some()
     }
 
-    /// Tells if the process id of the program is still its own.
+    /// Returns the state of the process id: still that of the program, or possibly reused.
     pub(super) fn leader_state(&self) -> LeaderState {
         if self.has_exited() {
             LeaderState::Reaped
@@ -50,7 +49,7 @@ impl ExitState {
         }
     }
 
-    /// Waits for the end, however long it takes.
+    /// Waits for the exit without a timeout.
     pub(super) fn wait_for_exit(&self) -> ProcessExit {
         let running = |end: &mut Option<ProcessExit>| end.is_none();
         let end = self.exited.wait_while(self.lock(), running);
@@ -58,11 +57,11 @@ impl ExitState {
         end.clone().unwrap_or_default()
     }
 
-    /// Waits for the end, but not for longer than this.
+    /// Waits for the exit until the deadline.
     pub(super) fn wait_until(&self, deadline: Instant) {
         let timeout = deadline.saturating_duration_since(Instant::now());
         let running = |end: &mut Option<ProcessExit>| end.is_none();
-        // Whether it came in time is not what the caller asks.
+        // The caller does not need to know if the deadline has passed.
         drop(
             self.exited
                 .wait_timeout_while(self.lock(), timeout, running),
@@ -74,7 +73,7 @@ impl ExitState {
     }
 }
 
-/// What programs call a signal that is told in the words of the system.
+/// Converts the description of a signal by the system to its name.
 fn signal_name(words: &str) -> String {
     let name = match words {
         "Hangup" => "SIGHUP",

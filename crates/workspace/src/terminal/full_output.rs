@@ -1,4 +1,4 @@
-//! All that a command wrote, for who wants to read more than its end.
+//! Stores the full output of a command that is longer than its preview.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -11,29 +11,30 @@ use agenthost_protocol::terminal::PlainOutput;
 use crate::content_store::ContentStore;
 use crate::file_service::MAX_FILE_BYTES;
 
-/// What the output is called.
+/// File name of the stored output.
 const OUTPUT_FILE_NAME: &str = "output.txt";
 
-/// Room for a word about what is missing.
+/// Bytes that are reserved for the note about truncated output.
 const TRUNCATION_NOTE_BYTES: u64 = 100;
 
-/// A line that is longer than this is not written over any more.
+/// Maximum length of an unfinished line. A longer one is written, so carriage returns can't
+/// overwrite it any more.
 const MAX_OPEN_LINE_BYTES: usize = 64 * 1024;
 
-/// Where the output of a command is kept when it is too long to be shown.
+/// The store for the full output of a command.
 #[derive(Debug, Clone)]
 pub struct OutputSink {
-    /// The content of all sessions.
+    /// Content store of all sessions.
     pub content_store: Arc<ContentStore>,
-    /// The session.
+    /// The session that owns the content.
     pub session: SessionKey,
 }
 
-/// The output of a command, as plain text, while it is written.
+/// Collects the output of a running command as plain text.
 pub(super) struct FullOutput {
     sink: OutputSink,
     plain: PlainOutput,
-    /// Has no name, so nothing of it is left whatever happens.
+    /// An unnamed temporary file, so the system removes it even if the host is killed.
     file: File,
     written: u64,
     left_out: u64,
@@ -50,7 +51,7 @@ impl FullOutput {
         })
     }
 
-    /// More was written.
+    /// Appends output. Text beyond the size limit is counted and dropped.
     pub(super) fn push(&mut self, text: &str) -> io::Result<()> {
         let mut text = self.plain.push(text);
         if self.plain.open_line_bytes() > MAX_OPEN_LINE_BYTES {
@@ -69,7 +70,7 @@ impl FullOutput {
         Ok(())
     }
 
-    /// Keeps all of it, and says where.
+    /// Stores the output and returns its reference.
     pub(super) fn finish(mut self) -> io::Result<ContentRef> {
         let last = std::mem::take(&mut self.plain).finish();
         self.write(&last)?;

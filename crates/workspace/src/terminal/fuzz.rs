@@ -1,21 +1,21 @@
-//! The fuzz target of terminals: output as a program writes it.
+//! Fuzz target for the output of terminal programs.
 
 use agenthost_core::TerminalEvent;
 use agenthost_protocol::terminal::{OutputTail, PlainOutput};
 
 use super::osc::OscParser;
 
-/// What shells are given to mark their commands with.
+/// Nonce of the shell marks in the fuzz input.
 const MARK_NONCE: &str = "n";
 
-/// Most bytes that `OutputTail` keeps here.
+/// Maximum size of the `OutputTail` in this target.
 const MAX_TAIL_BYTES: usize = 64;
 
-/// Feeds output whole, in two pieces and in small pieces: the events must be
-/// the same, nothing may be lost, and no piece may end in the middle of a
-/// character or of a sequence that carries a title, a folder or a mark.
+/// Parses output whole, in two pieces and in small pieces. The events must be the same, no text
+/// may be lost, and no event may end in the middle of a character or of a sequence with a
+/// title, a directory or a mark.
 ///
-/// The first byte says how large the pieces are.
+/// The first byte sets the size of the pieces.
 pub fn terminal_output(data: &[u8]) {
     let Some((&size, data)) = data.split_first() else {
         return;
@@ -30,7 +30,7 @@ pub fn terminal_output(data: &[u8]) {
     check_plain(&text, size);
 }
 
-/// All events of output in pieces, with output that stands together joined.
+/// Returns all events of output in pieces, with adjacent output events joined.
 fn read(pieces: &[&[u8]]) -> Vec<TerminalEvent> {
     let mut sequences = OscParser::new(Some(MARK_NONCE.to_owned()));
     let mut written = Vec::new();
@@ -38,7 +38,7 @@ fn read(pieces: &[&[u8]]) -> Vec<TerminalEvent> {
     for piece in pieces {
         written.extend_from_slice(piece);
         let events = sequences.push(piece);
-        // What is held back begins with an escape, which ends what came before.
+        // A pending sequence begins with an escape, which terminates the text before it.
         if let Some(last) = events.last().filter(|_| sequences.pending.is_empty()) {
             check_is_whole(text_of(last), &written);
         }
@@ -62,9 +62,9 @@ fn text_of(event: &TerminalEvent) -> &str {
     }
 }
 
-/// Output that is not the last does not end in a sequence that may go on.
+/// Checks that output does not end in a sequence that may continue.
 fn check_is_whole(text: &str, written: &[u8]) {
-    // An escape before the first byte of a character that is held back is text.
+    // An escape before an incomplete character is text.
     let is_escape = text.ends_with('\u{1b}') && written.ends_with(b"\x1b");
     assert!(!is_escape, "ends with an escape");
     let Some(start) = text.rfind("\u{1b}]") else {
@@ -73,12 +73,12 @@ fn check_is_whole(text: &str, written: &[u8]) {
     let sequence = text.get(start..).unwrap_or_default();
     let body = sequence.trim_start_matches("\u{1b}]");
     let is_open = !body.contains(['\u{7}', '\u{1b}']);
-    // One that a mark interrupted is text: it can't go on.
+    // A sequence that a mark interrupted is text and can't continue.
     let can_go_on = String::from_utf8_lossy(written).ends_with(sequence);
     assert!(!(is_open && can_go_on), "ends in the middle of a sequence");
 }
 
-/// Plain text does not depend on how it comes, and its tail is its end.
+/// Checks that plain text does not depend on the pieces, and that the tail is its end.
 fn check_plain(text: &str, size: usize) {
     let mut whole = PlainOutput::default();
     let mut expected = whole.push(text);

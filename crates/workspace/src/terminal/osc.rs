@@ -1,5 +1,5 @@
-//! What programs tell a terminal between what they write: titles, places, and
-//! what a shell has to say of its commands.
+//! Parses the escape sequences in terminal output that carry titles, directories and shell
+//! marks (OSC).
 
 use agenthost_core::TerminalEvent;
 use agenthost_protocol::terminal::TerminalData;
@@ -9,27 +9,27 @@ use agenthost_stdx::text::truncate_chars;
 use super::shell_marks::ShellMarkParser;
 use crate::utf8::drain_valid_utf8;
 
-/// Longest sequence that is looked at; a longer one is text like any other.
+/// Maximum length of a sequence; a longer one is treated as text.
 const MAX_OSC_BYTES: usize = 64 * 1024;
 
 const ESCAPE: u8 = 0x1b;
 const BELL: u8 = 0x07;
 
-/// Reads the output of a terminal. What belongs together, a character or a
-/// sequence, is never told in two pieces, however it comes.
+/// Parses the output of a terminal. A character or a sequence is never split between two
+/// events, however the bytes arrive.
 #[derive(Debug, Default)]
 pub(super) struct OscParser {
-    /// Text that can't be told yet.
+    /// Text that was not sent yet.
     text: Vec<u8>,
-    /// What may be the beginning of a sequence.
+    /// A possible beginning of a sequence.
     pub(super) pending: Vec<u8>,
-    /// How much of it need not be looked at again.
+    /// Number of pending bytes that were already searched for the end.
     scanned: usize,
     mark_parser: ShellMarkParser,
 }
 
 impl OscParser {
-    /// For a terminal whose shell marks its commands with a nonce, or not.
+    /// Creates a parser. With a nonce, the marks of the shell are recognized.
     pub(super) fn new(nonce: Option<String>) -> Self {
         OscParser {
             mark_parser: ShellMarkParser::new(nonce),
@@ -37,7 +37,7 @@ impl OscParser {
         }
     }
 
-    /// Reads the next bytes.
+    /// Parses the next bytes and returns the complete events.
     pub(super) fn push(&mut self, bytes: &[u8]) -> Vec<TerminalEvent> {
         self.pending.extend_from_slice(bytes);
         let bytes = std::mem::take(&mut self.pending);
@@ -56,7 +56,7 @@ impl OscParser {
                 }
                 OscEnd::Incomplete if sequence.len() < MAX_OSC_BYTES => {
                     self.pending = sequence.to_vec();
-                    // The last byte may be half of an end.
+                    // The last byte may be the first half of the terminator.
                     self.scanned = sequence.len().saturating_sub(1);
                     break;
                 }
@@ -74,13 +74,13 @@ impl OscParser {
         events
     }
 
-    /// Whether something that was written is held back, because what it
-    /// belongs to should be known in a moment.
+    /// Returns `true` if output is held back until the line of its command is known.
     pub(super) fn is_command_pending(&self) -> bool {
         self.mark_parser.is_command_pending()
     }
 
-    /// What was waited for does not come: what was held back goes its way.
+    /// Releases the output that was held back, because the command line has not arrived in
+    /// time.
     pub(super) fn release_held(&mut self) -> Vec<TerminalEvent> {
         let mut events: Vec<_> = self
             .mark_parser
@@ -94,7 +94,7 @@ impl OscParser {
         events
     }
 
-    /// There is no more: what was held back is all there is.
+    /// Returns the rest of the output as events.
     pub(super) fn finish(&mut self) -> Vec<TerminalEvent> {
         let mut events: Vec<_> = self
             .mark_parser
@@ -107,8 +107,8 @@ impl OscParser {
         events
     }
 
-    /// Titles and places are part of the output as well. Marks of shells are
-    /// not (TER-6).
+    /// Handles a complete sequence. Titles and directories are part of the output as well;
+    /// marks of shells are not (TER-6).
     fn handle_sequence(&mut self, sequence: &[u8], events: &mut Vec<TerminalEvent>) {
         let inner = String::from_utf8_lossy(sequence);
         let inner = inner.trim_start_matches("\u{1b}]");
@@ -129,7 +129,7 @@ impl OscParser {
             _ => Vec::new(),
         };
         let mut told = told.into_iter();
-        // What was held back belongs to the command that has its line now.
+        // The output that was held back belongs to the command whose line has arrived.
         if waited && !self.is_command_pending() {
             events.extend(told.next());
         }
@@ -139,7 +139,7 @@ impl OscParser {
         events.extend(told);
     }
 
-    /// Makes output of the text so far.
+    /// Sends the text so far as an output event.
     fn flush_text(&mut self, events: &mut Vec<TerminalEvent>) {
         if !self.text.is_empty() {
             events.push(output_event(&std::mem::take(&mut self.text)));
@@ -150,14 +150,13 @@ impl OscParser {
 enum OscEnd {
     /// A sequence of this length.
     Complete(usize),
-    /// The beginning of one.
+    /// The beginning of a sequence.
     Incomplete,
-    /// Something that is not looked at.
+    /// Another escape sequence, or text.
     NotOsc,
 }
 
-/// Where a sequence of the kind that carries titles (OSC) ends; not in what
-/// was seen of it before.
+/// Finds the end of an OSC sequence. The first `seen` bytes are known not to contain it.
 fn find_osc_end(bytes: &[u8], seen: usize) -> OscEnd {
     match bytes {
         [] | [_] => OscEnd::Incomplete,
@@ -177,13 +176,13 @@ fn find_osc_end(bytes: &[u8], seen: usize) -> OscEnd {
     }
 }
 
-/// Bytes as output. What is not UTF-8 is replaced.
+/// Returns an output event. Invalid UTF-8 is replaced.
 fn output_event(bytes: &[u8]) -> TerminalEvent {
     let data = String::from_utf8_lossy(bytes).into_owned();
     TerminalEvent::Output(TerminalData { data })
 }
 
-/// The folder of a `file:` URI, whatever machine it names: it is this one.
+/// Returns the local URI of a `file:` URI, whose host part is ignored.
 fn directory_uri(value: &str) -> Option<Uri> {
     let rest = value.strip_prefix("file://")?;
     let path = rest.find('/').and_then(|slash| rest.get(slash..))?;
@@ -243,7 +242,7 @@ mod tests {
         assert_eq!(read(&bytes), whole);
     }
 
-    /// TER-6, TER-8.
+    /// TER-6, TER-8: command events are sent at their place in the output.
     #[test]
     fn commands_are_told_in_their_place() {
         let mark = |mark: &str| format!("\u{1b}]633;{mark}\u{7}");
@@ -264,7 +263,7 @@ mod tests {
             let mut events = pieces
                 .flat_map(|piece| sequences.push(piece))
                 .collect::<Vec<_>>();
-            // However it comes, what was written between two marks is one.
+            // The output between two marks is one event, however the bytes arrive.
             events.dedup_by(|next, before| match (next, before) {
                 (TerminalEvent::Output(next), TerminalEvent::Output(before)) => {
                     before.data.push_str(&next.data);
@@ -285,7 +284,7 @@ mod tests {
         }
     }
 
-    /// What is written before a command has its line belongs to it.
+    /// Output that arrives before the line of a command belongs to that command.
     #[test]
     fn output_waits_for_the_line_of_its_command() {
         let mark = |mark: &str| format!("\u{1b}]633;{mark}\u{7}");
@@ -305,7 +304,7 @@ mod tests {
             events.iter().filter_map(text).collect::<String>(),
             "earlylate"
         );
-        // It never comes.
+        // The command line never arrives.
         sequences.push(format!("{}early", mark("U;n")).as_bytes());
         assert_eq!(sequences.release_held(), [line(""), output_of("early")]);
         assert!(!sequences.is_command_pending());

@@ -1,4 +1,4 @@
-//! What is written to a terminal, until there is no more.
+//! Reads the output of a terminal until the program exits.
 
 use std::io::{ErrorKind, Read};
 use std::os::fd::AsRawFd;
@@ -14,41 +14,41 @@ use super::full_output::{FullOutput, OutputSink};
 use super::osc::OscParser;
 use super::program::{PtyProgram, ShellIntegration};
 
-/// Most bytes that are told at once. The system hands out less at a time.
+/// Maximum size of a chunk. A single read returns less.
 const CHUNK_BYTES: usize = 64 * 1024;
 
-/// Most bytes that are read after the end of the program: as much as a
-/// terminal can hold, and then some.
+/// Maximum number of bytes that are read after the exit of the program. The buffer of a
+/// terminal is smaller.
 const DRAIN_BYTES: usize = 1024 * 1024;
 
-/// How long a shell may take to say which command it has begun.
+/// Timeout for the command line after a shell has started a command.
 const COMMAND_LINE_TIMEOUT: Duration = Duration::from_millis(50);
 
-/// Where what is written comes from, and what has to be known about it.
+/// Reads the output of a terminal and sends it as events.
 pub(super) struct OutputReader {
     pub(super) bytes: FileDescriptor,
-    /// Can be read, to its end, when the program has ended.
+    /// Becomes readable when the program has exited.
     pub(super) exit_pipe: FileDescriptor,
     pub(super) exit_state: Arc<ExitState>,
-    /// What the shell was given to tell of its commands.
+    /// Integration of the shell, kept until the shell has read its files.
     pub(super) integration: Option<ShellIntegration>,
     pub(super) program: PtyProgram,
-    /// Where the output of a command is kept.
+    /// Store for the full output of a command.
     pub(super) output_sink: Option<OutputSink>,
 }
 
-/// What there is to do next.
+/// Result of waiting for output.
 enum ReadOutcome {
     Readable,
-    /// The program has ended, and nothing more is there.
+    /// The program has exited, and all output was read.
     Exited,
-    /// Nothing is there now.
+    /// No output arrived before the timeout.
     TimedOut,
 }
 
 impl OutputReader {
-    /// Tells what is written, and how it ended: when the program has, even if
-    /// something that it started still has the terminal open.
+    /// Sends output and exit events. The exit is sent when the program itself has exited, even
+    /// if its descendants keep the terminal open.
     pub(super) fn read(mut self, mut on_event: impl FnMut(TerminalEvent)) {
         let nonce = self.integration.as_ref().map(|it| it.nonce.clone());
         let mut sequences = OscParser::new(nonce);
@@ -73,7 +73,7 @@ impl OutputReader {
             }
             flow.delay_flood(piece.len());
             for event in sequences.push(&piece) {
-                // The shell has read its files: they can go.
+                // The shell has read its integration files, so they can be removed.
                 if event == TerminalEvent::CommandDetectionEnabled {
                     self.integration = None;
                 }
@@ -89,17 +89,17 @@ impl OutputReader {
             flow.record(&event);
             on_event(event);
         }
-        // The program may have closed its terminal and run on.
+        // The program may have closed the terminal and keep running.
         let end = self.exit_state.wait_for_exit();
         on_event(TerminalEvent::Exited(flow.finish(end)));
     }
 
-    /// Reads what is there. Says whether there can be more.
+    /// Reads the available output. Returns `false` at the end of the stream.
     fn read_chunk(&mut self, piece: &mut Vec<u8>) -> bool {
         let mut buffer = [0; 8 * 1024];
         while piece.len() < CHUNK_BYTES {
             match self.bytes.read(&mut buffer) {
-                // The system's word for the end of a terminal is an error.
+                // The end of a terminal is an error (`EIO`) on Linux.
                 Ok(0) | Err(_) => return false,
                 Ok(count) => piece.extend_from_slice(buffer.get(..count).unwrap_or_default()),
             }
@@ -111,7 +111,7 @@ impl OutputReader {
         true
     }
 
-    /// Waits for something to do. What was written comes before the end.
+    /// Waits for output or the exit. Output takes precedence.
     fn wait_readable(&self, timeout: Option<Duration>) -> ReadOutcome {
         let watch = |descriptor: &FileDescriptor| pollfd {
             fd: descriptor.as_raw_fd(),
@@ -124,9 +124,9 @@ impl OutputReader {
             let [bytes, over] = watched;
             let something = POLLIN | POLLHUP | POLLERR;
             match found {
-                // What interrupts it is no reason to do anything else.
+                // `poll` was interrupted by a signal and is repeated.
                 Err(Error::Poll(error)) if error.kind() == ErrorKind::Interrupted => {}
-                // Reading says what is wrong.
+                // The next read returns the error.
                 Err(_) => return ReadOutcome::Readable,
                 Ok(_) if bytes.revents & something != 0 => return ReadOutcome::Readable,
                 Ok(_) if over.revents & something != 0 => return ReadOutcome::Exited,
@@ -137,9 +137,8 @@ impl OutputReader {
     }
 }
 
-/// How the output of a program goes by. Of a command the end is remembered,
-/// and a flood waits a moment for those who want to see it from its start:
-/// they have to subscribe first.
+/// Handling of the output by program. For a command the tail is kept for its preview, and a
+/// flood of output is delayed once, so that clients can subscribe before it.
 enum OutputFlow {
     Shell,
     Command {
@@ -161,7 +160,7 @@ impl OutputFlow {
                 announced: Instant::now(),
                 sent: 0,
                 tail: OutputTail::new(COMMAND_PREVIEW_BYTES),
-                // The command is more important than what becomes of its output.
+                // A command runs even if its output can't be stored.
                 full_output: output_sink
                     .and_then(|output_sink| FullOutput::create(output_sink).ok()),
             },
@@ -192,7 +191,7 @@ impl OutputFlow {
         {
             tail.push(&output.data);
             let kept = whole.as_mut().map(|whole| whole.push(&output.data));
-            // Half of it would look like all of it.
+            // Incomplete output would look complete.
             if matches!(kept, Some(Err(_))) {
                 *whole = None;
             }

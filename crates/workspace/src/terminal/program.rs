@@ -1,7 +1,8 @@
-//! What runs in a terminal, and how a shell is made to tell of its commands.
+//! Prepares the program of a terminal, and the integration scripts with which a shell reports
+//! its commands.
 //!
-//! No file of the user is touched: the shell is pointed to files of ours in a
-//! private folder, which read the user's own first.
+//! No file of the user is changed: the shell reads scripts of the host in a private directory,
+//! which first read the user's own files.
 
 use std::ffi::OsString;
 use std::io;
@@ -18,20 +19,19 @@ const ZSH_ENV_SCRIPT: &str = include_str!("integration/zshenv.zsh");
 const ZSH_HOOKS_SCRIPT: &str = include_str!("integration/hooks.zsh");
 const FISH_SCRIPT: &str = include_str!("integration/fish.fish");
 
-/// What runs in a terminal.
+/// The program that runs in a terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PtyProgram {
-    /// A shell to type into.
+    /// An interactive shell for input from clients.
     Shell(ShellSpec),
-    /// One command line, by `sh -c`, with nothing that waits for a reader
-    /// between it and its output.
+    /// One command line for `sh -c`, without a pager.
     Command(CommandLine),
-    /// One program, that an agent chose.
+    /// One program that an agent started.
     Exec(ExecSpec),
 }
 
 impl PtyProgram {
-    /// Returns the session that the program leads.
+    /// Returns the process session that the program leads.
     pub(super) fn session(&self, leader: u32) -> ProcessSession {
         let (signal, orphans) = match self {
             PtyProgram::Shell(_) => (TerminateSignal::HangUp, OrphanPolicy::Keep),
@@ -43,19 +43,19 @@ impl PtyProgram {
     }
 }
 
-/// A program with its arguments and all of its environment. It gets nothing
-/// of what the host has in its own: agents are not to see that.
+/// A program with its arguments and its complete environment. It inherits nothing from the
+/// environment of the host, which agents must not see.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct ExecSpec {
     /// The program, as a path or a name in `PATH`.
     pub program: OsString,
     /// The arguments after the program.
     pub arguments: Vec<OsString>,
-    /// What it finds in its environment, besides what says which terminal it is in.
+    /// Environment variables, to which those of the terminal are added.
     pub environment: Vec<(OsString, OsString)>,
 }
 
-/// Shows how much, not what: both may have secrets in them.
+/// Shows only the numbers, because both may contain secrets.
 impl std::fmt::Debug for ExecSpec {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("ExecSpec")
@@ -65,41 +65,39 @@ impl std::fmt::Debug for ExecSpec {
     }
 }
 
-/// Which shell, and how it starts.
+/// The shell of a terminal, and its start.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ShellSpec {
-    /// The program; the user's own if nobody says.
+    /// Path of the shell; the user's own by default.
     pub path: Option<PathBuf>,
-    /// Which of the user's files it reads.
+    /// The startup files that the shell reads.
     pub startup: ShellStartup,
-    /// What to change in its environment.
+    /// Changes to the inherited environment.
     pub environment: Vec<(OsString, OsString)>,
-    /// Where the files are made that it is pointed to.
+    /// Scratch space for the integration scripts.
     pub scratch: ScratchSpace,
 }
 
-/// Which files of the user a shell reads when it starts.
+/// The startup files that a shell reads.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ShellStartup {
-    /// As the first of a person who logs in: the host may not have been
-    /// started by one.
+    /// Those of a login shell, because the host may not have been started from one.
     #[default]
     Login,
-    /// As one more.
+    /// Those of an interactive shell that is no login shell.
     NonLogin,
 }
 
-/// A program that can be started.
+/// A command that is ready to be spawned.
 pub(super) struct PreparedProgram {
     pub(super) command: CommandBuilder,
     pub(super) integration: Option<ShellIntegration>,
 }
 
-/// What a shell was given to tell of its commands. Its files are gone when
-/// dropped.
+/// The integration scripts of a shell. On drop their files are removed.
 #[derive(Debug)]
 pub(super) struct ShellIntegration {
-    /// What marks have to carry, so that nobody else can make them.
+    /// Secret that each mark must contain, so that other programs can't forge marks.
     pub(super) nonce: String,
     folder: ScratchDirectory,
 }
@@ -132,7 +130,7 @@ impl PreparedProgram {
         Self::without_pager(command)
     }
 
-    /// Nothing is to wait for somebody who reads page by page.
+    /// Disables pagers, which would wait for input.
     fn without_pager(mut command: CommandBuilder) -> Self {
         command.env("PAGER", "cat");
         command.env("GIT_PAGER", "cat");
@@ -149,10 +147,10 @@ impl PreparedProgram {
         };
         let name = path.file_name().and_then(|name| name.to_str());
         let known = name.and_then(KnownShell::from_name);
-        // Without a place for our files it is a shell like any other.
+        // Without a scratch directory the shell runs without integration.
         let integration = known.and_then(|known| ShellIntegration::write(known, shell).ok());
         let mut command = match (&integration, shell.startup) {
-            // By a dash before its name, which any shell understands.
+            // A dash before the program name makes any shell a login shell.
             (None, ShellStartup::Login) => CommandBuilder::new_default_prog(),
             (None, ShellStartup::NonLogin) | (Some(_), _) => CommandBuilder::new(&path),
         };
@@ -170,7 +168,7 @@ impl PreparedProgram {
     }
 }
 
-/// Shells that can be made to tell of their commands.
+/// Shells with an integration script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum KnownShell {
     Bash,
@@ -188,11 +186,10 @@ impl KnownShell {
         }
     }
 
-    /// Makes it read our files.
+    /// Makes the shell read the integration scripts.
     fn inject_scripts(self, folder: &Path, startup: ShellStartup, command: &mut CommandBuilder) {
         match self {
-            // One that logs in would not read this, so ours reads what such a
-            // one would have read.
+            // A login shell ignores `--init-file`, so the script reads the login files itself.
             KnownShell::Bash => {
                 command.arg("--init-file");
                 command.arg(folder.join("bash.sh"));
@@ -223,7 +220,7 @@ fn add_login_flag(startup: ShellStartup, command: &mut CommandBuilder) {
 }
 
 impl ShellIntegration {
-    /// Writes what a shell has to read, into a folder that nobody else can.
+    /// Writes the integration scripts into a directory that only this user can access.
     fn write(known: KnownShell, shell: &ShellSpec) -> io::Result<Self> {
         let nonce = random_nonce()?;
         let folder = shell.scratch.create_directory()?;
@@ -245,7 +242,7 @@ impl ShellIntegration {
     }
 }
 
-/// Something that cannot be guessed.
+/// Returns 16 random bytes in hex digits.
 fn random_nonce() -> io::Result<String> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes).map_err(io::Error::other)?;

@@ -1,8 +1,7 @@
-//! What a shell tells of its commands.
+//! Parser for the marks with which a shell reports its commands.
 //!
-//! A mark is a sequence of number 633 with a letter, the nonce of the terminal
-//! and sometimes a text. Whoever does not know the nonce can write what looks
-//! like one, and nothing comes of it.
+//! A mark is an OSC 633 sequence with a letter, the nonce of the terminal and sometimes a
+//! value. Programs that do not know the nonce can't create valid marks; theirs are ignored.
 
 use std::path::Path;
 
@@ -11,21 +10,21 @@ use percent_encoding::percent_decode_str;
 
 use crate::file_uri::uri_of;
 
-/// Longest command line that is told, in bytes.
+/// Maximum length of a reported command line; the rest is cut off.
 const MAX_COMMAND_LINE_BYTES: usize = 16 * 1024;
 
-/// Reads marks.
+/// Parses the marks of one terminal.
 #[derive(Debug, Default)]
 pub(super) struct ShellMarkParser {
     nonce: Option<String>,
-    /// Whether a command has begun of which the line is still to come.
+    /// `true` if a command has started and its line has not arrived yet.
     is_command_pending: bool,
-    /// Whether it was said that there are marks.
+    /// `true` if [`TerminalEvent::CommandDetectionEnabled`] was sent.
     announced: bool,
 }
 
 impl ShellMarkParser {
-    /// Those that carry a nonce; none if there is none.
+    /// Creates a parser for marks with this nonce. Without one, all marks are ignored.
     pub(super) fn new(nonce: Option<String>) -> Self {
         ShellMarkParser {
             nonce,
@@ -33,7 +32,7 @@ impl ShellMarkParser {
         }
     }
 
-    /// What a mark says: the part after its number.
+    /// Parses the part of a mark after its number.
     pub(super) fn parse(&mut self, mark: &str) -> Vec<TerminalEvent> {
         let mut fields = mark.splitn(3, ';');
         let letter = fields.next().unwrap_or_default();
@@ -61,19 +60,19 @@ impl ShellMarkParser {
                 let path = percent_decode_str(value).decode_utf8_lossy();
                 events.extend(uri_of(Path::new(&*path)).map(TerminalEvent::DirectoryChanged));
             }
-            // Where a prompt begins matters to nobody yet.
+            // The start of a prompt is not used.
             _ => {}
         }
         events
     }
 
-    /// Whether a command has begun of which the line is still to come. What is
-    /// written meanwhile is its output.
+    /// Returns `true` if a command has started and its line has not arrived yet. Output in the
+    /// meantime belongs to it.
     pub(super) fn is_command_pending(&self) -> bool {
         self.is_command_pending
     }
 
-    /// Nothing more comes of it: a command without a line stays without one.
+    /// Reports a pending command with an empty line, because none has arrived.
     pub(super) fn take_pending_command(&mut self) -> Option<TerminalEvent> {
         std::mem::take(&mut self.is_command_pending).then(|| command_executed(""))
     }
@@ -112,7 +111,7 @@ mod tests {
         assert_eq!(marks.parse("C;n;a;b%0Ac%25"), [line("a;b\nc%")]);
         let finished = TerminalEvent::CommandFinished(Some(3));
         assert_eq!(marks.parse("D;n;3"), std::slice::from_ref(&finished));
-        // The line comes after the beginning, or never.
+        // The line arrives after the start mark, or never.
         assert_eq!(marks.parse("U;n"), []);
         assert_eq!(marks.parse("E;n;late"), [line("late")]);
         assert_eq!(marks.parse("U;n"), []);

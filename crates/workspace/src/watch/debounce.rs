@@ -1,4 +1,4 @@
-//! Many events of a system become few changes.
+//! Debounces file system events and merges them to changes.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -13,13 +13,13 @@ use super::WatchScope;
 use super::events::{WatchEvent, WatchEventReceiver};
 use crate::file_uri::uri_of;
 
-/// How long nothing has to happen before changes are told.
+/// Time without events after which the changes are reported.
 const WATCH_DEBOUNCE: Duration = Duration::from_millis(50);
 
-/// How long they are held back at most.
+/// Maximum delay of the first change, however many events follow.
 const MAX_WATCH_DEBOUNCE: Duration = Duration::from_millis(250);
 
-/// Gathers events until there are no more, and tells what they come to.
+/// Collects events into batches and reports the merged changes, until the queue is closed.
 pub(super) fn debounce_events(
     events: &WatchEventReceiver,
     scope: &WatchScope,
@@ -47,7 +47,7 @@ pub(super) fn debounce_events(
     }
 }
 
-/// What happened to each file, taken together.
+/// The merged change of each path. `None` means that it was added and deleted again.
 #[derive(Debug, Default)]
 struct PendingChanges(BTreeMap<PathBuf, Option<ResourceChangeType>>);
 
@@ -55,7 +55,7 @@ impl PendingChanges {
     fn add(&mut self, scope: &WatchScope, event: WatchEvent) {
         let event = match event {
             WatchEvent::Changed(event) => event,
-            // All that can be said is that it has changed.
+            // Events were lost, so only a change of the root can be reported.
             WatchEvent::Lost => {
                 self.record(scope.named.clone(), ResourceChangeType::Updated);
                 return;
@@ -69,7 +69,7 @@ impl PendingChanges {
             EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(RenameMode::From)) => {
                 &[ResourceChangeType::Deleted]
             }
-            // The two halves of it are told as well.
+            // Both halves of a rename are reported as separate events, too.
             EventKind::Modify(ModifyKind::Name(RenameMode::Both)) => &[],
             EventKind::Modify(_) => &[ResourceChangeType::Updated],
             EventKind::Access(_) | EventKind::Any | EventKind::Other => &[],
@@ -81,13 +81,13 @@ impl PendingChanges {
         }
     }
 
-    /// Adds to what happened to a file before.
+    /// Merges a change with the previous one of the same path.
     fn record(&mut self, path: PathBuf, kind: ResourceChangeType) {
         use ResourceChangeType::{Added, Deleted, Updated};
         let before = self.0.get(&path).copied();
         let after = match (before, kind) {
             (None, kind) => Some(kind),
-            // It came and went: nothing to tell, unless it comes again.
+            // Added and deleted within the batch: no change, unless the file is added again.
             (Some(Some(Added)), Deleted) => None,
             (Some(Some(Added)), _) => Some(Added),
             (Some(Some(Deleted)), Added | Updated) => Some(Updated),

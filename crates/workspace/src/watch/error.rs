@@ -1,28 +1,28 @@
-//! Reasons why a folder cannot be watched.
+//! Errors of file watches.
 
 use std::io;
 
 use nix::errno::Errno;
 
-/// The reason why a folder cannot be watched.
+/// The error of a directory that can't be watched.
 #[derive(Debug, thiserror::Error)]
 pub enum WatchError {
-    /// No inotify instance can be made.
+    /// The process has no free inotify instance or file descriptor.
     #[error(
         "there are no inotify instances or file descriptors left\nhint: raise \
          fs.inotify.max_user_instances with sysctl, or the limit of open files"
     )]
     InstanceLimit,
-    /// No more folders can be watched.
+    /// The user has no free inotify watch.
     #[error(
         "there are no inotify watches left\nhint: raise fs.inotify.max_user_watches with sysctl, \
          or watch fewer folders"
     )]
     WatchLimit,
-    /// There is nothing at the path.
+    /// The path does not exist.
     #[error("there is no such folder")]
     NotFound,
-    /// The system refuses.
+    /// The system returned another error.
     #[error("{0}")]
     System(String),
 }

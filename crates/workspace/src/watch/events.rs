@@ -1,32 +1,31 @@
-//! A bounded queue of file system events.
+//! Bounded queue of file system events.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::time::Duration;
 
-/// Events that wait in a queue. If there are more, they are dropped and the
-/// receiver gets a [`WatchEvent::Lost`]: whoever sends must never wait, because
-/// one thread serves all watches.
+/// Capacity of an event queue. When it is full, events are dropped and the receiver gets a
+/// [`WatchEvent::Lost`]. The sender must never wait, because one thread serves all watches.
 const MAX_QUEUED_EVENTS: usize = 10_000;
 
-/// Something that happened in a watched folder.
+/// An event of a watched directory.
 #[derive(Debug, Clone)]
 pub enum WatchEvent {
-    /// A change.
+    /// One change that the system reported.
     Changed(notify::Event),
-    /// Events were lost: anything may have changed.
+    /// Events were lost, so any file may have changed.
     Lost,
 }
 
-/// The receiving end of a queue of events.
+/// The receiving end of an event queue.
 #[derive(Debug)]
 pub struct WatchEventReceiver {
     events: Receiver<WatchEvent>,
     lost: Arc<AtomicBool>,
 }
 
-/// The sending end of a queue of events.
+/// The sending end of an event queue.
 #[derive(Debug)]
 pub(super) struct WatchEventSender {
     events: SyncSender<WatchEvent>,
@@ -48,15 +47,15 @@ pub(super) fn event_queue() -> (WatchEventSender, WatchEventReceiver) {
 }
 
 impl WatchEventSender {
-    /// Sends an event without waiting.
+    /// Sends an event without waiting. If the queue is full, the event is lost.
     pub(super) fn send(&self, event: WatchEvent) {
         match self.events.try_send(event) {
-            // Without a receiver nobody misses anything.
+            // Without a receiver the event is not needed.
             Ok(()) | Err(TrySendError::Disconnected(_)) => {}
             Err(TrySendError::Full(_)) => {
                 self.lost.store(true, Ordering::Release);
-                // The receiver may have emptied the queue before it could see
-                // the flag. If the queue is still full, it will see it.
+                // The receiver may have emptied the queue before it could see the flag. If the
+                // queue is still full, the receiver will see the flag.
                 match self.events.try_send(WatchEvent::Lost) {
                     Ok(()) | Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {}
                 }
@@ -66,7 +65,7 @@ impl WatchEventSender {
 }
 
 impl WatchEventReceiver {
-    /// Waits for the next event; `None` once the subscription is dropped.
+    /// Waits for the next event. Returns `None` once the subscription is dropped.
     pub fn next(&self) -> Option<WatchEvent> {
         if self.lost.swap(false, Ordering::Acquire) {
             return Some(WatchEvent::Lost);
@@ -74,11 +73,11 @@ impl WatchEventReceiver {
         self.events.recv().ok()
     }
 
-    /// Waits for the next event, but not longer than a timeout.
+    /// Waits for the next event until a timeout.
     ///
     /// # Errors
     ///
-    /// If there is none in time, or the subscription is dropped.
+    /// Returns an error at the timeout, or if the subscription is dropped.
     pub fn next_timeout(&self, timeout: Duration) -> Result<WatchEvent, RecvTimeoutError> {
         if self.lost.swap(false, Ordering::Acquire) {
             return Ok(WatchEvent::Lost);

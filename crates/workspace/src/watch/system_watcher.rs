@@ -1,17 +1,16 @@
 //! One file system watcher for the whole process.
 //!
-//! A user has few inotify instances (128 by default, for all programs), so all
-//! subscriptions share one. The watcher is asked for single folders only, each
-//! once, however many subscriptions need it: removing a recursive watch of
-//! `notify` would remove the watches of others below it. Whole trees are
-//! followed here.
+//! A user has few inotify instances (128 by default, for all programs), so all subscriptions
+//! share one. The watcher gets single directories only, each once, however many subscriptions
+//! need it: removing a recursive watch of `notify` would also remove the watches of other
+//! subscriptions below it. So this module watches the directories of a tree itself.
 //!
 //! ```text
 //! inotify ─► notify's thread ─► queue ─► dispatch thread ─► queue of a subscription
 //! ```
 //!
-//! `notify`'s thread only puts events into a queue and takes no lock, so the
-//! watcher may be asked for more folders while the state is locked.
+//! `notify`'s thread only sends events to a queue and takes no lock, so directories can be
+//! added while the state is locked.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -25,20 +24,20 @@ use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 use super::error::WatchError;
 use super::events::{WatchEvent, WatchEventReceiver, WatchEventSender, event_queue};
 
-/// The watcher of the process, while there are subscriptions.
+/// The watcher of the process, alive while there are subscriptions.
 static SHARED_WATCHER: Mutex<Weak<SharedWatcher>> = Mutex::new(Weak::new());
 
-/// How much of a folder is watched.
+/// The part of a directory that is watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WatchDepth {
-    /// What is directly in it.
+    /// The direct entries of the directory.
     Folder,
-    /// Everything below it. Symbolic links are not followed.
+    /// Everything below the directory. Symbolic links are not followed.
     Tree,
 }
 
-/// Folders that are watched for one receiver. Dropping it ends the receiver's
-/// queue and releases all folders that no other subscription needs.
+/// The watched directories of one receiver. On drop the receiver's queue is closed, and all
+/// directories that no other subscription needs are released.
 #[derive(Debug)]
 pub struct FolderSubscription {
     id: SubscriptionId,
@@ -56,8 +55,7 @@ struct SharedWatcher {
 #[derive(Debug)]
 struct WatcherState {
     watcher: RecommendedWatcher,
-    /// Every watched folder, by its real path, with the subscriptions that
-    /// need it.
+    /// Every watched directory by its real path, with the subscriptions that need it.
     folders: BTreeMap<PathBuf, BTreeMap<SubscriptionId, WatchDepth>>,
     subscriptions: BTreeMap<SubscriptionId, FolderSubscriber>,
     next: u64,
@@ -66,16 +64,17 @@ struct WatcherState {
 #[derive(Debug)]
 struct FolderSubscriber {
     events: WatchEventSender,
-    /// The folders that were asked for, without those found below them.
+    /// The directories that were added, without those found below them.
     roots: BTreeMap<PathBuf, WatchDepth>,
 }
 
 impl FolderSubscription {
-    /// Makes a subscription without folders, and the queue of its events.
+    /// Creates a subscription without directories, and the queue of its events.
     ///
     /// # Errors
     ///
-    /// If it is the first of the process and the system has no watcher left.
+    /// Returns an error if it is the first of the process and the system has no free inotify
+    /// instance.
     pub fn new() -> Result<(Self, WatchEventReceiver), WatchError> {
         let shared = SharedWatcher::get_or_create()?;
         let (events, receiver) = event_queue();
@@ -90,12 +89,11 @@ impl FolderSubscription {
         Ok((FolderSubscription { id, shared }, receiver))
     }
 
-    /// Watches a folder, named by its real path. A tree is walked first, so
-    /// this may take a while.
+    /// Watches a directory by its real path. Walks a tree first, so this may take a while.
     ///
     /// # Errors
     ///
-    /// If it cannot be watched. Then nothing of it is.
+    /// Returns an error if the directory can't be watched. Then no part of it is.
     pub fn add(&self, folder: &Path, depth: WatchDepth) -> Result<(), WatchError> {
         if let Some(subscriber) = self.shared.lock().subscriptions.get_mut(&self.id) {
             subscriber.roots.insert(folder.to_owned(), depth);
@@ -112,7 +110,7 @@ impl FolderSubscription {
         added.inspect_err(|_| self.remove(folder))
     }
 
-    /// Stops watching a folder that was added.
+    /// Stops watching a directory that was added.
     pub fn remove(&self, folder: &Path) {
         self.shared.lock().remove_root(self.id, folder);
     }
@@ -134,7 +132,7 @@ impl Drop for FolderSubscription {
 }
 
 impl SharedWatcher {
-    /// Returns the watcher of the process, or makes it.
+    /// Returns the watcher of the process, and creates it if necessary.
     fn get_or_create() -> Result<Arc<Self>, WatchError> {
         let mut known = lock(&SHARED_WATCHER);
         if let Some(shared) = known.upgrade() {
@@ -151,7 +149,7 @@ impl SharedWatcher {
                 next: 0,
             }),
         });
-        // The thread ends when the watcher is dropped, and with it the sender.
+        // The thread ends when the watcher is dropped, because the watcher owns the sender.
         let weak = Arc::downgrade(&shared);
         std::thread::Builder::new()
             .name("watch-dispatch".to_owned())
@@ -165,7 +163,7 @@ impl SharedWatcher {
         lock(&self.state)
     }
 
-    /// Passes an event on, and follows folders that came or went.
+    /// Delivers an event, and updates the watches of directories that were added or removed.
     fn handle(&self, event: &notify::Event) {
         let mut state = self.lock();
         state.deliver(event);
@@ -186,8 +184,8 @@ impl SharedWatcher {
         }
     }
 
-    /// Watches a folder that is new in trees. What is in it by now came before
-    /// it was watched, so it is reported here.
+    /// Watches a new directory in trees. Its current entries were created before it was
+    /// watched, so they are reported here.
     fn follow_new_folder(&self, path: &Path, ids: &BTreeSet<SubscriptionId>) {
         let is_folder = std::fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
         if ids.is_empty() || !is_folder {
@@ -203,7 +201,7 @@ impl SharedWatcher {
         }
     }
 
-    /// Watches a folder and all below it. Calls `found` for everything in it.
+    /// Watches a directory and all directories below it. Calls `found` for every entry.
     fn watch_tree(
         &self,
         root: &Path,
@@ -212,12 +210,12 @@ impl SharedWatcher {
     ) -> Result<(), WatchError> {
         let mut pending = vec![root.to_owned()];
         while let Some(folder) = pending.pop() {
-            // Watched before it is read: nothing comes in between.
+            // The directory is watched before it is read, so that no entry is missed.
             let watched = self.lock().watch_folder(&folder, ids, WatchDepth::Tree);
             match watched {
                 Ok(FolderDemand::Needed) => {}
                 Ok(FolderDemand::Unneeded) => return Ok(()),
-                // It went away, or may not be read: the rest is watched.
+                // The directory was removed or is not readable; the others are still watched.
                 Err(WatchError::NotFound | WatchError::System(_)) if folder != root => continue,
                 Err(error) => return Err(error),
             }
@@ -233,7 +231,7 @@ impl SharedWatcher {
     }
 }
 
-/// Whether a subscription is left that wants a folder.
+/// The need for a directory after its subscriptions were checked.
 enum FolderDemand {
     Needed,
     Unneeded,
@@ -246,7 +244,7 @@ impl WatcherState {
         ids: &BTreeSet<SubscriptionId>,
         depth: WatchDepth,
     ) -> Result<FolderDemand, WatchError> {
-        // Some may have ended while a tree was walked.
+        // A subscription may have been dropped while the tree was walked.
         let ids = ids.iter().filter(|id| self.subscriptions.contains_key(id));
         let ids: Vec<_> = ids.copied().collect();
         if ids.is_empty() {
@@ -280,9 +278,9 @@ impl WatcherState {
         }
     }
 
-    /// Watches anew what is at a path, and all below it, after something there
-    /// was removed or moved. `notify` may have dropped watches for it, or have
-    /// one left for a folder that is elsewhere now.
+    /// Renews the watches of a path and of all directories below it, after a removal or a move.
+    /// `notify` may have dropped watches there, or still have one for a directory that was
+    /// moved away.
     fn renew_watches(&mut self, path: &Path) {
         for folder in self.folders_below(path) {
             self.unwatch(&folder);
@@ -297,8 +295,8 @@ impl WatcherState {
         }
     }
 
-    /// Ends the watch of a folder. `notify` has ended it already if the folder
-    /// is gone.
+    /// Ends the watch of a directory. If the directory was removed, `notify` has ended it
+    /// already.
     fn unwatch(&mut self, folder: &Path) {
         match self.watcher.unwatch(folder) {
             Err(notify::Error {
@@ -309,7 +307,7 @@ impl WatcherState {
         }
     }
 
-    /// The watched folders at a path and below it.
+    /// Returns the watched directories at a path and below it.
     fn folders_below(&self, path: &Path) -> Vec<PathBuf> {
         let folders = self.folders.range(path.to_owned()..);
         let folders = folders.map(|(folder, _)| folder);
@@ -317,7 +315,7 @@ impl WatcherState {
         inside.cloned().collect()
     }
 
-    /// The subscriptions that watch the tree that a path is in.
+    /// Returns the subscriptions that watch the tree of a path.
     fn tree_subscriptions(&self, path: &Path) -> BTreeSet<SubscriptionId> {
         let folder = path.parent().and_then(|folder| self.folders.get(folder));
         let known = folder.into_iter().flatten();
@@ -325,8 +323,7 @@ impl WatcherState {
         trees.map(|(id, _)| *id).collect()
     }
 
-    /// Sends an event to all that watch the folder that it happened in, or the
-    /// folder that it happened to.
+    /// Sends an event to all subscriptions that watch its path or the parent directory.
     fn deliver(&self, event: &notify::Event) {
         let mut ids = BTreeSet::new();
         for path in &event.paths {
@@ -350,12 +347,12 @@ impl WatcherState {
     }
 }
 
-/// Puts events into a queue, on the thread of the system's watcher.
+/// Sends events to a queue, on the thread of `notify`.
 fn forward_events(
     sender: WatchEventSender,
 ) -> impl FnMut(notify::Result<notify::Event>) + Send + 'static {
     move |event| match event {
-        // Opening and closing files changes nothing, and happens all the time.
+        // Access events are frequent and change no file.
         Ok(event) if matches!(event.kind, EventKind::Access(_)) => {}
         Ok(event) if !event.need_rescan() => sender.send(WatchEvent::Changed(event)),
         Ok(_) | Err(_) => sender.send(WatchEvent::Lost),
