@@ -52,14 +52,14 @@ impl Host {
                     .and_then(|owner| self.session(owner));
                 let agent = session.and_then(|session| self.agent_of_session(session));
                 self.normalize_chat_action(channel, agent, &mut action)?;
-                let place = chat::ChatActionContext {
+                let context = chat::ChatActionContext {
                     agent,
                     session,
                     chat,
                     evicted_turns: self.evicted_turns(channel),
                     early_turns: self.client_quirks(client).early_turns,
                 };
-                let action = chat::check_chat_action(env, &place, client, action)?;
+                let action = chat::check_chat_action(env, &context, client, action)?;
                 self.check_response_size(channel, &action)?;
                 Ok(Action::Chat(action))
             }

@@ -146,7 +146,7 @@ pub struct ServerLimits {
     pub outbox_bytes: usize,
     /// Limit on the time that other clients and agents wait for a slow client. A client on this
     /// machine catches up in less.
-    pub slow_client_timeout: Duration,
+    pub max_slow_client_pause: Duration,
     /// Time without any message or pong after which a connection counts as dead and is closed.
     pub idle_timeout: Duration,
     /// Time that a disconnected client has to reconnect before the host drops it.
@@ -163,7 +163,7 @@ impl Default for ServerLimits {
             in_flight: 64,
             messages_per_second: 1_000,
             outbox_bytes: 8 * 1024 * 1024,
-            slow_client_timeout: Duration::from_millis(500),
+            max_slow_client_pause: Duration::from_millis(500),
             idle_timeout: Duration::from_secs(90),
             grace_period: Duration::from_secs(30),
         }

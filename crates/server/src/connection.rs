@@ -95,7 +95,7 @@ pub(crate) async fn run_connection(
     writer: impl MessageWriter,
 ) {
     let connection = ConnectionId(context.next_connection.fetch_add(1, Ordering::Relaxed));
-    let (outbox, outlet) =
+    let (outbox, outbox_receiver) =
         outbox_channel(context.limits.outbox_bytes, Arc::clone(&context.capacity));
     let version_flag = CurrentVersionFlag::default();
     let connected = LoopEvent::Connected {
@@ -110,7 +110,13 @@ pub(crate) async fn run_connection(
     }
     tracing::debug!(connection = connection.0, "connected");
     let pongs = PongBudget::new();
-    let mut writing = std::pin::pin!(write_messages(context, connection, writer, outlet, &pongs));
+    let mut writing = std::pin::pin!(write_messages(
+        context,
+        connection,
+        writer,
+        outbox_receiver,
+        &pongs
+    ));
     tokio::select! {
         () = &mut writing => {}
         why = read_messages(context, connection, reader, &version_flag, &pongs) => {
@@ -221,18 +227,18 @@ async fn write_messages(
     context: &ConnectionContext,
     connection: ConnectionId,
     mut writer: impl MessageWriter,
-    mut outlet: OutboxReceiver,
+    mut outbox_receiver: OutboxReceiver,
     pongs: &PongBudget,
 ) {
     let mut ping = tokio::time::interval(context.limits.idle_timeout / 3);
-    let overflow = outlet.overflow.clone();
+    let overflow = outbox_receiver.overflow.clone();
     loop {
         if overflow.is_cancelled() {
             return close(writer, CloseReason::TooSlow).await;
         }
         let next = match pongs.needs_flush() {
             true => None,
-            false => outlet.try_next(),
+            false => outbox_receiver.try_next(),
         };
         let outgoing = match next {
             Some(outgoing) => Some(outgoing),
@@ -245,7 +251,7 @@ async fn write_messages(
                 tokio::select! {
                     biased;
                     () = overflow.cancelled() => continue,
-                    outgoing = outlet.next() => outgoing,
+                    outgoing = outbox_receiver.next() => outgoing,
                     () = pongs.wait_flush_requested() => continue,
                     _ = ping.tick() => {
                         match write_or_overflow(context, &overflow, writer.ping()).await {

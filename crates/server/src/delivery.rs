@@ -26,16 +26,16 @@ pub(crate) struct Publisher {
     /// Connections with messages that are not in their outbox yet.
     ready: Vec<ConnectionId>,
     /// Limit on the time that the loop pauses for one slow client.
-    slow_client_timeout: Duration,
+    max_slow_client_pause: Duration,
 }
 
 impl Publisher {
-    pub(crate) fn new(slow_client_timeout: Duration) -> Self {
+    pub(crate) fn new(max_slow_client_pause: Duration) -> Self {
         Publisher {
             coalescers: BTreeMap::new(),
             deadlines: BTreeSet::new(),
             ready: Vec::new(),
-            slow_client_timeout,
+            max_slow_client_pause,
         }
     }
 
@@ -79,11 +79,11 @@ impl Publisher {
     /// client is behind; `None` if no client is.
     pub(crate) fn slow_client_pause(&mut self) -> Option<Instant> {
         let now = Instant::now();
-        let slow_client_timeout = self.slow_client_timeout;
+        let max_slow_client_pause = self.max_slow_client_pause;
         let pauses = self
             .coalescers
             .values_mut()
-            .filter_map(|coalescer| coalescer.pause_deadline(now, slow_client_timeout));
+            .filter_map(|coalescer| coalescer.pause_deadline(now, max_slow_client_pause));
         pauses.max()
     }
 

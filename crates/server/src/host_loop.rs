@@ -56,7 +56,7 @@ pub(crate) struct HostLoop {
     pub(crate) capacity: CapacityNotify,
     pub(crate) workers: Workers,
     pub(crate) nonce: u128,
-    pub(crate) compacted_through: ServerSeq,
+    pub(crate) last_compaction_seq: ServerSeq,
     /// `true` if actions were appended since the last idle maintenance of the store.
     pub(crate) needs_maintenance: bool,
     /// Results of the appends of the current batch, with the encoded actions that its effects
@@ -319,9 +319,9 @@ impl HostLoop {
         }
         self.appended.push(appended);
         self.needs_maintenance = true;
-        let many = seq.0 >= self.compacted_through.0 + COMPACTION_INTERVAL_ACTIONS;
+        let many = seq.0 >= self.last_compaction_seq.0 + COMPACTION_INTERVAL_ACTIONS;
         if many || self.store.exceeds_retention(self.retention) {
-            self.compacted_through = seq;
+            self.last_compaction_seq = seq;
             let log_start = self.store.compact(self.retention, now())?;
             let env = self.next_env();
             let compacted = Input::LogCompacted { log_start };

@@ -254,7 +254,7 @@ impl Host {
         if offer.confirmation.is_some() && self.has_running_turn(&session) {
             return Err(RequestFailure::TurnInProgress(session));
         }
-        let errand = OperationRequest {
+        let job = OperationRequest {
             connection,
             id: id.clone(),
             channel: channel.clone(),
@@ -268,7 +268,7 @@ impl Host {
         let folders = self.changeset_folders(channel, &view);
         let task = ChangeTask::RunOperation {
             operation_id: params.operation_id.clone(),
-            request: Box::new(errand),
+            request: Box::new(job),
         };
         self.push_change_job(session, folders, task, out);
         Ok(())

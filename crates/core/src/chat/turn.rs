@@ -188,16 +188,16 @@ impl Host {
     /// one.
     fn start_unsent_steering(&mut self, env: &Env, chat: &Uri, out: &mut Effects) {
         let state = self.chat(chat);
-        let Some(unheard) = state.and_then(|state| state.steering_message.clone()) else {
+        let Some(unsent_steering) = state.and_then(|state| state.steering_message.clone()) else {
             return;
         };
         let removed = PendingMessageRemoved {
             kind: PendingMessageKind::Steering,
-            id: unheard.id.clone(),
+            id: unsent_steering.id.clone(),
         };
         self.originate(chat, ChatAction::PendingMessageRemoved(removed), out);
-        let message = Arc::clone(&unheard.message);
-        let source = TurnSource::Steering(unheard.id.clone());
+        let message = Arc::clone(&unsent_steering.message);
+        let source = TurnSource::Steering(unsent_steering.id.clone());
         self.start_turn(env, chat, message, source, out);
     }
 
@@ -248,9 +248,9 @@ impl Host {
             .session_of(chat)
             .and_then(|session| self.session(session));
         let agent = session.and_then(|session| self.agent_of_session(session));
-        let judged = policy::check_message(agent, session, &head.message)
+        let checked = policy::check_message(agent, session, &head.message)
             .and_then(|()| self.check_attachments(&head.message));
-        match judged {
+        match checked {
             Ok(()) => {
                 let message = Arc::clone(&head.message);
                 self.start_turn(env, chat, message, TurnSource::Queue(head.id), out);

@@ -233,11 +233,11 @@ impl Host {
         if state.is_none_or(|state| state.default_chat.as_ref() != Some(chat)) {
             return Err(Refusal::Unsupported("another name for this chat"));
         }
-        let judged = self.check_client_action(env, &session, &origin.client_id, action)?;
-        if self.originate(&session, judged.clone(), out) {
-            self.react(env, &session, &judged, out);
+        let checked = self.check_client_action(env, &session, &origin.client_id, action)?;
+        if self.originate(&session, checked.clone(), out) {
+            self.react(env, &session, &checked, out);
         }
-        self.publish_unlogged(&[connection], chat, judged, Some(origin), out);
+        self.publish_unlogged(&[connection], chat, checked, Some(origin), out);
         Ok(())
     }
 

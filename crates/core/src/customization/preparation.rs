@@ -73,13 +73,13 @@ impl Host {
         out: &mut Effects,
     ) {
         let prompt = self.turns.prompt_mut(chat);
-        let Some(reading) = prompt.filter(|reading| reading.turn == *turn) else {
+        let Some(pending) = prompt.filter(|pending| pending.turn == *turn) else {
             return;
         };
         match outcome {
             Ok(prepared) => {
                 let tools = prepared.tools.clone();
-                reading.preparation = PreparationState::Done(prepared);
+                pending.preparation = PreparationState::Done(prepared);
                 // A prepared turn implies that all customizations were discovered, so the list
                 // of servers is complete now.
                 if let Some(session) = self.session_of(chat).cloned() {

@@ -63,7 +63,7 @@ impl Host {
             let reason = format!("there are {MAX_WATCHES} watches already");
             return Err(RequestFailure::InvalidParams(reason));
         }
-        let errand = WatchRequest {
+        let job = WatchRequest {
             connection,
             id: id.clone(),
             channel: Uri::from(format!("ahp-resource-watch:/{}", env.unique_id("watch"))),
@@ -76,9 +76,9 @@ impl Host {
             },
         };
         if is_fixed {
-            self.handle_watch_started(errand, Ok(()), out);
+            self.handle_watch_started(job, Ok(()), out);
         } else {
-            out.push(Effect::Watch(Box::new(errand)));
+            out.push(Effect::Watch(Box::new(job)));
         }
         Ok(())
     }

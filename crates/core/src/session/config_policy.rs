@@ -58,10 +58,11 @@ impl Host {
         session: &SessionState,
         values: impl IntoIterator<Item = (&'a String, &'a Json)>,
     ) -> Option<&'a str> {
-        let held = session.config.as_ref().map(|config| &config.values);
+        let current_values = session.config.as_ref().map(|config| &config.values);
         values.into_iter().find_map(|(key, value)| {
-            let news = held.and_then(|held| held.get(key)) != Some(value);
-            news.then(|| self.forbidden_reason(&session.metadata.provider, key, value))?
+            let is_changed =
+                current_values.and_then(|current_values| current_values.get(key)) != Some(value);
+            is_changed.then(|| self.forbidden_reason(&session.metadata.provider, key, value))?
         })
     }
 }

@@ -131,9 +131,9 @@ impl Host {
             .and_then(|state| state.config.as_ref())
             .filter(|_| ours);
         match config.and_then(|config| worktree_request(&config.values)) {
-            Some(wish) => {
+            Some(request) => {
                 let folders = self.session_folders(session);
-                let task = ChangeTask::CreateWorktree(wish);
+                let task = ChangeTask::CreateWorktree(request);
                 self.push_change_job(session.clone(), folders, task, out);
             }
             None => {

@@ -243,11 +243,11 @@ impl Host {
         };
         checks.pending.insert(ticket, check);
         let tool = Box::new(tool);
-        let errand = CustomizationCommand::CheckTool {
+        let job = CustomizationCommand::CheckTool {
             id: ticket,
             tool_use: tool,
         };
-        out.push(Effect::Customization(Box::new(errand)));
+        out.push(Effect::Customization(Box::new(job)));
     }
 
     /// Handles the result of a hook check. The check may have been dropped before.
@@ -370,11 +370,11 @@ impl Host {
                 resolve_gateway_call(&check.session, call, Err(denial.clone()), out);
             }
             let session = check.session;
-            let errand = CustomizationCommand::CancelCheck {
+            let job = CustomizationCommand::CancelCheck {
                 session,
                 id: ticket,
             };
-            out.push(Effect::Customization(Box::new(errand)));
+            out.push(Effect::Customization(Box::new(job)));
         }
     }
 
@@ -392,8 +392,8 @@ impl Host {
         if session.is_some_and(|session| self.has_tool_hooks(session, moment))
             && let Some(tool) = self.completed_tool_use(chat, moment, call)
         {
-            let errand = CustomizationCommand::ToolUsed(Box::new(tool));
-            out.push(Effect::Customization(Box::new(errand)));
+            let job = CustomizationCommand::ToolUsed(Box::new(tool));
+            out.push(Effect::Customization(Box::new(job)));
         }
     }
 

@@ -26,7 +26,7 @@ const MAX_COALESCED_BYTES: usize = 64 * 1024;
 const STALLED_CLIENT_PAUSE: Duration = Duration::from_millis(50);
 
 /// Up to this many queued messages, a client that reads nothing is taken for busy, not stalled.
-const STALL_EXEMPT_MESSAGES: usize = 8;
+const MIN_QUEUED_FOR_STALL: usize = 8;
 
 /// The held action and the unsent messages of one connection.
 #[derive(Debug)]
@@ -132,7 +132,7 @@ impl Coalescer {
     pub(crate) fn pause_deadline(
         &mut self,
         now: Instant,
-        slow_client_timeout: Duration,
+        max_slow_client_pause: Duration,
     ) -> Option<Instant> {
         if !self.outbox.is_half_full() {
             self.backlog = None;
@@ -148,12 +148,12 @@ impl Coalescer {
             (backlog.messages_taken, backlog.last_progress) = (taken, now);
         }
         // Even a fast client takes a while to read a few large messages.
-        let stalled = if self.outbox.queued_messages() <= STALL_EXEMPT_MESSAGES {
-            slow_client_timeout
+        let stalled = if self.outbox.queued_messages() <= MIN_QUEUED_FOR_STALL {
+            max_slow_client_pause
         } else {
             STALLED_CLIENT_PAUSE
         };
-        let deadline = (backlog.since + slow_client_timeout).min(backlog.last_progress + stalled);
+        let deadline = (backlog.since + max_slow_client_pause).min(backlog.last_progress + stalled);
         (now < deadline).then_some(deadline)
     }
 
@@ -216,11 +216,14 @@ mod tests {
     }
 
     /// Returns the messages that the connection receives after a flush.
-    async fn sent(delivery: &mut Coalescer, outlet: &mut OutboxReceiver) -> Vec<(u64, String)> {
+    async fn sent(
+        delivery: &mut Coalescer,
+        outbox_receiver: &mut OutboxReceiver,
+    ) -> Vec<(u64, String)> {
         delivery.flush_outbox().unwrap();
         let mut sent = Vec::new();
         while let Ok(Some(outgoing)) =
-            tokio::time::timeout(Duration::from_millis(1), outlet.next()).await
+            tokio::time::timeout(Duration::from_millis(1), outbox_receiver.next()).await
         {
             let OutgoingMessage::Text(text) = outgoing else {
                 sent.push((0, "other".to_owned()));
@@ -244,18 +247,18 @@ mod tests {
     /// SUB-11, SUB-13: deltas are merged under the highest sequence number.
     #[tokio::test(start_paused = true)]
     async fn neighbours_go_as_one_under_the_highest_number() {
-        let (outbox, mut outlet) = outbox_channel(1_000_000, CapacityNotify::default());
+        let (outbox, mut outbox_receiver) = outbox_channel(1_000_000, CapacityNotify::default());
         let mut delivery = Coalescer::new(outbox);
         let start = Instant::now();
         for seq in 1..=3 {
             publish(&mut delivery, &delta(seq, "ahp-chat:/1", "a"));
         }
-        assert_eq!(sent(&mut delivery, &mut outlet).await, []);
+        assert_eq!(sent(&mut delivery, &mut outbox_receiver).await, []);
         // The first delta sets the deadline, within the latency of the client.
         assert_eq!(delivery.deadline(), Some(start + Duration::from_millis(30)));
         delivery.flush().unwrap();
         assert_eq!(
-            sent(&mut delivery, &mut outlet).await,
+            sent(&mut delivery, &mut outbox_receiver).await,
             [(3, "aaa".to_owned())]
         );
         assert_eq!(delivery.deadline(), None);
@@ -263,7 +266,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn nothing_overtakes_what_is_held_back() {
-        let (outbox, mut outlet) = outbox_channel(1_000_000, CapacityNotify::default());
+        let (outbox, mut outbox_receiver) = outbox_channel(1_000_000, CapacityNotify::default());
         let mut delivery = Coalescer::new(outbox);
         publish(&mut delivery, &delta(1, "ahp-chat:/1", "a"));
         publish(&mut delivery, &delta(2, "ahp-chat:/2", "b"));
@@ -282,7 +285,7 @@ mod tests {
         publish(&mut delivery, &delta(6, "ahp-chat:/1", "f"));
         let answer = OutgoingMessage::Close(crate::delivery::outbox::CloseReason::Done);
         delivery.send(answer).unwrap();
-        let sent = sent(&mut delivery, &mut outlet).await;
+        let sent = sent(&mut delivery, &mut outbox_receiver).await;
         let sent: Vec<_> = sent
             .iter()
             .map(|(seq, text)| (*seq, text.as_str()))
@@ -303,13 +306,13 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn what_has_grown_large_does_not_wait() {
-        let (outbox, mut outlet) = outbox_channel(10_000_000, CapacityNotify::default());
+        let (outbox, mut outbox_receiver) = outbox_channel(10_000_000, CapacityNotify::default());
         let mut delivery = Coalescer::new(outbox);
         let piece = "x".repeat(10_000);
         for seq in 1..=10 {
             publish(&mut delivery, &delta(seq, "ahp-chat:/1", &piece));
         }
-        let sent = sent(&mut delivery, &mut outlet).await;
+        let sent = sent(&mut delivery, &mut outbox_receiver).await;
         assert_eq!(sent.len(), 1);
         assert_eq!(sent[0].0, 7);
     }
@@ -318,7 +321,7 @@ mod tests {
     /// briefly.
     #[tokio::test(start_paused = true)]
     async fn agents_wait_for_a_client_that_reads() {
-        let (outbox, mut outlet) = outbox_channel(1_000, CapacityNotify::default());
+        let (outbox, mut outbox_receiver) = outbox_channel(1_000, CapacityNotify::default());
         let mut delivery = Coalescer::new(outbox);
         let text = |length| OutgoingMessage::Text("x".repeat(length).into());
         assert_eq!(
@@ -341,7 +344,7 @@ mod tests {
         );
         // The client reads slowly, and a new message arrives for each one that it reads.
         while Instant::now() < start + SLOW_CLIENT_TIMEOUT {
-            outlet.next().await.unwrap();
+            outbox_receiver.next().await.unwrap();
             delivery.send(text(50)).unwrap();
             delivery.flush_outbox().unwrap();
             assert!(
@@ -351,7 +354,7 @@ mod tests {
             );
             tokio::time::advance(STALLED_CLIENT_PAUSE / 2).await;
         }
-        outlet.next().await.unwrap();
+        outbox_receiver.next().await.unwrap();
         delivery.send(text(50)).unwrap();
         delivery.flush_outbox().unwrap();
         assert_eq!(
@@ -359,7 +362,7 @@ mod tests {
             None
         );
         for _ in 0..10 {
-            outlet.next().await.unwrap();
+            outbox_receiver.next().await.unwrap();
         }
         assert_eq!(
             delivery.pause_deadline(Instant::now(), SLOW_CLIENT_TIMEOUT),

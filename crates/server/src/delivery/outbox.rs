@@ -116,7 +116,7 @@ pub(crate) fn outbox_channel(
         max_bytes,
         overflow: overflow.clone(),
     };
-    let outlet = OutboxReceiver {
+    let outbox_receiver = OutboxReceiver {
         queue: receiver,
         queued_bytes,
         messages_taken,
@@ -124,7 +124,7 @@ pub(crate) fn outbox_channel(
         capacity,
         overflow,
     };
-    (outbox, outlet)
+    (outbox, outbox_receiver)
 }
 
 impl OutboxSender {
@@ -214,23 +214,23 @@ mod tests {
 
     #[tokio::test]
     async fn a_full_outbox_says_so_once_and_for_all() {
-        let (outbox, mut outlet) = outbox_channel(100, CapacityNotify::default());
+        let (outbox, mut outbox_receiver) = outbox_channel(100, CapacityNotify::default());
         assert!(outbox.push(text(60)).is_ok());
         assert!(outbox.push(text(40)).is_ok());
-        assert!(!outlet.overflow.is_cancelled());
-        assert!(outlet.next().await.is_some());
+        assert!(!outbox_receiver.overflow.is_cancelled());
+        assert!(outbox_receiver.next().await.is_some());
         assert!(outbox.push(text(60)).is_ok());
         assert!(outbox.push(text(1)).is_err());
-        assert!(outlet.overflow.is_cancelled());
+        assert!(outbox_receiver.overflow.is_cancelled());
     }
 
     #[tokio::test]
     async fn one_large_message_goes_through_behind_small_ones() {
-        let (outbox, mut outlet) = outbox_channel(100, CapacityNotify::default());
+        let (outbox, mut outbox_receiver) = outbox_channel(100, CapacityNotify::default());
         assert!(outbox.push(text(10)).is_ok());
         assert!(outbox.push(text(1_000)).is_ok());
-        assert!(outlet.next().await.is_some());
-        assert!(outlet.next().await.is_some());
+        assert!(outbox_receiver.next().await.is_some());
+        assert!(outbox_receiver.next().await.is_some());
         assert!(outbox.push(text(1_000)).is_ok());
         assert!(outbox.push(text(25)).is_ok());
         assert!(outbox.push(text(1)).is_err());
@@ -248,13 +248,13 @@ mod tests {
     #[tokio::test]
     async fn a_crowded_outbox_says_when_there_is_room() {
         let room = CapacityNotify::default();
-        let (outbox, mut outlet) = outbox_channel(100, Arc::clone(&room));
+        let (outbox, mut outbox_receiver) = outbox_channel(100, Arc::clone(&room));
         for _ in 0..3 {
             assert!(outbox.push(text(30)).is_ok());
         }
         assert!(outbox.is_half_full());
-        outlet.next().await.unwrap();
-        outlet.next().await.unwrap();
+        outbox_receiver.next().await.unwrap();
+        outbox_receiver.next().await.unwrap();
         assert!(!outbox.is_half_full());
         room.notified().await;
     }

@@ -233,8 +233,8 @@ impl LegacyClient {
         let id = message.get("id").map(request_id);
         let method = id.and_then(|id| self.host_requests.remove(&id));
         if let (Some(method), Some(result)) = (method, message.get_mut("result")) {
-            let world = LiveState(host);
-            let at = self.translation_context(&world);
+            let live_state = LiveState(host);
+            let at = self.translation_context(&live_state);
             self.chain.upgrade_response(&at, method, result);
         }
         message
@@ -255,8 +255,8 @@ impl LegacyClient {
                 channel: channel.clone().unwrap_or_default(),
                 action: action.clone(),
             };
-            let world = LiveState(host);
-            let at = self.translation_context(&world);
+            let live_state = LiveState(host);
+            let at = self.translation_context(&live_state);
             let sent = DispatchedAction {
                 channel,
                 action: action.clone(),
@@ -289,8 +289,8 @@ impl LegacyClient {
             method: "fetchTurns".to_owned(),
             params: params.clone(),
         };
-        let world = LiveState(host);
-        let at = self.translation_context(&world);
+        let live_state = LiveState(host);
+        let at = self.translation_context(&live_state);
         self.chain.upgrade_params(&at, &mut call)?;
         for field in ["before", "limit"] {
             let given = params.get(field).cloned();
@@ -320,8 +320,8 @@ impl LegacyClient {
             method: method.to_owned(),
             params,
         };
-        let world = LiveState(host);
-        let at = self.translation_context(&world);
+        let live_state = LiveState(host);
+        let at = self.translation_context(&live_state);
         let after = self.chain.upgrade_params(&at, &mut call)?;
         if let Some(id) = &id {
             if self.open_requests.len() >= MAX_OPEN_ENTRIES {

@@ -183,9 +183,9 @@ impl LegacyClients {
                 return Ok(LegacyMessages::from_iter([text.into()]));
             }
             None => {
-                let world = LiveState(host);
+                let live_state = LiveState(host);
                 peer.chain
-                    .downgrade_rejection(&peer.translation_context(&world), rejection)?
+                    .downgrade_rejection(&peer.translation_context(&live_state), rejection)?
             }
         };
         let texts = envelopes.into_iter();
@@ -209,14 +209,14 @@ impl LegacyClients {
         let lines = match cache.get(peer, &channel) {
             Some(lines) => lines,
             None => {
-                let world = LiveState(host);
+                let live_state = LiveState(host);
                 let call = JsonCall {
                     method: notification.method().to_owned(),
                     params: to_object(notification)?,
                 };
                 let calls = peer
                     .chain
-                    .downgrade_notification(&peer.translation_context(&world), call);
+                    .downgrade_notification(&peer.translation_context(&live_state), call);
                 let address_mapping = peer.address_mapping(&self.aliases);
                 let lines = calls.into_iter().map(|call| {
                     let params = map_addresses(call.params, address_mapping.as_ref());
@@ -252,9 +252,9 @@ impl LegacyClients {
             method: method.to_owned(),
             params: to_object(request)?,
         };
-        let world = LiveState(host);
+        let live_state = LiveState(host);
         peer.chain
-            .downgrade_request(&peer.translation_context(&world), &mut call);
+            .downgrade_request(&peer.translation_context(&live_state), &mut call);
         if peer.host_requests.len() >= MAX_OPEN_ENTRIES {
             peer.host_requests.pop_first();
         }
@@ -268,11 +268,11 @@ impl LegacyClients {
 impl LegacyClient {
     pub(super) fn translation_context<'a>(
         &'a self,
-        world: &'a dyn agenthost_versions::StateSource,
+        live_state: &'a dyn agenthost_versions::StateSource,
     ) -> TranslationContext<'a> {
         TranslationContext {
             client: &self.target,
-            states: world,
+            states: live_state,
             state_before: None,
         }
     }

@@ -181,7 +181,7 @@ async fn large_messages_of_one_do_not_cut_off_others() {
     let mut config = ServerConfig::new(directory.path());
     config.limits.outbox_bytes = 512 * 1024;
     // Whoever reads is waited for, however busy this machine is.
-    config.limits.slow_client_timeout = Duration::from_secs(60);
+    config.limits.max_slow_client_pause = Duration::from_secs(60);
     let server = serve(config).await.unwrap();
     let a = join(&server, "a").await;
     create_session(&a).await;

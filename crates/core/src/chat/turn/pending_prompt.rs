@@ -144,7 +144,7 @@ impl Host {
         let unread = wanted
             .iter()
             .map(|wanted| (wanted.content.uri.clone(), None));
-        let reading = PendingPrompt {
+        let pending = PendingPrompt {
             turn: start.turn_id.clone(),
             message: Arc::clone(&start.message),
             preparation: self.request_preparation(env, chat, &start.turn_id, &start.message, out),
@@ -152,7 +152,7 @@ impl Host {
             contents: unread.collect(),
             remaining_bytes: MAX_TOTAL_ATTACHMENT_BYTES,
         };
-        self.turns.prompts.insert(chat.clone(), reading);
+        self.turns.prompts.insert(chat.clone(), pending);
         for (index, wanted) in wanted.iter().enumerate() {
             let slot = AttachmentSlot {
                 chat: chat.clone(),
@@ -179,19 +179,19 @@ impl Host {
         read: Result<Arc<ResourceReadResult>, ClientReadError>,
         out: &mut Effects,
     ) {
-        let reading = self.turns.prompts.get_mut(&slot.chat);
-        let Some(reading) = reading.filter(|reading| reading.turn == slot.turn) else {
+        let pending = self.turns.prompts.get_mut(&slot.chat);
+        let Some(pending) = pending.filter(|pending| pending.turn == slot.turn) else {
             return;
         };
         let read = read.and_then(|read| {
             let size = checked_size(&read)?;
-            reading.remaining_bytes = reading
+            pending.remaining_bytes = pending
                 .remaining_bytes
                 .checked_sub(size)
                 .ok_or(ClientReadError::TotalTooLarge)?;
             Ok(read)
         });
-        if let Some((_, content)) = reading.contents.get_mut(slot.index) {
+        if let Some((_, content)) = pending.contents.get_mut(slot.index) {
             *content = Some(match read {
                 Ok(read) => AttachmentContent::Resource(read),
                 Err(unread) => AttachmentContent::Unreadable(unread.to_string()),
@@ -212,30 +212,30 @@ impl Host {
     }
 
     pub(crate) fn send_prompt_if_ready(&mut self, chat: &Uri, out: &mut Effects) {
-        let reading = self.turns.prompts.get(chat);
+        let pending = self.turns.prompts.get(chat);
         let waits =
-            |reading: &PendingPrompt| reading.contents.iter().any(|(_, read)| read.is_none());
+            |pending: &PendingPrompt| pending.contents.iter().any(|(_, read)| read.is_none());
         let blocked = self
             .session_of(chat)
             .is_some_and(|session| self.waits_for_servers(session));
-        if reading.is_none_or(waits) || blocked {
+        if pending.is_none_or(waits) || blocked {
             return;
         }
-        let Some(reading) = self.turns.prompts.remove(chat) else {
+        let Some(pending) = self.turns.prompts.remove(chat) else {
             return;
         };
-        let PreparationState::Done(prepared) = reading.preparation else {
-            self.turns.prompts.insert(chat.clone(), reading);
+        let PreparationState::Done(prepared) = pending.preparation else {
+            self.turns.prompts.insert(chat.clone(), pending);
             return;
         };
-        for attached in reading.attachment_commands {
+        for attached in pending.attachment_commands {
             self.send_agent_command(chat, attached, out);
         }
-        for (resource, content) in reading.contents {
+        for (resource, content) in pending.contents {
             if let Some(content) = content {
                 let attached = AgentCommand::AddAttachment {
                     chat: chat.clone(),
-                    turn: reading.turn.clone(),
+                    turn: pending.turn.clone(),
                     resource,
                     content,
                 };
@@ -245,8 +245,8 @@ impl Host {
         let before = self.chat(chat).map(|chat| chat.turns.clone());
         let prompt = AgentCommand::Prompt {
             chat: chat.clone(),
-            turn: reading.turn,
-            message: reading.message,
+            turn: pending.turn,
+            message: pending.message,
             history: before.unwrap_or_default(),
             prepared,
         };

@@ -105,8 +105,8 @@ impl Host {
         self.clear_activity(chat, out);
         self.sync_chat(chat, out);
         // An agent that has not received the prompt has no turn to cancel.
-        let unheard = self.turns.remove_prompt(chat) || self.waits_for_session(chat);
-        if !unheard && !self.is_command_turn(chat, &cancelled.turn_id) {
+        let prompt_was_unsent = self.turns.remove_prompt(chat) || self.waits_for_session(chat);
+        if !prompt_was_unsent && !self.is_command_turn(chat, &cancelled.turn_id) {
             let cancel = AgentCommand::Cancel {
                 chat: chat.clone(),
                 turn: cancelled.turn_id.clone(),

@@ -84,7 +84,7 @@ impl Host {
         let unknown = || RequestFailure::UnknownChannel(message.channel.clone());
         let (session, server) = self.find_server_at(&message.channel).ok_or_else(unknown)?;
         let McpClientMessage { method, params, .. } = message;
-        let errand = match id {
+        let job = match id {
             Some(id) => McpCommand::ForwardRequest(Box::new(McpForward {
                 connection,
                 id: id.clone(),
@@ -100,7 +100,7 @@ impl Host {
                 params,
             },
         };
-        out.push(Effect::Mcp(Box::new(errand)));
+        out.push(Effect::Mcp(Box::new(job)));
         Ok(())
     }
 
