@@ -1,8 +1,8 @@
 //! Detects option values that let an agent do everything without approval.
 //!
 //! Agents have modes and options that disable all permission requests. Clients can't choose
-//! such a value unless the operator of the host allows it: the files belong to the operator,
-//! and the host can't know who uses a client.
+//! such a value unless the operator of the host allows it: the host can't know the user of a
+//! client, and the files do not belong to the client.
 
 use agenthost_core::agent::ForbiddenValue;
 use agenthost_protocol::common::{ConfigPropertySchema, SessionConfigSchema};
