@@ -159,8 +159,8 @@ impl TrackedCall {
         is_same_tool && input.is_none_or(|input| *input == unannounced.input)
     }
 
-    /// Handles a report of a client tool call. The agent's reports about its start and its
-    /// result are ignored, but the agent can report that the call will not run.
+    /// Handles a report of a client tool call that has not arrived at the gateway. The report
+    /// can't start the call or set its result; an end status means that the call will not run.
     pub(crate) fn update_client_call(
         &mut self,
         id: &ToolCallId,
