@@ -159,8 +159,9 @@ impl TrackedCall {
         is_same_tool && input.is_none_or(|input| *input == unannounced.input)
     }
 
-    /// Handles a report of a client tool call that has not arrived at the gateway. The report
-    /// can't start the call or set its result; an end status means that the call will not run.
+    /// Handles a report of a client tool call that has not arrived at the gateway. A running
+    /// status does not start the call, because only its client executes it. An end status ends
+    /// the call as one that was never made.
     pub(crate) fn update_client_call(
         &mut self,
         id: &ToolCallId,
