@@ -1,4 +1,4 @@
-//! An agent that speaks ACP, as the host sees it.
+//! The [`Agent`] implementation for programs that speak ACP.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -21,34 +21,34 @@ use super::services::AcpService;
 use super::session::mcp_servers::AgentMcpServer;
 use super::session::options;
 
-/// A program that speaks the Agent Client Protocol. Sessions of the host that
-/// work in the same folder share a process, if it can let go of one.
+/// A program that speaks the Agent Client Protocol. Sessions of the host in the same folder
+/// share a process, if the agent can close one session and continue with the others.
 #[derive(Debug, Clone)]
 pub struct AcpAgent {
     id: String,
     name: String,
     pub(super) launch: Arc<AgentLaunch>,
-    /// Where it is noted what runs, so that the next host can end it if this
-    /// one is killed.
+    /// The directory for pid files. The next host reads them to kill the processes of a host
+    /// that was killed.
     pub(super) pid_dir: Option<Arc<Path>>,
     pub(super) services: BTreeSet<AcpService>,
     pub(super) mcp_servers: Arc<[AgentMcpServer]>,
-    /// How long it may take to stop when it is told to.
+    /// The timeout for the end of a cancelled turn.
     pub(super) cancel_timeout: Duration,
     pub(super) profile: Arc<AcpProfile>,
-    /// Tokens for its environment.
+    /// Tokens of clients for the environment of the agent.
     pub(super) tokens: SessionTokens,
-    /// The tools that the host offers to the session that it works for.
+    /// The gateway with the tools that the host offers to the session of this agent.
     pub(super) gateway: Option<SessionGateway>,
-    /// What runs of it and can be shared.
+    /// Running processes of this agent that sessions can share.
     pub(super) process_pool: Arc<ProcessPool>,
 }
 
-/// How long an agent may take to stop, if nobody says.
+/// The default timeout for the end of a cancelled turn.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl AcpAgent {
-    /// An agent that goes by a name for programs and one for people.
+    /// Creates an agent with an id for programs and a name for users.
     pub fn new(id: impl Into<String>, name: impl Into<String>, launch: AgentLaunch) -> Self {
         AcpAgent {
             id: id.into(),
@@ -65,15 +65,15 @@ impl AcpAgent {
         }
     }
 
-    /// One that the host also does this for. Without, it does all by itself:
-    /// that works with every agent, and what is offered does not.
+    /// Offers a service of the host to the agent. Without services the agent accesses files and
+    /// runs commands itself, which works with every agent; the services do not.
     #[must_use]
     pub fn with_service(mut self, service: AcpService) -> Self {
         self.services.insert(service);
         self
     }
 
-    /// One that is told to use these servers of tools.
+    /// Sets the MCP servers that the agent has to use.
     #[must_use]
     pub fn with_mcp_servers(self, servers: Vec<AgentMcpServer>) -> Self {
         AcpAgent {
@@ -82,8 +82,8 @@ impl AcpAgent {
         }
     }
 
-    /// One that is ended if it takes longer than this to stop when it is told
-    /// to; ten seconds if nobody says.
+    /// Sets the timeout for the end of a cancelled turn, after which the process is killed. The
+    /// default is ten seconds.
     #[must_use]
     pub fn with_cancel_timeout(self, cancel_timeout: Duration) -> Self {
         AcpAgent {
@@ -92,8 +92,8 @@ impl AcpAgent {
         }
     }
 
-    /// One that leaves nothing running behind, even if its host is killed: the
-    /// next host with the same directory ends it.
+    /// Sets the directory for pid files. If the host is killed, the next host with the same
+    /// directory kills the processes of the agent.
     #[must_use]
     pub fn with_pid_dir(self, directory: &Path) -> Self {
         AcpAgent {
@@ -102,7 +102,7 @@ impl AcpAgent {
         }
     }
 
-    /// One that is particular about something.
+    /// Sets the properties that are specific to this agent.
     #[must_use]
     pub fn with_profile(self, profile: AcpProfile) -> Self {
         AcpAgent {
@@ -111,32 +111,33 @@ impl AcpAgent {
         }
     }
 
-    /// What it goes by.
+    /// Returns the id of the agent, for programs.
     #[must_use]
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// Its name for people.
+    /// Returns the name of the agent, for users.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Whether it gets to the tools that the host offers.
+    /// Returns the access of the agent to the tools that the host offers.
     #[must_use]
     pub fn host_tools(&self) -> HostToolAccess {
         self.profile.host_tools
     }
 
-    /// How it is started now: with the token that there is for it.
+    /// Returns the command line and environment of the agent, including a client's token if
+    /// there is one for it.
     #[must_use]
     pub fn launch(&self) -> AgentLaunch {
         let mut launch = AgentLaunch::clone(&self.launch);
         if let Some(binding) = &self.profile.token_binding
             && let Some(token) = self.tokens.token(&binding.resource)
-            // It would stand for something else: no client may have the host
-            // look into its own environment.
+            // A value that begins with `$` refers to a variable of the host, and no client may
+            // read the environment of the host.
             && !token.reveal().starts_with('$')
         {
             let environment = &mut launch.environment;
@@ -153,7 +154,8 @@ impl Agent for AcpAgent {
         AgentInfo {
             capabilities: Some(AgentCapabilities {
                 multiple_chats: match self.profile.sessions {
-                    // Where the agent can't, it is told what was said.
+                    // If the agent can't fork a session, the bridge sends it a transcript
+                    // instead.
                     SessionMultiplicity::Many => Some(MultipleChatsCapability {
                         fork: Some(true),
                         side_chat: Some(true),
@@ -167,7 +169,8 @@ impl Agent for AcpAgent {
         }
     }
 
-    /// Which modes and models there are, the agent says when it runs.
+    /// Returns placeholders for the modes and models, which the agent reports only when it
+    /// runs.
     fn config_schema(&self) -> Option<SessionConfigSchema> {
         Some(options::placeholder_schema())
     }

@@ -1,8 +1,8 @@
-//! One session of the host, and the agent that works for it.
+//! The task that connects one session of the host with its agent.
 //!
-//! One task owns it all: the process, a session of the agent's own for each
-//! chat, and what waits for an answer. It waits for three things: what the host
-//! wants, what the agent sends, and the time when something is overdue.
+//! A single task owns all state: the connection to the process, one agent session for each
+//! chat, and the pending requests. It waits for commands of the host, messages of the agent,
+//! events of terminals and the next deadline.
 
 mod commands;
 pub(crate) mod config_notices;
@@ -44,46 +44,46 @@ use super::session::{
 use super::transport::AgentMessage;
 use config_notices::ConfigNotices;
 
-/// How long an agent may take to answer a choice.
+/// The timeout for the response to a request that changes an option.
 const OPTION_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A session, and what works for it.
+/// One session of the host with its agent connection and its chats.
 struct SessionBridge {
     session: Uri,
     events: AgentEventSender,
     agent: AcpAgent,
     folders: Vec<PathBuf>,
-    /// How the session is to be configured.
+    /// The configuration values of the session.
     config_values: Object,
     connection: Option<AgentConnection>,
     chats: BTreeMap<Uri, ChatEntry>,
-    /// An agent session that no chat uses yet: the agent has to have one to say
-    /// what it can do.
+    /// An agent session that no chat uses yet. The host opens it because an agent reports its
+    /// modes, models and commands only for a session.
     spare_session: AgentSessionState,
     stage: BridgeStage,
-    /// Prompts that were told to stop, of chats that do not want to know.
+    /// Cancelled prompts of chats that were closed or rewound.
     abandoned_prompts: Vec<AbandonedPrompt>,
     services: HostServices,
     notices: ConfigNotices,
-    /// The tools that the host offers.
+    /// The tools that the host offers to the agent.
     host_tools: Arc<HostToolSet>,
 }
 
-/// A prompt that nobody waits for, but that has to come to an end.
+/// A cancelled prompt whose response is discarded, but must still arrive before its deadline.
 struct AbandonedPrompt {
     chat: Uri,
     turn: TurnId,
     cancel_deadline: Instant,
 }
 
-/// Whether the host was told that the agent is ready.
+/// The progress of the session: `Open` after the host received `AgentEvent::Opened`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum BridgeStage {
     Opening,
     Open,
 }
 
-/// Works for a session until there are no more commands.
+/// Runs the bridge of a session until it receives `Close` or the command channel closes.
 pub(crate) async fn run_bridge(session: SessionContext, agent: AcpAgent) -> Result<(), AcpError> {
     let mut commands = session.commands;
     let mut bridge = SessionBridge {
@@ -116,8 +116,8 @@ impl SessionBridge {
                     Some(command) => self.handle_command(command).await?,
                 },
                 incoming = next_message(self.connection.as_mut()) => {
-                    // What the host had to say of a call comes before what the
-                    // agent says of its end.
+                    // Commands of the host about a tool call must be handled before the agent's
+                    // message about the end of that call.
                     while let Ok(command) = commands.try_recv() {
                         if command == AgentCommand::Close {
                             return Ok(());
@@ -132,7 +132,7 @@ impl SessionBridge {
         }
     }
 
-    /// Starts the agent if it does not run.
+    /// Starts the agent if it is not running.
     async fn start_agent(&mut self) -> Result<(), AcpError> {
         if self.connection.is_none() {
             let folder = self.folders.first().cloned();
@@ -143,7 +143,7 @@ impl SessionBridge {
         Ok(())
     }
 
-    /// Goes on with all turns that wait for the agent.
+    /// Advances the turns of all chats.
     async fn advance_turns(&mut self) -> Result<(), AcpError> {
         let chats: Vec<_> = self.chats.keys().cloned().collect();
         for chat in chats {
@@ -152,7 +152,8 @@ impl SessionBridge {
         Ok(())
     }
 
-    /// Goes on with the turn of a chat, as far as that is possible now.
+    /// Advances the pending turn of a chat as far as possible: starts the agent, opens a
+    /// session, sets the model, sends the prompt. Each response calls this again.
     async fn advance_turn(&mut self, chat_uri: &Uri) -> Result<(), AcpError> {
         let Some(chat) = self.chats.get_mut(chat_uri) else {
             return Ok(());
@@ -182,8 +183,8 @@ impl SessionBridge {
             AgentSessionState::Open(session) if session.pending_options > 0 => Ok(()),
             AgentSessionState::Open(session) => {
                 let model = chat.turn.as_mut().and_then(|turn| turn.model.take());
-                // The answer comes back here; an agent that refuses keeps the
-                // model that it has.
+                // The response calls this function again. An agent that rejects the request
+                // keeps its current model.
                 if model.is_some_and(|model| switch_model(connection, session, model)) {
                     return Ok(());
                 }
@@ -192,7 +193,8 @@ impl SessionBridge {
         }
     }
 
-    /// Gets an agent session for a chat: the one that it had, or another.
+    /// Gets an agent session for a chat: resumes its previous one, uses the spare session, or
+    /// opens a new one.
     async fn open_session(&mut self, chat_uri: &Uri) -> Result<(), AcpError> {
         if self.resume_session(chat_uri, ReplayPurpose::Resume) {
             return Ok(());
@@ -202,7 +204,8 @@ impl SessionBridge {
             return Ok(());
         };
         let has_one_session = self.agent.profile.sessions == SessionMultiplicity::One;
-        // With tools of the host it was begun for the first chat.
+        // With a gateway, the spare session was opened for the first chat, and only this chat
+        // may use it.
         let is_usable = self.agent.gateway.is_none() || has_one_session;
         let is_usable = is_usable || *chat_uri == uris::default_chat_uri(&self.session);
         if is_usable && let Some(spare) = self.spare_session.open_session() {
@@ -216,7 +219,7 @@ impl SessionBridge {
         Ok(())
     }
 
-    /// The agent session of a chat, or the spare one.
+    /// Returns the open agent session of a chat, or the spare session.
     fn agent_session(&mut self, chat: Option<&Uri>) -> Option<&mut AgentSession> {
         match chat {
             Some(chat) => self.chats.get_mut(chat)?.agent_session.open_session(),
@@ -224,8 +227,8 @@ impl SessionBridge {
         }
     }
 
-    /// Tells the host what follows from what the agent sent about a chat, or
-    /// about the spare session.
+    /// Sends the events that the mapper produced for a chat, or for the spare session, to the
+    /// host.
     async fn emit(
         &mut self,
         source_chat: Option<&Uri>,
@@ -270,7 +273,7 @@ impl SessionBridge {
                     self.emit_terminal_update(chat_uri, terminal, update)
                         .await?;
                 }
-                // Nothing was said in the spare one yet.
+                // The spare session has no chat, so it can't have turns, titles or terminals.
                 (
                     MappedEvent::StoreContent(_)
                     | MappedEvent::Turn(_)
@@ -283,7 +286,7 @@ impl SessionBridge {
         Ok(())
     }
 
-    /// Something happened in the turn of a chat, if it has one.
+    /// Sends an event of the turn of a chat to the host, if the chat has a turn.
     async fn emit_turn_event(&mut self, chat: &Uri, event: TurnEvent) -> Result<(), AcpError> {
         let turn = self.chats.get_mut(chat).and_then(|chat| chat.turn.as_mut());
         if let Some(turn) = turn {
@@ -294,8 +297,8 @@ impl SessionBridge {
         Ok(())
     }
 
-    /// Tells the host what can be chosen and what is, in the session of a chat
-    /// or in the spare one; once the agent has answered what it was told.
+    /// Sends the option schema and values of an agent session to the host. Does nothing while
+    /// responses to option requests are pending.
     async fn sync_options(&mut self, chat: Option<&Uri>) -> Result<(), AcpError> {
         let has_no_values = self.config_values.is_empty();
         let Some(session) = self.agent_session(chat) else {
@@ -305,7 +308,7 @@ impl SessionBridge {
             return Ok(());
         }
         let (mut values, mut schema) = (session.options.values(), session.options.schema());
-        // One that is for a turn alone is nobody's choice.
+        // The model of a single turn is not published; the value that the user chose is.
         let chosen_model = session.chosen_model.clone();
         values
             .extend(chosen_model.map(|chosen_model| (options::MODEL_KEY.to_owned(), chosen_model)));
@@ -327,13 +330,13 @@ impl SessionBridge {
         self.emit_notices().await
     }
 
-    /// What content of this session goes by.
+    /// Returns the key under which content of this session is stored.
     fn session_key(&self) -> SessionKey {
         SessionKey::of(&self.session)
     }
 }
 
-/// Tells the agent of a choice, if that is news; says whether it was.
+/// Sends a changed option to the agent. Returns `false` if there is nothing to change.
 fn set_option(
     connection: &AgentConnection,
     session: &mut AgentSession,
@@ -355,8 +358,7 @@ fn set_option(
     true
 }
 
-/// Tells the agent which model a turn wants, if that is news; says whether it
-/// was.
+/// Sends the model of a turn to the agent. Returns `false` if there is nothing to change.
 fn switch_model(
     connection: &AgentConnection,
     session: &mut AgentSession,
@@ -375,10 +377,10 @@ fn switch_model(
     }
 }
 
-/// The next thing that an agent sends, if there is one.
+/// Receives the next message of the agent; waits forever without a connection.
 async fn next_message(connection: Option<&mut AgentConnection>) -> AgentMessage<AgentCall> {
     match connection {
-        // The connection says itself when it is over.
+        // The connection sends `Closed` itself; a closed channel means the same.
         Some(connection) => connection
             .messages
             .recv()

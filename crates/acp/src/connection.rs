@@ -1,4 +1,4 @@
-//! An agent that runs, as a session sees it: the way to it, and what it can do.
+//! The connection of one session of the host to a running agent, with the agent's capabilities.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -24,39 +24,41 @@ use super::session::prompt::PromptFeatures;
 use super::session::replay::ReplayPurpose;
 use super::transport::{AUTH_REQUIRED_CODE, AgentCallError, JsonParams};
 
-/// How long an agent may take to start, or to begin a session. The first start
-/// of some takes ten seconds.
+/// The timeout for the `initialize` request and for requests that open a session. The first
+/// start of some agents takes ten seconds.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What an agent was asked.
+/// A request to the agent, stored until its response arrives.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum AgentCall {
-    /// What it can do.
+    /// The `initialize` request, which returns the agent's capabilities.
     Initialize,
-    /// A session, for a chat or for whichever needs one first. By when it has
-    /// to be there tells it from others that were asked for.
+    /// A request for a new session, for a chat or as a spare session. The deadline of the
+    /// response distinguishes this request from others for the same chat.
     Open(Option<Uri>, Instant),
-    /// To take up a session of this name for a chat that it had before.
+    /// A request to resume the agent session with this id for a chat. The instant is its
+    /// deadline.
     Resume(Uri, String, Instant),
-    /// A session for a chat that knows what another knows.
+    /// A request to fork an agent session for a chat. The instant is its deadline.
     Fork(Uri, Instant),
-    /// To answer a message.
+    /// A request to answer the message of a turn.
     Prompt(Uri, TurnId),
-    /// To take a choice into account.
+    /// A request to change an option of an agent session.
     SetOption {
-        /// The agent session.
+        /// The id of the agent session.
         agent_session: String,
-        /// What is chosen about it.
+        /// The key of the option that changes.
         key: String,
-        /// What was chosen.
+        /// The new value of the option.
         value: Value,
     },
-    /// Anything else. Whoever needs the answer waits for it alone.
+    /// Any other request. The bridge ignores its response; a caller that needs the response
+    /// waits for it directly.
     Other,
 }
 
-/// A way to an agent that runs. Dropped, its sessions are let go of; with the
-/// last one the agent is killed.
+/// A connection to a running agent. Dropping it releases its sessions; the agent is killed with
+/// its last connection.
 #[derive(Debug)]
 pub(crate) struct AgentConnection {
     id: AgentConnectionId,
@@ -65,29 +67,29 @@ pub(crate) struct AgentConnection {
     pub(crate) phase: StartPhase,
     pub(crate) prompt_features: PromptFeatures,
     features: SessionFeatures,
-    /// Servers of tools that it is to use.
+    /// The configured MCP servers for this agent.
     mcp_servers: Arc<[AgentMcpServer]>,
-    /// Those of them that it can.
+    /// The configured servers that the agent supports.
     supported_servers: SupportedServers,
-    /// The tools that the host offers.
+    /// The gateway with the tools that the host offers.
     gateway: Option<SessionGateway>,
-    /// The ways to sign in that it offers.
+    /// The sign-in methods that the agent offers.
     pub(crate) sign_in_methods: Vec<SignInMethod>,
-    /// How to sign in, for people.
+    /// Instructions for signing in, for users.
     sign_in_hint: Option<String>,
     agent_id: String,
 }
 
-/// How far the start of an agent got.
+/// The progress of the startup of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StartPhase {
-    /// It has to answer until then.
+    /// The `initialize` request was sent; the response is due at this deadline.
     Starting(Instant),
-    /// It can be asked for sessions.
+    /// The agent accepts requests for sessions.
     Ready,
 }
 
-/// What an agent can do that not all can.
+/// Optional session capabilities of an agent.
 #[derive(Debug, Clone, Copy, Default)]
 struct SessionFeatures {
     has_close: bool,
@@ -99,8 +101,7 @@ struct SessionFeatures {
 }
 
 impl AgentConnection {
-    /// Starts an agent, or joins one that works in the same folder, and asks
-    /// what it can do.
+    /// Starts an agent and sends `initialize`, or joins a running agent in the same folder.
     pub(crate) async fn start(agent: &AcpAgent, folder: &Path) -> Result<Self, AcpError> {
         let pool = match agent.profile.sessions {
             SessionMultiplicity::Many => Some(&*agent.process_pool),
@@ -121,12 +122,12 @@ impl AgentConnection {
             "clientCapabilities": {
                 "fs": {"readTextFile": has_files, "writeTextFile": has_files},
                 "terminal": has_terminals,
-                // What agents run themselves, they may show: these are words
-                // of several agents for how.
+                // Agents may send the output of commands that they run themselves. Several
+                // agents read these keys to find out if the client accepts such output.
                 "_meta": {"terminal_output": true, "terminal_output_delta": true},
                 "session": {"notices": {}, "compaction": {}, "configOptions": {"boolean": {}}},
                 "elicitation": {"form": {}, "url": {}},
-                // `agenthost agents sign-in` has a terminal.
+                // `agenthost agents sign-in` provides a terminal.
                 "auth": {"terminal": true},
             },
             "clientInfo": {"name": "agenthost", "title": "agenthost", "version": version},
@@ -149,13 +150,13 @@ impl AgentConnection {
             ProcessOrigin::Started => {
                 connection.call(AgentCall::Initialize, "initialize", &params);
             }
-            // The answer is there already.
+            // The routing table has already queued the stored response.
             ProcessOrigin::Joined => {}
         }
         Ok(connection)
     }
 
-    /// It said what it can do.
+    /// Stores the capabilities that the agent reports in its `initialize` response.
     pub(crate) fn handle_initialized(&mut self, response: &Value) -> Result<(), AcpError> {
         let version = response.get("protocolVersion").and_then(Value::as_u64);
         if version != Some(1) {
@@ -182,7 +183,7 @@ impl AgentConnection {
         Ok(())
     }
 
-    /// Asks for a session. Says until when it has to be there.
+    /// Requests a new session. Returns the deadline of the response.
     pub(crate) fn open_session(&self, chat: Option<Uri>, folders: &[PathBuf]) -> Instant {
         let deadline = start_deadline();
         let params = self.session_params(chat.as_ref(), folders);
@@ -190,9 +191,9 @@ impl AgentConnection {
         deadline
     }
 
-    /// Asks it to take up a session that it had before, and says until when
-    /// that has to be done; `None` if it can't. For some purposes it has to
-    /// tell again what was said.
+    /// Requests that the agent resume a session, and returns the deadline of the response;
+    /// `None` if the agent can't, or if another connection has the session. For an import, the
+    /// agent has to replay the conversation.
     pub(crate) fn resume_session(
         &self,
         chat: &Uri,
@@ -218,8 +219,8 @@ impl AgentConnection {
         Some(deadline)
     }
 
-    /// Asks for a session that knows what another knows, and says until when
-    /// that has to be there; `None` if it can't.
+    /// Requests a fork of a session, and returns the deadline of the response; `None` if the
+    /// agent can't fork.
     pub(crate) fn fork_session(
         &self,
         chat: &Uri,
@@ -237,13 +238,13 @@ impl AgentConnection {
         Some(deadline)
     }
 
-    /// Whether a session can be taken up again, by its name.
+    /// Returns `true` if the agent can resume a session by its id.
     pub(crate) fn can_resume(&self) -> bool {
         self.features.has_resume || self.features.has_load
     }
 
-    /// What every session has around it. One that is for no chat yet is for the
-    /// first that there is.
+    /// Returns the parameters that all session requests share. A session without a chat gets
+    /// the gateway of the first chat.
     fn session_params(&self, chat: Option<&Uri>, folders: &[PathBuf]) -> Map<String, Value> {
         let mut folders = folders.iter();
         let mut params = Map::new();
@@ -261,7 +262,7 @@ impl AgentConnection {
         params
     }
 
-    /// What is about a session is of no interest any more.
+    /// Stops the routing of messages about an agent session to this connection.
     pub(crate) fn release_session(&self, id: &str) {
         self.process.lock_routing().release_session(self.id, id);
     }
@@ -270,7 +271,7 @@ impl AgentConnection {
         self.process.lock_routing().claim_session(self.id, id)
     }
 
-    /// Lets go of a session.
+    /// Releases an agent session, and closes it if the agent supports that.
     pub(crate) fn close_session(&self, id: &str) {
         self.release_session(id);
         if self.features.has_close {
@@ -279,7 +280,7 @@ impl AgentConnection {
         }
     }
 
-    /// Has a session forgotten that was only for trying.
+    /// Deletes an agent session that was only opened for a probe.
     pub(crate) fn delete_session(&self, id: &str) {
         if self.features.has_delete {
             let params = json!({"sessionId": id});
@@ -287,20 +288,20 @@ impl AgentConnection {
         }
     }
 
-    /// Asks for something else.
+    /// Sends a request. The response arrives with `call` as a message.
     pub(crate) fn call(&self, call: AgentCall, method: &str, params: &impl Serialize) {
         let connection = self.id;
         let tagged = TaggedCall { connection, call };
         self.process.rpc.call(tagged, method, params);
     }
 
-    /// Tells it to stop what it does in a session.
+    /// Sends a notification that cancels the running prompt of a session.
     pub(crate) fn cancel_prompt(&self, id: &str) {
         let params = json!({"sessionId": id});
         self.process.rpc.notify("session/cancel", &params);
     }
 
-    /// The servers of tools that it can't use, for people; once.
+    /// Returns a notice about the MCP servers that the agent does not support; only once.
     pub(crate) fn take_unsupported_notice(&mut self) -> Option<String> {
         let names = std::mem::take(&mut self.supported_servers.unsupported);
         let names = names.join(", ");
@@ -309,13 +310,13 @@ impl AgentConnection {
         })
     }
 
-    /// What came early for a session.
+    /// Returns the updates that arrived before the session was known.
     pub(crate) fn take_early_updates(&self, id: &str) -> Vec<JsonParams> {
         self.process.lock_routing().take_early_updates(id)
     }
 
-    /// Returns the error of a request, with instructions if it requires that a
-    /// person signs in.
+    /// Returns the error of a request, with instructions if the agent requires the user to sign
+    /// in.
     pub(crate) fn to_acp_error(&self, error: &AgentCallError) -> AcpError {
         match error {
             AgentCallError::Rejected { code, message } if *code == AUTH_REQUIRED_CODE => {
@@ -328,7 +329,7 @@ impl AgentConnection {
         }
     }
 
-    /// What to do to sign in, for people.
+    /// Returns the instructions for signing in, for users.
     pub(crate) fn sign_in_instructions(&self) -> String {
         let default_hint = "sign in with the agent itself".to_owned();
         let hint = self.sign_in_hint.clone().unwrap_or(default_hint);
@@ -341,16 +342,17 @@ impl AgentConnection {
         }
     }
 
-    /// Ends it, if nobody else uses it. Says what it complained of last, or else what it wrote where
-    /// messages should be.
+    /// Shuts the agent down if no other connection uses it. Returns the last line on stderr, or
+    /// else the last line on stdout that is not a message.
     pub(crate) async fn shutdown(self) -> Option<String> {
         let process = Arc::clone(&self.process);
-        // Leaves the process: nobody listens any more, so nobody waits to be heard.
+        // Leaves the process first: this connection no longer receives messages, and the router
+        // must not block on its queue.
         drop(self);
         process.shutdown().await
     }
 
-    /// Ends it at once, for all that use it.
+    /// Kills the agent immediately, for all of its connections.
     pub(crate) fn kill(self, reason: &str) {
         self.process.kill(reason);
     }

@@ -1,4 +1,4 @@
-//! Errors of agents that speak ACP, by the choice that a caller has.
+//! Errors of agents that speak ACP, grouped by the reaction that a caller has to them.
 
 use std::fmt;
 use std::time::Duration;
@@ -9,33 +9,33 @@ use agenthost_workspace::ContentError;
 use super::process_pool::launch::SpawnError;
 use super::transport::AgentCallError;
 
-/// Why an agent does not work, or not any more.
+/// The reason why an agent failed to start or stopped working.
 #[derive(Debug, thiserror::Error)]
 pub enum AcpError {
     /// The process of the agent did not start.
     #[error(transparent)]
     Start(#[from] StartError),
-    /// The agent requires that a person signs in first.
+    /// The agent requires the user to sign in first.
     #[error("the agent wants you to sign in first: {message}\nhint: {hint}")]
     AuthRequired {
-        /// The message of the agent.
+        /// The error message of the agent.
         message: String,
-        /// Instructions for signing in.
+        /// The instructions for signing in.
         hint: String,
     },
-    /// The agent can't be asked to sign a person in by this method.
+    /// The agent can't sign the user in by the requested method.
     #[error(transparent)]
     SignIn(#[from] SignInError),
-    /// The agent rejected a request, with this message.
+    /// The agent rejected a request with this error message.
     #[error("{0}")]
     Rejected(String),
     /// The agent opened a session without an id.
     #[error("it began a session without a name")]
     MissingSessionId,
-    /// The agent lacks a feature.
+    /// The agent lacks a feature that a request needs.
     #[error(transparent)]
     Unsupported(#[from] UnsupportedFeature),
-    /// The agent exited, or closed its output.
+    /// The agent process exited or closed its standard output.
     #[error("the agent ended{}{}", detail(.reason), detail(.stderr_line))]
     Gone {
         /// The error of the connection, if there was one.
@@ -43,54 +43,54 @@ pub enum AcpError {
         /// The last line that the agent wrote to stderr.
         stderr_line: Option<String>,
     },
-    /// The agent took too long.
+    /// The agent exceeded a timeout.
     #[error(transparent)]
     Timeout(#[from] AgentTimeout),
-    /// The host is gone.
+    /// The host has stopped and receives no more events.
     #[error(transparent)]
     HostGone(#[from] HostGone),
     /// Content of an imported session could not be stored.
     #[error(transparent)]
     Content(#[from] ContentError),
-    /// A step of starting to work failed.
+    /// A step of the startup failed.
     #[error("{step}: {source}")]
     Step {
-        /// The step.
+        /// The step that failed.
         step: AgentStep,
-        /// The reason.
+        /// The error of this step.
         source: Box<AcpError>,
     },
-    /// An error that a line on stderr may explain.
+    /// An error together with a line on stderr that may explain it.
     #[error("{source}: {stderr_line}")]
     WithStderr {
-        /// The error.
+        /// The error without the stderr line.
         source: Box<AcpError>,
         /// The last line that the agent wrote to stderr.
         stderr_line: String,
     },
 }
 
-/// Why the process of an agent did not start.
+/// The reason why the process of an agent did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// The session has no folder.
+    /// The session has no folder to work in.
     #[error("an agent needs a folder to work in")]
     NoFolder,
     /// A folder of the session is on another machine.
     #[error("the folder of this session is not on this machine")]
     RemoteFolder,
-    /// The program could not be run.
+    /// The program could not be spawned.
     #[error(transparent)]
     Spawn(#[from] SpawnError),
 }
 
-/// Why an agent can't be asked to sign a person in.
+/// The reason why an agent can't sign the user in.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SignInError {
-    /// The method of this id takes a terminal.
+    /// The method with this id requires a terminal.
     #[error("`{0}` is nothing that the agent does itself")]
     NeedsTerminal(String),
-    /// The agent offers no method of this id.
+    /// The agent offers no method with this id.
     #[error("the agent has no method `{0}` to sign in")]
     UnknownMethod(String),
 }
@@ -101,36 +101,36 @@ pub enum UnsupportedFeature {
     /// The version of ACP that the host speaks.
     #[error("it speaks another version of the protocol")]
     ProtocolVersion,
-    /// A list of its sessions.
+    /// A list of the agent's sessions.
     #[error("this agent does not tell which sessions it has")]
     ListSessions,
-    /// A session of its own for a new session of the host.
+    /// The import of an agent session into a new session of the host.
     #[error("this agent can't take up a session again, or another session here has it")]
     ImportSession,
 }
 
-/// The wait that an agent let run out.
+/// The timeout that an agent exceeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum AgentTimeout {
-    /// The wait for a response, while no session runs; the agent is still there.
+    /// No response to a request outside of a session of the host; the agent is still running.
     #[error("nothing came in {} s", .0.as_secs())]
     Probe(Duration),
-    /// The wait for a response; the host has killed the agent.
+    /// No response to a request; the host has killed the agent.
     #[error("the agent did not answer in time, and was ended")]
     Response,
-    /// The wait for the end of a cancelled turn; the host has killed the agent.
+    /// No end of a cancelled turn; the host has killed the agent.
     #[error("the agent did not stop when it was told to, and was ended")]
     Cancel,
 }
 
-/// A step of starting to work.
+/// A step of the startup of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AgentStep {
-    /// The first request, which negotiates the protocol.
+    /// The first request, `initialize`, which negotiates the protocol.
     Initialize,
-    /// A new session of the agent.
+    /// The request for a new agent session.
     OpenSession,
-    /// The session of this id, which the agent had before.
+    /// The request to resume the agent session with this id.
     ResumeSession(String),
 }
 
@@ -145,14 +145,14 @@ impl fmt::Display for AgentStep {
 }
 
 impl AcpError {
-    /// Says which step failed.
+    /// Adds the step that failed to the error.
     pub(crate) fn in_step(self, step: AgentStep) -> Self {
         let source = Box::new(self);
         AcpError::Step { step, source }
     }
 
-    /// Adds the last line that the agent wrote to stderr, unless the text of the
-    /// error has it already.
+    /// Adds the last line that the agent wrote to stderr, unless the text of the error contains
+    /// it already.
     pub(crate) fn with_stderr_line(self, stderr_line: String) -> Self {
         if self.to_string().contains(&stderr_line) {
             return self;
@@ -185,7 +185,7 @@ impl From<AgentCallError> for AcpError {
     }
 }
 
-/// Returns the text that a detail adds to an error.
+/// Returns the text that a detail adds to an error message.
 fn detail(detail: &Option<String>) -> String {
     let detail = detail.as_ref();
     detail.map_or_else(String::new, |detail| format!(": {detail}"))

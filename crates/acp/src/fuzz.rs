@@ -1,4 +1,4 @@
-//! The fuzz target of ACP: what an agent writes to its standard output.
+//! The fuzz target of ACP: the standard output of an agent.
 
 #![expect(
     clippy::unwrap_used,
@@ -34,12 +34,12 @@ use super::transport::line_reader::{JsonRpcKind, JsonRpcLine, LineReader};
 
 const CHAT_URI: &str = "ahp-chat:/1";
 
-/// Most bytes of noise that are kept.
+/// The maximum number of bytes of noise that are kept.
 const MAX_NOISE_BYTES: usize = 256;
 
-/// Reads lines of an agent, and maps every message to actions on a chat. Each
-/// line is a JSON object with what it was said to be; each action decodes to
-/// itself and applies to the chat.
+/// Reads lines of an agent, and maps every message to actions on a chat. Checks that each line
+/// is a JSON object of the reported kind, and that each action decodes to itself and applies to
+/// the chat.
 pub fn acp_lines(data: &[u8]) {
     let noise = Arc::new(StreamTail::new(MAX_NOISE_BYTES));
     let mut reader = LineReader::new(data, noise);
@@ -51,7 +51,7 @@ pub fn acp_lines(data: &[u8]) {
     conversation.finish();
 }
 
-/// A chat with an agent that may say anything.
+/// A chat with an agent that sends arbitrary messages.
 struct FuzzedChat {
     mapper: ChatMapper,
     replay: SessionReplay,
@@ -130,7 +130,7 @@ impl FuzzedChat {
         }
     }
 
-    /// Approves every other question, refuses the rest.
+    /// Approves about half of the permission requests, and denies the rest.
     fn decide(&mut self, call: &ToolCallId) {
         let turn = format!("t{}", self.turn_count);
         let approves = call.as_str().len().is_multiple_of(2);
@@ -153,8 +153,8 @@ impl FuzzedChat {
         }
     }
 
-    /// The answer to a prompt ends a turn; it is read as the answers to
-    /// `initialize` and `session/new` as well.
+    /// Ends the turn, as the response to a prompt. Also parses the message as a response to
+    /// `initialize` and `session/new`.
     fn feed_response(&mut self, message: &Json) {
         let result = message.get("result").cloned();
         if let Some(result) = &result {
@@ -200,7 +200,7 @@ impl FuzzedChat {
         let text = serde_json::to_string(action).unwrap();
         assert_eq!(wire::from_str::<Action>(&text).as_ref(), Ok(action));
         let outcome = self.chat.reduce(action);
-        // A report of nothing new changes nothing.
+        // A usage report with the same values changes nothing.
         let is_usage = matches!(action, Action::Chat(ChatAction::Usage(_)));
         if outcome != Outcome::Applied && !is_usage {
             panic!("{outcome:?}: {action:?}");
@@ -218,7 +218,7 @@ impl FuzzedChat {
                 }
             }
         }
-        // The state that clients see can be read by them.
+        // Clients can decode the state.
         let text = serde_json::to_string(&self.chat).unwrap();
         assert_eq!(wire::from_str::<ChannelState>(&text), Ok(self.chat));
     }
@@ -228,7 +228,7 @@ fn turn_id(number: u32) -> TurnId {
     TurnId::from(format!("t{number}"))
 }
 
-/// A chat with a running turn.
+/// Returns a chat with an active turn.
 fn chat(number: u32) -> ChannelState {
     let chat = json!({
         "resource": CHAT_URI, "title": "", "status": 8, "modifiedAt": "2026-01-01T00:00:00Z",

@@ -1,15 +1,15 @@
-//! Agents that speak the Agent Client Protocol on standard input and output.
+//! Runs any program that speaks the Agent Client Protocol (ACP) as an agent of the host.
 //!
-//! **What it does.** [`AcpAgent`] is any program that speaks ACP, as an
-//! [`Agent`](agenthost_agents::Agent) of the host; [`known_agents`] are those
-//! that are known by name. From the outside in: `agent` is what the host sees,
-//! `bridge` works for one session of the host, `connection` is the agent that
-//! runs for it, `process_pool` shares processes between sessions, `transport`
-//! carries messages over the pipes of a process. `services` is what the host
-//! does for agents: files and terminals.
+//! **Contents.** [`AcpAgent`] implements the [`Agent`](agenthost_agents::Agent) trait for a
+//! program that speaks ACP on standard input and output; [`known_agents`] lists the agents that
+//! the host knows by name. From the outside in: `agent` implements the trait, `bridge` runs one
+//! task for each session of the host, `connection` is the connection of that task to the agent,
+//! `process_pool` shares processes between sessions, and `transport` reads and writes messages
+//! on the pipes of a process. `services` handles the requests of agents for files and terminals
+//! of the host.
 //!
-//! **What it must never do.** It never touches a channel's state and never
-//! holds the host. `mapper` decides what becomes of messages and does no I/O.
+//! **Restrictions.** This crate never touches the state of a channel and never holds the host.
+//! `mapper` converts messages to events and does no I/O.
 //!
 //! **Where to start.** [`AcpAgent`], then `bridge`, then `mapper`.
 

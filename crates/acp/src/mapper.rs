@@ -1,7 +1,7 @@
-//! From what an agent sends about a chat to what the host hears of it.
+//! Maps the messages of an agent about a chat to events for the host.
 //!
-//! Pure: messages in, [`MappedEvent`] out. Between turns only what is about the whole
-//! chat counts; what belongs to a turn that is over is dropped.
+//! The mapper is pure: messages in, [`MappedEvent`] out. Between turns it maps only messages
+//! about the whole chat. Messages that belong to an ended turn are dropped.
 
 pub(crate) mod content;
 pub(crate) mod elicitation;
@@ -44,32 +44,32 @@ use super::transport::schema::{
 };
 use super::transport::{AUTH_REQUIRED_CODE, AgentCallError};
 
-/// Maps what an agent sends about one chat.
+/// Maps the messages of an agent about one chat.
 #[derive(Debug)]
 pub(crate) struct ChatMapper {
     session: SessionKey,
-    /// Where calls happen.
+    /// The terminals of tool calls, and the folder of the session.
     pub(crate) terminals: CallTerminals,
     turn: Option<MappedTurn>,
-    /// Calls of the turn before: what comes of them now is late.
+    /// The tool calls of the previous turn: later updates of them are dropped.
     past_calls: BTreeSet<ToolCallId>,
-    /// How full the context is; the agent says so now and then.
+    /// The usage of the context window that the agent last reported.
     context_usage: Option<Object>,
     /// The tools that the host offers.
     host_tools: Arc<HostToolSet>,
 }
 
-/// What is known of a turn.
+/// The state of the running turn.
 #[derive(Debug, Default)]
 struct MappedTurn {
     tool_calls: TurnToolCalls,
     last_speech: Option<LastSpeech>,
-    /// The plan, if it told one.
+    /// The last plan of the agent, if it sent one.
     plan: Option<Vec<ToolResultContent>>,
     elicitation_count: u32,
 }
 
-/// What the agent said last.
+/// The kind and message id of the last text chunk.
 #[derive(Debug, PartialEq)]
 struct LastSpeech {
     kind: SpeechKind,
@@ -82,17 +82,15 @@ enum SpeechKind {
     Thought,
 }
 
-/// A question about a tool call, with the answers that the agent offers.
+/// A permission request for a tool call, with the options that the agent offers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PermissionRequest {
-    /// The call.
     pub(crate) call: ToolCallId,
-    /// The answers.
     pub(crate) options: Vec<PermissionOption>,
 }
 
 impl ChatMapper {
-    /// A mapper for a chat of a session that works in a folder.
+    /// Creates a mapper for a chat of a session that works in a folder.
     pub(crate) fn new(session: SessionKey, folder: PathBuf) -> Self {
         ChatMapper {
             session,
@@ -104,7 +102,7 @@ impl ChatMapper {
         }
     }
 
-    /// A turn of a chat begins.
+    /// Begins a turn of a chat.
     pub(crate) fn begin_turn(&mut self, chat: &Uri, turn: &TurnId) {
         self.terminals.begin_turn(chat, turn);
         let mut turn = MappedTurn::default();
@@ -112,15 +110,14 @@ impl ChatMapper {
         self.turn = Some(turn);
     }
 
-    /// A turn is over, however.
+    /// Ends the turn, for any reason.
     pub(crate) fn end_turn(&mut self) {
         if let Some(turn) = self.turn.take() {
             self.past_calls = turn.tool_calls.into_ids().collect();
         }
     }
 
-    /// Something changed. What is not known is nothing that anybody could
-    /// show: it is dropped.
+    /// Maps a `session/update` notification. Unknown kinds of updates are dropped.
     pub(crate) fn map_update(&mut self, update: &Value) -> Vec<MappedEvent> {
         let session = self.session.clone();
         let mut collector = EventCollector::new(&session);
@@ -147,13 +144,13 @@ impl ChatMapper {
                     .events
                     .extend(options.map(MappedEvent::OptionsChanged));
             }
-            // The user's own words come back from some agents.
+            // Some agents echo the user's message.
             _ => {}
         }
         collector.events
     }
 
-    /// It wants to be allowed something; `None` if that can't be asked now.
+    /// Maps a permission request; `None` if there is no turn, or if the tool call has ended.
     pub(crate) fn map_permission(
         &mut self,
         params: &Object,
@@ -161,8 +158,7 @@ impl ChatMapper {
         let update: ToolCallUpdate = parse(params.get("toolCall")?)?;
         let options = params.get("options").and_then(Value::as_array);
         let text = |option: &Value, key: &str| Some(option.get(key)?.as_str()?.to_owned());
-        // A second option with the id of another can't be told from it when it
-        // is picked.
+        // If two options have the same id, only the first can be selected.
         let mut ids = BTreeSet::new();
         let mut options: Vec<_> = options
             .into_iter()
@@ -192,7 +188,7 @@ impl ChatMapper {
         is_askable.then_some((PermissionRequest { call, options }, collector.events))
     }
 
-    /// Somebody agreed to a call.
+    /// Continues a tool call that the user approved.
     pub(crate) fn handle_approved(&mut self, call: &ToolCallId) -> Vec<MappedEvent> {
         let mut collector = EventCollector::new(&self.session);
         if let Some(turn) = &mut self.turn {
@@ -202,14 +198,15 @@ impl ChatMapper {
         collector.events
     }
 
-    /// Somebody did not agree to a call.
+    /// Ends a tool call that the user denied.
     pub(crate) fn handle_denied(&mut self, call: &ToolCallId) {
         if let Some(turn) = &mut self.turn {
             turn.tool_calls.mark_denied(call);
         }
     }
 
-    /// It wants to know something; `None` if that can't be asked now.
+    /// Maps a request for input of the user; `None` if there is no turn, or if the request is
+    /// not supported.
     pub(crate) fn map_elicitation(
         &mut self,
         params: &Object,
@@ -222,8 +219,8 @@ impl ChatMapper {
         Some((id, form, MappedEvent::Turn(TurnEvent::Question(request))))
     }
 
-    /// The agent answered a prompt: the turn is over. Says what is left to
-    /// tell, and why it failed if it did.
+    /// Ends the turn with the response to its prompt. Returns the remaining events, and the
+    /// error if the turn failed.
     pub(crate) fn finish_turn(
         &mut self,
         response: Result<Value, AgentCallError>,
@@ -378,7 +375,7 @@ impl ChatMapper {
     }
 }
 
-/// An error as a turn shows it.
+/// Returns an error as a part of a turn.
 pub(crate) fn error_part(kind: &str, message: &str) -> ErrorPart {
     ErrorPart {
         error: ErrorInfo {
@@ -403,7 +400,7 @@ fn map_commands(update: &Value) -> Option<MappedEvent> {
 
 fn map_title(update: &Value) -> Option<MappedEvent> {
     let update: SessionInfoUpdate = parse(update)?;
-    // One that is taken back leaves the host with the one that it has.
+    // If the agent removes the title, the host keeps the last one.
     update.title.take().map(MappedEvent::TitleChanged)
 }
 

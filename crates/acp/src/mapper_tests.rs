@@ -1,11 +1,10 @@
-//! Recorded conversations: what agents send in, what the host hears out.
+//! Recorded conversations: the messages of agents, and the events and actions that they map to.
 //!
-//! In a script each line is a word and some JSON: `begin`, `update`, `ask`
-//! (for permission), `approve` and `refuse` (with the name of a call),
-//! `question`, `answer` (the result of the prompt), `error`; `client` and `server`
-//! (a tool that the host offers), `called` (a call, a client's tool, and with
-//! what) and `completed`. Every action is also applied to a chat, and has to
-//! change it.
+//! In a script each line is a keyword and some JSON: `begin`, `update`, `ask` (a permission
+//! request), `approve` and `refuse` (with the id of a call), `question` (an elicitation),
+//! `answer` (the response to the prompt), `error`; `client` and `server` (a tool that the host
+//! offers), `called` (a call, a client tool, and its arguments) and `completed`. Every action
+//! is also applied to a chat, and has to change it.
 
 use std::fmt::Write;
 use std::path::Path;

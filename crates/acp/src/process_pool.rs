@@ -1,9 +1,8 @@
-//! An agent that runs, for one session of the host or for several.
+//! Agent processes, each for one session of the host or shared by several.
 //!
-//! Sessions that work in the same folder share a process, if the agent can let
-//! go of one session without ending. Each has a connection of its own to it.
-//! What the agent sends is routed to the connection that it is for, by the name
-//! of the agent's session.
+//! Sessions in the same folder share a process, if the agent can close a session without
+//! exiting. Each session has its own connection to the process. A router passes each message of
+//! the agent to the connection that owns the agent session.
 
 pub(crate) mod launch;
 pub(crate) mod router;
@@ -30,7 +29,7 @@ pub(crate) struct ProcessPool(Mutex<BTreeMap<PoolKey, Weak<PooledProcess>>>);
 
 type PoolKey = (PathBuf, Vec<(String, String)>);
 
-/// Says how many: the environment may hold secrets.
+/// Prints only the number of processes, because the environment may contain secrets.
 impl std::fmt::Debug for ProcessPool {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let processes = lock(&self.0);
@@ -61,22 +60,22 @@ impl ProcessPool {
     }
 }
 
-/// Whether an agent can let go of a session and go on with others.
+/// Returns `true` if an agent can close a session and continue with others.
 fn supports_sharing(initialized: &Value) -> bool {
     let close = initialized.pointer("/agentCapabilities/sessionCapabilities/close");
     close.is_some_and(|close| !close.is_null())
 }
 
-/// What is started, and whether it may be shared.
+/// A request for a process: its launch parameters, and the pool that may share it.
 pub(crate) struct ProcessRequest<'a> {
     pub(crate) launch: &'a AgentLaunch,
     pub(crate) folder: &'a Path,
     pub(crate) pid_dir: Option<&'a Path>,
-    /// Where processes are that may be shared; none: it is for one alone.
+    /// The pool with shareable processes; `None` if the process must not be shared.
     pub(crate) pool: Option<&'a ProcessPool>,
 }
 
-/// A process that a connection has joined.
+/// A process together with a new connection to it.
 pub(crate) struct ProcessMembership {
     pub(crate) process: Arc<PooledProcess>,
     pub(crate) connection: AgentConnectionId,
@@ -84,32 +83,31 @@ pub(crate) struct ProcessMembership {
     pub(crate) origin: ProcessOrigin,
 }
 
-/// How a connection came to its agent.
+/// The origin of a connection's process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ProcessOrigin {
-    /// It was started.
+    /// The process was started for this connection.
     Started,
-    /// It runs, and has said what it can do.
+    /// The process was already running and has answered `initialize`.
     Joined,
 }
 
-/// A process and what goes to and from it. With the last connection it is
-/// killed.
+/// A process with its JSON-RPC connection. It is killed when its last connection is dropped.
 #[derive(Debug)]
 pub(crate) struct PooledProcess {
     child: Mutex<Option<ManagedChild>>,
     pub(crate) rpc: JsonRpcConnection<TaggedCall>,
-    /// What it complained of.
+    /// The last lines that the agent wrote to stderr.
     stderr_tail: Arc<StreamTail>,
     noise: Arc<StreamTail>,
     routing: Arc<Mutex<RoutingTable>>,
-    /// Passes messages to connections; ends with this.
+    /// The task that routes messages to connections; dropping it aborts the task.
     _router: JoinSet<()>,
 }
 
 impl PooledProcess {
-    /// Joins an agent that runs, or starts one. Whoever starts one has to ask
-    /// what it can do; who joins one is told.
+    /// Joins a running process, or starts one. A caller that gets a new process has to send
+    /// `initialize`; one that joins receives the stored response.
     pub(crate) async fn acquire(
         request: &ProcessRequest<'_>,
     ) -> Result<ProcessMembership, AcpError> {
@@ -154,7 +152,7 @@ impl PooledProcess {
         }))
     }
 
-    /// Joins one; `None` if it has ended, or is about to.
+    /// Adds a connection; `None` if the process has exited or is about to.
     fn join(self: Arc<Self>, origin: ProcessOrigin) -> Option<ProcessMembership> {
         let (connection, messages) = self.lock_routing().add_connection()?;
         Some(ProcessMembership {
@@ -165,7 +163,8 @@ impl PooledProcess {
         })
     }
 
-    /// Gives up all that a connection has with the agent.
+    /// Removes a connection. If other connections remain, its agent sessions are cancelled and
+    /// closed.
     pub(crate) fn remove_connection(&self, connection: AgentConnectionId) {
         let orphaned = self.lock_routing().remove_connection(connection);
         for session in orphaned {
@@ -177,20 +176,21 @@ impl PooledProcess {
         }
     }
 
-    /// Ends the agent at once, for all.
+    /// Kills the agent immediately, for all connections.
     pub(crate) fn kill(&self, reason: &str) {
         self.lock_routing().end_reason = Some(reason.to_owned());
-        // Dropped, it is killed.
+        // Dropping the child kills the process.
         drop(self.lock_child().take());
     }
 
-    /// Ends the agent, if no connection is left. Says what it complained of
-    /// last, or else what it wrote where messages should be.
+    /// Shuts the agent down if no connection is left. Returns the last line on stderr, or else
+    /// the last line on stdout that is not a message.
     pub(crate) async fn shutdown(self: Arc<Self>) -> Option<String> {
         let stderr_tail = Arc::clone(&self.stderr_tail);
         let has_ended = self.lock_routing().end_reason.is_some();
         let Some(last) = Arc::into_inner(self) else {
-            // Whoever is last waits for its end; its last words are for all.
+            // Only the last connection waits for the exit, but every connection reports the
+            // last stderr line of an agent that has ended.
             if !has_ended {
                 return None;
             }
@@ -198,7 +198,7 @@ impl PooledProcess {
             return stderr_tail.last_line();
         };
         let child = last.lock_child().take();
-        // Its input is closed by this.
+        // This closes the standard input of the process.
         drop(last.rpc);
         let stderr_line = match child {
             Some(child) => child.shutdown().await.last_line(),

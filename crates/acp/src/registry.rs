@@ -1,5 +1,5 @@
-//! Agents that are known: how to find and start each, and what is particular
-//! about it. Data alone; `known.toml` has it.
+//! The agents that the host knows: their programs, launch parameters and special properties.
+//! The data is in `known.toml`.
 
 pub(crate) mod discovery;
 pub(crate) mod probe;
@@ -15,113 +15,113 @@ use agenthost_agents::McpPreference;
 const KNOWN_AGENTS_TOML: &str = include_str!("known.toml");
 
 static KNOWN_AGENTS: LazyLock<Vec<KnownAgent>> = LazyLock::new(|| {
-    // The table comes with the program, and a test reads it.
+    // The table is part of the binary and a test parses it, so this never fails.
     toml::from_str::<KnownAgentTable>(KNOWN_AGENTS_TOML)
         .map(|table| table.agents)
         .unwrap_or_default()
 });
 
-/// All agents that are known, in the order they are offered.
+/// Returns all known agents, in the order in which they are offered.
 #[must_use]
 pub fn known_agents() -> &'static [KnownAgent] {
     &KNOWN_AGENTS
 }
 
-/// An agent that is known.
+/// An entry of the table of known agents.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KnownAgent {
-    /// Its name for programs.
+    /// The id of the agent, for programs.
     pub id: String,
-    /// Its name for people.
+    /// The name of the agent, for users.
     pub name: String,
-    /// What its program is called; the first that is on `PATH` is taken.
+    /// The names of its program; the first one that is found in `PATH` is used.
     pub programs: Vec<String>,
-    /// A package that its program has to be of, where others go by the same
-    /// name. A program of such a package is no other agent's.
+    /// The package that contains the program, if other agents have a program of the same name.
+    /// A program of this package does not belong to another agent.
     pub package: Option<String>,
-    /// Other programs that have to be on `PATH`.
+    /// Other programs that must be in `PATH`.
     #[serde(default)]
     pub needs: Vec<String>,
-    /// What makes the program speak ACP.
+    /// The arguments that make the program speak ACP.
     #[serde(default)]
     pub arguments: Vec<String>,
-    /// What it finds in its environment: mostly that it is not to phone home.
+    /// Additional environment variables, mostly to disable telemetry.
     #[serde(default)]
     pub environment: BTreeMap<String, String>,
-    /// Variables that it gets from the host's environment, if they are there:
-    /// keys, and where to find a model.
+    /// Variables that the agent inherits from the environment of the host: API keys and the
+    /// addresses of models.
     pub keys: Vec<String>,
-    /// What makes the program say its version. Without, only the agent itself
-    /// says it.
+    /// The arguments that make the program print its version. If empty, only the running agent
+    /// reports its version.
     #[serde(default)]
     pub version: Vec<String>,
-    /// How to install it, for people.
+    /// Instructions for installing the agent, for users.
     pub install: String,
-    /// How to sign in, for people.
+    /// Instructions for signing in, for users.
     pub sign_in: String,
-    /// Whether it works well with the host reading and writing its files.
+    /// `true` if the agent works well with the file service of the host.
     #[serde(default)]
     pub files: bool,
-    /// Whether it works well with terminals of the host.
+    /// `true` if the agent works well with terminals of the host.
     #[serde(default)]
     pub terminals: bool,
-    /// Whether it works well with the tools that the host offers.
+    /// `true` if the agent works well with the tools that the host offers.
     #[serde(default = "default_host_tools")]
     pub host_tools: bool,
-    /// How it takes servers of tools.
+    /// The transport by which the agent prefers to reach MCP servers.
     #[serde(default)]
     pub tool_servers: McpPreference,
-    /// What it reads by itself of what customizes agents: beginnings of paths
-    /// in the folder that it works in, or in the home directory after `~/`.
+    /// Customizations that the agent reads itself, as prefixes of paths in its working
+    /// directory, or in the home directory after `~/`.
     #[serde(default)]
     pub reads: Vec<String>,
-    /// Whether a second session would end the first of the same process.
+    /// `true` if a second session would end the first one of the same process.
     #[serde(default)]
     pub one_session_per_process: bool,
-    /// Whether it does not work for the superuser.
+    /// `true` if the agent refuses to run as root.
     #[serde(default)]
     pub not_as_root: bool,
-    /// Whether it does everything without asking, always.
+    /// `true` if the agent never requests permission.
     #[serde(default)]
     pub never_asks: bool,
-    /// How well it tells what was said in a session of its own.
+    /// The completeness of the agent's replay of its own sessions.
     pub load: HistoryFidelity,
-    /// Values of modes and options, and names of options that are on or off,
-    /// that let it do everything without asking.
+    /// Values of modes and options, and names of boolean options, that let the agent do
+    /// everything without approval.
     #[serde(default)]
     pub trusting: Vec<String>,
-    /// What becomes of tokens that clients hand over.
+    /// The use of tokens that clients provide.
     pub token: Option<TokenBinding>,
 }
 
-/// How well an agent tells what was said in a session of its own.
+/// The completeness of an agent's replay of its own sessions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum HistoryFidelity {
-    /// It can't, or nobody has seen it do so.
+    /// The agent can't replay sessions, or this was never observed.
     None,
-    /// Parts are missing.
+    /// Parts of the conversation are missing.
     Poor,
-    /// All of it.
+    /// The replay contains the whole conversation.
     Good,
 }
 
-/// Where a token of a client goes: into the environment of the agent, the next
-/// time that it starts.
+/// The destination of a client's token: an environment variable that is set at the next start
+/// of the agent.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TokenBinding {
-    /// The variable.
+    /// The environment variable for the token.
     pub environment: String,
-    /// What the token has to be for: an `https` address.
+    /// The resource that the token is for: an `https` URL.
     pub resource: String,
-    /// Its name for people.
+    /// The name of the resource, for users.
     pub name: Option<String>,
-    /// Who issues such tokens.
+    /// The servers that issue such tokens.
     #[serde(default)]
     pub authorization_servers: Vec<String>,
-    /// What the token has to allow.
+    /// The scopes that the token must have.
     #[serde(default)]
     pub scopes: Vec<String>,
 }

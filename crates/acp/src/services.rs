@@ -1,7 +1,7 @@
-//! What the host does for agents that ask for it.
+//! Services of the host for agents: files and terminals.
 //!
-//! Agents can do all of this themselves. What the host does for them it can
-//! show, keep inside of the folders of the session, and end.
+//! Agents can also access files and run commands themselves. If the host does it for them, it
+//! can publish it to clients, restrict it to the folders of the session, and end it.
 
 mod command;
 mod files;
@@ -21,17 +21,17 @@ use super::transport::{JsonParams, RequestResponder};
 
 pub(crate) use terminals::{AgentTerminals, TerminalNotice, TerminalRequester};
 
-/// Something that the host can do for an agent. Which of it an agent is
-/// offered depends on what works with it.
+/// A service that the host can offer to an agent. The offer depends on the agent, because not
+/// every agent works well with every service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum AcpService {
-    /// Reading and writing files, inside of the session's folders.
+    /// Reading and writing files in the folders of the session.
     Files,
-    /// Running commands, in terminals that everybody can watch.
+    /// Running commands in terminals that clients can watch.
     Terminals,
 }
 
-/// What an agent asks for.
+/// A request for a service of the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ServiceRequest {
     ReadFile,
@@ -44,7 +44,7 @@ pub(crate) enum ServiceRequest {
 }
 
 impl ServiceRequest {
-    /// By the name of its method.
+    /// Returns the request with this method name.
     pub(crate) fn from_method(method: &str) -> Option<Self> {
         Some(match method {
             "fs/read_text_file" => ServiceRequest::ReadFile,
@@ -58,7 +58,7 @@ impl ServiceRequest {
         })
     }
 
-    /// What it is a part of.
+    /// Returns the service that the request belongs to.
     pub(crate) fn service(self) -> AcpService {
         match self {
             ServiceRequest::ReadFile | ServiceRequest::WriteFile => AcpService::Files,
@@ -71,36 +71,36 @@ impl ServiceRequest {
     }
 }
 
-/// Why the host does not do what an agent asks for.
+/// The reason why the host rejects a service request, or failed to execute it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ServiceError {
-    /// The agent was not offered this.
+    /// The service is not offered to the agent.
     #[error("the host does not do this for the agent")]
     NotOffered,
-    /// It is about a session that is not there.
+    /// The agent session of the request does not exist.
     #[error("there is no session `{0}`")]
     UnknownSession(String),
-    /// It is about a terminal that is not there, or not of this session.
+    /// The terminal of the request does not exist, or belongs to another session.
     #[error("there is no terminal `{0}` in this session")]
     UnknownTerminal(String),
-    /// There is no such file. Agents look for these words.
+    /// The file does not exist. Agents search for this error text.
     #[error("Resource not found: {0}")]
     NotFound(String),
-    /// It makes no sense, or may not be done.
+    /// The request is invalid or not permitted.
     #[error("{0}")]
     Refused(String),
-    /// Something went wrong.
+    /// The execution of the request failed.
     #[error("{0}")]
     Failed(String),
 }
 
 impl ServiceError {
-    /// A parameter that is missing, or is not what it has to be.
+    /// Returns the error for a parameter that is missing or has the wrong type.
     pub(crate) fn invalid_parameter(name: &str, expected: &str) -> Self {
         ServiceError::Refused(format!("`{name}` has to be {expected}"))
     }
 
-    /// The number that programs know it by.
+    /// Returns the JSON-RPC error code.
     pub(crate) fn code(&self) -> i32 {
         match self {
             ServiceError::NotOffered => -32601,
@@ -110,7 +110,7 @@ impl ServiceError {
         }
     }
 
-    /// What programs may want to know besides.
+    /// Returns the additional data of the JSON-RPC error.
     pub(crate) fn data(&self) -> Option<Value> {
         match self {
             ServiceError::NotFound(path) => Some(json!({ "uri": path })),
@@ -143,24 +143,23 @@ impl From<FileError> for ServiceError {
     }
 }
 
-/// File requests that wait for the disk. When there are more, the agent's next
-/// messages wait.
+/// The capacity of the queue of file requests. When it is full, the agent's next messages wait.
 const FILE_JOB_QUEUE: usize = 16;
 
-/// What is done for the agent of a session.
+/// The services of the host for the agent of one session.
 #[derive(Debug)]
 pub(crate) struct HostServices {
-    /// The folders of the session.
+    /// The folders of the session, as granted roots.
     roots: Arc<[GrantedRoot]>,
     files: Arc<FileService>,
     file_jobs: mpsc::Sender<FileServiceJob>,
-    /// Carries out file requests, one after the other: an agent may ask for the
-    /// next before it has the answer to the last.
+    /// The task that executes file requests in order: an agent may send the next request before
+    /// it has the response to the last one.
     _worker: JoinSet<()>,
     pub(crate) terminals: AgentTerminals,
 }
 
-/// A file request.
+/// A file request with its pending response.
 #[derive(Debug)]
 struct FileServiceJob {
     operation: FileOperation,
@@ -170,7 +169,7 @@ struct FileServiceJob {
 }
 
 impl HostServices {
-    /// Nothing may be used yet.
+    /// Creates services without any granted folder.
     pub(crate) fn new(protected: ProtectedPaths) -> Self {
         let files = Arc::new(FileService::default().with_protected_paths(protected));
         let (file_jobs, job_receiver) = mpsc::channel(FILE_JOB_QUEUE);
@@ -185,7 +184,7 @@ impl HostServices {
         }
     }
 
-    /// Which folders the session has now.
+    /// Replaces the granted folders with those of the session.
     pub(crate) fn set_directories(&mut self, folders: &[Uri]) {
         let roots = folders.iter().map(|folder| GrantedRoot {
             uri: folder.clone(),
@@ -194,8 +193,8 @@ impl HostServices {
         self.roots = roots.collect();
     }
 
-    /// Where a command may run: in the folder that was asked for, or else in
-    /// the first.
+    /// Returns the working directory for a command: the requested one, or else the first
+    /// folder.
     pub(crate) fn resolve_directory(&self, requested: Option<&str>) -> Result<Uri, ServiceError> {
         let uri = match requested {
             Some(path) => files::file_uri("cwd", path)?,
@@ -209,7 +208,7 @@ impl HostServices {
         Ok(agenthost_workspace::uri_of(&path).unwrap_or(uri))
     }
 
-    /// Reads a file or writes one, and answers when that is done.
+    /// Queues a file request. The worker responds when it has executed the request.
     pub(crate) async fn submit_file_job(
         &mut self,
         operation: FileOperation,
@@ -222,23 +221,23 @@ impl HostServices {
             params,
             responder,
         };
-        // Without its worker nothing is left of the session, either.
+        // The worker ends only together with the session.
         self.file_jobs.send(job).await.ignore_closed();
     }
 }
 
-/// Carries out file requests until there are no more.
+/// Executes file requests until the queue is closed.
 async fn run_file_jobs(files: Arc<FileService>, mut jobs: mpsc::Receiver<FileServiceJob>) {
     while let Some(job) = jobs.recv().await {
         let files = Arc::clone(&files);
         let result = tokio::task::spawn_blocking(move || job.run(&files));
-        // One that breaks is answered all the same: its reply is dropped.
+        // If the job panics, its responder is dropped, which sends an error to the agent.
         result.await.ignore_elapsed();
     }
 }
 
 impl FileServiceJob {
-    /// Waits for the disk.
+    /// Executes the request; blocks on the disk.
     fn run(self, files: &FileService) {
         let (roots, params) = (&self.roots, &self.params);
         self.responder.respond_result(match self.operation {
@@ -248,14 +247,13 @@ impl FileServiceJob {
     }
 }
 
-/// What is done with a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FileOperation {
     Read,
     Write,
 }
 
-/// A parameter that is text, if it is there.
+/// Returns a parameter if it is a string.
 pub(crate) fn text_param<'a>(params: &'a JsonParams, name: &str) -> Option<&'a str> {
     params.get(name).and_then(Value::as_str)
 }

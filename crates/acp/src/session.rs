@@ -1,4 +1,4 @@
-//! A chat, as the bridge has it: its agent session, and its turn.
+//! The state of a chat in the bridge: its agent session, its turn and its pending requests.
 
 pub(crate) mod auto_approve;
 pub(crate) mod mcp_servers;
@@ -27,42 +27,42 @@ use super::session::prompt::AttachedResources;
 use super::session::replay::SessionReplay;
 use super::transport::RequestResponder;
 
-/// A session of the agent's own.
+/// A session of the agent, in ACP, that serves one chat.
 #[derive(Debug)]
 pub(crate) struct AgentSession {
-    /// What the agent calls it.
+    /// The id that the agent gave the session.
     pub(crate) id: String,
     pub(crate) mapper: ChatMapper,
     pub(crate) options: SessionOptions,
-    /// Choices that the agent was told of and has not answered yet.
+    /// The number of option requests without a response.
     pub(crate) pending_options: u32,
-    /// Until when it has to.
+    /// The deadline of the last option request.
     pub(crate) option_deadline: Option<Instant>,
     pub(crate) history: HistoryKnowledge,
-    /// What it was told to go by.
+    /// The instructions of the host that were last sent to the agent.
     pub(crate) instructions: Option<Arc<str>>,
-    /// The model that it has by choice, while another is lent to a turn.
+    /// The model that the user chose, while a turn uses another one.
     pub(crate) chosen_model: Option<Value>,
 }
 
-/// A chat.
+/// A chat with its agent session and its turn.
 #[derive(Debug, Default)]
 pub(crate) struct ChatEntry {
     pub(crate) agent_session: AgentSessionState,
     pub(crate) turn: Option<TurnInProgress>,
-    /// The prompt that the agent has not answered yet. There is one at most:
-    /// what agents do with a second one is anybody's guess.
+    /// The prompt that the agent has not answered yet. There is at most one, because agents
+    /// differ in their handling of a second prompt.
     pub(crate) in_flight: Option<PromptInFlight>,
-    /// What the next message refers to.
+    /// The attachments of the next message.
     pub(crate) attachments: TurnAttachments,
-    /// What the agent calls a session of its own that knows what was said here,
-    /// and has to be taken up again.
+    /// The id of an agent session that contains the conversation of this chat and must be
+    /// resumed.
     pub(crate) resumable_id: Option<String>,
-    /// What the chat has to know that nobody said in it.
+    /// The context of a side chat, which is no part of its own conversation.
     pub(crate) context: Option<ChatContext>,
 }
 
-/// What a message refers to, as far as it was read.
+/// The content of the attachments of one message, as far as it was read.
 #[derive(Debug, Default)]
 pub(crate) struct TurnAttachments {
     turn: Option<TurnId>,
@@ -70,7 +70,7 @@ pub(crate) struct TurnAttachments {
 }
 
 impl TurnAttachments {
-    /// Those of a turn. What another turn left behind is forgotten.
+    /// Returns the attachments of a turn. Attachments of another turn are removed.
     pub(crate) fn for_turn(&mut self, turn: &TurnId) -> &mut AttachedResources {
         if self.turn.as_ref() != Some(turn) {
             self.turn = Some(turn.clone());
@@ -80,20 +80,20 @@ impl TurnAttachments {
     }
 }
 
-/// Whether a chat has an agent session.
+/// The agent session of a chat, or the progress of getting one.
 #[derive(Debug, Default)]
 pub(crate) enum AgentSessionState {
     #[default]
     None,
-    /// The agent was asked for one; it has to be there until then.
+    /// A session was requested; the response is due at this deadline.
     Opening(Instant),
-    /// The agent was asked to take up one that it had before.
+    /// The agent was requested to resume a session; the response is due at this deadline.
     Resuming(Instant, Box<SessionReplay>),
     Open(Box<AgentSession>),
 }
 
 impl AgentSessionState {
-    /// The agent session, if it is there.
+    /// Returns the agent session, if it is open.
     pub(crate) fn open_session(&mut self) -> Option<&mut AgentSession> {
         match self {
             AgentSessionState::Open(session) => Some(session),
@@ -103,7 +103,7 @@ impl AgentSessionState {
         }
     }
 
-    /// Until when it has to be there, if it was asked for, or has to answer.
+    /// Returns the deadline of the pending session or option request, if there is one.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         match self {
             AgentSessionState::Opening(deadline) | AgentSessionState::Resuming(deadline, _) => {
@@ -117,26 +117,26 @@ impl AgentSessionState {
     }
 }
 
-/// What an agent session knows of what was said before.
+/// The part of the chat's conversation that an agent session contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HistoryKnowledge {
-    /// Nothing: it is new.
+    /// No part: the session is new.
     None,
-    /// All of it: it was taken up again, and nobody was told so yet.
+    /// All turns: the session was resumed, and the user has not been notified yet.
     Resumed,
-    /// All of it.
+    /// All turns of the conversation.
     Complete,
 }
 
-/// A prompt that the agent works on.
+/// A prompt that the agent has not answered yet.
 #[derive(Debug)]
 pub(crate) struct PromptInFlight {
     pub(crate) turn: TurnId,
-    /// Until when it has to stop; it was told to.
+    /// The deadline of the response after the prompt was cancelled.
     pub(crate) cancel_deadline: Option<Instant>,
-    /// What the agent session knew before it.
+    /// The history that the agent session contained before this prompt.
     pub(crate) previous_history: HistoryKnowledge,
-    /// What the agent session had to go by before it.
+    /// The instructions that the agent session had before this prompt.
     pub(crate) previous_instructions: Option<Arc<str>>,
 }
 
@@ -145,11 +145,11 @@ pub(crate) struct PromptInFlight {
 pub(crate) struct TurnInProgress {
     pub(crate) id: TurnId,
     pub(crate) message: Arc<Message>,
-    /// The turns before it.
+    /// The turns before this one.
     pub(crate) previous_turns: List<Turn>,
-    /// The model that it wants, until the agent was told.
+    /// The model for this turn, until it was sent to the agent.
     pub(crate) model: Option<TurnModel>,
-    /// What customizations have to add, until the agent was told.
+    /// The additions of customizations, until they were sent to the agent.
     pub(crate) prepared: PreparedTurn,
     pub(crate) mapper: TurnMapper,
     pub(crate) prompt_state: PromptState,
@@ -157,23 +157,23 @@ pub(crate) struct TurnInProgress {
     elicitations: BTreeMap<InputRequestId, (ElicitationForm, RequestResponder)>,
 }
 
-/// A model that a turn wants.
+/// The model that a turn requires.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum TurnModel {
-    /// Somebody chose it.
+    /// The model that the user chose for the message.
     Chosen(Value),
-    /// A custom agent goes by this name of one, for this turn alone.
+    /// The name of the model that a custom agent requires, for this turn only.
     Temporary(String),
 }
 
-/// What was decided about a call.
+/// The decision about a tool call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PermissionOutcome {
     Allowed,
     Denied,
 }
 
-/// Whether the agent was told of a turn.
+/// The progress of a turn's prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PromptState {
     Pending,
@@ -181,7 +181,7 @@ pub(crate) enum PromptState {
 }
 
 impl TurnInProgress {
-    /// A turn that begins.
+    /// Creates a turn whose prompt is pending.
     pub(crate) fn new(
         id: TurnId,
         message: Arc<Message>,
@@ -206,13 +206,13 @@ impl TurnInProgress {
         }
     }
 
-    /// The agent is told of it.
+    /// Records that the prompt was sent to the agent.
     pub(crate) fn mark_prompted(&mut self) {
         self.prompt_state = PromptState::Sent;
     }
 
-    /// Somebody has to decide. A question about the same call takes the place
-    /// of an older one, which has no answer any more.
+    /// Stores a permission request until the user decides. It replaces an earlier request about
+    /// the same tool call, which is cancelled.
     pub(crate) fn add_permission(
         &mut self,
         permission: PermissionRequest,
@@ -224,7 +224,7 @@ impl TurnInProgress {
         }
     }
 
-    /// Somebody has to answer.
+    /// Stores an elicitation until the user answers.
     pub(crate) fn add_elicitation(
         &mut self,
         id: InputRequestId,
@@ -234,7 +234,8 @@ impl TurnInProgress {
         self.elicitations.insert(id, (form, responder));
     }
 
-    /// Somebody decided. Says what; `None` if nobody asked.
+    /// Responds to the permission request of a tool call. Returns the outcome, or `None` if
+    /// there is no such request.
     pub(crate) fn resolve_permission(
         &mut self,
         call: &ToolCallId,
@@ -247,7 +248,7 @@ impl TurnInProgress {
         };
         let (permission, responder) = self.permissions.remove(call)?;
         let Some(id) = select_option(&permission, picked.as_ref(), outcome) else {
-            // Nobody said that it is fine forever.
+            // The agent offers only lasting options, and the user made no lasting decision.
             responder.respond(&cancelled_outcome());
             return Some(PermissionOutcome::Denied);
         };
@@ -255,7 +256,7 @@ impl TurnInProgress {
         Some(outcome)
     }
 
-    /// Somebody answered.
+    /// Responds to an elicitation with the user's answers.
     pub(crate) fn answer_elicitation(
         &mut self,
         request: &InputRequestId,
@@ -267,7 +268,7 @@ impl TurnInProgress {
         }
     }
 
-    /// Nobody will decide or answer any more. Agents that are not told so wait
+    /// Cancels all pending requests of the turn. Without a response the agent would wait
     /// forever.
     pub(crate) fn cancel_requests(self) {
         for (_, responder) in self.permissions.into_values() {
@@ -279,13 +280,13 @@ impl TurnInProgress {
     }
 }
 
-/// The answer to a question that has no answer.
+/// Returns the response to a cancelled permission request.
 pub(crate) fn cancelled_outcome() -> Value {
     json!({"outcome": {"outcome": "cancelled"}})
 }
 
-/// The agent's option that fits what was decided. Who did not pick one means
-/// this once.
+/// Returns the agent's option for a decision. If the user picked no option, it is one that
+/// applies only once.
 fn select_option<'a>(
     permission: &'a PermissionRequest,
     picked: Option<&ConfirmationOptionId>,

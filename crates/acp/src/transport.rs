@@ -1,10 +1,9 @@
-//! The connection to an agent: the one place that knows the protocol's crate.
+//! The JSON-RPC connection to an agent process; the only module that uses the protocol crate.
 //!
-//! Whatever the agent sends comes out of one bounded queue, in the order it
-//! was sent: updates, questions, and the answers to what it was asked. So the
-//! answer that ends a turn comes after everything that was said in it. What
-//! the agent sends stays JSON until somebody needs it: a word that is not
-//! known yet must not cost the whole message.
+//! All messages of the agent arrive in one bounded queue, in the order in which they were sent:
+//! updates, requests, and the responses to requests of the host. The response that ends a turn
+//! therefore arrives after all updates of the turn. Messages stay JSON until a consumer parses
+//! them, so that an unknown value does not invalidate a whole message.
 
 pub(crate) mod line_reader;
 pub(crate) mod repair;
@@ -36,50 +35,49 @@ use super::services::{ServiceError, ServiceRequest};
 use super::transport::line_reader::{JsonRpcKind, JsonRpcLine, LineReader, MAX_LINE_BYTES};
 use super::transport::text_chunk::SESSION_UPDATE_METHOD;
 
-/// What waits to be dealt with. When there is more, the agent's messages wait
-/// with [`MAX_BUFFERED_KIB`], and then in its pipe.
+/// The capacity of the queue of received messages. When it is full, messages stay in the budget
+/// of [`MAX_BUFFERED_KIB`], and then in the pipe of the agent.
 const MESSAGE_QUEUE: usize = 64;
 
-/// Most kibibytes of messages that were read and not dealt with. When it is
-/// full, nothing more is read. One message of any size always fits.
+/// The maximum size, in KiB, of messages that were read and not yet queued. When the budget is
+/// used up, the host stops reading. A single message of any permitted size always fits.
 const MAX_BUFFERED_KIB: u32 = 2 * (MAX_LINE_BYTES / 1024) as u32;
 
-/// How much is kept of what the agent wrote that was no message, in bytes.
+/// The number of bytes that are kept of output that is not a message.
 const NOISE_TAIL_BYTES: usize = 4 * 1024;
 
-/// Something that an agent sends.
+/// A message of an agent.
 #[derive(Debug)]
 pub(crate) enum AgentMessage<T> {
-    /// Something changed in an agent session.
+    /// The parameters of a `session/update` notification.
     Update(JsonParams),
-    /// It wants to be allowed something.
+    /// A request for permission to run a tool call.
     Permission(JsonParams, RequestResponder),
-    /// It wants to know something.
+    /// A request for input of the user.
     Elicitation(JsonParams, RequestResponder),
-    /// It wants something done for it.
+    /// A request for a service of the host.
     Service(ServiceRequest, JsonParams, RequestResponder),
-    /// The answer to what it was asked.
+    /// The response to a request of the host.
     Response(T, Result<Value, AgentCallError>),
-    /// It is gone; why, if it was not by its own will.
+    /// The end of the connection, with the error that ended it, if there was one.
     Closed(Option<String>),
 }
 
 /// The parameters of a message.
 pub(crate) type JsonParams = serde_json::Map<String, Value>;
 
-/// A question of an agent that waits for its answer. Dropped, the agent is
-/// told that something went wrong.
+/// The pending response to a request of an agent. Dropping it responds with an error.
 #[derive(Debug)]
 pub(crate) struct RequestResponder(v1::Responder<Value>);
 
 impl RequestResponder {
-    /// Answers.
+    /// Responds with a result.
     pub(crate) fn respond(self, result: &impl Serialize) {
         let result = serde_json::to_value(result).unwrap_or_default();
         self.0.respond(result).ignore_closed();
     }
 
-    /// Answers with what was done, or why it was not.
+    /// Responds with a result or an error.
     pub(crate) fn respond_result(self, result: Result<Value, ServiceError>) {
         match result {
             Ok(result) => self.respond(&result),
@@ -91,36 +89,36 @@ impl RequestResponder {
     }
 }
 
-/// Why an agent did not do what it was asked.
+/// The error of a request to an agent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum AgentCallError {
-    /// It says no.
+    /// The agent responded with an error.
     #[error("{message}")]
     Rejected { code: i32, message: String },
-    /// It ended before it answered.
+    /// The connection ended before the response arrived.
     #[error("the agent ended")]
     Gone,
 }
 
-/// Says that somebody has to sign in first.
+/// The error code with which an agent requires the user to sign in.
 pub(crate) const AUTH_REQUIRED_CODE: i32 = -32000;
 
-/// The way to an agent. Dropped, its input is closed.
+/// A connection to an agent process. Dropping it closes the agent's standard input.
 #[derive(Debug)]
 pub(crate) struct JsonRpcConnection<T> {
     agent: v1::ConnectionTo<agent_client_protocol::Agent>,
     responses: mpsc::Sender<AgentMessage<T>>,
-    /// Carries messages both ways.
+    /// The task that reads and writes messages.
     _task: JoinSet<()>,
 }
 
 impl<T: std::fmt::Debug + Send + 'static> JsonRpcConnection<T> {
-    /// Speaks with an agent through its pipes; also says where the noise is
-    /// that it makes.
+    /// Opens a connection on the pipes of an agent. Also returns the queue of messages and the
+    /// tail of stdout lines that are not messages.
     ///
     /// # Errors
     ///
-    /// If it is gone at once.
+    /// Returns an error if the connection ends immediately.
     pub(crate) async fn open(
         stdin: impl AsyncWrite + Send + Unpin + 'static,
         stdout: impl AsyncRead + Send + Unpin + 'static,
@@ -145,27 +143,28 @@ impl<T: std::fmt::Debug + Send + 'static> JsonRpcConnection<T> {
         Ok((connection, incoming, noise))
     }
 
-    /// Asks for something. The answer comes with the messages, marked.
+    /// Sends a request. The response arrives in the message queue, with `tag`.
     pub(crate) fn call(&self, tag: T, method: &str, params: &impl Serialize) {
         let responses = self.responses.clone();
         let Ok(message) = UntypedMessage::new(method, params) else {
             return;
         };
-        // In order: what came before the answer is dealt with before it.
+        // The callback runs in order: messages that arrived before the response are queued
+        // before it.
         let request = self.agent.prepare_request(message);
         let request = request.on_receiving_result(async move |result| {
             let response = AgentMessage::Response(tag, result.map_err(to_call_error));
             responses.send(response).await.ignore_closed();
             Ok(())
         });
-        // A connection that is over says so itself.
+        // A closed connection is reported by `Closed`.
         request.ignore_closed();
     }
 
-    /// Tells something.
+    /// Sends a notification to the agent.
     pub(crate) fn notify(&self, method: &str, params: &impl Serialize) {
         if let Ok(message) = UntypedMessage::new(method, params) {
-            // A connection that is over says so itself.
+            // A closed connection is reported by `Closed`.
             self.agent.send_notification(message).ignore_closed();
         }
     }
@@ -175,7 +174,7 @@ fn to_call_error(error: Error) -> AgentCallError {
     if is_incoming_transport_closed(&error) || is_connection_terminated(&error) {
         return AgentCallError::Gone;
     }
-    // Many agents put what matters into the data.
+    // Many agents put the useful part of an error into its data.
     let detail = error.data.as_ref().and_then(error_detail);
     let message = match detail {
         Some(detail) if !error.message.contains(&detail) => format!("{}: {detail}", error.message),
@@ -193,11 +192,11 @@ fn error_detail(data: &Value) -> Option<String> {
     text(data).or_else(|| keys.iter().find_map(|key| data.get(key).and_then(text)))
 }
 
-/// Room for messages that were read and not dealt with.
+/// The memory budget for messages that were read and not yet queued.
 #[derive(Debug, Clone)]
 struct ReadBudget {
     permits: Arc<Semaphore>,
-    /// What the messages take that wait, the oldest first.
+    /// The permits of the buffered messages, the oldest first.
     held_permits: Arc<Mutex<VecDeque<OwnedSemaphorePermit>>>,
 }
 
@@ -209,7 +208,7 @@ impl ReadBudget {
         }
     }
 
-    /// Waits until there is room for a message.
+    /// Waits until the budget has capacity for a message of this size.
     async fn acquire(&self, bytes: usize) {
         let size = u32::try_from(bytes / 1024)
             .unwrap_or(MAX_BUFFERED_KIB)
@@ -217,11 +216,11 @@ impl ReadBudget {
         let permit = Arc::clone(&self.permits)
             .acquire_many_owned(size.min(MAX_BUFFERED_KIB))
             .await;
-        // It is never closed.
+        // The semaphore is never closed.
         lock(&self.held_permits).extend(permit.ok());
     }
 
-    /// The oldest message was dealt with.
+    /// Releases the permit of the oldest message, after it was queued.
     fn release_oldest(&self) {
         drop(lock(&self.held_permits).pop_front());
     }
@@ -239,8 +238,7 @@ enum AgentRequestKind {
 }
 
 impl AgentRequestKind {
-    /// Returns the kind of a request by its method; `None` if the method is not
-    /// known.
+    /// Returns the kind of a request by its method; `None` if the method is unknown.
     fn from_method(method: &str) -> Option<Self> {
         match method {
             PERMISSION_METHOD => Some(AgentRequestKind::Permission),
@@ -258,8 +256,8 @@ impl AgentRequestKind {
     }
 }
 
-/// Whether a message takes up room until it was dealt with; the rest is
-/// answered at once.
+/// Returns `true` if a message occupies the budget until it is queued. Other messages are
+/// handled immediately.
 fn counts_against_budget(line: &JsonRpcLine) -> bool {
     let method = line.method.as_deref().unwrap_or_default();
     match line.kind {
@@ -272,7 +270,7 @@ fn counts_against_budget(line: &JsonRpcLine) -> bool {
 type ConnectionSender =
     tokio::sync::oneshot::Sender<v1::ConnectionTo<agent_client_protocol::Agent>>;
 
-/// Carries messages until the agent is gone, or nobody wants them any more.
+/// Reads and writes messages until the agent's stream ends or the connection is dropped.
 async fn run_io<T: std::fmt::Debug + Send + 'static>(
     stdin: impl AsyncWrite + Send + Unpin + 'static,
     stdout: impl AsyncRead + Send + Unpin + 'static,
@@ -284,7 +282,8 @@ async fn run_io<T: std::fmt::Debug + Send + 'static>(
     let read_error: Arc<Mutex<Option<String>>> = Arc::default();
     let reader = LineReader::new(stdout, noise);
     let incoming = read_lines(reader, budget.clone(), Arc::clone(&read_error));
-    // An agent that ends may not have read everything; that is no news.
+    // An agent that exits may not have read everything, so a write error is not a reason to
+    // report.
     let write_failed = Arc::new(AtomicBool::new(false));
     let outgoing = write_lines(stdin, Arc::clone(&write_failed));
     let (for_requests, for_notifications) = (sender.clone(), sender.clone());
@@ -308,7 +307,7 @@ async fn run_io<T: std::fmt::Debug + Send + 'static>(
             async move |message: UntypedMessage, _| {
                 let (method, params) = message.into_parts();
                 let params = to_params(params);
-                // Agents have words of their own; nobody has to know them.
+                // Agents send notifications of their own, which the host ignores.
                 if method != SESSION_UPDATE_METHOD {
                     return Ok(());
                 }
@@ -337,8 +336,8 @@ async fn run_io<T: std::fmt::Debug + Send + 'static>(
         .ignore_closed();
 }
 
-/// Reads messages as far as the budget allows. The error that ends them is kept
-/// in `read_error`.
+/// Returns a stream of messages, limited by the budget. The error that ends the stream is
+/// stored in `read_error`.
 fn read_lines(
     reader: LineReader<impl AsyncRead + Send + Unpin + 'static>,
     budget: ReadBudget,
@@ -362,7 +361,7 @@ fn read_lines(
     })
 }
 
-/// Writes messages, and notes whether the last one could not be written.
+/// Returns a sink that writes messages and records if the last write failed.
 fn write_lines(
     stdin: impl AsyncWrite + Send + Unpin + 'static,
     write_failed: Arc<AtomicBool>,
@@ -383,7 +382,7 @@ fn write_lines(
     )
 }
 
-/// The agent session that a message is about, if it says one.
+/// Returns the id of the agent session of a message, if it has one.
 pub(crate) fn session_id(params: &JsonParams) -> Option<&str> {
     params.get("sessionId").and_then(Value::as_str)
 }

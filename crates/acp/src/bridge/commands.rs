@@ -1,4 +1,4 @@
-//! What the host wants.
+//! Handles the commands of the host: turns, decisions, configuration, chats and tools.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::mapper::host_tools::HostToolSet;
 use crate::session::PermissionOutcome;
 use crate::session::options::MODEL_KEY;
 
-/// Whether there was something to stop.
+/// The result of cancelling the turn of a chat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CancelOutcome {
     Cancelled,
@@ -102,13 +102,15 @@ impl SessionBridge {
             AgentCommand::CompleteToolCall {
                 chat, turn, call, ..
             } => self.complete_client_call(&chat, &turn, &call),
-            // It can't be talked to while it works: what it is not told of, stays.
+            // ACP has no way to steer a running prompt, so the steering message stays pending.
+            // The run loop handles `Close`.
             AgentCommand::Steer { .. } | AgentCommand::Close => {}
         }
         Ok(())
     }
 
-    /// Starts the agent for the session.
+    /// Stores the session's folders, configuration and resumable agent sessions, and starts the
+    /// agent.
     async fn start_session(
         &mut self,
         directories: &[Uri],
@@ -123,7 +125,8 @@ impl SessionBridge {
         self.start_agent().await
     }
 
-    /// Begins a turn of a chat, in place of one that still runs.
+    /// Begins a turn of a chat. A turn that is still running is replaced and its pending
+    /// requests are cancelled.
     async fn begin_turn(&mut self, chat: &Uri, turn: TurnInProgress) -> Result<(), AcpError> {
         let entry = self.chats.entry(chat.clone()).or_default();
         entry.attachments.for_turn(&turn.id);
@@ -133,13 +136,13 @@ impl SessionBridge {
         self.advance_turn(chat).await
     }
 
-    /// Returns the turn of a chat, if it is this one.
+    /// Returns the turn of a chat if its id matches.
     fn running_turn(&mut self, chat: &Uri, turn: &TurnId) -> Option<&mut TurnInProgress> {
         let running = self.chats.get_mut(chat)?.turn.as_mut();
         running.filter(|running| running.id == *turn)
     }
 
-    /// Tells the agent whether a tool call may run.
+    /// Sends the decision about a tool call as the response to the agent's permission request.
     async fn decide_call(
         &mut self,
         chat: &Uri,
@@ -171,7 +174,8 @@ impl SessionBridge {
         }
     }
 
-    /// Ends all that runs for a chat, and forgets the chat.
+    /// Cancels the turn and the terminals of a chat, closes its agent session and removes the
+    /// chat.
     async fn close_chat(&mut self, chat: &Uri) -> Result<(), AcpError> {
         self.cancel_turn(chat, None);
         self.services
@@ -185,8 +189,8 @@ impl SessionBridge {
         Ok(())
     }
 
-    /// Has the next turn of a chat begin in a new agent session. Agents can't
-    /// forget a part of what was said, only all of it.
+    /// Closes the agent session of a chat, so that its next turn begins in a new one. ACP has
+    /// no request that removes part of a conversation.
     async fn rewind_chat(&mut self, chat: Uri) -> Result<(), AcpError> {
         self.cancel_turn(&chat, None);
         self.close_turn_terminals(&chat).await?;
@@ -199,7 +203,7 @@ impl SessionBridge {
         Ok(())
     }
 
-    /// Ends a turn that the host wants to go on with.
+    /// Ends a turn that the host wants to resume, with an error: ACP agents can't resume turns.
     async fn reject_resume(&mut self, chat: &Uri, turn: &TurnId) -> Result<(), AcpError> {
         let reason = "this agent can't take up a turn again";
         let error = Some(error_part("notResumable", reason));
@@ -220,7 +224,7 @@ impl SessionBridge {
         });
     }
 
-    /// Hands a call over to the client that has the tool.
+    /// Hands a tool call over to the client that has the tool.
     async fn begin_client_call(
         &mut self,
         chat: &Uri,
@@ -236,15 +240,15 @@ impl SessionBridge {
         self.emit(Some(chat), events).await
     }
 
-    /// Ends a call that a client carried out. The agent gets the result by the
-    /// way that it called the tool.
+    /// Ends a tool call that a client has executed. The agent receives the result on the
+    /// connection on which it called the tool.
     fn complete_client_call(&mut self, chat: &Uri, turn: &TurnId, call: &ToolCallId) {
         if let Some(session) = self.hand_over_call(chat, turn, call) {
             session.mapper.handle_client_tool_completed(call);
         }
     }
 
-    /// The host offers these tools from now on.
+    /// Replaces the tools that the host offers, in the mappers of all open agent sessions.
     fn set_host_tools(&mut self, host_tools: HostToolSet) {
         self.host_tools = Arc::new(host_tools);
         let states = self.chats.values_mut().map(|chat| &mut chat.agent_session);
@@ -256,8 +260,8 @@ impl SessionBridge {
         }
     }
 
-    /// A call of a running turn is not the agent's business any more. Says which
-    /// agent session it is of.
+    /// Marks a tool call of a running turn as handed over, so that later messages of the agent
+    /// do not change it. Returns the agent session of the chat.
     fn hand_over_call(
         &mut self,
         chat: &Uri,
@@ -275,13 +279,13 @@ impl SessionBridge {
         let folders: Option<Vec<_>> = directories.iter().map(path_of).collect();
         self.folders = folders.ok_or(StartError::RemoteFolder)?;
         if self.folders.is_empty() {
-            // Somebody who only wants to talk; agents want a folder all the same.
+            // A session without folders is a plain conversation, but agents require a folder.
             self.folders.extend(std::env::home_dir());
         }
         Ok(())
     }
 
-    /// Stops the turn of a chat: the one that is named, or any.
+    /// Cancels the turn of a chat: the given one, or any if `turn` is `None`.
     fn cancel_turn(&mut self, chat_uri: &Uri, turn: Option<&TurnId>) -> CancelOutcome {
         let Some(chat) = self.chats.get_mut(chat_uri) else {
             return CancelOutcome::NothingToCancel;
@@ -308,8 +312,8 @@ impl SessionBridge {
         CancelOutcome::Cancelled
     }
 
-    /// An answer of the session that a chat had is nobody's any more. It has
-    /// to come all the same.
+    /// Moves a cancelled prompt of a chat to the abandoned prompts. Its response is discarded,
+    /// but its cancel deadline still applies.
     fn abandon_prompt(&mut self, chat_uri: &Uri, chat: &mut ChatEntry) {
         let prompt = chat.in_flight.take();
         if let Some((turn, cancel_deadline)) =
@@ -324,7 +328,7 @@ impl SessionBridge {
         }
     }
 
-    /// Lets go of the agent session of a chat.
+    /// Closes the agent session of a chat, if it is open.
     fn release_session(&mut self, chat: &mut ChatEntry) {
         if let (AgentSessionState::Open(session), Some(connection)) =
             (std::mem::take(&mut chat.agent_session), &self.connection)
@@ -346,12 +350,13 @@ impl SessionBridge {
             let Some(session) = state.open_session() else {
                 continue;
             };
-            // What is so already, the agent may have chosen by itself.
+            // Values that are already set are not sent again; the agent may have chosen them
+            // itself.
             let current = session.options.values();
             let mut values = self.config_values.clone();
             values.retain(|key, value| current.get(key) != Some(value));
             match (&session.chosen_model, self.config_values.get(MODEL_KEY)) {
-                // It gets it back when the turn is over.
+                // The agent gets the chosen model back when the turn ends.
                 (Some(chosen_model), Some(model)) if chosen_model == model => {
                     drop(values.remove(MODEL_KEY))
                 }
@@ -378,7 +383,7 @@ impl SessionBridge {
                 set_option(connection, session, key, value);
             }
         }
-        // What is not to be is put back.
+        // Publishes the current values again, so that clients revert the rejected ones.
         match rejected_chat {
             Some(chat_uri) => self.sync_options(chat_uri.as_ref()).await,
             None => Ok(()),

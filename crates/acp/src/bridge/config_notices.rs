@@ -1,7 +1,7 @@
-//! What becomes of choices that can't be.
+//! Notices about rejected and forbidden configuration values.
 //!
-//! There is no action that would say something about a session alone, so what
-//! has to be said is said in a turn: in one that runs, or in the next.
+//! AHP has no action for a notice of a session, so the bridge adds notices to a turn: to a
+//! running one, or else to the next one.
 
 use std::collections::BTreeSet;
 
@@ -10,36 +10,36 @@ use agenthost_protocol::wire::Object;
 
 use super::{AcpError, MappedEvent, PromptState, SessionBridge, TurnEvent};
 
-/// Most remarks that wait. More than that nobody reads.
+/// The maximum number of queued notices. Users do not read more of them.
 const MAX_QUEUED_NOTICES: usize = 20;
 
-/// What has to be said about choices.
+/// Notices about configuration values that wait for a turn.
 #[derive(Debug, Default)]
 pub(super) struct ConfigNotices {
     queued: Vec<String>,
-    /// Choices of the agent's own that were remarked on.
+    /// Forbidden values that the agent has set itself and that were already reported.
     reported: BTreeSet<(String, String)>,
-    /// What the host was told that nobody may choose.
+    /// The forbidden values that were last sent to the host.
     forbidden_sent: Vec<ForbiddenValue>,
 }
 
 impl ConfigNotices {
-    /// Somebody chose what nobody may choose.
+    /// Queues a notice for each forbidden value that was removed from a request.
     pub(super) fn add_forbidden(&mut self, removed: &[ForbiddenValue]) {
         for value in removed {
             self.queue_notice(format!("{} was not changed: {}", value.key, value.reason));
         }
     }
 
-    /// The agent did not take a choice.
+    /// Queues a notice about a value that the agent rejected.
     pub(super) fn add_rejected(&mut self, key: &str, reason: &str) {
         self.queue_notice(format!(
             "{key} was not changed, the agent refused: {reason}"
         ));
     }
 
-    /// The agent is configured like this. What nobody may choose, it may have
-    /// chosen by itself; that can't be helped, but it is said, once.
+    /// Queues a notice for each forbidden value that the agent has set itself. The host can't
+    /// prevent this. Each value is reported once for as long as it stays set.
     pub(super) fn check_values(&mut self, forbidden: &[ForbiddenValue], values: &Object) {
         let is_chosen = |value: &&ForbiddenValue| values.get(&value.key) == Some(&value.value);
         let chosen_values: Vec<_> = forbidden.iter().filter(is_chosen).collect();
@@ -59,7 +59,8 @@ impl ConfigNotices {
         self.reported = still_chosen;
     }
 
-    /// What nobody may choose, if the host was not told so yet.
+    /// Stores the forbidden values. Returns the event for the host, or `None` if they did not
+    /// change.
     pub(super) fn replace_forbidden(&mut self, values: Vec<ForbiddenValue>) -> Option<AgentEvent> {
         if self.forbidden_sent == values {
             return None;
@@ -76,7 +77,7 @@ impl ConfigNotices {
 }
 
 impl SessionBridge {
-    /// Says what has to be said, if there is a turn that it can be said in.
+    /// Sends the queued notices to the host as part of a running turn, if there is one.
     pub(crate) async fn emit_notices(&mut self) -> Result<(), AcpError> {
         if self.notices.queued.is_empty() {
             return Ok(());

@@ -1,4 +1,4 @@
-//! What fails, what takes too long, and the end.
+//! Handles failed turns, failed agents and timeouts, and shuts the agent down.
 
 use agenthost_protocol::uri::Uri;
 use tokio::time::Instant;
@@ -9,7 +9,7 @@ use crate::error::{AcpError, AgentTimeout};
 use crate::mapper::error_part;
 
 impl SessionBridge {
-    /// The turn of a chat has failed before the agent had a say.
+    /// Ends the turn of a chat with an error and cancels its pending requests.
     pub(super) async fn fail_turn(
         &mut self,
         chat: &Uri,
@@ -26,8 +26,8 @@ impl SessionBridge {
         Ok(())
     }
 
-    /// The agent is gone, or has to go: all that it was doing has failed. The
-    /// next message starts it again.
+    /// Fails all running turns after the agent exited or was killed. The next prompt starts the
+    /// agent again.
     pub(crate) async fn fail_agent(&mut self, error: AcpError) -> Result<(), AcpError> {
         self.spare_session = AgentSessionState::None;
         self.abandoned_prompts.clear();
@@ -39,13 +39,14 @@ impl SessionBridge {
                 continue;
             };
             let previous = std::mem::take(&mut chat.agent_session);
-            // What was not taken up in time is not tried again: the turn begins
+            // A session that could not be resumed in time is not tried again: the turn begins
             // in a new session.
             let was_resuming = matches!(previous, AgentSessionState::Resuming(..));
             if let AgentSessionState::Open(session) = previous {
                 chat.resumable_id = Some(session.id);
             }
-            // A turn that waits for the end of a cancelled one may still begin.
+            // A turn that waits for the end of a cancelled one has not failed; it can still
+            // begin.
             let is_cancelled = chat
                 .in_flight
                 .take()
@@ -87,21 +88,21 @@ impl SessionBridge {
         deadlines.chain(abandoned_deadlines).min()
     }
 
-    /// The agent has taken too long for something.
+    /// Kills an agent that exceeded a deadline, and fails its turns.
     pub(crate) async fn handle_timeout(&mut self) -> Result<(), AcpError> {
         let timeout = if self.ignores_cancel() {
             AgentTimeout::Cancel
         } else {
             AgentTimeout::Response
         };
-        // At once: it had its time.
+        // Without a graceful shutdown: the agent did not respond within its timeout.
         if let Some(connection) = self.connection.take() {
             connection.kill(&timeout.to_string());
         }
         self.fail_agent(timeout.into()).await
     }
 
-    /// Whether the agent goes on with what it was told to stop.
+    /// Returns `true` if the agent has not ended a cancelled prompt before its deadline.
     pub(super) fn ignores_cancel(&self) -> bool {
         let now = Instant::now();
         let mut prompts = self
@@ -120,7 +121,7 @@ impl SessionBridge {
             })
     }
 
-    /// Ends the agent, and leaves nothing of it.
+    /// Cancels all turns and requests, and shuts the agent and its terminals down.
     pub(super) async fn shut_down(&mut self) {
         self.close_terminals().await;
         let Some(connection) = self.connection.take() else {
@@ -136,7 +137,7 @@ impl SessionBridge {
                 turn.cancel_requests();
             }
         }
-        // Nobody is left to hear what it complained of.
+        // The session is closed, so the last stderr line is not reported.
         connection.shutdown().await;
     }
 }

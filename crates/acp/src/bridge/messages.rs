@@ -1,4 +1,4 @@
-//! What the agent sends.
+//! Handles the messages of the agent: updates, requests and responses.
 
 use agenthost_core::agent::AgentEvent;
 use agenthost_protocol::ids::TurnId;
@@ -13,14 +13,14 @@ use crate::transport::{
     AUTH_REQUIRED_CODE, AgentCallError, JsonParams, RequestResponder, session_id,
 };
 
-/// Whose an agent session is.
+/// The owner of an agent session: a chat, or the bridge itself for the spare session.
 pub(super) enum SessionOwner {
     Chat(Uri),
     Spare,
 }
 
 impl SessionOwner {
-    /// The chat that has it; `None` if it is the spare one.
+    /// Returns the chat that owns the session; `None` for the spare session.
     fn chat(&self) -> Option<&Uri> {
         match self {
             SessionOwner::Chat(chat) => Some(chat),
@@ -123,7 +123,7 @@ impl SessionBridge {
                 turn.add_elicitation(id, form, responder);
                 self.emit(Some(&chat_uri), vec![event]).await
             }
-            // There is no turn that it could be asked in.
+            // There is no turn in which the user could answer the request.
             _ => {
                 self.respond_unavailable(
                     params,
@@ -140,7 +140,7 @@ impl SessionBridge {
         call: AgentCall,
         response: Result<Value, AgentCallError>,
     ) -> Result<(), AcpError> {
-        // What becomes of that is said when the connection is over.
+        // `Closed` follows on the same connection and fails everything that is pending.
         if response == Err(AgentCallError::Gone) {
             return Ok(());
         }
@@ -168,8 +168,8 @@ impl SessionBridge {
         }
     }
 
-    /// The agent is done with a message. Its turn may have been cancelled
-    /// before, and the next one wait for this.
+    /// Ends the turn of a prompt that the agent has answered. If the turn was cancelled before,
+    /// the next turn of the chat may wait for this response.
     async fn handle_prompt_result(
         &mut self,
         chat_uri: &Uri,
@@ -185,7 +185,8 @@ impl SessionBridge {
             return Ok(());
         };
         if let (Err(_), Some(session)) = (&response, chat.agent_session.open_session()) {
-            // It was told, but may not have listened.
+            // The prompt contained the transcript and the instructions, but the agent may not
+            // have processed them.
             session.history = prompt.previous_history;
             session.instructions = prompt.previous_instructions;
         }
@@ -227,7 +228,8 @@ impl SessionBridge {
         };
         session.pending_options = session.pending_options.saturating_sub(1);
         session.options.mark_settled(key, value);
-        // What an agent refuses stays as it is, and the host hears how that is.
+        // If the agent rejects the request, its value stays; `sync_options` publishes it to the
+        // host.
         match response {
             Ok(response) => match response.get("configOptions") {
                 Some(options) => session.options.replace(options),
@@ -244,7 +246,7 @@ impl SessionBridge {
         }
     }
 
-    /// The agent is gone.
+    /// Fails the agent after its connection was closed.
     async fn handle_closed(&mut self, reason: Option<String>) -> Result<(), AcpError> {
         let stderr_line = match self.connection.take() {
             Some(connection) => connection.shutdown().await,
@@ -264,7 +266,7 @@ impl SessionBridge {
         is_spare.then_some(SessionOwner::Spare).or_else(chat)
     }
 
-    /// What is told again of an agent session that is being taken up.
+    /// Returns the replay of an agent session that is being resumed.
     fn replay_of(&mut self, id: &str) -> Option<&mut SessionReplay> {
         let states = self.chats.values_mut().map(|chat| &mut chat.agent_session);
         let mut replays = states.filter_map(|state| match state {
@@ -285,7 +287,7 @@ impl SessionBridge {
     }
 }
 
-/// Whether somebody has to sign in first.
+/// Returns `true` if the agent requires the user to sign in first.
 pub(super) fn is_auth_required(response: &Result<Value, AgentCallError>) -> bool {
     matches!(response, Err(AgentCallError::Rejected { code, .. }) if *code == AUTH_REQUIRED_CODE)
 }

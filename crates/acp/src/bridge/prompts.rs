@@ -1,4 +1,4 @@
-//! How an agent is told what the user said, and what the host has to add.
+//! Builds prompts from the user's message and the additions of the host, and sends them.
 
 use agenthost_agents::TurnEvent;
 use agenthost_protocol::uri::Uri;
@@ -9,15 +9,16 @@ use crate::session::prompt::tags;
 use crate::session::{HistoryKnowledge, PromptInFlight};
 use crate::session::{options, prompt, transcript};
 
-/// What is said when an agent was not there.
+/// The notice for users when a new agent session received a transcript.
 const TRANSCRIPT_NOTICE: &str =
     "The agent begins a new session of its own, and was given what was said before as text.";
 
-/// What is said when an agent was away.
+/// The notice for users when the agent was restarted and resumed its session.
 const RESUMED_NOTICE: &str = "The agent was started again, and goes on with its own session.";
 
 impl SessionBridge {
-    /// Hands the message of a turn to the agent.
+    /// Sends the message of a turn to the agent, after the transcript, instructions and context
+    /// that the agent session lacks.
     pub(crate) async fn send_prompt(&mut self, chat_uri: &Uri) -> Result<(), AcpError> {
         let (Some(connection), Some(chat)) = (&mut self.connection, self.chats.get_mut(chat_uri))
         else {
@@ -79,7 +80,7 @@ impl SessionBridge {
             &resources.resources,
             connection.prompt_features,
         );
-        // A command is one at the very beginning only.
+        // Agents recognise a slash command only in the first block.
         let index = usize::from(text.starts_with('/'));
         blocks.splice(index..index, preamble);
         let params = serde_json::json!({"sessionId": session.id, "prompt": blocks});
@@ -88,7 +89,8 @@ impl SessionBridge {
         chat.in_flight = Some(PromptInFlight {
             turn: turn.id.clone(),
             cancel_deadline: None,
-            // Nothing is lost by a prompt that said nothing of before.
+            // Without a notice, the prompt contained no earlier turns that a failed prompt
+            // would lose.
             previous_history: notice.map_or(HistoryKnowledge::Complete, |_| history),
             previous_instructions,
         });
@@ -103,7 +105,7 @@ impl SessionBridge {
         self.emit_notices().await
     }
 
-    /// A model that was for one turn alone is not used any longer.
+    /// Restores the chosen model after a turn that used another one.
     pub(super) fn restore_model(&mut self, chat_uri: &Uri) {
         let (Some(connection), Some(chat)) = (&self.connection, self.chats.get_mut(chat_uri))
         else {

@@ -1,4 +1,4 @@
-//! Agent sessions that last: noted, taken up again, copied, adopted.
+//! Records, resumes, forks and imports agent sessions.
 
 use agenthost_agents::TurnMapper;
 use agenthost_core::agent::{AgentEvent, ChatContext, ImportedTurn};
@@ -19,8 +19,9 @@ use crate::session::replay::{ReplayPurpose, ReplayedTurn, SessionReplay};
 use crate::transport::AgentCallError;
 
 impl SessionBridge {
-    /// There is a new chat that knows something already. What was said in it
-    /// comes with each message, what was said beside it only now.
+    /// Adds a chat that begins with a context, and forks the agent session of its source if
+    /// possible. Turns of the history also arrive with each prompt; the context of a side chat
+    /// arrives only here.
     pub(super) fn open_chat(&mut self, chat_uri: Uri, context: ChatContext) {
         let source = match &context {
             ChatContext::History { copy_of, .. } => copy_of.as_ref(),
@@ -43,8 +44,8 @@ impl SessionBridge {
         }
     }
 
-    /// A session that knows what another knows is there, or can't be: then a
-    /// new one has to do.
+    /// Installs a forked session for a chat. If the agent could not fork, the chat gets a new
+    /// session.
     pub(super) async fn handle_forked(
         &mut self,
         chat_uri: Uri,
@@ -69,8 +70,8 @@ impl SessionBridge {
         self.advance_turn(&chat_uri).await
     }
 
-    /// Asks the agent to take up its session of a chat, if it has one and can;
-    /// says whether it was asked.
+    /// Requests that the agent resume its session of a chat. Returns `false` if the chat has
+    /// none or the agent can't resume it.
     pub(super) fn resume_session(&mut self, chat_uri: &Uri, purpose: ReplayPurpose) -> bool {
         let key = self.session_key();
         let folder = self.folders.first().cloned().unwrap_or_default();
@@ -91,7 +92,7 @@ impl SessionBridge {
         true
     }
 
-    /// The agent took up a session, or could not.
+    /// Handles the response to a resume request.
     pub(super) async fn handle_resumed(
         &mut self,
         chat_uri: Uri,
@@ -105,7 +106,7 @@ impl SessionBridge {
         let chat = self.chats.get_mut(&chat_uri);
         let state = chat.map(|chat| &mut chat.agent_session);
         let Some(state) = state.filter(|state| state.deadline() == Some(deadline)) else {
-            // Nobody wants it any more.
+            // The chat no longer waits for this response.
             connection.close_session(id);
             return Ok(());
         };
@@ -131,7 +132,7 @@ impl SessionBridge {
                 self.events.send(AgentEvent::AuthRequired).await?;
                 return self.fail_turn(&chat_uri, "authRequired", &error).await;
             }
-            // It has forgotten it: a new one is told what was said.
+            // The agent no longer has the session: a new one gets a transcript.
             (Err(_), ReplayPurpose::Resume) => return self.advance_turn(&chat_uri).await,
         };
         let chat = self.chats.get(&chat_uri);
@@ -162,7 +163,7 @@ impl SessionBridge {
         Ok(())
     }
 
-    /// The session of the agent that a new session of the host is to take up.
+    /// Returns the id of the agent session that a new session of the host has to import.
     pub(super) fn import_request(&self) -> Option<String> {
         let session_id = self
             .config_values
@@ -171,7 +172,7 @@ impl SessionBridge {
         (!session_id.is_empty()).then(|| session_id.to_owned())
     }
 
-    /// Takes up a session that the host does not know.
+    /// Resumes an agent session that the host does not know, to import its conversation.
     pub(crate) fn import_session(&mut self, id: String) -> Result<(), AcpError> {
         let chat = uris::default_chat_uri(&self.session);
         self.chats.entry(chat.clone()).or_default().resumable_id = Some(id);
@@ -216,7 +217,8 @@ impl SessionBridge {
             .await?)
     }
 
-    /// The wish was granted: from now on the session is noted as all are.
+    /// Clears the import request after the import. The host then stores the session id like
+    /// that of any other session.
     async fn clear_import_request(&mut self) -> Result<(), AcpError> {
         let cleared = (options::AGENT_SESSION_KEY.to_owned(), Json::from(""));
         let schema_changed = AgentEvent::ConfigSchemaChanged {
@@ -228,7 +230,7 @@ impl SessionBridge {
         self.sync_options(Some(&chat)).await
     }
 
-    /// The host can send messages from now on.
+    /// Reports to the host that the session accepts prompts, and advances waiting turns.
     pub(crate) async fn mark_ready(&mut self) -> Result<(), AcpError> {
         self.stage = BridgeStage::Open;
         let tools = Vec::new();
@@ -236,8 +238,8 @@ impl SessionBridge {
         self.advance_turns().await
     }
 
-    /// Has the host remember which session of the agent a chat has, if that is
-    /// of any use.
+    /// Sends the id of a chat's agent session to the host, which stores it, if the agent can
+    /// resume sessions.
     pub(crate) async fn record_session_id(&mut self, chat: &Uri, id: &str) -> Result<(), AcpError> {
         if !self
             .connection

@@ -1,4 +1,4 @@
-//! What the agent has the host do for it.
+//! Handles the agent's requests for files and terminals of the host.
 
 use std::time::Duration;
 
@@ -24,11 +24,12 @@ use crate::services::{
 };
 use crate::transport::{JsonParams, RequestResponder, session_id};
 
-/// How long to wait for the ends of what runs, when all ends.
+/// The timeout for the exits of terminals when the session is closed.
 const TERMINAL_EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl SessionBridge {
-    /// Does what the agent asks for, or says why not. It is always answered.
+    /// Executes a service request of the agent. Each request gets a response, which may be an
+    /// error.
     pub(super) async fn handle_service_request(
         &mut self,
         request: ServiceRequest,
@@ -69,8 +70,9 @@ impl SessionBridge {
         Ok(())
     }
 
-    /// Whether the agent was offered this, and the session is there. One that
-    /// is about to be may be used: agents do before they say that it is there.
+    /// Checks that the service is offered to the agent and that the session exists. While a
+    /// session is being opened, unknown ids are accepted: agents use a session before they
+    /// respond with its id.
     fn check_service(&self, request: ServiceRequest, session: &str) -> Result<(), ServiceError> {
         if !self.agent.services.contains(&request.service()) {
             return Err(ServiceError::NotOffered);
@@ -91,20 +93,21 @@ impl SessionBridge {
         Err(ServiceError::UnknownSession(truncate_chars(session, 60)))
     }
 
-    /// Nobody can be asked: the agent gets the answer that says so, or is told
-    /// that there is no such session.
+    /// Responds to a request that the user can't answer: with the given response, or with an
+    /// error if the session is unknown.
     pub(super) fn respond_unavailable(
         &self,
         params: &JsonParams,
         responder: RequestResponder,
         response: &Value,
     ) {
-        // Some questions are about no session at all.
+        // Some requests have no session.
         let checked = session_id(params).map_or(Ok(()), |session| self.check_session(session));
         responder.respond_result(checked.map(|()| response.clone()));
     }
 
-    /// Runs a command for the agent. Everybody can watch before it hears of it.
+    /// Runs a command for the agent. The host publishes the terminal before the agent gets its
+    /// id.
     async fn open_terminal(
         &mut self,
         session: String,
@@ -180,7 +183,7 @@ impl SessionBridge {
         Ok(())
     }
 
-    /// Something happened in a terminal that the host runs for the agent.
+    /// Handles an event of a terminal that the host runs for the agent.
     pub(super) async fn handle_terminal_event(
         &mut self,
         notice: TerminalNotice,
@@ -201,7 +204,7 @@ impl SessionBridge {
         Ok(self.events.send(event).await?)
     }
 
-    /// Tells the host about a terminal that a call of a chat shows.
+    /// Sends a change of a terminal that a tool call shows to the host.
     pub(super) async fn emit_terminal_update(
         &mut self,
         chat: &Uri,
@@ -219,7 +222,7 @@ impl SessionBridge {
                 AgentEvent::TerminalOpened {
                     terminal,
                     state: Box::new(state),
-                    // What it writes is plain text, which is shown as it is.
+                    // The output is plain text without escape sequences.
                     command: None,
                 }
             }
@@ -236,8 +239,8 @@ impl SessionBridge {
         Ok(self.events.send(event).await?)
     }
 
-    /// A turn of a chat was ended from outside: nothing that the agent showed
-    /// in it goes on.
+    /// Ends the terminals that the agent showed in a turn, after the turn was ended from
+    /// outside.
     pub(crate) async fn close_turn_terminals(&mut self, chat: &Uri) -> Result<(), AcpError> {
         let entry = self.chats.get_mut(chat);
         let Some(session) = entry.and_then(|chat| chat.agent_session.open_session()) else {
@@ -247,7 +250,7 @@ impl SessionBridge {
         self.emit(Some(chat), events).await
     }
 
-    /// Ends all that runs for the agent, and says how it ended.
+    /// Releases all terminals of the agent and publishes their exits.
     pub(super) async fn close_terminals(&mut self) {
         self.services.terminals.release_all();
         let wait_for_exits = async {
@@ -257,13 +260,13 @@ impl SessionBridge {
             }
             Ok::<(), AcpError>(())
         };
-        // If the host is gone, or something does not end even when it is
-        // killed: what is left goes when it is dropped.
+        // The wait ends early if the host has stopped, or at the timeout if a process survives
+        // its kill signal. Dropping the terminals releases the rest.
         let result = tokio::time::timeout(TERMINAL_EXIT_TIMEOUT, wait_for_exits).await;
         result.ignore_elapsed();
     }
 
-    /// What a terminal of a chat is for.
+    /// Returns the claim of a terminal: its session, chat, turn and tool call.
     fn terminal_claim(&self, chat: &Uri, call: Option<ToolCallId>) -> TerminalSessionClaim {
         let turn = self.chats.get(chat).and_then(|chat| chat.turn.as_ref());
         TerminalSessionClaim {

@@ -1,4 +1,4 @@
-//! How an agent, and its sessions, begin.
+//! Initializes the agent connection and installs agent sessions.
 
 use agenthost_core::agent::AgentEvent;
 use agenthost_protocol::uri::Uri;
@@ -30,7 +30,7 @@ impl SessionBridge {
             return self.fail_agent(error.in_step(AgentStep::Initialize)).await;
         }
         if self.stage == BridgeStage::Opening {
-            // What is there to be taken up is, when it is needed.
+            // Resumable sessions are resumed when a turn needs them.
             if self.chats.values().any(|chat| chat.resumable_id.is_some()) {
                 return self.mark_ready().await;
             }
@@ -46,7 +46,7 @@ impl SessionBridge {
         self.advance_turns().await
     }
 
-    /// A session of the agent's own is there, or can't be.
+    /// Handles the response to a request for a new session.
     pub(super) async fn handle_session_opened(
         &mut self,
         chat: Option<Uri>,
@@ -90,13 +90,13 @@ impl SessionBridge {
             .await
     }
 
-    /// Whether a chat still waits for the agent session that was asked for.
+    /// Returns `true` if a chat still waits for the session request with this deadline.
     pub(super) fn awaits_session(&self, chat: &Uri, deadline: Instant) -> bool {
         let chat = self.chats.get(chat);
         chat.is_some_and(|chat| chat.agent_session.deadline() == Some(deadline))
     }
 
-    /// A session came that nobody waits for any more.
+    /// Closes a session that arrived after its chat stopped waiting for it.
     pub(super) fn close_unclaimed_session(&self, response: &Result<Value, AgentCallError>) {
         let id = response
             .as_ref()
@@ -107,7 +107,8 @@ impl SessionBridge {
         }
     }
 
-    /// A session of the agent's own is there, for a chat or as a spare one.
+    /// Stores a new agent session, for a chat or as the spare session, and sends the
+    /// configuration values and the updates that arrived early.
     pub(super) async fn install_session(
         &mut self,
         chat: Option<Uri>,
@@ -151,7 +152,7 @@ impl SessionBridge {
                     entry.agent_session = state;
                     SessionOwner::Chat(chat)
                 }
-                // It was closed meanwhile.
+                // The chat was closed while the request was pending.
                 None => {
                     if let Some(connection) = &self.connection {
                         connection.close_session(&id);

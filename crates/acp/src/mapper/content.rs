@@ -1,4 +1,4 @@
-//! Blocks of content, as the host has them.
+//! Converts ACP content blocks to AHP tool results and content references.
 
 use std::path::{Path, PathBuf};
 
@@ -18,16 +18,17 @@ use crate::transport::schema::{
     ContentBlock, Diff, EmbeddedResourceResource, ToolCallContent as Content,
 };
 
-/// Longest text of a tool that runs, in bytes.
+/// The maximum number of bytes of text that are published of a running tool call.
 const MAX_RUNNING_OUTPUT_BYTES: usize = 16 * 1024;
 
-/// Most lines of a file, before and after, whose difference is counted.
+/// The maximum number of lines, before or after, for which changed lines are counted. The count
+/// takes quadratic time.
 const MAX_COUNTED_LINES: usize = 2_000;
 
-/// Most changes of files that are shown with a question.
+/// The maximum number of diffs in the message of a permission request.
 const MAX_SHOWN_DIFFS: usize = 10;
 
-/// What a tool has produced.
+/// Converts the content of a tool call to tool results.
 pub(crate) fn to_results(
     call: &ToolCallId,
     content: &[Content],
@@ -47,11 +48,11 @@ pub(crate) fn to_results(
             shown_ids.push(id);
             blocks
         }
-        // A kind that is not known yet.
+        // A kind that this version does not know.
         _ => Vec::new(),
     });
     let mut results: Vec<_> = results.collect();
-    // Some agents tell of a terminal and never say where to show it.
+    // Some agents report a terminal without referring to it in the content.
     for id in terminals
         .terminals_of(call)
         .filter(|id| !shown_ids.contains(id))
@@ -61,8 +62,8 @@ pub(crate) fn to_results(
     results
 }
 
-/// Leaves only the end of a long text. Agents send what a running tool has
-/// written again and again, whole; all of it comes with the result.
+/// Keeps only the end of a long text. Agents send the output of a running tool again and again
+/// in full; the result contains all of it.
 pub(crate) fn truncate_running_output(result: &mut ToolResultContent) {
     if let ToolResultContent::Text(text) = result
         && text.text.len() > MAX_RUNNING_OUTPUT_BYTES
@@ -75,7 +76,7 @@ pub(crate) fn truncate_running_output(result: &mut ToolResultContent) {
     }
 }
 
-/// The changes of files among what a tool wants to do.
+/// Converts the diffs in the content of a tool call to file edits.
 pub(crate) fn file_edits(
     content: &[Content],
     folder: &Path,
@@ -90,7 +91,7 @@ pub(crate) fn file_edits(
         .collect()
 }
 
-/// The same changes for people to read, as blocks of Markdown.
+/// Renders the diffs in the content of a tool call as Markdown blocks, for users.
 pub(crate) fn diff_blocks(content: &[Content], folder: &Path) -> Vec<String> {
     let diffs = content.iter().filter_map(|content| match content {
         Content::Diff(diff) => Some(diff),
@@ -105,7 +106,7 @@ pub(crate) fn diff_blocks(content: &[Content], folder: &Path) -> Vec<String> {
     blocks.collect()
 }
 
-/// The text of what a tool has produced, where it is text.
+/// Joins the text results of a tool call.
 pub(crate) fn joined_text(results: &[ToolResultContent]) -> Option<String> {
     let texts = results.iter().filter_map(|result| match result {
         ToolResultContent::Text(text) => Some(text.text.as_str()),
@@ -120,7 +121,7 @@ pub(crate) fn joined_text(results: &[ToolResultContent]) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-/// What is in an answer besides text: content that is referred to.
+/// Converts a block of a response that is not text to a content reference.
 pub(crate) fn to_content_ref(
     block: &ContentBlock,
     collector: &mut EventCollector<'_>,
@@ -211,7 +212,7 @@ fn file_name(uri: &str) -> &str {
     uri.rsplit('/').next().unwrap_or_default()
 }
 
-/// A change of a file, with how it was and how it is to be.
+/// Converts a diff to a file edit, with the content before and after it.
 fn to_file_edit(diff: &Diff, folder: &Path, collector: &mut EventCollector<'_>) -> FileEdit {
     let path: PathBuf = folder.join(&diff.path);
     let uri = uri_of(&path);
@@ -228,7 +229,7 @@ fn to_file_edit(diff: &Diff, folder: &Path, collector: &mut EventCollector<'_>) 
     }
 }
 
-/// How many lines came and went; nothing for what is too long to tell soon.
+/// Counts the added and removed lines; `None` if there are too many lines.
 fn count_changed_lines(before: &str, after: &str) -> Option<FileEditDiffStats> {
     let (mut before, mut after): (Vec<_>, Vec<_>) =
         (before.lines().collect(), after.lines().collect());
@@ -243,7 +244,7 @@ fn count_changed_lines(before: &str, after: &str) -> Option<FileEditDiffStats> {
     if before.len().max(after.len()) > MAX_COUNTED_LINES {
         return None;
     }
-    // The longest sequence of lines that is in both, row by row.
+    // Computes the longest common subsequence of lines, row by row.
     let mut row = vec![0_usize; after.len() + 1];
     for line in &before {
         let mut diagonal = 0;

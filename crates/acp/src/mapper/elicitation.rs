@@ -1,8 +1,7 @@
-//! Questions of an agent to the user, and the answers.
+//! Converts elicitations of an agent to input requests, and the answers to responses.
 //!
-//! A form is read as it was written, so that its questions stay in order. A
-//! field `x_custom` next to a choice `x` is the agent's way to let people write
-//! an answer of their own: both are one question here.
+//! The questions have the order of the fields in the form. With a field `x_custom` next to a
+//! choice `x`, an agent lets the user type another answer; both fields become one question.
 
 use agenthost_core::resource::links::is_web_page;
 use agenthost_protocol::chat::{
@@ -17,17 +16,17 @@ use serde_json::{Value, json};
 
 use crate::transport::JsonParams;
 
-/// What a field is called that holds what was written instead of a choice.
+/// The suffix of a field for a typed answer instead of a choice.
 const CUSTOM_FIELD_SUFFIX: &str = "_custom";
 
-/// A question that waits for its answer, with what it takes to give it.
+/// The form of a pending elicitation, which is necessary to encode the response.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ElicitationForm {
-    /// The fields in order, with what they ask for.
+    /// The names and schemas of the fields, in order.
     fields: Vec<(String, JsonParams)>,
 }
 
-/// Reads a question; `None` if it is of a kind that can't be shown.
+/// Parses an elicitation; `None` if its kind is not supported.
 pub(crate) fn parse_elicitation(
     id: InputRequestId,
     params: &JsonParams,
@@ -42,7 +41,7 @@ pub(crate) fn parse_elicitation(
         answers: None,
     };
     if mode == "url" {
-        // Clients open it for people; anything else would run something.
+        // Clients open this URL for users. A URL of another scheme could run a program.
         let url = Uri::from(text("url")?);
         request.url = Some(Some(url).filter(is_web_page)?);
         return Some((request, ElicitationForm { fields: Vec::new() }));
@@ -68,7 +67,7 @@ pub(crate) fn parse_elicitation(
 }
 
 impl ElicitationForm {
-    /// What to answer.
+    /// Encodes the user's answers as the response to the elicitation.
     pub(crate) fn to_response(&self, response: InputResponseKind, answers: &Answers) -> Value {
         match response {
             InputResponseKind::Decline => json!({"action": "decline"}),
@@ -105,7 +104,7 @@ impl ElicitationForm {
                 }
                 Some(_) | None => {}
             }
-            // Numbers of ours are never whole numbers by type.
+            // Numbers of AHP are floating-point numbers.
             let is_integer = field.get("type").and_then(Value::as_str) == Some("integer");
             let value = match value {
                 Some(Value::Number(number)) if is_integer => {
@@ -122,7 +121,7 @@ impl ElicitationForm {
         self.fields.iter().any(|(field, _)| field == name)
     }
 
-    /// Whether a field holds the written answer of a choice.
+    /// Returns `true` if a field contains the typed answer of a choice.
     fn is_custom(&self, name: &str) -> bool {
         let mut fields = self.fields.iter();
         let choice = name.strip_suffix(CUSTOM_FIELD_SUFFIX);
@@ -186,7 +185,7 @@ impl ElicitationForm {
     }
 }
 
-/// What a field lets choose from.
+/// Returns the choices of a field; `None` if it has no choices.
 fn parse_choices(field: &JsonParams) -> Option<Vec<Choice>> {
     let schemas = [Some(field), field.get("items").and_then(Value::as_object)];
     let mut schemas = schemas.into_iter().flatten();
@@ -207,7 +206,7 @@ fn parse_choices(field: &JsonParams) -> Option<Vec<Choice>> {
     Some(items.iter().filter_map(to_choice).collect())
 }
 
-/// The value of an answer, and what was written besides.
+/// Returns the value of an answer, and the text that the user typed in addition.
 fn answer_value(value: &AnswerValue) -> (Option<Value>, Option<Vec<String>>) {
     match value {
         AnswerValue::Text(text) => (Some(json!(text.value)), None),

@@ -1,4 +1,4 @@
-//! What becomes of what an agent sends.
+//! Events that the mapper derives from the messages of an agent.
 
 use agenthost_core::agent::SlashCommand;
 use agenthost_core::{ContentAddress, SessionKey};
@@ -10,53 +10,51 @@ use serde_json::Value;
 
 use agenthost_agents::TurnEvent;
 
-/// Something that follows from a message of an agent.
+/// An event that follows from a message of an agent.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum MappedEvent {
-    /// Some content is referred to from now on.
+    /// Content to store, because later events refer to it.
     StoreContent(ContentBlob),
-    /// Something happened in the turn.
+    /// An event of the running turn.
     Turn(TurnEvent),
-    /// The chat is called something else.
+    /// A new title of the chat.
     TitleChanged(String),
-    /// What it understands at the beginning of a message; all of it.
+    /// The complete list of slash commands of the agent.
     SlashCommandsChanged(Vec<SlashCommand>),
-    /// What can be chosen, and what is; all of it, as the agent has it.
+    /// The complete list of options with their values, in the encoding of the agent.
     OptionsChanged(Value),
-    /// It works in another mode.
+    /// The mode that the agent switched to.
     ModeChanged(String),
-    /// Something about a terminal that a call shows, by its address.
+    /// A change of the terminal with this URI, which a tool call shows.
     Terminal(Uri, TerminalUpdate),
 }
 
-/// Something about a terminal.
+/// A change of a terminal that a tool call shows.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum TerminalUpdate {
-    /// It can be watched from now on; the agent itself runs it.
+    /// The agent opened a terminal that it runs itself.
     Opened {
-        /// Its title.
         title: String,
-        /// Where it is.
+        /// The working directory of the terminal.
         cwd: Option<Uri>,
-        /// The call that shows it.
+        /// The tool call that shows the terminal.
         call: ToolCallId,
     },
-    /// It is known which call it is for.
+    /// The tool call that the terminal belongs to became known.
     Claimed(ToolCallId),
-    /// Something happened in it.
+    /// An action on the terminal channel.
     Action(Box<TerminalAction>),
 }
 
-/// Content to keep.
+/// Content for the content store.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct ContentBlob {
-    /// A name for it, that says what it is.
+    /// A file name that describes the content.
     pub(crate) name: String,
-    /// The content.
     pub(crate) bytes: Vec<u8>,
 }
 
-/// Shows how much, not what.
+/// Prints the size, not the content.
 impl std::fmt::Debug for ContentBlob {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("ContentBlob")
@@ -66,18 +64,18 @@ impl std::fmt::Debug for ContentBlob {
     }
 }
 
-/// Collects what follows from a message.
+/// Collects the events that follow from a message.
 ///
-/// Content is referred to by its hash, so that the reference is known before
-/// the content is kept; what is to be kept comes first.
+/// Content is identified by its hash, so its reference is known before the content is stored. A
+/// `StoreContent` event precedes the events that refer to it.
 pub(crate) struct EventCollector<'a> {
     session: &'a SessionKey,
-    /// What follows, in order.
+    /// The events in order.
     pub(crate) events: Vec<MappedEvent>,
 }
 
 impl<'a> EventCollector<'a> {
-    /// One that has nothing to tell yet.
+    /// Creates an empty collector.
     pub(crate) fn new(session: &'a SessionKey) -> Self {
         EventCollector {
             session,
@@ -85,12 +83,12 @@ impl<'a> EventCollector<'a> {
         }
     }
 
-    /// Something happened in the turn.
+    /// Adds an event of the turn.
     pub(crate) fn push_turn_event(&mut self, event: TurnEvent) {
         self.events.push(MappedEvent::Turn(event));
     }
 
-    /// Has some content kept, and says how to refer to it.
+    /// Adds an event that stores content, and returns the reference to it.
     pub(crate) fn store_content(&mut self, name: &str, bytes: Vec<u8>) -> ContentRef {
         let address = ContentAddress::of(self.session, &bytes, name);
         let reference = address.reference(bytes.len());

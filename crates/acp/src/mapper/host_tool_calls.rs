@@ -1,4 +1,4 @@
-//! Tools that the host offers, in a chat.
+//! Forwards changes of the host's tools, and calls of client tools, to the running turn.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use agenthost_protocol::ids::ToolCallId;
 use super::{ChatMapper, EventCollector, HostToolSet, MappedEvent};
 
 impl ChatMapper {
-    /// The host offers these tools from now on.
+    /// Replaces the tools that the host offers.
     pub(crate) fn set_host_tools(&mut self, host_tools: &Arc<HostToolSet>) {
         self.host_tools = Arc::clone(host_tools);
         if let Some(turn) = &mut self.turn {
@@ -15,7 +15,7 @@ impl ChatMapper {
         }
     }
 
-    /// The agent really calls a tool of a client, with some JSON.
+    /// Handles a call of a client tool that arrived at the gateway, with its arguments as JSON.
     pub(crate) fn handle_client_tool_called(
         &mut self,
         call: &ToolCallId,
@@ -36,7 +36,7 @@ impl ChatMapper {
         collector.events
     }
 
-    /// A client has completed a call.
+    /// Handles the completion of a tool call by a client.
     pub(crate) fn handle_client_tool_completed(&mut self, call: &ToolCallId) {
         if let Some(turn) = &mut self.turn {
             turn.tool_calls.handle_client_tool_completed(call);

@@ -1,9 +1,9 @@
-//! Which tool of the host an agent's call is of.
+//! Recognises the host tool that an agent's tool call refers to.
 //!
-//! Agents reach these tools by a server of tools, and each has its own words for
-//! that: in the title of the call, in its name, in its arguments, in its own
-//! data. All of them say what the server is called. A tool that goes by its name
-//! alone may be the agent's own, so that is not enough.
+//! Agents reach these tools through the gateway, an MCP server, and each reports a call in its
+//! own encoding: in the title, in the name, in the arguments, or in metadata. All encodings
+//! contain the name of the server. The tool name alone is not sufficient, because the agent may
+//! have a tool of the same name.
 
 use agenthost_core::agent::ClientTool;
 use agenthost_core::tools::mcp::driver::McpTool;
@@ -12,45 +12,44 @@ use serde_json::Value;
 
 use agenthost_agents::GATEWAY_SERVER_NAME;
 
-/// How far down the name of a server may stand in an agent's own data.
+/// The maximum depth at which the server name is searched in metadata.
 const MAX_SEARCH_DEPTH: u32 = 3;
 
-/// What stands around the names of a server and a tool.
+/// Words that may precede the names of a server and a tool.
 const SURROUNDING_WORDS: [&str; 2] = ["mcp", "tool"];
 
-/// What stands between the names of a server and a tool. A space alone does
-/// not: that would be a command.
+/// Separators between the names of a server and a tool. A space alone is none, because the text
+/// could be a command.
 const NAME_SEPARATORS: [&str; 8] = ["_", "__", "-", ".", "/", ":", "::", "]"];
 
 /// The tools that the host offers to the agent of a session.
 #[derive(Debug, Default)]
 pub(crate) struct HostToolSet {
-    /// Those that clients carry out.
+    /// The tools that clients execute.
     pub(crate) client_tools: Vec<ClientTool>,
-    /// Those of servers.
+    /// The tools of MCP servers.
     pub(crate) server_tools: Vec<McpTool>,
 }
 
-/// A tool that the host offers.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum HostTool {
     Client(ClientTool),
     Server(McpTool),
 }
 
-/// What an agent says of a call.
+/// The fields of a tool call that may contain the names of a server and a tool.
 #[derive(Debug, Default)]
 pub(crate) struct CallHints<'a> {
     pub(crate) title: Option<&'a str>,
     pub(crate) name: Option<&'a str>,
-    /// What it calls the tool in its own data.
+    /// The tool name in the agent's metadata.
     pub(crate) meta_name: Option<&'a str>,
     pub(crate) input: Option<&'a Value>,
     pub(crate) meta: Option<&'a Object>,
 }
 
 impl HostToolSet {
-    /// The tool that a call is of; `None` if it is none of the host's.
+    /// Returns the tool that a call refers to; `None` if it is not a tool of the host.
     pub(crate) fn recognize_tool(&self, hints: &CallHints<'_>) -> Option<HostTool> {
         let input = hints.input.and_then(Value::as_object);
         let names = [input, hints.meta].into_iter().flatten();
@@ -63,9 +62,8 @@ impl HostToolSet {
         names.iter().find_map(|name| self.match_tool_name(name))
     }
 
-    /// The tool that something begins with the name of, as agents write it. One
-    /// that is written exactly so comes before one that is so only but for
-    /// signs, and a longer one before a shorter.
+    /// Returns the tool whose name begins the text, as agents write it. An exact match takes
+    /// precedence over one with replaced characters, and a longer name over a shorter one.
     fn match_tool_name(&self, text: &str) -> Option<HostTool> {
         let clients = self.client_tools.iter().map(|tool| &tool.name);
         let servers = self.server_tools.iter().map(|tool| &tool.name);
@@ -81,7 +79,7 @@ impl HostToolSet {
 }
 
 impl HostTool {
-    /// What agents call it.
+    /// Returns the name under which the tool is offered to agents.
     pub(crate) fn name(&self) -> &str {
         match self {
             HostTool::Client(tool) => &tool.name,
@@ -89,7 +87,7 @@ impl HostTool {
         }
     }
 
-    /// What it is really called.
+    /// Returns the name that the client or server gave the tool.
     pub(crate) fn original_name(&self) -> &str {
         match self {
             HostTool::Client(tool) => &tool.definition.name,
@@ -97,7 +95,7 @@ impl HostTool {
         }
     }
 
-    /// Its name for people.
+    /// Returns the title of the tool, for users.
     pub(crate) fn title(&self) -> &str {
         let title = match self {
             HostTool::Client(tool) => tool.definition.title.as_deref(),
@@ -107,8 +105,8 @@ impl HostTool {
     }
 }
 
-/// The arguments of a call of a tool of the host: some agents put what they
-/// call beside them.
+/// Returns the arguments of a call of a host tool. Some agents wrap them in an object with the
+/// names of the server and the tool.
 pub(crate) fn unwrap_arguments(input: &Value) -> &Value {
     let object = input.as_object();
     let wrapped = object.filter(|object| find_named_tool(object, 0).is_some());
@@ -117,7 +115,7 @@ pub(crate) fn unwrap_arguments(input: &Value) -> &Value {
     found.unwrap_or(input)
 }
 
-/// The tool that an object names beside the server of the host.
+/// Returns the tool that an object names beside the gateway.
 fn find_named_tool(object: &Object, depth: u32) -> Option<&str> {
     let text = |keys: &[&str]| keys.iter().find_map(|key| object.get(*key)?.as_str());
     let server = text(&["server", "serverName", "server_name", "mcpServer"]);
@@ -130,7 +128,7 @@ fn find_named_tool(object: &Object, depth: u32) -> Option<&str> {
     nested.find_map(|object| find_named_tool(object, depth))
 }
 
-/// What comes after the server of the host, if it stands at the beginning:
+/// Returns the text after the name of the gateway, if that stands at the beginning:
 /// `mcp__agenthost__NAME`, `Tool: agenthost/NAME`, `agenthost: NAME`.
 fn name_after_server(text: &str) -> Option<String> {
     let mut rest = text.trim();
@@ -153,8 +151,8 @@ fn name_after_server(text: &str) -> Option<String> {
     }
 }
 
-/// What comes before the server of the host, if that follows in brackets:
-/// `NAME (agenthost MCP Server)`.
+/// Returns the text before the name of the gateway, if that follows in brackets: `NAME
+/// (agenthost MCP Server)`.
 fn name_before_server(text: &str) -> Option<&str> {
     let (name, rest) = text.trim().split_once([' ', '(', '['])?;
     let rest = rest.trim_start_matches([' ', '(', '[']);
@@ -163,8 +161,8 @@ fn name_before_server(text: &str) -> Option<&str> {
     is_whole_word.then_some(name)
 }
 
-/// Whether a text begins with a name, and it ends there. Agents write another
-/// sign for one that they can't have in a name.
+/// Returns `true` if a text begins with a complete name. Agents replace characters that they
+/// don't allow in names by `_`.
 fn starts_with_name(text: &str, name: &str) -> bool {
     let mut text = text.chars();
     let mut name = name.chars();

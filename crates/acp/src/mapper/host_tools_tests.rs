@@ -1,4 +1,4 @@
-//! A table of how agents say which tool they call.
+//! A table of the encodings in which agents report the tool of a call.
 
 use agenthost_protocol::ids::{ClientId, CustomizationId};
 use agenthost_protocol::wire;

@@ -1,20 +1,20 @@
-//! The difference of two texts by lines.
+//! Computes line-based diffs of two texts.
 
 use std::fmt::Write;
 
 use agenthost_stdx::result::IgnoreResult;
 
-/// Most lines between the common beginning and end that are compared line by
-/// line. Of more, all are replaced.
+/// The maximum number of lines between the common beginning and end that are compared line by
+/// line. With more lines, the diff replaces all of them.
 const MAX_COMPARED_LINES: usize = 400;
 
-/// Lines around a change.
+/// The number of unchanged lines around a change.
 const CONTEXT_LINES: usize = 3;
 
-/// Most lines of a difference. More are counted.
+/// The maximum number of lines of a diff. The rest is only counted.
 const MAX_DIFF_LINES: usize = 200;
 
-/// Longest line, in characters.
+/// The maximum number of characters of a line.
 const MAX_DIFF_LINE_CHARS: usize = 300;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,8 +24,8 @@ enum LineChange {
     Added,
 }
 
-/// A unified difference, for people: without line numbers, and cut if it is
-/// long. A file that was not there has no text before.
+/// Returns a unified diff for users: without line numbers, and truncated if it is long.
+/// `before` is `None` for a new file.
 pub(crate) fn unified_diff(path: &str, before: Option<&str>, after: &str) -> String {
     let old: Vec<_> = before.unwrap_or_default().lines().collect();
     let new: Vec<_> = after.lines().collect();
@@ -68,7 +68,7 @@ pub(crate) fn unified_diff(path: &str, before: Option<&str>, after: &str) -> Str
     text
 }
 
-/// All lines of both, in order.
+/// Returns all lines of both texts in order, with their changes.
 fn diff_lines<'a>(old: &[&'a str], new: &[&'a str]) -> Vec<(LineChange, &'a str)> {
     let pairs = old.iter().zip(new);
     let head = pairs.take_while(|(old, new)| old == new).count();
@@ -86,7 +86,7 @@ fn diff_lines<'a>(old: &[&'a str], new: &[&'a str]) -> Vec<(LineChange, &'a str)
     lines
 }
 
-/// The shortest way from one to the other.
+/// Returns the lines between the common beginning and end, with the fewest changes.
 fn diff_middle<'a>(old: &[&'a str], new: &[&'a str]) -> Vec<(LineChange, &'a str)> {
     let removed = |line: &&'a str| (LineChange::Removed, *line);
     let added = |line: &&'a str| (LineChange::Added, *line);
@@ -94,7 +94,8 @@ fn diff_middle<'a>(old: &[&'a str], new: &[&'a str]) -> Vec<(LineChange, &'a str
         let removed = old.iter().map(removed);
         return removed.chain(new.iter().map(added)).collect();
     }
-    // How many lines are common to what is left of both, from each place on.
+    // The length of the longest common subsequence of the remaining lines, for each pair of
+    // positions.
     let mut common: Vec<Vec<u32>> = vec![vec![0; new.len() + 1]];
     for line in old.iter().rev() {
         let below = common.last().cloned().unwrap_or_default();

@@ -1,10 +1,9 @@
-//! What a question about a tool call comes with.
+//! The options and the content of a permission request.
 //!
-//! Agents put words and edits into the content of the call that they ask about.
-//! The words are about the question: they are told with it, and are nothing that
-//! the call has produced (codex-zed, which sends no other content). The edits
-//! are what it will do, and some agents do not repeat them when it is done
-//! (opencode).
+//! Agents put text and edits into the content of the tool call that the request is about. The
+//! text explains the request: it is shown with the request, and is not a result of the tool
+//! call (codex-zed, which sends no other content). The edits are the changes that the tool call
+//! will make, and some agents do not send them again with the result (opencode).
 
 use agenthost_protocol::chat::{ConfirmationOption, ConfirmationOptionKind};
 use agenthost_protocol::ids::ConfirmationOptionId;
@@ -13,24 +12,25 @@ use agenthost_stdx::text::truncate_chars;
 use crate::session::option_label;
 use crate::transport::schema::{ContentBlock, ToolCallContent, ToolCallUpdate};
 
-/// How much of the words is told.
+/// The maximum number of characters that are shown of the text of a request.
 const MAX_PROMPT_CHARS: usize = 4_000;
 
-/// An answer that an agent offers, as it has it.
+/// An option that an agent offers in a permission request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PermissionOption {
-    /// Its name; means nothing to anybody else.
+    /// The id of the option, which only the agent interprets.
     pub(crate) id: String,
-    /// Its name for people.
+    /// The agent's label of the option, for users.
     pub(crate) label: String,
-    /// `allow_once`, `allow_always`, `reject_once`, `reject_always`, or
-    /// something newer.
+    /// The kind: `allow_once`, `allow_always`, `reject_once`, `reject_always`, or a value of a
+    /// later ACP version.
     pub(crate) kind: String,
 }
 
 impl PermissionOption {
-    /// How far it reaches, the least first. Who takes the first that fits
-    /// should not allow something forever: goose has it that way round.
+    /// Returns the sort key of the option, the narrowest scope first. A client that takes the
+    /// first matching option must not allow something forever; goose lists its options in the
+    /// opposite order.
     pub(crate) fn scope_rank(&self) -> u32 {
         match self.kind.as_str() {
             "allow_once" => 0,
@@ -41,12 +41,12 @@ impl PermissionOption {
         }
     }
 
-    /// Whether it lets the call run. What is not known does not.
+    /// Returns `true` if the option lets the tool call run. Unknown kinds do not.
     pub(crate) fn is_allow(&self) -> bool {
         option_label::is_allow_kind(&self.kind)
     }
 
-    /// How people get to see it.
+    /// Converts the option for clients.
     pub(crate) fn to_option(&self) -> ConfirmationOption {
         let (kind, group) = if self.is_allow() {
             (ConfirmationOptionKind::Approve, 0)
@@ -62,7 +62,7 @@ impl PermissionOption {
     }
 }
 
-/// What the last question about a call came with.
+/// The text and the edits of the last permission request of a tool call.
 #[derive(Debug, Default)]
 pub(crate) struct PermissionPrompt {
     text: Option<String>,
@@ -70,7 +70,7 @@ pub(crate) struct PermissionPrompt {
 }
 
 impl PermissionPrompt {
-    /// Takes the words out of a question; the rest is content of the call.
+    /// Takes the text out of a permission request; the rest stays content of the tool call.
     pub(crate) fn split_prompt(update: &mut ToolCallUpdate) -> Self {
         let Some(content) = update.fields.content.take() else {
             return PermissionPrompt::default();
@@ -86,7 +86,7 @@ impl PermissionPrompt {
         let text = truncate_chars(&texts.join("\n\n"), MAX_PROMPT_CHARS);
         let edits = rest.iter().filter(|content| is_edit(content));
         let edits = edits.cloned().collect();
-        // One of nothing but words does not take away what was produced.
+        // A request that contains only text must not clear the results of the tool call.
         update.fields.content = (!rest.is_empty()).then_some(rest);
         PermissionPrompt {
             text: Some(text).filter(|text| !text.is_empty()),
@@ -94,13 +94,13 @@ impl PermissionPrompt {
         }
     }
 
-    /// What is asked, in words.
+    /// Returns the text of the request.
     pub(crate) fn text(&self) -> Option<&str> {
         self.text.as_deref()
     }
 
-    /// The call was carried out: what it was to change is changed, also if it
-    /// has nothing to say but that it is done.
+    /// Adds the requested edits to the content of a completed tool call, if the agent has sent
+    /// no edits with the result.
     pub(crate) fn apply_edits(&mut self, content: &mut Vec<ToolCallContent>) {
         if !content.iter().any(is_edit) {
             content.append(&mut self.edits);

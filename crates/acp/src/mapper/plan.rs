@@ -1,4 +1,4 @@
-//! The plan of an agent.
+//! Maps the plan of an agent to a tool call.
 
 use agenthost_agents::{ToolContent, ToolStart, TurnEvent};
 use agenthost_protocol::chat::{ToolCallResult, ToolResultContent, ToolResultText};
@@ -10,16 +10,15 @@ use serde_json::Value;
 use super::{ChatMapper, EventCollector, parse};
 use crate::transport::schema::{Plan, PlanEntryStatus};
 
-/// What a plan is called as a call of a tool: the host has nothing else to
-/// show one.
+/// The id of the tool call that shows the plan: AHP has no other representation of a plan.
 const PLAN_CALL_ID: &str = "plan";
 
-/// What VS Code shows for a running call instead of what it was called with. It
-/// shows no content of such a call.
+/// The metadata key of the text that VS Code shows for a running tool call instead of its
+/// invocation message. VS Code shows no content of such a call.
 const PROGRESS_META_KEY: &str = "progressMessage";
 
 impl ChatMapper {
-    /// It told its plan, all of it.
+    /// Maps a `plan` update, which contains the complete plan.
     pub(super) fn map_plan(&mut self, update: &Value, collector: &mut EventCollector<'_>) {
         let (Some(turn), Some(plan)) = (&mut self.turn, parse::<Plan>(update)) else {
             return;
@@ -30,7 +29,7 @@ impl ChatMapper {
                 PlanEntryStatus::InProgress => "[~]",
                 _ => "[ ]",
             };
-            // An entry is one line of a list, not output.
+            // An entry is one line of a list, so line breaks become spaces.
             let mut content = entry.content.clone();
             clean_label(&mut content);
             format!("- {checkbox} {content}")
@@ -61,7 +60,7 @@ impl ChatMapper {
         }));
     }
 
-    /// The turn is over, and so is its plan.
+    /// Completes the tool call of the plan at the end of the turn.
     pub(super) fn finish_plan(&mut self, collector: &mut EventCollector<'_>) {
         let plan = self.turn.as_mut().and_then(|turn| turn.plan.take());
         if let Some(plan) = plan {
@@ -84,7 +83,7 @@ impl ChatMapper {
     }
 }
 
-/// A plan with its heading.
+/// Returns the plan entries below a heading.
 fn with_heading(entries: &str) -> String {
     format!("Plan\n\n{entries}")
 }

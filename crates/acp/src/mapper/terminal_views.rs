@@ -1,9 +1,9 @@
 //! Terminals that tool calls show.
 //!
-//! Some the host runs for the agent. Others the agent runs itself, and tells
-//! what is written to them along with the call (`terminal_info`,
-//! `terminal_output`, `terminal_output_delta`, `terminal_exit`): those can only
-//! be watched. One that nothing is told of is not shown.
+//! The host runs some of them for the agent. The agent runs the others itself and sends their
+//! output with the tool call (`terminal_info`, `terminal_output`, `terminal_output_delta`,
+//! `terminal_exit`): clients can only watch these. A terminal without any such report is not
+//! shown.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -23,15 +23,15 @@ use super::events::{EventCollector, MappedEvent, TerminalUpdate};
 use crate::transport::JsonParams;
 use crate::transport::schema::{ToolCallContent, ToolCallUpdate};
 
-/// Most terminals of a turn. What is said of more is not shown.
+/// The maximum number of terminals of a turn. Further ones are not shown.
 const MAX_TERMINALS_PER_TURN: usize = 1_000;
 
-/// Where the calls of a chat happen, and what they show.
+/// The terminals of the tool calls of a chat, and the folder of the session.
 #[derive(Debug)]
 pub(crate) struct CallTerminals {
-    /// The folder that the agent works in.
+    /// The working directory of the agent.
     pub(crate) folder: PathBuf,
-    /// The turn that runs, or ran last, as a part of addresses.
+    /// The running or last turn, as a part of terminal URIs.
     turn: String,
     views: BTreeMap<String, TerminalView>,
 }
@@ -41,32 +41,32 @@ struct TerminalView {
     uri: Uri,
     title: String,
     runner: TerminalRunner,
-    /// The call that shows it.
+    /// The tool call that shows the terminal.
     call: Option<ToolCallId>,
     outcome: Option<TerminalOutcome>,
 }
 
-/// Who runs what is in a terminal.
+/// The program that runs the process of a terminal.
 #[derive(Debug)]
 enum TerminalRunner {
     Host,
-    /// The agent; this is what it told last.
+    /// The agent, with the last output that it has sent.
     Agent(Box<OutputTail>),
 }
 
 #[derive(Debug, Clone)]
 struct TerminalOutcome {
     result: TerminalCommandResult,
-    /// Where all of it is.
+    /// The reference to the complete output.
     full_output: Option<ContentRef>,
 }
 
-/// What an agent told of its terminals along with a call.
+/// The terminal metadata that an agent sent with a tool call.
 #[derive(Debug, Default)]
 pub(crate) struct TerminalMeta {
-    /// Those that the call shows.
+    /// The terminals that the tool call shows.
     shown_ids: Vec<String>,
-    /// The one that the agent runs for it.
+    /// The terminal that the agent runs for the tool call.
     started_id: Option<String>,
     cwd: Option<String>,
     output: Vec<(String, String)>,
@@ -74,8 +74,8 @@ pub(crate) struct TerminalMeta {
 }
 
 impl TerminalMeta {
-    /// Takes it from what else is said of a call: what is written to terminals
-    /// is not to be kept a second time.
+    /// Removes the terminal metadata from an update, so that the output is not stored a second
+    /// time.
     pub(crate) fn take_from(update: &mut ToolCallUpdate) -> Self {
         let mut terminal_meta = TerminalMeta::default();
         for content in update.fields.content.iter().flatten() {
@@ -119,14 +119,14 @@ impl TerminalMeta {
         terminal_meta
     }
 
-    /// Whether they show that the call runs.
+    /// Returns `true` if the metadata proves that the tool call is running.
     pub(crate) fn shows_activity(&self) -> bool {
         !self.output.is_empty() || !self.exits.is_empty()
     }
 }
 
 impl CallTerminals {
-    /// A chat that works in a folder.
+    /// Creates an empty table for a chat that works in a folder.
     pub(crate) fn new(folder: PathBuf) -> Self {
         CallTerminals {
             folder,
@@ -135,7 +135,8 @@ impl CallTerminals {
         }
     }
 
-    /// A turn begins. What ended before is told by now.
+    /// Begins a turn. Removes terminals that have ended, because their results were already
+    /// published.
     pub(crate) fn begin_turn(&mut self, chat: &Uri, turn: &TurnId) {
         let (chat, turn) = (
             encode_path_segment(chat.as_str()),
@@ -145,7 +146,7 @@ impl CallTerminals {
         self.views.retain(|_, view| view.outcome.is_none());
     }
 
-    /// The host runs something for the agent.
+    /// Adds a terminal that the host runs for the agent.
     pub(crate) fn add_host_terminal(&mut self, id: String, uri: Uri, title: String) {
         let view = TerminalView {
             uri,
@@ -159,7 +160,7 @@ impl CallTerminals {
         }
     }
 
-    /// What the host ran for the agent has ended.
+    /// Records the exit of a terminal that the host ran for the agent.
     pub(crate) fn handle_exited(&mut self, uri: &Uri, end: TerminalEnd) {
         let mut views = self.views.values_mut();
         if let Some(view) = views.find(|view| view.uri == *uri) {
@@ -174,8 +175,7 @@ impl CallTerminals {
         }
     }
 
-    /// Shows what was told along with a call. Says whether there is a terminal
-    /// that was not there before.
+    /// Applies the metadata of a tool call. Returns `true` if it added a terminal.
     pub(crate) fn apply_meta(
         &mut self,
         call: &ToolCallId,
@@ -204,8 +204,8 @@ impl CallTerminals {
         self.views.len() > count_before
     }
 
-    /// A call is over, and with it what the agent ran for it. What it did not
-    /// tell before comes with the result.
+    /// Ends the terminals that the agent ran for a tool call. If the agent has sent no output
+    /// before, the output of the result is published.
     pub(crate) fn end_call(
         &mut self,
         call: &ToolCallId,
@@ -231,21 +231,21 @@ impl CallTerminals {
         }
     }
 
-    /// Nothing that the agent runs itself goes on.
+    /// Ends all terminals that the agent runs itself.
     pub(crate) fn close_agent_terminals(&mut self) -> Vec<MappedEvent> {
         let views = self.views.values_mut();
         views.filter_map(|view| view.mark_exited(None)).collect()
     }
 
-    /// The terminals that a call shows.
+    /// Returns the ids of the terminals that a tool call shows.
     pub(crate) fn terminals_of(&self, call: &ToolCallId) -> impl Iterator<Item = &String> {
         let views = self.views.iter();
         let shown = views.filter(move |(_, view)| view.call.as_ref() == Some(call));
         shown.map(|(id, _)| id)
     }
 
-    /// What a call shows of a terminal: where to watch it, and when it has
-    /// ended also what was written last.
+    /// Returns the results that show a terminal: a reference to it, and after its exit also the
+    /// end of its output.
     pub(crate) fn result_blocks(&self, id: &str) -> Vec<ToolResultContent> {
         let Some(view) = self.views.get(id) else {
             return Vec::new();
@@ -272,7 +272,7 @@ impl CallTerminals {
             .collect()
     }
 
-    /// A call shows a terminal.
+    /// Assigns a terminal to the tool call that shows it.
     fn claim_terminal(&mut self, id: &str, call: &ToolCallId, collector: &mut EventCollector<'_>) {
         if let Some(view) = self.views.get_mut(id)
             && view.call.is_none()
@@ -284,7 +284,7 @@ impl CallTerminals {
         }
     }
 
-    /// The agent runs something for a call.
+    /// Opens a terminal that the agent runs for a tool call.
     fn open_terminal(
         &mut self,
         id: &str,
@@ -318,7 +318,7 @@ impl CallTerminals {
     }
 
     fn write_output(&mut self, id: &str, data: String, collector: &mut EventCollector<'_>) {
-        // The host itself tells what is written to its own.
+        // The host publishes the output of its own terminals itself.
         if let Some(TerminalView {
             uri,
             runner: TerminalRunner::Agent(tail),
@@ -338,7 +338,7 @@ impl CallTerminals {
 }
 
 impl TerminalView {
-    /// What the agent ran has ended; it says so once.
+    /// Records the exit of a terminal that the agent ran. Returns the event for it, only once.
     fn mark_exited(&mut self, exit_code: Option<i64>) -> Option<MappedEvent> {
         let (TerminalRunner::Agent(tail), None) = (&self.runner, &self.outcome) else {
             return None;

@@ -1,9 +1,8 @@
-//! Tool calls of a turn.
+//! Tracks the tool calls of a turn.
 //!
-//! Agents tell of a call in any order: the question before the call, updates
-//! of a call that was never begun, the same call again, more after its end. So
-//! all of it is put together by the call's name, and only steps that are next
-//! are told.
+//! Agents report a tool call in any order: the permission request before the call, updates of a
+//! call that was never started, the same call again, updates after its end. The mapper merges
+//! all reports of a call by its id, and emits only events that are legal next steps.
 
 mod display;
 mod host_calls;
@@ -31,17 +30,17 @@ use crate::transport::schema::{
 };
 use display::DisplayStage;
 
-/// The calls of a turn.
+/// The tool calls of a turn.
 #[derive(Debug, Default)]
 pub(crate) struct TurnToolCalls {
     calls: BTreeMap<ToolCallId, TrackedCall>,
     /// The tools that the host offers.
     host_tools: Arc<HostToolSet>,
-    /// Calls of tools of clients that the agent has not told of.
+    /// Calls of client tools that the agent has not reported yet.
     unannounced: Vec<host_calls::UnannouncedCall>,
 }
 
-/// A call, as far as it is known.
+/// A tool call, merged from all reports of the agent.
 #[derive(Debug, Default)]
 struct TrackedCall {
     stage: CallStage,
@@ -53,14 +52,14 @@ struct TrackedCall {
     input: Option<Value>,
     output: Option<Value>,
     meta: Option<Object>,
-    /// What was told of its arguments while they came.
+    /// The part of the streamed arguments that was already published.
     input_sent: String,
     title_sent: Option<String>,
-    /// What the last question about it came with.
+    /// The text and the edits of the last permission request.
     permission_prompt: PermissionPrompt,
-    /// The tool of the host that it is of.
+    /// The host tool that is called, if it is one.
     tool: Option<HostTool>,
-    /// How far clients know it to be.
+    /// The stage that was last published to clients.
     stage_sent: Option<DisplayStage>,
 }
 
@@ -68,9 +67,9 @@ struct TrackedCall {
 enum CallStage {
     #[default]
     New,
-    /// Its arguments are coming.
+    /// The arguments are being streamed.
     InputStreaming,
-    /// Somebody has to decide.
+    /// The call waits for the user's decision.
     AwaitingApproval,
     Running,
     Ended,
@@ -83,17 +82,17 @@ enum CallEnding {
 }
 
 impl TurnToolCalls {
-    /// Whether there was such a call in this turn.
+    /// Returns `true` if the turn has a tool call with this id.
     pub(crate) fn contains(&self, id: &str) -> bool {
         self.calls.contains_key(&ToolCallId::from(id))
     }
 
-    /// Their names.
+    /// Returns the ids of all tool calls.
     pub(crate) fn into_ids(self) -> impl Iterator<Item = ToolCallId> {
         self.calls.into_keys()
     }
 
-    /// Something about a call: that it is there, or more about it.
+    /// Handles a report of a tool call: a new one, or more about a known one.
     pub(crate) fn update_call(
         &mut self,
         mut update: ToolCallUpdate,
@@ -129,7 +128,7 @@ impl TurnToolCalls {
         };
         let has_begun = match status {
             Some(ToolCallStatus::Pending) => false,
-            // Some agents never say how far a call is.
+            // Some agents never report the status of a call.
             None => (is_first && call.input.is_some()) || has_changed || is_active,
             Some(_) => true,
         };
@@ -147,7 +146,8 @@ impl TurnToolCalls {
         }
     }
 
-    /// A question about a call; says whether it can be asked.
+    /// Handles a permission request. Returns `false` if the tool call has ended or a client
+    /// executes it already.
     pub(crate) fn request_permission(
         &mut self,
         mut update: ToolCallUpdate,
@@ -173,8 +173,8 @@ impl TurnToolCalls {
         }
         terminals.apply_meta(&id, &call.title(), terminal_meta, collector);
         call.stage = CallStage::AwaitingApproval;
-        // VS Code has one button of its own for a question with edits, which means
-        // this once. If the agent has no such option, the message has to do.
+        // For a request with edits, VS Code shows a single button of its own that approves
+        // once. If the agent offers no such option, only the message contains the edits.
         let edits = if options.iter().any(|option| option.kind == "allow_once") {
             content::file_edits(&call.content, &terminals.folder, collector)
         } else {
@@ -184,7 +184,7 @@ impl TurnToolCalls {
             confirmation_title: Some(call.title().into()),
             risk_assessment: None,
             edits: (!edits.is_empty()).then_some(FileEditCollection { items: edits }),
-            // There is no way to tell the agent.
+            // ACP has no way to send edited arguments to the agent.
             editable: Some(false),
             options: Some(options.iter().map(PermissionOption::to_option).collect()),
         };
@@ -206,8 +206,8 @@ impl TurnToolCalls {
         true
     }
 
-    /// Somebody agreed to a call. What it had produced before it asked is told
-    /// again: the question took it away.
+    /// Continues a tool call that the user approved. Publishes its earlier content again,
+    /// because the permission request has replaced it.
     pub(crate) fn mark_approved(
         &mut self,
         id: &ToolCallId,
@@ -225,7 +225,7 @@ impl TurnToolCalls {
         }
     }
 
-    /// Somebody did not agree: that is the end of the call.
+    /// Ends a tool call that the user denied.
     pub(crate) fn mark_denied(&mut self, id: &ToolCallId) {
         if let Some(call) = self.calls.get_mut(id) {
             call.stage = CallStage::Ended;
@@ -234,7 +234,7 @@ impl TurnToolCalls {
 }
 
 impl TrackedCall {
-    /// Takes in what is new; says whether it has produced something.
+    /// Merges an update. Returns `true` if the content changed.
     fn merge(&mut self, update: ToolCallUpdate) -> bool {
         fn set_if_some<T>(field: &mut Option<T>, value: Option<T>) {
             if value.is_some() {
@@ -278,7 +278,7 @@ impl TrackedCall {
         self.title.clone().unwrap_or_else(|| self.tool_name())
     }
 
-    /// The tool, for programs: some agents put it where only they know.
+    /// Returns the name of the tool, for programs. Some agents send it only in their metadata.
     fn tool_name(&self) -> String {
         if let Some(tool) = &self.tool {
             return tool.original_name().to_owned();
@@ -288,8 +288,8 @@ impl TrackedCall {
         let name = self.name.clone().or_else(meta_name);
         let name = name.or_else(kind).unwrap_or_else(|| "other".to_owned());
         match name.as_str() {
-            // VS Code takes this one for a worker with a chat of its own, and
-            // shows nothing of a call without one.
+            // VS Code takes `task` for a worker with its own chat, and shows nothing of a call
+            // without one.
             "task" => "Task".to_owned(),
             _ => name,
         }
@@ -308,8 +308,8 @@ impl TrackedCall {
         })));
     }
 
-    /// Agents send the arguments again and again, each time more of them; told
-    /// is what was added. When all are there they are told once more.
+    /// Publishes the part of the arguments that is new: agents send the arguments again and
+    /// again, each time with more of them. `ToolReady` contains the complete arguments.
     fn emit_input(&mut self, id: &ToolCallId, collector: &mut EventCollector<'_>) {
         let text = match self.arguments() {
             None => None,
@@ -347,8 +347,8 @@ impl TrackedCall {
         })));
     }
 
-    /// Tells what a running call has produced. One that was asked about is shown
-    /// as a command only now.
+    /// Publishes the content of a running tool call. A call that required approval is shown as
+    /// a command only from now on.
     fn emit_content(
         &mut self,
         id: &ToolCallId,
@@ -412,7 +412,7 @@ impl TrackedCall {
     }
 }
 
-/// The name of a tool in an agent's own data, so many levels down.
+/// Returns the tool name in an agent's metadata, searched down to a depth.
 fn find_tool_name(meta: &Object, depth: u32) -> Option<String> {
     let own_name = meta.get("toolName").and_then(Value::as_str);
     let nested = || {
@@ -423,7 +423,7 @@ fn find_tool_name(meta: &Object, depth: u32) -> Option<String> {
     own_name.map(str::to_owned).or_else(nested)
 }
 
-/// What of raw output is for people to read.
+/// Returns the readable text of a raw output.
 fn output_text(output: &Value) -> Option<String> {
     let keys = [
         "formatted_output",

@@ -1,4 +1,4 @@
-//! The launch of an agent: its command line, its environment, the errors of its start.
+//! Spawns an agent process: its command line, its environment and the errors of its start.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -10,19 +10,19 @@ use agenthost_process::{
 };
 use tokio::process::Command;
 
-/// The command line of an agent.
+/// The command line and environment of an agent.
 #[derive(Clone, PartialEq, Eq)]
 pub struct AgentLaunch {
     /// The program, as a path or a name in `PATH`.
     pub program: String,
     /// The arguments after the program.
     pub arguments: Vec<String>,
-    /// What it finds in its environment besides what all agents do. A value
-    /// that is `$NAME` stands for what the host finds there.
+    /// Additional environment variables of this agent. The value `$NAME` refers to a variable
+    /// of the host.
     pub environment: Vec<(String, String)>,
 }
 
-/// Leaves out what the environment holds: it may be secret.
+/// Prints only the names of variables, because their values may be secret.
 impl std::fmt::Debug for AgentLaunch {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let names: Vec<_> = self.environment.iter().map(|(name, _)| name).collect();
@@ -34,32 +34,32 @@ impl std::fmt::Debug for AgentLaunch {
     }
 }
 
-/// Why an agent could not be started.
+/// The reason why an agent process could not be spawned.
 #[derive(Debug, thiserror::Error)]
 pub enum SpawnError {
-    /// It works in a folder that is not there.
+    /// The working directory of the agent does not exist.
     #[error("start `{program}`: the folder `{}` is not there", folder.display())]
     Folder {
         /// The program of the agent.
         program: String,
-        /// The folder that is missing.
+        /// The folder that does not exist.
         folder: PathBuf,
     },
-    /// There is no such program.
+    /// The program does not exist.
     #[error("start `{0}`: there is no such program")]
     Missing(String),
-    /// The system says no.
+    /// The operating system returned an error.
     #[error("start `{program}`: {source}")]
     System {
         /// The program of the agent.
         program: String,
-        /// The error of the system.
+        /// The error of the operating system.
         source: io::Error,
     },
 }
 
-/// Starts an agent in a folder. With a directory for pid files, the next host
-/// ends the agent if this one is killed.
+/// Spawns an agent in a folder. With a directory for pid files, the next host kills the agent
+/// if this host is killed.
 pub(crate) fn spawn_agent(
     launch: &AgentLaunch,
     folder: &Path,
@@ -94,7 +94,8 @@ pub(crate) fn spawn_agent(
     })
 }
 
-/// What an agent finds in its environment, and so does what is run for it.
+/// Returns the environment of an agent, which also applies to commands that the host runs for
+/// it.
 pub(crate) fn agent_environment(launch: &AgentLaunch) -> Vec<(OsString, OsString)> {
     let mut all: Vec<_> = inherited_environment().collect();
     let named: BTreeSet<_> = launch.environment.iter().map(|(name, _)| name).collect();
@@ -103,13 +104,13 @@ pub(crate) fn agent_environment(launch: &AgentLaunch) -> Vec<(OsString, OsString
             .is_none_or(|name| !named.contains(&name.to_owned()))
     });
     for (name, value) in &launch.environment {
-        // What the host does not have, it can't give.
+        // References to variables that the host lacks are left out.
         all.extend(resolve_reference(value).map(|value| (name.into(), value)));
     }
     all
 }
 
-/// A value, or what the host has under the name that it refers to.
+/// Returns a value, or the host's variable that it refers to.
 pub(crate) fn resolve_reference(value: &str) -> Option<OsString> {
     match value.strip_prefix('$') {
         Some(reference) => std::env::var_os(reference),

@@ -1,4 +1,4 @@
-//! Who hears what an agent sends.
+//! Routes each message of an agent process to the connection that it is for.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -11,56 +11,55 @@ use tokio::sync::mpsc;
 use crate::connection::AgentCall;
 use crate::transport::{AgentCallError, AgentMessage, JsonParams, session_id};
 
-/// Messages that wait for a connection. When there are more, all connections
-/// wait.
+/// The capacity of a connection's message queue. A full queue blocks all connections of the
+/// process.
 const CONNECTION_QUEUE: usize = 64;
 
-/// Updates that wait for the session they belong to. When there are more, the
-/// oldest are forgotten.
+/// The maximum number of buffered updates for unknown sessions. The oldest are dropped first.
 const MAX_EARLY_UPDATES: usize = 500;
 
-/// What tells the connections to one process apart.
+/// The id of a connection within one process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct AgentConnectionId(u64);
 
-/// Where a connection gets what the agent sends.
+/// The receiver of the messages for one connection.
 pub(crate) type AgentMessages = mpsc::Receiver<AgentMessage<AgentCall>>;
 
 type AgentMessageSender = mpsc::Sender<AgentMessage<AgentCall>>;
 
-/// What was asked, and by which connection.
+/// A request together with the connection that sent it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct TaggedCall {
     pub(crate) connection: AgentConnectionId,
     pub(crate) call: AgentCall,
 }
 
-/// Whose a session of the agent is.
+/// The result of claiming an agent session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SessionClaim {
-    /// It is the connection's that asked.
+    /// The connection that claimed the session owns it.
     Granted,
-    /// It is another's.
+    /// Another connection owns the session.
     Taken,
 }
 
-/// Who hears what.
+/// The connections to a process and the owners of its agent sessions.
 #[derive(Debug, Default)]
 pub(crate) struct RoutingTable {
     connections: BTreeMap<AgentConnectionId, AgentMessageSender>,
     last_connection: u64,
-    /// The connection of each session of the agent.
+    /// The connection that owns each agent session.
     sessions: BTreeMap<String, AgentConnectionId>,
-    /// Updates of sessions that nobody knows yet: agents talk of a session
-    /// before they say that it is there.
+    /// Updates of unknown sessions: agents send updates of a session before the response with
+    /// its id.
     early_updates: Vec<(String, JsonParams)>,
-    /// What the agent said it can do.
+    /// The agent's response to `initialize`.
     pub(super) initialize_result: Option<Value>,
-    /// Why it was ended.
+    /// The reason why the process was ended, or an empty string.
     pub(super) end_reason: Option<String>,
 }
 
-/// Passes each message to its connection, until there is nothing more.
+/// Routes messages until the agent's stream ends.
 pub(super) async fn route_messages(
     mut incoming: mpsc::Receiver<AgentMessage<TaggedCall>>,
     routing: Arc<Mutex<RoutingTable>>,
@@ -76,7 +75,7 @@ pub(super) async fn route_messages(
     }
 }
 
-/// The agent is gone: all have to know.
+/// Sends `Closed` to all connections after the agent's stream has ended.
 async fn close_connections(reason: Option<String>, routing: &Mutex<RoutingTable>) {
     let (connections, reason) = {
         let mut routing = lock(routing);
@@ -90,12 +89,12 @@ async fn close_connections(reason: Option<String>, routing: &Mutex<RoutingTable>
     }
 }
 
-/// Something for a connection.
+/// A message together with the queue of its connection.
 type RoutedMessage = (AgentMessageSender, AgentMessage<AgentCall>);
 
 impl RoutingTable {
-    /// Adds a connection; `None` if the agent has ended, or is about to. What
-    /// the agent said it can do is the first message.
+    /// Adds a connection; `None` if the process has exited or is about to. The first message is
+    /// the stored `initialize` response, if there is one.
     pub(super) fn add_connection(&mut self) -> Option<(AgentConnectionId, AgentMessages)> {
         if self.end_reason.is_some() {
             return None;
@@ -103,7 +102,7 @@ impl RoutingTable {
         let (sender, messages) = mpsc::channel(CONNECTION_QUEUE);
         if let Some(initialized) = self.initialize_result.clone() {
             let response = AgentMessage::Response(AgentCall::Initialize, Ok(initialized));
-            // Nothing else waits yet, so there is room.
+            // The queue is new, so it has capacity.
             sender.try_send(response).ignore_infallible();
         }
         self.last_connection += 1;
@@ -112,8 +111,8 @@ impl RoutingTable {
         Some((id, messages))
     }
 
-    /// Removes a connection. Returns its sessions if the agent goes on for
-    /// others, and has to let go of them.
+    /// Removes a connection. Returns its agent sessions if the process continues for other
+    /// connections, so that the caller closes them.
     pub(super) fn remove_connection(&mut self, connection: AgentConnectionId) -> Vec<String> {
         self.connections.remove(&connection);
         let (own, others): (BTreeMap<_, _>, _) = std::mem::take(&mut self.sessions)
@@ -121,15 +120,15 @@ impl RoutingTable {
             .partition(|(_, owner)| *owner == connection);
         self.sessions = others;
         if self.connections.is_empty() {
-            // Nobody is to join what is about to end.
+            // No connection may join a process that is about to end.
             self.end_reason.get_or_insert_default();
             return Vec::new();
         }
         own.into_keys().collect()
     }
 
-    /// What is about a session of the agent comes to this connection from now
-    /// on, unless it does to another.
+    /// Routes messages about an agent session to this connection, unless another connection
+    /// owns it.
     pub(crate) fn claim_session(
         &mut self,
         connection: AgentConnectionId,
@@ -142,19 +141,19 @@ impl RoutingTable {
         if owner != connection {
             return SessionClaim::Taken;
         }
-        // What is left of an earlier use is not for this one.
+        // Buffered updates of an earlier use do not belong to this one.
         drop(self.take_early_updates(session));
         SessionClaim::Granted
     }
 
-    /// What is about a session of the agent is nobody's any more.
+    /// Removes the owner of an agent session.
     pub(crate) fn release_session(&mut self, connection: AgentConnectionId, session: &str) {
         if self.sessions.get(session) == Some(&connection) {
             self.sessions.remove(session);
         }
     }
 
-    /// What came early for a session.
+    /// Returns and removes the buffered updates of a session.
     pub(crate) fn take_early_updates(&mut self, session: &str) -> Vec<JsonParams> {
         let (found, others): (Vec<_>, _) = std::mem::take(&mut self.early_updates)
             .into_iter()
@@ -163,7 +162,7 @@ impl RoutingTable {
         found.into_iter().map(|(_, params)| params).collect()
     }
 
-    /// Keeps an update of a session that nobody knows yet.
+    /// Buffers an update of a session that has no owner yet.
     fn buffer_early_update(&mut self, params: JsonParams) {
         let Some(id) = session_id(&params).map(str::to_owned) else {
             return;
@@ -174,7 +173,7 @@ impl RoutingTable {
         self.early_updates.push((id, params));
     }
 
-    /// Finds out whom a message is for.
+    /// Returns the message and the queue of the connection that it is for.
     fn route_message(&mut self, message: AgentMessage<TaggedCall>) -> Option<RoutedMessage> {
         match message {
             AgentMessage::Response(tagged, response) => self.route_response(tagged, response),
@@ -185,7 +184,7 @@ impl RoutingTable {
                 };
                 Some((sender, AgentMessage::Update(params)))
             }
-            // Dropped, a request is answered with an error.
+            // A request without a recipient is dropped, and its responder then sends an error.
             AgentMessage::Service(request, params, responder) => {
                 let sender = self.recipient_of(&params)?;
                 Some((sender, AgentMessage::Service(request, params, responder)))
@@ -230,14 +229,14 @@ impl RoutingTable {
         Some((sender, AgentMessage::Response(call, response)))
     }
 
-    /// The connection that has the session of a message.
+    /// Returns the queue of the connection that owns the session of a message.
     fn owner_of(&self, params: &JsonParams) -> Option<AgentMessageSender> {
         let owner = self.sessions.get(session_id(params)?)?;
         self.connections.get(owner).cloned()
     }
 
-    /// The connection that a request is for; if there is only one, all are for
-    /// it.
+    /// Returns the queue of the connection that a request is for. A single connection receives
+    /// all requests.
     fn recipient_of(&self, params: &JsonParams) -> Option<AgentMessageSender> {
         let owner = session_id(params).and_then(|id| self.sessions.get(id));
         let sender = match owner {

@@ -1,4 +1,4 @@
-//! Which programs are on this machine.
+//! Finds the programs of agents in `PATH`.
 
 use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt;
@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use crate::registry::{KnownAgent, known_agents};
 
-/// Finds the program of an agent that is known, in folders that are listed
-/// like those of `PATH`. Nothing is run for that.
+/// Finds the program of a known agent in a list of folders in the format of `PATH`. Runs
+/// nothing.
 #[must_use]
 pub fn find_known_agent(agent: &KnownAgent, path: &OsStr) -> Option<PathBuf> {
     let needs = agent.needs.iter();
@@ -22,14 +22,14 @@ pub fn find_known_agent(agent: &KnownAgent, path: &OsStr) -> Option<PathBuf> {
     programs.find(|program| has_needs && belongs_to(agent, program))
 }
 
-/// Finds a program by its name.
+/// Finds a program by its name, in a list of folders in the format of `PATH`.
 #[must_use]
 pub fn find_program(name: &str, path: &OsStr) -> Option<PathBuf> {
     find_in_path(path, name).next()
 }
 
-/// Where a program of this name is. Folders whose place depends on where
-/// somebody is do not count.
+/// Returns the paths of all programs with this name. Relative folders are skipped, because they
+/// depend on the current directory.
 fn find_in_path<'a>(path: &'a OsStr, name: &'a str) -> impl Iterator<Item = PathBuf> + 'a {
     let folders = std::env::split_paths(path).filter(|folder| folder.is_absolute());
     let programs = folders.map(move |folder| folder.join(name));
@@ -41,7 +41,7 @@ fn is_executable(path: &Path) -> bool {
     metadata.is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
 }
 
-/// Whether a program is this agent's, and not one of another of the same name.
+/// Returns `true` if a program belongs to this agent and not to another one of the same name.
 fn belongs_to(agent: &KnownAgent, program: &Path) -> bool {
     let real = program.canonicalize().unwrap_or_else(|_| program.into());
     let is_in_package = |package: &String| real.to_string_lossy().contains(&format!("/{package}/"));
@@ -87,13 +87,13 @@ mod tests {
             find_known_agent(claude, &path),
             Some(two.join("claude-agent-acp"))
         );
-        // What nobody can run is no program.
+        // A file without execute permission is not a program.
         std::fs::write(one.join("claude-agent-acp"), "").unwrap();
         assert_eq!(
             find_known_agent(claude, &path),
             Some(two.join("claude-agent-acp"))
         );
-        // It needs another one.
+        // This agent needs a second program.
         create_program(&one.join("pi-acp"));
         assert_eq!(find_known_agent(known_agent("pi"), &path), None);
         create_program(&two.join("pi"));

@@ -1,7 +1,6 @@
-//! Trying an agent out: does it answer, is somebody signed in. And signing in.
+//! Probes agents (does the agent start, is the user signed in) and signs users in.
 //!
-//! Whatever happens, it takes a bounded time, and nothing of the agent is left
-//! running.
+//! Each function takes a bounded time and leaves no process of the agent running.
 
 pub(crate) mod session_list;
 pub(crate) mod sign_in;
@@ -20,63 +19,61 @@ use crate::error::{AcpError, AgentTimeout, SignInError};
 use crate::process_pool::launch::{AgentLaunch, agent_environment, spawn_agent};
 use crate::transport::{AUTH_REQUIRED_CODE, AgentCallError, AgentMessage};
 
-/// How long an agent may take for each step. The first start of some takes ten
-/// seconds, on a machine that has nothing else to do.
+/// The timeout for each request of a probe. The first start of some agents takes ten seconds on
+/// an idle machine.
 pub(crate) const STEP_TIMEOUT: Duration = Duration::from_secs(45);
 
-/// How long a program may take to say its version.
+/// The timeout for a program to print its version.
 const VERSION_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long somebody may take to sign in: there is a browser to find, and a
-/// password.
+/// The timeout for a sign-in: the user may have to find a browser and a password.
 const SIGN_IN_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// What came of trying an agent out.
+/// The result of probing an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProbeReport {
-    /// Its version, as it says.
+    /// The version that the agent reports.
     pub version: Option<String>,
-    /// The ways to sign in that it offers.
+    /// The sign-in methods that the agent offers.
     pub sign_in_methods: Vec<SignInMethod>,
-    /// Whether somebody is signed in.
+    /// The sign-in state of the user.
     pub sign_in_state: SignInState,
 }
 
-/// Whether somebody is signed in with an agent.
+/// The sign-in state of the user with an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SignInState {
-    /// As far as it takes to begin a session.
+    /// The user is signed in; at least, the agent opened a session.
     SignedIn,
-    /// Nobody is; what to do.
+    /// The user is not signed in; instructions for signing in.
     SignedOut(String),
-    /// It could not be found out; why not.
+    /// The state could not be determined; the error.
     Unknown(String),
 }
 
-/// Starts an agent, has it begin a session in a folder, and ends it. Nothing is
-/// said in the session.
+/// Starts an agent, opens a session in a folder, and shuts the agent down. No prompt is sent.
 ///
 /// # Errors
 ///
-/// If it does not start or does not answer.
+/// Returns an error if the agent does not start or does not answer.
 pub async fn probe_agent(agent: &AcpAgent, folder: &Path) -> Result<ProbeReport, AcpError> {
     let mut connection = AgentConnection::start(agent, folder).await?;
     let report = run_probe(&mut connection, folder).await;
     shutdown_agent(connection, report).await
 }
 
-/// Has an agent sign somebody in, by a method that it does itself.
+/// Signs the user in, by a method that the agent executes itself.
 ///
 /// # Errors
 ///
-/// If there is no such method or it did not work.
+/// Returns an error if the agent has no such method, or if the sign-in failed.
 pub async fn sign_in(agent: &AcpAgent, folder: &Path, method: &str) -> Result<(), AcpError> {
     let mut connection = AgentConnection::start(agent, folder).await?;
     let result = authenticate(&mut connection, method).await;
     shutdown_agent(connection, result).await
 }
 
-/// What a program says its version is, if it says one. Bounded, too.
+/// Returns the version that a program prints, within a timeout; `None` if it prints nothing.
 pub async fn program_version(launch: &AgentLaunch, arguments: &[String]) -> Option<String> {
     let launch = AgentLaunch {
         arguments: arguments.to_vec(),
@@ -86,17 +83,17 @@ pub async fn program_version(launch: &AgentLaunch, arguments: &[String]) -> Opti
     let (process, mut pipes) = spawn_agent(&launch, &folder, None).ok()?;
     drop(pipes.stdin);
     let line = tokio::time::timeout(VERSION_TIMEOUT, first_line(&mut pipes.stdout)).await;
-    // What it complained of says nothing about its version.
+    // The stderr output does not contain the version.
     process.shutdown().await;
     let line = line.ok()??;
     let printable = line.chars().filter(|letter| !letter.is_control());
     Some(printable.take(60).collect())
 }
 
-/// The first line that has something in it.
+/// Returns the first line that is not empty.
 async fn first_line(output: &mut (impl AsyncRead + Unpin)) -> Option<String> {
     let mut lines = BufReader::new(output.take(4096)).split(b'\n');
-    // What can't be read is not there.
+    // A read error ends the output.
     while let Ok(Some(line)) = lines.next_segment().await {
         let line = String::from_utf8_lossy(&line).trim().to_owned();
         if !line.is_empty() {
@@ -106,7 +103,7 @@ async fn first_line(output: &mut (impl AsyncRead + Unpin)) -> Option<String> {
     None
 }
 
-/// The program that somebody signs in with, ready to be run in a terminal.
+/// Returns the command with which the user signs in, to be run in a terminal.
 pub fn sign_in_command(agent: &AcpAgent, sign_in: &TerminalSignIn) -> std::process::Command {
     let mut launch = agent.launch();
     let mut command = match &sign_in.program {
@@ -127,7 +124,7 @@ pub fn sign_in_command(agent: &AcpAgent, sign_in: &TerminalSignIn) -> std::proce
     command
 }
 
-/// Ends an agent. If it did not answer, what it complained of may say why.
+/// Shuts an agent down. Adds the last line on stderr to an error, because it may explain it.
 pub(crate) async fn shutdown_agent<T>(
     connection: AgentConnection,
     outcome: Result<T, AcpError>,
@@ -177,7 +174,7 @@ async fn authenticate(connection: &mut AgentConnection, method: &str) -> Result<
         .iter()
         .find(|offered| offered.id == method);
     match offered.map(|offered| &offered.kind) {
-        // It takes what it finds in its environment when it is told to.
+        // On `authenticate`, the agent reads the variables in its environment.
         Some(SignInKind::Agent | SignInKind::Variables(_)) => {}
         Some(SignInKind::Terminal(_)) => {
             return Err(SignInError::NeedsTerminal(method.to_owned()).into());
@@ -190,7 +187,7 @@ async fn authenticate(connection: &mut AgentConnection, method: &str) -> Result<
     response.map(drop).map_err(AcpError::from)
 }
 
-/// Waits until the agent has said what it can do.
+/// Waits for the `initialize` response and stores the capabilities.
 pub(crate) async fn await_initialized(connection: &mut AgentConnection) -> Result<Value, AcpError> {
     let initialized = next_response(connection, STEP_TIMEOUT).await?;
     let initialized = initialized.map_err(|error| connection.to_acp_error(&error))?;
@@ -198,8 +195,8 @@ pub(crate) async fn await_initialized(connection: &mut AgentConnection) -> Resul
     Ok(initialized)
 }
 
-/// Lets go of a session that was only for trying; whether the agent did is not
-/// worth waiting for long.
+/// Waits briefly for the responses to `session/close` and `session/delete`. The result does not
+/// matter.
 async fn discard_session(connection: &mut AgentConnection) {
     let timeout = Duration::from_millis(500);
     for _ in 0..2 {
@@ -209,8 +206,8 @@ async fn discard_session(connection: &mut AgentConnection) {
     }
 }
 
-/// The next answer of an agent. Nothing else that it says matters here, and
-/// nobody is there to be asked.
+/// Returns the next response of the agent. Updates are ignored, and requests for user input are
+/// cancelled.
 pub(crate) async fn next_response(
     connection: &mut AgentConnection,
     timeout: Duration,
@@ -233,7 +230,7 @@ pub(crate) async fn next_response(
                 Some(AgentMessage::Elicitation(_, responder)) => {
                     responder.respond(&json!({"action": "cancel"}));
                 }
-                // A service that is dropped is answered with an error.
+                // A dropped service request is answered with an error.
                 Some(AgentMessage::Update(_) | AgentMessage::Service(..)) => {}
             }
         }

@@ -1,4 +1,4 @@
-//! What is particular about an agent that speaks ACP.
+//! The properties of an agent that differ from those of a generic ACP agent.
 
 use agenthost_agents::McpPreference;
 use agenthost_protocol::common::ProtectedResource;
@@ -6,52 +6,53 @@ use agenthost_protocol::common::ProtectedResource;
 use crate::registry::{KnownAgent, TokenBinding};
 use crate::session::auto_approve::{AutoApprovePolicy, AutoApproveRules};
 
-/// What is particular about an agent.
+/// Properties that are specific to one agent.
 #[derive(Debug, Clone, Default)]
 pub struct AcpProfile {
-    /// Values of modes and options, and names of options that are on or off,
-    /// that let it do everything without asking.
+    /// Values of modes and options, and names of boolean options, that let the agent do
+    /// everything without approval.
     pub auto_approve_values: Vec<String>,
-    /// Whether such values may be chosen.
+    /// The policy for such values.
     pub auto_approve: AutoApprovePolicy,
-    /// How to sign in, for people.
+    /// Instructions for signing in, for users.
     pub sign_in_hint: Option<String>,
-    /// What becomes of tokens that clients hand over.
+    /// The use of tokens that clients provide.
     pub token_binding: Option<TokenBinding>,
-    /// How many sessions of its own it can have.
+    /// The number of sessions that one process can have.
     pub sessions: SessionMultiplicity,
-    /// Whether it gets to the tools that the host offers.
+    /// The access of the agent to the tools that the host offers.
     pub host_tools: HostToolAccess,
-    /// How it takes servers of tools.
+    /// The transport by which the agent prefers to reach MCP servers.
     pub mcp_preference: McpPreference,
-    /// What it reads by itself of what customizes agents: beginnings of paths
-    /// in the folders of a session, or in the home directory after `~/`.
+    /// Customizations that the agent reads itself, as prefixes of paths in the folders of a
+    /// session, or in the home directory after `~/`.
     pub native_customizations: Vec<String>,
 }
 
-/// Whether an agent gets to the tools that the host offers: those of clients,
-/// and of servers of tools.
+/// The access of an agent to the tools that the host offers: those of clients and of MCP
+/// servers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum HostToolAccess {
-    /// It is told how.
+    /// The agent gets the gateway as an MCP server.
     #[default]
     Offered,
-    /// It is not.
+    /// The agent does not get the gateway.
     Withheld,
 }
 
-/// How many sessions of its own an agent can have in one process.
+/// The number of sessions that an agent can have in one process.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum SessionMultiplicity {
-    /// As many as there are chats.
+    /// One agent session for each chat.
     #[default]
     Many,
-    /// One: a second would end the first. So its sessions here have one chat.
+    /// One: a second session would end the first. Sessions of the host with this agent have one
+    /// chat.
     One,
 }
 
 impl AcpProfile {
-    /// That of an agent that is known. Nobody may have it do everything yet.
+    /// Returns the profile of a known agent. Values that disable approval are forbidden.
     #[must_use]
     pub fn of(known: &KnownAgent) -> Self {
         AcpProfile {
@@ -81,8 +82,8 @@ impl AcpProfile {
         }
     }
 
-    /// What clients can hand over a token for (AUT-1). It never has to be
-    /// there: an agent may be signed in by itself (AUT-14).
+    /// Returns the resources that clients can provide a token for (AUT-1). A token is never
+    /// required, because the agent may be signed in itself (AUT-14).
     pub(crate) fn protected_resources(&self) -> Option<Vec<ProtectedResource>> {
         let token = self.token_binding.as_ref()?;
         let non_empty = |list: &[String]| (!list.is_empty()).then(|| list.to_vec());

@@ -1,4 +1,4 @@
-//! What an agent wants to be run.
+//! Parses the commands that an agent requests.
 
 use std::ffi::OsString;
 
@@ -9,8 +9,8 @@ use serde_json::Value;
 use super::{ServiceError, text_param};
 use crate::transport::JsonParams;
 
-/// What to run, and the line that says so. Without arguments a command may be
-/// a whole line for a shell: some agents send it that way.
+/// Returns the program to run, and its command line for display. A command without arguments
+/// may be a whole shell command line, as some agents send it, and runs in a shell.
 pub(super) fn parse_command(
     params: &JsonParams,
     mut environment: Vec<(OsString, OsString)>,

@@ -1,4 +1,4 @@
-//! Files that agents have the host read and write.
+//! Reads and writes files for agents.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::{ServiceError, text_param};
 use crate::transport::JsonParams;
 
-/// The text of a file, or some lines of it.
+/// Returns the text of a file, or a range of its lines.
 pub(super) fn read_file(
     files: &FileService,
     roots: &[GrantedRoot],
@@ -24,8 +24,8 @@ pub(super) fn read_file(
     Ok(json!({ "content": content }))
 }
 
-/// Replaces the text of a file, or makes one. Folders that it needs are made,
-/// too: agents that write by themselves do the same.
+/// Replaces the text of a file, or creates the file. Also creates missing parent folders, as
+/// agents do that write files themselves.
 pub(super) fn write_file(
     files: &FileService,
     roots: &[GrantedRoot],
@@ -57,7 +57,7 @@ pub(super) fn write_file(
     Ok(json!({}))
 }
 
-/// The address of a file by its path.
+/// Returns the URI of an absolute path.
 pub(super) fn file_uri(parameter: &str, path: &str) -> Result<Uri, ServiceError> {
     let uri = uri_of(Path::new(path));
     uri.ok_or_else(|| ServiceError::invalid_parameter(parameter, "an absolute path"))
@@ -86,7 +86,7 @@ fn create_parent(
     Ok(files.make_directory(roots, &params)?)
 }
 
-/// Agents know files by their paths.
+/// Converts an error. Agents identify files by path, so the path replaces the URI.
 fn to_service_error(error: FileError) -> ServiceError {
     match error {
         FileError::NotFound(uri) => {
@@ -97,7 +97,7 @@ fn to_service_error(error: FileError) -> ServiceError {
     }
 }
 
-/// Some lines of a text: from one, counted from 1, and so many.
+/// Returns `limit` lines of a text, beginning with `first_line`, which counts from 1.
 fn select_lines(text: String, first_line: Option<u64>, limit: Option<u64>) -> String {
     if first_line.is_none() && limit.is_none() {
         return text;

@@ -1,10 +1,9 @@
-//! Commands that an agent has the host run, each in a terminal of its own.
+//! Terminals in which the host runs commands for an agent.
 //!
-//! Everything that happens in them comes through one bounded queue to the task
-//! of the session, which tells the host and remembers the end of the output
-//! for the agent. What the agent gets is plain text: in a terminal programs
-//! write colours and draw over lines, which they would not have done for a
-//! pipe, and which is of no use to a model. People see it all.
+//! All terminal events reach the task of the session through one bounded queue. The task
+//! publishes them and keeps the end of the output for the agent. The agent receives plain text
+//! without escape sequences: programs write colours and overwrite lines in a terminal, but not
+//! in a pipe, and a model has no use for them. Clients receive the complete output.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -27,26 +26,27 @@ use super::command::parse_command;
 use super::{ServiceError, text_param};
 use crate::transport::{JsonParams, RequestResponder};
 
-/// Most terminals of a session that the agent has not let go of.
+/// The maximum number of terminals of a session that the agent has not released.
 const MAX_AGENT_TERMINALS: usize = 32;
 
-/// Most output of a terminal that is kept for the agent, in bytes.
+/// The maximum number of output bytes that are kept of a terminal for the agent.
 const MAX_AGENT_OUTPUT_BYTES: usize = 1024 * 1024;
 
-/// Most questions about the end of one terminal that wait.
+/// The maximum number of pending `terminal/wait_for_exit` requests of one terminal.
 const MAX_EXIT_WAITERS: usize = 32;
 
-/// Events that wait for the session. When there are more, the terminals wait,
-/// and with them whatever writes to them.
+/// The capacity of the event queue of a session. When it is full, the terminals block, and with
+/// them the programs that write to them.
 const TERMINAL_EVENT_QUEUE: usize = 8;
 
-/// How long a command may take to end when it is asked to.
+/// The time between the termination signal and the kill of a command.
 const KILL_GRACE: Duration = Duration::from_secs(1);
 
-/// The terminals of a session. Dropped, all that runs in them is killed.
+/// The terminals of a session. Dropping them kills all processes in them.
 #[derive(Debug)]
 pub(crate) struct AgentTerminals {
-    /// When the session began: addresses must not be those of an earlier one.
+    /// The time when the session began, in milliseconds. It distinguishes terminal URIs from
+    /// those of earlier runs.
     started_at: u128,
     created_count: u64,
     terminals: BTreeMap<String, TerminalEntry>,
@@ -54,39 +54,39 @@ pub(crate) struct AgentTerminals {
     events: mpsc::Receiver<TerminalNotice>,
 }
 
-/// Something happened in a terminal.
+/// An event of a terminal.
 #[derive(Debug)]
 pub(crate) struct TerminalNotice {
-    /// The name that the agent knows it by.
+    /// The id that the agent knows the terminal by.
     pub(crate) id: String,
     pub(crate) event: TerminalEvent,
 }
 
-/// Who wants a terminal, and what for.
+/// The agent session that requests a terminal, and the purpose of the terminal.
 #[derive(Debug)]
 pub(crate) struct TerminalRequester {
-    /// The agent's own session.
+    /// The id of the agent session.
     pub(crate) agent_session: String,
-    /// What it is for, as far as that is known.
+    /// The session, chat and turn of the terminal.
     pub(crate) claim: TerminalSessionClaim,
 }
 
-/// A terminal that was opened.
+/// A terminal that was opened for the agent.
 #[derive(Debug)]
 pub(crate) struct OpenedTerminal {
-    /// The name that the agent knows it by.
+    /// The id that the agent knows the terminal by.
     pub(crate) id: String,
     pub(crate) uri: Uri,
     pub(crate) command_line: CommandLine,
 }
 
-/// What there is to say about something that happened.
+/// A terminal event, as an action to publish.
 #[derive(Debug)]
 pub(crate) struct TerminalReport {
     pub(crate) agent_session: String,
     pub(crate) uri: Uri,
     pub(crate) action: TerminalAction,
-    /// How it ended, if it did.
+    /// The exit of the terminal, if this event is its exit.
     pub(crate) end: Option<TerminalEnd>,
 }
 
@@ -96,24 +96,24 @@ struct TerminalEntry {
     uri: Uri,
     output: OutputTail,
     phase: TerminalPhase,
-    /// Until when it has to end; it was asked to.
+    /// The deadline after which the terminal is killed, if it was requested to end.
     kill_deadline: Option<Instant>,
-    /// Who wants to know when it ends.
+    /// Pending responses to `terminal/wait_for_exit`.
     exit_waiters: Vec<RequestResponder>,
     lease: TerminalLease,
-    /// A client let it continue in the background: for the agent it is over.
+    /// `true` if a client moved the terminal to the background. The agent was sent an exit.
     is_in_background: bool,
 }
 
 #[derive(Debug)]
 enum TerminalPhase {
     Running(Terminal),
-    /// It was killed; its end is not known yet.
+    /// The process was killed; the exit event has not arrived yet.
     Ending,
     Exited(TerminalEnd),
 }
 
-/// Whether the agent still knows a terminal.
+/// The state of the agent's handle to a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum TerminalLease {
     Held,
@@ -133,7 +133,7 @@ impl AgentTerminals {
         }
     }
 
-    /// Runs what an agent asks for, in an environment that was chosen for it.
+    /// Runs the command that an agent requests, in the given environment.
     pub(crate) fn create(
         &mut self,
         requester: TerminalRequester,
@@ -193,7 +193,7 @@ impl AgentTerminals {
         })
     }
 
-    /// What a terminal has to show.
+    /// Returns the output of a terminal and its exit status, if it has ended.
     pub(crate) fn output(&self, session: &str, params: &JsonParams) -> Result<Value, ServiceError> {
         let id = terminal_id(params);
         let entry = self.terminals.get(id);
@@ -212,7 +212,7 @@ impl AgentTerminals {
         Ok(json!({ "output": output, "truncated": truncated, "exitStatus": status }))
     }
 
-    /// Answers when a terminal has ended.
+    /// Responds when a terminal has ended.
     pub(crate) fn wait_for_exit(
         &mut self,
         session: &str,
@@ -239,7 +239,7 @@ impl AgentTerminals {
         }
     }
 
-    /// Ends what runs in a terminal. What it wrote stays.
+    /// Ends the process of a terminal. Its output stays available.
     pub(crate) fn kill(
         &mut self,
         session: &str,
@@ -249,8 +249,8 @@ impl AgentTerminals {
         Ok(json!({}))
     }
 
-    /// Ends a terminal, which the agent wants to know nothing of any more,
-    /// unless it continues in the background. People can still read it.
+    /// Releases the agent's handle to a terminal and ends the process, unless it continues in
+    /// the background. Clients can still read the terminal.
     pub(crate) fn release(
         &mut self,
         session: &str,
@@ -267,9 +267,9 @@ impl AgentTerminals {
         Ok(json!({}))
     }
 
-    /// Lets the command of a terminal continue in the background. The agent is
-    /// told that it is over, without an exit code: there is no other answer that
-    /// agents understand. No end of a turn ends it.
+    /// Moves a terminal to the background. The agent receives an exit without an exit code,
+    /// because agents handle no other response. The end of a turn does not end the terminal any
+    /// more.
     pub(crate) fn continue_in_background(&mut self, uri: &Uri) {
         let mut entries = self.terminals.values_mut();
         if let Some(entry) = entries.find(|entry| entry.uri == *uri)
@@ -284,7 +284,7 @@ impl AgentTerminals {
         }
     }
 
-    /// Ends those terminals that are for this.
+    /// Ends all terminals with a matching claim.
     pub(crate) fn terminate_matching(&mut self, is_match: impl Fn(&TerminalSessionClaim) -> bool) {
         let entries = self.terminals.values_mut();
         for entry in entries.filter(|entry| is_match(&entry.requester.claim)) {
@@ -292,7 +292,7 @@ impl AgentTerminals {
         }
     }
 
-    /// The agent is gone: it knows no terminal any more.
+    /// Releases and ends all terminals, after the agent has exited.
     pub(crate) fn release_all(&mut self) {
         for entry in self.terminals.values_mut() {
             entry.lease = TerminalLease::Released;
@@ -302,13 +302,13 @@ impl AgentTerminals {
             .retain(|_, entry| !matches!(entry.phase, TerminalPhase::Exited(_)));
     }
 
-    /// Whether anything runs.
+    /// Returns `true` if a terminal has not exited.
     pub(crate) fn has_running(&self) -> bool {
         let mut entries = self.terminals.values();
         entries.any(|entry| !matches!(entry.phase, TerminalPhase::Exited(_)))
     }
 
-    /// Does with a terminal what somebody wants of it.
+    /// Executes a client's command on a terminal.
     pub(crate) fn execute(&mut self, uri: &Uri, command: PtyCommand) {
         let mut entries = self.terminals.values_mut();
         let Some(entry) = entries.find(|entry| entry.uri == *uri) else {
@@ -321,8 +321,7 @@ impl AgentTerminals {
         }
     }
 
-    /// Waits for something to happen. What does not end in time is killed
-    /// meanwhile.
+    /// Waits for the next terminal event. Meanwhile, kills terminals whose deadline has passed.
     pub(crate) async fn next_notice(&mut self) -> TerminalNotice {
         loop {
             let deadline = self
@@ -337,14 +336,14 @@ impl AgentTerminals {
                 }
             };
             tokio::select! {
-                // There is always one that sends: this.
+                // `self` holds a sender, so the channel never closes.
                 Some(notice) = self.events.recv() => return notice,
                 () = kill_due => self.kill_overdue(),
             }
         }
     }
 
-    /// Takes in what happened, and says what there is to tell of it.
+    /// Handles a terminal event. Returns the action to publish, if there is one.
     pub(crate) fn handle_notice(&mut self, notice: TerminalNotice) -> Option<TerminalReport> {
         let TerminalNotice { id, event } = notice;
         let entry = self.terminals.get_mut(&id)?;
@@ -366,7 +365,8 @@ impl AgentTerminals {
                 end = Some(exit);
                 TerminalAction::Exited(TerminalExited { exit_code })
             }
-            // It has no shell, and one that never began was not opened.
+            // These terminals have no shell integration, and `create` reports a failed start
+            // itself.
             TerminalEvent::CommandDetectionEnabled
             | TerminalEvent::CommandExecuted(_)
             | TerminalEvent::CommandFinished(_)
@@ -389,7 +389,7 @@ impl AgentTerminals {
         for entry in self.terminals.values_mut() {
             if entry.kill_deadline.is_some_and(|deadline| deadline <= now) {
                 entry.kill_deadline = None;
-                // Dropped, all that runs in it is killed; its end is told.
+                // Dropping the terminal kills its processes; the exit event follows.
                 entry.phase = TerminalPhase::Ending;
             }
         }
@@ -408,18 +408,18 @@ impl AgentTerminals {
 }
 
 impl TerminalEntry {
-    /// Returns `true` if it counts towards the most that a session can have.
+    /// Returns `true` if the terminal counts towards the limit of the session.
     fn counts_against_limit(&self) -> bool {
         let is_over = matches!(self.phase, TerminalPhase::Exited(_));
         self.lease == TerminalLease::Held || (self.is_in_background && !is_over)
     }
 
-    /// Whether an agent session has it.
+    /// Returns `true` if an agent session holds the terminal.
     fn belongs_to(&self, agent_session: &str) -> bool {
         self.lease == TerminalLease::Held && self.requester.agent_session == agent_session
     }
 
-    /// Asks what runs to end.
+    /// Sends a termination signal and sets the kill deadline.
     fn terminate(&mut self) {
         if let (TerminalPhase::Running(terminal), None) = (&self.phase, self.kill_deadline) {
             terminal.terminate();
@@ -427,7 +427,8 @@ impl TerminalEntry {
         }
     }
 
-    /// It ended. What it left in the background ends with it.
+    /// Records the exit. Dropping the terminal also kills processes that it left in the
+    /// background.
     fn mark_exited(&mut self, end: &TerminalEnd) {
         self.kill_deadline = None;
         for responder in std::mem::take(&mut self.exit_waiters) {

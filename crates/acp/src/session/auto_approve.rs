@@ -1,8 +1,8 @@
-//! Values that let an agent do everything without asking.
+//! Detects option values that let an agent do everything without approval.
 //!
-//! Agents have modes and options that switch all questions off. Nobody gets
-//! to choose one unless whoever runs the host said so: a client could be
-//! anybody, and the files are not the client's.
+//! Agents have modes and options that disable all permission requests. Clients can't choose
+//! such a value unless the operator of the host allows it: the host can't know the user of a
+//! client, and the files do not belong to the client.
 
 use agenthost_core::agent::ForbiddenValue;
 use agenthost_protocol::common::{ConfigPropertySchema, SessionConfigSchema};
@@ -10,8 +10,8 @@ use agenthost_protocol::wire::{Json, Object};
 use agenthost_stdx::text::truncate_chars;
 use serde_json::json;
 
-/// Words that say so in the names of agents that nobody knows, without what is
-/// between the letters.
+/// Parts of names that identify such values of unknown agents, in lower case without
+/// separators.
 const AUTO_APPROVE_NAMES: &[&str] = &[
     "allowall",
     "approveall",
@@ -26,7 +26,7 @@ const AUTO_APPROVE_NAMES: &[&str] = &[
     "yolo",
 ];
 
-/// Words that say so in sentences, too.
+/// Phrases that identify such values also in descriptions.
 const AUTO_APPROVE_PHRASES: &[&str] = &[
     "approveeverything",
     "approveseverything",
@@ -37,37 +37,36 @@ const AUTO_APPROVE_PHRASES: &[&str] = &[
     "withoutconfirm",
 ];
 
-/// Values that switch on what an option is called after.
+/// Values that switch on an option.
 const ENABLED_VALUES: &[&str] = &["all", "always", "enabled", "on", "true", "yes"];
 
-/// Properties that are never about permission, whatever their values are called.
+/// Properties that are never about approval, no matter how their values are named.
 const EXEMPT_KEYS: &[&str] = &["model", "thought_level"];
 
-/// What is said of such a value where it can be chosen.
+/// The remark that is added to the description of such a value.
 const ALLOWED_REMARK: &str = "everything is done without asking";
 const FORBIDDEN_REMARK: &str = "everything is done without asking; the host does not allow it";
 
-/// Whether agents may be told to do everything without asking.
+/// The policy for values that let an agent do everything without approval.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum AutoApprovePolicy {
-    /// They may not.
+    /// Clients can't choose such values.
     #[default]
     Forbidden,
-    /// They may: whoever runs the host said so.
+    /// Clients can choose such values: the operator of the host has allowed it.
     Allowed,
 }
 
-/// Which values of an agent let it do everything.
+/// Rules that detect the values of an agent that disable approval.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AutoApproveRules<'a> {
-    /// What is known of the agent.
+    /// The values that are known for this agent.
     pub(crate) known_values: &'a [String],
     pub(crate) policy: AutoApprovePolicy,
 }
 
 impl AutoApproveRules<'_> {
-    /// Says of each such value what it does, and lists those that nobody may
-    /// choose.
+    /// Adds a remark to the description of each such value, and returns the forbidden values.
     pub(crate) fn annotate_schema(&self, schema: &mut SessionConfigSchema) -> Vec<ForbiddenValue> {
         let mut forbidden = Vec::new();
         let remark = match self.policy {
@@ -94,7 +93,7 @@ impl AutoApproveRules<'_> {
         forbidden
     }
 
-    /// What nobody may choose, as far as that is known before the agent runs.
+    /// Returns the forbidden values that are known before the agent runs.
     pub(crate) fn known_forbidden(&self) -> Vec<ForbiddenValue> {
         if self.policy == AutoApprovePolicy::Allowed {
             return Vec::new();
@@ -109,7 +108,7 @@ impl AutoApproveRules<'_> {
         forbidden.collect()
     }
 
-    /// Takes out what nobody may choose, and says what that was.
+    /// Removes forbidden values and returns them.
     pub(crate) fn remove_forbidden(
         &self,
         schema: &SessionConfigSchema,
@@ -130,7 +129,7 @@ impl AutoApproveRules<'_> {
         removed
     }
 
-    /// Whether a value lets the agent do everything without asking.
+    /// Returns `true` if a value lets the agent do everything without approval.
     fn approves_everything(
         &self,
         key: &str,
@@ -183,7 +182,7 @@ impl AutoApproveRules<'_> {
     }
 }
 
-/// What stands for a value in a list beside the values.
+/// Returns the entry of a list that runs parallel to the values of a property.
 fn list_entry<'a>(
     property: &ConfigPropertySchema,
     list: Option<&'a Vec<String>>,
@@ -212,8 +211,7 @@ fn normalize_letters(text: &str) -> String {
     letters.flat_map(char::to_lowercase).collect()
 }
 
-/// Adds a remark to what is said of a value, or of a property that is on or
-/// off.
+/// Appends a remark to the description of a value, or of a boolean property.
 fn add_remark(property: &mut ConfigPropertySchema, index: usize, remark: &str) {
     let append = |text: &mut String| {
         if !text.is_empty() {

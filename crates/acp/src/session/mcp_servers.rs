@@ -1,4 +1,4 @@
-//! Servers of tools that an agent is to use.
+//! The configured MCP servers of an agent, in the encoding of ACP.
 
 use agenthost_agents::McpReach;
 use agenthost_core::tools::mcp::transport::{EnvRef, McpServerSpec, McpTransport};
@@ -6,22 +6,22 @@ use serde_json::{Value, json};
 
 use crate::process_pool::launch::resolve_reference;
 
-/// An MCP server that the agent starts or connects to itself. Values of
-/// variables, and words of headers, may be `$NAME`.
+/// An MCP server that the agent starts or connects to itself. Values of environment variables
+/// and words of headers may be `$NAME`, which refers to a variable of the host.
 pub type AgentMcpServer = McpServerSpec<String, EnvRef>;
 
-/// What an agent is told of servers, by what it said of itself.
+/// The configured servers, divided by the capabilities of an agent.
 #[derive(Clone, Default)]
 pub(crate) struct SupportedServers {
-    /// Those that it can use, as it is told of them.
+    /// The servers that the agent supports, as ACP describes them.
     pub(crate) servers: Vec<Value>,
-    /// The names of those that it can't.
+    /// The names of the servers that the agent does not support.
     pub(crate) unsupported: Vec<String>,
-    /// What it can reach at all.
+    /// The transports that the agent supports.
     pub(crate) reach: McpReach,
 }
 
-/// Shows how many, not how they are reached.
+/// Prints only the number of servers, because their URLs and headers may contain secrets.
 impl std::fmt::Debug for SupportedServers {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("SupportedServers")
@@ -32,7 +32,7 @@ impl std::fmt::Debug for SupportedServers {
 }
 
 impl SupportedServers {
-    /// Sorts servers by what an agent said when it started.
+    /// Divides servers by the capabilities in the agent's `initialize` response.
     pub(crate) fn select(servers: &[AgentMcpServer], initialized: &Value) -> Self {
         let http = initialized.pointer("/agentCapabilities/mcpCapabilities/http");
         let supports_http = http == Some(&Value::Bool(true));
@@ -58,8 +58,8 @@ impl SupportedServers {
     }
 }
 
-/// A server as `session/new` describes it. The agent chooses the working
-/// directory of a program.
+/// Returns a server as `session/new` describes it. The agent chooses the working directory of
+/// the program.
 fn to_acp_server(server: &AgentMcpServer) -> Value {
     let name = &server.name;
     match &server.transport {
@@ -80,7 +80,8 @@ fn to_acp_server(server: &AgentMcpServer) -> Value {
     }
 }
 
-/// Names with values. What the host does not have, it can't give.
+/// Converts pairs to names with values. Pairs that refer to a missing variable of the host are
+/// left out.
 fn to_name_values(
     pairs: &[(String, EnvRef)],
     resolve: impl Fn(&str) -> Option<String>,
@@ -91,7 +92,7 @@ fn to_name_values(
     pairs.collect()
 }
 
-/// A header such as `Bearer $TOKEN`.
+/// Resolves the references in a header such as `Bearer $TOKEN`.
 fn resolve_words(value: &str) -> Option<String> {
     let words = value.split(' ');
     let words = words.map(|word| resolve_reference(word)?.into_string().ok());

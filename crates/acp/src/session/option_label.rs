@@ -1,24 +1,23 @@
 //! The labels of permission options.
 //!
-//! An agent chooses what an option is called, and separately what it does (its
-//! kind). A person reads the label only, so an option named "Reject" that
-//! allows everything forever would be a trap. The host leaves a label alone if
-//! its words say what its kind says, and appends the kind if they do not, or if
-//! it can't tell.
+//! An agent chooses the label of an option, and separately its effect (the kind). A user reads
+//! only the label, so an option named "Reject" that allows everything forever would be a trap.
+//! The host keeps a label if its words agree with the kind. Otherwise, or if the words are
+//! unknown, the host appends the kind.
 
-/// Words that say that a call may run.
+/// Words of labels that allow a tool call.
 const ALLOW_WORDS: [&str; 12] = [
     "allow", "approve", "accept", "yes", "ok", "okay", "grant", "permit", "proceed", "run",
     "continue", "confirm",
 ];
 
-/// Words that say that it may not.
+/// Words of labels that reject a tool call.
 const REJECT_WORDS: [&str; 16] = [
     "reject", "deny", "decline", "no", "not", "don't", "dont", "never", "cancel", "refuse",
     "block", "disallow", "abort", "stop", "skip", "without",
 ];
 
-/// Words that say that the decision holds for later calls, too.
+/// Words of labels whose decision also applies to later tool calls.
 const LASTING_WORDS: [&str; 8] = [
     "always",
     "forever",
@@ -30,10 +29,10 @@ const LASTING_WORDS: [&str; 8] = [
     "permanently",
 ];
 
-/// Phrases that say the same and have words of the other lists in them.
+/// Phrases with the same meaning that contain words of the other lists.
 const LASTING_PHRASES: [&str; 3] = ["don't ask again", "do not ask again", "never ask again"];
 
-/// Returns what people see of an option with this label and this kind.
+/// Returns the label that users see for an option with this label and kind.
 pub(crate) fn option_label(label: &str, kind: &str) -> String {
     if label.is_empty() {
         return kind_label(kind).to_owned();
@@ -45,8 +44,7 @@ pub(crate) fn option_label(label: &str, kind: &str) -> String {
     }
 }
 
-/// Whether an option of this kind lets the call run. One that is not known does
-/// not.
+/// Returns `true` if an option of this kind lets the tool call run. Unknown kinds do not.
 pub(crate) fn is_allow_kind(kind: &str) -> bool {
     kind.starts_with("allow")
 }
@@ -62,7 +60,7 @@ fn kind_label(kind: &str) -> &'static str {
     }
 }
 
-/// Whether the words of a label say what its kind says, and nothing else.
+/// Returns `true` if the words of a label agree with its kind and do not contradict it.
 fn label_matches_kind(label: &str, kind: &str) -> bool {
     let mut text = label.to_lowercase().replace('’', "'");
     let mut is_lasting = false;

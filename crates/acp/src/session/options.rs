@@ -1,8 +1,8 @@
-//! What can be chosen about an agent session: modes, models, options.
+//! The modes, models and options of an agent session.
 //!
-//! Agents tell it in three ways; they are one here. The first option that is
-//! about modes goes by `mode`, the first about models by `model`, whatever
-//! the agent calls it, so that clients find them again with every agent.
+//! Agents report them in three encodings, which this module unifies. The first option about
+//! modes gets the key `mode`, and the first about models the key `model`, no matter how the
+//! agent names them, so that clients find them under the same key with every agent.
 
 use agenthost_protocol::common::{
     ConfigPropertySchema, SessionConfigPropertySchema, SessionConfigSchema,
@@ -14,16 +14,16 @@ use crate::transport::schema::{
     SessionConfigKind, SessionConfigOption, SessionConfigOptionCategory, SessionConfigSelectOptions,
 };
 
-/// What modes go by.
+/// The key of the mode option.
 const MODE_KEY: &str = "mode";
 
-/// What models go by.
+/// The key of the model option.
 pub(crate) const MODEL_KEY: &str = "model";
 
-/// What a session of the agent's own goes by that a new session takes up.
+/// The key of the agent session that a new session of the host imports.
 pub(crate) const AGENT_SESSION_KEY: &str = "agentSession";
 
-/// All that can be chosen, and what is.
+/// The options of an agent session with their current values.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct SessionOptions(Vec<OptionChoice>);
 
@@ -33,23 +33,23 @@ struct OptionChoice {
     method: OptionMethod,
     property: ConfigPropertySchema,
     value: Value,
-    /// What the agent was told last, until it answers.
+    /// The last value that was sent to the agent, until its response arrives.
     pending: Option<Value>,
 }
 
-/// How the agent is told.
+/// The request that changes an option.
 #[derive(Debug, Clone, PartialEq)]
 enum OptionMethod {
-    /// An option of this name.
+    /// The config option with this id.
     Option(String),
-    /// The older way for modes.
+    /// The legacy request for modes.
     Mode,
-    /// The older way for models.
+    /// The legacy request for models.
     Model,
 }
 
 impl SessionOptions {
-    /// What an agent said when a session of its began.
+    /// Reads the options from the response that opened a session.
     pub(crate) fn parse(session: &Value) -> Self {
         let mut options = SessionOptions::default();
         if let Some(listed) = session.get("configOptions") {
@@ -99,7 +99,8 @@ impl SessionOptions {
         options
     }
 
-    /// Takes in all options anew. What was told in older ways stays.
+    /// Replaces all config options. Legacy modes and models stay, unless an option has the same
+    /// key.
     pub(crate) fn replace(&mut self, listed: &Value) {
         let listed = listed.as_array().into_iter().flatten();
         let listed = listed.filter_map(|option| {
@@ -132,34 +133,34 @@ impl SessionOptions {
         *self = replaced;
     }
 
-    /// The agent works in another mode.
+    /// Records that the agent switched to another mode.
     pub(crate) fn set_mode(&mut self, mode: &str) {
         self.set(MODE_KEY, &json!(mode));
     }
 
-    /// The agent was told of a choice.
+    /// Records that a new value was sent to the agent.
     pub(crate) fn mark_pending(&mut self, key: &str, value: &Value) {
         if let Some(choice) = self.0.iter_mut().find(|choice| choice.key == key) {
             choice.pending = Some(value.clone());
         }
     }
 
-    /// The agent answered that, one way or the other.
+    /// Records that the agent has answered a request, with a result or an error.
     pub(crate) fn mark_settled(&mut self, key: &str, value: &Value) {
         if let Some(choice) = self.0.iter_mut().find(|choice| choice.key == key) {
             choice.pending.take_if(|pending| pending == value);
         }
     }
 
-    /// Something was chosen.
+    /// Sets the current value of an option.
     pub(crate) fn set(&mut self, key: &str, value: &Value) {
         if let Some(choice) = self.0.iter_mut().find(|choice| choice.key == key) {
             choice.value.clone_from(value);
         }
     }
 
-    /// How to tell the agent that something else was chosen; `None` if there is
-    /// nothing to tell.
+    /// Returns the method and parameters of the request that changes an option; `None` if there
+    /// is nothing to change, or if the value is not listed.
     pub(crate) fn change_request(
         &self,
         session: &str,
@@ -168,7 +169,7 @@ impl SessionOptions {
     ) -> Option<(&'static str, Value)> {
         let choice = self.0.iter().find(|choice| choice.key == key)?;
         let listed = choice.property.r#enum.as_ref();
-        // Of models, not all may be listed.
+        // Agents may accept models that they do not list.
         let is_unlisted = listed.is_some_and(|listed| key != MODEL_KEY && !listed.contains(value));
         let latest = choice.pending.as_ref().unwrap_or(&choice.value);
         if latest == value || is_unlisted {
@@ -193,8 +194,7 @@ impl SessionOptions {
         })
     }
 
-    /// A model that goes by a name, for programs or for people, and the one that
-    /// is chosen now.
+    /// Returns the model with this id or label, and the current model.
     pub(crate) fn find_model(&self, name: &str) -> Option<(Value, Value)> {
         let choice = self.0.iter().find(|choice| choice.key == MODEL_KEY)?;
         let listed = choice.property.r#enum.iter().flatten();
@@ -205,7 +205,7 @@ impl SessionOptions {
         found.map(|(value, _)| (value.clone(), choice.value.clone()))
     }
 
-    /// What can be chosen.
+    /// Returns the schema of all options.
     pub(crate) fn schema(&self) -> SessionConfigSchema {
         let mut schema = placeholder_schema();
         for choice in &self.0 {
@@ -223,14 +223,14 @@ impl SessionOptions {
         schema
     }
 
-    /// What is chosen.
+    /// Returns the current values of all options.
     pub(crate) fn values(&self) -> Object {
         let values = self.0.iter();
         let values = values.map(|choice| (choice.key.clone(), choice.value.clone()));
         values.collect()
     }
 
-    /// Whether nothing can be chosen.
+    /// Returns `true` if the session has no options.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -240,8 +240,8 @@ impl SessionOptions {
     }
 }
 
-/// What can be chosen before an agent has said so: there will be modes and
-/// models, but which, only the agent knows.
+/// Returns the schema before the agent has reported its options. It announces a mode and a
+/// model without their values, which only the agent knows.
 pub(crate) fn placeholder_schema() -> SessionConfigSchema {
     let keys = [(MODE_KEY, "Mode"), (MODEL_KEY, "Model")];
     let properties = keys.map(|(key, title)| {
@@ -262,7 +262,7 @@ pub(crate) fn placeholder_schema() -> SessionConfigSchema {
     }
 }
 
-/// A new session can go on with one that the agent has already.
+/// Returns the property that lets a new session continue an existing agent session.
 fn agent_session_property() -> (String, SessionConfigPropertySchema) {
     let description = "Go on with a session that the agent has already, by the agent's name for it";
     let property = property(
@@ -308,7 +308,8 @@ fn parse_choice(key: String, option: SessionConfigOption) -> Option<OptionChoice
     })
 }
 
-/// A choice between values, each with a name and what it means.
+/// Returns a property that selects one of several values, each with a label and an optional
+/// description.
 fn select_property(
     title: String,
     description: Option<String>,

@@ -1,4 +1,4 @@
-//! A message, as an agent gets to see it.
+//! Converts messages and attachments to ACP content blocks.
 
 pub(crate) mod tags;
 
@@ -16,7 +16,7 @@ use crate::transport::schema::{
     ResourceLink, TextContent, TextResourceContents,
 };
 
-/// What an agent can take in besides text and links.
+/// The content types that an agent accepts in prompts, besides text and links.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct PromptFeatures {
     has_images: bool,
@@ -24,7 +24,7 @@ pub(crate) struct PromptFeatures {
 }
 
 impl PromptFeatures {
-    /// What an agent said when it was asked what it can do.
+    /// Reads the prompt capabilities from the agent's `initialize` response.
     pub(crate) fn parse(initialized: &Value) -> Self {
         let capabilities = initialized.pointer("/agentCapabilities/promptCapabilities");
         let has_capability = |key: &str| {
@@ -37,10 +37,10 @@ impl PromptFeatures {
     }
 }
 
-/// What a message refers to, that was read for the agent.
+/// Attachments whose content the host has read for the agent.
 pub(crate) type AttachedResources = Vec<(Uri, AttachmentContent)>;
 
-/// The blocks of a prompt: a text, and then what is attached to the message.
+/// Returns the blocks of a prompt: the text, followed by the attachments of the message.
 pub(crate) fn prompt_blocks(
     text: &str,
     message: &Message,
@@ -87,16 +87,16 @@ pub(crate) fn prompt_blocks(
                     content.map(|content| attachment_block(label, uri, content, None, features)),
                 );
             }
-            // Nobody here knows what it would be.
+            // The host can't convert an attachment of an unknown kind.
             Attachment::Unknown(_) => {}
         }
     }
     blocks
 }
 
-/// What was said before, for an agent that was not there. Some agents write an
-/// address in its place, and what follows right behind that, as one word: so
-/// there is something between.
+/// Returns the transcript of earlier turns as content blocks. Some agents replace an embedded
+/// resource with its URI and append the next block to it without a space, so a separator
+/// follows.
 pub(crate) fn history_block(
     chat: &Uri,
     history: &str,
@@ -117,7 +117,7 @@ pub(crate) fn history_block(
     std::iter::once(block).chain(separator).collect()
 }
 
-/// Some words.
+/// Returns a text block.
 pub(crate) fn plain_text(text: &str) -> ContentBlock {
     ContentBlock::Text(TextContent::new(text))
 }
@@ -133,7 +133,7 @@ fn embedded_block(embedded: &EmbeddedResourceAttachment, features: PromptFeature
     )
 }
 
-/// Something that was read for the agent.
+/// Returns the block for an attachment that the host has read for the agent.
 fn attachment_block(
     label: &str,
     uri: &Uri,
@@ -179,8 +179,8 @@ fn attachment_block(
     }
 }
 
-/// Text beside the message: marked as what it is if the agent can tell, else
-/// told.
+/// Returns text that is not part of the message: as an embedded resource if the agent supports
+/// that, else as text below a label.
 fn text_block(
     label: &str,
     uri: &str,

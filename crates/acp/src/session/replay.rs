@@ -1,8 +1,8 @@
-//! What an agent tells again when it takes up a session.
+//! The replay of a conversation that an agent sends when it resumes a session.
 //!
-//! The log of the host is the truth: of a session that the host knows, the
-//! user's words are compared with the log, and the rest is dropped. Of one that
-//! it does not know, all of it becomes turns.
+//! The log of the host is authoritative. For a session that the host knows, the replayed user
+//! messages are compared with the log, and the rest is dropped. For an imported session, the
+//! replay becomes its turns.
 
 use agenthost_protocol::chat::Turn;
 use agenthost_protocol::ids::TurnId;
@@ -15,56 +15,57 @@ use super::prompt::tags;
 use crate::mapper::ChatMapper;
 use crate::mapper::events::MappedEvent;
 
-/// Most turns that are taken over.
+/// The maximum number of imported turns. The oldest turns are dropped first.
 const MAX_IMPORTED_TURNS: usize = 2000;
 
-/// Most that is told in all of them.
+/// The maximum number of events in all imported turns. The oldest turns are dropped first.
 const MAX_IMPORTED_EVENTS: usize = 50_000;
 
-/// How many of the last messages of the user have to be told again: any of them.
+/// The number of stored user messages, from the last one, that are compared with the replay.
+/// One match is enough.
 const COMPARED_MESSAGES: usize = 3;
 
-/// How long a message has to be to be found within another, in bytes: agents
-/// put something around messages, or cut them.
+/// The minimum length of a message, in bytes, for a match as a substring of another. Agents add
+/// text around messages or truncate them.
 const MIN_MATCH_BYTES: usize = 12;
 
-/// How much of a message is compared, in characters.
+/// The number of characters of a message that are compared.
 const MAX_COMPARED_CHARS: usize = 200;
 
-/// Collects what is told again.
+/// Collects the updates that an agent replays.
 #[derive(Debug)]
 pub(crate) struct SessionReplay {
-    /// What the agent calls its session.
+    /// The id that the agent gave the session.
     pub(crate) id: String,
     pub(crate) purpose: ReplayPurpose,
     chat: Uri,
     mapper: ChatMapper,
-    /// How many turns have begun.
+    /// The number of turns that have begun.
     turn_count: usize,
     turns: Vec<ReplayedTurn>,
-    /// How much is told in them.
+    /// The number of events in `turns`.
     event_count: usize,
-    /// What is about the whole session, and holds from now on.
+    /// Events about the whole session, which apply after the replay.
     session_events: Vec<MappedEvent>,
 }
 
-/// What it is collected for.
+/// The purpose of a replay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ReplayPurpose {
-    /// To go on with what the host knows.
+    /// To continue a session that the host knows.
     Resume,
-    /// To get to know it.
+    /// To import a session that the host does not know.
     Import,
 }
 
-/// A turn, as the agent remembers it.
+/// A turn of the replay.
 #[derive(Debug)]
 pub(crate) struct ReplayedTurn {
-    /// A name for it.
+    /// The id that the host gives the turn.
     pub(crate) id: TurnId,
-    /// What the user said.
+    /// The text of the user's message.
     pub(crate) user_text: String,
-    /// What came of it.
+    /// The events of the agent's response.
     pub(crate) events: Vec<MappedEvent>,
 }
 
@@ -79,7 +80,7 @@ impl ReplayedTurn {
 }
 
 impl SessionReplay {
-    /// Nothing was told yet.
+    /// Creates an empty replay.
     pub(crate) fn new(id: String, purpose: ReplayPurpose, chat: Uri, mapper: ChatMapper) -> Self {
         SessionReplay {
             id,
@@ -93,7 +94,7 @@ impl SessionReplay {
         }
     }
 
-    /// Takes in an update.
+    /// Adds an update of the agent.
     pub(crate) fn push_update(&mut self, update: &Value) {
         let kind = update.get("sessionUpdate").and_then(Value::as_str);
         if kind == Some("user_message_chunk") {
@@ -118,12 +119,12 @@ impl SessionReplay {
         } else if !turn_events.is_empty()
             && let Some(last) = self.turns.last_mut()
         {
-            // That something was said is enough to tell turns apart.
+            // One event is enough to recognise the boundary between two turns.
             last.events = turn_events.into_iter().take(1).collect();
         }
     }
 
-    /// Words of the user. Some agents tell one message in several chunks.
+    /// Adds text of the user. Some agents send one message in several chunks.
     fn push_user_text(&mut self, update: &Value) {
         let is_continuation = self.turns.last().is_some_and(|last| last.events.is_empty());
         if !is_continuation {
@@ -142,8 +143,8 @@ impl SessionReplay {
         }
     }
 
-    /// Whether this can be the chat that the host knows. An agent that tells
-    /// nothing again is believed.
+    /// Returns `true` if the replay can belong to the stored chat. An empty replay always
+    /// matches.
     pub(crate) fn matches_history(&self, stored: &List<Turn>) -> bool {
         let beginning_of = |text: &str| truncate_chars(text.trim(), MAX_COMPARED_CHARS);
         let replayed = self.turns.iter();
@@ -157,7 +158,7 @@ impl SessionReplay {
         let stored = stored.items().rev();
         let stored = stored.map(|turn| beginning_of(&turn.message.text));
         let stored = stored.filter(|stored| !stored.is_empty());
-        // The last may not have got to where the agent keeps things.
+        // Several messages are compared, because the agent may not have stored the last one.
         let stored: Vec<_> = stored.take(COMPARED_MESSAGES).collect();
         let replayed_count = replayed.clone().count();
         let mut replayed = replayed.skip(replayed_count.saturating_sub(10 * COMPARED_MESSAGES));
@@ -172,7 +173,7 @@ impl SessionReplay {
         })
     }
 
-    /// The turns, and what is about the whole session.
+    /// Returns the turns and the events about the whole session.
     pub(crate) fn finish(mut self) -> (Vec<ReplayedTurn>, Vec<MappedEvent>) {
         for turn in &mut self.turns {
             turn.user_text = tags::strip_host_tags(&turn.user_text);

@@ -1,24 +1,23 @@
-//! What was said in a chat, as text for an agent that was not there.
+//! Renders the turns of a chat as text for an agent session that does not contain them.
 
 use agenthost_core::agent::ChatContext;
 use agenthost_protocol::chat::{Message, ResponsePart, ToolCall, Turn};
 use agenthost_protocol::list::List;
 
-/// Most bytes that are told. The latest turns count most.
+/// The maximum size of a transcript in bytes. The latest turns take precedence.
 const MAX_TRANSCRIPT_BYTES: usize = 64 * 1024;
 
-/// Most bytes of one message, or of one part of an answer.
+/// The maximum size in bytes of one message, or of one part of a response.
 const MAX_TRANSCRIPT_PART_BYTES: usize = 12 * 1024;
 
-/// All turns, or as many of the last ones as fit.
+/// Renders all turns, or as many of the last ones as fit.
 pub(crate) fn render_history(turns: &List<Turn>) -> String {
     let mut rendered = Vec::new();
     let mut budget = MAX_TRANSCRIPT_BYTES;
     for turn in turns.items().rev() {
         let mut text = render_turn(&turn.message, &turn.response_parts);
         if text.len() > budget {
-            // A turn that is longer than all there is room for is not left out
-            // if it is the only one.
+            // A single turn that exceeds the budget is truncated, not left out.
             if rendered.is_empty() {
                 text.truncate(text.floor_char_boundary(budget));
                 rendered.push(text);
@@ -33,7 +32,7 @@ pub(crate) fn render_history(turns: &List<Turn>) -> String {
     rendered.join("\n\n")
 }
 
-/// What a chat has to know that nobody said in it.
+/// Renders the context of a chat that is no part of its own conversation.
 pub(crate) fn render_context(context: &ChatContext) -> String {
     match context {
         ChatContext::History { turns, .. } => render_history(turns),
@@ -58,7 +57,7 @@ pub(crate) fn render_context(context: &ChatContext) -> String {
     }
 }
 
-/// What was said in a turn.
+/// Renders the message and the response of a turn.
 fn render_turn(message: &Message, parts: &List<ResponsePart>) -> String {
     let parts = parts.items().filter_map(|part| match part {
         ResponsePart::Markdown(part) => Some(truncate_part(&part.content).to_owned()),
@@ -74,7 +73,7 @@ fn render_turn(message: &Message, parts: &List<ResponsePart>) -> String {
     format!("User: {}\n\nAgent: {answer}", truncate_part(&message.text))
 }
 
-/// What was done, in a line: what came of it can be looked at again.
+/// Summarizes a tool call in one line, without its result: the agent can read the files again.
 fn summarize_call(call: &ToolCall) -> Option<String> {
     let (message, outcome) = match call {
         ToolCall::Completed(call) if call.result.success => {

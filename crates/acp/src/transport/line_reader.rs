@@ -1,9 +1,8 @@
-//! Messages of an agent, one a line, among whatever else it writes.
+//! Reads JSON-RPC messages, one per line, from the output of an agent.
 //!
-//! Agents print banners, log lines and worse where only messages should be.
-//! What is no message is noise: its end is kept for who looks for a reason,
-//! and nobody else sees it. A line that never ends is an error, because what
-//! it would have been is lost.
+//! Agents also print banners and log lines to stdout, where only messages are allowed. Lines
+//! that are not messages are noise: the reader stores the last of them for error messages and
+//! ignores them otherwise. A line without an end is an error, because its message is lost.
 
 use std::io;
 use std::sync::Arc;
@@ -15,31 +14,28 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 use super::repair;
 use super::text_chunk::{SESSION_UPDATE_METHOD, TextChunk};
 
-/// Longest line, in bytes.
+/// The maximum length of a line, in bytes.
 pub(crate) const MAX_LINE_BYTES: usize = 8 * 1024 * 1024;
 
-/// A message, as it was written.
+/// A message as one line of JSON.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct JsonRpcLine {
-    /// The JSON.
+    /// The JSON text, repaired if necessary.
     pub(crate) text: String,
-    /// What it asks for or tells; `None` if it is an answer.
+    /// The method of a request or notification; `None` for a response.
     pub(crate) method: Option<String>,
     pub(crate) kind: JsonRpcKind,
 }
 
-/// What a message wants.
+/// The kind of a JSON-RPC message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum JsonRpcKind {
-    /// To be heard.
     Notification,
-    /// An answer.
     Request,
-    /// To be one.
     Response,
 }
 
-/// Shows what kind of message it is, not what it says.
+/// Prints the method and the size, not the content.
 impl std::fmt::Debug for JsonRpcLine {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("JsonRpcLine")
@@ -49,25 +45,25 @@ impl std::fmt::Debug for JsonRpcLine {
     }
 }
 
-/// Why there are no more lines.
+/// The error that ends the stream of lines.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum JsonRpcReadError {
-    /// One would be too long.
+    /// A line exceeded the maximum length.
     #[error("it wrote a line of more than {MAX_LINE_BYTES} bytes")]
     TooLong,
-    /// The pipe broke.
+    /// The pipe returned an error.
     #[error("read from it: {0}")]
     Io(#[from] io::Error),
 }
 
-/// Reads messages.
+/// A reader of JSON-RPC messages.
 pub(crate) struct LineReader<R> {
     source: BufReader<R>,
     noise: Arc<StreamTail>,
 }
 
 impl<R: AsyncRead + Unpin> LineReader<R> {
-    /// Reads from a pipe, and puts aside what is no message.
+    /// Creates a reader of a pipe that stores lines without a message in `noise`.
     pub(crate) fn new(source: R, noise: Arc<StreamTail>) -> Self {
         LineReader {
             source: BufReader::with_capacity(64 * 1024, source),
@@ -75,10 +71,10 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         }
     }
 
-    /// The next message; `None` at the end.
+    /// Returns the next message; `None` at the end of the stream.
     pub(crate) async fn next_message(&mut self) -> Result<Option<JsonRpcLine>, JsonRpcReadError> {
         while let Some(bytes) = self.read_line().await? {
-            // What is not UTF-8 is shown as such; the rest is still good.
+            // Invalid UTF-8 is replaced, so that the rest of the message stays usable.
             let text = String::from_utf8_lossy(&bytes);
             let line = text.trim_start_matches('\u{feff}').trim();
             if let Some(chunk) = TextChunk::parse(line) {
@@ -95,7 +91,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         Ok(None)
     }
 
-    /// A piece of text, with those that go on with it and are there already.
+    /// Merges a text chunk with the chunks of the same message that are already in the buffer.
     fn merge_chunks(&mut self, mut chunk: TextChunk<'_>, line: &str) -> JsonRpcLine {
         let mut merged_bytes = 0;
         let mut rest = self.source.buffer();
@@ -122,13 +118,13 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         }
     }
 
-    /// The next line, without its end.
+    /// Returns the next line without its line break.
     async fn read_line(&mut self) -> Result<Option<Vec<u8>>, JsonRpcReadError> {
         let mut line = Vec::new();
         loop {
             let piece = self.source.fill_buf().await?;
             if piece.is_empty() {
-                // What has no end was cut off in the middle.
+                // A last line without a line break was truncated.
                 self.noise.push(&line);
                 return Ok(None);
             }
@@ -147,8 +143,8 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
     }
 }
 
-/// Reads a message. What can't be read whole is none: whoever gets it would
-/// complain of it to the agent.
+/// Parses a message. Returns `None` for a message that is invalid after repair, because the
+/// protocol crate would respond to it with an error.
 fn parse_message(text: &str) -> Option<JsonRpcLine> {
     if !text.starts_with('{') {
         return None;
@@ -223,7 +219,7 @@ mod tests {
         )
     }
 
-    /// All that is said stays, in the order it was said.
+    /// Merging keeps all text, in its original order.
     #[tokio::test]
     async fn pieces_of_text_that_are_there_become_one() {
         let say = |text: &str| chunk("1", "agent_message_chunk", &format!(r#""text":"{text}""#));

@@ -1,17 +1,16 @@
-//! Messages that are almost right.
+//! Repairs messages that violate JSON-RPC but have a clear meaning.
 //!
-//! Some agents cut emoji in half, write `"error": null` beside a result, or
-//! leave out what everybody knows. What they mean is plain, so it is mended
-//! before anything strict gets to see it.
+//! Some agents split surrogate pairs, write `"error": null` beside a result, or leave out
+//! required fields. The repair happens before a strict parser sees the message.
 
 use std::borrow::Cow;
 
 use serde_json::{Map, Value, json};
 
-/// What an error is called that says nothing of itself.
+/// The error code for errors without a valid code.
 const INTERNAL_ERROR_CODE: i64 = -32603;
 
-/// The text with halves of characters that stand alone made `U+FFFD`.
+/// Replaces escaped surrogates without their other half by `U+FFFD`.
 pub(crate) fn replace_lone_surrogates(text: &str) -> Cow<'_, str> {
     if !text.contains("\\u") {
         return Cow::Borrowed(text);
@@ -33,7 +32,7 @@ pub(crate) fn replace_lone_surrogates(text: &str) -> Cow<'_, str> {
                 6
             }
             None => {
-                // The backslash and what it is for, which may be another one.
+                // The backslash and the character after it, which may be another backslash.
                 let next = escape.chars().nth(1).map_or(0, char::len_utf8);
                 repaired.push_str(escape.get(..1 + next).unwrap_or_default());
                 1 + next
@@ -45,7 +44,7 @@ pub(crate) fn replace_lone_surrogates(text: &str) -> Cow<'_, str> {
     Cow::Owned(repaired)
 }
 
-/// Half of a character, as JSON writes those that are beyond 16 bits.
+/// One half of a surrogate pair, with which JSON escapes characters beyond 16 bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SurrogateHalf {
     High,
@@ -61,7 +60,7 @@ fn surrogate_half(escape: &str) -> Option<SurrogateHalf> {
     }
 }
 
-/// An answer as it should have been written; `None` if it is none.
+/// Returns a valid form of a response; `None` if the message is no response.
 pub(crate) fn repair_response(message: &Map<String, Value>) -> Option<Value> {
     let id = message.get("id").filter(|id| !id.is_null())?;
     if message

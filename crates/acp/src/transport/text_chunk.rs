@@ -1,21 +1,21 @@
-//! Pieces of text that follow one another, made one.
+//! Merges adjacent text chunks of an agent message.
 //!
-//! Agents send a message for each word or two. While nobody waits for the next
-//! word, that is fine; when many are there already, one message with all of
-//! them says the same for a fraction of the work.
+//! Agents send a message for every word or two. If many of them are already in the buffer, one
+//! merged message carries the same text at a fraction of the cost. The reader never waits for
+//! more chunks.
 
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-/// What pieces of text come by.
+/// The method of the notifications that carry text chunks.
 pub(crate) const SESSION_UPDATE_METHOD: &str = "session/update";
 
-/// How long a text may get by joining, in bytes.
+/// The maximum length of a merged text, in bytes.
 const MAX_MERGED_BYTES: usize = 16 * 1024;
 
-/// A message that is a piece of text and nothing else: whatever has more in it
-/// than is known here is left alone.
+/// A notification that contains only a text chunk. A message with unknown fields is not parsed
+/// as one, and stays unchanged.
 #[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TextChunk<'a> {
@@ -57,7 +57,7 @@ struct ChunkContent<'a> {
 }
 
 impl<'a> TextChunk<'a> {
-    /// Reads one; `None` if it is anything else.
+    /// Parses a text chunk; `None` for any other message.
     pub(crate) fn parse(text: &'a str) -> Option<Self> {
         let chunk: TextChunk<'_> = serde_json::from_str(text).ok()?;
         let update = &chunk.params.update;
@@ -69,8 +69,8 @@ impl<'a> TextChunk<'a> {
         is_speech.then_some(chunk)
     }
 
-    /// Adds the text of the next one, if it goes on with the same and is not too
-    /// much.
+    /// Appends the text of the next chunk. Returns `false` if it belongs to another message, or
+    /// if the merged text would be too long.
     pub(crate) fn append(&mut self, next: &TextChunk<'_>) -> bool {
         let (own, other) = (&mut self.params, &next.params);
         let is_same_message = own.session_id == other.session_id
@@ -85,7 +85,7 @@ impl<'a> TextChunk<'a> {
         true
     }
 
-    /// The message again; `None` if it can't be written.
+    /// Returns the notification as JSON; `None` if it can't be serialized.
     pub(crate) fn to_json(&self) -> Option<String> {
         serde_json::to_string(self).ok()
     }

@@ -1,8 +1,8 @@
-//! How clients show a call: as a command, a search, a file that is read.
+//! The representation of a tool call in clients: as a command, a search, or a file read.
 //!
-//! VS Code decides by `_meta.toolKind`. A call of the kind `terminal` is shown
-//! with its `toolInput` as the command line, so that is no JSON there; the
-//! arguments as the agent gave them are in `_meta.rawInput`.
+//! VS Code decides by `_meta.toolKind`. It shows the `toolInput` of a call of the kind
+//! `terminal` as the command line, so that is not JSON; `_meta.rawInput` contains the arguments
+//! of the agent.
 
 use agenthost_core::{CommandLine, RAW_INPUT_META_KEY, terminal_call_meta};
 use agenthost_protocol::text::MaybeMarkdown;
@@ -14,20 +14,19 @@ use crate::mapper::content;
 use crate::mapper::terminal_views::CallTerminals;
 use crate::transport::schema::{ToolCallContent, ToolKind};
 
-/// How far a call is, for those who show it.
+/// The stage of a tool call, for clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DisplayStage {
-    /// Its arguments may not be complete.
+    /// The arguments may not be complete yet.
     Announced,
-    /// It waits for an answer. The kind `terminal` would take away the agent's
-    /// own options.
+    /// The call waits for the user's decision. With the kind `terminal`, clients would not show
+    /// the agent's own options.
     AwaitingApproval,
-    /// It runs.
     Running,
 }
 
 impl TrackedCall {
-    /// Whether it is shown as a command: it executes something, or has a
+    /// Returns `true` if the call is shown as a command: it executes something, or has a
     /// terminal.
     pub(super) fn is_command(&self) -> bool {
         let is_terminal =
@@ -36,7 +35,7 @@ impl TrackedCall {
         self.tool.is_none() && (executes || self.content.iter().any(is_terminal))
     }
 
-    /// Its command line, if that is known.
+    /// Returns the command line of the call, if it is known.
     fn command_line(&self) -> Option<CommandLine> {
         if !self.is_command() {
             return None;
@@ -54,7 +53,7 @@ impl TrackedCall {
         (!line.is_empty()).then(|| CommandLine(line.to_owned()))
     }
 
-    /// What the command is for, in the agent's own words.
+    /// Returns the agent's description of the command.
     pub(super) fn intention(&self) -> Option<String> {
         self.command_line()?;
         let description = self.input.as_ref()?.get("description")?.as_str()?;
@@ -62,8 +61,8 @@ impl TrackedCall {
         (!description.is_empty()).then(|| description.to_owned())
     }
 
-    /// What is asked: the title, the whole command or the changes of files, and
-    /// the words that the question came with.
+    /// Returns the message of a permission request: the title or the whole command, the diffs,
+    /// and the text of the request.
     pub(super) fn permission_message(&self, terminals: &CallTerminals) -> MaybeMarkdown {
         let mut parts = vec![match self.command_line() {
             Some(line) => line.invocation().as_str().to_owned(),
@@ -74,8 +73,8 @@ impl TrackedCall {
         MaybeMarkdown::Markdown(parts.join("\n\n"))
     }
 
-    /// The arguments as text. Clients show the result of a call only beside its
-    /// arguments, so there are always some, unless a client carries it out.
+    /// Returns the arguments as text. Clients show the result of a call only below its
+    /// arguments, so there is always a text, unless a client executes the call.
     pub(super) fn input_text(&self) -> Option<String> {
         if let Some(line) = self.command_line() {
             return Some(line.0);
@@ -89,10 +88,10 @@ impl TrackedCall {
         }
     }
 
-    /// The free data of the call.
+    /// Returns the metadata of the call for clients.
     pub(super) fn display_meta(&self, stage: DisplayStage) -> Object {
         let mut meta = self.meta.clone().unwrap_or_default();
-        // What the host says by these is not the agent's to say.
+        // Only the host sets these keys; an agent must not.
         meta.remove("toolKind");
         meta.remove(RAW_INPUT_META_KEY);
         if let Some(kind) = self.kind {
@@ -113,7 +112,7 @@ impl TrackedCall {
             }
             Some(ToolKind::Read) => drop(meta.insert("toolKind".to_owned(), json!("read"))),
             Some(ToolKind::Search) => drop(meta.insert("toolKind".to_owned(), json!("search"))),
-            // Clients have no other kinds.
+            // Clients support no other kinds.
             Some(_) | None => {}
         }
         meta.extend(self.app_meta());
@@ -121,7 +120,7 @@ impl TrackedCall {
     }
 }
 
-/// Words as a line for a shell.
+/// Joins words to a shell command line.
 fn join_shell_words(words: &[Value]) -> Option<String> {
     let words: Option<Vec<_>> = words.iter().map(Value::as_str).collect();
     let quoted: Vec<_> = words?.into_iter().map(quote_shell_word).collect();
@@ -137,8 +136,8 @@ fn quote_shell_word(word: &str) -> String {
     }
 }
 
-/// A title in Markdown. Agents that quote code in a title write Markdown; in
-/// all others a name like `__init__.py` has to stay what it is.
+/// Returns a title as Markdown. A title with backticks is Markdown already; in any other, a
+/// name like `__init__.py` must be escaped.
 fn escape_title(title: &str) -> String {
     if title.contains('`') {
         return title.to_owned();

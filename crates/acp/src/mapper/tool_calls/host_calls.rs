@@ -1,8 +1,8 @@
-//! Calls of tools that the host offers.
+//! Tool calls of tools that the host offers.
 //!
-//! What a server's tool is called for, the agent tells like anything else. A
-//! client's tool is carried out by its client: what the agent tells of it counts
-//! until it really calls it, and the host hears of that in another way.
+//! The agent reports calls of MCP server tools like any other call. A client tool is executed
+//! by its client: the agent's reports count only until the call arrives at the gateway, from
+//! where the host receives it on another connection.
 
 use std::sync::Arc;
 
@@ -23,17 +23,17 @@ use crate::mapper::host_tools;
 use crate::mapper::host_tools::CallHints;
 use crate::transport::schema::ToolCallStatus;
 
-/// Most calls that may be told of later. When there are more, the oldest is
-/// forgotten, and shown a second time if it is told of.
+/// The maximum number of unannounced calls. When there are more, the oldest is removed, and
+/// shown a second time if the agent reports it later.
 const MAX_UNANNOUNCED_CALLS: usize = 64;
 
-/// What is said of a call that the agent told of and never made.
+/// The message for a call that the agent announced and never made.
 const NEVER_CALLED_MESSAGE: &str = "The agent did not call it.";
 
-/// What is said of a call that the host had begun itself meanwhile.
+/// The message for a call that the host had already started itself.
 const DUPLICATE_CALL_MESSAGE: &str = "The same call is shown already.";
 
-/// A call of a client's tool that the agent has not told of.
+/// A call of a client tool that the agent has not reported yet.
 #[derive(Debug)]
 pub(crate) struct UnannouncedCall {
     tool: String,
@@ -41,13 +41,13 @@ pub(crate) struct UnannouncedCall {
 }
 
 impl TurnToolCalls {
-    /// The host offers these tools from now on.
+    /// Replaces the tools that the host offers.
     pub(crate) fn set_host_tools(&mut self, host_tools: Arc<HostToolSet>) {
         self.host_tools = host_tools;
     }
 
-    /// The agent really calls a tool of a client, with some JSON. The call may
-    /// be one that it told of, or one that the host has begun.
+    /// Handles a call of a client tool that arrived at the gateway, with its arguments as JSON.
+    /// It may be a call that the agent announced, or one that the host started.
     pub(crate) fn handle_client_tool_called(
         &mut self,
         id: &ToolCallId,
@@ -62,10 +62,10 @@ impl TurnToolCalls {
         }
         let unannounced = UnannouncedCall {
             tool: tool.to_owned(),
-            // What is no JSON is nothing that would be told of so.
+            // Invalid JSON never matches the arguments that an agent reports.
             input: serde_json::from_str(input).unwrap_or_default(),
         };
-        // It told of it while the host began one of its own.
+        // The agent announced the call while the host started its own.
         let mut calls = self.calls.iter_mut();
         let announced = calls.find(|(_, call)| {
             call.stage == CallStage::InputStreaming && call.matches_unannounced(&unannounced)
@@ -80,15 +80,15 @@ impl TurnToolCalls {
         self.unannounced.push(unannounced);
     }
 
-    /// A client has completed a call.
+    /// Handles the completion of a tool call by a client.
     pub(crate) fn handle_client_tool_completed(&mut self, id: &ToolCallId) {
         if let Some(call) = self.calls.get_mut(id) {
             call.stage = CallStage::Ended;
         }
     }
 
-    /// The turn is over: what was told of and not called never will be
-    /// (TOO-27).
+    /// Ends announced client tool calls at the end of the turn, because they can't be made any
+    /// more (TOO-27).
     pub(crate) fn end_uncalled_calls(
         &mut self,
         terminals: &mut CallTerminals,
@@ -105,8 +105,8 @@ impl TurnToolCalls {
 }
 
 impl TrackedCall {
-    /// Finds out whether it is of a tool of the host, until it is known. That it
-    /// is a client's has to be known at once (TOO-5).
+    /// Recognises a host tool until the tool is known. A client tool must be recognised at the
+    /// first report of the call (TOO-5).
     pub(crate) fn recognize_tool(&mut self, host_tools: &HostToolSet) {
         if self.tool.is_some() || !matches!(self.stage, CallStage::New | CallStage::InputStreaming)
         {
@@ -126,12 +126,13 @@ impl TrackedCall {
         });
     }
 
-    /// Whether a client carries it out.
+    /// Returns `true` if a client executes the call.
     pub(crate) fn is_client_tool(&self) -> bool {
         matches!(self.tool, Some(HostTool::Client(_)))
     }
 
-    /// Whether the host knows of it already. Then it is not told again.
+    /// Returns `true` if the host already shows this call as an unannounced one, and ends the
+    /// agent's duplicate.
     pub(crate) fn match_unannounced(
         &mut self,
         unannounced_calls: &mut Vec<UnannouncedCall>,
@@ -147,8 +148,8 @@ impl TrackedCall {
         true
     }
 
-    /// Whether it can be that call. Agents that tell of a call before they know
-    /// its arguments tell of each one once, so any will do.
+    /// Returns `true` if this can be the unannounced call. Agents that report a call before
+    /// they know its arguments report each call once, so any call of the tool matches.
     fn matches_unannounced(&self, unannounced: &UnannouncedCall) -> bool {
         let tool = self.tool.as_ref().filter(|_| self.is_client_tool());
         let is_same_tool = tool.is_some_and(|tool| tool.name() == unannounced.tool);
@@ -158,8 +159,9 @@ impl TrackedCall {
         is_same_tool && input.is_none_or(|input| *input == unannounced.input)
     }
 
-    /// Something about a call of a client's tool. That it runs, and what comes of
-    /// it, is not the agent's to say; that it will not run, is.
+    /// Handles a report of a client tool call that has not arrived at the gateway. A running
+    /// status does not start the call, because only its client executes it. An end status ends
+    /// the call as one that was never made.
     pub(crate) fn update_client_call(
         &mut self,
         id: &ToolCallId,
@@ -190,8 +192,8 @@ impl TrackedCall {
         collector: &mut EventCollector<'_>,
     ) {
         if self.stage == CallStage::InputStreaming {
-            // It has to be ready before it can end (CLT-9), and must not run: its
-            // client would begin with it.
+            // The call must be ready before it can end (CLT-9), and must not run, because its
+            // client would execute it.
             collector.push_turn_event(TurnEvent::ToolReady(Box::new(ToolReady {
                 id: id.clone(),
                 message: self.title().into(),
@@ -207,7 +209,7 @@ impl TrackedCall {
         self.emit_result(id, ending, terminals, collector);
     }
 
-    /// Whose tool it is (TOO-2).
+    /// Returns the client or MCP server that provides the tool (TOO-2).
     pub(crate) fn contributor(&self) -> Option<ToolCallContributor> {
         Some(match self.tool.as_ref()? {
             HostTool::Client(tool) => ToolCallContributor::Client(ClientContributor {
@@ -219,7 +221,7 @@ impl TrackedCall {
         })
     }
 
-    /// The app that shows what it does (MCP-18).
+    /// Returns the MCP App that shows the call (MCP-18).
     pub(crate) fn app_meta(&self) -> Option<(String, Value)> {
         match self.tool.as_ref()? {
             HostTool::Server(tool) => Some(("ui".to_owned(), tool.ui.clone()?)),
@@ -227,7 +229,7 @@ impl TrackedCall {
         }
     }
 
-    /// What it is called with.
+    /// Returns the arguments of the call.
     pub(crate) fn arguments(&self) -> Option<&Value> {
         let input = self.input.as_ref()?;
         Some(match self.tool {
@@ -237,8 +239,8 @@ impl TrackedCall {
     }
 }
 
-/// What a server's tool answered, in the words of MCP, as some agents pass it on:
-/// as it is, or as a `result`.
+/// Returns the text of an MCP tool result, as some agents pass it on: directly, or as a
+/// `result`.
 pub(crate) fn result_text(output: &Value) -> Option<String> {
     let result = output.get("result").unwrap_or(output);
     let parts = result.get("content")?.as_array()?;

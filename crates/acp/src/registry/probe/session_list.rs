@@ -1,4 +1,4 @@
-//! The sessions that an agent has of its own.
+//! Lists the sessions that an agent has stored.
 
 use std::path::{Path, PathBuf};
 
@@ -9,27 +9,27 @@ use crate::agent::AcpAgent;
 use crate::connection::{AgentCall, AgentConnection};
 use crate::error::{AcpError, UnsupportedFeature};
 
-/// Most pages that are asked for: an agent may go on forever.
+/// The maximum number of pages that are requested: an agent may return new cursors forever.
 const MAX_LIST_PAGES: usize = 100;
 
-/// A session that an agent has of its own.
+/// A session that an agent has stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentSessionInfo {
-    /// What the agent calls it.
+    /// The id that the agent gave the session.
     pub id: String,
-    /// Where it works.
+    /// The working directory of the session.
     pub folder: Option<PathBuf>,
-    /// What it is about.
+    /// The title that the agent gave the session.
     pub title: Option<String>,
-    /// When something was last said in it, as the agent tells it.
+    /// The time of the last activity, in the format of the agent.
     pub updated_at: Option<String>,
 }
 
-/// Starts an agent in a folder, asks for its sessions there, and ends it.
+/// Starts an agent in a folder, requests its sessions there, and shuts it down.
 ///
 /// # Errors
 ///
-/// If it does not answer or can't say.
+/// Returns an error if the agent does not answer or can't list sessions.
 pub async fn list_agent_sessions(
     agent: &AcpAgent,
     folder: &Path,

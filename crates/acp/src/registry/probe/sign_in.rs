@@ -1,39 +1,39 @@
-//! Ways to sign in that an agent offers.
+//! Parses the sign-in methods that an agent offers.
 
 use agenthost_stdx::text::truncate_chars;
 use serde_json::Value;
 
-/// Longest that is shown of what an agent calls something.
+/// The maximum number of characters that are shown of a method's name.
 const MAX_METHOD_NAME_CHARS: usize = 60;
 
-/// Longest that is shown of what it says about it.
+/// The maximum number of characters that are shown of a method's description.
 const MAX_DESCRIPTION_CHARS: usize = 200;
 
-/// A way to sign in.
+/// A sign-in method of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SignInMethod {
-    /// What the agent calls it.
+    /// The id that the agent gave the method.
     pub id: String,
-    /// Its name for people.
+    /// The name of the method, for users.
     pub name: String,
-    /// What the agent says about it.
+    /// The agent's description of the method.
     pub description: Option<String>,
-    /// How it is done.
+    /// The actor and the requirements of the sign-in.
     pub kind: SignInKind,
 }
 
-/// How somebody signs in.
+/// The kind of a sign-in method.
 #[derive(Clone, PartialEq, Eq)]
 pub enum SignInKind {
-    /// The agent does it when it is told to.
+    /// The agent signs the user in when it receives `authenticate`.
     Agent,
-    /// A program does it, in a terminal.
+    /// A program in a terminal signs the user in.
     Terminal(TerminalSignIn),
-    /// The agent does it, with variables that have to be in its environment.
+    /// The agent signs the user in with these variables, which must be in its environment.
     Variables(Vec<String>),
 }
 
-/// Leaves out what the environment holds: it may be secret.
+/// Leaves out the environment, because it may contain secrets.
 impl std::fmt::Debug for SignInKind {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
@@ -44,25 +44,25 @@ impl std::fmt::Debug for SignInKind {
     }
 }
 
-/// The program that somebody signs in with.
+/// The program with which the user signs in.
 #[derive(Clone, PartialEq, Eq)]
 pub struct TerminalSignIn {
     /// The program, if it is not the agent itself.
     pub program: Option<String>,
-    /// Its arguments; of the agent itself, those after its own.
+    /// The arguments of the program; for the agent itself, they follow the agent's own.
     pub arguments: Vec<String>,
-    /// What it finds in its environment besides what the agent does.
+    /// Additional environment variables of the program.
     pub environment: Vec<(String, String)>,
 }
 
-/// Reads what an agent says when it starts.
+/// Reads the methods in the agent's `initialize` response.
 pub(crate) fn parse_methods(initialized: &Value) -> Vec<SignInMethod> {
     let methods = initialized.get("authMethods").and_then(Value::as_array);
     let methods = methods.into_iter().flatten();
     methods.filter_map(parse_method).collect()
 }
 
-/// The methods in a line, for people.
+/// Describes the methods in one line, for users.
 pub(crate) fn describe_methods(methods: &[SignInMethod]) -> String {
     let descriptions = methods.iter().map(|method| match &method.description {
         Some(description) => format!("{} ({description})", method.name),
@@ -81,7 +81,7 @@ fn parse_method(method: &Value) -> Option<SignInMethod> {
     let kind = match method.get("type").and_then(Value::as_str) {
         Some("terminal") => SignInKind::Terminal(parse_terminal(method)),
         Some("env_var") => SignInKind::Variables(parse_variables(method)),
-        // Some say it in a way of their own, which is older.
+        // Some agents use a legacy extension for terminal methods.
         _ => match method.pointer("/_meta/terminal-auth") {
             Some(legacy) => SignInKind::Terminal(parse_terminal(legacy)),
             None => SignInKind::Agent,
@@ -110,7 +110,7 @@ fn parse_terminal(object: &Value) -> TerminalSignIn {
     }
 }
 
-/// The variables that a method wants, in either of the shapes that are used.
+/// Returns the variables that a method requires, in either of the encodings that agents use.
 fn parse_variables(method: &Value) -> Vec<String> {
     let text = |value: &Value| value.as_str().map(str::to_owned);
     let variables = method.get("vars").and_then(Value::as_array);

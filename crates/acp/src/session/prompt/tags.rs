@@ -1,18 +1,18 @@
-//! What the host says to an agent besides what the user said.
+//! Tags around the text that the host adds to a user's message.
 //!
-//! It is marked, so that a model can tell who speaks, and so that it is known
-//! again when the agent tells what it was told.
+//! The tags show a model which text is from the host. They also let the host remove its
+//! additions from messages that an agent replays.
 
-/// What an agent has to go by.
+/// The tag around instructions for the whole conversation.
 const INSTRUCTIONS_TAG: &str = "agenthost-instructions";
 
-/// What is good to know for one message.
+/// The tag around context for one message.
 const CONTEXT_TAG: &str = "agenthost-context";
 
-/// What the user typed, where that stands for something longer.
+/// The tag around the text that the user typed, if the host has expanded it.
 const TYPED_TAG: &str = "agenthost-said";
 
-/// What an agent has to go by from now on.
+/// Tags instructions that replace all earlier ones.
 pub(crate) fn tag_instructions(text: &str) -> String {
     let remark = "This is from the host, not from the user. It holds for the whole conversation, \
         in place of any instructions that the host gave before.";
@@ -22,25 +22,25 @@ pub(crate) fn tag_instructions(text: &str) -> String {
     )
 }
 
-/// There is nothing to go by any more.
+/// Returns the notice that no instructions of the host apply any more.
 pub(crate) fn tag_cleared_instructions() -> String {
     let remark = "This is from the host, not from the user. The instructions that the host gave \
         before do not hold any more.";
     wrap_tag(INSTRUCTIONS_TAG, remark)
 }
 
-/// What is good to know for the message that follows.
+/// Tags context for the message that follows.
 pub(crate) fn tag_context(text: &str) -> String {
     let remark = "This is from the host, for the message that follows.";
     wrap_tag(CONTEXT_TAG, &format!("{remark}\n\n{}", escape_tags(text)))
 }
 
-/// What the user typed; what follows it is what that stands for.
+/// Tags the text that the user typed. Its expansion follows.
 pub(crate) fn tag_typed_text(text: &str) -> String {
     wrap_tag(TYPED_TAG, &escape_tags(text))
 }
 
-/// What the user said, of all that an agent was told in a message.
+/// Removes the host's additions from a message and returns the text of the user.
 pub(crate) fn strip_host_tags(text: &str) -> String {
     let text = remove_tagged(&remove_tagged(text, INSTRUCTIONS_TAG), CONTEXT_TAG);
     let typed = split_tagged(&text, TYPED_TAG).map(|(_, typed, _)| typed.trim().to_owned());
@@ -51,13 +51,13 @@ fn wrap_tag(tag: &str, text: &str) -> String {
     format!("<{tag}>\n{text}\n</{tag}>\n")
 }
 
-/// Text that can't be taken for marks of the host.
+/// Changes text so that it can't be mistaken for tags of the host.
 fn escape_tags(text: &str) -> String {
     let text = text.replace("</agenthost-", "</ agenthost-");
     text.replace("<agenthost-", "< agenthost-")
 }
 
-/// Leaves out all that is marked so.
+/// Removes all sections with this tag.
 fn remove_tagged(text: &str, tag: &str) -> String {
     let mut kept = String::new();
     let mut rest = text;
@@ -69,8 +69,8 @@ fn remove_tagged(text: &str, tag: &str) -> String {
     kept
 }
 
-/// What stands before a mark, inside of it and after it. One that does not end
-/// was cut off.
+/// Splits a text into the parts before, inside and after a tag. A section without an end tag
+/// was truncated and extends to the end of the text.
 fn split_tagged<'a>(text: &'a str, tag: &str) -> Option<(&'a str, &'a str, &'a str)> {
     let (before, rest) = text.split_once(&format!("<{tag}>"))?;
     let (inside, after) = rest.split_once(&format!("</{tag}>")).unwrap_or((rest, ""));
