@@ -2,6 +2,11 @@
 //!
 //! The mapper is pure: messages in, [`MappedEvent`] out. Between turns it maps only messages
 //! about the whole chat. Messages that belong to an ended turn are dropped.
+//!
+//! A session update passes `ChatMapper::map_update` (a [`MappedEvent`]), the bridge
+//! (`SessionBridge::emit`), and `TurnMapper` of `agents`, which makes actions of events in turns;
+//! other events reach `core::agent::handler`. A new kind of text chunk also has to be listed in
+//! `transport::text_chunk`, which merges chunks.
 
 pub(crate) mod content;
 pub(crate) mod elicitation;

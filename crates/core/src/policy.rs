@@ -1,4 +1,6 @@
-//! Checks the actions of clients. This is the only module that refuses a client's action.
+//! Checks the actions of clients. Every rule about a client's action is called from here; rules
+//! that need the state of a subject (changesets, background commands, response sizes) are
+//! functions in the folder of that subject.
 //!
 //! A rule depends on the state and on the sender, never on whether the reducer would change
 //! anything (DSP-12). It may return the action in a normalized form (DSP-14).

@@ -1,4 +1,10 @@
 //! Starts, ends and cancels turns.
+//!
+//! A prompt passes these stages before its agent gets it: the queue of the chat until the
+//! previous turn has ended (here), the session until it is ready (`early_start`), attachments,
+//! preparation and MCP servers (`pending_prompt`), and the checkpoint before the turn
+//! (`checkpoint_barrier`). An agent that speaks ACP may hold it once more until its process and
+//! its agent session are ready (`acp::bridge`).
 
 mod checkpoint_barrier;
 pub(crate) mod command_turn;

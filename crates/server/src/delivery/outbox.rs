@@ -3,7 +3,9 @@
 //! Each connection has one FIFO queue, so that responses, actions and notifications leave in
 //! the order in which the host sent them (TRN-8). The queue is limited in messages and in
 //! bytes. When it is full, the connection is closed with code 1013 and the client resumes with
-//! `reconnect`: no message is ever skipped silently, and no other client waits (TRN-9).
+//! `reconnect`: no message is ever skipped silently (TRN-9). Before that, while a queue is more
+//! than half full, the loop pauses for up to `max_slow_client_pause`, so that a client that
+//! reads can catch up.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

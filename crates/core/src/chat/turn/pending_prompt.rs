@@ -37,7 +37,7 @@ const MAX_TOTAL_ATTACHMENT_BYTES: usize = 4 * 1024 * 1024;
 /// Limit for the attachments of a message that are requested from a client.
 pub(crate) const MAX_ATTACHMENTS: usize = 16;
 
-/// A prompt that has not been sent to its agent, because content is missing.
+/// A prompt that waits for attachments, for its preparation or for MCP servers.
 #[derive(Debug, Clone)]
 pub(crate) struct PendingPrompt {
     pub(crate) turn: TurnId,
