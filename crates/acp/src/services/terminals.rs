@@ -5,9 +5,11 @@
 //! without escape sequences: programs write colours and overwrite lines in a terminal, but not
 //! in a pipe, and a model has no use for them. Clients receive the complete output.
 
+mod entry;
+
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use agenthost_core::{BACKGROUND_NOTE, CommandLine, PtyCommand, TerminalEnd, TerminalEvent};
 use agenthost_protocol::terminal::{
@@ -21,6 +23,8 @@ use agenthost_workspace::{PtyProgram, Terminal, TerminalOptions};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
+
+use entry::{TerminalEntry, TerminalLease, TerminalPhase, exit_status};
 
 use super::command::parse_command;
 use super::{ServiceError, text_param};
@@ -38,9 +42,6 @@ const MAX_EXIT_WAITERS: usize = 32;
 /// The capacity of the event queue of a session. When it is full, the terminals block, and with
 /// them the programs that write to them.
 const TERMINAL_EVENT_QUEUE: usize = 8;
-
-/// The time between the termination signal and the kill of a command.
-const KILL_GRACE: Duration = Duration::from_secs(1);
 
 /// The terminals of a session. Dropping them kills all processes in them.
 #[derive(Debug)]
@@ -88,36 +89,6 @@ pub(crate) struct TerminalReport {
     pub(crate) action: TerminalAction,
     /// The exit of the terminal, if this event is its exit.
     pub(crate) end: Option<TerminalEnd>,
-}
-
-#[derive(Debug)]
-struct TerminalEntry {
-    requester: TerminalRequester,
-    uri: Uri,
-    output: OutputTail,
-    phase: TerminalPhase,
-    /// The deadline after which the terminal is killed, if it was requested to end.
-    kill_deadline: Option<Instant>,
-    /// Pending responses to `terminal/wait_for_exit`.
-    exit_waiters: Vec<RequestResponder>,
-    lease: TerminalLease,
-    /// `true` if a client moved the terminal to the background. The agent was sent an exit.
-    is_in_background: bool,
-}
-
-#[derive(Debug)]
-enum TerminalPhase {
-    Running(Terminal),
-    /// The process was killed; the exit event has not arrived yet.
-    Ending,
-    Exited(TerminalEnd),
-}
-
-/// The state of the agent's handle to a terminal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum TerminalLease {
-    Held,
-    Released,
 }
 
 impl AgentTerminals {
@@ -407,45 +378,10 @@ impl AgentTerminals {
     }
 }
 
-impl TerminalEntry {
-    /// Returns `true` if the terminal counts towards the limit of the session.
-    fn counts_against_limit(&self) -> bool {
-        let is_over = matches!(self.phase, TerminalPhase::Exited(_));
-        self.lease == TerminalLease::Held || (self.is_in_background && !is_over)
-    }
-
-    /// Returns `true` if an agent session holds the terminal.
-    fn belongs_to(&self, agent_session: &str) -> bool {
-        self.lease == TerminalLease::Held && self.requester.agent_session == agent_session
-    }
-
-    /// Sends a termination signal and sets the kill deadline.
-    fn terminate(&mut self) {
-        if let (TerminalPhase::Running(terminal), None) = (&self.phase, self.kill_deadline) {
-            terminal.terminate();
-            self.kill_deadline = Some(Instant::now() + KILL_GRACE);
-        }
-    }
-
-    /// Records the exit. Dropping the terminal also kills processes that it left in the
-    /// background.
-    fn mark_exited(&mut self, end: &TerminalEnd) {
-        self.kill_deadline = None;
-        for responder in std::mem::take(&mut self.exit_waiters) {
-            responder.respond(&exit_status(end));
-        }
-        self.phase = TerminalPhase::Exited(end.clone());
-    }
-}
-
 fn terminal_id(params: &JsonParams) -> &str {
     text_param(params, "terminalId").unwrap_or_default()
 }
 
 fn unknown_terminal(id: &str) -> ServiceError {
     ServiceError::UnknownTerminal(truncate_chars(id, 60))
-}
-
-fn exit_status(end: &TerminalEnd) -> Value {
-    json!({ "exitCode": end.exit_code, "signal": end.signal })
 }
