@@ -16,7 +16,7 @@ pub enum AcpError {
     #[error(transparent)]
     Start(#[from] StartError),
     /// The agent requires the user to sign in first.
-    #[error("the agent wants you to sign in first: {message}\nhint: {hint}")]
+    #[error("the agent requires you to sign in: {message}\nhint: {hint}")]
     AuthRequired {
         /// The error message of the agent.
         message: String,
@@ -102,7 +102,7 @@ pub enum UnsupportedFeature {
     #[error("it speaks another version of the protocol")]
     ProtocolVersion,
     /// A list of the agent's sessions.
-    #[error("this agent does not tell which sessions it has")]
+    #[error("this agent does not list its sessions")]
     ListSessions,
     /// The import of an agent session into a new session of the host.
     #[error("this agent can't take up a session again, or another session here has it")]
@@ -119,7 +119,7 @@ pub enum AgentTimeout {
     #[error("the agent did not answer in time, and was ended")]
     Response,
     /// No end of a cancelled turn; the host has killed the agent.
-    #[error("the agent did not stop when it was told to, and was ended")]
+    #[error("the agent did not stop when it was cancelled, and was killed")]
     Cancel,
 }
 

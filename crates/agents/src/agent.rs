@@ -92,7 +92,7 @@ pub struct AgentEventSender {
 
 /// An error for an event that was sent after the host has stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the host is gone")]
+#[error("the host has stopped")]
 pub struct HostGone;
 
 impl AgentEventSender {

@@ -162,7 +162,7 @@ impl AgentSupervisor {
             agent.spawn(work);
             let reason = match agent.join_next().await {
                 Some(Ok(Err(reason))) => reason,
-                Some(Err(error)) if error.is_panic() => "the agent broke".to_owned(),
+                Some(Err(error)) if error.is_panic() => "the task of the agent panicked".to_owned(),
                 Some(Ok(Ok(())) | Err(_)) | None => return,
             };
             let error = stop_error(&reason);

@@ -158,7 +158,7 @@ impl FileConfig {
             ),
         ];
         if let Some((name, _)) = positive.iter().find(|(_, value)| *value == 0) {
-            bail!("`{name}` must be greater than 0: nobody could connect");
+            bail!("`{name}` must be greater than 0, or no client could connect");
         }
         let retention = &mut config.retention;
         set(&mut retention.actions, self.retention.actions);

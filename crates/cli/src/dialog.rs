@@ -88,7 +88,7 @@ pub(crate) async fn wait_until_ready(
 ) -> anyhow::Result<Uri> {
     loop {
         let Some(ChannelState::Session(state)) = client.state(session) else {
-            bail!("the session is gone");
+            bail!("the session was removed");
         };
         match &state.lifecycle {
             SessionLifecycle::Ready => {

@@ -50,7 +50,7 @@ pub enum ClientError {
     #[error(transparent)]
     Transport(#[from] TransportError),
     /// The host answered a request with an error.
-    #[error("the host says: {}", .0.message)]
+    #[error("the host reports: {}", .0.message)]
     Refused(RpcError),
     /// The host sent text that is not JSON.
     #[error("the host sent something unreadable: {0}")]

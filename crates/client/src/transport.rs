@@ -105,7 +105,7 @@ pub enum TransportError {
     #[error("the host sent a line of more than {} bytes", Limits::STATE.bytes)]
     LineTooLong,
     /// The ready file has invalid content.
-    #[error("the file that says where the host is can't be read")]
+    #[error("the ready file of the host can't be read")]
     InvalidReadyFile,
     /// The host listens on no transport that this client supports.
     #[error(

@@ -144,7 +144,7 @@ pub(crate) fn published_customization(
         parsed.is_some_and(|parsed| unapproved_code_key(settings, definition, parsed).is_some());
     let complaint = untrusted.then(|| {
         format!(
-            "it has hooks or servers that nobody allowed yet, so these are not run: see \
+            "it has hooks or servers that are not allowed yet, so they are not run: see \
              `agenthost customizations allow {}`",
             quote_name(&definition.name)
         )

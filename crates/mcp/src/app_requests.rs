@@ -111,7 +111,10 @@ pub(super) async fn forward_request(
             let data = AuthRequiredData {
                 resources: vec![needed.resource],
             };
-            Err(RpcError::auth_required("the server wants a token", &data))
+            Err(RpcError::auth_required(
+                "the server requires a token",
+                &data,
+            ))
         }
         (Err(error), _) => Err(RpcError::new(ErrorCode::InternalError, error.to_string())),
     }

@@ -173,7 +173,7 @@ async fn serve_connection(
     let hello = shared.stopping.run_until_cancelled(hello).await;
     let Some(Ok(Some((session, chat)))) = hello else {
         if let Some(suppressed) = log.permit() {
-            tracing::warn!(suppressed, "somebody came for tools who was not asked to");
+            tracing::warn!(suppressed, "rejected MCP connection: invalid secret");
         }
         return;
     };

@@ -354,7 +354,7 @@ impl McpContext {
         let told = self.events.send((session.clone(), event));
         match self.stopping.run_until_cancelled(told).await {
             Some(Ok(())) | None => {}
-            Some(Err(_)) => tracing::debug!("nobody hears of tools any more"),
+            Some(Err(_)) => tracing::debug!("the host loop has stopped: dropping MCP events"),
         }
     }
 

@@ -135,7 +135,7 @@ impl ServerTask {
         self.session_tools.wait_published().await;
         let mut message = failed?;
         if self.stream_end.is_line_too_long() {
-            message = "it said more than 16 MiB at once".to_owned();
+            message = "it sent a message over 16 MiB".to_owned();
         }
         if !complaints.is_empty() {
             message = format!("{message}\n{complaints}");

@@ -109,7 +109,7 @@ pub enum ServeError {
     #[error("there is nothing to listen on")]
     NoListener,
     /// A task of the server panicked.
-    #[error("a part of the server broke: {0}")]
+    #[error("a server task panicked: {0}")]
     TaskPanicked(#[from] JoinError),
 }
 

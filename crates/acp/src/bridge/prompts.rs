@@ -11,10 +11,10 @@ use crate::session::{options, prompt, transcript};
 
 /// The notice for users when a new agent session received a transcript.
 const TRANSCRIPT_NOTICE: &str =
-    "The agent begins a new session of its own, and was given what was said before as text.";
+    "The agent started a new session of its own and received the earlier turns as text.";
 
 /// The notice for users when the agent was restarted and resumed its session.
-const RESUMED_NOTICE: &str = "The agent was started again, and goes on with its own session.";
+const RESUMED_NOTICE: &str = "The agent was restarted and resumed its own session.";
 
 impl SessionBridge {
     /// Sends the message of a turn to the agent, after the transcript, instructions and context

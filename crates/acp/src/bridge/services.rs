@@ -115,7 +115,7 @@ impl SessionBridge {
         responder: RequestResponder,
     ) -> Result<(), AcpError> {
         let Some(SessionOwner::Chat(chat)) = self.owner_of(&session) else {
-            let reason = "nothing was said in this session yet".to_owned();
+            let reason = "this session has no messages yet".to_owned();
             responder.respond_result(Err(ServiceError::Refused(reason)));
             return Ok(());
         };

@@ -86,7 +86,7 @@ pub(crate) fn repair_response(message: &Map<String, Value>) -> Option<Value> {
         "code".to_owned(),
         json!(code.unwrap_or(INTERNAL_ERROR_CODE)),
     );
-    let error_message = error_message.unwrap_or("it does not say what went wrong");
+    let error_message = error_message.unwrap_or("the error has no message");
     repaired.insert("message".to_owned(), json!(error_message));
     let data = error.get("data").cloned();
     repaired.extend(data.map(|data| ("data".to_owned(), data)));
@@ -126,7 +126,7 @@ mod tests {
         assert_eq!(read(r#"{"id":1,"result":{"a":1},"method":null}"#), result);
         for (error, code, message) in [
             (r#""no""#, -32603, "no"),
-            (r#"{"code":"x"}"#, -32603, "it does not say what went wrong"),
+            (r#"{"code":"x"}"#, -32603, "the error has no message"),
             (r#"{"code":-32000,"message":"sign in"}"#, -32000, "sign in"),
             (r#"{"code":1e30,"message":"big"}"#, -32603, "big"),
         ] {

@@ -30,7 +30,7 @@ pub(super) enum ShellError {
     #[error("a turn does not take commands any more")]
     TurnQueueFull,
     /// The task of a turn panicked.
-    #[error("a turn broke")]
+    #[error("the task of a turn panicked")]
     TurnPanicked,
     /// The host has stopped.
     #[error(transparent)]

@@ -399,7 +399,7 @@ async fn an_agent_that_breaks_is_reported_and_nobody_else_notices() {
     else {
         panic!("expected to be told");
     };
-    assert_eq!(error.message, "the agent broke");
+    assert_eq!(error.message, "the task of the agent panicked");
 }
 
 /// What a host that was killed left running is ended by the next one, and

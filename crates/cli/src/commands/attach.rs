@@ -73,9 +73,7 @@ async fn run_dialog(client: &mut Client, arguments: &AttachArgs) -> anyhow::Resu
     client.subscribe(&session).await?;
     let chat = dialog::wait_until_ready(client, &session, |_| Ok(())).await?;
     client.subscribe(&chat).await?;
-    output::print_note(&format!(
-        "attached to {session}; /help says what you can do"
-    ));
+    output::print_note(&format!("attached to {session}; /help lists the commands"));
     let mut printer = TurnPrinter::new(false);
     printer.set_chat(chat.clone());
     printer.print_history(client).await?;
@@ -88,7 +86,7 @@ async fn run_dialog(client: &mut Client, arguments: &AttachArgs) -> anyhow::Resu
             prompter.update_from_chat(state);
         }
         if prompter.take_withdrawn() {
-            printer.print_note("somebody else has answered")?;
+            printer.print_note("answered by another client")?;
         }
         prompter.print_prompt(&mut printer)?;
         tokio::select! {
@@ -128,7 +126,7 @@ async fn run_dialog(client: &mut Client, arguments: &AttachArgs) -> anyhow::Resu
 /// Flushes the output and leaves. Prints a note if unconfirmed actions were not sent.
 fn detach(client: &Client, mut printer: TurnPrinter) -> anyhow::Result<()> {
     if client.is_disconnected() && client.unconfirmed_count() > 0 {
-        printer.print_note("the host is gone: what was typed last was not sent")?;
+        printer.print_note("the host has stopped: the last line was not sent")?;
     }
     printer.finish()
 }
@@ -171,7 +169,7 @@ pub(crate) async fn find_session(client: &mut Client, named: Option<&str>) -> an
             bail!("there is no session `{named}`; `agenthost sessions` lists them")
         }
         (several, _) => bail!(
-            "there are {} such sessions; say more of the address",
+            "there are {} matching sessions; give more of the address",
             several.len()
         ),
     }

@@ -154,7 +154,7 @@ fn session_customizations(
     session: &Uri,
 ) -> anyhow::Result<Option<Vec<Customization>>> {
     let Some(ChannelState::Session(state)) = client.state(session) else {
-        bail!("the session is gone");
+        bail!("the session was removed");
     };
     let all = state.customizations.as_ref();
     Ok(all.map(|all| all.iter().map(|one| Customization::clone(one)).collect()))

@@ -163,7 +163,7 @@ async fn find_last_turn(client: &mut Client, session: &SessionSummary) -> anyhow
     let chat = chat.context("the session has no chat")?;
     client.subscribe(chat).await?;
     let Some(ChannelState::Chat(state)) = client.confirmed_state(chat) else {
-        bail!("the chat of the session is gone");
+        bail!("the chat of the session was removed");
     };
     let ended = state.turns.items().map(|turn| &turn.id);
     let turns = ended.chain(state.active_turn.iter().map(|turn| &turn.id));
@@ -176,7 +176,7 @@ async fn wait_for_changeset(client: &mut Client, channel: &Uri) -> anyhow::Resul
     client.subscribe(channel).await?;
     loop {
         let Some(ChannelState::Changeset(state)) = client.confirmed_state(channel) else {
-            bail!("the session is gone");
+            bail!("the session was removed");
         };
         match &state.status {
             ChangesetStatus::Ready => return Ok((**state).clone()),

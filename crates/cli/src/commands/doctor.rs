@@ -209,7 +209,7 @@ async fn diagnose_host(directory: &Path) -> DoctorCheck {
                 "process {} was at {shown} and does not answer: {error}",
                 found.pid
             );
-            let hint = "it was killed, or is stuck; `agenthost serve` goes on where it was";
+            let hint = "it was killed or hangs; `agenthost serve` continues from the log";
             DoctorCheck::failed(what, found, hint)
         }
     }

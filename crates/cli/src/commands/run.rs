@@ -229,7 +229,7 @@ impl RunningTurn {
             },
             None => {
                 output::print_note(
-                    "nobody is here to agree, so it is denied; `--yes` agrees to everything",
+                    "no terminal to ask on, so the call is denied; `--yes` approves everything",
                 );
                 self.prompter.deny()
             }
@@ -295,6 +295,6 @@ async fn wait_for_stop(
     };
     tokio::select! {
         _ = interrupt.recv() => "cancelling; once more to leave at once",
-        () = closed => "nobody reads the output any more: cancelling",
+        () = closed => "the output was closed: cancelling",
     }
 }

@@ -210,7 +210,7 @@ impl TurnPrinter {
         self.print_note("the connection was lost for a while; some output is missing here")?;
         let chat = self.chat.as_ref().and_then(|chat| client.state(chat));
         let Some(ChannelState::Chat(chat)) = chat else {
-            anyhow::bail!("the chat is gone");
+            anyhow::bail!("the chat was removed");
         };
         // The actions of a chat without a new snapshot were replayed completely.
         let again = self.chat.iter().any(|chat| channels.contains(chat));

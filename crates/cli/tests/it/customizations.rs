@@ -106,7 +106,7 @@ fn the_tree_of_a_folder_is_listed() {
             folder  Instructions             loaded     file:///project
               rule    AGENTS.md
             folder  MCP servers              degraded   file:///project
-                    its code waits to be allowed: see `agenthost customizations allow MCP servers`
+                    its code waits to be allowed: see `agenthost customizations allow 'MCP servers'`
               server  files
             folder  .agents/skills           degraded   file:///project/.agents/skills
                     `twice/SKILL.md`: the name `deploy` is taken by `deploy/SKILL.md`

@@ -63,10 +63,10 @@ pub enum ClientReadError {
     #[error("the client does not serve what it attaches")]
     Unsupported,
     /// The client responded with this error.
-    #[error("the client says: {0}")]
+    #[error("the client reports: {0}")]
     Refused(String),
     /// The response can't be decoded.
-    #[error("what the client answered makes no sense")]
+    #[error("the client's response is malformed")]
     Malformed,
     /// The content exceeds the size limit.
     #[error("it is larger than {} KiB", MAX_ATTACHMENT_BYTES / 1024)]

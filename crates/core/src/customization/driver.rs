@@ -230,7 +230,7 @@ pub enum HookDenial {
     #[error("The turn is over")]
     TurnOver,
     /// The chat was disposed before the hooks ended.
-    #[error("The chat is gone")]
+    #[error("The chat was removed")]
     ChatGone,
     /// The session ended before the hooks did.
     #[error("The session is over")]

@@ -13,7 +13,7 @@ use crate::resource::FileAccess;
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum RequestFailure {
     /// The connection sent a request before its handshake.
-    #[error("say `initialize` first")]
+    #[error("send `initialize` first")]
     NotInitialized,
     /// The connection sent `initialize` a second time.
     #[error("this connection is initialized already")]
@@ -22,7 +22,7 @@ pub enum RequestFailure {
     #[error("client `{0}` is not known here any more: initialize again")]
     UnknownClient(ClientId),
     /// The client id belongs to another principal.
-    #[error("client id `{0}` is in use by somebody else")]
+    #[error("client id `{0}` belongs to another principal")]
     ClientIdTaken(ClientId),
     /// A protocol version could not be parsed.
     #[error("protocolVersions: `{0}` is not a version of the form MAJOR.MINOR.PATCH")]
@@ -46,7 +46,7 @@ pub enum RequestFailure {
     #[error("a turn is in progress in `{0}`")]
     TurnInProgress(Uri),
     /// The channel exists, but its stored state could not be decoded.
-    #[error("what is kept of `{0}` can't be read; the log of the host says why")]
+    #[error("the stored state of `{0}` can't be read; see the log of the host")]
     ChannelUnreadable(Uri),
     /// The file is outside of the granted roots.
     #[error(

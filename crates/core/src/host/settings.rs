@@ -168,7 +168,7 @@ pub(crate) fn settings_schema(agents: &[AgentInfo]) -> ConfigSchema {
     };
     let tool_timeout = ConfigPropertySchema {
         description: Some(
-            "Seconds until a tool call of which its client says nothing counts as failed. \
+            "Seconds without a response after which a tool call of a client fails. \
              0: never."
                 .to_owned(),
         ),

@@ -139,7 +139,7 @@ fn check_turn_start(
         };
         // The turn consumes the pending message, so both have to be equal.
         if waiting.message != start.message {
-            let reason = format!("waiting message `{id}` says something else");
+            let reason = format!("waiting message `{id}` has another content");
             return Err(Refusal::Invalid(reason));
         }
     }

@@ -91,7 +91,7 @@ pub(super) fn is_detach(terminal: &TerminalState, action: &TerminalAction) -> bo
 }
 
 fn not_claimed() -> Refusal {
-    Refusal::Invalid("the terminal is somebody else's".to_owned())
+    Refusal::Invalid("the terminal is claimed by another client or session".to_owned())
 }
 
 /// Returns `true` if the wanted claim has the same session and chat, and names the same turn

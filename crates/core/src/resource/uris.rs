@@ -32,7 +32,7 @@ pub(crate) fn check_session(uri: &Uri) -> Result<(), RequestFailure> {
     check_uri(uri)?;
     check_scheme(uri, "ahp-session")?;
     if LEGACY_ROOT_URIS.contains(&uri.as_str()) {
-        return Err(invalid(uri, "is what older clients call the host itself"));
+        return Err(invalid(uri, "is the host's own address in older versions"));
     }
     check_no_changeset_suffix(uri)
 }

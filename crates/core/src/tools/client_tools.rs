@@ -139,7 +139,10 @@ impl Host {
         out: &mut Effects,
     ) {
         for orphan in self.find_orphaned_calls(chat, is_gone) {
-            let message = format!("The client that was to run {} is gone", orphan.display_name);
+            let message = format!(
+                "The client that runs {} has disconnected",
+                orphan.display_name
+            );
             if orphan.streaming {
                 let ready = ChatAction::ToolCallReady(Box::new(ToolCallReady {
                     target: orphan.target.clone(),
@@ -191,10 +194,7 @@ impl Host {
         }
         if let SessionInputRequest::ToolClientExecution(entry) = &*now {
             let head = &entry.tool_call.0.head;
-            let message = format!(
-                "The client that was to run {} did not answer",
-                head.display_name
-            );
+            let message = format!("The client that runs {} did not answer", head.display_name);
             let target = ToolCallTarget {
                 turn_id: entry.turn_id.clone(),
                 tool_call_id: head.tool_call_id.clone(),

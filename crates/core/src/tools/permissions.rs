@@ -57,7 +57,7 @@ pub(crate) fn add_permission_schema(schema: &mut SessionConfigSchema) {
         r#enum: Some(vec![Json::from(ASK_VALUE), Json::from(APPROVE_ALL_VALUE)]),
         enum_labels: Some(vec!["Ask first".to_owned(), "Allow all".to_owned()]),
         enum_descriptions: Some(vec![
-            "Ask whenever the agent wants an approval".to_owned(),
+            "Ask whenever the agent requests an approval".to_owned(),
             "Approve everything that the agent asks for".to_owned(),
         ]),
         ..ConfigPropertySchema::new("string", "Approvals")

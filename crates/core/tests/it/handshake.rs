@@ -24,9 +24,9 @@ fn only_ping_works_before_the_handshake() {
             c1 ping
                 c1: null
             c1 listSessions
-                c1: error -32600 say `initialize` first
+                c1: error -32600 send `initialize` first
             c1 subscribe root
-                c1: error -32600 say `initialize` first
+                c1: error -32600 send `initialize` first
             c1 unsubscribe root
                 nothing
             c1 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
@@ -114,7 +114,7 @@ fn a_client_id_is_bound_to_its_principal() {
             c1 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
                 c1: version 1.0.0 at 0 with []
             c2 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
-                c2: error -32009 client id `a` is in use by somebody else
+                c2: error -32009 client id `a` belongs to another principal
             c2 reconnect {"clientId": "a", "lastSeenServerSeq": 0, "subscriptions": []}
                 c2: error -32008 client `a` is not known here any more: initialize again
             c3 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
@@ -159,17 +159,17 @@ fn a_client_id_stays_bound_to_its_principal() {
             c1 leave
                 grace a 30000
             c2 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
-                c2: error -32009 client id `a` is in use by somebody else
+                c2: error -32009 client id `a` belongs to another principal
             c2 reconnect {"clientId": "a", "lastSeenServerSeq": 99, "subscriptions": []}
                 c2: error -32008 client `a` is not known here any more: initialize again
             c3 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
-                c3: error -32009 client id `a` is in use by somebody else
+                c3: error -32009 client id `a` belongs to another principal
             c3 reconnect {"clientId": "a", "lastSeenServerSeq": 0, "subscriptions": []}
                 c3: error -32008 client `a` is not known here any more: initialize again
             c4 reconnect {"clientId": "a", "lastSeenServerSeq": 0, "subscriptions": []}
                 c4: replay (0, 0] of [], missing []
             c3 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
-                c3: error -32009 client id `a` is in use by somebody else
+                c3: error -32009 client id `a` belongs to another principal
             c4 leave
                 grace a 30000
             grace a
@@ -179,7 +179,7 @@ fn a_client_id_stays_bound_to_its_principal() {
             c5 reconnect {"clientId": "a", "lastSeenServerSeq": 0, "subscriptions": []}
                 c5: error -32008 client `a` is not known here any more: initialize again
             c5 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
-                c5: error -32009 client id `a` is in use by somebody else
+                c5: error -32009 client id `a` belongs to another principal
         "#]],
     );
 }

@@ -121,10 +121,10 @@ fn a_client_that_does_not_answer_holds_nothing_up() {
                 agent s1: attached virtual:/1 unread: the client does not serve what it attaches
                 agent s1: prompt t1 "1"
             c1 answers {"data": 7}
-                agent s1: attached virtual:/1 unread: what the client answered makes no sense
+                agent s1: attached virtual:/1 unread: the client's response is malformed
                 agent s1: prompt t2 "2"
             c1 answers {"data": "!", "encoding": "base64"}
-                agent s1: attached virtual:/1 unread: what the client answered makes no sense
+                agent s1: attached virtual:/1 unread: the client's response is malformed
                 agent s1: prompt t3 "3"
             unanswered
                 agent s1: attached virtual:/1 unread: the client did not answer in time

@@ -272,7 +272,7 @@ fn a_command_continues_in_the_background() {
         "#,
         expect![[r#"
             c1 ! run terminal/claimed {"claim": {"kind": "session", "session": "ahp-session:/other", "chat": "ahp-chat://default/YWhwLXNlc3Npb246L3Mx"}}
-                c1: 11 rejected: the terminal is somebody else's
+                c1: 11 rejected: the terminal is claimed by another client or session
             c1 ! run terminal/claimed {"claim": {"kind": "session", "session": "ahp-session:/s1", "chat": "ahp-chat://default/YWhwLXNlc3Npb246L3Mx"}}
                 c1: 12 run by a terminal/claimed {"claim":{"kind":"session","session":"s1","chat":"s1.chat"}}
                 c1: 13 s1.chat chat/toolCallComplete {"result":{"success":true,"pastTenseMessage":"Continues in the background: make watch","content":[{"type":"text","text":"one\n[The command continues in the background.]"},{"type":"terminal","resource":"ahp-terminal:/a-command","title":"make watch","isPty":true}]},"turnId":"t1","toolCallId":"command"}

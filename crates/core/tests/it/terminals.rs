@@ -68,7 +68,7 @@ fn a_client_has_a_terminal() {
                 c1, c2: 6 ahp-terminal:/1 by a terminal/resized {"rows":30,"cols":90}
                 terminal ahp-terminal:/1: resize to 90 by 30
             c2 ! ahp-terminal:/1 terminal/input {"data": "rm"}
-                c2: 7 rejected: the terminal is somebody else's
+                c2: 7 rejected: the terminal is claimed by another client or session
             terminal ahp-terminal:/1 exited 3
                 c1, c2: 8 ahp-terminal:/1 terminal/exited {"exitCode":3}
                 c2: 9 root root/terminalsChanged {"terminals":[{"resource":"ahp-terminal:/1","title":"vim","claim":{"kind":"client","clientId":"a"},"lifecycle":{"status":"exited","exitCode":3}}]}

@@ -263,7 +263,7 @@ fn a_silent_client_is_not_waited_for() {
             silent
                 await execute:call@ahp-chat://default/YWhwLXNlc3Npb246L3Mx 60000
             silent
-                c1: 12 s1.chat chat/toolCallComplete {"result":{"success":false,"pastTenseMessage":"The client that was to run Look did not answer","error":{"message":"The client that was to run Look did not answer"}},"turnId":"t1","toolCallId":"call"}
+                c1: 12 s1.chat chat/toolCallComplete {"result":{"success":false,"pastTenseMessage":"The client that runs Look did not answer","error":{"message":"The client that runs Look did not answer"}},"turnId":"t1","toolCallId":"call"}
                 agent s1: completed call false
             silent
                 nothing

@@ -123,7 +123,7 @@ impl ClientWalk {
             (WalkQuery::File(path), Ok(ResourceReply::Read(read))) => self.add_file(&path, &read),
             (WalkQuery::Folder { path, .. }, Err(error)) if path.is_empty() => {
                 self.failure = Some(format!(
-                    "the client does not tell what is in it: {}",
+                    "the client does not list its content: {}",
                     truncate_reason(&error)
                 ));
             }
@@ -145,7 +145,7 @@ impl ClientWalk {
     /// Ends the walk after the timeout. The files that were received so far are used. If
     /// the package is still empty, the walk has failed.
     pub(super) fn expire(&mut self) {
-        let why = "the client took too long to tell what is in it";
+        let why = "the client took too long to list its content";
         match self.package.is_empty() {
             true => self.failure = Some(why.to_owned()),
             false => self.package.add_problem(why),

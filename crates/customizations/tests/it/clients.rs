@@ -247,7 +247,7 @@ async fn a_client_that_does_not_answer_well_gets_a_state_that_says_so() {
     }
     assert_eq!(
         brought(&host),
-        "Brought of c1 error\n  ! the client does not tell what is in it: the client that sent it is not connected []"
+        "Brought of c1 error\n  ! the client does not list its content: the client that sent it is not connected []"
     );
 }
 

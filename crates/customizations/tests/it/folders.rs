@@ -233,7 +233,7 @@ async fn programs_of_a_workspace_wait_until_somebody_allows_them() {
     };
     expect![[r#"
         MCP servers McpServer degraded
-          ! it has hooks or servers that nobody allowed yet, so these are not run: see `agenthost customizations allow 'MCP servers'` [a, b]"#]]
+          ! it has hooks or servers that are not allowed yet, so they are not run: see `agenthost customizations allow 'MCP servers'` [a, b]"#]]
     .assert_eq(&name(&host));
     let container = host.find("MCP").unwrap();
     let ids: Vec<_> = container

@@ -139,7 +139,7 @@ impl ResponseRouter {
             },
         };
         if told.is_err() {
-            tracing::debug!("an agent did not take what it was told");
+            tracing::debug!("an agent did not read a message in time");
         }
     }
 

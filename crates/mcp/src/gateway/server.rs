@@ -199,7 +199,9 @@ impl GatewayServer {
         let waiting = self.await_token(tool, &challenge, &auth, refused);
         let within = self.shared.config.token_timeout;
         let Ok(server) = tokio::time::timeout(within, waiting).await else {
-            return Ok(error_result("the tool needs a token, and nobody gave one"));
+            return Ok(error_result(
+                "the tool requires a token, and no client sent one",
+            ));
         };
         let goes_on = McpEvent::CallAuthorized {
             chat: self.chat.clone(),

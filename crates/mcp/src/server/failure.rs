@@ -84,7 +84,7 @@ pub(crate) async fn check_alive(
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ChallengeError {
     /// The transport has no endpoint for tokens.
-    #[error("it wants a token, but can't be given one")]
+    #[error("it requires a token, but names no resource for it")]
     NoAuthEndpoint,
 }
 
@@ -161,7 +161,7 @@ pub(crate) fn describe_list_error(error: &ToolListError) -> String {
         ToolListError::Call(error) => {
             format!("list its tools: {}", truncate_text(&error.to_string()))
         }
-        ToolListError::NotAList => "what it says of its tools is no list".to_owned(),
+        ToolListError::NotAList => "its tool list is malformed".to_owned(),
     }
 }
 

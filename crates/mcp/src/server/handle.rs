@@ -33,7 +33,7 @@ pub(crate) enum ServerCallError {
     #[error("{}", .0.message)]
     Rejected(ErrorData),
     /// The server requires a token.
-    #[error("the server wants a token")]
+    #[error("the server requires a token")]
     AuthRequired(AuthChallenge),
     /// The caller cancelled the request.
     #[error("cancelled")]
@@ -106,11 +106,11 @@ impl ServerHandle {
                     Err(_) => Err(ServerCallError::Disconnected),
                 };
             }
-            () = cancel.cancelled() => ("nobody waits for it", ServerCallError::Cancelled),
+            () = cancel.cancelled() => ("the request was dropped", ServerCallError::Cancelled),
             () = tokio::time::sleep(timeout) => ("it takes too long", ServerCallError::TimedOut),
         };
         if handle.cancel(Some(why.to_owned())).await.is_err() {
-            tracing::debug!("a server that is gone was not told of a cancellation");
+            tracing::debug!("cancellation not sent: the server has exited");
         }
         Err(error)
     }
@@ -263,7 +263,7 @@ impl ClientHandler for NotificationHandler {
                 };
                 params.progress_token = token;
                 if agent.notify_progress(params).await.is_err() {
-                    tracing::debug!("an agent that is gone hears nothing of progress");
+                    tracing::debug!("progress not sent: the agent has disconnected");
                 }
             }
             Some(ProgressListener::Clients(token)) => {

@@ -188,7 +188,7 @@ async fn a_call_does_not_wait_for_a_token_forever() {
     let answer = agent.call("web_needs_scope", json!({})).await;
     assert_eq!(
         answer["result"]["content"][0]["text"],
-        "the tool needs a token, and nobody gave one"
+        "the tool requires a token, and no client sent one"
     );
     // It is retried once, and no more.
     let id = agent

@@ -149,12 +149,12 @@ async fn noise_is_passed_over_but_not_endless_lines() {
     stage.start("a", program("junk"));
     stage.ready().await;
     stage.start("b", program("huge"));
-    assert_eq!(stage.failed().await, "it said more than 16 MiB at once");
+    assert_eq!(stage.failed().await, "it sent a message over 16 MiB");
     // TOO-27: nobody waits for an answer that is too long.
     let mut agent = Agent::come(&stage, &chat()).await;
     let big = agent.call("test_big", json!({"bytes": 20_000_000})).await;
     assert_eq!(big["result"]["isError"], true);
-    assert_eq!(stage.failed().await, "it said more than 16 MiB at once");
+    assert_eq!(stage.failed().await, "it sent a message over 16 MiB");
     stage.end().await;
 }
 
@@ -186,7 +186,7 @@ async fn tools_that_make_no_sense_are_left_out_and_said() {
          long, or are there twice"
     );
     stage.start("b", program("nolist"));
-    assert_eq!(stage.failed().await, "what it says of its tools is no list");
+    assert_eq!(stage.failed().await, "its tool list is malformed");
     stage.end().await;
 }
 

@@ -69,7 +69,7 @@ impl CloseReason {
             CloseReason::IdleTimeout => "silent for too long",
             CloseReason::TooLarge => "a message is too large",
             CloseReason::InvalidUtf8 => "a message is not UTF-8",
-            CloseReason::ProtocolError => "this is not how WebSockets talk",
+            CloseReason::ProtocolError => "WebSocket protocol error",
         }
     }
 }

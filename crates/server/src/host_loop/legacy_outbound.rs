@@ -130,7 +130,7 @@ impl HostLoop {
                 }
             }
             Err(error) => {
-                tracing::error!(connection = connection.0, %error, "a client can't be told");
+                tracing::error!(connection = connection.0, %error, "failed to downgrade a message, closing the connection");
                 let close = OutgoingMessage::Close(CloseReason::Done);
                 self.publisher.send(connection, close)?;
             }

@@ -194,10 +194,10 @@ fn remove_orphaned_data(stored: &StoredHost, workers: &Workers, contents: &Conte
     let sessions = sessions.collect();
     // A failure is not fatal: the next start tries again.
     if let Err(error) = workers.change_worker.tracker().retain_sessions(&sessions) {
-        tracing::warn!(%error, "what was kept of sessions that are gone is left behind");
+        tracing::warn!(%error, "failed to remove checkpoints of removed sessions");
     }
     if let Err(error) = contents.retain_sessions(&sessions) {
-        tracing::warn!(%error, "content of sessions that are gone is left behind");
+        tracing::warn!(%error, "failed to remove content of removed sessions");
     }
 }
 

@@ -208,7 +208,7 @@ fn run_job(tracker: &ChangeTracker, contents: &ContentStore, job: ChangeJob) -> 
 
 /// Builds the input that reports a job whose task panicked.
 fn failed_input(job: &ChangeJob) -> Option<Input> {
-    let failure = || RequestFailure::Internal("something broke on the way".to_owned());
+    let failure = || RequestFailure::Internal("internal error: a worker task panicked".to_owned());
     Some(match &job.task {
         ChangeTask::TakeCheckpoint {
             checkpoint: mark, ..

@@ -71,7 +71,7 @@ impl FileWorker {
             let response = match tokio::task::spawn_blocking(work).await {
                 Ok(response) => response,
                 Err(_) => Err(RequestFailure::Internal(
-                    "something broke on the way".to_owned(),
+                    "internal error: a worker task panicked".to_owned(),
                 )),
             };
             drop((done, permit));

@@ -37,7 +37,7 @@ async fn half_a_character_is_said_at_once() {
     let found = editor.customization("Plugin C").unwrap();
     assert_eq!(
         found["load"]["message"],
-        "`skills/broken/SKILL.md`: what the client answered makes no sense"
+        "`skills/broken/SKILL.md`: the client's response is malformed"
     );
     assert_eq!(found["children"][0]["name"], "review");
     server.stop().await.unwrap();

@@ -313,7 +313,7 @@ fn worktree_origin(
 ) -> Result<WorktreeOrigin, ChangesError> {
     let folder = standing.worktree_of.as_ref().and_then(path_of);
     let (Some(folder), Some(branch), Some(base)) = (folder, standing.branch, standing.base) else {
-        return refused("this session has no worktree of its own, or its branch is gone");
+        return refused("this session has no worktree, or its branch was deleted");
     };
     Ok(WorktreeOrigin {
         folder: repository.require_user_git()?.in_other_repository(&folder),

@@ -412,7 +412,7 @@ fn run_setup(
             }
         }
         if cancelled.load(Ordering::Relaxed) {
-            return refused("the session is gone".to_owned());
+            return refused("the session was removed".to_owned());
         }
         if Instant::now() > deadline {
             return refused("the setup command took too long".to_owned());
@@ -423,6 +423,6 @@ fn run_setup(
     }
     let words = end.preview.unwrap_or_default();
     let last = words.lines().rfind(|line| !line.trim().is_empty());
-    let last = last.unwrap_or("it said nothing");
+    let last = last.unwrap_or("no output");
     refused(format!("the setup command failed: {last}"))
 }

@@ -213,7 +213,7 @@ async fn probe_startup(
         Ok(examined) => match examined.sign_in_state {
             SignInState::SignedIn => (AgentStatus::Ready, shown, None),
             SignInState::SignedOut(hint) => {
-                let found = format!("{shown}, and nobody is signed in");
+                let found = format!("{shown}, not signed in");
                 (AgentStatus::SignIn, found, Some(hint))
             }
             SignInState::Unknown(reason) => {

@@ -41,7 +41,7 @@ pub(crate) async fn run(arguments: SignInArgs) -> anyhow::Result<ExitCode> {
     };
     let Some(method) = method else {
         if examined.sign_in_state == SignInState::SignedIn {
-            output::print_note("somebody is signed in already");
+            output::print_note("already signed in");
         }
         list_methods(&examined.sign_in_methods, hint)?;
         return Ok(match &arguments.method {
@@ -58,7 +58,7 @@ pub(crate) async fn run(arguments: SignInArgs) -> anyhow::Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         SignInState::SignedOut(hint) => {
-            bail!("nobody is signed in with `{name}` yet\nhint: {hint}")
+            bail!("not signed in with `{name}` yet\nhint: {hint}")
         }
         SignInState::Unknown(reason) => bail!("`{name}` can't begin a session: {reason}"),
     }

@@ -18,13 +18,13 @@ const HELP_LINES: &[&str] = &[
     "a line is a message; while a turn runs, it is queued",
     "y, n or a number answers the question that is open; text, if it asks for text",
     "/decline      declines to answer what the agent asks",
-    "/steer TEXT   says something to the running turn",
+    "/steer TEXT   sends a message to the running turn",
     "/queue TEXT   queues a message, also while a question is open",
     "/waiting      shows what is queued; /drop drops it",
     "/cancel       ends the running turn (so does Ctrl-C; when nothing runs, that leaves)",
     "//NAME        a command of the agent, if it has one of this name",
     "/help         this",
-    "/quit         leaves; the session goes on (so does the end of input)",
+    "/quit         leaves the session running (so does the end of input)",
 ];
 
 /// The effects of a line: notes to print, actions to dispatch, and leaving.

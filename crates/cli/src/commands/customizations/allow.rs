@@ -148,7 +148,7 @@ async fn update_trusted_code(
 }
 
 /// Printed in place of the code of a client's plugin, which the host does not publish.
-const HIDDEN_CODE_NOTE: &str = "and only the client that brought it can show how: look at it there";
+const HIDDEN_CODE_NOTE: &str = "and only the client that published it can show it: review it there";
 
 impl CodeContainer {
     /// Creates the entry of a container that was read locally.
@@ -252,7 +252,7 @@ fn find_container<'a>(
     match meant.as_slice() {
         [one] => Ok(one),
         [] if containers.is_empty() => bail!(
-            "there is nothing to allow here; what clients brought is found with `--session ID`"
+            "there is nothing to allow here; plugins of clients are found with `--session ID`"
         ),
         [] => {
             let names: Vec<_> = containers.iter().map(|one| one.name.as_str()).collect();
@@ -263,7 +263,7 @@ fn find_container<'a>(
         }
         several => {
             let keys: Vec<_> = several.iter().map(|one| one.key.as_str()).collect();
-            bail!("several are called `{name}`: say {}", keys.join(" or "))
+            bail!("several are called `{name}`: use {}", keys.join(" or "))
         }
     }
 }
@@ -301,13 +301,13 @@ fn list_code(containers: &[CodeContainer], keys: &[String]) -> anyhow::Result<()
 
 async fn ask_consent() -> anyhow::Result<()> {
     if !std::io::stdin().is_terminal() {
-        bail!("nobody is here to agree; `--yes` agrees");
+        bail!("no terminal to ask on; `--yes` agrees");
     }
     output::print_note("allow it? [y/N]");
     let answer = StdinLines::new()
         .next_line()
         .await
-        .context("nobody agreed")?;
+        .context("not confirmed")?;
     match answer.trim() {
         "y" | "Y" | "yes" => Ok(()),
         _ => bail!("nothing was allowed"),

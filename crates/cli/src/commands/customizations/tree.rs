@@ -162,7 +162,7 @@ fn describe_server_state(
             let resource = &requirement.resource.resource;
             (
                 "auth required",
-                Some(format!("it wants a token for {resource}")),
+                Some(format!("requires a token for {resource}")),
             )
         }
         (McpServerState::Error(failed), _) => ("error", Some(failed.error.message.clone())),
