@@ -215,6 +215,36 @@ fn dependencies_point_inward() {
 }
 
 #[test]
+fn architecture_has_the_same_table() {
+    let text = std::fs::read_to_string(workspace_root().join("ARCHITECTURE.md")).unwrap();
+    let rows = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `crates/"));
+    let documented: BTreeMap<String, Vec<BTreeSet<String>>> = rows
+        .map(|row| {
+            let (name, rest) = row.split_once('`').unwrap();
+            let cells: Vec<_> = rest.trim_matches(['|', ' ']).split(" | ").collect();
+            let names = |cell: &&str| cell.split(", ").map(str::to_owned).collect();
+            (name.to_owned(), cells[1..].iter().map(names).collect())
+        })
+        .collect();
+    let cell = |names: &[&str]| match names {
+        [] => BTreeSet::from(["-".to_owned()]),
+        names => names.iter().map(|name| (*name).to_owned()).collect(),
+    };
+    let allowed: BTreeMap<_, _> = LAYERS
+        .iter()
+        .map(|layer| {
+            (
+                layer.name.to_owned(),
+                vec![cell(layer.uses), cell(layer.tests)],
+            )
+        })
+        .collect();
+    assert_eq!(documented, allowed, "ARCHITECTURE.md and LAYERS differ");
+}
+
+#[test]
 fn the_protocol_is_made_of_nothing_else() {
     let tree = cargo(&[
         "tree",
