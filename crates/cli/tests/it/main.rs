@@ -16,6 +16,7 @@ mod commands;
 mod customizations;
 mod hooks;
 mod killed;
+mod reference;
 mod resources;
 mod shown;
 
