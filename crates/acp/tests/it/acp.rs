@@ -198,7 +198,7 @@ async fn an_agent_that_dies_says_why_and_comes_back() {
 async fn what_can_not_start_says_why() {
     let reason = stop_reason("auth").await;
     assert!(
-        reason.contains("sign in first") && reason.contains("API key"),
+        reason.contains("requires you to sign in") && reason.contains("API key"),
         "{reason}"
     );
     let reason = stop_reason("old").await;

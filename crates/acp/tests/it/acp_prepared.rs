@@ -157,7 +157,7 @@ async fn a_session_is_known_again_by_what_the_user_said() {
         &["/review"],
     );
     let events = finish_turn(&mut bench, "t2").await.join("\n");
-    assert!(events.contains("goes on with its own session"), "{events}");
+    assert!(events.contains("resumed its own session"), "{events}");
     // Another one is still another one.
     let mut bench = open(agent(mode, memory.path()), notes).await;
     let before = &["/explain everything"];
@@ -170,7 +170,7 @@ async fn a_session_is_known_again_by_what_the_user_said() {
     );
     let events = finish_turn(&mut bench, "t2").await.join("\n");
     assert!(
-        events.contains("was given what was said before"),
+        events.contains("received the earlier turns as text"),
         "{events}"
     );
 }

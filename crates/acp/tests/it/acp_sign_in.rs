@@ -57,7 +57,7 @@ async fn somebody_signs_in() {
     let mut bench = open_agent(agent.clone(), None, None);
     assert_eq!(bench.next().await, "sign in");
     let stopped = bench.next().await;
-    assert!(stopped.contains("sign in first"), "{stopped}");
+    assert!(stopped.contains("requires you to sign in"), "{stopped}");
     assert!(stopped.ends_with(hint), "{stopped}");
     let refused = sign_in(&agent, folder.path(), "nothing").await.unwrap_err();
     let refused = refused.to_string();

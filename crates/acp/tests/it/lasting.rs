@@ -104,7 +104,7 @@ async fn a_session_is_taken_up_after_a_restart() {
         assert_eq!(text, ["text \"say hello, known\""], "{mode}: {events:?}");
         let notice = events
             .iter()
-            .find(|event| event.contains("goes on with its own"));
+            .find(|event| event.contains("resumed its own"));
         assert!(notice.is_some(), "{mode}: {events:?}");
     }
 }
@@ -129,7 +129,7 @@ async fn what_an_agent_does_not_know_it_is_told() {
         prompt(&mut bench, &chat(), "t2", "blocks", history);
         let events = run_to_end(&mut bench, "t2").await.join("\n");
         assert!(
-            events.contains("was given what was said before"),
+            events.contains("received the earlier turns as text"),
             "{events}"
         );
         let (message, answer) = history[0];

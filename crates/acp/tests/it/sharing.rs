@@ -170,7 +170,10 @@ async fn who_shares_a_process_shares_its_end() {
         },
     );
     let text = shared.finish_turn("2").await;
-    assert!(text.contains("did not stop when it was told to"), "{text}");
+    assert!(
+        text.contains("did not stop when it was cancelled"),
+        "{text}"
+    );
     assert_eq!(shared.run_turn("1", "say back").await, "back");
     assert_eq!(shared.run_turn("2", "say back").await, "back");
     assert_eq!(

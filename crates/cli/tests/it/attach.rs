@@ -204,7 +204,7 @@ fn a_host_that_is_gone_is_waited_for() {
     first.type_line("echo typed meanwhile");
     second.type_line("echo lost");
     second.type_line("/quit");
-    assert!(second.quit().contains("what was typed last was not sent"));
+    assert!(second.quit().contains("the last line was not sent"));
     let host = Host::start(path, &[]);
     first.wait("the host is back");
     first.wait("Run in terminal: echo typed meanwhile");

@@ -119,7 +119,10 @@ fn a_turn_runs_in_the_terminal() {
     assert_eq!(output.status.code(), Some(1));
     let output = run(path, &["run", "touch ran"], "");
     assert_eq!(output.status.code(), Some(1));
-    assert!(err(&output).contains("`--yes` agrees"), "{output:?}");
+    assert!(
+        err(&output).contains("`--yes` approves everything"),
+        "{output:?}"
+    );
     assert!(!path.join("ran").exists());
 
     let output = run(path, &["run", "--yes", "--cwd", "/", "pwd"], "");

@@ -247,7 +247,7 @@ fn a_session_is_shown_as_the_host_sees_it() {
     let listed = out(&output);
     assert!(listed.contains("skill   deploy"), "{output:?}");
     assert!(listed.contains("server  search"), "{listed}");
-    assert!(listed.contains("nobody allowed yet"), "{listed}");
+    assert!(listed.contains("not allowed yet"), "{listed}");
 
     // What waits can be allowed by what the host shows, too.
     let start = ["customizations", "allow", "--session", session, "--yes"];

@@ -160,16 +160,16 @@ fn a_client_that_leaves_leaves_no_call_hanging() {
             grace b
                 c1: 19 s1 session/activeClientRemoved {"clientId":"b"}
                 c1: 20 s1.chat chat/toolCallReady {"confirmed":"not-needed","turnId":"t1","toolCallId":"d","invocationMessage":"Look"}
-                c1: 21 s1.chat chat/toolCallComplete {"result":{"success":false,"pastTenseMessage":"The client that runs Look is gone","error":{"message":"The client that runs Look is gone"}},"turnId":"t1","toolCallId":"d"}
+                c1: 21 s1.chat chat/toolCallComplete {"result":{"success":false,"pastTenseMessage":"The client that runs Look has disconnected","error":{"message":"The client that runs Look has disconnected"}},"turnId":"t1","toolCallId":"d"}
                 agent s1: completed d false
-                c1: 22 s1.chat chat/toolCallComplete {"result":{"success":false,"pastTenseMessage":"The client that runs Look is gone","error":{"message":"The client that runs Look is gone"}},"turnId":"t1","toolCallId":"e"}
+                c1: 22 s1.chat chat/toolCallComplete {"result":{"success":false,"pastTenseMessage":"The client that runs Look has disconnected","error":{"message":"The client that runs Look has disconnected"}},"turnId":"t1","toolCallId":"e"}
                 c1: 23 s1 session/inputNeededRemoved {"id":"execute:e@s1.chat"}
                 agent s1: completed e false
                 agent s1: tools []
             agent s1 chat/toolCallStart {"turnId": "t1", "toolCallId": "f", "toolName": "look", "displayName": "Look", "contributor": {"kind": "client", "clientId": "b"}}
                 c1: 24 s1.chat chat/toolCallStart {"contributor":{"kind":"client","clientId":"b"},"turnId":"t1","toolCallId":"f","toolName":"look","displayName":"Look"}
                 c1: 25 s1.chat chat/toolCallReady {"confirmed":"not-needed","turnId":"t1","toolCallId":"f","invocationMessage":"Look"}
-                c1: 26 s1.chat chat/toolCallComplete {"result":{"success":false,"pastTenseMessage":"The client that runs Look is gone","error":{"message":"The client that runs Look is gone"}},"turnId":"t1","toolCallId":"f"}
+                c1: 26 s1.chat chat/toolCallComplete {"result":{"success":false,"pastTenseMessage":"The client that runs Look has disconnected","error":{"message":"The client that runs Look has disconnected"}},"turnId":"t1","toolCallId":"f"}
                 agent s1: completed f false
         "#]],
     );

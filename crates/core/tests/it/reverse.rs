@@ -79,10 +79,10 @@ fn access_is_asked_for_once() {
                 c1: asked resourceRequest virtual:/1
                 await an answer 10000
             c1 refuses -32009
-                agent s1: attached virtual:/1 unread: the client says: not for you
+                agent s1: attached virtual:/1 unread: the client reports: not for you
                 agent s1: prompt t2 "look"
             c1 refuses -32009
-                agent s1: attached virtual:/1 unread: the client says: not for you
+                agent s1: attached virtual:/1 unread: the client reports: not for you
                 agent s1: prompt t3 "look"
         "#]],
     );

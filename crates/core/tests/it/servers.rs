@@ -355,9 +355,9 @@ fn agents_call_tools_of_clients() {
                 c1: 41 s1.chat chat/toolCallReady {"confirmed":"not-needed","turnId":"t2","toolCallId":"k9","invocationMessage":"look","toolInput":"{}"}
                 await execute:k9@ahp-chat://default/YWhwLXNlc3Npb246L3Mx 1800000
             c1 ! s1 session/activeClientRemoved {"clientId": "a"}
-                c1: 44 s1.chat chat/toolCallComplete {"result":{"success":false,"pastTenseMessage":"The client that runs look is gone","error":{"message":"The client that runs look is gone"}},"turnId":"t2","toolCallId":"k9"}
+                c1: 44 s1.chat chat/toolCallComplete {"result":{"success":false,"pastTenseMessage":"The client that runs look has disconnected","error":{"message":"The client that runs look has disconnected"}},"turnId":"t2","toolCallId":"k9"}
                 agent s1: completed k9 false
-                tools: answer 7 false Some(Object {"message": String("The client that runs look is gone")})
+                tools: answer 7 false Some(Object {"message": String("The client that runs look has disconnected")})
                 agent s1: tools []
                 tools: tools of clients []
         "#]],

@@ -284,7 +284,7 @@ async fn two_clients_with_one_id_are_told_apart_and_hooks_of_clients_wait() {
         .map(|one| 1 + one.children().map_or(0, <[_]>::len))
         .sum::<usize>();
     assert_eq!(ids.len(), count, "CUS-2");
-    assert!(brought(&host).contains("nobody allowed"));
+    assert!(brought(&host).contains("not allowed yet"));
     assert_eq!(host.prepare(turn(1, "hello")).await.unwrap().context, None);
 }
 

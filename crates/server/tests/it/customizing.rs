@@ -380,7 +380,7 @@ async fn a_client_leaves_in_mid_call() {
     drop(editor);
     let said = watcher.end("t1").await;
     assert!(
-        said.contains("it failed") && said.contains("is gone"),
+        said.contains("it failed") && said.contains("has disconnected"),
         "{said}"
     );
     // Its tools are gone with it.

@@ -245,7 +245,7 @@ fn a_note_in_a_repository_names_no_folder_to_write_to() {
         DiffEndpoint::Checkpoint(CheckpointId::SessionStart),
     );
     let refusal = applied.unwrap_err().to_string();
-    assert!(refusal.contains("no worktree of its own"), "{refusal}");
+    assert!(refusal.contains("has no worktree"), "{refusal}");
     assert_eq!(fs::read_dir(&victim).unwrap().count(), 0);
 }
 
