@@ -20,8 +20,7 @@ pub(crate) const COMMAND_RECONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 /// What every command that needs a host can be told.
 #[derive(clap::Args, Default)]
 pub(crate) struct HostOptions {
-    /// Where to keep what is remembered; names the host, too
-    /// [default: the data directory of the user]
+    /// Data directory; it identifies the host [default: the data directory of the user]
     #[arg(long, value_name = "DIR")]
     pub(crate) data_dir: Option<PathBuf>,
     /// Configuration file [default: agenthost/config.toml in the

@@ -47,19 +47,19 @@ enum CliCommand {
 const ABOUT: &str = "A host for coding agents, speaking the Agent Host Protocol";
 
 const CLI_EXAMPLES: &str = "\
-Without a command, agenthost serves: clients attach, and see the same sessions live.
+Without a command, agenthost runs the host (`serve`).
 
 Examples:
-  agenthost serve --listen 127.0.0.1:8123     the host, where you want it
-  agenthost run \"ls -la\"                      one turn, in this terminal
-  agenthost attach                            take part in a session, line by line
-  agenthost sessions                          what there is
-  agenthost diff                              what the last turn changed
-  agenthost allow ~/notes                     let clients look into a folder
-  agenthost agents                            which agents are here, and whether they work
-  agenthost customizations                    rules, skills, plugins and servers of this folder
-  agenthost doctor                            what works, and what to do about the rest
-  agenthost reduce wire.jsonl                 the state that a log of actions makes";
+  agenthost serve --listen 127.0.0.1:8123     run the host on a fixed port
+  agenthost run \"ls -la\"                      run one turn in this terminal
+  agenthost attach                            join a session
+  agenthost sessions                          list sessions
+  agenthost diff                              show the changes of the last turn
+  agenthost allow ~/notes                     let clients read a folder
+  agenthost agents                            list agents and whether they work
+  agenthost customizations                    list rules, skills, plugins and MCP servers
+  agenthost doctor                            check the installation
+  agenthost reduce wire.jsonl                 compute the state of a wire log";
 
 fn main() -> ExitCode {
     let command = CliArgs::parse().command;

@@ -14,11 +14,10 @@ use crate::connect::{HostOptions, HostSettings};
 use crate::output;
 pub(crate) use check::{AgentReport, AgentStatus, CheckDepth, probe_agents, wait_for_interrupt};
 
-/// List the agents that are known, and say how to get those that do not work
-/// going
+/// List the known agents, whether they work, and how to set up the others
 ///
-/// Agents that are installed are started for a moment, to see whether they
-/// answer and whether somebody is signed in. Nothing is said to them.
+/// Starts each installed agent briefly to check that it responds and is signed in. Sends no
+/// prompt.
 #[derive(clap::Args)]
 #[command(after_help = AGENTS_EXAMPLES, args_conflicts_with_subcommands = true)]
 pub(crate) struct AgentsArgs {
@@ -26,10 +25,10 @@ pub(crate) struct AgentsArgs {
     command: Option<AgentsCommand>,
     #[command(flatten)]
     host: HostOptions,
-    /// Only look whether they are installed; start nothing
+    /// Only check which agents are installed; start nothing
     #[arg(long)]
     quick: bool,
-    /// One JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     json: bool,
 }
@@ -43,7 +42,7 @@ const AGENTS_EXAMPLES: &str = "\
 Examples:
   agenthost agents
   agenthost agents --quick --json
-  agenthost agents sign-in gemini             the ways there are, or the only one
+  agenthost agents sign-in gemini             list the methods, or use the only one
   agenthost agents sign-in gemini oauth-personal";
 
 /// Returns an agent that is offered here, and its entry in the list of known agents.

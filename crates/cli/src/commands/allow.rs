@@ -12,19 +12,19 @@ use crate::host_settings;
 use crate::host_settings::string_list;
 use crate::output;
 
-/// Let clients use a folder, or see what they may use and ask for
+/// Let clients use a folder, or list allowed and requested folders
 ///
-/// The folders of sessions can always be used, and those of the configuration
-/// file. What is allowed here is remembered by the host.
+/// Folders of sessions and of the configuration file can always be used. The host stores what
+/// is allowed here.
 #[derive(clap::Args)]
 #[command(after_help = ALLOW_EXAMPLES)]
 pub(crate) struct AllowArgs {
-    /// The folder; without one, what is allowed and asked for is listed
+    /// The folder; without one, allowed and requested folders are listed
     folder: Option<PathBuf>,
-    /// To change what is in it, not only to look
+    /// Also allow changes, not only reading
     #[arg(long, requires = "folder", conflicts_with = "remove")]
     write: bool,
-    /// Take it back
+    /// Revoke the permission
     #[arg(long, requires = "folder")]
     remove: bool,
     #[command(flatten)]
@@ -33,10 +33,10 @@ pub(crate) struct AllowArgs {
 
 const ALLOW_EXAMPLES: &str = "\
 Examples:
-  agenthost allow                   what clients may use, and what they ask for
-  agenthost allow ~/notes           they may look into it
-  agenthost allow --write ~/notes   they may change what is in it
-  agenthost allow --remove ~/notes  no longer";
+  agenthost allow                   list allowed and requested folders
+  agenthost allow ~/notes           let clients read it
+  agenthost allow --write ~/notes   let clients change it
+  agenthost allow --remove ~/notes  revoke that";
 
 /// Keys of the host settings with the granted and the requested folders.
 const READABLE_FOLDERS_KEY: &str = "readableFolders";

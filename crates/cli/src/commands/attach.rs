@@ -22,15 +22,15 @@ use crate::output;
 
 /// Take part in a session: see it live, write, approve, cancel
 ///
-/// Any number of terminals can attach to the same session, beside any other
-/// client. What is typed is a message; while a turn runs it waits its turn.
-/// Lines that begin with a slash are commands: /help names them.
+/// Any number of terminals and other clients can attach to the same session. A line is a
+/// message; while a turn runs, it is queued. Lines that begin with a slash are commands: /help
+/// lists them.
 #[derive(clap::Args)]
 #[command(after_help = ATTACH_EXAMPLES)]
 pub(crate) struct AttachArgs {
     /// The session, or the end of its address [default: the latest]
     session: Option<String>,
-    /// Make a new session in this folder
+    /// Create a new session in this folder
     #[arg(long, conflicts_with = "session")]
     new: bool,
     /// The agent of the new session [default: the first that the host offers]
@@ -44,7 +44,7 @@ const ATTACH_EXAMPLES: &str = "\
 Examples:
   agenthost attach                  the latest session
   agenthost attach --new            a new one, in this folder
-  agenthost attach 6314fd6f         the session whose address ends or begins so";
+  agenthost attach 6314fd6f         the session with this part of its address";
 
 /// Time that the client tries to reconnect to a lost host. It is long, because the user can
 /// leave at any time.

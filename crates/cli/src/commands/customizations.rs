@@ -24,12 +24,10 @@ use crate::output;
 pub(crate) use local::{LocalCustomizations, TrustSource};
 use tree::{CustomizationTree, ServerDisplay};
 
-/// List the rules, skills, prompts, custom agents, hooks, plugins and servers
-/// of tools (MCP) that agents get to use in a folder
+/// List the rules, skills, prompts, custom agents, hooks, plugins and MCP servers for a folder
 ///
-/// They are read here and now, as the host would for a new session. With
-/// `--session`, it is what the host shows for a session: what is on and off
-/// there, and how its servers are.
+/// Reads them as the host would for a new session. With `--session`, shows the customizations
+/// of a session: which are enabled, and the states of its MCP servers.
 #[derive(clap::Args)]
 #[command(after_help = CUSTOMIZATIONS_EXAMPLES, args_conflicts_with_subcommands = true)]
 pub(crate) struct CustomizationsArgs {
@@ -38,13 +36,13 @@ pub(crate) struct CustomizationsArgs {
     /// The folder [default: this folder]
     #[arg(value_name = "DIR", conflicts_with = "session")]
     directory: Option<PathBuf>,
-    /// Whose plugins are meant [default: those of all agents]
+    /// Only the plugins of this agent [default: those of all agents]
     #[arg(long, value_name = "NAME", conflicts_with = "session")]
     agent: Option<String>,
     /// A session, or the end or beginning of its address
     #[arg(long, value_name = "ID")]
     session: Option<String>,
-    /// One JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -59,9 +57,9 @@ enum CustomizationsCommand {
 
 const CUSTOMIZATIONS_EXAMPLES: &str = "\
 Examples:
-  agenthost customizations                     what there is for this folder
-  agenthost customizations --agent goose       what sessions of goose get
-  agenthost customizations --session 6314fd6f  what a session has, with its servers
+  agenthost customizations                     those of this folder
+  agenthost customizations --agent goose       those for sessions of goose
+  agenthost customizations --session 6314fd6f  those of a session
   agenthost customizations fetch               get the plugins of the configuration
   agenthost customizations allow               which code waits to be allowed
   agenthost customizations allow Hooks         see what it runs, and allow it

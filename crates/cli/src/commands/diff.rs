@@ -25,27 +25,27 @@ use crate::output;
 
 /// Show what changed in the files of a session
 ///
-/// Without more, what the last turn of the latest session in this folder
-/// changed, as a patch.
+/// By default, shows the changes of the last turn of the latest session in this folder, as a
+/// patch.
 #[derive(clap::Args)]
 #[command(after_help = DIFF_EXAMPLES)]
 pub(crate) struct DiffArgs {
     /// The session, as `agenthost sessions` names it
     /// [default: the latest one in this folder]
     session: Option<String>,
-    /// What to show
+    /// The changes to show
     #[arg(long, value_enum, default_value = "turn", value_name = "WHAT")]
     of: DiffScope,
     /// The turn [default: the last one]
     #[arg(long, value_name = "ID")]
     turn: Option<String>,
-    /// Only names and numbers of lines
+    /// Print only file names and line counts
     #[arg(long)]
     stat: bool,
-    /// The files as the protocol has them, one JSON object a line
+    /// Print the changed files in the form of the protocol, one JSON object per line
     #[arg(long, conflicts_with = "stat")]
     json: bool,
-    /// Where to look for the latest session [default: this folder]
+    /// Folder to find the latest session in [default: this folder]
     #[arg(long, value_name = "DIR", conflicts_with = "session")]
     cwd: Option<PathBuf>,
     #[command(flatten)]
@@ -61,7 +61,7 @@ enum DiffScope {
     Session,
     /// Since the last commit
     Uncommitted,
-    /// Since the branch parted from the one it is based on
+    /// Since the branch diverged from its base
     Branch,
 }
 

@@ -18,12 +18,12 @@ use crate::config::FileConfig;
 use crate::connect::{HostOptions, HostSettings, client_options};
 use crate::output;
 
-/// Check what is here, what works, and say what to do about the rest
+/// Check the installation, and say how to fix what does not work
 #[derive(clap::Args)]
 pub(crate) struct DoctorArgs {
     #[command(flatten)]
     host: HostOptions,
-    /// One JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     json: bool,
 }

@@ -21,7 +21,7 @@ use serde::Serialize;
 use crate::output;
 use replay::LogReplay;
 
-/// Compute the state that a log of actions makes
+/// Compute the state that results from a log of actions
 ///
 /// Reads one JSON value a line: snapshots ({"resource", "state", "fromSeq"}),
 /// action envelopes ({"channel", "action", "serverSeq"}), or whole messages of
@@ -37,7 +37,7 @@ pub(crate) struct ReduceArgs {
     /// Stop after the action with this serverSeq
     #[arg(long, value_name = "SEQ")]
     until: Option<u64>,
-    /// Say what became of each action
+    /// Print the outcome of each action
     #[arg(long)]
     trace: bool,
     /// Print on one line

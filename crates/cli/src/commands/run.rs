@@ -22,13 +22,12 @@ use crate::dialog::printer::{TurnEnding, TurnPrinter};
 use crate::dialog::prompter::{LineOutcome, Prompter};
 use crate::output;
 
-/// Send one message to an agent, here in the terminal
+/// Send one message to an agent and stream the response
 ///
-/// Makes a session in this folder, streams the answer, and asks before
-/// anything is done. Attaches to the host that runs, or starts one for the
-/// time. What is typed while a command runs goes to the command. Output goes
-/// to stdout, questions and remarks to stderr. The exit code is 0 if all went
-/// well, 1 if something failed or was denied, 130 if it was cancelled.
+/// Creates a session in this folder, streams the response, and asks for approvals. Attaches to
+/// the running host, or starts a temporary one. Input goes to a command while one runs. Output
+/// goes to stdout, prompts and notices to stderr. The exit code is 0 on success, 1 if something
+/// failed or was denied, 130 if the turn was cancelled.
 #[derive(clap::Args)]
 #[command(after_help = RUN_EXAMPLES)]
 pub(crate) struct RunArgs {
@@ -37,17 +36,16 @@ pub(crate) struct RunArgs {
     /// The agent [default: the first that the host offers]
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
-    /// Where the agent works [default: this folder]
+    /// Working directory of the agent [default: this folder]
     #[arg(long, value_name = "DIR")]
     cwd: Option<PathBuf>,
     /// Work in a git worktree with a branch of its own
     #[arg(long)]
     worktree: bool,
-    /// Agree to everything without asking
+    /// Approve everything without asking
     #[arg(long, short)]
     yes: bool,
-    /// Snapshots and actions as they come, one JSON object a line; `agenthost
-    /// reduce -` reads them
+    /// Print snapshots and actions, one JSON object per line; `agenthost reduce -` reads them
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -61,7 +59,7 @@ const RUN_EXAMPLES: &str = "\
 Examples:
   agenthost run \"ls -la\"
   agenthost run --yes \"cargo test\"
-  agenthost run '!make'                  a command in a session of any agent, not asked about
+  agenthost run '!make'                  a command of your own, in a session of any agent
   agenthost run --json \"git status\" < /dev/null";
 
 pub(crate) async fn run(arguments: RunArgs) -> anyhow::Result<ExitCode> {

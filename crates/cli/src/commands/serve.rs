@@ -14,10 +14,9 @@ use crate::output;
 
 /// Run the host
 ///
-/// Listens for clients on this machine and keeps what it remembers in one
-/// directory. Stops on Ctrl-C, and goes on where it was when it is started
-/// again, also after a crash. What is said here wins over the configuration
-/// file.
+/// Listens for clients on this machine and stores its data in one directory. Stops on Ctrl-C.
+/// After a restart, also after a crash, it continues from its log. Options override the
+/// configuration file.
 #[derive(clap::Args, Default)]
 #[command(after_help = SERVE_EXAMPLES)]
 pub(crate) struct ServeArgs {
@@ -25,10 +24,10 @@ pub(crate) struct ServeArgs {
     /// unless there is a --socket or --stdio]
     #[arg(long, value_name = "ADDRESS", value_parser = parse_address)]
     listen: Option<SocketAddr>,
-    /// Unix socket to listen on: one message a line, no token
+    /// Unix socket to listen on: one message per line, no token
     #[arg(long, value_name = "PATH")]
     socket: Option<PathBuf>,
-    /// Talk to one client on standard input and output: one message a line
+    /// Serve one client on standard input and output: one message per line
     #[arg(long)]
     stdio: bool,
     /// Certificate for --listen, a PEM file
@@ -42,23 +41,22 @@ pub(crate) struct ServeArgs {
     allow_plain: bool,
     #[command(flatten)]
     host: HostOptions,
-    /// Write where it listens to this file, as JSON, once it does
+    /// Write address, token and process id to this file, as JSON, once the host listens
     #[arg(long, value_name = "FILE")]
     ready_file: Option<PathBuf>,
-    /// Have every batch on the disk before it is seen: survives a power cut
+    /// Sync every batch to disk before clients see it: survives a power cut
     #[arg(long)]
     durable: bool,
-    /// Say more about what happens; never what is said
+    /// Log more; message contents are never logged
     #[arg(long, short)]
     verbose: bool,
-    /// Say it in JSON, one object a line
+    /// Log in JSON, one object per line
     #[arg(long)]
     log_json: bool,
-    /// Record what kind of message goes where in this file, one JSON object a
-    /// line
+    /// Record the kind and direction of each message in this file, one JSON object per line
     #[arg(long, value_name = "FILE")]
     wire_log: Option<PathBuf>,
-    /// Record whole messages: prompts, output, everything
+    /// Record whole messages in the wire log, with prompts and output
     #[arg(long, requires = "wire_log")]
     wire_log_contents: bool,
 }

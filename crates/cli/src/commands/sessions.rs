@@ -14,14 +14,14 @@ use crate::output;
 
 /// List the sessions, the latest first
 ///
-/// With `--from`, those that an agent has of its own, from before it was used
-/// here or from elsewhere. `--import` makes them sessions of the host.
+/// With `--from`, lists the sessions that an agent has itself, from before or from elsewhere.
+/// `--import` turns one into a session of the host.
 #[derive(clap::Args)]
 #[command(after_help = SESSIONS_EXAMPLES)]
 pub(crate) struct SessionsArgs {
     #[command(flatten)]
     host: HostOptions,
-    /// One JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -32,7 +32,7 @@ const SESSIONS_EXAMPLES: &str = "\
 Examples:
   agenthost sessions
   agenthost sessions --from gemini                 those of the agent, in this folder
-  agenthost sessions --from gemini --import 5f2c   go on with one of them here";
+  agenthost sessions --from gemini --import 5f2c   import one of them";
 
 pub(crate) async fn run(arguments: SessionsArgs) -> anyhow::Result<ExitCode> {
     if let Some(agent) = &arguments.agent_sessions.from {

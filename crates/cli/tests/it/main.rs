@@ -297,7 +297,7 @@ fn help_teaches() {
     let output = run(&["--help"], b"");
     assert!(output.starts_with("A host for coding agents"), "{output}");
     assert!(
-        output.contains("Without a command, agenthost serves:"),
+        output.contains("Without a command, agenthost runs the host"),
         "{output}"
     );
     assert!(output.contains("agenthost run \"ls -la\""), "{output}");

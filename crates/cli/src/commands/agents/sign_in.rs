@@ -20,7 +20,7 @@ use crate::output;
 pub(crate) struct SignInArgs {
     /// The agent
     agent: String,
-    /// The way, as the agent calls it
+    /// The sign-in method, by the agent's name for it
     method: Option<String>,
     #[command(flatten)]
     host: HostOptions,

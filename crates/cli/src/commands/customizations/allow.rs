@@ -21,7 +21,7 @@ use crate::host_settings;
 use crate::host_settings::string_list;
 use crate::output;
 
-/// Let hooks and servers (MCP) that came with a folder run, or see which wait
+/// Allow hooks and MCP servers of a folder to run, or list those that are not allowed yet
 ///
 /// Hooks and servers are programs. Those of your own folders and of the
 /// configuration run; those that came with a project, or that a client

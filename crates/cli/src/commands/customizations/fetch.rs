@@ -14,8 +14,7 @@ use crate::config;
 use crate::connect::HostOptions;
 use crate::output;
 
-/// Get the plugins of the configuration that are in git repositories and
-/// archives, or get them again
+/// Fetch or update the plugins of the configuration from git repositories and archives
 ///
 /// Nothing is ever fetched by itself. A host that runs takes up what is new at
 /// once; what was there before stays if something goes wrong.

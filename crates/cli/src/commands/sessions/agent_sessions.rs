@@ -19,7 +19,7 @@ pub(super) struct AgentSessionArgs {
     /// List the sessions that this agent has of its own, in this folder
     #[arg(long, value_name = "AGENT")]
     pub(super) from: Option<String>,
-    /// Go on with one of them here: what was said in it becomes a session
+    /// Import one of these sessions: its turns become a session of the host
     #[arg(long, value_name = "ID", requires = "from")]
     import: Vec<String>,
     /// The folder [default: this folder]
