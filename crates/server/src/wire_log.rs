@@ -12,6 +12,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use agenthost_core::ConnectionId;
 use agenthost_stdx::private_file;
+use agenthost_stdx::sync::lock;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -114,9 +115,11 @@ impl WireLog {
     pub(crate) fn record(&self, connection: ConnectionId, direction: WireDirection, text: &str) {
         let at = SystemTime::now().duration_since(UNIX_EPOCH);
         let message: Result<OutlinedMessage<'_>, _> = serde_json::from_str(text);
+        // A message that can't be outlined may be a malformed `authenticate`, with a token.
+        let is_readable = message.is_ok();
         let outline = message.map(to_outline).unwrap_or_default();
-        let secret = outline.method.as_deref() == Some("authenticate");
-        let whole = (self.contents && !secret).then(|| serde_json::from_str(text).ok());
+        let is_secret = !is_readable || outline.method.as_deref() == Some("authenticate");
+        let whole = (self.contents && !is_secret).then(|| serde_json::from_str(text).ok());
         let line = WireLogEntry {
             at: at.map_or(0, |at| at.as_millis()),
             connection: connection.0,
@@ -129,10 +132,7 @@ impl WireLog {
             return;
         };
         line.push('\n');
-        let mut file = self
-            .file
-            .lock()
-            .unwrap_or_else(|broken| broken.into_inner());
+        let mut file = lock(&self.file);
         if let Err(error) = file.write_all(line.as_bytes()) {
             tracing::warn!(%error, "the wire log could not be written");
         }
@@ -200,5 +200,10 @@ mod tests {
             "private"
         );
         assert!(!lines[1].to_string().contains("private"));
+        // `channel` is no string, and a member is there twice.
+        let odd = TOKEN.replace(r#""ahp-root://""#, "5");
+        let twice = TOKEN.replace(r#""id":"a""#, r#""id":"a","method":"authenticate""#);
+        let lines = record(true, &[&odd, &twice]);
+        assert!(!format!("{lines:?}").contains("private"), "{lines:?}");
     }
 }
