@@ -39,9 +39,10 @@ impl TokenStore {
     /// (AUT-13).
     pub fn set_principals(&self, session: Uri, principals: Vec<Principal>) {
         let mut table = self.lock();
-        match principals.is_empty() {
-            true => table.principals.remove(&session),
-            false => table.principals.insert(session, principals),
+        if principals.is_empty() {
+            table.principals.remove(&session)
+        } else {
+            table.principals.insert(session, principals)
         };
     }
 

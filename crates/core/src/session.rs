@@ -167,9 +167,10 @@ impl Host {
         session: &Uri,
         out: &mut Effects,
     ) -> Result<(), RequestFailure> {
-        match self.remove_session(session, out) {
-            true => Ok(()),
-            false => Err(RequestFailure::UnknownSession(session.clone())),
+        if self.remove_session(session, out) {
+            Ok(())
+        } else {
+            Err(RequestFailure::UnknownSession(session.clone()))
         }
     }
 

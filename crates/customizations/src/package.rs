@@ -99,9 +99,10 @@ impl Package {
                 MAX_PACKAGE_BYTES / (1024 * 1024)
             ));
         }
-        match fits {
-            true => PackageCapacity::Available,
-            false => PackageCapacity::Full,
+        if fits {
+            PackageCapacity::Available
+        } else {
+            PackageCapacity::Full
         }
     }
 
@@ -117,9 +118,10 @@ impl Package {
         }
         self.bytes += size;
         let digest = Sha256::digest(&bytes).into();
-        let file = match is_parsed_extension(path) {
-            true => decode_text(bytes),
-            false => PackageFile::Other(digest),
+        let file = if is_parsed_extension(path) {
+            decode_text(bytes)
+        } else {
+            PackageFile::Other(digest)
         };
         self.digests.insert(path.to_owned(), digest);
         self.files.insert(path.to_owned(), file);
@@ -130,12 +132,13 @@ impl Package {
         if self.check_capacity(0) == PackageCapacity::Full {
             return;
         }
-        let file = match is_parsed_extension(path) {
-            true => PackageFile::Unreadable(format!(
+        let file = if is_parsed_extension(path) {
+            PackageFile::Unreadable(format!(
                 "it is larger than {} MiB",
                 MAX_PACKAGE_FILE_BYTES / (1024 * 1024)
-            )),
-            false => PackageFile::Other(Sha256::digest(size.to_be_bytes()).into()),
+            ))
+        } else {
+            PackageFile::Other(Sha256::digest(size.to_be_bytes()).into())
         };
         self.digests.remove(path);
         self.files.insert(path.to_owned(), file);

@@ -237,9 +237,10 @@ impl ContainerDefinition {
 
     /// Reads the container from disk.
     pub(crate) fn read(&self) -> ContainerRead {
-        let found = match self.files.is_empty() {
-            true => read_folder(&self.root, &self.boundary),
-            false => read_files(&self.root, &self.files, &self.boundary),
+        let found = if self.files.is_empty() {
+            read_folder(&self.root, &self.boundary)
+        } else {
+            read_files(&self.root, &self.files, &self.boundary)
         };
         match found {
             DiskRead::Present(found) => ContainerRead {

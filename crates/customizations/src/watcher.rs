@@ -82,9 +82,10 @@ impl FolderWatcher {
                 }
             }
         }
-        match new.is_empty() {
-            true => WatchChange::Unchanged,
-            false => WatchChange::Added,
+        if new.is_empty() {
+            WatchChange::Unchanged
+        } else {
+            WatchChange::Added
         }
     }
 

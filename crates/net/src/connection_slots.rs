@@ -94,9 +94,10 @@ impl PendingConnections {
         let crowded = table.slots.len() > self.limits.connections / 2;
         PendingSlot(Arc::new(SlotHandle {
             id,
-            timeout: match crowded {
-                true => self.limits.crowded_timeout,
-                false => self.limits.timeout,
+            timeout: if crowded {
+                self.limits.crowded_timeout
+            } else {
+                self.limits.timeout
             },
             evicted,
             table: Arc::clone(&self.table),

@@ -127,18 +127,20 @@ fn decode(fields: &[Field<'_>]) -> TokenStream {
                 let slot =
                     format_ident!("slot_{}", identifier.to_string().trim_start_matches("r#"));
                 slots.push(quote!(let mut #slot = ::std::option::Option::None;));
-                let read = match field.no_null {
-                    true => quote!(read_field_not_null),
-                    false => quote!(read_field),
+                let read = if field.no_null {
+                    quote!(read_field_not_null)
+                } else {
+                    quote!(read_field)
                 };
                 arms.push(quote! {
                     #wire => ::agenthost_protocol::wire::#read(&mut #slot, #wire, value)?,
                 });
-                values.push(match field.default {
-                    true => quote!(#identifier: #slot.unwrap_or_default(),),
-                    false => quote! {
+                values.push(if field.default {
+                    quote!(#identifier: #slot.unwrap_or_default(),)
+                } else {
+                    quote! {
                         #identifier: ::agenthost_protocol::wire::take_field(#slot, #wire)?,
-                    },
+                    }
                 });
             }
             FieldPosition::Flat => values.push(quote! {

@@ -185,10 +185,11 @@ async fn read_messages(
                 }
                 rate_limiter.acquire().await;
                 let bytes = text.len();
-                let message = match version_flag.is_set() {
-                    true => decode_message(&text, context.limits.message_limits)
-                        .map(ReceivedMessage::Decoded),
-                    false => Some(ReceivedMessage::Raw(text)),
+                let message = if version_flag.is_set() {
+                    decode_message(&text, context.limits.message_limits)
+                        .map(ReceivedMessage::Decoded)
+                } else {
+                    Some(ReceivedMessage::Raw(text))
                 };
                 (message, bytes, None)
             }
@@ -236,9 +237,10 @@ async fn write_messages(
         if overflow.is_cancelled() {
             return close(writer, CloseReason::TooSlow).await;
         }
-        let next = match pongs.needs_flush() {
-            true => None,
-            false => outbox_receiver.try_next(),
+        let next = if pongs.needs_flush() {
+            None
+        } else {
+            outbox_receiver.try_next()
         };
         let outgoing = match next {
             Some(outgoing) => Some(outgoing),

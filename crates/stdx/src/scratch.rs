@@ -150,8 +150,9 @@ fn remove_linked(directory: &Path) -> io::Result<()> {
     let ours = name.is_some_and(|name| name.starts_with(DIRECTORY_PREFIX))
         && metadata.is_dir()
         && check_owner(&metadata).is_ok();
-    match ours {
-        true => std::fs::remove_dir_all(directory),
-        false => Ok(()),
+    if ours {
+        std::fs::remove_dir_all(directory)
+    } else {
+        Ok(())
     }
 }

@@ -132,9 +132,10 @@ impl WatchScope {
         if !whole && (!included || excluded) {
             return None;
         }
-        Some(match whole {
-            true => self.named.clone(),
-            false => self.named.join(inside),
+        Some(if whole {
+            self.named.clone()
+        } else {
+            self.named.join(inside)
         })
     }
 }

@@ -119,9 +119,10 @@ fn unescape_markdown(line: &str) -> String {
     let mut plain = String::with_capacity(line.len());
     while let Some(letter) = letters.next() {
         let escapes = letter == '\\' && letters.peek().is_some_and(char::is_ascii_punctuation);
-        plain.push(match escapes {
-            true => letters.next().unwrap_or(letter),
-            false => letter,
+        plain.push(if escapes {
+            letters.next().unwrap_or(letter)
+        } else {
+            letter
         });
     }
     plain

@@ -79,9 +79,12 @@ impl InputForm {
             return Some(self.decline());
         }
         let Some(question) = &self.question else {
-            return parse_yes_no(line).map(|done| match done {
-                true => self.complete_with_answer(InputResponseKind::Accept, None),
-                false => self.decline(),
+            return parse_yes_no(line).map(|done| {
+                if done {
+                    self.complete_with_answer(InputResponseKind::Accept, None)
+                } else {
+                    self.decline()
+                }
             });
         };
         let id = question.base()?.id.clone();

@@ -34,9 +34,10 @@ pub(crate) fn offer_models(agents: &mut [AgentInfo], stored_root: Option<&RootSt
         let known = stored_root.into_iter().flat_map(|root| &root.agents);
         let known = known.filter(|known| known.provider == agent.provider);
         let known = known.flat_map(|known| known.models.clone());
-        let models: Vec<_> = match agent.models.is_empty() {
-            true => known.collect(),
-            false => std::mem::take(&mut agent.models),
+        let models: Vec<_> = if agent.models.is_empty() {
+            known.collect()
+        } else {
+            std::mem::take(&mut agent.models)
         };
         agent.models = with_placeholder(&agent.provider, models);
     }

@@ -372,9 +372,10 @@ impl Host {
                 chat: chat.clone(),
                 turn,
             },
-            scope: match self.is_worker(chat) {
-                true => SurveyScope::Claimed,
-                false => SurveyScope::All,
+            scope: if self.is_worker(chat) {
+                SurveyScope::Claimed
+            } else {
+                SurveyScope::All
             },
             claimed,
         }));

@@ -113,9 +113,10 @@ impl Host {
     pub(crate) fn plan_recovery(&self, params: &ChannelReconnectParams) -> RecoveryPlan {
         let mut plan = RecoveryPlan::default();
         for cursor in unique_cursors(params) {
-            match self.can_replay_channel(&params.client_id, &cursor) {
-                true => plan.replays.push(cursor),
-                false => plan.snapshots.push(cursor.channel),
+            if self.can_replay_channel(&params.client_id, &cursor) {
+                plan.replays.push(cursor)
+            } else {
+                plan.snapshots.push(cursor.channel)
             }
         }
         plan

@@ -49,9 +49,10 @@ impl WriterEpochs {
     /// unlikely.
     pub fn next_epoch_start(last: ServerSeq, micros_since_1970: u64, chance: u32) -> ServerSeq {
         let next = last.0.saturating_add(1);
-        match micros_since_1970 >= next {
-            true => ServerSeq(micros_since_1970),
-            false => ServerSeq(next.saturating_add(u64::from(chance))),
+        if micros_since_1970 >= next {
+            ServerSeq(micros_since_1970)
+        } else {
+            ServerSeq(next.saturating_add(u64::from(chance)))
         }
     }
 

@@ -225,9 +225,10 @@ impl Host {
 
     /// Returns the visibility of MCP App fields for a connection.
     pub(crate) fn app_visibility(&self, connection: ConnectionId) -> AppVisibility {
-        match self.supports_apps(connection) {
-            true => AppVisibility::Visible,
-            false => AppVisibility::Hidden,
+        if self.supports_apps(connection) {
+            AppVisibility::Visible
+        } else {
+            AppVisibility::Hidden
         }
     }
 

@@ -42,9 +42,10 @@ fn readable_uris(session: &SessionState) -> Vec<Uri> {
         Customization::Directory(directory) => {
             let has_text = one.children().into_iter().flatten().any(is_text);
             let uri = &directory.container.base.uri;
-            match has_text && is_text_type(&directory.contents) {
-                true => vec![uri.clone()],
-                false => Vec::new(),
+            if has_text && is_text_type(&directory.contents) {
+                vec![uri.clone()]
+            } else {
+                Vec::new()
             }
         }
         Customization::Plugin(plugin) if plugin.container.client_id.is_none() => {
@@ -69,9 +70,10 @@ fn readable_uris(session: &SessionState) -> Vec<Uri> {
 fn listing_folder(plugin: &Uri, child: &ChildCustomization) -> Option<Uri> {
     let file = &child.base()?.uri;
     let (folder, name) = file.as_str().rsplit_once('/')?;
-    let listed_in = match name.eq_ignore_ascii_case(SKILL_FILE) {
-        true => folder.rsplit_once('/').map(|(above, _)| above),
-        false => None,
+    let listed_in = if name.eq_ignore_ascii_case(SKILL_FILE) {
+        folder.rsplit_once('/').map(|(above, _)| above)
+    } else {
+        None
     };
     let candidates = listed_in.into_iter().chain([folder]).map(Uri::from);
     let below = |uri: &Uri| is_within(plugin, uri) && !is_within(uri, plugin);

@@ -55,9 +55,10 @@ impl Host {
         let id = &toggled.id;
         // A customization without scopes is on or off in its session, so the effective value
         // counts.
-        let decision = match has_scopes(state, id) {
-            true => own_decision(&toggled.enablement),
-            false => Some(CustomizationEnablement::effective(&toggled.enablement)),
+        let decision = if has_scopes(state, id) {
+            own_decision(&toggled.enablement)
+        } else {
+            Some(CustomizationEnablement::effective(&toggled.enablement))
         };
         let decided = state
             .meta

@@ -74,12 +74,13 @@ impl Host {
         }
         let (mut legacy, mut to) = (Vec::new(), Vec::new());
         for (connection, subscription) in &target.subscribers {
-            match subscription.is_legacy {
-                true => legacy.push(*connection),
-                false => to.push(Recipient {
+            if subscription.is_legacy {
+                legacy.push(*connection)
+            } else {
+                to.push(Recipient {
                     connection: *connection,
                     max_latency: subscription.max_latency,
-                }),
+                })
             }
         }
         let envelope = Arc::new(ActionEnvelope {

@@ -49,9 +49,10 @@ const ENTRY_OVERHEAD_BYTES: usize = 100;
 
 /// Returns a refusal if a size exceeds its limit.
 pub(crate) fn check_bytes(what: &'static str, bytes: usize, limit: usize) -> Result<(), Refusal> {
-    match bytes > limit {
-        true => Err(Refusal::TooLarge { what, limit }),
-        false => Ok(()),
+    if bytes > limit {
+        Err(Refusal::TooLarge { what, limit })
+    } else {
+        Ok(())
     }
 }
 

@@ -144,12 +144,12 @@ impl Host {
         if hidden {
             return;
         }
-        match renamed {
-            true => self
-                .sessions
+        if renamed {
+            self.sessions
                 .changes
-                .record_identity_change(session, self.log.seq),
-            false => self.sessions.changes.record_change(session, self.log.seq),
+                .record_identity_change(session, self.log.seq)
+        } else {
+            self.sessions.changes.record_change(session, self.log.seq)
         }
         let changed = SessionSummaryChangedParams {
             channel: RootChannel,

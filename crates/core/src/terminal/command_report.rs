@@ -67,9 +67,10 @@ impl CommandLine {
     /// blocks.
     pub fn invocation(&self) -> MaybeMarkdown {
         let line = self.0.as_str();
-        MaybeMarkdown::Markdown(match line.contains(['\n', '\r']) {
-            true => format!("Run\n\n{}", code_block("sh", line)),
-            false => format!("Run {}", inline_code(line)),
+        MaybeMarkdown::Markdown(if line.contains(['\n', '\r']) {
+            format!("Run\n\n{}", code_block("sh", line))
+        } else {
+            format!("Run {}", inline_code(line))
         })
     }
 }

@@ -49,9 +49,10 @@ impl Host {
         let guarded = phases.contains(&ToolHookPhase::Before);
         let before = std::mem::replace(&mut known.tool_hooks, phases);
         if before.contains(&ToolHookPhase::Before) != guarded {
-            let guard = match guarded {
-                true => CallGateMode::Hooks,
-                false => CallGateMode::Open,
+            let guard = if guarded {
+                CallGateMode::Hooks
+            } else {
+                CallGateMode::Open
             };
             out.push(Effect::Mcp(Box::new(McpCommand::SetCallGate {
                 session: session.clone(),
@@ -118,13 +119,14 @@ impl Host {
             return Some(action);
         };
         if let Some(question) = self.tools.hook_checks.held_call_mut(chat, target) {
-            match question.held_actions.len() < MAX_HELD_ACTIONS {
-                true => question.held_actions.push(action),
-                false => out.push(Effect::ReportDiscarded {
+            if question.held_actions.len() < MAX_HELD_ACTIONS {
+                question.held_actions.push(action)
+            } else {
+                out.push(Effect::ReportDiscarded {
                     channel: chat.clone(),
                     action: action.info().name,
                     reason: "too much happened to a call that waits for hooks".to_owned(),
-                }),
+                })
             }
             return None;
         }
@@ -384,9 +386,10 @@ impl Host {
         let Some(ToolCall::Completed(call)) = self.active_call(chat, target) else {
             return;
         };
-        let moment = match call.result.success {
-            true => ToolHookPhase::After,
-            false => ToolHookPhase::Failed,
+        let moment = if call.result.success {
+            ToolHookPhase::After
+        } else {
+            ToolHookPhase::Failed
         };
         let session = self.session_of(chat);
         if session.is_some_and(|session| self.has_tool_hooks(session, moment))

@@ -81,12 +81,13 @@ impl ClientPackage {
 
     /// Returns the definition of the container, with the id that it has in a session.
     pub(super) fn definition_as(&self, id: &CustomizationId) -> Arc<ContainerDefinition> {
-        match self.definition.id == *id {
-            true => self.definition.clone(),
-            false => Arc::new(ContainerDefinition {
+        if self.definition.id == *id {
+            self.definition.clone()
+        } else {
+            Arc::new(ContainerDefinition {
                 id: id.clone(),
                 ..ContainerDefinition::clone(&self.definition)
-            }),
+            })
         }
     }
 
@@ -124,9 +125,10 @@ impl DriverTask {
             }
             let earlier = before.iter().find(|(known, _)| *known == key);
             let wanted = earlier.map_or(&base.id, |(_, id)| id).clone();
-            let id = match used_ids.insert(wanted.clone()) {
-                true => wanted,
-                false => container_id(brought.client.as_str(), &base.uri, ContainerLayout::Plugin),
+            let id = if used_ids.insert(wanted.clone()) {
+                wanted
+            } else {
+                container_id(brought.client.as_str(), &base.uri, ContainerLayout::Plugin)
             };
             used_ids.insert(id.clone());
             now.push((key.clone(), id));

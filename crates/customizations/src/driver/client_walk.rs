@@ -146,9 +146,10 @@ impl ClientWalk {
     /// the package is still empty, the walk has failed.
     pub(super) fn expire(&mut self) {
         let why = "the client took too long to list its content";
-        match self.package.is_empty() {
-            true => self.failure = Some(why.to_owned()),
-            false => self.package.add_problem(why),
+        if self.package.is_empty() {
+            self.failure = Some(why.to_owned())
+        } else {
+            self.package.add_problem(why)
         }
         self.pending.clear();
         self.open.clear();

@@ -59,9 +59,10 @@ impl DriverTask {
         let mut shared = lock(&self.shared.specs);
         let all = shared.entry(session.clone()).or_default();
         let id = container.definition.id.clone();
-        match specs.is_empty() {
-            true => all.remove(&id),
-            false => all.insert(id, specs),
+        if specs.is_empty() {
+            all.remove(&id)
+        } else {
+            all.insert(id, specs)
         };
     }
 
@@ -111,11 +112,12 @@ impl DriverTask {
         let mut specs = ServerSpecs::new();
         for item in &container.parsed.items {
             if let (ItemDetail::Server(server), Some(id)) = (&item.detail, item.child.id()) {
-                let spec = match to_allow.is_none() {
-                    true => names.resolve_server(server).map_err(ServerSpecError::from),
-                    false => Err(ServerSpecError::UntrustedCode(quote_name(
+                let spec = if to_allow.is_none() {
+                    names.resolve_server(server).map_err(ServerSpecError::from)
+                } else {
+                    Err(ServerSpecError::UntrustedCode(quote_name(
                         &container.definition.name,
-                    ))),
+                    )))
                 };
                 specs.insert(id.clone(), spec);
             }

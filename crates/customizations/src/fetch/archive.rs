@@ -46,9 +46,10 @@ pub(super) fn unpack(archive: &Path, into: &Path) -> Result<(), FetchError> {
     source
         .seek(SeekFrom::Start(0))
         .map_err(file_error("read", archive))?;
-    let entries = match is_zip {
-        true => zip_file::read(source, size)?,
-        false => tarball::read(source)?,
+    let entries = if is_zip {
+        zip_file::read(source, size)?
+    } else {
+        tarball::read(source)?
     };
     if entries.is_empty() {
         return Err(archive_error("there is no file in it"));

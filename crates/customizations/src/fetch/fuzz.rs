@@ -32,9 +32,10 @@ pub fn archives(data: &[u8]) {
     let archive = directory.path().join("archive");
     let target = directory.path().join("target");
     let is_archive = data.starts_with(b"PK") || data.starts_with(&[0x1f, 0x8b]);
-    let bytes = match is_archive {
-        true => data.to_vec(),
-        false => tar_of(data),
+    let bytes = if is_archive {
+        data.to_vec()
+    } else {
+        tar_of(data)
     };
     std::fs::write(&archive, &bytes).unwrap();
     let unpacked = unpack(&archive, &target);

@@ -98,9 +98,10 @@ pub(crate) fn read_files(root: &Path, names: &[String], boundary: &Path) -> Disk
             }
         }
     }
-    match walk.package.is_empty() {
-        false => DiskRead::Present(walk.into_package()),
-        true => DiskRead::Absent,
+    if walk.package.is_empty() {
+        DiskRead::Absent
+    } else {
+        DiskRead::Present(walk.into_package())
     }
 }
 

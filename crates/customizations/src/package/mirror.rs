@@ -38,8 +38,9 @@ pub(crate) fn remove(root: &Path) {
 /// Makes a file executable if it begins with `#!`. The modes of files from clients and
 /// archives are not known here.
 pub(crate) fn make_executable(file: &File, bytes: &[u8]) -> std::io::Result<()> {
-    match bytes.starts_with(b"#!") {
-        true => file.set_permissions(Permissions::from_mode(0o755)),
-        false => Ok(()),
+    if bytes.starts_with(b"#!") {
+        file.set_permissions(Permissions::from_mode(0o755))
+    } else {
+        Ok(())
     }
 }

@@ -234,9 +234,10 @@ fn build_item(
             let in_plugin = context.frame.layout == ContainerLayout::Plugin;
             let by_default = (plain && !in_plugin && file.globs.is_none()) || everywhere;
             // The author may have meant certain files only.
-            let always = match file.is_scope_unclear {
-                true => Some(false),
-                false => by_default.then_some(true),
+            let always = if file.is_scope_unclear {
+                Some(false)
+            } else {
+                by_default.then_some(true)
             };
             (
                 ChildCustomization::Rule(RuleCustomization {

@@ -164,9 +164,10 @@ fn add_hooks(
 ) {
     let taken = (ItemKind::Hook, event.to_owned());
     // Several files may have hooks for one event.
-    let name = match context.claimed_names.contains_key(&taken) {
-        true => format!("{event} ({})", location.path),
-        false => event.to_owned(),
+    let name = if context.claimed_names.contains_key(&taken) {
+        format!("{event} ({})", location.path)
+    } else {
+        event.to_owned()
     };
     if !context.claim_name(ItemKind::Hook, &name, location.path) {
         return;
@@ -214,9 +215,10 @@ fn parse_hook(
         context.add_problem(path, format!("hooks of the type `{kind}` are not run"));
         return None;
     }
-    let system = match cfg!(target_os = "macos") {
-        true => "osx",
-        false => "linux",
+    let system = if cfg!(target_os = "macos") {
+        "osx"
+    } else {
+        "linux"
     };
     let Some(command) = text(system)
         .or_else(|| text("bash"))

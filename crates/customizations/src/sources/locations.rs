@@ -168,9 +168,10 @@ fn add_workspace(
         all.extend(definition.map(|definition| ContainerDefinition {
             boundary: directory.to_owned(),
             writable: true,
-            absence_policy: match primary && position < CANONICAL_FOLDERS {
-                true => AbsencePolicy::Publish,
-                false => AbsencePolicy::Hide,
+            absence_policy: if primary && position < CANONICAL_FOLDERS {
+                AbsencePolicy::Publish
+            } else {
+                AbsencePolicy::Hide
             },
             ..definition
         }));
@@ -187,9 +188,10 @@ fn add_user(all: &mut Vec<ContainerDefinition>, settings: &CustomizationSettings
         all.extend(definition.map(|definition| ContainerDefinition {
             boundary: home.to_owned(),
             writable,
-            absence_policy: match writable {
-                true => AbsencePolicy::Publish,
-                false => AbsencePolicy::Hide,
+            absence_policy: if writable {
+                AbsencePolicy::Publish
+            } else {
+                AbsencePolicy::Hide
             },
             ..definition
         }));

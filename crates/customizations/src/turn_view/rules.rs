@@ -92,9 +92,10 @@ fn rule_relevance(
 fn matches_any_file(glob: &str, files: &[PathBuf], directories: &[PathBuf]) -> bool {
     let glob = glob.trim_start_matches("./").trim_start_matches('/');
     // A glob without a slash matches file names in all folders.
-    let glob = match glob.contains('/') {
-        true => glob.to_owned(),
-        false => format!("**/{glob}"),
+    let glob = if glob.contains('/') {
+        glob.to_owned()
+    } else {
+        format!("**/{glob}")
     };
     let Ok(matcher) = GlobBuilder::new(&glob).literal_separator(true).build() else {
         return false;

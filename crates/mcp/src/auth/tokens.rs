@@ -55,9 +55,10 @@ impl McpTokens {
     pub(crate) fn set_principals(&self, session: &Uri, principals: Vec<Principal>) {
         {
             let mut table = self.lock();
-            match principals.is_empty() {
-                true => table.principals.remove(session),
-                false => table.principals.insert(session.clone(), principals),
+            if principals.is_empty() {
+                table.principals.remove(session)
+            } else {
+                table.principals.insert(session.clone(), principals)
             };
         }
         self.changes.send_replace(());

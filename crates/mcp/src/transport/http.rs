@@ -178,9 +178,10 @@ impl StreamableHttpClient for HttpTransport {
             return Ok(StreamableHttpPostResponse::Accepted);
         }
         let is_json = has_content_type(&response, JSON_MIME_TYPE);
-        let answer = match is_json {
-            true => crate::transport::http::read_message(response).await?,
-            false => None,
+        let answer = if is_json {
+            crate::transport::http::read_message(response).await?
+        } else {
+            None
         };
         match answer {
             Some(answer) if status.is_success() || matches!(answer, JsonRpcMessage::Error(_)) => {

@@ -155,9 +155,10 @@ pub struct ChannelMissingRecovery {
 
 impl Wire for ReconnectRequest {
     fn decode(node: Node<'_>) -> Result<Self, DecodeError> {
-        match has_cursors(node)? {
-            true => ChannelReconnectParams::decode(node).map(ReconnectRequest::Channels),
-            false => ReconnectParams::decode(node).map(ReconnectRequest::Connection),
+        if has_cursors(node)? {
+            ChannelReconnectParams::decode(node).map(ReconnectRequest::Channels)
+        } else {
+            ReconnectParams::decode(node).map(ReconnectRequest::Connection)
         }
     }
 

@@ -193,9 +193,12 @@ impl OutboxReceiver {
 /// counts for three quarters of it, so that the next message does not disconnect a client that
 /// is still reading it.
 fn message_bytes(outgoing: &OutgoingMessage, max_bytes: usize) -> usize {
-    let bounded = |bytes| match bytes > max_bytes {
-        true => max_bytes - max_bytes / 4,
-        false => bytes,
+    let bounded = |bytes| {
+        if bytes > max_bytes {
+            max_bytes - max_bytes / 4
+        } else {
+            bytes
+        }
     };
     match outgoing {
         OutgoingMessage::Text(text) => bounded(text.len()),

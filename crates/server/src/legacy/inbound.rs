@@ -61,9 +61,10 @@ impl LegacyClients {
             self.clients
                 .extend(client.map(|client| (connection, client)));
             if !self.contains(connection) {
-                return match handshake::repair_handshake(&mut message) {
-                    true => InboundKind::Repaired(Json::Object(message).to_string()),
-                    false => InboundKind::Current,
+                return if handshake::repair_handshake(&mut message) {
+                    InboundKind::Repaired(Json::Object(message).to_string())
+                } else {
+                    InboundKind::Current
                 };
             }
         }

@@ -150,9 +150,10 @@ async fn handle_request(
         });
         return text_response(StatusCode::OK, metadata.to_string(), None);
     }
-    let metadata = match auth.hides_metadata {
-        true => String::new(),
-        false => format!(r#", resource_metadata="http://{address}{RESOURCE_PATH}""#),
+    let metadata = if auth.hides_metadata {
+        String::new()
+    } else {
+        format!(r#", resource_metadata="http://{address}{RESOURCE_PATH}""#)
     };
     let presented_token = request.headers().get(AUTHORIZATION);
     let shown = presented_token.and_then(|shown| shown.to_str().ok()?.strip_prefix("Bearer "));

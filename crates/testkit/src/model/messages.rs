@@ -21,9 +21,10 @@ pub(super) fn parse_request(body: &Value) -> ModelRequest {
             );
         }
         let text = message_text(message.get("content"));
-        messages.push(match of_user {
-            true => PriorMessage::User(text),
-            false => PriorMessage::Model(text),
+        messages.push(if of_user {
+            PriorMessage::User(text)
+        } else {
+            PriorMessage::Model(text)
         });
     }
     let tools = array_items(body, "tools").map(|tool| ModelTool {

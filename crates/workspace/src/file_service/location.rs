@@ -58,9 +58,10 @@ impl GrantedPath {
             protected: protected.clone(),
             ..Self::open(uri, &root, inside)?
         };
-        match granted_path.is_protected() {
-            true => Err(denied()),
-            false => Ok(granted_path),
+        if granted_path.is_protected() {
+            Err(denied())
+        } else {
+            Ok(granted_path)
         }
     }
 
@@ -102,16 +103,18 @@ impl GrantedPath {
         let (Some(folder), Some(name)) = (folder, name) else {
             return Err(denied());
         };
-        let folder = match folder.as_os_str().is_empty() {
-            true => Path::new("."),
-            false => folder,
+        let folder = if folder.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            folder
         };
         let failed = |error: std::io::Error| self.to_file_error(FileAccess::Write, &error);
         let folder = self.dir.canonicalize(folder).map_err(failed)?;
         let path = self.real_path(&folder).map_err(failed)?.join(name);
-        match self.protected.touches(&path) {
-            true => Err(denied()),
-            false => Ok(()),
+        if self.protected.touches(&path) {
+            Err(denied())
+        } else {
+            Ok(())
         }
     }
 
@@ -200,9 +203,10 @@ impl GrantedPath {
     pub(super) fn real_path(&self, path: &Path) -> std::io::Result<PathBuf> {
         let root = std::fs::canonicalize(&self.root)?;
         let path = path.strip_prefix(".").unwrap_or(path);
-        Ok(match path.as_os_str().is_empty() {
-            true => root,
-            false => root.join(path),
+        Ok(if path.as_os_str().is_empty() {
+            root
+        } else {
+            root.join(path)
         })
     }
 

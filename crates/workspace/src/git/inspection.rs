@@ -162,12 +162,11 @@ impl GitCommand {
 /// Fails if git printed more lines than requested. A path then contains a newline and could be
 /// mistaken for two paths.
 pub(crate) fn check_lines(found: usize, most: usize) -> Result<(), GitError> {
-    match found > most {
-        true => {
-            let reason = "a path of it has a newline".to_owned();
-            Err(GitError::UnusableConfig(reason))
-        }
-        false => Ok(()),
+    if found > most {
+        let reason = "a path of it has a newline".to_owned();
+        Err(GitError::UnusableConfig(reason))
+    } else {
+        Ok(())
     }
 }
 

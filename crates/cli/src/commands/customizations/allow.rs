@@ -184,9 +184,10 @@ impl CodeContainer {
         CodeContainer {
             name: "git".to_owned(),
             uri: code.repository.display().to_string(),
-            trust: match keys.contains(&code.key) {
-                true => CodeTrust::Approved,
-                false => CodeTrust::Pending,
+            trust: if keys.contains(&code.key) {
+                CodeTrust::Approved
+            } else {
+                CodeTrust::Pending
             },
             code_lines: hooks.chain(settings).collect(),
             key: code.key,
@@ -286,9 +287,10 @@ fn list_code(containers: &[CodeContainer], keys: &[String]) -> anyhow::Result<()
     for key in keys {
         let named = containers.iter().find(|one| one.key == *key);
         let name = named.map_or(String::new(), |one| format!("  {}", one.name));
-        let state = match is_current_key(key) {
-            true => "allowed",
-            false => "expired",
+        let state = if is_current_key(key) {
+            "allowed"
+        } else {
+            "expired"
         };
         output::print_data(&output::escape_invisible(&format!("{state}  {key}{name}")))?;
         shown = true;

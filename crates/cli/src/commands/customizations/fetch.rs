@@ -61,9 +61,10 @@ pub(super) async fn run(arguments: FetchArgs) -> anyhow::Result<ExitCode> {
             }
         }
     }
-    Ok(match ok {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::FAILURE,
+    Ok(if ok {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
     })
 }
 

@@ -57,10 +57,7 @@ impl CustomizationTree {
             self.lines.push("something of a newer version".to_owned());
             return;
         };
-        let off = match customization.is_on() {
-            true => "",
-            false => ", off",
-        };
+        let off = if customization.is_on() { "" } else { ", off" };
         let (kind, name, version) = match customization {
             Customization::Plugin(plugin) => ("plugin", &base.name, plugin.version.as_deref()),
             Customization::Directory(_) => ("folder", &base.name, None),
@@ -110,10 +107,7 @@ impl CustomizationTree {
             ChildCustomization::Unknown(_) => ("unknown", None),
         };
         let name = child.base().map_or("", |base| base.name.as_str());
-        let off = match child.is_on() {
-            true => "",
-            false => "(off) ",
-        };
+        let off = if child.is_on() { "" } else { "(off) " };
         let about = about.unwrap_or_default();
         let about = about.split_whitespace().collect::<Vec<_>>().join(" ");
         self.lines.push(truncate_line(&format!(

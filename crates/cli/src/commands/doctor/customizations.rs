@@ -197,12 +197,11 @@ fn diagnose_servers(looked: &InspectedContainer, directory: &Path) -> Vec<Doctor
 }
 
 fn is_program_available(command: &str, directory: &Path) -> bool {
-    match command.contains('/') {
-        true => directory.join(command).exists(),
-        false => {
-            let path = std::env::var_os("PATH").unwrap_or_default();
-            find_program(command, &path).is_some()
-        }
+    if command.contains('/') {
+        directory.join(command).exists()
+    } else {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        find_program(command, &path).is_some()
     }
 }
 

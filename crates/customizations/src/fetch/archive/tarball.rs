@@ -24,9 +24,12 @@ const MAX_PAX_BYTES: u64 = 64 * 1024;
 pub(super) fn read(source: impl Read) -> Result<ArchiveEntries, FetchError> {
     let budget = ByteBudget::new(MAX_STREAM_BYTES);
     let stream = BoundedReader::new(GzDecoder::new(source), budget.clone());
-    read_stream(stream).map_err(|error| match budget.is_exceeded() {
-        true => archive_error("what is in it is too large"),
-        false => error,
+    read_stream(stream).map_err(|error| {
+        if budget.is_exceeded() {
+            archive_error("what is in it is too large")
+        } else {
+            error
+        }
     })
 }
 
@@ -128,10 +131,11 @@ fn read_bounded(entry: &mut impl Read, most: u64, what: &str) -> Result<Vec<u8>,
         .take(most + 1)
         .read_to_end(&mut bytes)
         .map_err(|_| archive_error("it is damaged"))?;
-    match bytes.len() as u64 > most {
-        true => Err(archive_error(&format!(
+    if bytes.len() as u64 > most {
+        Err(archive_error(&format!(
             "{what} in it is longer than {most} bytes"
-        ))),
-        false => Ok(bytes),
+        )))
+    } else {
+        Ok(bytes)
     }
 }

@@ -37,9 +37,12 @@ pub(super) fn read(mut source: impl Read + Seek, size: u64) -> Result<ArchiveEnt
     let budget = ByteBudget::new(MAX_DIRECTORY_BYTES);
     let source = BoundedReader::new(source, budget.clone());
     let result = read_entries(source, &budget, size);
-    result.map_err(|error| match budget.is_exceeded() {
-        true => archive_error("what is in it is too large"),
-        false => error,
+    result.map_err(|error| {
+        if budget.is_exceeded() {
+            archive_error("what is in it is too large")
+        } else {
+            error
+        }
     })
 }
 

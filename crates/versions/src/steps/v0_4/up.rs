@@ -117,9 +117,10 @@ fn effective_choice(context: &TranslationContext<'_>, chat: &Uri) -> ModelChoice
     let Some(session) = context.states.session_of(chat) else {
         return own;
     };
-    let chosen = match own == ModelChoice::default() {
-        true => ModelChoice::of_session(context, &session),
-        false => own,
+    let chosen = if own == ModelChoice::default() {
+        ModelChoice::of_session(context, &session)
+    } else {
+        own
     };
     chosen.retain_existing(context, &session)
 }
