@@ -8,12 +8,12 @@ use agenthost_core::tools::mcp::transport::McpServerSpec;
 use agenthost_protocol::ids::ProviderId;
 use agenthost_protocol::session::{Customization, LoadState};
 use agenthost_protocol::wire::Object;
+use agenthost_stdx::shell::quote_word;
 use agenthost_workspace::uri_of;
 
 use crate::parse::{DeclaredHook, DeclaredServer, ItemDetail, ParsedContainer};
 use crate::sources::{
-    ContainerDefinition, CustomizationSettings, code_key, configured_servers,
-    container_definitions, quote_name,
+    ContainerDefinition, CustomizationSettings, code_key, configured_servers, container_definitions,
 };
 use crate::syntax::placeholders::{PlaceholderValues, UnsetPlaceholder};
 
@@ -109,7 +109,7 @@ pub fn inspect(
         let code = container_code(&settings, definition, parsed, &names);
         let waits = code.as_ref().is_some_and(ContainerCode::needs_approval);
         let complaint = waits.then(|| {
-            let name = quote_name(&definition.name);
+            let name = quote_word(&definition.name);
             format!("its code waits to be allowed: see `agenthost customizations allow {name}`")
         });
         definition

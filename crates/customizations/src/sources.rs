@@ -12,6 +12,7 @@ use agenthost_protocol::session::{
 };
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::Json;
+use agenthost_stdx::shell::quote_word;
 use agenthost_workspace::uri_of;
 
 pub(crate) use locations::{container_definitions, is_native_path};
@@ -146,7 +147,7 @@ pub(crate) fn published_customization(
         format!(
             "it has hooks or servers that are not allowed yet, so they are not run: see \
              `agenthost customizations allow {}`",
-            quote_name(&definition.name)
+            quote_word(&definition.name)
         )
     });
     definition.to_customization(parsed, complaint.as_deref())
@@ -162,17 +163,6 @@ pub(crate) fn unapproved_code_key(
     let key = code_key(&definition.frame.uri, parsed.code.as_ref()?);
     let trusted = definition.is_trusted() || settings.trusted_code.contains(&key);
     (!trusted).then_some(key)
-}
-
-/// Returns a name as one shell argument. Packages choose their names, and a person pastes the
-/// command that contains them.
-pub(crate) fn quote_name(name: &str) -> String {
-    let is_plain = |c: char| c.is_alphanumeric() || "_-./:@%+".contains(c);
-    if !name.is_empty() && name.chars().all(is_plain) {
-        name.to_owned()
-    } else {
-        format!("'{}'", name.replace('\'', r"'\''"))
-    }
 }
 
 /// Returns the MCP servers of the configuration as clients see them.
@@ -382,23 +372,4 @@ pub(crate) fn container_id(owner: &str, uri: &Uri, layout: ContainerLayout) -> C
         ContainerLayout::Folder(kind) | ContainerLayout::Files(kind) => ("directory", kind.label()),
     };
     make_id(word, &[owner, uri.as_str(), kind])
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_name_is_one_argument_of_a_shell() {
-        for (name, quoted) in [
-            ("my-plugin", "my-plugin"),
-            ("with space", "'with space'"),
-            ("$(touch x)", "'$(touch x)'"),
-            ("a;b`c`", "'a;b`c`'"),
-            ("it's", r"'it'\''s'"),
-            ("", "''"),
-        ] {
-            assert_eq!(quote_name(name), quoted);
-        }
-    }
 }

@@ -1,11 +1,10 @@
 //! Additions to the standard library.
 //!
-//! **What it does.** [`private_file`] creates and opens files and directories
-//! that belong to one user; [`private_socket`] binds Unix sockets that only
-//! this user can connect to; [`scratch`] makes temporary directories that a
-//! later process removes if this one is killed; [`sync`] locks without
-//! poisoning; [`result`] ignores errors for a stated reason; [`text`] shortens
-//! text; [`hex`] writes digests.
+//! **What it does.** [`private_file`] creates and opens files and directories that belong to
+//! one user; [`private_socket`] binds Unix sockets that only this user can connect to;
+//! [`scratch`] makes temporary directories that a later process removes if this one is killed;
+//! [`sync`] locks without poisoning; [`result`] ignores errors for a stated reason; [`shell`]
+//! quotes words; [`text`] shortens text; [`hex`] writes digests.
 //!
 //! **What it must never do.** It knows nothing of the protocol, the host or
 //! its configuration, and uses no other crate of the workspace.
@@ -17,5 +16,6 @@ pub mod private_file;
 pub mod private_socket;
 pub mod result;
 pub mod scratch;
+pub mod shell;
 pub mod sync;
 pub mod text;

@@ -4,7 +4,6 @@ mod allow;
 mod describe;
 mod fetch;
 pub(crate) mod local;
-pub(crate) mod quotation;
 mod tree;
 
 use std::path::PathBuf;

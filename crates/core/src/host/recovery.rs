@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use agenthost_protocol::channel::ChannelState;
-use agenthost_protocol::chat::{ErrorPart, ToolResultContent};
+use agenthost_protocol::chat::ErrorPart;
 use agenthost_protocol::common::ErrorInfo;
 use agenthost_protocol::session::{CreationFailed, SessionAction, SessionLifecycle};
 use agenthost_protocol::terminal::TerminalLifecycle;
@@ -123,15 +123,7 @@ impl Host {
     pub(crate) fn missing_terminals(&self, chat: &Uri) -> Vec<Uri> {
         let calls = self.unfinished_calls(chat).into_iter();
         let blocks = calls.flat_map(|call| call.content.iter().flatten());
-        let terminals = blocks.filter_map(|block| match block {
-            ToolResultContent::Terminal(block) => Some(&block.resource),
-            ToolResultContent::Text(_)
-            | ToolResultContent::EmbeddedResource(_)
-            | ToolResultContent::Resource(_)
-            | ToolResultContent::FileEdit(_)
-            | ToolResultContent::Subagent(_)
-            | ToolResultContent::Unknown(_) => None,
-        });
+        let terminals = blocks.filter_map(|block| Some(&block.as_terminal()?.resource));
         let is_stored = |terminal: &&Uri| {
             let channel = self.channels.get(terminal);
             channel.is_some_and(|channel| matches!(channel.residency, ChannelResidency::Evicted))

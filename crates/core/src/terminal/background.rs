@@ -65,7 +65,7 @@ impl Host {
     /// Ends a command that runs in the background. Returns `false` if there is none. The
     /// terminal stays, because its tool call refers to it (TER-17).
     pub(crate) fn end_background_command(&mut self, terminal: &Uri, out: &mut Effects) -> bool {
-        let is_running = self.find_background_command(terminal).is_some();
+        let is_running = self.is_background_command(terminal);
         if is_running {
             self.route_terminal_command(terminal, PtyCommand::Close, out);
         }

@@ -6,14 +6,13 @@ use std::path::{Path, PathBuf};
 
 use agenthost_protocol::ids::CustomizationId;
 use agenthost_protocol::uri::Uri;
+use agenthost_stdx::shell::quote_word;
 use agenthost_stdx::sync::lock;
 
 use super::task::DriverTask;
 use super::{ServerSpecError, ServerSpecs, UntrustedCode};
 use crate::parse::{ItemDetail, ParsedContainer};
-use crate::sources::{
-    ContainerDefinition, CustomizationSettings, quote_name, server_id, unapproved_code_key,
-};
+use crate::sources::{ContainerDefinition, CustomizationSettings, server_id, unapproved_code_key};
 use crate::syntax::placeholders::PlaceholderValues;
 use crate::turn_view::LoadedContainer;
 
@@ -115,7 +114,7 @@ impl DriverTask {
                 let spec = if to_allow.is_none() {
                     names.resolve_server(server).map_err(ServerSpecError::from)
                 } else {
-                    Err(ServerSpecError::UntrustedCode(quote_name(
+                    Err(ServerSpecError::UntrustedCode(quote_word(
                         &container.definition.name,
                     )))
                 };

@@ -9,12 +9,12 @@ use agenthost_client::Client;
 use agenthost_customizations::{CODE_META_KEY, CodeTrust, InspectedContainer, is_current_code_key};
 use agenthost_protocol::session::{ChildCustomization, Customization};
 use agenthost_protocol::wire::{Json, Object};
+use agenthost_stdx::shell::quote_word;
 use agenthost_workspace::{GitError, RepositoryCode};
 use anyhow::{Context, bail};
 
 use super::describe::describe_code_entry;
 use super::local::{LocalCustomizations, TRUSTED_CODE_KEY};
-use super::quotation::quote_word;
 use crate::connect::{COMMAND_RECONNECT_TIMEOUT, HostConnection, HostOptions};
 use crate::dialog::StdinLines;
 use crate::host_settings;

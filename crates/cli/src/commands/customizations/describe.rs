@@ -9,7 +9,7 @@ use std::ops::Deref;
 use agenthost_customizations::CodeEntry;
 use agenthost_customizations::parse::{DeclaredHook, DeclaredServer, DeclaredTransport, HookEvent};
 
-use super::quotation::quote_word;
+use agenthost_stdx::shell::quote_word;
 
 /// Describes a hook or a server on one line.
 pub(super) fn describe_code_entry(runs: &CodeEntry) -> String {

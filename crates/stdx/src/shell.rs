@@ -3,7 +3,7 @@
 /// Quotes a word by the rules of a shell. A word of plain characters is unchanged. Other
 /// words are in single quotes, and words with invisible characters are in `$'…'` with these
 /// escaped. `=` and `,` are never plain, so that the text between words can use them.
-pub(super) fn quote_word(word: &str) -> String {
+pub fn quote_word(word: &str) -> String {
     if !word.is_empty() && word.chars().all(is_plain) {
         return word.to_owned();
     }
@@ -79,5 +79,19 @@ mod tests {
         let quoted: std::collections::BTreeSet<_> =
             words.iter().map(|word| quote_word(word)).collect();
         assert_eq!(quoted.len(), words.len());
+    }
+
+    #[test]
+    fn a_name_is_one_argument_of_a_shell() {
+        for (name, quoted) in [
+            ("my-plugin", "my-plugin"),
+            ("with space", "'with space'"),
+            ("$(touch x)", "'$(touch x)'"),
+            ("a;b`c`", "'a;b`c`'"),
+            ("it's", r"'it'\''s'"),
+            ("", "''"),
+        ] {
+            assert_eq!(quote_word(name), quoted);
+        }
     }
 }
