@@ -72,7 +72,7 @@ pub(crate) enum DenialReason {
     #[error("{0}")]
     Explained(String),
     /// The hook gave no reason.
-    #[error("a hook refused it")]
+    #[error("a hook denied it")]
     Unexplained,
 }
 
@@ -220,6 +220,10 @@ async fn run_hook(
     // Shells expand `${NAME}`, not `${env:NAME}`.
     let command = resolved.hook.command.replace("${env:", "${");
     let marker = EnvMarker::unique();
+    // Held until the pid file is written: the host may be killed in between.
+    let reservation = environment.pid_dir.as_deref();
+    let reservation = reservation.map(|pid_dir| PidFile::reserve(pid_dir, &marker));
+    let reservation = reservation.and_then(warn_without_pid_file);
     let spawned = Command::new("sh")
         .arg("-c")
         .arg(command)
@@ -242,7 +246,7 @@ async fn run_hook(
     let mut child = match spawned {
         Ok(child) => child,
         Err(error) => {
-            tracing::warn!(event = ?invocation.event, %error, "a hook could not be run");
+            tracing::warn!(event = ?invocation.event, %error, "failed to run a hook");
             return HookOutput::empty();
         }
     };
@@ -252,6 +256,7 @@ async fn run_hook(
         let group = ProcessGroup::of_leader(process);
         GroupGuard::new(group, marker, pid_file, "failed to kill a hook")
     });
+    drop(reservation);
     let input = invocation.input.to_string();
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let write_input = async move {
@@ -278,7 +283,7 @@ async fn run_hook(
     match tokio::time::timeout(resolved.hook.timeout.max(Duration::from_millis(1)), run).await {
         Ok(said) => said,
         Err(_) => {
-            tracing::warn!(event = ?invocation.event, "a hook took too long");
+            tracing::warn!(event = ?invocation.event, "hook timed out");
             HookOutput::empty()
         }
     }
@@ -305,13 +310,16 @@ fn create_pid_file(
     process: u32,
     marker: &EnvMarker,
 ) -> Option<PidFile> {
-    match PidFile::create(environment.pid_dir.as_deref()?, process, Some(marker)) {
-        Ok(note) => Some(note),
+    let pid_file = PidFile::create(environment.pid_dir.as_deref()?, process, Some(marker));
+    match pid_file {
         // The hook has exited already.
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        Err(error) => {
-            tracing::warn!(%error, "it could not be noted that a hook runs");
-            None
-        }
+        result => warn_without_pid_file(result),
     }
+}
+
+fn warn_without_pid_file(result: io::Result<PidFile>) -> Option<PidFile> {
+    result
+        .inspect_err(|error| tracing::warn!(%error, "failed to write the pid file of a hook"))
+        .ok()
 }

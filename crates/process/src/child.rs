@@ -103,6 +103,12 @@ impl ManagedChild {
         config: &ChildConfig<'_>,
     ) -> Result<(Self, ChildPipes), ChildSpawnError> {
         let marker = EnvMarker::unique();
+        // Held until the pid file is written: the host may be killed in between.
+        let _reservation = config
+            .pid_dir
+            .map(|pid_dir| PidFile::reserve(pid_dir, &marker))
+            .transpose()
+            .map_err(ChildSpawnError::PidFile)?;
         // The host's open files are not inherited: all of them are close-on-exec.
         let mut child = command
             .env(MARKER_VARIABLE, marker.as_str())

@@ -3,6 +3,9 @@
 //! A host that is killed can't end its child processes. So each child has a file with its
 //! process group, the start time of the leader and the boot id of the machine. The start time
 //! and the boot id distinguish the leader from another process that has reused its id.
+//!
+//! The id is known only after the child has started. [`PidFile::reserve`] covers the time
+//! before: it writes a file with the marker alone, by which the next host finds the child.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -20,6 +23,21 @@ use crate::session::{kill_orphaned_group, kill_session};
 pub struct PidFile(PathBuf);
 
 impl PidFile {
+    /// Writes a file with the marker of a process that is about to be started, to be held until
+    /// [`Self::create`] has written the pid file.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of the system if the file can't be written.
+    pub fn reserve(directory: &Path, marker: &EnvMarker) -> io::Result<Self> {
+        private_file::create_directory(directory)?;
+        // The name is no number, so it never names a process.
+        let path = directory.join(marker.as_str());
+        let record = format!("- {} {}", procfs::read_boot_id(), marker.as_str());
+        private_file::replace_unsynced(&path, record.as_bytes())?;
+        Ok(PidFile(path))
+    }
+
     /// Writes the pid file of a process that leads its group, with the marker of its descendants.
     ///
     /// # Errors
@@ -60,7 +78,7 @@ pub fn kill_leftovers(directory: &Path) -> usize {
         let is_this_boot = boot_id == procfs::read_boot_id();
         if let Some(group) = group {
             match start_time(group) {
-                Some(start_time) if start_time == recorded_start => {
+                Some(start_time) if is_this_boot && start_time == recorded_start => {
                     kill_session(group);
                     ended += 1;
                 }
@@ -136,6 +154,38 @@ mod tests {
             std::thread::yield_now();
         }
         assert_eq!(std::fs::read_dir(notes.path()).unwrap().count(), 0);
+    }
+
+    /// A host that is killed right after it has started a child has no pid file of it yet.
+    #[test]
+    fn a_child_that_has_no_pid_file_yet_is_found_by_its_marker() {
+        let notes = tempfile::tempdir().unwrap();
+        let marker = EnvMarker::unique();
+        std::mem::forget(PidFile::reserve(notes.path(), &marker).unwrap());
+        let mut command = Command::new("sleep");
+        command.arg("1000").process_group(0);
+        let mut child = command
+            .env(crate::MARKER_VARIABLE, marker.as_str())
+            .spawn()
+            .unwrap();
+        kill_leftovers(notes.path());
+        assert!(!child.wait().unwrap().success());
+        assert_eq!(std::fs::read_dir(notes.path()).unwrap().count(), 0);
+    }
+
+    /// Process ids and start times repeat after a restart of the machine.
+    #[test]
+    fn a_pid_file_of_another_boot_kills_nothing() {
+        let notes = tempfile::tempdir().unwrap();
+        let mut child = spawn("exec sleep 1000");
+        let start_time = start_time(pid_of(child.id())).unwrap();
+        let path = notes.path().join(child.id().to_string());
+        std::fs::write(&path, format!("{start_time} another-boot ")).unwrap();
+        assert_eq!(kill_leftovers(notes.path()), 0);
+        assert!(child.try_wait().unwrap().is_none());
+        assert_eq!(std::fs::read_dir(notes.path()).unwrap().count(), 0);
+        child.kill().unwrap();
+        child.wait().unwrap();
     }
 
     #[test]

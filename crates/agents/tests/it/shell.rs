@@ -134,7 +134,7 @@ async fn what_is_denied_is_not_run() {
     bench.deny("t1");
     assert_eq!(
         bench.until("end").await,
-        ["part", "text \"I did not run it.\"", "end t1"]
+        ["part", "text \"The command was not run.\"", "end t1"]
     );
     assert!(!directory.path().join("ran").exists());
 }
@@ -145,7 +145,7 @@ async fn help_explains() {
     for (turn, text) in [("t1", "help"), ("t2", "  ")] {
         bench.prompt(turn, text);
         let events = bench.until("end").await;
-        assert!(events[1].contains("I am the shell"), "{events:?}");
+        assert!(events[1].contains("This agent has no model"), "{events:?}");
     }
 }
 
@@ -335,7 +335,7 @@ async fn what_can_not_be_run_is_said() {
     let last = bench.until("error").await.pop().unwrap();
     assert_eq!(
         last,
-        "error t1: the working directory `/no/such/directory` is no folder"
+        "error t1: the working directory `/no/such/directory` is not a folder"
     );
 }
 
@@ -357,7 +357,7 @@ async fn an_agent_that_is_not_there_has_stopped() {
     else {
         panic!("expected to be told: {answer:?}");
     };
-    assert_eq!(error.message, "there is no agent `nobody` here any more");
+    assert_eq!(error.message, "there is no agent `nobody`");
     assert_eq!(agents.infos().len(), 1);
 }
 
@@ -418,8 +418,10 @@ async fn leftovers_are_swept_up() {
         let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap();
         stat.split_whitespace().nth(21).unwrap().to_owned()
     };
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
     let note = |id: u32, began: &str| {
-        std::fs::write(directory.path().join(id.to_string()), began).unwrap();
+        let record = format!("{began} {} ", boot.trim());
+        std::fs::write(directory.path().join(id.to_string()), record).unwrap();
     };
     note(left.id(), &began(left.id()));
     // The same number, but not the same process.
