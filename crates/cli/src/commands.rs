@@ -3,9 +3,11 @@
 pub(crate) mod agents;
 pub(crate) mod allow;
 pub(crate) mod attach;
+pub(crate) mod completions;
 pub(crate) mod customizations;
 pub(crate) mod diff;
 pub(crate) mod doctor;
+pub(crate) mod man;
 pub(crate) mod reduce;
 pub(crate) mod run;
 pub(crate) mod serve;

@@ -22,7 +22,7 @@ use anyhow::Context;
 use clap::{Parser, Subcommand};
 
 #[derive(Parser)]
-#[command(name = "agenthost", version, about = ABOUT, after_help = CLI_EXAMPLES)]
+#[command(name = "agenthost", version = env!("AGENTHOST_VERSION"), about = ABOUT, after_help = CLI_EXAMPLES)]
 struct CliArgs {
     #[command(subcommand)]
     command: Option<CliCommand>,
@@ -40,6 +40,8 @@ enum CliCommand {
     Customizations(commands::customizations::CustomizationsArgs),
     Doctor(commands::doctor::DoctorArgs),
     Reduce(commands::reduce::ReduceArgs),
+    Completions(commands::completions::CompletionsArgs),
+    Man(commands::man::ManArgs),
     #[command(hide = true)]
     ToolsRelay(commands::tools_relay::ToolsRelayArgs),
 }
@@ -72,25 +74,26 @@ fn main() -> ExitCode {
 }
 
 fn run_command(command: CliCommand) -> anyhow::Result<ExitCode> {
-    if let CliCommand::Reduce(arguments) = command {
-        return commands::reduce::run(&arguments);
+    match command {
+        CliCommand::Serve(arguments) => block_on(commands::serve::run(arguments)),
+        CliCommand::Run(arguments) => block_on(commands::run::run(arguments)),
+        CliCommand::Attach(arguments) => block_on(commands::attach::run(arguments)),
+        CliCommand::Sessions(arguments) => block_on(commands::sessions::run(arguments)),
+        CliCommand::Diff(arguments) => block_on(commands::diff::run(arguments)),
+        CliCommand::Allow(arguments) => block_on(commands::allow::run(arguments)),
+        CliCommand::Agents(arguments) => block_on(commands::agents::run(arguments)),
+        CliCommand::Customizations(arguments) => block_on(commands::customizations::run(arguments)),
+        CliCommand::Doctor(arguments) => block_on(commands::doctor::run(arguments)),
+        CliCommand::Reduce(arguments) => commands::reduce::run(&arguments),
+        CliCommand::Completions(arguments) => commands::completions::run(&arguments),
+        CliCommand::Man(arguments) => commands::man::run(&arguments),
+        CliCommand::ToolsRelay(arguments) => block_on(commands::tools_relay::run(arguments)),
     }
+}
+
+fn block_on(command: impl Future<Output = anyhow::Result<ExitCode>>) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Runtime::new().context("start the runtime")?;
-    let result = runtime.block_on(async {
-        match command {
-            CliCommand::Serve(arguments) => commands::serve::run(arguments).await,
-            CliCommand::Run(arguments) => commands::run::run(arguments).await,
-            CliCommand::Attach(arguments) => commands::attach::run(arguments).await,
-            CliCommand::Sessions(arguments) => commands::sessions::run(arguments).await,
-            CliCommand::Diff(arguments) => commands::diff::run(arguments).await,
-            CliCommand::Allow(arguments) => commands::allow::run(arguments).await,
-            CliCommand::Agents(arguments) => commands::agents::run(arguments).await,
-            CliCommand::Customizations(arguments) => commands::customizations::run(arguments).await,
-            CliCommand::Doctor(arguments) => commands::doctor::run(arguments).await,
-            CliCommand::Reduce(arguments) => commands::reduce::run(&arguments),
-            CliCommand::ToolsRelay(arguments) => commands::tools_relay::run(arguments).await,
-        }
-    });
+    let result = runtime.block_on(command);
     // A task may still block on a read of standard input that never completes.
     runtime.shutdown_background();
     result
