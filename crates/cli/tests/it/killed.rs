@@ -20,6 +20,10 @@ const CHAT: &str = "ahp-chat://default/YWhwLXNlc3Npb246L3Mx";
 /// How often the host is killed. `KILLS=1000` for a long run.
 const KILLS: u32 = 50;
 
+/// After this many kills the log is compared with what was seen, and the queue is emptied: both a
+/// replay and a queue have limits.
+const KILLS_PER_CHECK: u32 = 50;
+
 type Socket =
     tokio_tungstenite::WebSocketStream<tokio_tungstenite::MaybeTlsStream<tokio::net::TcpStream>>;
 
@@ -192,7 +196,7 @@ async fn nothing_that_was_seen_is_lost() {
     let session = json!({"channel": SESSION, "workingDirectories": ["file:///tmp"]});
     client.ask("createSession", session).await;
     client.subscribe().await;
-    let first = client.seen;
+    let mut first = client.seen;
 
     for round in 0..kills {
         // A turn that streams text of its own; it is ready once it starts.
@@ -240,26 +244,42 @@ async fn nothing_that_was_seen_is_lost() {
         assert_eq!(turns.last().unwrap()["state"], "error");
         assert_eq!(turns.last().unwrap()["id"], turn.as_str());
         // The queue waits, nothing in it twice.
-        let queue = client.text()["queuedMessages"].as_array().unwrap().len();
-        assert_eq!(queue, round as usize + 1);
-    }
+        let queue = client.text()["queuedMessages"].clone();
+        let expected = (round % KILLS_PER_CHECK) as usize + 1;
+        assert_eq!(queue.as_array().unwrap().len(), expected);
 
-    // Everything that was ever told is in the log, as it was told.
-    let mut other = Client::connect(&host).await;
+        if round % KILLS_PER_CHECK == KILLS_PER_CHECK - 1 || round + 1 == kills {
+            println!("kill {} of {kills}", round + 1);
+            assert!(client.told.len() > 8 * expected);
+            check_log(&host, first, &client.told).await;
+            client.told.clear();
+            first = client.seen;
+            for message in queue.as_array().unwrap() {
+                let removed = json!({"type": "chat/pendingMessageRemoved", "kind": "queued", "id": message["id"]});
+                client.dispatch(removed).await;
+                client.until("chat/pendingMessageRemoved").await;
+            }
+        }
+    }
+}
+
+/// Everything that was ever told is in the log, as it was told.
+async fn check_log(host: &Host, first: u64, told: &BTreeMap<u64, Json>) {
+    let mut other = Client::connect(host).await;
     let params = json!({"channel": "ahp-root://", "clientId": "a", "lastSeenServerSeq": first, "subscriptions": [CHAT]});
     let all = other.ask("reconnect", params).await;
+    assert_eq!(all["type"], "replay");
     let logged: BTreeMap<_, _> = all["actions"]
         .as_array()
         .unwrap()
         .iter()
         .map(|envelope| (envelope["serverSeq"].as_u64().unwrap(), envelope.clone()))
         .collect();
-    for (seq, envelope) in &client.told {
+    for (seq, envelope) in told {
         assert_eq!(
             logged.get(seq),
             Some(envelope),
             "{seq} was seen and is lost"
         );
     }
-    assert!(client.told.len() > 8 * kills as usize);
 }

@@ -14,6 +14,7 @@ mod attach;
 mod coming_back;
 mod commands;
 mod customizations;
+mod documented;
 mod hooks;
 mod killed;
 mod reference;
@@ -65,7 +66,7 @@ fn the_example_reduces_to_its_end() {
         "",
         expect![[r#"
             {"provider":"shell","title":"ls","status":8,"workingDirectories":["file:///home/me/project"],"lifecycle":"ready","activeClients":[],"chats":[{"resource":"ahp-chat:/demo","title":"","status":1,"modifiedAt":"2026-01-05T09:00:00.000Z"}],"defaultChat":"ahp-chat:/demo"}
-            lines: 16, snapshots: 2, applied: 13, without effect: 0, passed over: 1, problems: 0
+            lines: 16, snapshots: 2, applied: 13, without effect: 0, skipped: 1, problems: 0
             exit code 0
         "#]],
     );
@@ -94,8 +95,8 @@ fn a_log_can_be_stopped_and_traced() {
             line 5: 4 session/titleChanged: applied
             line 6: 5 chat/toolCallStart: applied
             line 7: 6 chat/toolCallReady: applied
-            line 8: 7 comes after the end
-            lines: 8, snapshots: 2, applied: 5, without effect: 0, passed over: 0, problems: 0
+            line 8: 7 is after the last requested action
+            lines: 8, snapshots: 2, applied: 5, without effect: 0, skipped: 0, problems: 0
             exit code 0
         "#]],
     );
@@ -130,12 +131,12 @@ fn lines_that_are_wrong_are_named_and_passed_over() {
             line 3: expected an object, found 42
             line 4: neither a snapshot, nor an action envelope, nor a message
             line 5: expected `method`, `result` or `error`, found none
-            line 6: c has no snapshot before this action: its actions are passed over
+            line 6: c has no snapshot before this action: its actions are skipped
             line 10: 6 action.activity: expected a string, found 42
             line 11: 7 unknown action type "chat/fromTheFuture"
             line 12: 8 session/ready: belongs to another kind of channel
             line 13: serverSeq: expected a whole number of at least 0, found -1
-            lines: 15, snapshots: 1, applied: 1, without effect: 2, passed over: 3, problems: 9
+            lines: 15, snapshots: 1, applied: 1, without effect: 2, skipped: 3, problems: 9
             exit code 1
         "#]],
     );
@@ -157,7 +158,7 @@ fn lines_that_are_wrong_are_named_and_passed_over() {
             line 3: result.snapshot.state: missing
             line 4: result.snapshots: expected an array, found an object
             line 5: result.actions[0].action: missing
-            lines: 5, snapshots: 0, applied: 0, without effect: 0, passed over: 0, problems: 4
+            lines: 5, snapshots: 0, applied: 0, without effect: 0, skipped: 0, problems: 4
             exit code 1
         "#]],
     );
@@ -196,7 +197,7 @@ fn a_wire_log_is_read() {
             line 8: result.channels[1].snapshot.resource: missing
             line 9: 8 chat/isReadChanged: applied
             line 10: result.snapshots[1].state: expected the state of a channel, found an object without any of `activeClients` `turns` `content` `files` `recursive` `canvasId` `sessions` `agents` `annotations` `entries`
-            lines: 10, snapshots: 1, applied: 3, without effect: 0, passed over: 0, problems: 2
+            lines: 10, snapshots: 1, applied: 3, without effect: 0, skipped: 0, problems: 2
             exit code 1
         "#]],
     );
@@ -209,7 +210,7 @@ fn what_is_not_there_is_said_so() {
         CHAT,
         expect![[r#"
         error: the log has no snapshot of `x`
-        hint: it has c
+        hint: snapshots in the log: c
         exit code 1
     "#]],
     );
@@ -218,7 +219,7 @@ fn what_is_not_there_is_said_so() {
         "",
         expect![[r#"
         error: the log has no snapshot of `x`
-        hint: it has none at all
+        hint: snapshots in the log: none
         exit code 1
     "#]],
     );
@@ -253,10 +254,10 @@ fn an_action_is_applied_once() {
             {"c":{"resource":"c","title":"","status":1,"activity":"d","modifiedAt":"2026-01-01T00:00:00Z","turns":[]}}
             line 1: 5 snapshot of c
             line 2: 7 chat/activityChanged: applied
-            line 3: 6 is not later than 7: it has happened already
-            line 4: 7 is not later than 7: it has happened already
+            line 3: 6 is not later than 7: already applied
+            line 4: 7 is not later than 7: already applied
             line 5: 8 chat/activityChanged: applied
-            lines: 5, snapshots: 1, applied: 2, without effect: 0, passed over: 2, problems: 0
+            lines: 5, snapshots: 1, applied: 2, without effect: 0, skipped: 2, problems: 0
             exit code 0
         "#]],
     );
@@ -383,7 +384,7 @@ fn a_host_that_can_not_start_says_why() {
         b"",
     );
     assert!(
-        output.contains("can be reached by other machines"),
+        output.contains("can be reached from other machines"),
         "{output}"
     );
     assert!(output.ends_with("exit code 1\n"), "{output}");

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::lexer::is_word;
-use crate::{WORKSPACE, files_below, read, relative_path, workspace_root};
+use crate::pages::pages;
+use crate::{WORKSPACE, read, relative_path, workspace_root};
 
 /// The page that explains all ids.
 const PAGE: &str = "docs/obligations.md";
@@ -23,7 +24,7 @@ const OTHER_PREFIXES: &[&str] = &[
 ];
 
 /// Returns the ids in a text, each with its line.
-fn cited_ids(text: &str) -> Vec<(String, usize)> {
+pub(crate) fn cited_ids(text: &str) -> Vec<(String, usize)> {
     let mut found = Vec::new();
     for (index, line) in text.lines().enumerate() {
         for (at, _) in line.match_indices('-') {
@@ -66,18 +67,13 @@ fn explained_ids() -> BTreeSet<String> {
 
 #[test]
 fn obligations_are_explained() {
-    let root = workspace_root();
     let mut cited = BTreeMap::new();
     for source in &WORKSPACE.files {
         for (id, line) in cited_ids(&source.text) {
             cited.entry(id).or_insert_with(|| source.place(line));
         }
     }
-    let mut pages = files_below(&root.join("docs"), "md");
-    let entries = std::fs::read_dir(&root).unwrap();
-    let top = entries.map(|entry| entry.unwrap().path());
-    pages.extend(top.filter(|path| path.extension().is_some_and(|found| found == "md")));
-    for page in pages {
+    for page in pages() {
         for (id, line) in cited_ids(&read(&page)) {
             let place = || format!("{}:{line}", relative_path(&page));
             cited.entry(id).or_insert_with(place);

@@ -179,7 +179,7 @@ fn configurations_that_can_not_be_overridden_are_refused() {
     let trap = Trap::new(Scene::with(&[("a.txt", "a\n")]));
     let condition = "includeIf.onbranch:main.path";
     trap.scene.git(&["config", condition, "../branch.inc"]);
-    assert!(refusal(&trap).contains("by a condition"));
+    assert!(refusal(&trap).contains("a conditional include"));
 
     // A name that is no text can't be written as a variable of text.
     let trap = Trap::new(Scene::with(&[("a.txt", "a\n")]));
@@ -224,7 +224,7 @@ fn a_worktree_is_checked_out_by_its_own_configuration() {
 }
 
 #[test]
-fn extensions_of_a_filter_of_the_user_are_not_the_repositorys() {
+fn extensions_of_a_filter_of_the_user_belong_to_the_user() {
     let trap = Trap::new(Scene::with(&[("a.txt", "a\n")]));
     trap.scene
         .git(&["config", "lfs.extension.x.clean", trap.program()]);
