@@ -150,7 +150,7 @@ impl AcpAgent {
 
 impl Agent for AcpAgent {
     fn info(&self) -> AgentInfo {
-        let description = format!("{}, by the Agent Client Protocol", self.name);
+        let description = format!("{}, over the Agent Client Protocol", self.name);
         AgentInfo {
             capabilities: Some(AgentCapabilities {
                 multiple_chats: match self.profile.sessions {

@@ -255,7 +255,7 @@ impl SessionBridge {
                 }
                 (MappedEvent::StoreContent(blob), Some(chat_uri)) => {
                     if let Err(error) = self.events.store_content(blob.name, blob.bytes).await {
-                        let notice = format!("What a file holds is lost: {error}");
+                        let notice = format!("The content of a file was not stored: {error}");
                         self.emit_turn_event(chat_uri, TurnEvent::Notice(notice.into()))
                             .await?;
                     }

@@ -306,7 +306,7 @@ impl AgentConnection {
         let names = std::mem::take(&mut self.supported_servers.unsupported);
         let names = names.join(", ");
         (!names.is_empty()).then(|| {
-            format!("The agent can't reach servers by HTTP, and does without these: {names}.")
+            format!("The agent does not support MCP servers over HTTP. It cannot use: {names}.")
         })
     }
 

@@ -30,7 +30,7 @@ pub enum AcpError {
     #[error("{0}")]
     Rejected(String),
     /// The agent opened a session without an id.
-    #[error("it began a session without a name")]
+    #[error("the agent opened a session without an id")]
     MissingSessionId,
     /// The agent lacks a feature that a request needs.
     #[error(transparent)]
@@ -88,10 +88,10 @@ pub enum StartError {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SignInError {
     /// The method with this id requires a terminal.
-    #[error("`{0}` is nothing that the agent does itself")]
+    #[error("the sign-in method `{0}` requires a terminal")]
     NeedsTerminal(String),
     /// The agent offers no method with this id.
-    #[error("the agent has no method `{0}` to sign in")]
+    #[error("the agent has no sign-in method `{0}`")]
     UnknownMethod(String),
 }
 
@@ -99,13 +99,13 @@ pub enum SignInError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum UnsupportedFeature {
     /// The version of ACP that the host speaks.
-    #[error("it speaks another version of the protocol")]
+    #[error("the agent speaks another version of ACP")]
     ProtocolVersion,
     /// A list of the agent's sessions.
     #[error("this agent does not list its sessions")]
     ListSessions,
     /// The import of an agent session into a new session of the host.
-    #[error("this agent can't take up a session again, or another session here has it")]
+    #[error("this agent cannot resume sessions, or another session of the host uses this one")]
     ImportSession,
 }
 
@@ -113,13 +113,13 @@ pub enum UnsupportedFeature {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum AgentTimeout {
     /// No response to a request outside of a session of the host; the agent is still running.
-    #[error("nothing came in {} s", .0.as_secs())]
+    #[error("no response within {} s", .0.as_secs())]
     Probe(Duration),
     /// No response to a request; the host has killed the agent.
-    #[error("the agent did not answer in time, and was ended")]
+    #[error("the agent did not respond in time and was killed")]
     Response,
     /// No end of a cancelled turn; the host has killed the agent.
-    #[error("the agent did not stop when it was cancelled, and was killed")]
+    #[error("the agent did not stop when its turn was cancelled, and was killed")]
     Cancel,
 }
 
@@ -138,8 +138,8 @@ impl fmt::Display for AgentStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             AgentStep::Initialize => f.write_str("start the agent"),
-            AgentStep::OpenSession => f.write_str("begin a session"),
-            AgentStep::ResumeSession(id) => write!(f, "take up its session `{id}`"),
+            AgentStep::OpenSession => f.write_str("open a session"),
+            AgentStep::ResumeSession(id) => write!(f, "resume its session `{id}`"),
         }
     }
 }
@@ -217,8 +217,8 @@ mod tests {
         let rejected = AcpError::Rejected("no".to_owned());
         let failed = rejected.in_step(AgentStep::ResumeSession("s".to_owned()));
         let failed = failed.with_stderr_line("no key".to_owned());
-        assert_eq!(failed.to_string(), "take up its session `s`: no: no key");
+        assert_eq!(failed.to_string(), "resume its session `s`: no: no key");
         let timeout = AcpError::from(AgentTimeout::Probe(Duration::from_secs(45)));
-        assert_eq!(timeout.to_string(), "nothing came in 45 s");
+        assert_eq!(timeout.to_string(), "no response within 45 s");
     }
 }

@@ -274,10 +274,14 @@ impl ChatMapper {
         let reason = result.get("stopReason").and_then(Value::as_str);
         let notice = match reason.unwrap_or("end_turn") {
             "end_turn" => return,
-            "cancelled" => "The agent stopped here.".to_owned(),
-            "max_tokens" => "The answer was cut off: it got too long for the model.".to_owned(),
-            "max_turn_requests" => "The agent stopped: it asked the model too often.".to_owned(),
-            "refusal" => "The agent refused to go on.".to_owned(),
+            "cancelled" => "The agent cancelled the turn.".to_owned(),
+            "max_tokens" => {
+                "The response was cut off: it reached the token limit of the model.".to_owned()
+            }
+            "max_turn_requests" => {
+                "The agent stopped: it reached its limit of model requests for a turn.".to_owned()
+            }
+            "refusal" => "The agent refused to continue.".to_owned(),
             other => {
                 let other = truncate_chars(other, 60);
                 format!("The agent stopped: {other}.")
@@ -371,8 +375,8 @@ impl ChatMapper {
             return;
         };
         let notice = match update.get("status").and_then(Value::as_str) {
-            Some("completed") => "The conversation so far was summed up to make room.",
-            Some("failed") => "The conversation so far could not be summed up.",
+            Some("completed") => "The conversation so far was summarized to free context.",
+            Some("failed") => "The conversation so far could not be summarized.",
             _ => return,
         };
         turn.last_speech = None;

@@ -75,7 +75,7 @@ impl ServiceRequest {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ServiceError {
     /// The service is not offered to the agent.
-    #[error("the host does not do this for the agent")]
+    #[error("the host does not offer this method")]
     NotOffered,
     /// The agent session of the request does not exist.
     #[error("there is no session `{0}`")]
@@ -97,7 +97,7 @@ pub(crate) enum ServiceError {
 impl ServiceError {
     /// Returns the error for a parameter that is missing or has the wrong type.
     pub(crate) fn invalid_parameter(name: &str, expected: &str) -> Self {
-        ServiceError::Refused(format!("`{name}` has to be {expected}"))
+        ServiceError::Refused(format!("`{name}` must be {expected}"))
     }
 
     /// Returns the JSON-RPC error code.

@@ -38,7 +38,7 @@ impl Agent for ShellAgent {
     }
 
     fn info(&self) -> AgentInfo {
-        let description = "Runs each message as a command, after asking. Try `help`.";
+        let description = "Runs each message as a command, after your approval. Try `help`.";
         AgentInfo {
             capabilities: Some(AgentCapabilities {
                 multiple_chats: Some(MultipleChatsCapability {

@@ -98,12 +98,12 @@ fn truncate_result(
     let mut blocks = vec![text_block(preview)];
     match contents.insert(session, stored.as_bytes(), SPILL_FILE_NAME) {
         Ok(reference) => blocks.push(ToolResultContent::Resource(reference)),
-        Err(error) => blocks.push(text_block(&format!("(The rest is lost: {error})"))),
+        Err(error) => blocks.push(text_block(&format!("(The rest was not stored: {error})"))),
     }
     if stored.len() < whole.text.len() {
         let lost = whole.text.len() - stored.len();
         blocks.push(text_block(&format!(
-            "(The last {lost} bytes were too many)"
+            "(The last {lost} bytes were dropped: the result is too large)"
         )));
     }
     blocks
@@ -117,7 +117,7 @@ fn store_embedded(
     embedded: ToolResultEmbeddedResource,
 ) -> ToolResultContent {
     let Ok(bytes) = STANDARD.decode(&embedded.data) else {
-        return text_block("(Embedded data that is not base64)");
+        return text_block("(Embedded data was dropped: it is not base64)");
     };
     let kind = embedded.content_type;
     let ending = kind.split_once('/').map_or("bin", |(_, ending)| ending);
@@ -126,7 +126,7 @@ fn store_embedded(
             content_type: Some(kind),
             ..reference
         }),
-        Err(error) => text_block(&format!("(Embedded data is lost: {error})")),
+        Err(error) => text_block(&format!("(Embedded data was not stored: {error})")),
     }
 }
 

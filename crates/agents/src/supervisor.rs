@@ -112,7 +112,7 @@ impl AgentSupervisor {
         match command {
             AgentCommand::Open { .. } => {
                 let Some(agent) = self.agents.get(provider).cloned() else {
-                    let reason = format!("there is no agent `{provider}` here any more");
+                    let reason = format!("there is no agent `{provider}`");
                     return Some(stopped_input(session, &reason));
                 };
                 self.spawn_agent(session, &*agent);
@@ -137,7 +137,7 @@ impl AgentSupervisor {
                 self.running.remove(session);
                 Some(stopped_input(
                     session,
-                    "the agent does not take commands any more",
+                    "the command queue of the agent is full",
                 ))
             }
         }

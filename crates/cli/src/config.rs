@@ -95,7 +95,7 @@ impl FileConfig {
             },
         };
         let text = std::fs::read_to_string(&path)
-            .with_context(|| format!("read the configuration `{}`", path.display()))?;
+            .with_context(|| format!("read configuration `{}`", path.display()))?;
         parse_config(&text).with_context(|| format!("configuration `{}`", path.display()))
     }
 
@@ -114,14 +114,19 @@ impl FileConfig {
         config.allowed_origins.clone_from(&self.allowed_origins);
         config.allowed_hosts.clone_from(&self.allowed_hosts);
         let folders = [
-            (&self.readable_folders, FileAccess::Read),
-            (&self.writable_folders, FileAccess::Write),
+            ("readable_folders", &self.readable_folders, FileAccess::Read),
+            (
+                "writable_folders",
+                &self.writable_folders,
+                FileAccess::Write,
+            ),
         ];
-        for (folders, access) in folders {
+        for (key, folders, access) in folders {
             for folder in folders {
                 let uri = agenthost_workspace::uri_of(folder);
                 let folder = folder.display();
-                let uri = uri.with_context(|| format!("`{folder}` is not an absolute path"))?;
+                let uri =
+                    uri.with_context(|| format!("{key}: `{folder}` is not an absolute path"))?;
                 config.roots.push(GrantedRoot { uri, access });
             }
         }
@@ -158,7 +163,7 @@ impl FileConfig {
             ),
         ];
         if let Some((name, _)) = positive.iter().find(|(_, value)| *value == 0) {
-            bail!("`{name}` must be greater than 0, or no client could connect");
+            bail!("`{name}` must be greater than 0: with 0, no client can connect");
         }
         let retention = &mut config.retention;
         set(&mut retention.actions, self.retention.actions);
@@ -196,8 +201,9 @@ pub(crate) fn default_data_directory() -> anyhow::Result<PathBuf> {
         return Ok(data.join("agenthost"));
     }
     let home = absolute_env_path("HOME");
-    let home =
-        home.context("neither XDG_DATA_HOME nor HOME is set: name a directory with --data-dir")?;
+    let home = home.context(
+        "find the data directory: neither XDG_DATA_HOME nor HOME is set; use --data-dir",
+    )?;
     Ok(home.join(".local/share/agenthost"))
 }
 
@@ -251,13 +257,10 @@ fn unknown_key_message(name: &str) -> String {
     // A suggestion with a larger distance is more confusing than helpful.
     let near = nearest.filter(|key| longer.is_some() || distance(key) <= name.len().div_ceil(2));
     match near {
-        Some(key) => format!("there is no key `{name}`; did you mean `{}`?", key.name),
+        Some(key) => format!("unknown key `{name}`; did you mean `{}`?", key.name),
         None => {
             let names: Vec<_> = KEYS.iter().map(|key| key.name).collect();
-            format!(
-                "there is no key `{name}`; the keys are {}",
-                names.join(", ")
-            )
+            format!("unknown key `{name}`; the keys are {}", names.join(", "))
         }
     }
 }

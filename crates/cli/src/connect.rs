@@ -17,7 +17,7 @@ use crate::config::{AgentCandidate, FileConfig};
 /// Time that most commands try to reconnect to a lost host: long enough for a restart.
 pub(crate) const COMMAND_RECONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What every command that needs a host can be told.
+/// The options of every command that needs a host.
 #[derive(clap::Args, Default)]
 pub(crate) struct HostOptions {
     /// Data directory; it identifies the host [default: the data directory of the user]
@@ -42,9 +42,8 @@ impl HostOptions {
         let data_directory = match named {
             // Processes of the host run in other directories, so a relative path would not
             // be found.
-            Some(directory) => {
-                resolve_path(directory).with_context(|| format!("use `{}`", directory.display()))?
-            }
+            Some(directory) => resolve_path(directory)
+                .with_context(|| format!("resolve data directory `{}`", directory.display()))?,
             None => config::default_data_directory()?,
         };
         Ok(HostSettings {
@@ -134,7 +133,7 @@ impl HostConnection {
 fn check_owner(data_directory: &Path) -> anyhow::Result<()> {
     match private_file::check_directory(data_directory) {
         Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
-            Err(error).with_context(|| format!("use `{}`", data_directory.display()))
+            Err(error).with_context(|| format!("use data directory `{}`", data_directory.display()))
         }
         // A missing directory is created by the temporary host.
         _ => Ok(()),
@@ -154,7 +153,7 @@ async fn start_temporary_host(
     config.tls = None;
     let server = serve(config).await?;
     let address = HostAddress::WebSocket {
-        url: server.url().context("the host has no address")?,
+        url: server.url().context("the host listens on no address")?,
         token: Some(server.token.clone()),
     };
     let client = Client::connect(&address, client_options.clone()).await?;
@@ -181,6 +180,6 @@ pub(crate) fn client_options(reconnect_timeout: Duration) -> anyhow::Result<Clie
 /// Returns 128 random bits in hexadecimal, for use as a unique id.
 pub(crate) fn random_id() -> anyhow::Result<String> {
     let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes).context("random numbers")?;
+    getrandom::fill(&mut bytes).context("get random numbers")?;
     Ok(encode_hex(&bytes))
 }

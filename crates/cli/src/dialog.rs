@@ -65,7 +65,7 @@ pub(crate) async fn create_session(
         None => Uri::from(format!("ahp-session:/{id}")),
     };
     let folder = agenthost_workspace::uri_of(directory);
-    let folder = folder.context("the name of the folder is not UTF-8")?;
+    let folder = folder.context("the path of the folder is not UTF-8")?;
     let create = CreateSessionParams {
         channel: session.clone(),
         provider,
@@ -98,7 +98,7 @@ pub(crate) async fn wait_until_ready(
             SessionLifecycle::Failed => {
                 let error = state.creation_error.as_ref();
                 let reason = error.map_or("no reason was given", |error| &error.message);
-                bail!("the agent could not start: {reason}");
+                bail!("the agent failed to start: {reason}");
             }
             SessionLifecycle::Creating | SessionLifecycle::Unknown(_) => {}
         }

@@ -57,7 +57,9 @@ pub(crate) async fn change_settings(client: &mut Client, config: Object) -> anyh
     let sent = client.dispatch(&Uri::from(RootChannel), changed).await?;
     loop {
         match client.next_update().await? {
-            ClientUpdate::Rejected { reason, .. } => bail!("the host refused: {reason}"),
+            ClientUpdate::Rejected { reason, .. } => {
+                bail!("the host refused the settings: {reason}")
+            }
             ClientUpdate::Action(envelope) => {
                 let own = envelope.origin.map(|origin| origin.client_seq);
                 if own == Some(sent) {
@@ -80,7 +82,7 @@ pub(crate) fn string_list(values: &Object, key: &str) -> Vec<String> {
 
 fn confirmed_settings(client: &Client) -> anyhow::Result<Object> {
     let Some(ChannelState::Root(state)) = client.confirmed_state(&RootChannel.into()) else {
-        bail!("the host does not show itself");
+        bail!("the host sent no state of the root channel");
     };
     let config = state.config.as_ref();
     let config = config.context("the host has no settings")?;

@@ -50,29 +50,29 @@ pub enum ClientError {
     #[error(transparent)]
     Transport(#[from] TransportError),
     /// The host answered a request with an error.
-    #[error("the host reports: {}", .0.message)]
+    #[error("the host returned an error: {}", .0.message)]
     Refused(RpcError),
     /// The host sent text that is not JSON.
-    #[error("the host sent something unreadable: {0}")]
+    #[error("the host sent invalid JSON: {0}")]
     Parse(#[from] ParseError),
     /// The host sent JSON that is not a JSON-RPC message.
-    #[error("the host sent something unreadable: {0}")]
+    #[error("the host sent an invalid message: {0}")]
     Invalid(#[from] InvalidMessage),
     /// The host sent a message whose parameters or result have the wrong type.
-    #[error("the host sent something unreadable: {0}")]
+    #[error("the host sent a message that cannot be decoded: {0}")]
     Decode(#[from] DecodeError),
     /// An outgoing message could not be encoded.
-    #[error("a message could not be written: {0}")]
+    #[error("encode a message: {0}")]
     Encode(#[from] encode::EncodeError),
     /// The connection was lost before the response arrived, and is open again. The host may
     /// or may not have executed the request.
-    #[error("the connection was lost before the answer came")]
+    #[error("the connection was lost before the response arrived")]
     Interrupted,
     /// The limit of unconfirmed actions of a channel is reached.
     #[error(transparent)]
     TooManyPending(#[from] TooManyPending),
     /// The host sent more updates than the client buffers, and no response.
-    #[error("the host does not answer")]
+    #[error("the host sent no response")]
     NoAnswer,
 }
 

@@ -36,7 +36,7 @@ pub struct PendingAction {
 
 /// The limit of [`MAX_PENDING_ACTIONS`] is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("too many actions wait for the host")]
+#[error("too many unconfirmed actions")]
 pub struct TooManyPending;
 
 /// The host published an action that cannot be applied to the confirmed state.

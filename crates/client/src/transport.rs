@@ -105,19 +105,19 @@ pub enum TransportError {
     #[error("the host sent a line of more than {} bytes", Limits::STATE.bytes)]
     LineTooLong,
     /// The ready file has invalid content.
-    #[error("the ready file of the host can't be read")]
+    #[error("the ready file of the host is invalid")]
     InvalidReadyFile,
     /// The host listens on no transport that this client supports.
     #[error(
-        "the host (process {pid}) speaks TLS only, or to one client on standard input: \
-         give it a `--socket` for commands on this machine"
+        "the host (process {pid}) listens only with TLS or on standard input: \
+         start it with `--socket` to use commands on this machine"
     )]
     NoUsableAddress {
         /// The process id of the host.
         pid: u32,
     },
     /// The token contains characters that an HTTP header cannot contain.
-    #[error("the token has characters that can't be sent")]
+    #[error("the token contains characters that an HTTP header cannot contain")]
     InvalidToken,
     /// The host closed the connection.
     #[error("the host closed the connection{}", reason.as_deref().map(|why| format!(": {why}")).unwrap_or_default())]

@@ -133,7 +133,7 @@ impl Host {
             .session(&session)
             .and_then(|session| session.default_chat.as_ref());
         if default == Some(chat) {
-            let reason = "the default chat of a session can only go with the session";
+            let reason = "the default chat can only be removed together with its session";
             return Err(RequestFailure::InvalidParams(reason.to_owned()));
         }
         self.remove_chat(env, &session, chat, out);

@@ -126,7 +126,7 @@ impl Host {
                 let summary = summary.ok_or_else(unknown)?;
                 let mut chats = summary.chats.iter().flatten();
                 if !chats.any(|chat| chat.resource == claim.chat) {
-                    return refuse("claim: the chat is not of that session");
+                    return refuse("claim: the chat does not belong to that session");
                 }
                 let directories = summary.metadata.working_directories.as_ref();
                 let home = directories.and_then(|all| all.first()).cloned();

@@ -50,10 +50,10 @@ pub struct CustomizationDriver {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ServerSpecError {
     /// The session has no server with this id.
-    #[error("the session has no such server")]
+    #[error("the session has no such MCP server")]
     UnknownServer,
     /// The server is code that the user has not approved. The value names its container.
-    #[error("it was not allowed yet: run `agenthost customizations allow {0}`")]
+    #[error("its code needs approval: run `agenthost customizations allow {0}`")]
     UntrustedCode(String),
     /// A placeholder in the server's declaration has no value.
     #[error(transparent)]
@@ -188,7 +188,7 @@ impl CustomizationDriver {
     pub async fn stop(self) {
         self.stop.cancel();
         if let Err(error) = self.task.await {
-            tracing::warn!(%error, "customizations ended badly");
+            tracing::warn!(%error, "customization driver failed");
         }
     }
 }

@@ -63,10 +63,10 @@ pub enum ArchiveLocation {
 #[derive(Debug, thiserror::Error)]
 pub enum FetchError {
     /// A plugin in a local folder is used in place and never fetched.
-    #[error("a plugin in a folder is not fetched")]
+    #[error("a plugin in a local folder is used in place and cannot be fetched")]
     NotFetchable,
     /// The address has an unsupported scheme, or the git reference looks like an option.
-    #[error("`{0}` is not an address that plugins are fetched from: https, or ssh for git")]
+    #[error("cannot fetch a plugin from `{0}`: the address must be https, or ssh for git")]
     InvalidAddress(String),
     /// A program could not be run, or it failed.
     #[error("run `{program}`: {problem}")]
@@ -129,7 +129,7 @@ impl PluginSource {
         match self {
             PluginSource::Path(path) => format!("there is no folder `{}`", path.display()),
             PluginSource::Git { .. } | PluginSource::Archive(_) => format!(
-                "it was not fetched yet: run `agenthost customizations fetch {}`",
+                "it is not fetched yet: run `agenthost customizations fetch {}`",
                 self.name()
             ),
         }
@@ -178,8 +178,8 @@ fn redact_credentials(url: &str) -> String {
 pub fn fetch(source: &PluginSource, data: &Path) -> Result<PathBuf, FetchError> {
     let target = source.folder(data);
     let home = target.parent().unwrap_or(data);
-    std::fs::create_dir_all(home).map_err(file_error("make", home))?;
-    remove_stale_fetches(data).map_err(file_error("tidy", home))?;
+    std::fs::create_dir_all(home).map_err(file_error("create", home))?;
+    remove_stale_fetches(data).map_err(file_error("clean up", home))?;
     let fresh = temporary_path(&target, NEW_SUFFIX);
     remove_folder(&fresh)?;
     let outcome = fetch_into(source, &fresh).and_then(|()| replace_package(&fresh, &target));

@@ -110,7 +110,7 @@ pub fn inspect(
         let waits = code.as_ref().is_some_and(ContainerCode::needs_approval);
         let complaint = waits.then(|| {
             let name = quote_word(&definition.name);
-            format!("its code waits to be allowed: see `agenthost customizations allow {name}`")
+            format!("its code needs approval: run `agenthost customizations allow {name}`")
         });
         definition
             .is_published(reading.present)

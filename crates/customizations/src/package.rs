@@ -247,7 +247,7 @@ fn decode_text(bytes: Vec<u8>) -> PackageFile {
     }
     match String::from_utf8(bytes) {
         Ok(text) => PackageFile::Text(text.trim_start_matches('\u{feff}').into()),
-        Err(_) => PackageFile::Unreadable("it is not text in UTF-8".to_owned()),
+        Err(_) => PackageFile::Unreadable("it is not UTF-8 text".to_owned()),
     }
 }
 
@@ -286,7 +286,7 @@ mod tests {
             told,
             [
                 "a.md Unreadable(\"it is binary\")",
-                "b.md Unreadable(\"it is not text in UTF-8\")",
+                "b.md Unreadable(\"it is not UTF-8 text\")",
                 "c.md Unreadable(\"it is larger than 1 MiB\")",
                 "d.png Other(…)",
             ]

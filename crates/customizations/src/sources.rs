@@ -145,7 +145,7 @@ pub(crate) fn published_customization(
         parsed.is_some_and(|parsed| unapproved_code_key(settings, definition, parsed).is_some());
     let complaint = untrusted.then(|| {
         format!(
-            "it has hooks or servers that are not allowed yet, so they are not run: see \
+            "its hooks and MCP servers wait for approval: run \
              `agenthost customizations allow {}`",
             quote_word(&definition.name)
         )

@@ -51,7 +51,7 @@ impl FolderWatcher {
         let subscription = spawn_dispatch(Arc::clone(&registry), on_change);
         let subscription = subscription
             .inspect_err(|error| {
-                tracing::warn!(%error, "changes of customizations are not noticed");
+                tracing::warn!(%error, "failed to watch files: changes of customizations are not detected");
             })
             .ok();
         FolderWatcher {
@@ -75,10 +75,10 @@ impl FolderWatcher {
             match subscription.add(folder, WatchDepth::Folder) {
                 Ok(()) => {}
                 Err(error @ (WatchError::InstanceLimit | WatchError::WatchLimit)) => {
-                    tracing::warn!(%error, "changes of some customizations are not noticed");
+                    tracing::warn!(%error, "watch limit reached: changes of some customizations are not detected");
                 }
                 Err(error @ (WatchError::NotFound | WatchError::System(_))) => {
-                    tracing::debug!(%error, "a folder is not watched");
+                    tracing::debug!(%error, "failed to watch a folder");
                 }
             }
         }

@@ -67,18 +67,18 @@ pub(super) async fn forward_request(
     request: McpForward,
 ) -> Result<Json, RpcError> {
     let Some(server) = server else {
-        let reason = "the server does not run";
+        let reason = "the MCP server is not running";
         return Err(RpcError::new(ErrorCode::InternalError, reason));
     };
     if !is_served(&request.method, &server.handle.capabilities()) {
-        let reason = "the channel does not serve this method";
+        let reason = "the channel does not support this method";
         return Err(RpcError::new(ErrorCode::MethodNotFound, reason));
     }
     if let Some(wrong) = find_invalid_param(&request.method, &request.params) {
         return Err(RpcError::new(ErrorCode::InvalidParams, wrong));
     }
     let Some(cancel) = server.forwarded_requests.start(&request.id) else {
-        let reason = "too many requests wait for the server";
+        let reason = "too many pending requests to the MCP server";
         return Err(RpcError::new(ErrorCode::InternalError, reason));
     };
     let listener = match progress_token(&request.params) {
@@ -125,7 +125,9 @@ pub(super) async fn forward_request(
 pub(super) fn forward_notification(server: Option<RunningServer>, method: &str, params: &Object) {
     match (server, method, params.get("requestId")) {
         (Some(server), "notifications/cancelled", Some(id)) => server.forwarded_requests.cancel(id),
-        _ => tracing::debug!("a notification that no server needs"),
+        _ => tracing::debug!(
+            "dropped a notification to an MCP server: not supported, or the server is not running"
+        ),
     }
 }
 

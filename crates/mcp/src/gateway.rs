@@ -139,7 +139,7 @@ impl GatewayListener {
                     Ok((stream, _)) => stream,
                     Err(error) => {
                         if let Some(suppressed) = log.permit() {
-                            tracing::warn!(%error, suppressed, "an agent could not come in");
+                            tracing::warn!(%error, suppressed, "failed to accept a connection of an agent");
                         }
                         // The error can be temporary, for example if the process has no free
                         // file descriptor.

@@ -70,10 +70,10 @@ impl Default for McpConfig {
 #[derive(Debug, thiserror::Error)]
 pub enum McpStartError {
     /// The socket of the gateway could not be created.
-    #[error("make a socket for agents: {0}")]
+    #[error("create the gateway socket: {0}")]
     Gateway(#[source] io::Error),
     /// The HTTP client could not be created.
-    #[error("prepare for requests to servers: {0}")]
+    #[error("create the HTTP client: {0}")]
     Http(String),
 }
 
@@ -167,7 +167,7 @@ impl McpManager {
             } => match spec(&session, &server) {
                 Some(spec) => self.start_server(&session, &server, spec),
                 None => {
-                    let error = ErrorInfo::new(SERVER_FAILED_CODE, "there is no such server");
+                    let error = ErrorInfo::new(SERVER_FAILED_CODE, "there is no such MCP server");
                     self.spawn_event(session, McpEvent::ServerFailed { server, error });
                 }
             },

@@ -28,13 +28,15 @@ pub(super) const WELCOME_LINE: &[u8] = b"come in\n";
 pub enum RelayError {
     /// An environment variable is missing, so the relay was not started by an agent of the
     /// host.
-    #[error("`{0}` is not set\nhint: agents start this, with what the host gave them")]
+    #[error("`{0}` is not set\nhint: agents start this command, with variables that the host sets")]
     MissingVariable(&'static str),
     /// The connection to the socket failed.
-    #[error("reach the host: {0}")]
+    #[error("connect to the host: {0}")]
     HostUnreachable(#[source] io::Error),
     /// The host rejected the secret.
-    #[error("the host does not let this in\nhint: agents start this, with what the host gave them")]
+    #[error(
+        "the host rejected the secret\nhint: agents start this command, with variables that the host sets"
+    )]
     Rejected,
 }
 

@@ -135,7 +135,7 @@ impl ServerTask {
         self.session_tools.wait_published().await;
         let mut message = failed?;
         if self.stream_end.is_line_too_long() {
-            message = "it sent a message over 16 MiB".to_owned();
+            message = "the server sent a message of more than 16 MiB".to_owned();
         }
         if !complaints.is_empty() {
             message = format!("{message}\n{complaints}");
@@ -184,7 +184,9 @@ impl ServerTask {
             }
             McpTransport::Http { url, headers } => {
                 let Some(address) = parse_web_url(url) else {
-                    return Err(failed(&"its address is not one of the web"));
+                    return Err(failed(
+                        &"the server has no valid `https://` or `http://` URL",
+                    ));
                 };
                 let headers = build_headers(headers).map_err(|error| failed(&error))?;
                 let auth = self.auth.get_or_insert_with(|| AuthEndpoint {
@@ -208,7 +210,9 @@ impl ServerTask {
             Ok(Err(error)) => Err(describe_start_error(&error)),
             Err(_) => {
                 let seconds = within.as_secs();
-                Err(failed(&format!("it was not ready within {seconds} s")))
+                Err(failed(&format!(
+                    "the server was not ready within {seconds} s"
+                )))
             }
         }
     }
@@ -234,7 +238,7 @@ impl ServerTask {
                 }
                 Err(error) => return ServerExit::Failed(describe_list_error(&error)),
             },
-            _ = &mut closed => return ServerExit::Failed("it has ended".to_owned()),
+            _ = &mut closed => return ServerExit::Failed("the server closed the connection".to_owned()),
         };
         running.tools = listed.tools;
         self.session_tools
@@ -257,7 +261,7 @@ impl ServerTask {
         tokens.mark_changed();
         loop {
             tokio::select! {
-                _ = &mut closed => return ServerExit::Failed("it has ended".to_owned()),
+                _ = &mut closed => return ServerExit::Failed("the server closed the connection".to_owned()),
                 () = handler.wait_for_tool_change() => match tool_list::list_tools(&handle, &forever).await {
                     Ok(listed) => {
                         running.tools = listed.tools;

@@ -40,7 +40,7 @@ fn main() {
 }
 
 fn run(bench: &Bench) -> Vec<String> {
-    println!("\n| what | ours | official | ours / official |\n|---|---:|---:|---:|");
+    println!("\n| operation | ours | official | ours / official |\n|---|---:|---:|---:|");
     let mut missed = Vec::new();
     let mut budget = |what: String, ratio: f64, most: f64| {
         if ratio > most {

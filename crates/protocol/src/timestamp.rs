@@ -24,7 +24,7 @@ pub enum TimestampError {
     #[error("`{0}` is not an RFC 3339 timestamp such as `2026-07-09T20:00:00.000Z`")]
     NotRfc3339(String),
     /// The result is outside of the years -9999 to 9999.
-    #[error("{duration_ms} ms after `{timestamp}` is beyond the calendar")]
+    #[error("{duration_ms} ms after `{timestamp}` is out of range")]
     OutOfRange {
         /// The text of the timestamp, truncated.
         timestamp: String,

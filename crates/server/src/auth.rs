@@ -47,7 +47,7 @@ impl UpgradeRejection {
     pub(crate) fn reason(self) -> &'static str {
         match self {
             UpgradeRejection::ForeignOrigin => "this origin is not allowed to connect\n",
-            UpgradeRejection::UnknownHost => "this is not the name of this host\n",
+            UpgradeRejection::UnknownHost => "unknown host name in the `Host` header\n",
             UpgradeRejection::InvalidToken => {
                 "a token is needed: `?tkn=…` or `Authorization: Bearer …`\n"
             }

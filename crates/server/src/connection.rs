@@ -120,7 +120,7 @@ pub(crate) async fn run_connection(
     tokio::select! {
         () = &mut writing => {}
         why = read_messages(context, connection, reader, &version_flag, &pongs) => {
-            tracing::debug!(connection = connection.0, why = why.reason(), "nothing more to read");
+            tracing::debug!(connection = connection.0, why = why.reason(), "stopped reading");
             // Earlier requests still get their responses: a client may close its sending half
             // and keep reading. When the host stops, the loop closes all connections itself.
             if !context.stop.is_cancelled() {
@@ -280,7 +280,7 @@ async fn write_messages(
         let text = match encoded {
             Ok(text) => text,
             Err(error) => {
-                tracing::error!(%error, "an answer could not be encoded");
+                tracing::error!(%error, "failed to encode a response");
                 return;
             }
         };

@@ -130,7 +130,10 @@ impl Publisher {
         for connection in std::mem::take(&mut self.ready) {
             let coalescer = self.coalescers.get_mut(&connection);
             if let Some(Err(OutboxOverflow)) = coalescer.map(Coalescer::flush_outbox) {
-                tracing::info!(connection = connection.0, "a client could not keep up");
+                tracing::info!(
+                    connection = connection.0,
+                    "outbox overflow, dropping a slow client"
+                );
                 self.remove(connection);
             }
         }

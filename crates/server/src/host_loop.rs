@@ -262,7 +262,7 @@ impl HostLoop {
         let loaded = match self.store.load(&channel, extent) {
             // The rest of the host works without this channel.
             Err(error @ StoreError::Unreadable { .. }) => {
-                tracing::error!(%channel, %error, "a channel is lost");
+                tracing::error!(%channel, %error, "failed to load a channel");
                 return Ok(());
             }
             loaded => loaded?,

@@ -101,12 +101,12 @@ pub enum ServeError {
     /// The address is not a loopback address and TLS is off, so others on the network could
     /// read the messages.
     #[error(
-        "{0} can be reached by other machines, and what is said there could be read on the way: \
-         use TLS, or say that plain is what you want"
+        "{0} can be reached from other machines, and without TLS its connections can be read on \
+         the network\nhint: use TLS, or set `allow_plain`"
     )]
     NotLoopback(SocketAddr),
     /// The configuration has no listener: no address, no socket and no standard input.
-    #[error("there is nothing to listen on")]
+    #[error("no listener is configured")]
     NoListener,
     /// A task of the server panicked.
     #[error("a server task panicked: {0}")]

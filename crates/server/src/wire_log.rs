@@ -134,7 +134,7 @@ impl WireLog {
         line.push('\n');
         let mut file = lock(&self.file);
         if let Err(error) = file.write_all(line.as_bytes()) {
-            tracing::warn!(%error, "the wire log could not be written");
+            tracing::warn!(%error, "failed to write the wire log");
         }
     }
 }

@@ -32,7 +32,7 @@ pub enum StoreError {
     },
     /// The database existed before, and is missing or empty now.
     #[error(
-        "database `{}` is gone or empty\nhint: put it back, or remove `{}` to start afresh",
+        "database `{}` is missing or empty\nhint: put it back, or remove `{}` to start afresh",
         database.display(),
         mark.display()
     )]
@@ -54,8 +54,8 @@ pub enum StoreError {
     },
     /// The rows are in the encoding of a protocol release that this program cannot migrate.
     #[error(
-        "database is in the words of AHP {found}, and this version reads {} to {}\nhint: open it \
-         with an agenthost that speaks {found}",
+        "database is in the encoding of AHP {found}, and this version reads {} to {}\nhint: open \
+         it with an agenthost that speaks {found}",
         VersionChain::OLDEST_ROWS,
         Release::CURRENT
     )]

@@ -41,7 +41,7 @@ pub fn answer_fetch_turns(
     let end = match params.get("before") {
         Some(Json::String(turn)) => turn_count_before(&chat, turn)?,
         None | Some(Json::Null) => chat.turns.len(),
-        Some(_) => return Err(invalid_field("before", "the name of a turn")),
+        Some(_) => return Err(invalid_field("before", "the id of a turn")),
     };
     let limit = match params.get("limit") {
         None | Some(Json::Null) => MAX_TURNS_PER_PAGE,

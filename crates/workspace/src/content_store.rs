@@ -32,13 +32,13 @@ const SHARE_MARKER_PREFIX: &str = "for-";
 #[derive(Debug, thiserror::Error)]
 pub enum ContentError {
     /// The content exceeds the size limit of reads.
-    #[error("{0} bytes are more than the {MAX_FILE_BYTES} that are kept in one piece")]
+    #[error("content has {0} bytes; at most {MAX_FILE_BYTES} can be stored")]
     TooLarge(usize),
     /// The session has reached its quota.
     #[error("the stored content of a session may have at most {0} bytes")]
     SessionFull(u64),
     /// The file system returned an error.
-    #[error("keep content: {0}")]
+    #[error("store content: {0}")]
     Io(#[from] io::Error),
 }
 

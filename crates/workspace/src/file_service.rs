@@ -59,7 +59,7 @@ pub enum FileError {
     #[error("`{0}` is not a file on this machine")]
     NotLocal(Uri),
     /// The file is outside of the granted directories.
-    #[error("`{uri}` is outside of the folders that may be used here")]
+    #[error("`{uri}` is outside of the granted folders")]
     NotGranted {
         /// URI of the requested file.
         uri: Uri,
@@ -70,13 +70,13 @@ pub enum FileError {
     #[error("the system denies access to `{0}`")]
     Forbidden(Uri),
     /// The URI is stored content, which can't be changed.
-    #[error("`{0}` is content that the host keeps as it is")]
+    #[error("`{0}` is stored content, which is read-only")]
     Immutable(Uri),
     /// The file does not exist.
-    #[error("there is nothing at `{0}`")]
+    #[error("`{0}` does not exist")]
     NotFound(Uri),
     /// The file exists already.
-    #[error("there is something at `{0}` already")]
+    #[error("`{0}` already exists")]
     Exists(Uri),
     /// The file was changed after the client read it.
     #[error("`{0}` has changed in the meantime")]
@@ -95,7 +95,7 @@ pub enum FileError {
     #[error("`{0}` is not empty")]
     NotEmpty(Uri),
     /// The file exceeds [`MAX_FILE_BYTES`].
-    #[error("`{uri}` has {size} bytes; at most {MAX_FILE_BYTES} are handled in one piece")]
+    #[error("`{uri}` has {size} bytes; at most {MAX_FILE_BYTES} can be read or written")]
     TooLarge {
         /// URI of the requested file.
         uri: Uri,

@@ -111,7 +111,8 @@ impl Terminal {
         let pair = native_pty_system().openpty(pty_size(options.cols, options.rows));
         let pair = pair.map_err(TerminalError::of)?;
         let descriptor = pair.master.as_raw_fd();
-        let descriptor = descriptor.ok_or_else(|| TerminalError::of("the terminal has no file"))?;
+        let descriptor = descriptor
+            .ok_or_else(|| TerminalError::of("the pseudoterminal has no file descriptor"))?;
         let bytes = FileDescriptor::dup(&descriptor).map_err(TerminalError::of)?;
         let writer = pair.master.take_writer().map_err(TerminalError::of)?;
         let over = Pipe::new().map_err(TerminalError::of)?;
@@ -174,7 +175,7 @@ impl Terminal {
     /// Returns an error if the input queue is full or the program has exited.
     pub fn write(&self, text: String) -> Result<(), TerminalError> {
         let sent = self.input.try_send(text);
-        sent.map_err(|_| TerminalError::of("nothing more can be typed"))
+        sent.map_err(|_| TerminalError::of("the input queue of the terminal is full or closed"))
     }
 
     /// Changes the size of the terminal.
@@ -236,7 +237,7 @@ fn start_directory(options: &TerminalOptions) -> Result<PathBuf, TerminalError> 
     };
     let directory = directory.unwrap_or_else(|| PathBuf::from("/"));
     if !directory.is_dir() {
-        return Err(TerminalError::of("the folder is not there"));
+        return Err(TerminalError::of("the folder does not exist"));
     }
     Ok(directory)
 }

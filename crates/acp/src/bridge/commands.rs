@@ -205,7 +205,7 @@ impl SessionBridge {
 
     /// Ends a turn that the host wants to resume, with an error: ACP agents can't resume turns.
     async fn reject_resume(&mut self, chat: &Uri, turn: &TurnId) -> Result<(), AcpError> {
-        let reason = "this agent can't take up a turn again";
+        let reason = "this agent cannot resume a turn";
         let error = Some(error_part("notResumable", reason));
         Ok(self.events.end_turn(chat, turn, error).await?)
     }
@@ -374,7 +374,7 @@ impl SessionBridge {
             let unknown_key = keys.find(|key| !schema.properties.contains_key(*key));
             if let Some(unknown_key) = unknown_key {
                 self.notices
-                    .add_rejected(unknown_key, "there is no such choice");
+                    .add_rejected(unknown_key, "there is no such option");
             }
             if unknown_key.is_some() || !removed.is_empty() {
                 rejected_chat = Some(chat_uri);

@@ -34,7 +34,7 @@ impl ConfigNotices {
     /// Queues a notice about a value that the agent rejected.
     pub(super) fn add_rejected(&mut self, key: &str, reason: &str) {
         self.queue_notice(format!(
-            "{key} was not changed, the agent refused: {reason}"
+            "{key} was not changed, the agent rejected the value: {reason}"
         ));
     }
 
@@ -52,7 +52,7 @@ impl ConfigNotices {
             if !self.reported.contains(&key_and_value(value)) {
                 let (key, value) = key_and_value(value);
                 self.queue_notice(format!(
-                    "The agent has {key} set to {value} by itself: it does everything without asking."
+                    "The agent itself set {key} to {value}: it does everything without asking."
                 ));
             }
         }

@@ -11,7 +11,7 @@ use crate::session::{options, prompt, transcript};
 
 /// The notice for users when a new agent session received a transcript.
 const TRANSCRIPT_NOTICE: &str =
-    "The agent started a new session of its own and received the earlier turns as text.";
+    "The agent started a new session and received the earlier turns as text.";
 
 /// The notice for users when the agent was restarted and resumed its session.
 const RESUMED_NOTICE: &str = "The agent was restarted and resumed its own session.";

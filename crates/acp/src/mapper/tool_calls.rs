@@ -394,7 +394,7 @@ impl TrackedCall {
         }
         let error = (!success).then(|| {
             let message = content::joined_text(&results).or(output);
-            let message = message.unwrap_or_else(|| "it failed".to_owned());
+            let message = message.unwrap_or_else(|| "the tool call failed".to_owned());
             json!({ "message": truncate_chars(&message, 500) })
         });
         let structured = match &self.output {

@@ -38,7 +38,7 @@ impl std::fmt::Debug for AgentLaunch {
 #[derive(Debug, thiserror::Error)]
 pub enum SpawnError {
     /// The working directory of the agent does not exist.
-    #[error("start `{program}`: the folder `{}` is not there", folder.display())]
+    #[error("start `{program}`: the folder `{}` does not exist", folder.display())]
     Folder {
         /// The program of the agent.
         program: String,
@@ -46,7 +46,7 @@ pub enum SpawnError {
         folder: PathBuf,
     },
     /// The program does not exist.
-    #[error("start `{0}`: there is no such program")]
+    #[error("start `{0}`: program not found")]
     Missing(String),
     /// The operating system returned an error.
     #[error("start `{program}`: {source}")]
@@ -81,7 +81,7 @@ pub(crate) fn spawn_agent(
     let config = ChildConfig {
         pid_dir,
         signal_scope: SignalScope::Tree,
-        signal_failure: "signal a process group of an agent",
+        signal_failure: "failed to signal the process group of an agent",
     };
     ManagedChild::spawn(command, &config).map_err(|error| match error {
         ChildSpawnError::Start(source) if source.kind() == io::ErrorKind::NotFound => {

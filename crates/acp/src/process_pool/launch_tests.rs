@@ -54,10 +54,10 @@ async fn what_can_not_start_says_why() {
         environment: Vec::new(),
     };
     let said = refused(&missing, "/");
-    assert_eq!(said, "start `no-such-agent`: there is no such program");
+    assert_eq!(said, "start `no-such-agent`: program not found");
     let said = refused(&missing, "/no/such/folder");
     assert_eq!(
         said,
-        "start `no-such-agent`: the folder `/no/such/folder` is not there"
+        "start `no-such-agent`: the folder `/no/such/folder` does not exist"
     );
 }

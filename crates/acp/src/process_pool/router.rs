@@ -217,7 +217,7 @@ impl RoutingTable {
                     if self.sessions.contains_key(id) {
                         let rejected = Err(AgentCallError::Rejected {
                             code: 0,
-                            message: "it gave a name to two sessions".to_owned(),
+                            message: "the agent gave the same id to two sessions".to_owned(),
                         });
                         return Some((sender, AgentMessage::Response(call, rejected)));
                     }

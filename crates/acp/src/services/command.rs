@@ -16,18 +16,21 @@ pub(super) fn parse_command(
     mut environment: Vec<(OsString, OsString)>,
 ) -> Result<(ExecSpec, CommandLine), ServiceError> {
     let command = text_param(params, "command").filter(|command| !command.is_empty());
-    let command = command.ok_or_else(|| ServiceError::invalid_parameter("command", "text"))?;
+    let command = command.ok_or_else(|| ServiceError::invalid_parameter("command", "a string"))?;
     let items = |name: &str| {
         let items = params.get(name).and_then(Value::as_array);
         items.into_iter().flatten()
     };
     let arguments: Option<Vec<_>> = items("args").map(Value::as_str).collect();
     let arguments =
-        arguments.ok_or_else(|| ServiceError::invalid_parameter("args", "a list of texts"))?;
+        arguments.ok_or_else(|| ServiceError::invalid_parameter("args", "a list of strings"))?;
     for variable in items("env") {
         let field = |name: &str| variable.get(name).and_then(Value::as_str);
         let (Some(name), Some(value)) = (field("name"), field("value")) else {
-            return Err(ServiceError::invalid_parameter("env", "names with values"));
+            return Err(ServiceError::invalid_parameter(
+                "env",
+                "a list of objects with `name` and `value`",
+            ));
         };
         environment.retain(|(other, _)| other != name);
         environment.push((name.into(), value.into()));
@@ -77,12 +80,15 @@ mod tests {
     #[test]
     fn what_makes_no_sense_is_refused() {
         let error_of = |params: Value| parse(params).unwrap_err();
-        assert_eq!(error_of(json!({})), "`command` has to be text");
+        assert_eq!(error_of(json!({})), "`command` must be a string");
         assert_eq!(
             error_of(json!({"command": "a", "args": [1]})),
-            "`args` has to be a list of texts"
+            "`args` must be a list of strings"
         );
         let nameless = json!({"command": "a", "env": [{"value": "x"}]});
-        assert_eq!(error_of(nameless), "`env` has to be names with values");
+        assert_eq!(
+            error_of(nameless),
+            "`env` must be a list of objects with `name` and `value`"
+        );
     }
 }

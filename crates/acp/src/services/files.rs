@@ -33,7 +33,7 @@ pub(super) fn write_file(
 ) -> Result<Value, ServiceError> {
     let uri = path_param(params)?;
     let content = text_param(params, "content");
-    let content = content.ok_or_else(|| ServiceError::invalid_parameter("content", "text"))?;
+    let content = content.ok_or_else(|| ServiceError::invalid_parameter("content", "a string"))?;
     let write_params = ResourceWriteParams {
         channel: RootChannel,
         uri: uri.clone(),

@@ -203,7 +203,7 @@ impl AgentTerminals {
                     entry.exit_waiters.push(responder);
                 }
                 TerminalPhase::Running(_) | TerminalPhase::Ending => {
-                    let reason = "too many wait for this terminal already".to_owned();
+                    let reason = "too many requests wait for this terminal".to_owned();
                     responder.respond_result(Err(ServiceError::Refused(reason)));
                 }
             },

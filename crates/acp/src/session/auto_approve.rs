@@ -44,8 +44,9 @@ const ENABLED_VALUES: &[&str] = &["all", "always", "enabled", "on", "true", "yes
 const EXEMPT_KEYS: &[&str] = &["model", "thought_level"];
 
 /// The remark that is added to the description of such a value.
-const ALLOWED_REMARK: &str = "everything is done without asking";
-const FORBIDDEN_REMARK: &str = "everything is done without asking; the host does not allow it";
+const ALLOWED_REMARK: &str = "the agent does everything without asking";
+const FORBIDDEN_REMARK: &str =
+    "the agent does everything without asking; the host does not allow it";
 
 /// The policy for values that let an agent do everything without approval.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -172,7 +173,7 @@ impl AutoApproveRules<'_> {
         let shown_value = truncate_chars(&shown_value.unwrap_or_else(|| value.to_string()), 60);
         let reason = format!(
             "`{shown_value}` lets the agent do everything without asking, and the host does not allow that\n\
-             hint: `allow_trusting = true` for this agent in the configuration of the host"
+             hint: set `allow_trusting = true` for this agent in the configuration of the host"
         );
         ForbiddenValue {
             key: key.to_owned(),

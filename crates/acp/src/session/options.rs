@@ -264,7 +264,7 @@ pub(crate) fn placeholder_schema() -> SessionConfigSchema {
 
 /// Returns the property that lets a new session continue an existing agent session.
 fn agent_session_property() -> (String, SessionConfigPropertySchema) {
-    let description = "Go on with a session that the agent has already, by the agent's name for it";
+    let description = "The id of an existing agent session to continue";
     let property = property(
         "string",
         "Agent session".to_owned(),

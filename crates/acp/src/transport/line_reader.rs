@@ -49,10 +49,10 @@ impl std::fmt::Debug for JsonRpcLine {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum JsonRpcReadError {
     /// A line exceeded the maximum length.
-    #[error("it wrote a line of more than {MAX_LINE_BYTES} bytes")]
+    #[error("its standard output has a line of more than {MAX_LINE_BYTES} bytes")]
     TooLong,
     /// The pipe returned an error.
-    #[error("read from it: {0}")]
+    #[error("read its standard output: {0}")]
     Io(#[from] io::Error),
 }
 
@@ -276,7 +276,7 @@ mod tests {
         let error = reader.next_message().await.unwrap_err();
         assert_eq!(
             error.to_string(),
-            "it wrote a line of more than 8388608 bytes"
+            "its standard output has a line of more than 8388608 bytes"
         );
     }
 }

@@ -190,7 +190,8 @@ async fn an_agent_that_dies_says_why_and_comes_back() {
     let events = run_turn(&mut bench, "t2", "say back").await;
     assert_eq!(events, ["text \"back\"", "end t2"]);
     let events = run_turn(&mut bench, "t3", "endless").await;
-    let end = "error t3: the agent ended: it wrote a line of more than 8388608 bytes";
+    let end =
+        "error t3: the agent ended: its standard output has a line of more than 8388608 bytes";
     assert!(events[0].starts_with(end), "{events:?}");
 }
 
@@ -214,7 +215,7 @@ async fn what_can_not_start_says_why() {
     let mut bench = open_agent(AcpAgent::new("a", "A", missing), None, None);
     assert_eq!(
         bench.next().await,
-        "stopped: start `no-such-agent`: there is no such program"
+        "stopped: start `no-such-agent`: program not found"
     );
     let broken = AgentLaunch {
         program: "sh".to_owned(),

@@ -79,7 +79,9 @@ async fn an_agent_that_grants_itself_everything_is_remarked_on() {
     let (mut bench, _) = open(AcpProfile::default(), "ask").await;
     let switch = r#"update {"sessionUpdate": "current_mode_update", "currentModeId": "yolo"}"#;
     let events = run_turn(&mut bench, "t1", &format!("{switch};; {switch};; say done")).await;
-    let remarks = events.iter().filter(|event| event.contains("by itself"));
+    let remarks = events
+        .iter()
+        .filter(|event| event.contains("The agent itself set"));
     assert_eq!(remarks.count(), 1, "{events:?}");
     // Nobody else chose it.
     configure(&mut bench, &json!({"mode": "yolo", "model": "large"}));

@@ -114,14 +114,20 @@ async fn what_can_not_be_read_says_why() {
     huge.set_len(17 * 1024 * 1024).unwrap();
     let outside = test.root.path().join("outside.txt");
     for (path, expected) in [
-        (outside, "outside of the folders"),
-        (test.path("link"), "outside of the folders"),
-        (test.path("up/outside.txt"), "outside of the folders"),
-        (test.path("../outside.txt"), "outside of the folders"),
+        (outside, "outside of the granted folders"),
+        (test.path("link"), "outside of the granted folders"),
+        (
+            test.path("up/outside.txt"),
+            "outside of the granted folders",
+        ),
+        (
+            test.path("../outside.txt"),
+            "outside of the granted folders",
+        ),
         (test.path("binary"), "is binary, not text"),
         (test.path("huge"), "has 17825792 bytes"),
         (test.path(""), "is a directory, not a file"),
-        (PathBuf::from("a.txt"), "has to be an absolute path"),
+        (PathBuf::from("a.txt"), "must be an absolute path"),
     ] {
         let answer = test.read(json!({ "path": path })).await;
         assert_eq!(answer["code"], -32602, "{path:?}: {answer}");
@@ -179,14 +185,18 @@ async fn what_can_not_be_written_stays_as_it_is() {
     std::fs::write(test.path("fixed"), "as it is").unwrap();
     std::fs::set_permissions(test.path("fixed"), PermissionsExt::from_mode(0o444)).unwrap();
     for (path, code, expected) in [
-        (outside.clone(), -32602, "outside of the folders"),
-        (test.path("link"), -32602, "outside of the folders"),
+        (outside.clone(), -32602, "outside of the granted folders"),
+        (test.path("link"), -32602, "outside of the granted folders"),
         (
             test.path("up/outside.txt"),
             -32602,
-            "outside of the folders",
+            "outside of the granted folders",
         ),
-        (test.path("up/new/x.txt"), -32602, "outside of the folders"),
+        (
+            test.path("up/new/x.txt"),
+            -32602,
+            "outside of the granted folders",
+        ),
         (test.path(""), -32602, "is a directory, not a file"),
         (test.path("fixed"), -32603, "the system denies access"),
     ] {
@@ -257,7 +267,7 @@ async fn servers_of_tools_are_passed_on() {
 
     let mut test = FileTest::with(agent("").with_mcp_servers(servers)).await;
     let events = run_turn(&mut test.bench, "t1", "offered").await;
-    assert!(events[0].contains("does without these: two"), "{events:?}");
+    assert!(events[0].contains("It cannot use: two."), "{events:?}");
     assert_eq!(parse_event_json(&events[1])[1].as_array().unwrap().len(), 1);
     // It is said once.
     let events = run_turn(&mut test.bench, "t2", "say on").await;

@@ -61,12 +61,12 @@ async fn somebody_signs_in() {
     assert!(stopped.ends_with(hint), "{stopped}");
     let refused = sign_in(&agent, folder.path(), "nothing").await.unwrap_err();
     let refused = refused.to_string();
-    assert!(refused.contains("no method `nothing`"), "{refused}");
+    assert!(refused.contains("no sign-in method `nothing`"), "{refused}");
     let refused = sign_in(&agent, folder.path(), "terminal")
         .await
         .unwrap_err();
     let refused = refused.to_string();
-    assert!(refused.contains("nothing that the agent does"), "{refused}");
+    assert!(refused.contains("requires a terminal"), "{refused}");
     sign_in(&agent, folder.path(), "key").await.unwrap();
     let report = probe_agent(&agent, folder.path()).await.unwrap();
     assert_eq!(report.sign_in_state, SignInState::SignedIn);

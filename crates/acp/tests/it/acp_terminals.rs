@@ -206,11 +206,11 @@ async fn what_can_not_run_says_why() {
     for (number, (params, words)) in [
         (
             json!({"command": "ls", "cwd": "/usr"}),
-            "outside of the folders",
+            "outside of the granted folders",
         ),
         (
             json!({"command": "ls", "cwd": inside("out")}),
-            "outside of the folders",
+            "outside of the granted folders",
         ),
         (
             json!({"command": "ls", "cwd": inside("missing")}),
@@ -224,7 +224,7 @@ async fn what_can_not_run_says_why() {
             json!({"command": "no-such-program", "args": ["x"]}),
             "run `no-such-program x`",
         ),
-        (json!({"command": ""}), "`command` has to be text"),
+        (json!({"command": ""}), "`command` must be a string"),
         (
             json!({"command": "ls", "sessionId": "nobody"}),
             "no session `nobody`",

@@ -246,7 +246,7 @@ async fn a_session_that_is_not_there_is_not_adopted() {
     );
     let mut bench = open(agent("", memory.path()), AgentNotes::new(), Some("gone"));
     let event = bench.next().await;
-    assert!(event.contains("can't take up a session again"), "{event}");
+    assert!(event.contains("cannot resume sessions"), "{event}");
 }
 
 /// One session of the agent has one session here.
@@ -269,5 +269,8 @@ async fn a_session_is_not_adopted_twice() {
         .send_command(&again, &bench.provider.clone(), open);
     assert!(refused.is_none());
     let event = bench.next().await;
-    assert!(event.contains("another session here has it"), "{event}");
+    assert!(
+        event.contains("another session of the host uses this one"),
+        "{event}"
+    );
 }

@@ -171,7 +171,7 @@ async fn who_shares_a_process_shares_its_end() {
     );
     let text = shared.finish_turn("2").await;
     assert!(
-        text.contains("did not stop when it was cancelled"),
+        text.contains("did not stop when its turn was cancelled"),
         "{text}"
     );
     assert_eq!(shared.run_turn("1", "say back").await, "back");

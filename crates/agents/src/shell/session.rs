@@ -27,7 +27,7 @@ const TURN_COMMAND_QUEUE: usize = 64;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum ShellError {
     /// The command queue of a turn is full.
-    #[error("a turn does not take commands any more")]
+    #[error("the command queue of a turn is full")]
     TurnQueueFull,
     /// The task of a turn panicked.
     #[error("the task of a turn panicked")]

@@ -24,12 +24,12 @@ use crate::agent::{AgentEventSender, HostGone};
 use crate::turn_mapper::{ToolContent, ToolStart, TurnEvent, TurnMapper};
 
 const HELP_TEXT: &str = "\
-I am the shell: no model, just your commands. Each message is a command line; I ask before I run it, in the first
-directory of this session, and show its output as it comes.
+This agent has no model: it runs each message as a command line in the first directory of the session, after your
+approval. The output appears while the command runs.
 
-- Allow once, or for the whole session, or deny.
-- Cancel the turn to end a command and everything it started.
-- A command that asks something is answered in its terminal.
+- Approve a command once or for the whole session, or deny it.
+- Cancel the turn to end a command and all processes that it started.
+- If a command needs input, type it into its terminal.
 ";
 
 /// The state of a running turn.
@@ -93,7 +93,7 @@ impl ShellTurn {
                 // No command is running yet that could continue in the background.
                 WaitOutcome::Detached(_) | WaitOutcome::Decided(_) => {
                     self.mapper.mark_denied(&call);
-                    let text = "I did not run it.".to_owned();
+                    let text = "The command was not run.".to_owned();
                     self.send_turn_event(TurnEvent::Text(text)).await?;
                     return self.end_turn(None).await;
                 }
@@ -109,7 +109,10 @@ impl ShellTurn {
                 return self.end_turn(Some(error_part("directory", reason))).await;
             }
             Some(Some(missing)) if !missing.is_dir() => {
-                let reason = format!("the working directory `{}` is no folder", missing.display());
+                let reason = format!(
+                    "the working directory `{}` is not a folder",
+                    missing.display()
+                );
                 return self.end_turn(Some(error_part("directory", &reason))).await;
             }
             Some(Some(_)) | None => {}

@@ -118,11 +118,14 @@ async fn what_is_lost_is_said() {
     let huge = "x".repeat(usize::try_from(MAX_FILE_BYTES).unwrap() + 7);
     let heard = told(Some(Arc::clone(&contents)), &[&huge]).await;
     assert_eq!(heard.len(), 3);
-    assert_eq!(text(&heard[2]), "(The last 7 bytes were too many)");
+    assert_eq!(
+        text(&heard[2]),
+        "(The last 7 bytes were dropped: the result is too large)"
+    );
     std::fs::remove_dir_all(&place).unwrap();
     let heard = told(Some(contents), &[&"x".repeat(70_000)]).await;
     assert_eq!(heard.len(), 2);
-    assert!(text(&heard[1]).starts_with("(The rest is lost: keep content: "));
+    assert!(text(&heard[1]).starts_with("(The rest was not stored: store content: "));
 }
 
 /// A picture in a result is loaded by who looks at it, and is no part of the

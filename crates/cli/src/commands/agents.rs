@@ -59,9 +59,11 @@ pub(crate) fn find_offered_agent(
         OfferState::Offered(agent) => *agent,
         OfferState::Missing => {
             let install = found.known.map_or("", |known| known.install.as_str());
-            bail!("`{name}` is not installed: {install}");
+            bail!("agent `{name}` is not installed: {install}");
         }
-        OfferState::Hidden | OfferState::NeverAsks => bail!("`{name}` is not offered here"),
+        OfferState::Hidden | OfferState::NeverAsks => {
+            bail!("agent `{name}` is not offered; `agenthost agents --quick` lists the reason")
+        }
     };
     let (name, known) = (found.name, found.known);
     Ok((SelectedAgent { name, known }, agent))

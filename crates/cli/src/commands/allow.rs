@@ -14,8 +14,8 @@ use crate::output;
 
 /// Let clients use a folder, or list allowed and requested folders
 ///
-/// Folders of sessions and of the configuration file can always be used. The host stores what
-/// is allowed here.
+/// Folders of sessions and of the configuration file are always allowed. The host stores the
+/// permissions that this command grants.
 #[derive(clap::Args)]
 #[command(after_help = ALLOW_EXAMPLES)]
 pub(crate) struct AllowArgs {
@@ -36,7 +36,7 @@ Examples:
   agenthost allow                   list allowed and requested folders
   agenthost allow ~/notes           let clients read it
   agenthost allow --write ~/notes   let clients change it
-  agenthost allow --remove ~/notes  revoke that";
+  agenthost allow --remove ~/notes  revoke the permission";
 
 /// Keys of the host settings with the granted and the requested folders.
 const READABLE_FOLDERS_KEY: &str = "readableFolders";
@@ -75,7 +75,10 @@ async fn update_grants(client: &mut Client, arguments: &AllowArgs) -> anyhow::Re
         }
     }
     if config.is_empty() {
-        bail!("`{}` was not allowed", folder.display());
+        bail!(
+            "cannot remove `{}`: it is not an allowed folder",
+            folder.display()
+        );
     }
     list_folders(&host_settings::change_settings(client, config).await?)
 }
@@ -84,7 +87,7 @@ fn list_folders(values: &Object) -> anyhow::Result<()> {
     let kinds = [
         (READABLE_FOLDERS_KEY, "read"),
         (WRITABLE_FOLDERS_KEY, "write"),
-        (REQUESTED_FOLDERS_KEY, "asked for:"),
+        (REQUESTED_FOLDERS_KEY, "requested"),
     ];
     let mut shown = false;
     for (key, what) in kinds {
@@ -95,7 +98,8 @@ fn list_folders(values: &Object) -> anyhow::Result<()> {
     }
     if !shown {
         output::print_note(
-            "nothing beside the folders of sessions; `agenthost allow DIR` allows more",
+            "only the folders of sessions and of the configuration are allowed; \
+             `agenthost allow DIR` allows more",
         );
     }
     Ok(())
@@ -108,10 +112,10 @@ fn folder_uri(folder: &Path, may_be_missing: bool) -> anyhow::Result<String> {
         Ok(real) => real,
         Err(_) if may_be_missing => std::path::absolute(folder)?,
         Err(error) => {
-            return Err(error).with_context(|| format!("folder `{}`", folder.display()));
+            return Err(error).with_context(|| format!("resolve folder `{}`", folder.display()));
         }
     };
     let uri = agenthost_workspace::uri_of(&real);
-    let uri = uri.context("the name of the folder is not UTF-8")?;
+    let uri = uri.context("the path of the folder is not UTF-8")?;
     Ok(uri.to_string())
 }

@@ -28,7 +28,7 @@ use crate::output;
 #[derive(clap::Args)]
 #[command(after_help = ATTACH_EXAMPLES)]
 pub(crate) struct AttachArgs {
-    /// The session, or the end of its address [default: the latest]
+    /// The session: its address, or the beginning or end of its id [default: the latest]
     session: Option<String>,
     /// Create a new session in this folder
     #[arg(long, conflicts_with = "session")]
@@ -42,9 +42,9 @@ pub(crate) struct AttachArgs {
 
 const ATTACH_EXAMPLES: &str = "\
 Examples:
-  agenthost attach                  the latest session
-  agenthost attach --new            a new one, in this folder
-  agenthost attach 6314fd6f         the session with this part of its address";
+  agenthost attach                  join the latest session
+  agenthost attach --new            create a session in this folder
+  agenthost attach 6314fd6f         join the session whose id begins or ends like this";
 
 /// Time that the client tries to reconnect to a lost host. It is long, because the user can
 /// leave at any time.
@@ -126,7 +126,7 @@ async fn run_dialog(client: &mut Client, arguments: &AttachArgs) -> anyhow::Resu
 /// Flushes the output and leaves. Prints a note if unconfirmed actions were not sent.
 fn detach(client: &Client, mut printer: TurnPrinter) -> anyhow::Result<()> {
     if client.is_disconnected() && client.unconfirmed_count() > 0 {
-        printer.print_note("the host has stopped: the last line was not sent")?;
+        printer.print_note("disconnected from the host: the last line was not sent")?;
     }
     printer.finish()
 }
@@ -164,13 +164,10 @@ pub(crate) async fn find_session(client: &mut Client, named: Option<&str>) -> an
     }
     match (&found[..], named) {
         ([one], _) => Ok(one.clone()),
-        ([], None) => bail!("there are no sessions yet; `agenthost attach --new` makes one"),
+        ([], None) => bail!("there are no sessions yet; `agenthost attach --new` creates one"),
         ([], Some(named)) => {
             bail!("there is no session `{named}`; `agenthost sessions` lists them")
         }
-        (several, _) => bail!(
-            "there are {} matching sessions; give more of the address",
-            several.len()
-        ),
+        (several, _) => bail!("{} sessions match; give more of the address", several.len()),
     }
 }

@@ -38,7 +38,7 @@ pub(crate) struct CustomizationsArgs {
     /// Only the plugins of this agent [default: those of all agents]
     #[arg(long, value_name = "NAME", conflicts_with = "session")]
     agent: Option<String>,
-    /// A session, or the end or beginning of its address
+    /// A session: its address, or the beginning or end of its id
     #[arg(long, value_name = "ID")]
     session: Option<String>,
     /// Print one JSON object per line
@@ -56,14 +56,14 @@ enum CustomizationsCommand {
 
 const CUSTOMIZATIONS_EXAMPLES: &str = "\
 Examples:
-  agenthost customizations                     those of this folder
-  agenthost customizations --agent goose       those for sessions of goose
-  agenthost customizations --session 6314fd6f  those of a session
-  agenthost customizations fetch               get the plugins of the configuration
-  agenthost customizations allow               which code waits to be allowed
-  agenthost customizations allow Hooks         see what it runs, and allow it
+  agenthost customizations                     list those of this folder
+  agenthost customizations --agent goose       list those for sessions of goose
+  agenthost customizations --session 6314fd6f  list those of a session
+  agenthost customizations fetch               fetch the plugins of the configuration
+  agenthost customizations allow               list pending and allowed code
+  agenthost customizations allow Hooks         show the commands of the hooks, and allow them
 
-docs/customizations.md says what is read from where, and when agents get it.";
+docs/customizations.md describes which files are read, and when agents get their content.";
 
 /// Maximum time to wait until the host has loaded all customizations of a session. After
 /// that, the command shows an incomplete list.
@@ -130,7 +130,9 @@ pub(crate) async fn load_customizations(
         match tokio::time::timeout_at(deadline, client.next_update()).await {
             Ok(update) => drop(update?),
             Err(_) => {
-                output::print_note("the host is still reading: this is what it knows so far");
+                output::print_note(
+                    "the host is still loading customizations: the list is incomplete",
+                );
                 break;
             }
         }

@@ -23,7 +23,7 @@ use crate::commands::run::resolve_directory;
 use crate::connect::{COMMAND_RECONNECT_TIMEOUT, HostConnection, HostOptions};
 use crate::output;
 
-/// Show what changed in the files of a session
+/// Show the changes in the files of a session
 ///
 /// By default, shows the changes of the last turn of the latest session in this folder, as a
 /// patch.
@@ -67,8 +67,8 @@ enum DiffScope {
 
 const DIFF_EXAMPLES: &str = "\
 Examples:
-  agenthost diff                      what the last turn changed
-  agenthost diff --of session --stat  what the session changed, in numbers
+  agenthost diff                      show the changes of the last turn
+  agenthost diff --of session --stat  show the line counts of the session
   agenthost diff | git apply -R       undo the last turn by hand";
 
 pub(crate) async fn run(arguments: DiffArgs) -> anyhow::Result<ExitCode> {
@@ -98,7 +98,7 @@ async fn print_diff(client: &mut Client, arguments: &DiffArgs) -> anyhow::Result
     let channel = Uri::from(format!("{}/changeset/{view}", session.resource));
     let state = wait_for_changeset(client, &channel).await?;
     if state.files.is_empty() {
-        output::print_note("nothing changed");
+        output::print_note("no changes");
         return Ok(());
     }
     if arguments.json {
@@ -126,7 +126,7 @@ async fn print_diff(client: &mut Client, arguments: &DiffArgs) -> anyhow::Result
 async fn find_session(client: &mut Client, arguments: &DiffArgs) -> anyhow::Result<SessionSummary> {
     let here = resolve_directory(arguments.cwd.as_deref())?;
     let here = agenthost_workspace::uri_of(&here);
-    let here = here.context("the name of the folder is not UTF-8")?;
+    let here = here.context("the path of the folder is not UTF-8")?;
     let fits = |summary: &SessionSummary| match &arguments.session {
         Some(name) => summary.resource.as_str() == name,
         None => {
@@ -168,7 +168,7 @@ async fn find_last_turn(client: &mut Client, session: &SessionSummary) -> anyhow
     let ended = state.turns.items().map(|turn| &turn.id);
     let turns = ended.chain(state.active_turn.iter().map(|turn| &turn.id));
     let last = turns.last().cloned();
-    last.context("the session has had no turn yet")
+    last.context("the session has no turns yet")
 }
 
 /// Subscribes to a changeset and waits until it is computed.
@@ -183,7 +183,7 @@ async fn wait_for_changeset(client: &mut Client, channel: &Uri) -> anyhow::Resul
             ChangesetStatus::Error => {
                 let error = state.error.as_ref();
                 let reason = error.map_or("no reason was given", |error| &error.message);
-                bail!("it is not known what changed: {reason}");
+                bail!("cannot compute the changes: {reason}");
             }
             ChangesetStatus::Computing
             | ChangesetStatus::Recomputing
@@ -209,7 +209,7 @@ async fn fetch_patch(client: &mut Client, channel: &Uri) -> anyhow::Result<Patch
         meta: None,
     });
     let follow_up = shown.await?.follow_up;
-    let content = follow_up.context("the host shows no patch")?.content;
+    let content = follow_up.context("the host returned no patch")?.content;
     let read = client.request(ResourceReadParams {
         channel: RootChannel,
         uri: content.uri,
@@ -221,7 +221,7 @@ async fn fetch_patch(client: &mut Client, channel: &Uri) -> anyhow::Result<Patch
         // Files in other encodings are printed unchanged.
         let bytes = STANDARD
             .decode(&read.data)
-            .context("the host sent no Base64")?;
+            .context("the host sent invalid Base64")?;
         return Ok(PatchOutput::Bytes(bytes));
     }
     // `print_data` adds one newline; further ones may belong to the patch.

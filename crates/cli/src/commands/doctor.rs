@@ -18,7 +18,7 @@ use crate::config::FileConfig;
 use crate::connect::{HostOptions, HostSettings, client_options};
 use crate::output;
 
-/// Check the installation, and say how to fix what does not work
+/// Check the installation, and print how to fix problems
 #[derive(clap::Args)]
 pub(crate) struct DoctorArgs {
     #[command(flatten)]
@@ -125,10 +125,10 @@ fn diagnose_configuration(options: &HostOptions) -> DoctorCheck {
             DoctorCheck::passed(what, path.display().to_string())
         }
         (None, Some(path)) => {
-            let found = format!("none, and none needed; it would be in {}", path.display());
+            let found = format!("none (optional); the default path is {}", path.display());
             DoctorCheck::passed(what, found)
         }
-        (None, None) => DoctorCheck::passed(what, "none, and none needed"),
+        (None, None) => DoctorCheck::passed(what, "none (optional)"),
     }
 }
 
@@ -136,7 +136,7 @@ fn diagnose_data_directory(directory: &Path) -> DoctorCheck {
     let what = "data";
     let shown = directory.display();
     if !directory.exists() {
-        return DoctorCheck::passed(what, format!("{shown} will be made at the first start"));
+        return DoctorCheck::passed(what, format!("{shown} will be created at the first start"));
     }
     #[cfg(unix)]
     {
@@ -144,13 +144,13 @@ fn diagnose_data_directory(directory: &Path) -> DoctorCheck {
         let mode = directory.metadata().map(|found| found.permissions().mode());
         if mode.is_ok_and(|mode| mode & 0o077 != 0) {
             let hint = format!("chmod 700 {shown}");
-            return DoctorCheck::failed(what, format!("{shown} can be read by others"), hint);
+            return DoctorCheck::failed(what, format!("{shown} can be read by other users"), hint);
         }
         let token = directory.join("token");
         let mode = token.metadata().map(|found| found.permissions().mode());
         if mode.is_ok_and(|mode| mode & 0o077 != 0) {
             let hint = format!("chmod 600 {}", token.display());
-            let found = format!("{} can be read by others", token.display());
+            let found = format!("{} can be read by other users", token.display());
             return DoctorCheck::failed(what, found, hint);
         }
     }
@@ -161,16 +161,18 @@ fn diagnose_data_directory(directory: &Path) -> DoctorCheck {
                 let sessions = if count == 1 { "session" } else { "sessions" };
                 DoctorCheck::passed(what, format!("{shown}, {count} {sessions}"))
             }
-            Err(error) => {
-                DoctorCheck::failed(what, error.to_string(), "restore a copy of the directory")
-            }
+            Err(error) => DoctorCheck::failed(
+                what,
+                error.to_string(),
+                "restore the directory from a backup",
+            ),
         },
         // A running host holds the lock, which is no problem.
         Err(StoreError::InUse { holder, .. }) => {
             DoctorCheck::passed(what, format!("{shown}, in use by {}", holder.trim()))
         }
         Err(error) => {
-            let hint = "restore a copy of the directory, or name another with --data-dir";
+            let hint = "restore the directory from a backup, or select another with --data-dir";
             DoctorCheck::failed(what, error.to_string(), hint)
         }
     }
@@ -188,7 +190,11 @@ async fn diagnose_host(directory: &Path) -> DoctorCheck {
     let hello = match client_options(Duration::ZERO) {
         Ok(hello) => hello,
         Err(error) => {
-            return DoctorCheck::failed(what, error.to_string(), "is /dev/urandom there?");
+            return DoctorCheck::failed(
+                what,
+                error.to_string(),
+                "check that /dev/urandom is available",
+            );
         }
     };
     let shown = match (&found.url, &found.socket) {
@@ -205,11 +211,8 @@ async fn diagnose_host(directory: &Path) -> DoctorCheck {
             ),
         ),
         Err(error) => {
-            let found = format!(
-                "process {} was at {shown} and does not answer: {error}",
-                found.pid
-            );
-            let hint = "it was killed or hangs; `agenthost serve` continues from the log";
+            let found = format!("process {} at {shown} does not respond: {error}", found.pid);
+            let hint = "the host was killed or hangs; `agenthost serve` continues from the log";
             DoctorCheck::failed(what, found, hint)
         }
     }
@@ -240,7 +243,7 @@ async fn diagnose_agents(settings: &HostSettings) -> anyhow::Result<Vec<DoctorCh
     }
     if !names.is_empty() {
         let names = names.join(", ");
-        let line = format!("not installed: {names}; `agenthost agents` says how to get them");
+        let line = format!("not installed: {names}; `agenthost agents` prints how to install them");
         found.push(DoctorCheck::passed("agents", line));
     }
     Ok(found)
@@ -261,13 +264,13 @@ fn list_worktrees(directory: &Path) -> Vec<DoctorCheck> {
 }
 
 fn diagnose_git() -> DoctorCheck {
-    let hint = "install git to see, undo and commit what agents change";
+    let hint = "install git to show, undo and commit the changes of agents";
     match agenthost_workspace::git_version() {
         Ok(version) => {
             let version = version.trim_start_matches("git version ");
             DoctorCheck::passed("git", output::escape_invisible(version))
         }
-        Err(error) => DoctorCheck::failed("git", format!("it can't be run: {error}"), hint),
+        Err(error) => DoctorCheck::failed("git", format!("cannot run git: {error}"), hint),
     }
 }
 
@@ -276,6 +279,10 @@ fn diagnose_shell() -> DoctorCheck {
     let found = std::env::split_paths(&path).map(|directory| directory.join("sh"));
     match found.into_iter().find(|path| path.is_file()) {
         Some(path) => DoctorCheck::passed("agent shell", path.display().to_string()),
-        None => DoctorCheck::failed("agent shell", "there is no `sh` on PATH", "install a shell"),
+        None => DoctorCheck::failed(
+            "agent shell",
+            "`sh` was not found on PATH",
+            "install a shell",
+        ),
     }
 }

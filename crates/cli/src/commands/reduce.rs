@@ -23,10 +23,9 @@ use replay::LogReplay;
 
 /// Compute the state that results from a log of actions
 ///
-/// Reads one JSON value a line: snapshots ({"resource", "state", "fromSeq"}),
-/// action envelopes ({"channel", "action", "serverSeq"}), or whole messages of
-/// a wire log. Prints the resulting state of every channel. Lines that can't be
-/// read are named and passed over; the exit code is then 1.
+/// Reads one JSON value per line: snapshots ({"resource", "state", "fromSeq"}), action envelopes
+/// ({"channel", "action", "serverSeq"}), or whole messages of a wire log. Prints the resulting
+/// state of every channel. Reports invalid lines on stderr and skips them; the exit code is then 1.
 #[derive(clap::Args)]
 pub(crate) struct ReduceArgs {
     /// The log; `-` reads standard input
@@ -92,7 +91,7 @@ fn read_line(log: &mut dyn BufRead) -> anyhow::Result<Option<Vec<u8>>> {
     if line.last() == Some(&b'\n') {
         line.pop();
     } else if line.len() as u64 > max_bytes {
-        anyhow::bail!("a line is longer than {max_bytes} bytes: is this a log?");
+        anyhow::bail!("read the log: a line is longer than {max_bytes} bytes");
     }
     Ok(Some(line))
 }
@@ -105,9 +104,9 @@ fn render_states(arguments: &ReduceArgs, replay: &LogReplay) -> anyhow::Result<S
     let state = state.with_context(|| {
         let known: Vec<_> = replay.channels().keys().map(Uri::as_str).collect();
         format!(
-            "the log has no snapshot of `{channel}`\nhint: it has {}",
+            "the log has no snapshot of `{channel}`\nhint: snapshots in the log: {}",
             if known.is_empty() {
-                "none at all".to_owned()
+                "none".to_owned()
             } else {
                 known.join(", ")
             }

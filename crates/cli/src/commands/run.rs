@@ -39,7 +39,7 @@ pub(crate) struct RunArgs {
     /// Working directory of the agent [default: this folder]
     #[arg(long, value_name = "DIR")]
     cwd: Option<PathBuf>,
-    /// Work in a git worktree with a branch of its own
+    /// Work in a git worktree with its own branch
     #[arg(long)]
     worktree: bool,
     /// Approve everything without asking
@@ -59,7 +59,7 @@ const RUN_EXAMPLES: &str = "\
 Examples:
   agenthost run \"ls -la\"
   agenthost run --yes \"cargo test\"
-  agenthost run '!make'                  a command of your own, in a session of any agent
+  agenthost run '!make'                  run a command without the agent
   agenthost run --json \"git status\" < /dev/null";
 
 pub(crate) async fn run(arguments: RunArgs) -> anyhow::Result<ExitCode> {
@@ -79,10 +79,10 @@ pub(crate) async fn run(arguments: RunArgs) -> anyhow::Result<ExitCode> {
 pub(crate) fn resolve_directory(named: Option<&Path>) -> anyhow::Result<PathBuf> {
     let directory = match named {
         Some(directory) => directory.to_owned(),
-        None => std::env::current_dir().context("this folder")?,
+        None => std::env::current_dir().context("get the current folder")?,
     };
     let directory = std::fs::canonicalize(&directory)
-        .with_context(|| format!("folder `{}`", directory.display()))?;
+        .with_context(|| format!("resolve folder `{}`", directory.display()))?;
     if !directory.is_dir() {
         bail!("`{}` is not a folder", directory.display());
     }
@@ -227,7 +227,7 @@ impl RunningTurn {
             },
             None => {
                 output::print_note(
-                    "no terminal to ask on, so the call is denied; `--yes` approves everything",
+                    "standard input has ended, so the request is denied; `--yes` approves everything",
                 );
                 self.prompter.deny()
             }
@@ -266,7 +266,7 @@ impl RunningTurn {
         let refused = origin.map(|origin| origin.client_seq);
         let answer = refused.is_some() && refused == self.answer_seq;
         if refused == Some(self.start_seq) || answer && self.approves_all {
-            bail!("the host refused: {reason}");
+            bail!("the host refused the action: {reason}");
         }
         // Other rejected actions were for a turn or terminal that had just ended.
         if answer {
@@ -292,7 +292,7 @@ async fn wait_for_stop(
         }
     };
     tokio::select! {
-        _ = interrupt.recv() => "cancelling; once more to leave at once",
-        () = closed => "the output was closed: cancelling",
+        _ = interrupt.recv() => "cancelling; press Ctrl-C again to exit at once",
+        () = closed => "stdout was closed: cancelling",
     }
 }

@@ -151,7 +151,7 @@ fn missing_tls_warning(config: &ServerConfig) -> Option<String> {
         return None;
     }
     Some(format!(
-        "warning: {address} is reached without TLS: the token and all contents travel in the clear\n\
+        "warning: {address} has no TLS: the token and all messages are sent in the clear\n\
          hint: use TLS (--tls-cert and --tls-key), or listen on 127.0.0.1 behind an SSH tunnel"
     ))
 }

@@ -14,8 +14,8 @@ use crate::output;
 
 /// List the sessions, the latest first
 ///
-/// With `--from`, lists the sessions that an agent has itself, from before or from elsewhere.
-/// `--import` turns one into a session of the host.
+/// With `--from`, lists the sessions that an agent has stored itself, for example without the
+/// host. `--import` turns one into a session of the host.
 #[derive(clap::Args)]
 #[command(after_help = SESSIONS_EXAMPLES)]
 pub(crate) struct SessionsArgs {
@@ -31,7 +31,7 @@ pub(crate) struct SessionsArgs {
 const SESSIONS_EXAMPLES: &str = "\
 Examples:
   agenthost sessions
-  agenthost sessions --from gemini                 those of the agent, in this folder
+  agenthost sessions --from gemini                 list the agent's sessions in this folder
   agenthost sessions --from gemini --import 5f2c   import one of them";
 
 pub(crate) async fn run(arguments: SessionsArgs) -> anyhow::Result<ExitCode> {
@@ -70,7 +70,7 @@ pub(crate) async fn run(arguments: SessionsArgs) -> anyhow::Result<ExitCode> {
         }
     }
     if count == 0 && !arguments.json {
-        output::print_note("there are no sessions yet; `agenthost run \"ls\"` makes one");
+        output::print_note("there are no sessions yet; `agenthost run \"ls\"` creates one");
     }
     connection.close().await?;
     Ok(ExitCode::SUCCESS)

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use agenthost_mcp::{RelayTarget, relay};
 
-/// Pass on what an agent says to the host's tools (agents start this)
+/// Relay MCP messages between an agent and the gateway of the host (agents start this)
 #[derive(clap::Args)]
 pub(crate) struct ToolsRelayArgs {}
 

@@ -62,7 +62,7 @@ pub(crate) struct AgentCandidate {
 pub(crate) enum OfferState {
     /// The agent is offered to clients.
     Offered(Box<AcpAgent>),
-    /// The agent runs everything without asking, and the configuration does not allow that.
+    /// The agent runs everything without approval, and the configuration does not allow that.
     NeverAsks,
     /// The configuration disables the agent.
     Hidden,
@@ -77,7 +77,7 @@ impl FileConfig {
             let mut others = config.agents.iter().map(|agent| agent.info().provider);
             let id = &candidate.id;
             if others.any(|other| other.as_str() == id) {
-                bail!("agent `{id}`: there is another agent of this `id`");
+                bail!("agent `{id}`: another agent has the same `id`");
             }
             if let OfferState::Offered(agent) = candidate.offer_state {
                 config.agents.push(Arc::new(*agent));
@@ -87,7 +87,7 @@ impl FileConfig {
             let mut agents = config.agents.iter();
             let position = agents.position(|agent| agent.info().provider.as_str() == default);
             let place = position.with_context(|| {
-                format!("default_agent: there is no agent `{default}` here; `agenthost agents` lists them")
+                format!("default_agent: agent `{default}` is not available; see `agenthost agents`")
             })?;
             let first = config.agents.remove(place);
             config.agents.insert(0, first);
@@ -112,7 +112,7 @@ impl FileConfig {
         for table in &self.agents {
             table.check()?;
             if tables.insert(table.id.as_str(), table).is_some() {
-                bail!("agent `{}`: there is another agent of this `id`", table.id);
+                bail!("agent `{}`: another agent has the same `id`", table.id);
             }
             order.push(table.id.as_str());
         }
@@ -137,14 +137,14 @@ impl AgentTable {
         let id = &self.id;
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
         if id.is_empty() || id.len() > 60 || !id.chars().all(plain) {
-            bail!("agent `{id}`: an `id` has up to 60 letters, digits, `-`, `_` or `.`");
+            bail!("agent `{id}`: an `id` has 1 to 60 ASCII letters, digits, `-`, `_` or `.`");
         }
         if self.token_env.is_some() != self.token_resource.is_some() {
-            bail!("agent `{id}`: `token_env` and `token_resource` go together");
+            bail!("agent `{id}`: `token_env` and `token_resource` must be set together");
         }
         let resource = self.token_resource.as_deref();
         if resource.is_some_and(|resource| !resource.starts_with("https://")) {
-            bail!("agent `{id}`: `token_resource` begins with `https://`");
+            bail!("agent `{id}`: `token_resource` must begin with `https://`");
         }
         Ok(())
     }
@@ -176,10 +176,12 @@ fn build_candidate(
     let (program, launch) = match (configured_command, known) {
         (Some(command), _) => {
             let Some((program, arguments)) = command.split_first() else {
-                bail!("agent `{id}`: `command` needs a program");
+                bail!("agent `{id}`: `command` is empty");
             };
             if program.contains('/') && !program.starts_with('/') {
-                bail!("agent `{id}`: a `command` with a place in it begins with `/`");
+                bail!(
+                    "agent `{id}`: `{program}` in `command` is a relative path; use an absolute one"
+                );
             }
             let found = locate_program(program, path);
             // The agent starts in another folder, where a relative name could find another
@@ -195,7 +197,7 @@ fn build_candidate(
             (program, launch)
         }
         (None, None) => {
-            bail!("agent `{id}`: `command` is needed, as no agent of this `id` is known")
+            bail!("agent `{id}`: `command` is required, because no known agent has this `id`")
         }
     };
     let mut profile = known.map(AcpProfile::of).unwrap_or_default();

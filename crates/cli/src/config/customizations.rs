@@ -77,9 +77,9 @@ impl McpTable {
                 Ok(McpTableTransport::Http { url, headers })
             }
             (Some(_), _) | (None, Some(_)) => bail!(
-                "server `{name}` has keys of a `command` and of a `url`: it is one or the other"
+                "MCP server `{name}`: use either `command`, `args` and `env`, or `url` and `headers`"
             ),
-            (None, None) => bail!("server `{name}` needs a `command` or a `url`"),
+            (None, None) => bail!("MCP server `{name}`: `command` or `url` is required"),
         }
     }
 
@@ -129,7 +129,7 @@ impl PluginTable {
         let source = match (&self.path, &self.url, &self.archive) {
             (Some(path), None, None) => match expand_home(path, home) {
                 path if path.is_absolute() => PluginSource::Path(path),
-                path => bail!("plugin `{}` is not an absolute path", path.display()),
+                path => bail!("plugin path `{}` is not absolute", path.display()),
             },
             (None, Some(url), None) => PluginSource::Git {
                 url: url.clone(),
@@ -141,15 +141,13 @@ impl PluginTable {
             (None, None, Some(archive)) => match expand_home(Path::new(archive), home) {
                 path if path.is_absolute() => PluginSource::Archive(ArchiveLocation::Path(path)),
                 _ => bail!(
-                    "archive `{archive}` of a plugin is neither an absolute path nor an `https` address"
+                    "plugin archive `{archive}` is neither an absolute path nor an `https` URL"
                 ),
             },
-            _ => bail!(
-                "a plugin has a `path`, a `url` of a git repository or an `archive`: one of them"
-            ),
+            _ => bail!("a plugin needs exactly one of `path`, `url` and `archive`"),
         };
         if self.reference.is_some() && self.url.is_none() {
-            bail!("a plugin with a `reference` needs a `url`");
+            bail!("`reference` of a plugin requires `url`");
         }
         let agents = self.agents.as_ref();
         let agents = agents.map(|agents| agents.iter().map(|id| ProviderId::from(id.as_str())));
@@ -184,7 +182,7 @@ impl FileConfig {
             .iter()
             .find(|server| !names.insert(&server.name))
         {
-            bail!("there are two servers of the name `{}`", twice.name);
+            bail!("MCP server `{}` is configured twice", twice.name);
         }
         let environment = std::env::vars_os().filter_map(|(name, value)| {
             let (name, value) = (name.into_string().ok()?, value.into_string().ok()?);
@@ -199,7 +197,7 @@ impl FileConfig {
             environment: environment.collect(),
             ..CustomizationSettings::default()
         };
-        let program = std::env::current_exe().context("find this program")?;
+        let program = std::env::current_exe().context("find the path of this executable")?;
         Ok(Some(CustomizationsConfig {
             settings,
             relay: Some(RelayProgram {

@@ -25,9 +25,9 @@ fn plugins_and_servers_are_taken_as_they_are_written() {
         .map(|it| it.agents.is_some())
         .collect();
     assert_eq!(agents, [false, true, false]);
-    // In the file it is `$T`, in packages `${T}`.
+    // The file refers to a variable as `$T`, packages as `${T}`.
     let DeclaredTransport::Http { headers, .. } = &settings.servers[0].transport else {
-        panic!("it has an address");
+        panic!("the server has no URL");
     };
     assert_eq!(headers, &[("A".to_owned(), "Bearer ${T}".into())]);
     let off = parse_config("customizations = false\n[[plugins]]\npath = '/opt/tools'").unwrap();
@@ -42,38 +42,38 @@ fn a_plugin_or_server_that_can_not_be_is_refused() {
         format!("{:#}", applied.unwrap_err())
     };
     let plugin = |keys: &str| refused(&format!("[[plugins]]\n{keys}"));
-    let one = "a plugin has a `path`, a `url` of a git repository or an `archive`: one of them";
+    let one = "a plugin needs exactly one of `path`, `url` and `archive`";
     assert_eq!(plugin("agents = ['goose']"), one);
     assert_eq!(plugin("path = '/a'\nurl = 'https://b'"), one);
     assert_eq!(
         plugin("path = '~you/a'"),
-        "plugin `~you/a` is not an absolute path"
+        "plugin path `~you/a` is not absolute"
     );
     assert_eq!(
         plugin("path = '/a'\nreference = 'v1'"),
-        "a plugin with a `reference` needs a `url`"
+        "`reference` of a plugin requires `url`"
     );
     assert_eq!(
         plugin("archive = 'http://example.org/x.zip'"),
-        "archive `http://example.org/x.zip` of a plugin is neither an absolute path nor an \
-         `https` address"
+        "plugin archive `http://example.org/x.zip` is neither an absolute path nor an \
+         `https` URL"
     );
     assert_eq!(
         plugin("urll = 'https://b'"),
-        "line 2: there is no key `plugins.urll`; did you mean `plugins.url`?"
+        "line 2: unknown key `plugins.urll`; did you mean `plugins.url`?"
     );
     let server = |keys: &str| refused(&format!("[[mcp_servers]]\nname = 'm'\n{keys}"));
-    assert_eq!(server(""), "server `m` needs a `command` or a `url`");
+    assert_eq!(server(""), "MCP server `m`: `command` or `url` is required");
     for keys in [
         "command = 'x'\nurl = 'y'",
         "url = 'y'\nargs = ['x']",
         "url = 'y'\nenv = { A = 'b' }",
         "command = 'x'\nheaders = { A = 'b' }",
     ] {
-        assert!(server(keys).contains("one or the other"), "{keys}");
+        assert!(server(keys).contains("use either `command`"), "{keys}");
     }
     let twice = "[[mcp_servers]]\nname = 'm'\ncommand = 'x'\n".repeat(2);
-    assert_eq!(refused(&twice), "there are two servers of the name `m`");
+    assert_eq!(refused(&twice), "MCP server `m` is configured twice");
     assert!(refused("[[mcp_servers]]\ncommand = 'x'").contains("missing field `name`"));
 }
 

@@ -5,181 +5,187 @@ pub(crate) struct ConfigKey {
     pub(crate) name: &'static str,
     #[cfg_attr(
         not(test),
-        expect(dead_code, reason = "the documentation is checked by it")
+        expect(dead_code, reason = "a test compares it with the documentation")
     )]
     pub(crate) meaning: &'static str,
 }
 
 /// All keys. A test checks that `docs/configuration.md` has the same table.
 pub(crate) const KEYS: &[ConfigKey] = &[
-    key("listen", "address to listen on; port 0 takes a free one"),
+    key("listen", "address to listen on; port 0 selects a free port"),
     key(
         "allow_plain",
-        "let `listen` be an address that other machines can reach, without TLS",
+        "allow `listen` to be an address that other machines can reach, without TLS",
     ),
     key("socket", "Unix socket to listen on"),
-    key("data_dir", "where to keep what is remembered"),
+    key("data_dir", "directory for sessions, log and token"),
     key(
         "durability",
-        "what a message survives before it is seen: `process` or `power`",
+        "failure that published actions survive: `process` (host is killed) or `power` (power cut)",
     ),
     key(
         "allowed_origins",
-        "web pages that may connect, such as `https://example.org`",
+        "origins of web pages that may connect, such as `https://example.org`",
     ),
     key(
         "allowed_hosts",
-        "names that clients may call the host by, such as `box.lan:8123`",
+        "values of the `Host` header to accept, such as `box.lan:8123`",
     ),
     key(
         "readable_folders",
-        "folders that clients may look into, besides those of sessions",
+        "folders that clients may read, besides those of sessions",
     ),
     key(
         "writable_folders",
         "folders that clients may change, besides those of sessions",
     ),
-    key("shell", "shell of terminals, a path"),
+    key("shell", "path of the shell for terminals"),
     key("tls.certificate", "certificate for `listen`, a PEM file"),
     key("tls.key", "private key of the certificate, a PEM file"),
-    key(
-        "auto_agents",
-        "offer the agents that are known and installed",
-    ),
+    key("auto_agents", "offer all known agents that are installed"),
     key(
         "default_agent",
-        "agent of sessions that name none, by its `id`",
+        "`id` of the agent for sessions that do not name one",
     ),
     key(
         "agents.id",
-        "name of an agent for programs, as in `--agent`; that of one that is known changes it",
+        "id of the agent, as in `--agent`; the id of a known agent changes that agent",
     ),
-    key("agents.name", "its name for people"),
-    key("agents.enabled", "whether it is offered"),
+    key("agents.name", "display name of the agent"),
+    key("agents.enabled", "offer the agent to clients"),
     key(
         "agents.command",
         "program that speaks ACP, and its arguments",
     ),
     key(
         "agents.env",
-        "variables of its environment; `$NAME` stands for what the host has there",
+        "environment variables of the agent; the value `$NAME` refers to a variable of the host",
     ),
     key(
         "agents.allow_trusting",
-        "let clients choose what makes it do everything without asking",
+        "allow modes and options in which the agent does everything without approval",
     ),
     key(
         "agents.trusting",
-        "values of modes and options that make it do so, besides those that are known",
+        "values of such modes and options, besides those that are known",
     ),
     key(
         "agents.sign_in",
-        "how to sign in, for people, when it wants that",
+        "sign-in instructions for users, shown when the agent requires a sign-in",
     ),
     key(
         "agents.token_env",
-        "variable of its environment for tokens of clients (`authenticate`)",
+        "environment variable of the agent for tokens from clients (`authenticate`)",
     ),
     key(
         "agents.token_resource",
-        "what such a token has to be for, an `https` address",
+        "resource that these tokens are for, an `https` URL",
     ),
     key(
         "agents.files",
-        "let it read and write files through the host, inside of the session's folders",
+        "let the agent read and write files through the host, inside the folders of the session",
     ),
     key(
         "agents.terminals",
-        "let it run commands through the host, in terminals that all can watch",
+        "let the agent run commands through the host, in terminals that clients can watch",
     ),
     key(
         "agents.host_tools",
-        "give it the tools of clients and of servers that the host runs",
+        "give the agent the tools of clients and of the MCP servers that the host runs",
     ),
-    key("agents.mcp_servers.name", "name of a server of tools (MCP)"),
     key(
-        "agents.mcp_servers.command",
-        "program of the server, that the agent starts",
+        "agents.mcp_servers.name",
+        "name of an MCP server that the agent starts or connects to itself",
     ),
-    key("agents.mcp_servers.args", "its arguments"),
+    key("agents.mcp_servers.command", "program of the server"),
+    key("agents.mcp_servers.args", "arguments of the program"),
     key(
         "agents.mcp_servers.env",
-        "variables of its environment; `$NAME` as above",
+        "environment variables of the program; `$NAME` as above",
     ),
     key(
         "agents.mcp_servers.url",
-        "address of a server that runs already, in place of `command`",
+        "URL of a running server, in place of `command`",
     ),
     key(
         "agents.mcp_servers.headers",
-        "what to send to it with each request; a word may be `$NAME`",
+        "HTTP headers of each request; each word can be `$NAME`",
     ),
     key(
         "customizations",
-        "read what customizes agents (rules, skills, plugins, …) and offer them tools",
+        "read customizations (rules, skills, plugins, …) and offer tools to agents",
     ),
-    key("plugins.path", "folder of a plugin, may begin with `~/`"),
+    key("plugins.path", "folder of a plugin; can begin with `~/`"),
     key(
         "plugins.url",
-        "git repository of a plugin, in place of `path`; `agenthost customizations fetch` gets it",
+        "git repository of a plugin, in place of `path`; `agenthost customizations fetch` downloads it",
     ),
-    key("plugins.reference", "branch, tag or commit of it"),
+    key(
+        "plugins.reference",
+        "branch, tag or commit of the repository",
+    ),
     key(
         "plugins.archive",
-        "archive of a plugin (zip, tar.gz), a file or an `https` address, in place of `path`",
+        "archive of a plugin (zip, tar.gz), a file or an `https` URL, in place of `path`",
     ),
-    key("plugins.agents", "agents that it is for, by their `id`"),
+    key("plugins.agents", "`id`s of the agents that get the plugin"),
     key(
         "mcp_servers.name",
-        "name of a server of tools (MCP) that the host runs for all sessions",
+        "name of an MCP server that the host runs for all sessions",
     ),
     key("mcp_servers.command", "program of the server"),
-    key("mcp_servers.args", "its arguments"),
+    key("mcp_servers.args", "arguments of the program"),
     key(
         "mcp_servers.env",
-        "variables of its environment; `$NAME` as above",
+        "environment variables of the program; `$NAME` as above",
     ),
     key(
         "mcp_servers.url",
-        "address of a server that runs already, in place of `command`",
+        "URL of a running server, in place of `command`",
     ),
     key(
         "mcp_servers.headers",
-        "what to send to it with each request; a word may be `$NAME`",
+        "HTTP headers of each request; each word can be `$NAME`",
     ),
-    key("limits.message_bytes", "largest message of a client"),
-    key("limits.connections", "most clients at a time"),
-    key("limits.subscriptions", "most subscriptions of a client"),
+    key("limits.message_bytes", "maximum size of a client message"),
+    key(
+        "limits.connections",
+        "maximum number of concurrent connections",
+    ),
+    key(
+        "limits.subscriptions",
+        "maximum number of subscriptions of a connection",
+    ),
     key(
         "limits.sessions",
-        "most sessions at a time; more can't be created",
+        "maximum number of sessions; beyond it, `createSession` fails",
     ),
     key(
         "limits.in_flight",
-        "most messages of a client that are being dealt with",
+        "maximum number of messages of a connection that are being processed",
     ),
     key(
         "limits.rate",
-        "most messages of a client in a second; more have to wait",
+        "maximum number of messages of a connection per second; further messages wait",
     ),
     key(
         "limits.outbox_bytes",
-        "most bytes that wait for a client before it is disconnected",
+        "maximum size of the send queue of a connection; a client that exceeds it is disconnected",
     ),
     key(
         "limits.idle_seconds",
-        "silence after which a client is gone",
+        "time without any message or pong after which a connection is closed",
     ),
     key(
         "limits.grace_seconds",
-        "how long a client may be away before it is forgotten",
+        "time that a disconnected client has to reconnect before the host drops it",
     ),
     key(
         "retention.actions",
-        "most actions that a client may have missed and still be sent one by one",
+        "maximum number of actions in the log; a client that missed more gets snapshots",
     ),
-    key("retention.days", "how long they are kept"),
-    key("retention.megabytes", "how much space they may take"),
+    key("retention.days", "maximum age of an action in the log"),
+    key("retention.megabytes", "approximate maximum size of the log"),
 ];
 
 const fn key(name: &'static str, meaning: &'static str) -> ConfigKey {

@@ -55,7 +55,7 @@ impl ServicesTable {
 fn to_agent_mcp_server(table: &McpTable) -> anyhow::Result<AgentMcpServer> {
     let name = table.name.clone();
     if name == GATEWAY_SERVER_NAME {
-        bail!("server `{name}`: that is what the host's own server is called");
+        bail!("MCP server `{name}`: the name is reserved for the host's own server");
     }
     let pairs = |pairs: &BTreeMap<String, String>| {
         let pairs = pairs.clone().into_iter();

@@ -14,14 +14,14 @@ fn error(text: &str) -> String {
 fn an_unknown_key_is_refused_with_the_nearest() {
     assert_eq!(
         error("listen = '127.0.0.1:1'\n[limits]\nconections = 3"),
-        "line 3: there is no key `limits.conections`; did you mean `limits.connections`?"
+        "line 3: unknown key `limits.conections`; did you mean `limits.connections`?"
     );
     assert_eq!(
         error("lisen = 1"),
-        "line 1: there is no key `lisen`; did you mean `listen`?"
+        "line 1: unknown key `lisen`; did you mean `listen`?"
     );
     assert!(error("[zzzzzzzzzz]\na = 1").contains("the keys are listen, "));
-    assert!(error("limits = 3").contains("there is no key `limits`"));
+    assert!(error("limits = 3").contains("unknown key `limits`"));
     assert!(error("[tls]\ncertificate = 'a'").contains("missing field `key`"));
     assert!(error("durability = 'never'").contains("unknown variant `never`"));
     assert!(error("listen = ").contains("line 1"));
@@ -146,7 +146,7 @@ fn every_key_is_applied() {
     let infos: Vec<_> = config.agents.iter().map(|agent| agent.info()).collect();
     let resources = infos[0].protected_resources.as_ref().unwrap();
     assert_eq!(resources[0].resource, "https://example.org/other");
-    // It may be told to do everything; the other may not.
+    // `allow_trusting` is set for the first agent, and not for the other one.
     assert!(config.agents[0].forbidden_values().is_empty());
     assert!(!config.agents[2].forbidden_values().is_empty());
 }
@@ -158,7 +158,7 @@ fn program(folder: &Path, name: &str) {
     std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
 }
 
-/// What became of the agents, with programs in a folder.
+/// Returns the state of each agent, with the programs of a folder.
 fn standings(folder: &Path, text: &str) -> Vec<String> {
     let file = parse_config(text).unwrap();
     let candidates = file.candidates_on_path(folder.as_os_str(), None).unwrap();
@@ -222,7 +222,7 @@ fn known_agents_that_are_here_are_offered() {
         "mine: mine = mine",
     ];
     assert_eq!(standings(folder, changed), expected);
-    // Without looking, those that are named are there all the same.
+    // Configured agents are offered also without `auto_agents`.
     let named = format!("auto_agents = false\n{changed}");
     assert_eq!(standings(folder, &named), expected);
 }
@@ -241,18 +241,17 @@ fn the_environment_of_a_known_agent_can_be_changed() {
         .find(|one| one.id == "goose")
         .unwrap();
     let OfferState::Offered(goose) = goose.offer_state else {
-        panic!("it is there");
+        panic!("goose is not offered");
     };
     let environment: BTreeMap<_, _> = goose.launch().environment.into_iter().collect();
     let found = |name: &str| environment.get(name).map(String::as_str);
     assert_eq!(found("GOOSE_MODE"), Some("smart_approve"));
     assert_eq!(found("GOOSE_TELEMETRY_ENABLED"), Some("false"));
-    // By reference: what it holds is read when the agent starts.
+    // A reference, which is resolved when the agent starts.
     assert_eq!(found("OPENAI_API_KEY"), Some("$OPENAI_API_KEY"));
     assert_eq!(found("MINE"), Some("1"));
 }
 
-/// The page about agents has every one that is known.
 #[test]
 fn tools_of_the_host_are_offered_unless_the_file_says_otherwise() {
     let folder = tempfile::tempdir().unwrap();
@@ -268,7 +267,7 @@ fn tools_of_the_host_are_offered_unless_the_file_says_otherwise() {
             .unwrap();
         let goose = candidates.iter().find(|candidate| candidate.id == "goose");
         let OfferState::Offered(agent) = &goose.unwrap().offer_state else {
-            panic!("it is here");
+            panic!("goose is not offered");
         };
         assert_eq!(agent.host_tools(), expected, "{text}");
         assert!(
@@ -279,6 +278,7 @@ fn tools_of_the_host_are_offered_unless_the_file_says_otherwise() {
     }
 }
 
+/// `docs/agents.md` has a row for each known agent.
 #[test]
 fn every_known_agent_is_documented() {
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/agents.md");
@@ -308,38 +308,38 @@ fn an_agent_that_can_not_be_is_refused() {
     let twice = "[[agents]]\nid = 'a'\ncommand = ['a']\n";
     assert_eq!(
         refused(&twice.repeat(2)),
-        "agent `a`: there is another agent of this `id`"
+        "agent `a`: another agent has the same `id`"
     );
     assert!(refused(&twice.replace("'a'\n", "'shell'\n")).contains("another agent"));
     assert!(refused(&twice.replace("'a'\n", "'a b'\n")).contains("an `id` has"));
-    assert!(refused("[[agents]]\nid = 'a'\ncommand = []").contains("needs a program"));
-    assert!(refused("[[agents]]\nid = 'a'").contains("`command` is needed"));
+    assert!(refused("[[agents]]\nid = 'a'\ncommand = []").contains("`command` is empty"));
+    assert!(refused("[[agents]]\nid = 'a'").contains("`command` is required"));
     let token = "[[agents]]\nid = 'goose'\ntoken_env = 'A'";
-    assert!(refused(token).contains("go together"));
+    assert!(refused(token).contains("must be set together"));
     let token = format!("{token}\ntoken_resource = 'example.org'");
-    assert!(refused(&token).contains("begins with `https://`"));
-    assert!(refused("default_agent = 'nobody'").contains("there is no agent `nobody`"));
+    assert!(refused(&token).contains("must begin with `https://`"));
+    assert!(refused("default_agent = 'nobody'").contains("agent `nobody` is not available"));
     assert_eq!(
         refused(&format!(
             "{twice}mcp_servers = [{{name = 'm', comand = 'x'}}]"
         )),
-        "line 4: there is no key `agents.mcp_servers.comand`; did you mean `agents.mcp_servers.command`?"
+        "line 4: unknown key `agents.mcp_servers.comand`; did you mean `agents.mcp_servers.command`?"
     );
     let server = |server: &str| refused(&format!("{twice}mcp_servers = [{{name = 'm'{server}}}]"));
     assert_eq!(
         server(""),
-        "agent `a`: server `m` needs a `command` or a `url`"
+        "agent `a`: MCP server `m`: `command` or `url` is required"
     );
-    assert!(server(", command = 'x', url = 'y'").contains("one or the other"));
+    assert!(server(", command = 'x', url = 'y'").contains("use either `command`"));
     let taken = refused(&format!(
         "{twice}mcp_servers = [{{name = 'agenthost', command = 'x'}}]"
     ));
     assert!(taken.contains("the host's own server"), "{taken}");
-    assert!(server(", url = 'y', args = ['x']").contains("one or the other"));
+    assert!(server(", url = 'y', args = ['x']").contains("use either `command`"));
     assert!(refused(&format!("{twice}files = 'all'")).contains("expected a boolean"));
     assert_eq!(
         refused("[[agents]]\nid = 'a'\ncomand = ['a']"),
-        "line 3: there is no key `agents.comand`; did you mean `agents.command`?"
+        "line 3: unknown key `agents.comand`; did you mean `agents.command`?"
     );
 }
 
@@ -350,7 +350,7 @@ fn a_limit_of_nothing_is_refused() {
     assert!(refused.to_string().starts_with("`limits.rate` must be"));
 }
 
-/// The documentation has every key, with what it means.
+/// `docs/configuration.md` has every key with its meaning.
 #[test]
 fn every_key_is_documented() {
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/configuration.md");

@@ -50,7 +50,7 @@ impl InputForm {
     pub(crate) fn prompt(&self) -> (String, String) {
         let Some(question) = &self.question else {
             let message = self.request.message.as_deref();
-            let mut text = message.unwrap_or("The agent needs you").to_owned();
+            let mut text = message.unwrap_or("The agent needs your input").to_owned();
             if let Some(url) = &self.request.url {
                 text = format!("{text}\n{url}");
             }
@@ -58,7 +58,7 @@ impl InputForm {
         };
         let message = question
             .base()
-            .map_or("A question of an unknown kind", |b| &b.message);
+            .map_or("A question of an unsupported kind", |b| &b.message);
         let first = self.request.answers.as_ref().is_none_or(|a| a.is_empty());
         let about = self.request.message.as_deref().filter(|_| first);
         let text = match about {
@@ -212,7 +212,7 @@ fn answer_hint(question: &Question) -> String {
         Question::MultiSelect(question) => {
             format!("{} (several with commas)", numbered(&question.options))
         }
-        Question::Unknown(_) => "it can't be answered here".to_owned(),
+        Question::Unknown(_) => "this client cannot answer it".to_owned(),
     }
 }
 

@@ -175,11 +175,11 @@ impl TurnPrinter {
             ClientUpdate::Action(envelope) => envelope,
             ClientUpdate::Resynced { channels, .. } => return self.handle_resync(client, channels),
             ClientUpdate::Disconnected => {
-                self.print_note("the connection to the host is lost; trying again")?;
+                self.print_note("lost the connection to the host; reconnecting")?;
                 return Ok(None);
             }
             ClientUpdate::Reconnected => {
-                self.print_note("the host is back")?;
+                self.print_note("reconnected to the host")?;
                 return Ok(None);
             }
             ClientUpdate::Rejected { .. } | ClientUpdate::Notification(_) => return Ok(None),
@@ -207,7 +207,7 @@ impl TurnPrinter {
         client: &Client,
         channels: &[Uri],
     ) -> anyhow::Result<Option<TurnEnding>> {
-        self.print_note("the connection was lost for a while; some output is missing here")?;
+        self.print_note("the connection was interrupted; some output is missing here")?;
         let chat = self.chat.as_ref().and_then(|chat| client.state(chat));
         let Some(ChannelState::Chat(chat)) = chat else {
             anyhow::bail!("the chat was removed");
@@ -294,7 +294,7 @@ impl TurnPrinter {
         let count = chat.queued_messages.as_ref().map_or(0, |queue| queue.len());
         if self.shows_messages && count > 0 {
             self.print_note(&format!(
-                "{count} queued until the next turn is over; /waiting shows them, /drop drops them"
+                "{count} queued until the next turn ends; /waiting lists them, /drop drops them"
             ))?;
         }
         Ok(())
@@ -384,7 +384,7 @@ impl TurnPrinter {
             self.failed = true;
             let error = result.error.as_ref();
             let reason = error.and_then(|error| error.get("message")?.as_str());
-            let reason = reason.unwrap_or("it failed");
+            let reason = reason.unwrap_or("the tool call failed");
             self.print_note(&format!("{}: {reason}", result.past_tense_message.as_str()))?;
         }
         Ok(())

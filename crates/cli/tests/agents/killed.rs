@@ -47,16 +47,16 @@ async fn resumed(
     let turn = talk.turn("recall: Ida", Decide::Deny).await?;
     complete(&turn)?;
     let notice = match said(&turn.json, "systemNotification") {
-        notice if notice.is_empty() => "the turn says nothing of it".to_owned(),
-        notice => format!("the turn says “{notice}”"),
+        notice if notice.is_empty() => "the turn does not report it".to_owned(),
+        notice => format!("the turn reports “{notice}”"),
     };
     let text = said(&turn.json, "markdown");
     let memory = match text.contains("I remember Ida") {
-        true => "the model still knows what was said before",
-        false => "the model knows nothing of what was said before",
+        true => "the model recalls the earlier conversation",
+        false => "the model does not recall the earlier conversation",
     };
     talk.dispose().await?;
     Ok(format!(
-        "nothing of the old agent is left; {notice}; {memory}"
+        "no process of the old agent is left; {notice}; {memory}"
     ))
 }

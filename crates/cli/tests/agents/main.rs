@@ -76,11 +76,7 @@ async fn each(attempt: impl AsyncFn(&Entry) -> Vec<Tried>) {
         let wrong = tried.iter().filter(|tried| tried.happened.is_err());
         failed.extend(wrong.map(|tried| format!("{}: {}", entry.id, tried.what)));
     }
-    assert!(
-        failed.is_empty(),
-        "not as it should be:\n{}",
-        failed.join("\n")
-    );
+    assert!(failed.is_empty(), "failed:\n{}", failed.join("\n"));
 }
 
 /// Where an agent is tried: with a model, and a host that has a configuration.
@@ -132,7 +128,7 @@ async fn attempt(entry: &Entry) -> Vec<Tried> {
     let (host, happened) = killed(host, entry, &place).await;
     note(
         &mut tried,
-        "host killed (`kill -9`) in the middle of a turn",
+        "host killed (`kill -9`) during a turn",
         happened,
     );
     note(&mut tried, "host stopped", ended(host, entry).await);
@@ -172,7 +168,7 @@ async fn ended(host: Host, entry: &Entry) -> Result<String, String> {
     host.stop().await?;
     let left = gone(&entry.id, &running).await;
     match left.is_empty() {
-        true => Ok("no process of it is left".to_owned()),
+        true => Ok("no process is left".to_owned()),
         false => Err(format!("still runs: {}", left.join(", "))),
     }
 }

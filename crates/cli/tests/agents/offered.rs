@@ -29,8 +29,8 @@ impl Offer {
     /// What it is, for people.
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Offer::ServerTool => "tool of a server (MCP) from npm",
-            Offer::ClientTool => "tool of a client",
+            Offer::ServerTool => "tool of an MCP server from npm",
+            Offer::ClientTool => "client tool",
             Offer::Instructions => "rule and skill of the project",
         }
     }
@@ -98,7 +98,7 @@ async fn resumed(talk: Talk, host: &Host, entry: &Entry, before: &[(u32, String)
     talk.dispose().await?;
     let happened = happened?;
     Ok(format!(
-        "nothing of the agent, its way to the tools and the server is left; the next turn: {happened}"
+        "no process of the agent, the relay or the MCP server is left; the next turn: {happened}"
     ))
 }
 
@@ -133,7 +133,7 @@ async fn server_tool(talk: &mut Talk, text: &str) -> Told<String> {
     // Some agents have a tool that calls others, and tell of that.
     let name = match call["toolName"].as_str() {
         Some("echo") => String::new(),
-        name => format!(" (called `{}`)", name.unwrap_or_default()),
+        name => format!(" (named `{}`)", name.unwrap_or_default()),
     };
     expect(call["success"] == true, "the call went", &shown(call))?;
     let output = match call["content"].to_string().contains(text) {
@@ -142,7 +142,7 @@ async fn server_tool(talk: &mut Talk, text: &str) -> Told<String> {
     };
     let asked = asked(&turn);
     Ok(format!(
-        "{asked}, ran as the server's{name}; {output}, and reached the model"
+        "{asked}, ran as a tool of the MCP server{name}; {output} and reached the model"
     ))
 }
 
@@ -185,11 +185,11 @@ async fn client_tool(talk: &mut Talk) -> Told<String> {
         &call["content"].to_string(),
     )?;
     let asked = match turn.asked.len() {
-        0 => "the agent did not ask",
-        _ => "the agent asked",
+        0 => "required no approval",
+        _ => "required approval",
     };
     Ok(format!(
-        "{asked}; the client saw it running, streamed, and completed it; the model got the result; one call is shown"
+        "{asked}; the client received the call, streamed its output and completed it; the model received the result; one call is shown"
     ))
 }
 
@@ -264,7 +264,7 @@ async fn instructions(talk: &mut Talk, notes: &Path) -> Told<String> {
             )?;
         }
     }
-    Ok("both reached the model, once, also with the second message".to_owned())
+    Ok("both reached the model exactly once, also with the second message".to_owned())
 }
 
 /// What the model was last asked with an order, and with tools: other calls are
@@ -300,11 +300,11 @@ fn shown(call: &Value) -> String {
 
 fn asked(turn: &Turn) -> String {
     let Some(options) = turn.asked.first() else {
-        return "was not asked for".to_owned();
+        return "required no approval".to_owned();
     };
     let options = options.as_array().into_iter().flatten();
     let labels: Vec<_> = options.map(|option| short(&option["label"])).collect();
-    format!("was asked for ({})", labels.join(" / "))
+    format!("required approval ({})", labels.join(" / "))
 }
 
 fn write(path: &Path, text: &str) {

@@ -83,7 +83,7 @@ fn table(entry: &Entry, tried: &[Tried], before: &str) -> String {
     let well = rows.iter().filter(|(_, line)| !line.contains(&wrong));
     let (well, all) = (well.count(), rows.len());
     let mut table = format!("{packages}: {well} of {all}.\n\n");
-    table.push_str("| tried | as it should be | what happened |\n|---|---|---|\n");
+    table.push_str("| task | passed | result |\n|---|---|---|\n");
     for (_, line) in rows {
         table.push_str(&line);
         table.push('\n');

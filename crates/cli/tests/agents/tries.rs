@@ -48,10 +48,10 @@ impl Try {
             Try::Approved => "command, approved",
             Try::Denied => "command, denied",
             Try::Written => "file written",
-            Try::CancelledInStream => "cancel in the stream",
-            Try::CancelledOnQuestion => "cancel on an open permission",
-            Try::ModelError => "error of the model (500)",
-            Try::SecondMessage => "second message while busy",
+            Try::CancelledInStream => "cancel while the agent streams",
+            Try::CancelledOnQuestion => "cancel while an approval is pending",
+            Try::ModelError => "model error (500)",
+            Try::SecondMessage => "second message during a turn",
         }
     }
 
@@ -86,11 +86,11 @@ async fn text(talk: &mut Talk) -> Told<String> {
         usage["inputTokens"].as_u64(),
         usage["outputTokens"].as_u64(),
     ) {
-        (Some(_), Some(_)) => ", with its tokens",
-        _ if usage["_meta"].is_object() => ", with how full the context is",
+        (Some(_), Some(_)) => ", with token counts",
+        _ if usage["_meta"].is_object() => ", with context usage",
         _ => "",
     };
-    Ok(format!("as the model said it{tokens}"))
+    Ok(format!("the text of the model is shown{tokens}"))
 }
 
 async fn reasoning(talk: &mut Talk) -> Told<String> {
@@ -100,7 +100,7 @@ async fn reasoning(talk: &mut Talk) -> Told<String> {
     expect(text.contains(THOUGHT_REPLY), "said", &text)?;
     let thought = said(&turn.json, "reasoning");
     expect(thought.contains("herons are patient"), "thought", &thought)?;
-    Ok("as the model thought it, apart from the text".to_owned())
+    Ok("the reasoning of the model is shown, separate from the text".to_owned())
 }
 
 async fn approved(talk: &mut Talk) -> Told<String> {
@@ -125,7 +125,7 @@ async fn approved(talk: &mut Talk) -> Told<String> {
         true => "its output is shown",
         false => "its output is not shown",
     };
-    Ok(format!("asked ({asked}), then ran; {shown}"))
+    Ok(format!("required approval ({asked}), then ran; {shown}"))
 }
 
 async fn denied(talk: &mut Talk) -> Told<String> {
@@ -146,12 +146,12 @@ async fn denied(talk: &mut Talk) -> Told<String> {
     )?;
     let after = match turn.json["state"].as_str() {
         Some("complete") => match said(&turn.json, "systemNotification") {
-            notice if notice.is_empty() => "the model heard of it and went on".to_owned(),
+            notice if notice.is_empty() => "the model received the denial and continued".to_owned(),
             notice => format!("the agent ended the turn: “{notice}”"),
         },
         state => format!("the turn ended as {}", state.unwrap_or("nothing")),
     };
-    Ok(format!("asked ({asked}), did not run; {after}"))
+    Ok(format!("required approval ({asked}), did not run; {after}"))
 }
 
 async fn written(talk: &mut Talk) -> Told<String> {
@@ -165,8 +165,8 @@ async fn written(talk: &mut Talk) -> Told<String> {
     let channel = format!("{}/changeset/turn/{turn_id}", talk.session);
     let lines = changed(talk, &channel, "notes.txt").await?;
     let asked = match turn.asked.len() {
-        0 => "was not asked for",
-        _ => "was asked for",
+        0 => "required no approval",
+        _ => "required approval",
     };
     let calls = calls(&turn.json);
     let edits = calls
@@ -177,7 +177,7 @@ async fn written(talk: &mut Talk) -> Told<String> {
         false => "the call shows no edit",
     };
     Ok(format!(
-        "{asked}, is written, is in the changeset (+{lines}); {edits}"
+        "{asked}; the file is written and in the changeset (+{lines}); {edits}"
     ))
 }
 
@@ -236,12 +236,12 @@ async fn model_error(talk: &mut Talk) -> Told<String> {
                 false => text,
             };
             let text: String = text.chars().take(160).collect();
-            format!("the agent says it as text: “{}”", text.trim())
+            format!("the agent reports it as text: “{}”", text.trim())
         }
         Err(silence) if silence.starts_with("nothing for") => {
             talk.cancel(&id).await?;
             talk.finish(&id, Decide::Deny).await?;
-            format!("the agent says {silence}, and was cancelled")
+            format!("the agent sent {silence}, and the turn was cancelled")
         }
         Err(error) => return Err(error),
     };
@@ -269,7 +269,7 @@ async fn second_message(talk: &mut Talk) -> Told<String> {
     complete(&second)?;
     let text = said(&second.json, "markdown");
     expect(text.contains("the second heron"), "said", &text)?;
-    Ok("waited in the host, and was answered after the first, which is whole".to_owned())
+    Ok("the host queued it; it is answered after the first, which is complete".to_owned())
 }
 
 /// That there is something to be said after that, in the same chat.

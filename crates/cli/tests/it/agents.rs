@@ -125,7 +125,7 @@ fn an_agent_is_found_signed_in_and_used() {
     );
     let output = machine.run(&["agents", "sign-in", "goose", "key"]);
     assert!(output.status.success(), "{}", err(&output));
-    assert!(err(&output).contains("goose works"), "{}", err(&output));
+    assert!(err(&output).contains("goose is ready"), "{}", err(&output));
     assert_eq!(machine.report("goose")["state"], "ready");
     let output = machine.run(&["run", "--agent", "goose", "say hello"]);
     assert_eq!(out(&output).trim(), "hello", "{}", err(&output));
@@ -165,7 +165,7 @@ fn agents_that_do_not_work_say_why() {
     assert_eq!(report["state"], "broken");
     let found = report["found"].as_str().unwrap();
     assert!(
-        found.contains("does not answer: the agent ended: no config"),
+        found.contains("does not respond: the agent ended: no config"),
         "{found}"
     );
     // One that speaks, but can't begin a session.

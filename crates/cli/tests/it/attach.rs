@@ -68,7 +68,7 @@ fn two_terminals_share_a_session() {
     let path = directory.path();
     let _host = Host::start(path, &[]);
     let output = run(path, &["attach"], "");
-    assert!(err(&output).contains("`agenthost attach --new` makes one"));
+    assert!(err(&output).contains("`agenthost attach --new` creates one"));
 
     let mut first = Terminal::attach(path, &["--new"]);
     let mut second = Terminal::attach(path, &[]);
@@ -76,9 +76,9 @@ fn two_terminals_share_a_session() {
     second.wait("> echo hello from the first");
     second.wait("1) Allow once");
     second.type_line("maybe");
-    second.wait("that is no answer");
+    second.wait("not a valid answer");
     second.type_line("/queue maybe");
-    second.wait("queued: it goes when the turn is over");
+    second.wait("queued until the turn ends");
     second.type_line("2");
     for terminal in [&first, &second] {
         terminal.wait("\nhello from the first\n");
@@ -89,7 +89,7 @@ fn two_terminals_share_a_session() {
     second.type_line("sleep 1000");
     first.wait("> sleep 1000");
     first.type_line("/steer");
-    first.wait("/steer what?");
+    first.wait("usage: /steer TEXT");
     first.type_line("/steer hurry");
     first.type_line("/queue later");
     first.type_line("/waiting");
@@ -97,14 +97,14 @@ fn two_terminals_share_a_session() {
     first.type_line("/cancel");
     for terminal in [&first, &second] {
         terminal.wait("\ncancelled\n");
-        terminal.wait("1 queued until the next turn is over");
+        terminal.wait("1 queued until the next turn ends");
     }
     second.type_line("/drop");
     second.wait("dropped 1");
     first.type_line("/steer too late");
-    first.wait("nothing runs");
+    first.wait("no turn is running");
     first.type_line("/nonsense");
-    first.wait("there is no such command");
+    first.wait("unknown command");
     second.type_line("echo again");
     first.wait("\nagain\n");
     first.quit();
@@ -199,14 +199,14 @@ fn a_host_that_is_gone_is_waited_for() {
     let mut second = Terminal::attach(path, &[]);
     drop(host);
     for terminal in [&first, &second] {
-        terminal.wait("the connection to the host is lost; trying again");
+        terminal.wait("lost the connection to the host; reconnecting");
     }
     first.type_line("echo typed meanwhile");
     second.type_line("echo lost");
     second.type_line("/quit");
     assert!(second.quit().contains("the last line was not sent"));
     let host = Host::start(path, &[]);
-    first.wait("the host is back");
+    first.wait("reconnected to the host");
     first.wait("Run in terminal: echo typed meanwhile");
     first.type_line("y");
     first.wait("\ntyped meanwhile\n");

@@ -218,7 +218,7 @@ fn doctor_says_what_is_wrong() {
     let path = directory.path();
     let output = run(path, &["doctor"], "");
     assert_eq!(output.status.code(), Some(0));
-    assert!(out(&output).contains("will be made at the first start"));
+    assert!(out(&output).contains("will be created at the first start"));
     let config = path.join("config/agenthost");
     std::fs::create_dir_all(&config).unwrap();
     std::fs::write(config.join("config.toml"), "lissten = 3").unwrap();
@@ -278,7 +278,10 @@ fn one_client_on_standard_input() {
     assert_eq!(ask(ping)["result"], Value::Null);
     // Nobody else can reach it, and it says so.
     let output = run(directory.path(), &["sessions"], "");
-    assert!(err(&output).contains("give it a `--socket`"), "{output:?}");
+    assert!(
+        err(&output).contains("start it with `--socket`"),
+        "{output:?}"
+    );
     drop(input);
     assert!(child.wait().unwrap().success());
 }
@@ -419,7 +422,11 @@ fn folders_are_allowed() {
         err(&output)
     );
     let output = run(&path, &["allow", "--remove", "notes"], "");
-    assert!(err(&output).contains("was not allowed"), "{}", err(&output));
+    assert!(
+        err(&output).contains("is not an allowed folder"),
+        "{}",
+        err(&output)
+    );
 }
 
 #[test]
@@ -462,7 +469,7 @@ fn what_the_last_turn_changed_is_shown() {
     let refused = run(directory.path(), &arguments, "");
     assert_eq!(refused.status.code(), Some(1));
     assert!(
-        err(&refused).contains("in no git repository"),
+        err(&refused).contains("not in a git repository"),
         "{}",
         err(&refused)
     );

@@ -50,7 +50,7 @@ fn a_folder_without_anything_says_where_to_begin() {
         directory.path(),
         &["customizations", &project],
         expect![[r#"
-            nothing here yet: a skill would be .agents/skills/NAME/SKILL.md, a rule AGENTS.md, a plugin `[[plugins]]` in the configuration; docs/customizations.md has the rest
+            no customizations found: a skill is .agents/skills/NAME/SKILL.md, a rule AGENTS.md, a plugin `[[plugins]]` in the configuration; docs/customizations.md lists all locations
             exit code 0
         "#]],
     );
@@ -58,7 +58,7 @@ fn a_folder_without_anything_says_where_to_begin() {
         directory.path(),
         &["customizations", "/no/such/folder"],
         expect![[r#"
-            error: folder `/no/such/folder`: No such file or directory (os error 2)
+            error: resolve folder `/no/such/folder`: No such file or directory (os error 2)
             exit code 1
         "#]],
     );
@@ -106,7 +106,7 @@ fn the_tree_of_a_folder_is_listed() {
             folder  Instructions             loaded     file:///project
               rule    AGENTS.md
             folder  MCP servers              degraded   file:///project
-                    its code waits to be allowed: see `agenthost customizations allow 'MCP servers'`
+                    its code needs approval: run `agenthost customizations allow 'MCP servers'`
               server  files
             folder  .agents/skills           degraded   file:///project/.agents/skills
                     `twice/SKILL.md`: the name `deploy` is taken by `deploy/SKILL.md`
@@ -114,7 +114,7 @@ fn the_tree_of_a_folder_is_listed() {
             folder  .github/prompts          loaded     file:///project/.github/prompts
               prompt  write                  Writes very long sentences Writes very long sentences Writes very long senten…
             server  search                              agenthost-config:/servers/search
-            still empty: .agents/agents, .agents/prompts, .agents/rules
+            empty or missing folders: .agents/agents, .agents/prompts, .agents/rules
             exit code 0
         "#]],
     );
@@ -158,12 +158,12 @@ fn code_is_allowed_by_a_person() {
         said.contains("hook Stop, timeout 30s: sh -c './notify.sh done'"),
         "{said}"
     );
-    assert!(said.contains("`--yes` agrees"), "{said}");
-    assert!(out(&allow(&[])).contains("waits    Hooks"));
+    assert!(said.contains("`--yes` allows without asking"), "{said}");
+    assert!(out(&allow(&[])).contains("pending  Hooks"));
 
     let output = allow(&["--yes", "Hooks"]);
     assert!(output.status.success(), "{output:?}");
-    assert!(err(&allow(&["--yes", "Hooks"])).contains("allowed already"));
+    assert!(err(&allow(&["--yes", "Hooks"])).contains("already allowed"));
     // A name of two words can be typed as it is shown.
     let output = allow(&["--yes", "mcp", "servers"]);
     assert!(
@@ -182,14 +182,14 @@ fn code_is_allowed_by_a_person() {
         &HOOKS.replace("done", "all"),
     );
     let listed = run(path, &["customizations", &project], "");
-    assert!(out(&listed).contains("waits to be allowed"), "{listed:?}");
+    assert!(out(&listed).contains("needs approval"), "{listed:?}");
     write(&files, ".claude/settings.json", HOOKS);
     assert!(allow(&["--remove", "Hooks"]).status.success());
     let output = allow(&["--remove", "Hooks"]);
-    assert!(err(&output).contains("was not allowed"), "{output:?}");
-    assert!(out(&allow(&[])).contains("waits    Hooks"));
+    assert!(err(&output).contains("it is not allowed"), "{output:?}");
+    assert!(out(&allow(&[])).contains("pending  Hooks"));
     let output = allow(&["--yes", "nothing"]);
-    assert!(err(&output).contains("but these: "), "{output:?}");
+    assert!(err(&output).contains("available: "), "{output:?}");
 }
 
 /// The words of a declaration can't be moved to another field after it was
@@ -217,7 +217,7 @@ fn an_allowed_server_whose_arguments_become_variables_waits_again() {
     write(&files, ".mcp.json", later);
     let listed = out(&allow(&[]));
     let expected = "server s: NODE_OPTIONS='--require=./evil.js' x=with mcp.py one\n";
-    assert!(listed.starts_with("waits    MCP servers"), "{listed}");
+    assert!(listed.starts_with("pending  MCP servers"), "{listed}");
     assert!(listed.contains(expected), "{listed}");
     // Characters that would move the cursor or turn text around are escaped.
     let hidden = r#"{"mcpServers": {"s": {"command": "x", "args": ["a b", "\u001b[1A\u202e"]}}}"#;
@@ -247,7 +247,7 @@ fn a_session_is_shown_as_the_host_sees_it() {
     let listed = out(&output);
     assert!(listed.contains("skill   deploy"), "{output:?}");
     assert!(listed.contains("server  search"), "{listed}");
-    assert!(listed.contains("not allowed yet"), "{listed}");
+    assert!(listed.contains("wait for approval"), "{listed}");
 
     // What waits can be allowed by what the host shows, too.
     let start = ["customizations", "allow", "--session", session, "--yes"];
@@ -300,7 +300,7 @@ fn plugins_are_fetched_when_a_person_says_so() {
         path,
         &["customizations", "fetch", "review"],
         expect![[r#"
-        review  loaded, 1 thing in it
+        review  loaded, 1 customization
         fetching `review` from file:///review.git …
         exit code 0
     "#]],
@@ -314,7 +314,7 @@ fn plugins_are_fetched_when_a_person_says_so() {
         path,
         &["customizations", "fetch", "folder"],
         expect![[r#"
-        error: `folder` is a folder of this machine: it is read where it is
+        error: `folder` is a local folder: it is read in place and not fetched
         exit code 1
     "#]],
     );
@@ -322,7 +322,7 @@ fn plugins_are_fetched_when_a_person_says_so() {
         path,
         &["customizations", "fetch", "other"],
         expect![[r#"
-        error: the configuration has no plugin `other` to fetch, but these: review, gone
+        error: the configuration has no plugin `other` to fetch; available: review, gone
         exit code 1
     "#]],
     );
@@ -332,7 +332,7 @@ fn plugins_are_fetched_when_a_person_says_so() {
     let fetched = path.join("data/agenthost/packages/plugins/fetched");
     assert_eq!(std::fs::read_dir(fetched).unwrap().count(), 1);
     let output = run(path, &["doctor"], "");
-    assert!(!out(&output).contains("can be read by others"));
+    assert!(!out(&output).contains("can be read by other users"));
 }
 
 #[test]
@@ -356,18 +356,18 @@ fn doctor_explains_what_is_broken() {
         .collect();
     expect![[r#"
         ok      customizations 1 hook, 1 plugin, 2 servers, 1 skill for this folder
-        problem customizations plugin `review` was never fetched
+        problem customizations plugin `review` has not been fetched
                 agenthost customizations fetch review
-        ok      customizations `Hooks` has hooks or servers that wait to be allowed
+        ok      customizations `Hooks` has hooks or servers that need approval
                 agenthost customizations allow Hooks
         problem customizations `.agents/skills`: `twice/SKILL.md`: the name `deploy` is taken by `deploy/SKILL.md`
-                the rest of it works; correct the file
-        problem customizations server `search`: there is no program `no-such-program`
+                correct the file; the rest is loaded
+        problem customizations server `search`: program `no-such-program` was not found
                 install it, or correct `command`
         problem customizations server `wiki`: `NO_SUCH_NAME` is not set
-                set it in the environment that the host is started in"#]]
+                set it in the environment of the host"#]]
     .assert_eq(&about.join("\n"));
     run(path, &["customizations", "allow", "--yes", "Hooks"], "");
     let said = out(&run(path, &["doctor"], ""));
-    assert!(!said.contains("wait to be allowed"), "{said}");
+    assert!(!said.contains("need approval"), "{said}");
 }

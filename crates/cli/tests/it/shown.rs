@@ -138,7 +138,7 @@ fn a_relay_that_is_not_let_in_fails() {
     assert_eq!(out(&output), "");
     let said = err(&output);
     assert!(
-        said.starts_with("error: the host does not let this in"),
+        said.starts_with("error: the host rejected the secret"),
         "{said}"
     );
     assert!(!said.contains("wrong"), "{said}");

@@ -50,7 +50,7 @@ const OPERATIONS: &[OperationSpec] = &[
         id: "stage",
         operation: OperationKind::Stage,
         label: "Stage",
-        description: "Put the changes into the next commit",
+        description: "Stage the changes for the next commit",
         scopes: CHANGESET_OR_FILE_SCOPE,
         confirmation: None,
         icon: "add",
@@ -68,28 +68,28 @@ const OPERATIONS: &[OperationSpec] = &[
         id: "discard",
         operation: OperationKind::Undo,
         label: "Discard",
-        description: "Make files what they are in the last commit",
+        description: "Restore files to the last commit",
         scopes: CHANGESET_OR_FILE_SCOPE,
-        confirmation: Some("Changes that are not committed will be lost. Discard them?"),
+        confirmation: Some("Uncommitted changes will be lost. Discard them?"),
         icon: "discard",
     },
     OperationSpec {
         id: "undo",
         operation: OperationKind::Undo,
         label: "Undo",
-        description: "Make files what they were before these changes",
+        description: "Restore files to their state before these changes",
         scopes: CHANGESET_OR_FILE_SCOPE,
-        confirmation: Some("Files become what they were before these changes. Undo them?"),
+        confirmation: Some("Files are restored to their state before these changes. Undo them?"),
         icon: "discard",
     },
     OperationSpec {
         id: "restore",
         operation: OperationKind::Restore,
         label: "Restore",
-        description: "Make all files what they were before this turn",
+        description: "Restore all files to their state before this turn",
         scopes: CHANGESET_SCOPE,
         confirmation: Some(
-            "All files become what they were before this turn; what changed since is lost. \
+            "All files are restored to their state before this turn. Later changes are lost. \
              Restore them?",
         ),
         icon: "history",
@@ -98,7 +98,7 @@ const OPERATIONS: &[OperationSpec] = &[
         id: "merge",
         operation: OperationKind::Merge,
         label: "Merge",
-        description: "Merge the branch of the worktree into the one it was made from",
+        description: "Merge the branch of the worktree into its base branch",
         scopes: CHANGESET_SCOPE,
         confirmation: None,
         icon: "git-merge",
@@ -107,7 +107,7 @@ const OPERATIONS: &[OperationSpec] = &[
         id: "apply",
         operation: OperationKind::Apply,
         label: "Apply",
-        description: "Make the same changes in the folder that the worktree was made from",
+        description: "Apply the changes to the folder that the worktree was created from",
         scopes: CHANGESET_SCOPE,
         confirmation: None,
         icon: "check",
@@ -116,7 +116,7 @@ const OPERATIONS: &[OperationSpec] = &[
         id: "show-patch",
         operation: OperationKind::ShowPatch,
         label: "Show as patch",
-        description: "All differences as text",
+        description: "Show all differences as text",
         scopes: CHANGESET_SCOPE,
         confirmation: None,
         icon: "diff",
@@ -149,9 +149,9 @@ pub(crate) fn offered_operations(
         let under_way = git.and_then(|git| git.operation_in_progress.as_deref());
         let reason = match (offer.operation, under_way) {
             (OperationKind::Restore, _) => None,
-            _ if is_empty => Some("nothing differs".to_owned()),
+            _ if is_empty => Some("there are no differences".to_owned()),
             (OperationKind::Stage | OperationKind::Commit | OperationKind::Merge, Some(what)) => {
-                Some(format!("{what} is under way: finish it first"))
+                Some(format!("{what} is in progress: finish it first"))
             }
             _ => None,
         };
@@ -202,7 +202,7 @@ impl Host {
         let (session, view) = self.find_changeset(channel).ok_or_else(unknown)?;
         let span = self.changeset_range(channel).ok_or_else(unknown)?;
         let Some(state) = self.changeset(channel) else {
-            let reason = "subscribe to this changeset first: it is computed for who looks at it";
+            let reason = "subscribe to this changeset first: it is computed for its subscribers";
             return Err(RequestFailure::InvalidParams(reason.to_owned()));
         };
         let name = params.operation_id.as_str();
@@ -210,7 +210,9 @@ impl Host {
         let mut operations = state.operations.iter().flatten();
         let Some(offered) = operations.find(|known| known.id == params.operation_id) else {
             let name: String = name.chars().take(60).collect();
-            return refuse(format!("operationId: there is no operation `{name}` here"));
+            return refuse(format!(
+                "operationId: this changeset has no operation `{name}`"
+            ));
         };
         match offered.status {
             ChangesetOperationStatus::Disabled => {
@@ -218,10 +220,10 @@ impl Host {
                 let reason = words
                     .split_once(DISABLED_REASON_MARKER)
                     .map_or(words, |(_, reason)| reason);
-                return refuse(format!("`{name}` can't be done now: {reason}"));
+                return refuse(format!("operation `{name}` is disabled: {reason}"));
             }
             ChangesetOperationStatus::Running => {
-                return refuse(format!("`{name}` is being done already"));
+                return refuse(format!("operation `{name}` is already running"));
             }
             ChangesetOperationStatus::Idle
             | ChangesetOperationStatus::Error
@@ -239,7 +241,9 @@ impl Host {
             }
         };
         if !offered.scopes.contains(&scope) {
-            return refuse(format!("target: `{name}` can't be done to that"));
+            return refuse(format!(
+                "target: operation `{name}` does not support this scope"
+            ));
         }
         if let Some(file) = &file
             && !has_file(state, file)
@@ -248,7 +252,9 @@ impl Host {
         }
         let offer = OPERATIONS.iter().find(|offer| offer.id == name);
         let Some(offer) = offer else {
-            return refuse(format!("operationId: there is no operation `{name}` here"));
+            return refuse(format!(
+                "operationId: this changeset has no operation `{name}`"
+            ));
         };
         // A destructive operation must not change files while the agent works with them.
         if offer.confirmation.is_some() && self.has_running_turn(&session) {
@@ -313,7 +319,7 @@ impl Host {
         let operations = state.operations.iter().flatten();
         let running = operations.filter(|one| one.status == ChangesetOperationStatus::Running);
         for operation in running {
-            let error = operation_error("the host stopped while this was being done");
+            let error = operation_error("the host stopped during this operation");
             let status = ChangesetOperationStatus::Error;
             self.publish_operation_status(channel, &operation.id, status, Some(error), out);
         }

@@ -96,7 +96,7 @@ pub(crate) fn build_catalogue(
             "uncommitted",
             "uncommitted",
             "Uncommitted changes",
-            "What is not committed".to_owned(),
+            "Changes that are not committed".to_owned(),
         ));
     }
     if kind == ChangesetOwner::Session {
@@ -104,7 +104,7 @@ pub(crate) fn build_catalogue(
             "session",
             "session",
             "Session changes",
-            "What changed since the session began".to_owned(),
+            "Changes since the session began".to_owned(),
         ));
     }
     // Braces in the owner's URI would be read as variables of the template.
@@ -113,13 +113,13 @@ pub(crate) fn build_catalogue(
             "turn/{turnId}",
             "turn",
             "Turn changes",
-            "What changed while a turn was running".to_owned(),
+            "Changes during a turn".to_owned(),
         ));
         views.push(view(
             "compare/{originalTurnId}/{modifiedTurnId}",
             "compare-turns",
             "Changes between turns",
-            "What changed from the end of one turn to the end of another".to_owned(),
+            "Changes from the end of one turn to the end of another".to_owned(),
         ));
     }
     views

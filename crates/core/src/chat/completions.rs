@@ -203,7 +203,7 @@ struct CompletionQuery<'a> {
 /// clients count them (CMP-2, CMP-3).
 fn parse_query(text: &str, offset: u64) -> Result<Option<CompletionQuery<'_>>, RequestFailure> {
     let Some(before) = text_before_offset(text, offset) else {
-        let reason = "offset: expected a place between two characters of the text";
+        let reason = "offset: expected a character boundary of the text";
         return Err(RequestFailure::InvalidParams(reason.to_owned()));
     };
     let word = before.rfind(char::is_whitespace).map_or(before, |space| {

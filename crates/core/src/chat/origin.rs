@@ -42,12 +42,12 @@ impl Host {
                         chat: fork.chat.clone(),
                         turn_id: fork.turn_id.clone(),
                     })),
-                    TurnPhase::Running => refuse("a fork starts from a turn that is over"),
+                    TurnPhase::Running => refuse("a fork starts from a turn that has ended"),
                 }
             }
             Some(ChatSource::SideChat(side)) => {
                 if can.is_none_or(|can| can.side_chat != Some(true)) {
-                    return refuse("the agent of this session has no side chats");
+                    return refuse("the agent of this session does not support side chats");
                 }
                 self.find_turn_phase(&params.channel, &side.chat, &side.turn_id)?;
                 let selection = side.selection.as_ref();

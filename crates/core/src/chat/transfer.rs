@@ -135,14 +135,14 @@ impl Host {
             work.is_some_and(|work| work.items().next().is_some())
         };
         if chats.iter().any(at_work) {
-            return reject_params("something works in the background of this chat");
+            return reject_params("this chat has background work");
         }
         let has_command = |summary: &Arc<ChatSummary>| {
             let mut terminals = self.shown_terminals(&summary.resource);
             terminals.any(|terminal| self.is_background_command(terminal))
         };
         if chats.iter().any(has_command) {
-            return reject_params("a command continues in the background of this chat");
+            return reject_params("a command of this chat runs in the background");
         }
         Ok(MovedChats { from, chats })
     }

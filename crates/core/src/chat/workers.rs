@@ -41,7 +41,7 @@ impl Host {
             Err(error) => {
                 out.push(Effect::ReportDiscarded {
                     channel: worker.chat,
-                    action: "a chat for a worker",
+                    action: "worker chat",
                     reason: error.to_string(),
                 });
                 return;
@@ -222,9 +222,9 @@ impl Host {
             Some("its turn id is in use")
         } else if message.origin.kind == MessageKind::User {
             // An agent must not send messages in the name of the user (TUR-3).
-            Some("only a user has messages of kind `user`")
+            Some("an agent cannot send messages of kind `user`")
         } else if !self.is_work_expected(&state.summary) {
-            Some("the call that it works for is over")
+            Some("the tool call that it works for has ended")
         } else {
             None
         };

@@ -83,13 +83,13 @@ impl Host {
             && !has_one
         {
             return Err(invalid(
-                "resource: no agent or server here needs a token for this",
+                "resource: no agent or MCP server needs a token for it",
             ));
         }
         if let (Some(scopes), false) = (&params.scopes, params.token.is_empty())
             && let Some(missing) = missing_scope(&challenges, scopes)
         {
-            let reason = format!("scopes: `{missing}` is needed, too");
+            let reason = format!("scopes: `{missing}` is required");
             return Err(RequestFailure::InvalidParams(reason));
         }
         if params.token.is_empty() {

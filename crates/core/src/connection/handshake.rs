@@ -44,7 +44,7 @@ impl Host {
                 supported_versions: supported_versions(),
             };
             return Err(RpcError::unsupported_version(
-                "none of the offered protocol versions is spoken here",
+                "none of the offered protocol versions is supported",
                 &supported,
             ));
         };

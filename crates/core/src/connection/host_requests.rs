@@ -51,16 +51,16 @@ pub enum ClientReadError {
     #[error("the client that sent it is not connected")]
     Absent,
     /// The connection has reached the limit of open requests.
-    #[error("the client has too much to answer already")]
+    #[error("the client has too many open requests")]
     Busy,
     /// The request has timed out.
-    #[error("the client did not answer in time")]
+    #[error("the client did not respond in time")]
     TimedOut,
     /// The connection was closed before the response.
-    #[error("the client left before it answered")]
+    #[error("the client disconnected before it responded")]
     Disconnected,
     /// The client does not implement the request.
-    #[error("the client does not serve what it attaches")]
+    #[error("the client does not serve resources")]
     Unsupported,
     /// The client responded with this error.
     #[error("the client reports: {0}")]
@@ -72,10 +72,10 @@ pub enum ClientReadError {
     #[error("it is larger than {} KiB", MAX_ATTACHMENT_BYTES / 1024)]
     TooLarge,
     /// The contents of a message together exceed the size limit.
-    #[error("too much is attached to the message")]
+    #[error("the attachments of the message are too large")]
     TotalTooLarge,
     /// The message has more attachments than are read.
-    #[error("of all that is attached to the message, only the first {MAX_ATTACHMENTS} are read")]
+    #[error("only the first {MAX_ATTACHMENTS} attachments of the message are read")]
     TooMany,
 }
 

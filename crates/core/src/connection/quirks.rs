@@ -231,7 +231,7 @@ impl Host {
             .unwrap_or_else(|| chat.clone());
         let state = self.session(&session);
         if state.is_none_or(|state| state.default_chat.as_ref() != Some(chat)) {
-            return Err(Refusal::Unsupported("another name for this chat"));
+            return Err(Refusal::Unsupported("renaming this chat"));
         }
         let checked = self.check_client_action(env, &session, &origin.client_id, action)?;
         if self.originate(&session, checked.clone(), out) {

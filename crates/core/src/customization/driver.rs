@@ -210,7 +210,7 @@ pub enum PreparationError {
     #[error("{0}")]
     Denied(String),
     /// The selected custom agent does not exist or is disabled.
-    #[error("the custom agent `{0}` is not there, or is off")]
+    #[error("custom agent `{0}` does not exist or is disabled")]
     AgentNotEnabled(String),
 }
 
@@ -224,19 +224,19 @@ pub enum HookDenial {
     #[error("its hooks could not be run")]
     HooksNotRun,
     /// The limit of concurrent hook checks is reached.
-    #[error("Too many tools wait for hooks")]
+    #[error("Too many tool calls wait for hooks")]
     TooManyChecks,
     /// The turn ended before the hooks did.
-    #[error("The turn is over")]
+    #[error("The turn has ended")]
     TurnOver,
     /// The chat was disposed before the hooks ended.
     #[error("The chat was removed")]
     ChatGone,
     /// The session ended before the hooks did.
-    #[error("The session is over")]
+    #[error("The session has ended")]
     SessionOver,
     /// The agent abandoned the call before the hooks ended.
-    #[error("The agent does not wait for it any more")]
+    #[error("The agent has abandoned the call")]
     CallAbandoned,
     /// The host did not answer the call in time and dropped it.
     #[error("the call was not answered")]

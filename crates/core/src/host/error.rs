@@ -19,7 +19,7 @@ pub enum RequestFailure {
     #[error("this connection is initialized already")]
     AlreadyInitialized,
     /// The host has no record of the reconnecting client.
-    #[error("client `{0}` is not known here any more: initialize again")]
+    #[error("client `{0}` is not known: send `initialize`")]
     UnknownClient(ClientId),
     /// The client id belongs to another principal.
     #[error("client id `{0}` belongs to another principal")]
@@ -31,7 +31,7 @@ pub enum RequestFailure {
     #[error("there is no session or chat `{0}`")]
     UnknownSession(Uri),
     /// The channel, of another kind, does not exist.
-    #[error("there is nothing at `{0}`")]
+    #[error("`{0}` does not exist")]
     UnknownChannel(Uri),
     /// The agent does not exist.
     #[error("there is no agent `{0}`")]
@@ -40,7 +40,7 @@ pub enum RequestFailure {
     #[error("there is a session `{0}` already")]
     SessionExists(Uri),
     /// The URI belongs to an existing channel.
-    #[error("there is something at `{0}` already")]
+    #[error("`{0}` already exists")]
     ChatExists(Uri),
     /// The chat has an active turn, which has to end first.
     #[error("a turn is in progress in `{0}`")]
@@ -49,10 +49,7 @@ pub enum RequestFailure {
     #[error("the stored state of `{0}` can't be read; see the log of the host")]
     ChannelUnreadable(Uri),
     /// The file is outside of the granted roots.
-    #[error(
-        "`{uri}` is outside of the folders that may be used here; `agenthost allow` lets a person \
-         add more"
-    )]
+    #[error("`{uri}` is outside of the granted folders; `agenthost allow` grants more")]
     NotGranted {
         /// URI of the file.
         uri: Uri,
@@ -63,10 +60,10 @@ pub enum RequestFailure {
     #[error("the system denies access to `{0}`")]
     AccessDenied(Uri),
     /// The URI names content of the content store, which is read-only.
-    #[error("`{0}` is content that the host keeps as it is: it can be read, and nothing else")]
+    #[error("`{0}` is stored content, which is read-only")]
     ImmutableContent(Uri),
     /// The target of a write, copy or move exists.
-    #[error("there is something at `{0}` already")]
+    #[error("`{0}` already exists")]
     FileExists(Uri),
     /// The file has changed since the client read it.
     #[error("`{0}` has changed in the meantime")]
@@ -76,8 +73,8 @@ pub enum RequestFailure {
     Internal(String),
     /// The host has reached its limit of sessions.
     #[error(
-        "there are {0} sessions, the most that `limits.sessions` allows: dispose of some, or \
-         raise the limit in the configuration"
+        "there are {0} sessions, and `limits.sessions` allows no more: dispose of some, or raise \
+         the limit in the configuration"
     )]
     TooManySessions(usize),
     /// The parameters of the request are invalid.
@@ -158,7 +155,7 @@ pub enum Refusal {
     #[error("the session is not ready")]
     NotReady,
     /// The chat is read-only, such as the chat of a worker.
-    #[error("this chat can only be watched")]
+    #[error("this chat is read-only")]
     ReadOnly,
     /// The chat already has a turn with this id.
     #[error("turn id `{0}` is in use")]
@@ -167,10 +164,10 @@ pub enum Refusal {
     #[error("startedAt: {0}")]
     Timestamp(#[from] TimestampError),
     /// The tool call is not in a state that permits this action.
-    #[error("tool call `{0}` does not wait for this")]
+    #[error("tool call `{0}` does not wait for this action")]
     CallNotWaiting(ToolCallId),
     /// The tool call is executed by another client or by the host.
-    #[error("tool call `{0}` is not carried out by this client")]
+    #[error("tool call `{0}` is not executed by this client")]
     NotOwner(ToolCallId),
     /// The action names something that does not exist.
     #[error("there is no {what} `{name}`")]
@@ -187,7 +184,7 @@ pub enum Refusal {
     #[error("a client can only do this for itself")]
     NotSelf,
     /// The primary directory of a session can't be removed.
-    #[error("the primary directory of this session stays where it is")]
+    #[error("the primary directory of this session cannot be changed")]
     PrimaryDirectory,
     /// The agent lacks this feature.
     #[error("the agent does not support {0}")]
@@ -209,16 +206,16 @@ pub enum Refusal {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub(crate) enum ActionCheckError {
     /// Such a part has an action of its own, which also updates the input needed.
-    #[error("such a part is added by an action of its own")]
+    #[error("a part of this kind has its own action")]
     PartHasOwnAction,
     /// The URL, which a client would open, is not a web page.
-    #[error("its URL is not one of a web page")]
+    #[error("its URL is not the address of a web page")]
     NotWebPage,
     /// Another part or tool call of the turn has this id.
-    #[error("its name is in use in this turn")]
+    #[error("its id is in use in this turn")]
     NameUsed,
     /// The URI for a worker chat is in use.
-    #[error("there is something at this address already")]
+    #[error("its URI is in use")]
     AddressTaken,
     /// The URI for a worker chat is not a chat URI.
     #[error(transparent)]
@@ -227,7 +224,7 @@ pub(crate) enum ActionCheckError {
     #[error("a session may have at most {MAX_SESSION_CHATS} chats")]
     TooManyChats,
     /// The tool call that spawns a worker does not exist or has ended.
-    #[error("the call that spawns it does not run")]
+    #[error("the tool call that spawns it is not running")]
     SpawningCallNotRunning,
     /// The background work refers to a channel of another session.
     #[error("there is no `{0}` in this session")]

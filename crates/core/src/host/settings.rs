@@ -160,7 +160,7 @@ pub(crate) fn settings_schema(agents: &[AgentInfo]) -> ConfigSchema {
     let names = agents.iter().map(|agent| agent.provider.as_str());
     let labels = agents.iter().map(|agent| agent.display_name.clone());
     let agent = ConfigPropertySchema {
-        description: Some("Works for sessions that name no agent.".to_owned()),
+        description: Some("The agent of sessions that do not name one.".to_owned()),
         default: names.clone().next().map(Json::from),
         r#enum: Some(names.map(Json::from).collect()),
         enum_labels: Some(labels.collect()),
@@ -168,12 +168,12 @@ pub(crate) fn settings_schema(agents: &[AgentInfo]) -> ConfigSchema {
     };
     let tool_timeout = ConfigPropertySchema {
         description: Some(
-            "Seconds without a response after which a tool call of a client fails. \
-             0: never."
+            "Seconds after which a client tool call without a response fails. 0 disables the \
+             timeout."
                 .to_owned(),
         ),
         default: Some(Json::from(DEFAULT_TOOL_TIMEOUT_SECS)),
-        ..ConfigPropertySchema::new("number", "Patience with tools of clients")
+        ..ConfigPropertySchema::new("number", "Client tool timeout")
     };
     let folders = |title: &str, what: &str| ConfigPropertySchema {
         description: Some(format!(
@@ -185,7 +185,9 @@ pub(crate) fn settings_schema(agents: &[AgentInfo]) -> ConfigSchema {
     };
     let requested = ConfigPropertySchema {
         description: Some(
-            "What clients ask for; to grant it, add the folder to one of the above.".to_owned(),
+            "Folders that clients have requested. To grant one, add it to the readable or \
+             writable folders."
+                .to_owned(),
         ),
         items: Some(Box::new(ConfigPropertySchema::new("string", "Request"))),
         read_only: Some(true),
@@ -193,8 +195,8 @@ pub(crate) fn settings_schema(agents: &[AgentInfo]) -> ConfigSchema {
     };
     let trusted = ConfigPropertySchema {
         description: Some(
-            "Hooks and servers of workspaces and clients that may run; `agenthost customizations \
-             allow` adds to them."
+            "Hooks and MCP servers of workspaces and clients that may run; `agenthost \
+             customizations allow` adds to them."
                 .to_owned(),
         ),
         items: Some(Box::new(ConfigPropertySchema::new("string", "Code"))),
@@ -203,8 +205,8 @@ pub(crate) fn settings_schema(agents: &[AgentInfo]) -> ConfigSchema {
     };
     let decisions = ConfigPropertySchema {
         description: Some(
-            "Which plugins and servers are on, everywhere (*) or in a folder, by where they come \
-             from."
+            "Which plugins and MCP servers are enabled, everywhere (*) or in a folder, by their \
+             source."
                 .to_owned(),
         ),
         ..ConfigPropertySchema::new("object", "Enabled customizations")
@@ -214,7 +216,7 @@ pub(crate) fn settings_schema(agents: &[AgentInfo]) -> ConfigSchema {
         properties: [
             (
                 READABLE_FOLDERS_SETTING.to_owned(),
-                folders("Readable folders", "look into"),
+                folders("Readable folders", "read"),
             ),
             (
                 WRITABLE_FOLDERS_SETTING.to_owned(),

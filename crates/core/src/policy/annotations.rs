@@ -48,8 +48,8 @@ pub(super) fn check_annotations_action(
             if let [last] = &annotation.entries[..]
                 && last.id == removed.entry_id
             {
-                let reason = "the last entry goes with its annotation: remove that".to_owned();
-                return Err(Refusal::Invalid(reason));
+                let reason = "the last entry can't be removed: remove the annotation";
+                return Err(Refusal::Invalid(reason.to_owned()));
             }
         }
     }
@@ -65,7 +65,9 @@ fn check_annotation(
     check_origin_session(session, &annotation.origin.session)?;
     check_meta(annotation.meta.as_ref())?;
     if annotation.entries.is_empty() {
-        return Err(Refusal::Invalid("an annotation has an entry".to_owned()));
+        return Err(Refusal::Invalid(
+            "an annotation needs at least one entry".to_owned(),
+        ));
     }
     let mut names = BTreeSet::new();
     for entry in &annotation.entries {
@@ -83,7 +85,7 @@ fn check_annotation(
     }
     if annotation.resolved {
         return Err(Refusal::Invalid(
-            "a new annotation is not resolved".to_owned(),
+            "a new annotation cannot be resolved".to_owned(),
         ));
     }
     if state.annotations.len() >= MAX_ANNOTATIONS {

@@ -135,11 +135,11 @@ fn check_turn_start(
         let queued = chat.queued_messages.iter().flat_map(|queue| queue.items());
         let mut waiting = queued.chain(&chat.steering_message);
         let Some(waiting) = waiting.find(|message| message.id == *id) else {
-            return Err(unknown("waiting message", id));
+            return Err(unknown("pending message", id));
         };
         // The turn consumes the pending message, so both have to be equal.
         if waiting.message != start.message {
-            let reason = format!("waiting message `{id}` has another content");
+            let reason = format!("pending message `{id}` has other content");
             return Err(Refusal::Invalid(reason));
         }
     }
@@ -181,7 +181,7 @@ fn check_pending_message(
     let chat = context.chat;
     check_writable(chat)?;
     check_message(context.agent, context.session, &set.message)?;
-    check_name("waiting message", set.id.as_str())?;
+    check_name("pending message", set.id.as_str())?;
     check_queue_capacity(chat, &set.id, set.kind)?;
     check_pending_messages(chat, &set.id, &set.message)
 }
@@ -198,7 +198,7 @@ fn check_pending_removal(chat: &ChatState, removed: &PendingMessageRemoved) -> R
             .is_some_and(|queue| queue.find(|message| message.id == removed.id).is_some()),
     };
     if !waits {
-        return Err(unknown("waiting message", &removed.id));
+        return Err(unknown("pending message", &removed.id));
     }
     Ok(())
 }
@@ -247,7 +247,7 @@ fn check_queue_capacity(
     };
     let new = queue.find(|message| message.id == *id).is_none();
     if kind == PendingMessageKind::Queued && new && queue.len() >= MAX_QUEUED_MESSAGES {
-        let reason = format!("at most {MAX_QUEUED_MESSAGES} messages wait in a chat");
+        let reason = format!("a chat has at most {MAX_QUEUED_MESSAGES} queued messages");
         return Err(Refusal::Invalid(reason));
     }
     Ok(())
@@ -366,7 +366,7 @@ fn check_editable(call: &ToolCallPendingConfirmation) -> Result<(), Refusal> {
         Some(ToolInput::Referenced(input))
             if !matches!(ContentAddress::parse(&input.uri), Some(Ok(_))) =>
         {
-            let reason = "the arguments are kept elsewhere, and can't be edited from here";
+            let reason = "the arguments are not stored by the host and can't be edited";
             Err(Refusal::Invalid(reason.to_owned()))
         }
         Some(ToolInput::Referenced(_) | ToolInput::Inline(_)) | None => Ok(()),

@@ -163,7 +163,7 @@ fn check_answer_value(question: &Question, value: &AnswerValue) -> Result<(), Re
             let text = chosen.freeform_values.as_ref();
             let free = text.is_some_and(|text| !text.is_empty());
             if free && question.allow_freeform_input != Some(true) {
-                return Err(invalid(&question.base, "has no room for text"));
+                return Err(invalid(&question.base, "does not accept text"));
             }
             if free || is_offered(&question.options, &chosen.value) {
                 return Ok(());
@@ -173,7 +173,7 @@ fn check_answer_value(question: &Question, value: &AnswerValue) -> Result<(), Re
         (Question::MultiSelect(question), AnswerValue::SelectedMany(chosen)) => {
             let free = chosen.freeform_values.as_ref().map_or(0, Vec::len);
             if free > 0 && question.allow_freeform_input != Some(true) {
-                return Err(invalid(&question.base, "has no room for text"));
+                return Err(invalid(&question.base, "does not accept text"));
             }
             if !chosen
                 .value

@@ -82,7 +82,7 @@ pub(crate) fn check_pending_messages(
     let others: usize = others.map(|waiting| message_bytes(&waiting.message)).sum();
     let bytes = others.saturating_add(message_bytes(message));
     check_bytes(
-        "the waiting messages of a chat",
+        "the pending messages of a chat",
         bytes,
         MAX_PENDING_MESSAGE_BYTES,
     )

@@ -51,7 +51,7 @@ fn check_config_change(
     let fixed = config.values.keys().filter(|key| shown_only(key));
     let mut needed = required.chain(fixed);
     match needed.find(|key| !change.config.contains_key(*key)) {
-        Some(key) => Err(invalid(key, "can't be left out")),
+        Some(key) => Err(invalid(key, "can't be removed")),
         None => Ok(()),
     }
 }
@@ -91,11 +91,11 @@ mod tests {
             (r#"{"config": {"c": 1}}"#, "`c`: there is no such setting"),
             (
                 r#"{"config": {"b": true}, "replace": true}"#,
-                "`a`: can't be left out",
+                "`a`: can't be removed",
             ),
             (
                 r#"{"config": {"a": "x"}, "replace": true}"#,
-                "`b`: can't be left out",
+                "`b`: can't be removed",
             ),
         ];
         for (change, reason) in refused {

@@ -69,7 +69,7 @@ pub(super) fn check_session_action(
         }
         SessionAction::McpServerStartRequested(request) => {
             if !find_known_server(session, &request.id)?.is_on {
-                return Err(Refusal::Invalid("the server is turned off".to_owned()));
+                return Err(Refusal::Invalid("the MCP server is disabled".to_owned()));
             }
         }
         SessionAction::McpServerStopRequested(request) => {
@@ -186,7 +186,7 @@ fn check_config_change(
             continue;
         }
         let Some(property) = mutable(key) else {
-            return Err(unknown("property that can be changed", key));
+            return Err(unknown("mutable property", key));
         };
         check_value(&property.property, value)
             .map_err(|problem| Refusal::Invalid(format!("{key}: {problem}")))?;

@@ -103,7 +103,7 @@ pub struct ContentAddress {
 
 /// The error for a content URI that the host did not create.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("this is not an address of content that the host keeps")]
+#[error("this is not a URI of stored content")]
 pub struct InvalidContentAddress;
 
 impl ContentAddress {

@@ -32,7 +32,10 @@ pub(crate) fn check_session(uri: &Uri) -> Result<(), RequestFailure> {
     check_uri(uri)?;
     check_scheme(uri, "ahp-session")?;
     if LEGACY_ROOT_URIS.contains(&uri.as_str()) {
-        return Err(invalid(uri, "is the host's own address in older versions"));
+        return Err(invalid(
+            uri,
+            "is a URI of the root channel in older releases",
+        ));
     }
     check_no_changeset_suffix(uri)
 }

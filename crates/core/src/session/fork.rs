@@ -61,7 +61,7 @@ impl Host {
             return refuse("that session has no chat");
         };
         if state.turns.find(|other| other.id == turn).is_none() {
-            return refuse("no such turn in that session, or it is not over");
+            return refuse("no such turn in that session, or it has not ended");
         }
         Ok(Some(SessionFork {
             session,

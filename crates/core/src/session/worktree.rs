@@ -40,7 +40,7 @@ pub(crate) fn add_isolation_schema(schema: &mut SessionConfigSchema) {
         enum_labels: Some(vec!["Folder".to_owned(), "Worktree".to_owned()]),
         enum_descriptions: Some(vec![
             "Work in the folder itself".to_owned(),
-            "Work in a git worktree with a branch of its own".to_owned(),
+            "Work in a git worktree with its own branch".to_owned(),
         ]),
         ..property_schema("string", "Isolation", "Where the agent works")
     };
@@ -48,7 +48,7 @@ pub(crate) fn add_isolation_schema(schema: &mut SessionConfigSchema) {
         items: Some(Box::new(property_schema(
             "string",
             "File",
-            "Named from the folder",
+            "Path relative to the folder",
         ))),
         ..property_schema(
             "array",

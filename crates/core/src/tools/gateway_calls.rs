@@ -83,7 +83,7 @@ impl Host {
         out: &mut Effects,
     ) {
         let Some(tool) = self.find_called_tool(&called) else {
-            reject_gateway_call(id, "There is no such tool any more", out);
+            reject_gateway_call(id, "The tool no longer exists", out);
             return;
         };
         let announced = self.find_announced_call(&called.chat, &tool, &called.input);
@@ -132,7 +132,7 @@ impl Host {
         out: &mut Effects,
     ) {
         let Some(tool) = self.find_called_tool(&called) else {
-            reject_gateway_call(id, "There is no such tool any more", out);
+            reject_gateway_call(id, "The tool no longer exists", out);
             return;
         };
         let has_turn = self.has_active_turn(&called);
@@ -140,11 +140,11 @@ impl Host {
         let chat = &chat;
         let turn = self.chat(chat).and_then(|chat| chat.active_turn.as_ref());
         let Some(turn) = turn.filter(|_| has_turn) else {
-            reject_gateway_call(id, "There is no turn that this could be for", out);
+            reject_gateway_call(id, "The chat has no active turn", out);
             return;
         };
         if self.tools.gateway_calls.pending.len() >= MAX_GATEWAY_CALLS {
-            reject_gateway_call(id, "Too many tools are being called", out);
+            reject_gateway_call(id, "Too many tool calls are running", out);
             return;
         }
         let turn = turn.id.clone();
@@ -307,14 +307,12 @@ impl Host {
         let turn = turn.filter(|turn| turn.id == place.turn);
         let call = turn.and_then(|turn| turn.response_parts.call(place.call.as_str()));
         match call {
-            None => Some(failed_result("The turn is over")),
+            None => Some(failed_result("The turn has ended")),
             Some(ToolCall::Completed(call)) => Some(call.result.clone()),
             Some(ToolCall::Cancelled(call)) => Some(failed_result(match call.reason {
-                CancellationReason::Denied => "It was not allowed to run",
-                CancellationReason::Skipped => "It was passed over, and did not run",
-                CancellationReason::ResultDenied => {
-                    "It ran, but what came of it is not for you to see"
-                }
+                CancellationReason::Denied => "The tool call was denied",
+                CancellationReason::Skipped => "The tool call was skipped",
+                CancellationReason::ResultDenied => "The tool ran, but its result was denied",
             })),
             Some(
                 ToolCall::Streaming(_)
@@ -364,7 +362,7 @@ impl Host {
                 tool_call_id: place.call,
                 meta: None,
             };
-            let message = "The agent does not wait for it any more".to_owned();
+            let message = "The agent has abandoned the call".to_owned();
             self.fail_call(env, &place.chat, target, message, out);
         }
     }

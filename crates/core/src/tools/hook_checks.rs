@@ -125,7 +125,7 @@ impl Host {
                 out.push(Effect::ReportDiscarded {
                     channel: chat.clone(),
                     action: action.info().name,
-                    reason: "too much happened to a call that waits for hooks".to_owned(),
+                    reason: "too many actions for a tool call that waits for hooks".to_owned(),
                 })
             }
             return None;

@@ -34,9 +34,9 @@ fn annotations_say_something() {
             c1 ! ahp-session:/s1/annotations annotations/set {"annotation": {"id": "n", "origin": {"session": "ahp-session:/s2"}, "resource": "file:///a", "resolved": false, "entries": [{"id": "e", "text": "why?"}]}}
                 c1: 3 rejected: origin.session is not the session of this channel
             c1 ! ahp-session:/s1/annotations annotations/set {"annotation": {"id": "n", "origin": {"session": "ahp-session:/s1"}, "resource": "file:///a", "resolved": false, "entries": []}}
-                c1: 4 rejected: an annotation has an entry
+                c1: 4 rejected: an annotation needs at least one entry
             c1 ! ahp-session:/s1/annotations annotations/set {"annotation": {"id": "n", "origin": {"session": "ahp-session:/s1"}, "resource": "file:///a", "resolved": true, "entries": [{"id": "e", "text": "why?"}]}}
-                c1: 5 rejected: a new annotation is not resolved
+                c1: 5 rejected: a new annotation cannot be resolved
             c1 ! ahp-session:/s1/annotations annotations/set {"annotation": {"id": "n", "origin": {"session": "ahp-session:/s1"}, "resource": "file:///a", "resolved": false, "entries": [{"id": "e", "text": "why?"}]}}
                 c1: 6 ahp-session:/s1/annotations by a annotations/set {"annotation":{"id":"n","origin":{"session":"s1"},"resource":"file:///a","resolved":false,"entries":[{"id":"e","text":"why?"}]}}
                 c1: root/sessionSummaryChanged {"changes":{"annotations":{"resource":"s1/annotations","annotationCount":1,"entryCount":1}},"session":"s1"}
@@ -51,7 +51,7 @@ fn annotations_say_something() {
                 c1: 10 ahp-session:/s1/annotations by a annotations/entryRemoved {"entryId":"e","annotationId":"n"}
                 c1: root/sessionSummaryChanged {"changes":{"annotations":{"resource":"s1/annotations","annotationCount":1,"entryCount":1}},"session":"s1"}
             c1 ! ahp-session:/s1/annotations annotations/entryRemoved {"annotationId": "n", "entryId": "f"}
-                c1: 11 rejected: the last entry goes with its annotation: remove that
+                c1: 11 rejected: the last entry can't be removed: remove the annotation
             c2 ! ahp-session:/s1/annotations annotations/removed {"annotationId": "n"}
                 c2: 12 ahp-session:/s1/annotations by b annotations/removed {"annotationId":"n"}
                 c2: root/sessionSummaryChanged {"changes":{"annotations":{"resource":"s1/annotations","annotationCount":0,"entryCount":0}},"session":"s1"}

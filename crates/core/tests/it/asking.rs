@@ -152,7 +152,7 @@ fn a_client_that_leaves_leaves_no_call_hanging() {
                 c1: 11 s1 session/inputNeededSet {"request":{"kind":"toolClientExecution","id":"execute:c@s1.chat","chat":"s1.chat","turnId":"t1","clientId":"b","toolCall":{"status":"running","toolCallId":"c","toolName":"look","displayName":"Look","contributor":{"kind":"client","clientId":"b"},"invocationMessage":"Look","confirmed":"not-needed"}}}
                 await execute:c@ahp-chat://default/YWhwLXNlc3Npb246L3Mx 1800000
             c1 ! s1.chat chat/toolCallComplete {"turnId": "t1", "toolCallId": "c", "result": {"success": true, "pastTenseMessage": "Looked"}}
-                c1: 12 rejected: tool call `c` is not carried out by this client
+                c1: 12 rejected: tool call `c` is not executed by this client
             c2 ! s1.chat chat/toolCallComplete {"turnId": "t1", "toolCallId": "c", "result": {"success": true, "pastTenseMessage": "Looked"}}
                 c1: 13 s1.chat by b chat/toolCallComplete {"result":{"success":true,"pastTenseMessage":"Looked"},"turnId":"t1","toolCallId":"c"}
                 c1: 14 s1 session/inputNeededRemoved {"id":"execute:c@s1.chat"}
@@ -205,7 +205,7 @@ fn a_running_turn_can_be_steered() {
             agent s1 steered n
                 c1: 8 s1.chat chat/pendingMessageRemoved {"id":"n","kind":"steering"}
             c1 ! s1.chat chat/pendingMessageRemoved {"kind": "steering", "id": "n"}
-                c1: 9 rejected: there is no waiting message `n`
+                c1: 9 rejected: there is no pending message `n`
         "#]],
     );
 }
@@ -229,9 +229,9 @@ fn a_client_declines_a_tool_it_does_not_know() {
         "#,
         expect![[r#"
             c1 ! s1.chat chat/toolCallConfirmed {"turnId": "t1", "toolCallId": "c", "approved": false}
-                c1: 10 rejected: tool call `c` does not wait for this
+                c1: 10 rejected: tool call `c` does not wait for this action
             c2 ! s1.chat chat/toolCallConfirmed {"turnId": "t1", "toolCallId": "c", "approved": true}
-                c2: 11 rejected: tool call `c` does not wait for this
+                c2: 11 rejected: tool call `c` does not wait for this action
             c2 ! s1.chat chat/toolCallConfirmed {"turnId": "t1", "toolCallId": "c", "approved": false}
                 c1: 12 s1.chat by b chat/toolCallConfirmed {"approved":false,"turnId":"t1","toolCallId":"c"}
                 c1: 13 s1.chat chat/toolCallComplete {"result":{"success":false,"pastTenseMessage":"The client declined to run it","error":{"message":"The client declined to run it"}},"turnId":"t1","toolCallId":"c"}
@@ -262,9 +262,9 @@ fn a_result_that_waits_is_not_handed_over() {
         "#,
         expect![[r#"
             agent s1 chat/toolCallStart {"turnId": "t1", "toolCallId": "c1", "toolName": "look", "displayName": "Look"}
-                discarded s1.chat chat/toolCallStart: its name is in use in this turn
+                discarded s1.chat chat/toolCallStart: its id is in use in this turn
             agent s1 chat/responsePart {"turnId": "t1", "part": {"kind": "markdown", "id": "c1", "content": "x"}}
-                discarded s1.chat chat/responsePart: its name is in use in this turn
+                discarded s1.chat chat/responsePart: its id is in use in this turn
             c1 ! s1.chat chat/toolCallComplete {"turnId": "t1", "toolCallId": "c1", "requiresResultConfirmation": true, "result": {"success": true, "pastTenseMessage": "Looked"}}
                 nothing
             c1 ! s1.chat chat/toolCallResultConfirmed {"turnId": "t1", "toolCallId": "c1", "approved": true}

@@ -30,7 +30,7 @@ fn tokens_are_passed_on() {
                 no token of me for https://example.org/api
                 c1: {}
             c1 authenticate {"resource": "https://example.org/other", "token": "secret"}
-                c1: error -32602 resource: no agent or server here needs a token for this
+                c1: error -32602 resource: no agent or MCP server needs a token for it
             c1 authenticate {"resource": "https://example.org/api", "token": "secret", "expiresIn": 0}
                 c1: error -32602 expiresIn: expected a number of at least 1
             c1 authenticate {"resource": "https://example.org/api", "token": "sec\nret"}

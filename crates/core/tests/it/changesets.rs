@@ -28,8 +28,8 @@ fn views_are_offered() {
                 agent s1: open
             marked {"git": {"branch": "work", "base": "main", "uncommitted": 1}}
                 c1: 3 s1 session/metaChanged {"_meta":{"git":{"branchName":"work","baseBranchName":"main","uncommittedChanges":1}}}
-                c1: 4 s1 session/changesetsChanged {"changesets":[{"label":"Branch changes","uriTemplate":"s1/changeset/branch","description":"work → main","changeKind":"branch","capabilities":{"review":{}}},{"label":"Uncommitted changes","uriTemplate":"s1/changeset/uncommitted","description":"What is not committed","changeKind":"uncommitted","capabilities":{"review":{}}},{"label":"Session changes","uriTemplate":"s1/changeset/session","description":"What changed since the session began","changeKind":"session","capabilities":{"review":{}}},{"label":"Turn changes","uriTemplate":"s1/changeset/turn/{turnId}","description":"What changed while a turn was running","changeKind":"turn","capabilities":{"review":{}}},{"label":"Changes between turns","uriTemplate":"s1/changeset/compare/{originalTurnId}/{modifiedTurnId}","description":"What changed from the end of one turn to the end of another","changeKind":"compare-turns","capabilities":{"review":{}}}]}
-                c1: 5 s1.chat chat/changesetsChanged {"changesets":[{"label":"Branch changes","uriTemplate":"s1.chat/changeset/branch","description":"work → main","changeKind":"branch","capabilities":{"review":{}}},{"label":"Uncommitted changes","uriTemplate":"s1.chat/changeset/uncommitted","description":"What is not committed","changeKind":"uncommitted","capabilities":{"review":{}}},{"label":"Turn changes","uriTemplate":"s1.chat/changeset/turn/{turnId}","description":"What changed while a turn was running","changeKind":"turn","capabilities":{"review":{}}},{"label":"Changes between turns","uriTemplate":"s1.chat/changeset/compare/{originalTurnId}/{modifiedTurnId}","description":"What changed from the end of one turn to the end of another","changeKind":"compare-turns","capabilities":{"review":{}}}]}
+                c1: 4 s1 session/changesetsChanged {"changesets":[{"label":"Branch changes","uriTemplate":"s1/changeset/branch","description":"work → main","changeKind":"branch","capabilities":{"review":{}}},{"label":"Uncommitted changes","uriTemplate":"s1/changeset/uncommitted","description":"Changes that are not committed","changeKind":"uncommitted","capabilities":{"review":{}}},{"label":"Session changes","uriTemplate":"s1/changeset/session","description":"Changes since the session began","changeKind":"session","capabilities":{"review":{}}},{"label":"Turn changes","uriTemplate":"s1/changeset/turn/{turnId}","description":"Changes during a turn","changeKind":"turn","capabilities":{"review":{}}},{"label":"Changes between turns","uriTemplate":"s1/changeset/compare/{originalTurnId}/{modifiedTurnId}","description":"Changes from the end of one turn to the end of another","changeKind":"compare-turns","capabilities":{"review":{}}}]}
+                c1: 5 s1.chat chat/changesetsChanged {"changesets":[{"label":"Branch changes","uriTemplate":"s1.chat/changeset/branch","description":"work → main","changeKind":"branch","capabilities":{"review":{}}},{"label":"Uncommitted changes","uriTemplate":"s1.chat/changeset/uncommitted","description":"Changes that are not committed","changeKind":"uncommitted","capabilities":{"review":{}}},{"label":"Turn changes","uriTemplate":"s1.chat/changeset/turn/{turnId}","description":"Changes during a turn","changeKind":"turn","capabilities":{"review":{}}},{"label":"Changes between turns","uriTemplate":"s1.chat/changeset/compare/{originalTurnId}/{modifiedTurnId}","description":"Changes from the end of one turn to the end of another","changeKind":"compare-turns","capabilities":{"review":{}}}]}
             marked {"git": {"branch": "work", "base": "main", "uncommitted": 1}}
                 agent s1: prompt t1 "go"
             agent s1 end t1
@@ -71,7 +71,7 @@ fn a_view_is_computed_for_who_looks() {
                 changes s1: compare the commit with now for s1/changeset/uncommitted
                 c1: snapshot of ahp-session:/s1/changeset/uncommitted at 5
             compared a.txt+1-0 b.txt+2-2 {"branch": "main"}
-                c1: 6 ahp-session:/s1/changeset/uncommitted changeset/contentChanged {"operations":[{"id":"stage","label":"Stage","description":"Put the changes into the next commit","scopes":["changeset","resource"],"icon":"add","status":"idle"},{"id":"commit","label":"Commit","description":"Commit all changes","scopes":["changeset"],"icon":"git-commit","status":"idle"},{"id":"discard","label":"Discard","description":"Make files what they are in the last commit","scopes":["changeset","resource"],"confirmation":"Changes that are not committed will be lost. Discard them?","icon":"discard","status":"idle"},{"id":"show-patch","label":"Show as patch","description":"All differences as text","scopes":["changeset"],"icon":"diff","status":"idle"}],"files":[{"id":"file:///w/a.txt","edit":{"before":{"uri":"file:///w/a.txt","content":{"uri":"agenthost-git:/k/o","nonce":"o"}},"after":{"uri":"file:///w/a.txt","content":{"uri":"agenthost-git:/k/x","nonce":"x"}},"diff":{"added":1,"removed":0}}},{"id":"file:///w/b.txt","edit":{"before":{"uri":"file:///w/b.txt","content":{"uri":"agenthost-git:/k/o","nonce":"o"}},"after":{"uri":"file:///w/b.txt","content":{"uri":"agenthost-git:/k/x","nonce":"x"}},"diff":{"added":2,"removed":2}}}]}
+                c1: 6 ahp-session:/s1/changeset/uncommitted changeset/contentChanged {"operations":[{"id":"stage","label":"Stage","description":"Stage the changes for the next commit","scopes":["changeset","resource"],"icon":"add","status":"idle"},{"id":"commit","label":"Commit","description":"Commit all changes","scopes":["changeset"],"icon":"git-commit","status":"idle"},{"id":"discard","label":"Discard","description":"Restore files to the last commit","scopes":["changeset","resource"],"confirmation":"Uncommitted changes will be lost. Discard them?","icon":"discard","status":"idle"},{"id":"show-patch","label":"Show as patch","description":"Show all differences as text","scopes":["changeset"],"icon":"diff","status":"idle"}],"files":[{"id":"file:///w/a.txt","edit":{"before":{"uri":"file:///w/a.txt","content":{"uri":"agenthost-git:/k/o","nonce":"o"}},"after":{"uri":"file:///w/a.txt","content":{"uri":"agenthost-git:/k/x","nonce":"x"}},"diff":{"added":1,"removed":0}}},{"id":"file:///w/b.txt","edit":{"before":{"uri":"file:///w/b.txt","content":{"uri":"agenthost-git:/k/o","nonce":"o"}},"after":{"uri":"file:///w/b.txt","content":{"uri":"agenthost-git:/k/x","nonce":"x"}},"diff":{"added":2,"removed":2}}}]}
                 c1: 7 ahp-session:/s1/changeset/uncommitted changeset/statusChanged {"status":"ready"}
                 look again at s1/changeset/uncommitted 1000
             look
@@ -89,11 +89,11 @@ fn a_view_is_computed_for_who_looks() {
             look
                 nothing
             c1 subscribe ahp-session:/s1/changeset/nothing
-                c1: error -32008 there is nothing at `ahp-session:/s1/changeset/nothing`
+                c1: error -32008 `ahp-session:/s1/changeset/nothing` does not exist
             c1 subscribe ahp-session:/s1/changeset/turn/t9
-                c1: error -32008 there is nothing at `ahp-session:/s1/changeset/turn/t9`
+                c1: error -32008 `ahp-session:/s1/changeset/turn/t9` does not exist
             c1 subscribe ahp-session:/s9/changeset/session
-                c1: error -32008 there is nothing at `ahp-session:/s9/changeset/session`
+                c1: error -32008 `ahp-session:/s9/changeset/session` does not exist
             c1 subscribe ahp-session:/s1/changeset/session
                 changes s1: compare start with now for s1/changeset/session
                 c1: snapshot of ahp-session:/s1/changeset/session at 9
@@ -134,7 +134,7 @@ fn a_turn_is_followed() {
                 changes s1: compare before t1 with now for s1/changeset/turn/t1
                 c1: snapshot of ahp-session:/s1/changeset/turn/t1 at 8
             compared a.txt+1-0 {"branch": "main"}
-                c1: 9 ahp-session:/s1/changeset/turn/t1 changeset/contentChanged {"operations":[{"id":"undo","label":"Undo","description":"Make files what they were before these changes","scopes":["changeset","resource"],"confirmation":"Files become what they were before these changes. Undo them?","icon":"discard","status":"idle"},{"id":"restore","label":"Restore","description":"Make all files what they were before this turn","scopes":["changeset"],"confirmation":"All files become what they were before this turn; what changed since is lost. Restore them?","icon":"history","status":"idle"},{"id":"show-patch","label":"Show as patch","description":"All differences as text","scopes":["changeset"],"icon":"diff","status":"idle"}],"files":[{"id":"file:///w/a.txt","edit":{"before":{"uri":"file:///w/a.txt","content":{"uri":"agenthost-git:/k/o","nonce":"o"}},"after":{"uri":"file:///w/a.txt","content":{"uri":"agenthost-git:/k/x","nonce":"x"}},"diff":{"added":1,"removed":0}}}]}
+                c1: 9 ahp-session:/s1/changeset/turn/t1 changeset/contentChanged {"operations":[{"id":"undo","label":"Undo","description":"Restore files to their state before these changes","scopes":["changeset","resource"],"confirmation":"Files are restored to their state before these changes. Undo them?","icon":"discard","status":"idle"},{"id":"restore","label":"Restore","description":"Restore all files to their state before this turn","scopes":["changeset"],"confirmation":"All files are restored to their state before this turn. Later changes are lost. Restore them?","icon":"history","status":"idle"},{"id":"show-patch","label":"Show as patch","description":"Show all differences as text","scopes":["changeset"],"icon":"diff","status":"idle"}],"files":[{"id":"file:///w/a.txt","edit":{"before":{"uri":"file:///w/a.txt","content":{"uri":"agenthost-git:/k/o","nonce":"o"}},"after":{"uri":"file:///w/a.txt","content":{"uri":"agenthost-git:/k/x","nonce":"x"}},"diff":{"added":1,"removed":0}}}]}
                 c1: 10 ahp-session:/s1/changeset/turn/t1 changeset/statusChanged {"status":"ready"}
                 look again at s1/changeset/turn/t1 1000
             look
@@ -222,20 +222,20 @@ fn something_is_done_about_changes() {
         "#,
         expect![[r#"
             c1 invokeChangesetOperation ahp-session:/s1/changeset/uncommitted {"operationId": "nothing"}
-                c1: error -32602 operationId: there is no operation `nothing` here
+                c1: error -32602 operationId: this changeset has no operation `nothing`
             c1 invokeChangesetOperation ahp-session:/s1/changeset/uncommitted {"operationId": "commit", "target": {"kind": "resource", "resource": "file:///w/a.txt"}}
-                c1: error -32602 target: `commit` can't be done to that
+                c1: error -32602 target: operation `commit` does not support this scope
             c1 invokeChangesetOperation ahp-session:/s1/changeset/uncommitted {"operationId": "discard", "target": {"kind": "resource", "resource": "file:///etc/passwd"}}
                 c1: error -32602 target: the file is not in the changeset
             c1 invokeChangesetOperation ahp-session:/s1/changeset/uncommitted {"operationId": "discard", "target": {"kind": "range", "resource": "file:///w/a.txt", "range": {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 0}}}}
-                c1: error -32602 target: `discard` can't be done to that
+                c1: error -32602 target: operation `discard` does not support this scope
             c1 invokeChangesetOperation ahp-session:/s1/changeset/branch {"operationId": "merge"}
-                c1: error -32602 subscribe to this changeset first: it is computed for who looks at it
+                c1: error -32602 subscribe to this changeset first: it is computed for its subscribers
             c1 invokeChangesetOperation ahp-session:/s1/changeset/uncommitted {"operationId": "discard", "target": {"kind": "resource", "resource": "file:///w/a.txt"}}
                 c1: 8 ahp-session:/s1/changeset/uncommitted changeset/operationStatusChanged {"status":"running","operationId":"discard"}
                 changes s1: discard file:///w/a.txt as Undo: "Changes of a session"
             c1 invokeChangesetOperation ahp-session:/s1/changeset/uncommitted {"operationId": "discard"}
-                c1: error -32602 `discard` is being done already
+                c1: error -32602 operation `discard` is already running
             operated failed the disk is full
                 c1: 9 ahp-session:/s1/changeset/uncommitted changeset/operationStatusChanged {"error":{"errorType":"operationFailed","message":"the disk is full"},"operationId":"discard","status":"error"}
                 c1: error -32603 the disk is full
@@ -254,13 +254,13 @@ fn something_is_done_about_changes() {
                 c1: 15 ahp-session:/s1/changeset/uncommitted changeset/statusChanged {"status":"recomputing"}
                 changes s1: compare the commit with now for s1/changeset/uncommitted
             compared {"branch": "main"}
-                c1: 16 ahp-session:/s1/changeset/uncommitted changeset/operationsChanged {"operations":[{"id":"stage","label":"Stage","description":"Put the changes into the next commit. Not now: nothing differs","scopes":["changeset","resource"],"icon":"add","status":"disabled"},{"id":"commit","label":"Commit","description":"Commit all changes. Not now: nothing differs","scopes":["changeset"],"icon":"git-commit","status":"disabled"},{"id":"discard","label":"Discard","description":"Make files what they are in the last commit. Not now: nothing differs","scopes":["changeset","resource"],"confirmation":"Changes that are not committed will be lost. Discard them?","icon":"discard","status":"disabled"},{"id":"show-patch","label":"Show as patch","description":"All differences as text. Not now: nothing differs","scopes":["changeset"],"icon":"diff","status":"disabled"}]}
+                c1: 16 ahp-session:/s1/changeset/uncommitted changeset/operationsChanged {"operations":[{"id":"stage","label":"Stage","description":"Stage the changes for the next commit. Not now: there are no differences","scopes":["changeset","resource"],"icon":"add","status":"disabled"},{"id":"commit","label":"Commit","description":"Commit all changes. Not now: there are no differences","scopes":["changeset"],"icon":"git-commit","status":"disabled"},{"id":"discard","label":"Discard","description":"Restore files to the last commit. Not now: there are no differences","scopes":["changeset","resource"],"confirmation":"Uncommitted changes will be lost. Discard them?","icon":"discard","status":"disabled"},{"id":"show-patch","label":"Show as patch","description":"Show all differences as text. Not now: there are no differences","scopes":["changeset"],"icon":"diff","status":"disabled"}]}
                 c1: 17 ahp-session:/s1/changeset/uncommitted changeset/statusChanged {"status":"ready"}
                 look again at s1/changeset/uncommitted 2000
             c1 invokeChangesetOperation ahp-session:/s1/changeset/uncommitted {"operationId": "commit"}
-                c1: error -32602 `commit` can't be done now: nothing differs
+                c1: error -32602 operation `commit` is disabled: there are no differences
             c1 invokeChangesetOperation ahp-session:/s1/changeset/uncommitted {"operationId": "commit"}
-                c1: error -32602 `commit` can't be done now: a merge is under way: finish it first
+                c1: error -32602 operation `commit` is disabled: a merge is in progress: finish it first
             c1 invokeChangesetOperation ahp-session:/s1/changeset/uncommitted {"operationId": "discard"}
                 c1: error -32004 a turn is in progress in `ahp-session:/s1`
         "#]],
@@ -338,7 +338,7 @@ fn a_session_has_a_worktree() {
         - c1 createSession s2 {"workingDirectories": ["file:///w"], "config": {"isolation": "worktree"}}
         - c1 subscribe s2
         - marked
-        worktree failed the folder is in no git repository
+        worktree failed the folder is not in a git repository
         c1 createSession s3 {"config": {"isolation": "worktree"}}
         c1 createSession s3 {"workingDirectories": ["file:///w"], "config": {"isolation": "moon"}}
         "#,
@@ -356,8 +356,8 @@ fn a_session_has_a_worktree() {
                 agent s1: open
             agent s1 opened
                 c1: 3 s1 session/ready {}
-            worktree failed the folder is in no git repository
-                c1: 7 s2 session/creationFailed {"error":{"errorType":"worktree","message":"the folder is in no git repository"}}
+            worktree failed the folder is not in a git repository
+                c1: 7 s2 session/creationFailed {"error":{"errorType":"worktree","message":"the folder is not in a git repository"}}
             c1 createSession s3 {"config": {"isolation": "worktree"}}
                 c1: error -32602 config.isolation: there is no such property
             c1 createSession s3 {"workingDirectories": ["file:///w"], "config": {"isolation": "moon"}}

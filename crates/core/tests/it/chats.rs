@@ -59,7 +59,7 @@ fn a_session_has_several_chats() {
                 changes s1: mark before turn-0000000000000000000000000000000d
                 agent s1: prompt turn-0000000000000000000000000000000d "go"
             c1 createChat s1 {"chat": "ahp-chat:/1"}
-                c1: error -32010 there is something at `ahp-chat:/1` already
+                c1: error -32010 `ahp-chat:/1` already exists
             c1 createChat s1 {"chat": "ahp-chat://default/YWhwLXNlc3Npb246L3Mx"}
                 c1: null
             c1 createChat s2 {"chat": "ahp-chat:/2"}
@@ -86,7 +86,7 @@ fn a_chat_ends_with_what_runs_in_it() {
         "#,
         expect![[r#"
             c1 disposeChat s1.chat
-                c1: error -32602 the default chat of a session can only go with the session
+                c1: error -32602 the default chat can only be removed together with its session
             c1 disposeChat ahp-chat:/1
                 c1: 7 ahp-chat:/1 chat/turnCancelled {"duration":0,"turnId":"t1"}
                 c1: 8 s1 session/chatUpdated {"changes":{"status":1,"modifiedAt":"2026-01-05T09:00:00.000Z"},"chat":"ahp-chat:/1"}

@@ -40,15 +40,15 @@ fn a_server_with_tools_that_make_no_sense_degrades_what_it_stands_in() {
         ),
         expect![[r#"
             tools s1 complaint m three of its tools make no sense
-                c1: 13 shown session/customizationUpdated {"customization":{"type":"plugin","id":"p","uri":"file:///p","name":"p","load":{"kind":"degraded","message":"the server `m`: three of its tools make no sense"},"children":[{"type":"mcpServer","id":"m","uri":"file:///p/m","name":"m","state":{"kind":"ready"}}]}}
+                c1: 13 shown session/customizationUpdated {"customization":{"type":"plugin","id":"p","uri":"file:///p","name":"p","load":{"kind":"degraded","message":"MCP server `m`: three of its tools make no sense"},"children":[{"type":"mcpServer","id":"m","uri":"file:///p/m","name":"m","state":{"kind":"ready"}}]}}
             tools s1 complaint m three of its tools make no sense
                 nothing
             customized s1 updated {"type": "plugin", "id": "p", "uri": "file:///p", "name": "p", "load": {"kind": "degraded", "message": "no name"}, "children": [{"type": "mcpServer", "id": "m", "uri": "file:///p/m", "name": "m", "state": {"kind": "stopped"}}]}
-                c1: 14 shown session/customizationUpdated {"customization":{"type":"plugin","id":"p","uri":"file:///p","name":"p","load":{"kind":"degraded","message":"no name; the server `m`: three of its tools make no sense"},"children":[{"type":"mcpServer","id":"m","uri":"file:///p/m","name":"m","state":{"kind":"ready"}}]}}
+                c1: 14 shown session/customizationUpdated {"customization":{"type":"plugin","id":"p","uri":"file:///p","name":"p","load":{"kind":"degraded","message":"no name; MCP server `m`: three of its tools make no sense"},"children":[{"type":"mcpServer","id":"m","uri":"file:///p/m","name":"m","state":{"kind":"ready"}}]}}
             tools s1 complaint m
                 c1: 15 shown session/customizationUpdated {"customization":{"type":"plugin","id":"p","uri":"file:///p","name":"p","load":{"kind":"degraded","message":"no name"},"children":[{"type":"mcpServer","id":"m","uri":"file:///p/m","name":"m","state":{"kind":"ready"}}]}}
             tools s1 complaint m one of its tools makes no sense
-                c1: 16 shown session/customizationUpdated {"customization":{"type":"plugin","id":"p","uri":"file:///p","name":"p","load":{"kind":"degraded","message":"no name; the server `m`: one of its tools makes no sense"},"children":[{"type":"mcpServer","id":"m","uri":"file:///p/m","name":"m","state":{"kind":"ready"}}]}}
+                c1: 16 shown session/customizationUpdated {"customization":{"type":"plugin","id":"p","uri":"file:///p","name":"p","load":{"kind":"degraded","message":"no name; MCP server `m`: one of its tools makes no sense"},"children":[{"type":"mcpServer","id":"m","uri":"file:///p/m","name":"m","state":{"kind":"ready"}}]}}
             tools s1 stopped m
                 c1: 17 s1 session/mcpServerStateChanged {"state":{"kind":"stopped"},"id":"m"}
                 c1: 18 shown session/customizationUpdated {"customization":{"type":"plugin","id":"p","uri":"file:///p","name":"p","load":{"kind":"degraded","message":"no name"},"children":[{"type":"mcpServer","id":"m","uri":"file:///p/m","name":"m","state":{"kind":"stopped"}}]}}

@@ -35,9 +35,9 @@ fn what_could_stand_there() {
             c1 completions s1.chat {"kind": "userMessage", "text": "see @ma", "offset": 4}
                 c1: items []
             c1 completions s1.chat {"kind": "userMessage", "text": "🦀", "offset": 1}
-                c1: error -32602 offset: expected a place between two characters of the text
+                c1: error -32602 offset: expected a character boundary of the text
             c1 completions s1.chat {"kind": "userMessage", "text": "🦀", "offset": 3}
-                c1: error -32602 offset: expected a place between two characters of the text
+                c1: error -32602 offset: expected a character boundary of the text
             c1 completions s1.chat {"kind": "userMessage", "text": "🦀", "offset": -1}
                 c1: error -32602 offset: expected a whole number of at least 0, found -1
             c1 completions s1.chat {"kind": "somethingNew", "text": "@", "offset": 1}
@@ -242,7 +242,7 @@ fn files_are_used_where_they_may_be() {
             c1 resourceRequest {"uri": "file:///w/x"}
                 await a grant 60000
             ungranted
-                c1: error -32009 `file:///w/x` is outside of the folders that may be used here; `agenthost allow` lets a person add more
+                c1: error -32009 `file:///w/x` is outside of the granted folders; `agenthost allow` grants more
             c1 resourceWrite {"uri": "file:///w/x", "data": "", "encoding": "utf-8"}
                 files in [Write file:///w]
             done
@@ -250,13 +250,13 @@ fn files_are_used_where_they_may_be() {
             c1 resourceRequest {"uri": "file:///w/x", "write": true}
                 c1: {}
             c1 resourceRequest {"uri": "file:///w/../x", "write": true}
-                c1: error -32009 `file:///w/../x` is outside of the folders that may be used here; `agenthost allow` lets a person add more
+                c1: error -32009 `file:///w/../x` is outside of the granted folders; `agenthost allow` grants more
             c1 resourceRequest {"uri": "file:///w/%2E./x", "write": true}
-                c1: error -32009 `file:///w/%2E./x` is outside of the folders that may be used here; `agenthost allow` lets a person add more
+                c1: error -32009 `file:///w/%2E./x` is outside of the granted folders; `agenthost allow` grants more
             c1 resourceRequest {"uri": "file:///weather", "read": true}
                 await a grant 60000
             ungranted
-                c1: error -32009 `file:///weather` is outside of the folders that may be used here; `agenthost allow` lets a person add more
+                c1: error -32009 `file:///weather` is outside of the granted folders; `agenthost allow` grants more
             c1 ! root root/configChanged {"config": {"readableFolders": ["https://x"]}}
                 c1: 7 rejected: `readableFolders`: `https://x` is not a folder of this machine (file:///…)
             c1 ! root root/configChanged {"config": {"readableFolders": ["file:///docs"], "writableFolders": ["file:///more/"]}}
@@ -266,7 +266,7 @@ fn files_are_used_where_they_may_be() {
             c1 resourceRequest {"uri": "file:///docs/a", "write": true}
                 await a grant 60000
             ungranted
-                c1: error -32009 `file:///docs/a` is outside of the folders that may be used here; `agenthost allow` lets a person add more
+                c1: error -32009 `file:///docs/a` is outside of the granted folders; `agenthost allow` grants more
             c1 resourceRequest {"uri": "file:///more/a", "write": true}
                 c1: {}
             c1 resourceList {"uri": "file:///more"}
@@ -304,7 +304,7 @@ fn a_watch_lasts_while_it_is_watched() {
         &script.replace("WATCH", watch),
         expect![[r#"
             c1 createResourceWatch {"uri": "file:///elsewhere"}
-                c1: error -32009 `file:///elsewhere` is outside of the folders that may be used here; `agenthost allow` lets a person add more
+                c1: error -32009 `file:///elsewhere` is outside of the granted folders; `agenthost allow` grants more
             c1 createResourceWatch {"uri": "file:///w/x", "recursive": true}
                 watch file:///w/x as ahp-resource-watch:/watch-00000000000000000000000000000007
             watching
@@ -323,7 +323,7 @@ fn a_watch_lasts_while_it_is_watched() {
             changed ahp-resource-watch:/watch-00000000000000000000000000000007 file:///w/x/y
                 nothing
             c1 subscribe ahp-resource-watch:/watch-00000000000000000000000000000007
-                c1: error -32008 there is nothing at `ahp-resource-watch:/watch-00000000000000000000000000000007`
+                c1: error -32008 `ahp-resource-watch:/watch-00000000000000000000000000000007` does not exist
             c1 createResourceWatch {"uri": "file:///w/none"}
                 watch file:///w/none as ahp-resource-watch:/watch-00000000000000000000000000000010
             watching there is none
@@ -391,7 +391,7 @@ fn a_person_grants_what_is_asked_for() {
             c1 ! root root/configChanged {"config": {"requestedFolders": []}}
                 c1: 3 rejected: `requestedFolders`: can't be changed
             c1 ! root root/configChanged {"config": {}, "replace": true}
-                c1: 4 rejected: `requestedFolders`: can't be left out
+                c1: 4 rejected: `requestedFolders`: can't be removed
             c2 ! root root/configChanged {"config": {"writableFolders": ["file:///docs"]}}
                 c2: 5 root by b root/configChanged {"config":{"writableFolders":["file:///docs"]}}
                 c1: {}
@@ -399,7 +399,7 @@ fn a_person_grants_what_is_asked_for() {
             ungranted
                 nothing
             ungranted
-                c1: error -32009 `file:///notes` is outside of the folders that may be used here; `agenthost allow` lets a person add more
+                c1: error -32009 `file:///notes` is outside of the granted folders; `agenthost allow` grants more
                 c2: 7 root root/configChanged {"replace":true,"config":{"writableFolders":["file:///docs"]}}
             c1 resourceRequest {"uri": "file:///more"}
                 await a grant 60000

@@ -52,7 +52,7 @@ fn a_session_is_configured_as_it_can_be() {
                 c1: null
                 agent s1: open
             c1 ! s1 session/configChanged {"config": {"branch": "other"}}
-                c1: 3 rejected: there is no property that can be changed `branch`
+                c1: 3 rejected: there is no mutable property `branch`
             c1 ! s1 session/configChanged {"config": {"mode": "fly"}}
                 c1: 4 rejected: mode: expected one of the values that are offered
             c1 ! s1 session/configChanged {"config": {"mode": "do"}, "replace": true}
@@ -61,7 +61,7 @@ fn a_session_is_configured_as_it_can_be() {
                 c1: 6 s1 by a session/configChanged {"config":{"mode":"do"}}
                 agent s1: configure {"branch":"main","mode":"do"}
             c1 ! s2 session/configChanged {"config": {"mode": "do"}}
-                c1: 9 rejected: there is no property that can be changed `mode`
+                c1: 9 rejected: there is no mutable property `mode`
         "#]],
     );
 }

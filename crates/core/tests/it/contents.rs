@@ -52,9 +52,9 @@ fn other_arguments_are_not_edited() {
         "#,
         expect![[r#"
             c1 ! s1.chat chat/toolCallConfirmed {"turnId": "t", "toolCallId": "c", "approved": true, "editedToolInput": "{}"}
-                c1: 10 rejected: the arguments are kept elsewhere, and can't be edited from here
+                c1: 10 rejected: the arguments are not stored by the host and can't be edited
             c1 ! s1.chat chat/toolCallConfirmed {"turnId": "t", "toolCallId": "c", "approved": true, "editedToolInput": "{}"}
-                c1: 13 rejected: the arguments are kept elsewhere, and can't be edited from here
+                c1: 13 rejected: the arguments are not stored by the host and can't be edited
             c1 ! s1.chat chat/toolCallConfirmed {"turnId": "t", "toolCallId": "c", "approved": true, "editedToolInput": "{}"}
                 c1: 16 rejected: the arguments can't be edited
             c1 ! s1.chat chat/toolCallConfirmed {"turnId": "t", "toolCallId": "c", "approved": false, "editedToolInput": "{}"}
@@ -78,7 +78,7 @@ fn content_that_is_kept_is_for_reading() {
             c1 resourceRead {"uri": "agenthost-content:/1/2/3"}
                 files in []
             c1 resourceRequest {"uri": "agenthost-content:/1/2/3", "write": true}
-                c1: error -32009 `agenthost-content:/1/2/3` is content that the host keeps as it is: it can be read, and nothing else
+                c1: error -32009 `agenthost-content:/1/2/3` is stored content, which is read-only
             c1 createResourceWatch {"uri": "agenthost-content:/1/2/3"}
                 await ahp-resource-watch:/watch-00000000000000000000000000000006 30000
                 c1: watch ahp-resource-watch:/watch-00000000000000000000000000000006

@@ -518,7 +518,7 @@ fn clients_bring_plugins() {
                 c2: asked resourceRead virtual://b/none
                 await an answer 10000
             c2 refuses -32601
-                customizations: heard 3: the client does not serve what it attaches
+                customizations: heard 3: the client does not serve resources
             customized s1 wants 4 nobody read virtual://b/none
                 customizations: heard 4: the client that sent it is not connected
             customized s1 updated {"type": "plugin", "id": "h", "uri": "virtual://a/x", "name": "X", "clientId": "a", "load": {"kind": "loaded"}, "children": [{"type": "skill", "id": "k", "uri": "virtual://a/x/k", "name": "k"}]}

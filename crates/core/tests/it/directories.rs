@@ -42,7 +42,7 @@ fn a_chat_has_no_directory_that_its_session_has_not() {
                 changes s2: mark start
                 agent s2: directories [file:///a, file:///b, file:///c]
             c1 ! s2 session/workingDirectoryRemoved {"directory": "file:///a"}
-                c1: 10 rejected: the primary directory of this session stays where it is
+                c1: 10 rejected: the primary directory of this session cannot be changed
             c1 ! s2 session/workingDirectoryReplaced {"directory": "file:///x", "replacement": "file:///d"}
                 c1: 11 rejected: there is no directory `file:///x`
             c1 ! s2 session/workingDirectoryReplaced {"directory": "file:///a", "replacement": "file:///d"}
@@ -116,9 +116,9 @@ fn a_directory_is_the_same_however_it_is_encoded() {
             c1 resourceRequest {"uri": "file:///w/a%2Bb%40%281%29%27", "write": true}
                 c1: {}
             c1 createResourceWatch {"uri": "file:///w/a%2Bb%40%281%29%27%2F%2e%2e/x"}
-                c1: error -32009 `file:///w/a%2Bb%40%281%29%27%2F%2e%2e/x` is outside of the folders that may be used here; `agenthost allow` lets a person add more
+                c1: error -32009 `file:///w/a%2Bb%40%281%29%27%2F%2e%2e/x` is outside of the granted folders; `agenthost allow` grants more
             c1 createResourceWatch {"uri": "file:///w/a%2Bb%40%281%29%27x"}
-                c1: error -32009 `file:///w/a%2Bb%40%281%29%27x` is outside of the folders that may be used here; `agenthost allow` lets a person add more
+                c1: error -32009 `file:///w/a%2Bb%40%281%29%27x` is outside of the granted folders; `agenthost allow` grants more
         "#]],
     );
 }

@@ -78,7 +78,7 @@ fn rejections_go_to_the_originator_with_a_reason() {
             c1 ! s1 session/mcpServerStartRequested {"id": "x"}
                 c1: 13 rejected: there is no server `x`
             c1 ! s1 session/configChanged {"config": {"a": 1}}
-                c1: 14 rejected: there is no property that can be changed `a`
+                c1: 14 rejected: there is no mutable property `a`
             c1 ! s1.chat chat/turnStarted {"turnId": "t1", "startedAt": "2026-01-05T09:00:00Z", "message": {"text": "x", "origin": {"kind": "agent"}}}
                 c1: 15 rejected: a client can only send messages of kind `user`
             c1 ! s1.chat chat/turnStarted {"turnId": "t1", "startedAt": "yesterday", "message": {"text": "x", "origin": {"kind": "user"}}}
@@ -88,7 +88,7 @@ fn rejections_go_to_the_originator_with_a_reason() {
             c1 ! s1.chat chat/turnStarted {"turnId": "t1", "startedAt": "2026-01-05T09:00:00Z", "message": {"text": "x", "origin": {"kind": "user"}, "model": {"id": "m"}}}
                 c1: 18 rejected: there is no model `m`
             c1 ! s1.chat chat/turnStarted {"turnId": "t1", "startedAt": "2026-01-05T09:00:00Z", "message": {"text": "x", "origin": {"kind": "user"}}, "queuedMessageId": "m"}
-                c1: 19 rejected: there is no waiting message `m`
+                c1: 19 rejected: there is no pending message `m`
             c1 ! s1.chat chat/turnCancelled {"turnId": "t1", "duration": 1}
                 c1: 20 rejected: turn `t1` is not in progress
             c1 ! s1.chat chat/turnResume {"turnId": "t1"}
@@ -100,9 +100,9 @@ fn rejections_go_to_the_originator_with_a_reason() {
             c1 ! s1.chat chat/inputCompleted {"requestId": "q", "response": "accept"}
                 c1: 24 rejected: there is no open request `q`
             c1 ! s1.chat chat/pendingMessageRemoved {"kind": "steering", "id": "m"}
-                c1: 25 rejected: there is no waiting message `m`
+                c1: 25 rejected: there is no pending message `m`
             c1 ! s1.chat chat/pendingMessageSet {"kind": "queued", "id": "", "message": {"text": "x", "origin": {"kind": "user"}}}
-                c1: 26 rejected: the name of a waiting message has 1 to 200 bytes
+                c1: 26 rejected: the name of a pending message has 1 to 200 bytes
             c1 ! s1.chat chat/draftChanged {"draft": {"text": "x", "origin": {"kind": "tool"}}}
                 c1: 27 rejected: a client can only send messages of kind `user`
             c1 ! s1.chat chat/workingDirectorySet {"directory": "file:///x"}

@@ -60,7 +60,7 @@ fn the_highest_offer_wins() {
             c2 initialize {"protocolVersions": ["0.9.0", "2.0.0"], "clientId": "b"}
                 c2: version 0.9.0 at 0 with []
             c3 initialize {"protocolVersions": [], "clientId": "c"}
-                c3: error -32005 none of the offered protocol versions is spoken here
+                c3: error -32005 none of the offered protocol versions is supported
                 close c3
             c4 initialize {"protocolVersions": ["1.0.0", "1.0"], "clientId": "d"}
                 c4: error -32602 protocolVersions: `1.0` is not a version of the form MAJOR.MINOR.PATCH
@@ -116,7 +116,7 @@ fn a_client_id_is_bound_to_its_principal() {
             c2 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
                 c2: error -32009 client id `a` belongs to another principal
             c2 reconnect {"clientId": "a", "lastSeenServerSeq": 0, "subscriptions": []}
-                c2: error -32008 client `a` is not known here any more: initialize again
+                c2: error -32008 client `a` is not known: send `initialize`
             c3 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
                 c3: version 1.0.0 at 0 with []
             c1 leave
@@ -161,11 +161,11 @@ fn a_client_id_stays_bound_to_its_principal() {
             c2 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
                 c2: error -32009 client id `a` belongs to another principal
             c2 reconnect {"clientId": "a", "lastSeenServerSeq": 99, "subscriptions": []}
-                c2: error -32008 client `a` is not known here any more: initialize again
+                c2: error -32008 client `a` is not known: send `initialize`
             c3 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
                 c3: error -32009 client id `a` belongs to another principal
             c3 reconnect {"clientId": "a", "lastSeenServerSeq": 0, "subscriptions": []}
-                c3: error -32008 client `a` is not known here any more: initialize again
+                c3: error -32008 client `a` is not known: send `initialize`
             c4 reconnect {"clientId": "a", "lastSeenServerSeq": 0, "subscriptions": []}
                 c4: replay (0, 0] of [], missing []
             c3 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
@@ -177,7 +177,7 @@ fn a_client_id_stays_bound_to_its_principal() {
             c3 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
                 c3: version 1.0.0 at 0 with []
             c5 reconnect {"clientId": "a", "lastSeenServerSeq": 0, "subscriptions": []}
-                c5: error -32008 client `a` is not known here any more: initialize again
+                c5: error -32008 client `a` is not known: send `initialize`
             c5 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
                 c5: error -32009 client id `a` belongs to another principal
         "#]],
@@ -217,7 +217,7 @@ fn a_client_comes_back() {
             c2 ! s1 session/titleChanged {"title": "meanwhile"}
                 nothing
             c3 reconnect {"clientId": "nobody", "lastSeenServerSeq": 2, "subscriptions": []}
-                c3: error -32008 client `nobody` is not known here any more: initialize again
+                c3: error -32008 client `nobody` is not known: send `initialize`
             c3 reconnect {"clientId": "a", "lastSeenServerSeq": 99, "subscriptions": ["ahp-session:/s1", "ahp-session:/gone"]}
                 c3: snapshots of [s1]
             c4 reconnect {"clientId": "a", "lastSeenServerSeq": 2, "subscriptions": ["ahp-session:/gone"]}
@@ -229,7 +229,7 @@ fn a_client_comes_back() {
             grace a
                 nothing
             c5 reconnect {"clientId": "a", "lastSeenServerSeq": 2, "subscriptions": []}
-                c5: error -32008 client `a` is not known here any more: initialize again
+                c5: error -32008 client `a` is not known: send `initialize`
             c5 initialize {"protocolVersions": ["1.0.0"], "clientId": "a"}
                 c5: version 1.0.0 at 4 with []
         "#]],
@@ -269,7 +269,7 @@ fn a_client_that_leaves_again_has_a_grace_period_of_its_own() {
             grace a
                 nothing
             c4 reconnect {"clientId": "a", "lastSeenServerSeq": 0, "subscriptions": []}
-                c4: error -32008 client `a` is not known here any more: initialize again
+                c4: error -32008 client `a` is not known: send `initialize`
         "#]],
     );
 }

@@ -83,7 +83,7 @@ fn an_address_that_would_run_something_is_shown_as_text() {
             agent s1 chat/toolCallContentChanged {"turnId": "t", "toolCallId": "c", "content": [{"type": "resource", "uri": "file:///a"}, {"type": "resource", "uri": "command:evil"}, {"type": "resource", "uri": "data:text/html,<3000 bytes>"}]}
                 c1: 10 s1.chat chat/toolCallContentChanged {"content":[{"type":"resource","uri":"file:///a"},{"type":"text","text":"(link that can't be opened: command:evil)"},{"type":"text","text":"(link that can't be opened: data:text/html,xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx)"}],"turnId":"t","toolCallId":"c"}
             agent s1 chat/inputRequested {"request": {"id": "q", "url": "file:///etc/passwd"}}
-                discarded s1.chat chat/inputRequested: its URL is not one of a web page
+                discarded s1.chat chat/inputRequested: its URL is not the address of a web page
             agent s1 chat/inputRequested {"request": {"id": "r", "url": "https://example.org/sign-in"}}
                 c1: 11 s1.chat chat/inputRequested {"request":{"id":"r","url":"https://example.org/sign-in"}}
         "#]],

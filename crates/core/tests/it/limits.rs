@@ -53,13 +53,13 @@ fn waiting_messages_share_one_limit() {
         "#,
         expect![[r#"
             c1 ! s1.chat chat/pendingMessageSet {"kind": "queued", "id": "q2", "message": {"text": "no", "origin": {"kind": "user"}}}
-                c1: 8 rejected: the waiting messages of a chat may have at most 8388608 bytes
+                c1: 8 rejected: the pending messages of a chat may have at most 8388608 bytes
             c1 ! s1.chat chat/pendingMessageSet {"kind": "queued", "id": "q2", "message": {"text": "y", "origin": {"kind": "user"}}}
                 c1: 9 s1.chat by a chat/pendingMessageSet {"message":{"text":"y","origin":{"kind":"user"}},"kind":"queued","id":"q2"}
             c1 ! s1.chat chat/pendingMessageSet {"kind": "queued", "id": "q1", "message": {"text": "<4194304 bytes>", "origin": {"kind": "user"}}}
                 c1: 10 s1.chat by a chat/pendingMessageSet {"message":{"text":"<4194304 bytes>","origin":{"kind":"user"}},"kind":"queued","id":"q1"}
             c1 ! s1.chat chat/pendingMessageSet {"kind": "queued", "id": "q1", "message": {"text": "<4194305 bytes>", "origin": {"kind": "user"}}}
-                c1: 11 rejected: the waiting messages of a chat may have at most 8388608 bytes
+                c1: 11 rejected: the pending messages of a chat may have at most 8388608 bytes
         "#]],
     );
 }
@@ -180,10 +180,10 @@ fn sessions_past_the_limit_are_refused_until_one_is_gone() {
     );
     expect![[r#"
         c1 createSession s3
-            c1: error -32600 there are 2 sessions, the most that `limits.sessions` allows: dispose of some, or raise the limit in the configuration
+            c1: error -32600 there are 2 sessions, and `limits.sessions` allows no more: dispose of some, or raise the limit in the configuration
         c1 createSession s2
             c1: error -32003 there is a session `ahp-session:/s2` already
         c1 createSession s4
-            c1: error -32600 there are 2 sessions, the most that `limits.sessions` allows: dispose of some, or raise the limit in the configuration"#]].assert_eq(&result);
+            c1: error -32600 there are 2 sessions, and `limits.sessions` allows no more: dispose of some, or raise the limit in the configuration"#]].assert_eq(&result);
     world.check_mirrors();
 }

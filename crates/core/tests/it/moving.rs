@@ -42,7 +42,7 @@ fn a_chat_comes_from_another() {
             c1 createChat s1 {"chat": "ahp-chat:/1", "source": {"kind": "fork", "chat": "ahp-chat://default/YWhwLXNlc3Npb246L3Mx", "turnId": "t9"}}
                 c1: error -32602 source: no such turn in that chat
             c1 createChat s1 {"chat": "ahp-chat:/1", "source": {"kind": "fork", "chat": "ahp-chat://default/YWhwLXNlc3Npb246L3Mx", "turnId": "t2"}}
-                c1: error -32602 source: a fork starts from a turn that is over
+                c1: error -32602 source: a fork starts from a turn that has ended
             c1 createChat s1 {"chat": "ahp-chat:/1", "source": {"kind": "copy", "chat": "ahp-chat://default/YWhwLXNlc3Npb246L3Mx", "turnId": "t1"}}
                 c1: error -32602 source.kind: expected one of `fork`, `sideChat`, found "copy"
             c1 createChat s1 {"chat": "ahp-chat:/1", "source": {"kind": "fork", "chat": "ahp-chat://default/YWhwLXNlc3Npb246L3Mx", "turnId": "t1"}}
@@ -204,7 +204,7 @@ fn a_session_begins_with_what_was_said_in_another() {
         ),
         expect![[r#"
             c1 createSession s2 {"_meta": {"agenthost.fork": {"session": "ahp-session:/s1", "turnId": "t2"}}}
-                c1: error -32602 fork: no such turn in that session, or it is not over
+                c1: error -32602 fork: no such turn in that session, or it has not ended
             c1 createSession s2 {"_meta": {"agenthost.fork": {"session": "ahp-session:/s9", "turnId": "t1"}}}
                 c1: error -32001 there is no session or chat `ahp-session:/s9`
             c1 createSession s2 {"provider": "other", "_meta": {"agenthost.fork": {"session": "ahp-session:/s1", "turnId": "t1"}}}
@@ -244,7 +244,7 @@ fn terminals_go_with_their_chat() {
         "#,
         expect![[r#"
             c1 moveChat ahp-chat:/1 {"destination": {"kind": "newSession"}}
-                c1: error -32602 a command continues in the background of this chat
+                c1: error -32602 a command of this chat runs in the background
             c1 moveChat ahp-chat:/1 {"destination": {"kind": "newSession"}}
                 c1: 17 ahp-chat:/1 chat/movableChanged {"movable":false}
                 share content of s1 with shell:/session-0000000000000000000000000000000d

@@ -264,7 +264,7 @@ fn a_changeset_is_made_when_it_is_recovered() {
                 changes s1: compare start with now for s1/changeset/session
                 c2: recovers [replay (5, 5] of s1, snapshot of ahp-session:/s1/changeset/session at 5]
             compared a.txt+1-0
-                c2: 6 ahp-session:/s1/changeset/session changeset/contentChanged {"operations":[{"id":"undo","label":"Undo","description":"Make files what they were before these changes","scopes":["changeset","resource"],"confirmation":"Files become what they were before these changes. Undo them?","icon":"discard","status":"idle"},{"id":"show-patch","label":"Show as patch","description":"All differences as text","scopes":["changeset"],"icon":"diff","status":"idle"}],"files":[{"id":"file:///w/a.txt","edit":{"before":{"uri":"file:///w/a.txt","content":{"uri":"agenthost-git:/k/o","nonce":"o"}},"after":{"uri":"file:///w/a.txt","content":{"uri":"agenthost-git:/k/x","nonce":"x"}},"diff":{"added":1,"removed":0}}}]}
+                c2: 6 ahp-session:/s1/changeset/session changeset/contentChanged {"operations":[{"id":"undo","label":"Undo","description":"Restore files to their state before these changes","scopes":["changeset","resource"],"confirmation":"Files are restored to their state before these changes. Undo them?","icon":"discard","status":"idle"},{"id":"show-patch","label":"Show as patch","description":"Show all differences as text","scopes":["changeset"],"icon":"diff","status":"idle"}],"files":[{"id":"file:///w/a.txt","edit":{"before":{"uri":"file:///w/a.txt","content":{"uri":"agenthost-git:/k/o","nonce":"o"}},"after":{"uri":"file:///w/a.txt","content":{"uri":"agenthost-git:/k/x","nonce":"x"}},"diff":{"added":1,"removed":0}}}]}
                 c2: 7 ahp-session:/s1/changeset/session changeset/statusChanged {"status":"ready"}
                 c2: 8 s1 session/metaChanged {"_meta":{}}
                 look again at s1/changeset/session 1000
@@ -304,9 +304,9 @@ fn cursors_of_a_forgotten_client_are_refused() {
             c3 recovers a root
                 c3: error -32600 this connection is initialized already
             c4 recovers a root=1
-                c4: error -32008 client `a` is not known here any more: initialize again
+                c4: error -32008 client `a` is not known: send `initialize`
             c5 recovers b root=1
-                c5: error -32008 client `b` is not known here any more: initialize again
+                c5: error -32008 client `b` is not known: send `initialize`
             c4 initialize {"protocolVersions": ["1.1.0", "1.0.0"], "clientId": "a"}
                 c4: version 1.1.0 at 3 with []
         "#]],

@@ -118,7 +118,7 @@ fn a_client_that_does_not_answer_holds_nothing_up() {
         "#,
         expect![[r#"
             c1 refuses -32601
-                agent s1: attached virtual:/1 unread: the client does not serve what it attaches
+                agent s1: attached virtual:/1 unread: the client does not serve resources
                 agent s1: prompt t1 "1"
             c1 answers {"data": 7}
                 agent s1: attached virtual:/1 unread: the client's response is malformed
@@ -127,12 +127,12 @@ fn a_client_that_does_not_answer_holds_nothing_up() {
                 agent s1: attached virtual:/1 unread: the client's response is malformed
                 agent s1: prompt t3 "3"
             unanswered
-                agent s1: attached virtual:/1 unread: the client did not answer in time
+                agent s1: attached virtual:/1 unread: the client did not respond in time
                 agent s1: prompt t4 "4"
             c1 answers {"data": "too late", "encoding": "utf-8"}
                 nothing
             c1 leave
-                agent s1: attached virtual:/1 unread: the client left before it answered
+                agent s1: attached virtual:/1 unread: the client disconnected before it responded
                 agent s1: attached virtual:/2 unread: it is larger than 1024 KiB
                 agent s1: prompt t5 "5"
                 grace a 30000
@@ -283,8 +283,8 @@ fn what_is_read_is_bounded() {
     let lines = last.lines().map(str::trim);
     let unread: Vec<_> = lines.filter(|line| line.contains("unread")).collect();
     expect![[r#"
-        agent s1: attached virtual:/4 unread: too much is attached to the message
-        agent s1: attached virtual:/5 unread: too much is attached to the message"#]]
+        agent s1: attached virtual:/4 unread: the attachments of the message are too large
+        agent s1: attached virtual:/5 unread: the attachments of the message are too large"#]]
     .assert_eq(&unread.join("\n"));
     // One that is too large by itself.
     run(&mut world, "agent s1 end t1");
@@ -318,6 +318,10 @@ fn what_is_read_is_bounded() {
     for turn in ["t3", "t4"] {
         assert!(left.contains(&format!("prompt {turn}")), "{left}");
     }
-    assert_eq!(left.matches("only the first 16 are read").count(), 2);
+    assert_eq!(
+        left.matches("only the first 16 attachments of the message are read")
+            .count(),
+        2
+    );
     world.check_mirrors();
 }

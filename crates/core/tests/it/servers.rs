@@ -104,7 +104,7 @@ fn servers_start_with_a_turn_and_stop_when_told() {
                 tools: stop m
                 c1: 31 s1 session/mcpServerStateChanged {"state":{"kind":"stopped"},"id":"m"}
             c1 ! s1 session/mcpServerStartRequested {"id": "m"}
-                c1: 32 rejected: the server is turned off
+                c1: 32 rejected: the MCP server is disabled
             c1 ! s1 session/mcpServerStartRequested {"id": "p"}
                 c1: 33 rejected: there is no server `p`
             c1 ! s1 session/customizationToggled {"id": "m", "enablement": []}
@@ -235,7 +235,7 @@ fn apps_talk_to_their_servers() {
             tools s1 answers c2 11 {"tools": []}
                 c2: the server says {"tools":[]}
             c2 tools/list mcp://agenthost/none
-                c2: error -32008 there is nothing at `mcp://agenthost/none`
+                c2: error -32008 `mcp://agenthost/none` does not exist
             tools s1 says m notifications/tools/list_changed {}
                 c2: notifications/tools/list_changed {"channel":"mcp://agenthost/24d0cb23a77b5b3b9cb44e20e8c7d023"}
             c1 leave
@@ -246,7 +246,7 @@ fn apps_talk_to_their_servers() {
                 c2, c3: 9 s1 by apps session/mcpServerStopRequested {"id":"m"}
                 tools: stop m
             c2 tools/list mcp://agenthost/24d0cb23a77b5b3b9cb44e20e8c7d023
-                c2: error -32008 there is nothing at `mcp://agenthost/24d0cb23a77b5b3b9cb44e20e8c7d023`
+                c2: error -32008 `mcp://agenthost/24d0cb23a77b5b3b9cb44e20e8c7d023` does not exist
         "#]],
     );
 }
@@ -296,9 +296,9 @@ fn agents_call_tools_of_clients() {
                 agent s1: tools [run, look]
                 tools: tools of clients [run, look]
             tools s1 called 1 run {}
-                tools: answer 1 false Some(Object {"message": String("There is no turn that this could be for")})
+                tools: answer 1 false Some(Object {"message": String("The chat has no active turn")})
             tools s1 called 2 none {}
-                tools: answer 2 false Some(Object {"message": String("There is no such tool any more")})
+                tools: answer 2 false Some(Object {"message": String("The tool no longer exists")})
             tools s1 called 3 run {"x": 1}
                 await what is told of 3 150
             untold
@@ -331,7 +331,7 @@ fn agents_call_tools_of_clients() {
                 c1: 28 s1.chat chat/toolCallReady {"confirmed":"not-needed","turnId":"t1","toolCallId":"call-00000000000000000000000000000017","invocationMessage":"look","toolInput":"{}"}
                 await execute:call-00000000000000000000000000000017@ahp-chat://default/YWhwLXNlc3Npb246L3Mx 1800000
             tools s1 abandoned 5
-                c1: 30 s1.chat chat/toolCallComplete {"result":{"success":false,"pastTenseMessage":"The agent does not wait for it any more","error":{"message":"The agent does not wait for it any more"}},"turnId":"t1","toolCallId":"call-00000000000000000000000000000017"}
+                c1: 30 s1.chat chat/toolCallComplete {"result":{"success":false,"pastTenseMessage":"The agent has abandoned the call","error":{"message":"The agent has abandoned the call"}},"turnId":"t1","toolCallId":"call-00000000000000000000000000000017"}
                 agent s1: completed call-00000000000000000000000000000017 false
             tools s1 called 6 look {}
                 await what is told of 6 150
@@ -345,7 +345,7 @@ fn agents_call_tools_of_clients() {
                 agent s1: cancel t1
                 customizations: t1 ended
                 changes s1: mark after t1, chat since before t1
-                tools: answer 6 false Some(Object {"message": String("The turn is over")})
+                tools: answer 6 false Some(Object {"message": String("The turn has ended")})
             tools s1 called 7 look {}
                 await what is told of 7 150
             agent s1 chat/toolCallStart {"turnId": "t2", "toolCallId": "k9", "toolName": "look", "displayName": "look", "contributor": {"kind": "client", "clientId": "a"}}
@@ -397,7 +397,7 @@ fn servers_and_calls_wait_for_tokens() {
         ),
         expect![[r#"
             c1 authenticate {"resource": "https://tools.example", "token": "secret"}
-                c1: error -32602 resource: no agent or server here needs a token for this
+                c1: error -32602 resource: no agent or MCP server needs a token for it
             tools s1 token m
                 c1: 8 s1 session/mcpServerStateChanged {"state":{"kind":"authRequired","reason":"required","resource":{"resource":"https://tools.example"}},"id":"m"}
                 agent s1: prompt t1 "go"
@@ -415,7 +415,7 @@ fn servers_and_calls_wait_for_tokens() {
                 c1: 15 s1 session/chatUpdated {"changes":{"status":24},"chat":"s1.chat"}
                 c1: 16 s1 session/inputNeededSet {"request":{"kind":"toolAuthentication","id":"authenticate:k1@s1.chat","chat":"s1.chat","turnId":"t1","toolCall":{"status":"auth-required","toolCallId":"k1","toolName":"search","displayName":"Search","contributor":{"kind":"mcp","customizationId":"m"},"invocationMessage":"Searches","confirmed":"not-needed","auth":{"reason":"insufficientScope","resource":{"resource":"https://tools.example"},"requiredScopes":["write"]}}}}
             c1 authenticate {"resource": "https://tools.example", "token": "secret", "scopes": ["read"]}
-                c1: error -32602 scopes: `write` is needed, too
+                c1: error -32602 scopes: `write` is required
             c1 authenticate {"resource": "https://tools.example", "token": "secret", "scopes": ["read", "write"]}
                 token of me for https://tools.example
                 c1: {}
@@ -428,7 +428,7 @@ fn servers_and_calls_wait_for_tokens() {
                 no token of me for https://tools.example
                 c1: {}
             c1 authenticate {"resource": "https://tools.example", "token": "secret"}
-                c1: error -32602 resource: no agent or server here needs a token for this
+                c1: error -32602 resource: no agent or MCP server needs a token for it
         "#]],
     );
 }

@@ -52,7 +52,7 @@ fn only_subscribers_are_told() {
             c2 subscribe ahp-chat:/none
                 c2: error -32001 there is no session or chat `ahp-chat:/none`
             c2 subscribe file:///none
-                c2: error -32008 there is nothing at `file:///none`
+                c2: error -32008 `file:///none` does not exist
         "#]],
     );
 }

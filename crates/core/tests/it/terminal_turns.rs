@@ -25,7 +25,7 @@ fn a_message_can_be_a_command() {
         terminal run exited 1
         surveyed
         c1 says t3 !no/such
-        terminal run failed the folder is not there
+        terminal run failed the folder does not exist
         "#,
         expect![[r#"
             c1 says t1 !make  test
@@ -79,9 +79,9 @@ fn a_message_can_be_a_command() {
                 c1: 35 s1.chat chat/toolCallReady {"confirmed":"user-action","turnId":"t3","toolCallId":"command","invocationMessage":{"markdown":"Run `no/such`"},"toolInput":"no/such"}
                 c1: 36 s1.chat chat/toolCallContentChanged {"content":[{"type":"terminal","resource":"ahp-terminal:/a-command","title":"no/such","isPty":true}],"turnId":"t3","toolCallId":"command"}
                 terminal run: open "no/such" in file:///w, 120 by 30
-            terminal run failed the folder is not there
+            terminal run failed the folder does not exist
                 terminal run: close
-                c1: 38 s1.chat chat/toolCallComplete {"result":{"success":false,"pastTenseMessage":"Could not run no/such","error":{"message":"the folder is not there"}},"turnId":"t3","toolCallId":"command"}
+                c1: 38 s1.chat chat/toolCallComplete {"result":{"success":false,"pastTenseMessage":"Could not run no/such","error":{"message":"the folder does not exist"}},"turnId":"t3","toolCallId":"command"}
                 c1: 40 s1.chat chat/turnComplete {"duration":2500,"turnId":"t3"}
                 changes s1: mark after t3, chat since before t1
         "#]],
@@ -138,7 +138,7 @@ fn a_command_ends_with_its_turn() {
             agent s1 end t1
                 nothing
             c1 ! s1.chat chat/turnCancelled {"turnId": "t1", "duration": 0}
-                c1: 9 s1.chat chat/toolCallComplete {"result":{"success":false,"pastTenseMessage":"sleep 1000","content":[{"type":"terminal","resource":"ahp-terminal:/a-command","title":"sleep 1000","isPty":true,"result":{"preview":"","truncated":false}}],"error":{"message":"it was cancelled","code":"cancelled"}},"turnId":"t1","toolCallId":"command"}
+                c1: 9 s1.chat chat/toolCallComplete {"result":{"success":false,"pastTenseMessage":"sleep 1000","content":[{"type":"terminal","resource":"ahp-terminal:/a-command","title":"sleep 1000","isPty":true,"result":{"preview":"","truncated":false}}],"error":{"message":"the tool call was cancelled","code":"cancelled"}},"turnId":"t1","toolCallId":"command"}
                 c1: 10 s1.chat by a chat/turnCancelled {"duration":0,"turnId":"t1"}
                 terminal run: close
             terminal run wrote bye
@@ -314,12 +314,12 @@ fn a_command_in_the_background_is_ended() {
         "#,
         expect![[r#"
             c1 disposeTerminal run
-                c1: error -32008 there is nothing at `ahp-terminal:/command-00000000000000000000000000000006`
+                c1: error -32008 `ahp-terminal:/command-00000000000000000000000000000006` does not exist
             c1 disposeTerminal run
                 terminal run: close
                 c1: null
             c1 disposeTerminal run
-                c1: error -32008 there is nothing at `ahp-terminal:/command-00000000000000000000000000000006`
+                c1: error -32008 `ahp-terminal:/command-00000000000000000000000000000006` does not exist
             c1 disposeSession s1
                 agent s1: close
                 changes s1: forget

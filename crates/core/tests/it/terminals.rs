@@ -46,7 +46,7 @@ fn a_client_has_a_terminal() {
             c1 createTerminal ahp-chat:/1 {"claim": {"kind": "client", "clientId": "a"}}
                 c1: error -32602 `ahp-chat:/1` is not an address of ahp-terminal
             c1 createTerminal ahp-terminal:/1 {"claim": {"kind": "client", "clientId": "a"}, "cwd": "file:///secret"}
-                c1: error -32009 `file:///secret` is outside of the folders that may be used here; `agenthost allow` lets a person add more
+                c1: error -32009 `file:///secret` is outside of the granted folders; `agenthost allow` grants more
             c1 createTerminal ahp-terminal:/1 {"claim": {"kind": "client", "clientId": "a"}, "cols": 0}
                 c1: error -32602 a terminal has 1 to 1000 columns and rows
             c1 createTerminal ahp-terminal:/1 {"claim": {"kind": "session", "session": "ahp-session:/none", "chat": "ahp-chat:/1"}}
@@ -56,7 +56,7 @@ fn a_client_has_a_terminal() {
                 terminal ahp-terminal:/1: open a shell in home, 100 by 24
                 c1: null
             c1 createTerminal ahp-terminal:/1 {"claim": {"kind": "client", "clientId": "a"}}
-                c1: error -32010 there is something at `ahp-terminal:/1` already
+                c1: error -32010 `ahp-terminal:/1` already exists
             terminal ahp-terminal:/1 wrote hello
                 c1, c2: 2 ahp-terminal:/1 terminal/data {"data":"hello"}
             terminal ahp-terminal:/1 title vim
@@ -79,7 +79,7 @@ fn a_client_has_a_terminal() {
                 c2: 11 root root/terminalsChanged {"terminals":[]}
                 c2: null
             c2 disposeTerminal ahp-terminal:/1
-                c2: error -32008 there is nothing at `ahp-terminal:/1`
+                c2: error -32008 `ahp-terminal:/1` does not exist
             terminal ahp-terminal:/1 wrote more
                 nothing
         "#]],
@@ -359,7 +359,7 @@ fn a_terminal_of_an_agent_can_be_used() {
             c2: 4 ahp-terminal:/agents by b terminal/resized {"rows":30,"cols":90}
             agent s1: terminal ahp-terminal:/agents: resize to 90 by 30
         c2 disposeTerminal ahp-terminal:/agents
-            c2: error -32008 there is nothing at `ahp-terminal:/agents`
+            c2: error -32008 `ahp-terminal:/agents` does not exist
         c2 ! ahp-terminal:/agents terminal/claimed {"claim": {"kind": "session", "session": "ahp-session:/s1", "chat": "ahp-chat://default/YWhwLXNlc3Npb246L3Mx", "turnId": "t1", "toolCallId": "call"}}
             c2: 5 ahp-terminal:/agents by b terminal/claimed {"claim":{"kind":"session","session":"s1","chat":"s1.chat","turnId":"t1","toolCallId":"call"}}
         c2 ! ahp-terminal:/agents terminal/claimed {"claim": {"kind": "session", "session": "ahp-session:/s1", "chat": "ahp-chat://default/YWhwLXNlc3Npb246L3Mx"}}

@@ -104,9 +104,9 @@ fn a_tool_call_is_approved_by_another_client() {
                 c1: 15 s1 session/inputNeededRemoved {"id":"confirm:c@s1.chat"}
                 agent s1: decide c Approved { option: Some("once"), edited_input: None }
             c1 ! s1.chat chat/toolCallConfirmed {"turnId": "t1", "toolCallId": "c", "approved": false}
-                c1: 16 rejected: tool call `c` does not wait for this
+                c1: 16 rejected: tool call `c` does not wait for this action
             c1 ! s1.chat chat/toolCallComplete {"turnId": "t1", "toolCallId": "c", "result": {"success": true, "pastTenseMessage": "I did"}}
-                c1: 17 rejected: tool call `c` is not carried out by this client
+                c1: 17 rejected: tool call `c` is not executed by this client
             agent s1 chat/toolCallComplete {"turnId": "t1", "toolCallId": "c", "result": {"success": true, "pastTenseMessage": "Ran ls"}}
                 c1, c2: 18 s1.chat chat/toolCallComplete {"result":{"success":true,"pastTenseMessage":"Ran ls"},"turnId":"t1","toolCallId":"c"}
         "#]],
@@ -179,7 +179,7 @@ fn queued_messages_follow() {
             agent s1 error turn-0000000000000000000000000000000d
                 nothing
             c2 ! s1.chat chat/pendingMessageRemoved {"kind": "queued", "id": "m1"}
-                c2: 10 rejected: there is no waiting message `m1`
+                c2: 10 rejected: there is no pending message `m1`
             c2 ! s1.chat chat/pendingMessageRemoved {"kind": "queued", "id": "m3"}
                 c1, c2: 11 s1.chat by b chat/pendingMessageRemoved {"id":"m3","kind":"queued"}
         "#]],

@@ -113,7 +113,7 @@ fn the_output_of_a_cancelled_command_stays() {
     );
     expect![[r#"
         c1 ! s1.chat chat/turnCancelled {"turnId": "t1", "duration": 5210.4}
-            c1: 11 s1.chat chat/toolCallComplete {"result":{"success":false,"pastTenseMessage":"make","content":[{"type":"text","text":"one\n100%\n"},{"type":"terminal","resource":"ahp-terminal:/1","title":"make","result":{"preview":"one\n100%\n","truncated":false}}],"error":{"message":"it was cancelled","code":"cancelled"}},"turnId":"t1","toolCallId":"c"}
+            c1: 11 s1.chat chat/toolCallComplete {"result":{"success":false,"pastTenseMessage":"make","content":[{"type":"text","text":"one\n100%\n"},{"type":"terminal","resource":"ahp-terminal:/1","title":"make","result":{"preview":"one\n100%\n","truncated":false}}],"error":{"message":"the tool call was cancelled","code":"cancelled"}},"turnId":"t1","toolCallId":"c"}
             c1: 12 s1.chat by a chat/turnCancelled {"duration":0,"turnId":"t1"}
             agent s1: cancel t1
         agent s1 terminal/data {"data": "late"}
@@ -122,7 +122,7 @@ fn the_output_of_a_cancelled_command_stays() {
             c1: 15 ahp-terminal:/1 terminal/commandFinished {"durationMs":0,"commandId":"a-command"}
             c1: 16 ahp-terminal:/1 terminal/exited {}"#]].assert_eq(&result);
     expect![[r#"
-        {"kind":"toolCall","toolCall":{"status":"completed","toolCallId":"c","toolName":"sh","displayName":"Shell","invocationMessage":"Run make","toolInput":"make","success":false,"pastTenseMessage":"make","content":[{"type":"text","text":"one\n100%\n"},{"type":"terminal","resource":"ahp-terminal:/1","title":"make","result":{"preview":"one\n100%\n","truncated":false}}],"error":{"message":"it was cancelled","code":"cancelled"},"confirmed":"not-needed"}}
+        {"kind":"toolCall","toolCall":{"status":"completed","toolCallId":"c","toolName":"sh","displayName":"Shell","invocationMessage":"Run make","toolInput":"make","success":false,"pastTenseMessage":"make","content":[{"type":"text","text":"one\n100%\n"},{"type":"terminal","resource":"ahp-terminal:/1","title":"make","result":{"preview":"one\n100%\n","truncated":false}}],"error":{"message":"the tool call was cancelled","code":"cancelled"},"confirmed":"not-needed"}}
     "#]].assert_eq(&response(&world));
     world.check_mirrors();
 }
@@ -202,7 +202,7 @@ fn calls_without_output_are_cancelled() {
         "#,
         expect![[r#"
             agent s1 end t1
-                c1: 16 s1.chat chat/toolCallComplete {"result":{"success":false,"pastTenseMessage":"Look","content":[{"type":"text","text":"so far"}],"error":{"message":"it had not ended when its turn did"}},"turnId":"t1","toolCallId":"says"}
+                c1: 16 s1.chat chat/toolCallComplete {"result":{"success":false,"pastTenseMessage":"Look","content":[{"type":"text","text":"so far"}],"error":{"message":"the turn ended before the tool call"}},"turnId":"t1","toolCallId":"says"}
                 c1: 17 s1.chat chat/turnComplete {"duration":0,"turnId":"t1"}
         "#]],
     );
@@ -286,8 +286,8 @@ fn vscode_is_told_of_output_with_the_call() {
             c1: 16 ahp-terminal:/1 terminal/data {"data":"four\r\n"}
             preview ahp-terminal:/1 6010
         c2 ! s1.chat chat/turnCancelled {"turnId": "t1", "duration": 0}
-            c2: 17 retold s1.chat chat/toolCallComplete {"result":{"success":false,"pastTenseMessage":"make","content":[{"type":"text","text":"one\ntwo\nthree\nfour\n"},{"type":"terminal","resource":"ahp-terminal:/1","title":"make","result":{"preview":"one\ntwo\nthree\nfour\n","truncated":false}}],"error":{"message":"it was cancelled","code":"cancelled"}},"turnId":"t1","toolCallId":"c"}
-            c1: 17 s1.chat chat/toolCallComplete {"result":{"success":false,"pastTenseMessage":"make","content":[{"type":"text","text":"one\ntwo\nthree\nfour\n"},{"type":"terminal","resource":"ahp-terminal:/1","title":"make","result":{"preview":"one\ntwo\nthree\nfour\n","truncated":false}}],"error":{"message":"it was cancelled","code":"cancelled"}},"turnId":"t1","toolCallId":"c"}
+            c2: 17 retold s1.chat chat/toolCallComplete {"result":{"success":false,"pastTenseMessage":"make","content":[{"type":"text","text":"one\ntwo\nthree\nfour\n"},{"type":"terminal","resource":"ahp-terminal:/1","title":"make","result":{"preview":"one\ntwo\nthree\nfour\n","truncated":false}}],"error":{"message":"the tool call was cancelled","code":"cancelled"}},"turnId":"t1","toolCallId":"c"}
+            c1: 17 s1.chat chat/toolCallComplete {"result":{"success":false,"pastTenseMessage":"make","content":[{"type":"text","text":"one\ntwo\nthree\nfour\n"},{"type":"terminal","resource":"ahp-terminal:/1","title":"make","result":{"preview":"one\ntwo\nthree\nfour\n","truncated":false}}],"error":{"message":"the tool call was cancelled","code":"cancelled"}},"turnId":"t1","toolCallId":"c"}
             c2: 18 retold s1.chat chat/turnCancelled {"duration":60100,"turnId":"t1"}
             c1: 18 s1.chat by b chat/turnCancelled {"duration":60100,"turnId":"t1"}
             agent s1: cancel t1

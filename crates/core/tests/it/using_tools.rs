@@ -203,7 +203,7 @@ fn turns_try_servers_again_that_failed() {
                 tools: start m for a Turn
                 customizations: prepare t2 "go" agent None
             tools s1 failed m it broke
-                c1: 16 s1 session/mcpServerStateChanged {"state":{"kind":"error","error":{"errorType":"failed","message":"it broke\nit failed 2 times in a row: the next turn after 10 s tries again"}},"id":"m"}
+                c1: 16 s1 session/mcpServerStateChanged {"state":{"kind":"error","error":{"errorType":"failed","message":"it broke\nit failed 2 times in a row: the host retries in the next turn after 10 s"}},"id":"m"}
             customized s1 prepared t2
                 agent s1: prompt t2 "go"
             c1 says t3 go
@@ -219,7 +219,7 @@ fn turns_try_servers_again_that_failed() {
                 tools: start m for a Turn
                 customizations: prepare t4 "go" agent None
             tools s1 failed m it broke
-                c1: 26 s1 session/mcpServerStateChanged {"state":{"kind":"error","error":{"errorType":"failed","message":"it broke\nit failed 3 times in a row: the next turn after 20 s tries again"}},"id":"m"}
+                c1: 26 s1 session/mcpServerStateChanged {"state":{"kind":"error","error":{"errorType":"failed","message":"it broke\nit failed 3 times in a row: the host retries in the next turn after 20 s"}},"id":"m"}
             wait 20000
                 nothing
             wait 60000
@@ -282,11 +282,11 @@ fn a_denied_result_is_of_a_call_that_ran() {
             c1 ! s1.chat chat/toolCallResultConfirmed {"turnId": "t1", "toolCallId": "k1", "approved": false}
                 c1: 14 s1.chat by a chat/toolCallResultConfirmed {"approved":false,"turnId":"t1","toolCallId":"k1"}
                 agent s1: decide k1 ResultDenied
-                tools: answer 1 false Some(Object {"message": String("It ran, but what came of it is not for you to see")})
+                tools: answer 1 false Some(Object {"message": String("The tool ran, but its result was denied")})
             c1 ! s1.chat chat/toolCallConfirmed {"turnId": "t1", "toolCallId": "k2", "approved": false, "reason": "denied"}
                 c1: 21 s1.chat by a chat/toolCallConfirmed {"reason":"denied","turnId":"t1","toolCallId":"k2","approved":false}
                 agent s1: decide k2 Denied { option: None, reason: Denied, suggestion: None }
-                tools: answer 2 false Some(Object {"message": String("It was not allowed to run")})
+                tools: answer 2 false Some(Object {"message": String("The tool call was denied")})
         "#]],
     );
 }

@@ -122,7 +122,7 @@ fn sessions_without_a_message_end_with_their_maker() {
             grace page
                 changes other:/2: forget
             c2 subscribe other:/2
-                c2: error -32008 there is nothing at `other:/2`
+                c2: error -32008 `other:/2` does not exist
         "#]],
     );
 }
@@ -144,7 +144,7 @@ fn a_page_that_was_forgotten_is_told_how_the_list_changed() {
         ),
         expect![[r#"
             c3 reconnect {"clientId": "page", "lastSeenServerSeq": 0, "subscriptions": ["ahp-root://"]}
-                c3: error -32008 client `page` is not known here any more: initialize again
+                c3: error -32008 client `page` is not known: send `initialize`
             c3 initialize {"protocolVersions": ["0.9.0"], "clientId": "page", "clientInfo": {"name": "vscode-agent-host-client"}, "initialSubscriptions": ["ahp-root://"]}
                 c3: version 0.9.0 at 3 with [root]
                 c3: root/sessionRemoved {"session":"shell:/2"}
@@ -214,7 +214,7 @@ fn a_rename_on_the_chat_renames_the_session() {
                 c1, c2: root/sessionSummaryChanged {"changes":{"title":"Better"},"session":"shell:/1"}
                 c1: 7 shown session/titleChanged {"title":"Better"}
             c1 ! ahp-chat://fork/c2hlbGw6LzE session/titleChanged {"title": "Not the session"}
-                c1: 9 rejected: the agent does not support another name for this chat
+                c1: 9 rejected: the agent does not support renaming this chat
         "#]],
     );
 }
@@ -461,7 +461,7 @@ fn sessions_without_a_message_are_few() {
         )),
         expect![[r#"
             c1 subscribe shell:/0
-                c1: error -32008 there is nothing at `shell:/0`
+                c1: error -32008 `shell:/0` does not exist
             c1 subscribe shell:/24
                 c1: snapshot of shell:/24 at 5
         "#]],

@@ -37,16 +37,16 @@ fn a_worker_has_a_chat() {
         "#,
         expect![[r#"
             agent s1 worker ahp-chat:/w call read-only
-                discarded ahp-chat:/w a chat for a worker: the call that spawns it does not run
+                discarded ahp-chat:/w worker chat: the tool call that spawns it is not running
             agent s1 worker ahp-chat:/w call read-only
-                discarded ahp-chat:/w a chat for a worker: the call that spawns it does not run
+                discarded ahp-chat:/w worker chat: the tool call that spawns it is not running
             agent s1 worker ahp-chat://default/YWhwLXNlc3Npb246L3Mx call read-only
-                discarded s1.chat a chat for a worker: there is something at this address already
+                discarded s1.chat worker chat: its URI is in use
             agent s1 worker ahp-chat:/w call read-only
                 c1: 8 s1 session/chatAdded {"summary":{"resource":"ahp-chat:/w","title":"a worker","status":1,"modifiedAt":"2026-01-05T09:00:00.000Z","origin":{"kind":"tool","chat":"s1.chat","toolCallId":"call"},"movable":false,"interactivity":"read-only"}}
                 c1: 9 s1.chat chat/toolCallContentChanged {"content":[{"type":"subagent","resource":"ahp-chat:/w","title":"a worker"}],"turnId":"t1","toolCallId":"call"}
             agent s1 in ahp-chat:/w begin w1 {"text": "find it", "origin": {"kind": "user"}}
-                discarded ahp-chat:/w chat/turnStarted: only a user has messages of kind `user`
+                discarded ahp-chat:/w chat/turnStarted: an agent cannot send messages of kind `user`
                 agent s1: cancel w1
             agent s1 in ahp-chat:/w begin w1 {"text": "find it", "origin": {"kind": "tool"}}
                 c1: 10 ahp-chat:/w chat/turnStarted {"message":{"text":"find it","origin":{"kind":"tool"}},"turnId":"w1","startedAt":"2026-01-05T09:00:00.000Z"}
@@ -57,14 +57,14 @@ fn a_worker_has_a_chat() {
             c1 ! ahp-chat:/w chat/turnStarted {"turnId": "t2", "startedAt": "2026-01-05T09:00:00Z", "message": {"text": "go", "origin": {"kind": "user"}}}
                 c1: 12 rejected: turn `w1` is in progress
             c1 ! ahp-chat:/w chat/pendingMessageSet {"id": "m", "kind": "queued", "message": {"text": "go", "origin": {"kind": "user"}}}
-                c1: 13 rejected: this chat can only be watched
+                c1: 13 rejected: this chat is read-only
             agent s1 in ahp-chat:/w chat/responsePart {"turnId": "w1", "part": {"kind": "markdown", "id": "p", "content": "found"}}
                 c1: 14 ahp-chat:/w chat/responsePart {"part":{"kind":"markdown","id":"p","content":"found"},"turnId":"w1"}
             agent s1 in ahp-chat:/w end w1
                 c1: 15 ahp-chat:/w chat/turnComplete {"duration":0,"turnId":"w1"}
                 c1: 16 s1 session/chatUpdated {"changes":{"status":1},"chat":"ahp-chat:/w"}
             c1 ! ahp-chat:/w chat/truncated {}
-                c1: 17 rejected: this chat can only be watched
+                c1: 17 rejected: this chat is read-only
             agent s1 chat/toolCallContentChanged {"turnId": "t1", "toolCallId": "call", "content": [{"type": "text", "text": "half"}]}
                 c1: 18 s1.chat chat/toolCallContentChanged {"content":[{"type":"text","text":"half"},{"type":"subagent","resource":"ahp-chat:/w","title":"a worker"}],"turnId":"t1","toolCallId":"call"}
             agent s1 chat/toolCallComplete {"turnId": "t1", "toolCallId": "call", "result": {"success": true, "pastTenseMessage": "Worked"}}
@@ -184,7 +184,7 @@ fn background_work_ends_with_its_agent() {
         "#,
         expect![[r#"
             c1 moveChat ahp-chat:/1 {"destination": {"kind": "newSession"}}
-                c1: error -32602 something works in the background of this chat
+                c1: error -32602 this chat has background work
             agent s1 stopped
                 c1: 5 ahp-chat:/1 chat/backgroundWorkRemoved {"id":"s"}
             c1 moveChat ahp-chat:/1 {"destination": {"kind": "newSession"}}

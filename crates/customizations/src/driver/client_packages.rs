@@ -354,7 +354,7 @@ impl DriverTask {
                 None => parse(&gathered.package, &frame),
             };
             if let Err(error) = mirror::write(&root, &gathered.files) {
-                let problem = format!("its files could not be written down: {}", error.kind());
+                let problem = format!("store its files: {}", error.kind());
                 parsed.problems.push(problem);
             }
             WorkDone::PackageRead {

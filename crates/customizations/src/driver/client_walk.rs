@@ -123,7 +123,7 @@ impl ClientWalk {
             (WalkQuery::File(path), Ok(ResourceReply::Read(read))) => self.add_file(&path, &read),
             (WalkQuery::Folder { path, .. }, Err(error)) if path.is_empty() => {
                 self.failure = Some(format!(
-                    "the client does not list its content: {}",
+                    "the client did not list its content: {}",
                     truncate_reason(&error)
                 ));
             }
@@ -137,7 +137,7 @@ impl ClientWalk {
             (WalkQuery::Folder { path, .. }, Ok(ResourceReply::Read(_)))
             | (WalkQuery::File(path), Ok(ResourceReply::Listed(_))) => {
                 self.package
-                    .add_problem(format!("`{path}`: the client answered something else"));
+                    .add_problem(format!("`{path}`: unexpected response of the client"));
             }
         }
     }
@@ -145,7 +145,7 @@ impl ClientWalk {
     /// Ends the walk after the timeout. The files that were received so far are used. If
     /// the package is still empty, the walk has failed.
     pub(super) fn expire(&mut self) {
-        let why = "the client took too long to list its content";
+        let why = "the client did not list its content in time";
         if self.package.is_empty() {
             self.failure = Some(why.to_owned())
         } else {
@@ -169,7 +169,7 @@ impl ClientWalk {
                 if entry.name.contains(['/', '\\', '\0']) || entry.name == ".." {
                     let name = truncate_chars(&entry.name, 80);
                     self.package
-                        .add_problem(format!("`{name}` leads out of the package"));
+                        .add_problem(format!("`{name}` is outside of the package"));
                 }
                 continue;
             }
@@ -178,9 +178,9 @@ impl ClientWalk {
                 _ => format!("{path}/{}", entry.name),
             };
             match entry.r#type.as_str() {
-                "directory" if depth + 1 >= MAX_FOLDER_DEPTH => self.package.add_problem(format!(
-                    "`{inside}`: folders are too deep inside each other"
-                )),
+                "directory" if depth + 1 >= MAX_FOLDER_DEPTH => self
+                    .package
+                    .add_problem(format!("`{inside}`: folders are nested too deeply")),
                 "directory" if self.folders >= MAX_FOLDERS => {
                     // Each of the remaining folders may exceed the limit, but the problem
                     // is reported once.
@@ -210,7 +210,7 @@ impl ClientWalk {
                 Ok(bytes) => bytes,
                 Err(_) => {
                     self.package
-                        .add_unreadable(path, "the client sent what is not base64");
+                        .add_unreadable(path, "the client sent invalid base64");
                     return;
                 }
             },

@@ -215,7 +215,7 @@ impl DriverTask {
             // If the read panics, pending turns must not wait for the container until their
             // timeout.
             let reading = reading.await.unwrap_or_else(|_| ContainerRead {
-                parsed: ParsedContainer::failed("reading it failed"),
+                parsed: ParsedContainer::failed("internal error: the read panicked"),
                 present: true,
                 folders: Vec::new(),
             });

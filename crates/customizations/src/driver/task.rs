@@ -273,7 +273,7 @@ impl DriverTask {
             Ok(WorkDone::ToolRemarked(remarked)) => self.add_hook_remark(remarked),
             Ok(WorkDone::Nothing) => {}
             Err(error) if error.is_cancelled() => {}
-            Err(error) => tracing::error!(%error, "reading customizations failed"),
+            Err(error) => tracing::error!(%error, "customization job panicked"),
         }
     }
 

@@ -178,7 +178,7 @@ impl DriverTask {
             .running_uses
             .retain(|running| !running.is_finished());
         if known.tool_hooks.running_uses.len() >= MAX_QUEUED_TOOL_USES {
-            tracing::warn!(session = %tool.session, "a tool call is not passed to hooks: too many are pending");
+            tracing::warn!(session = %tool.session, "hooks not run for a tool call: too many are pending");
             return;
         }
         let permits = Arc::clone(&known.tool_hooks.permits);

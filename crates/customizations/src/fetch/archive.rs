@@ -52,7 +52,7 @@ pub(super) fn unpack(archive: &Path, into: &Path) -> Result<(), FetchError> {
         tarball::read(source)?
     };
     if entries.is_empty() {
-        return Err(archive_error("there is no file in it"));
+        return Err(archive_error("it contains no files"));
     }
     let top = common_folder(&entries);
     for (path, bytes) in &entries {
@@ -99,7 +99,7 @@ impl UnpackedArchive {
             .map_err(|_| archive_error("it is damaged"))?;
         self.bytes += bytes.len() as u64;
         if bytes.len() as u64 > left {
-            return Err(archive_error("what is in it is too large"));
+            return Err(archive_error("its content is too large"));
         }
         self.entries.push((path, bytes));
         Ok(())
@@ -113,21 +113,21 @@ fn checked_path(name: &str) -> Result<PathBuf, &'static str> {
         return Err("is too long");
     }
     if name.starts_with('/') || name.contains(['\\', '\0']) {
-        return Err("leads out of it");
+        return Err("is outside of it");
     }
     let mut path = PathBuf::new();
     for part in name.split('/') {
         match part {
             "" | "." => {}
-            ".." => return Err("leads out of it"),
+            ".." => return Err("is outside of it"),
             _ if part.len() > MAX_COMPONENT_BYTES => return Err("is too long"),
             _ => path.push(part),
         }
     }
     // One level more than the limit, because the top-level folder may be stripped.
     match path.iter().count() {
-        0 => Err("is no name of a file"),
-        depth if depth > MAX_FOLDER_DEPTH + 1 => Err("is too deep inside of folders"),
+        0 => Err("is not a file name"),
+        depth if depth > MAX_FOLDER_DEPTH + 1 => Err("is nested too deeply"),
         _ => Ok(path),
     }
 }
@@ -149,7 +149,7 @@ fn common_folder(entries: &ArchiveEntries) -> Option<PathBuf> {
 
 fn write_file(path: &Path, bytes: &[u8]) -> Result<(), FetchError> {
     if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder).map_err(file_error("make", folder))?;
+        std::fs::create_dir_all(folder).map_err(file_error("create", folder))?;
     }
     let mut target = File::create_new(path).map_err(file_error("write", path))?;
     target.write_all(bytes).map_err(file_error("write", path))?;

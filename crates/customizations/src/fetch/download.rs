@@ -97,11 +97,13 @@ fn run_program(program: &'static str, mut command: Command) -> Result<(), FetchE
     let status = child.wait().map_err(|error| failed(error.to_string()))?;
     match (deadline_status, status.success()) {
         (DeadlineStatus::Met, true) => Ok(()),
-        (DeadlineStatus::Exceeded, _) => Err(failed("it took too long".to_owned())),
+        (DeadlineStatus::Exceeded, _) => Err(failed("it timed out".to_owned())),
         (DeadlineStatus::Met, false) => {
             let said = String::from_utf8_lossy(&said);
             let line = said.lines().rfind(|line| !line.trim().is_empty());
-            Err(failed(truncate_message(line.unwrap_or("it failed"))))
+            Err(failed(truncate_message(
+                line.unwrap_or("it failed without a message"),
+            )))
         }
     }
 }
@@ -113,9 +115,9 @@ fn read_stderr(stderr: Option<ChildStderr>) -> Vec<u8> {
         // After a read error the message is only shorter.
         let mut beginning = (&mut stderr).take(MAX_STDERR_BYTES);
         let read = beginning.read_to_end(&mut said);
-        read.log_err("failed to read the messages of a download");
+        read.log_err("failed to read stderr of a download");
         let drained = std::io::copy(&mut stderr, &mut std::io::sink());
-        drained.log_err("failed to read the messages of a download");
+        drained.log_err("failed to read stderr of a download");
     }
     said
 }

@@ -164,7 +164,7 @@ mod tests {
         };
         let decision = |decision: &str| json!({"hookSpecificOutput": {"permissionDecision": decision, "permissionDecisionReason": "why"}});
         assert_eq!(before(2, json!("ignored"), " not here\n"), "no: not here");
-        assert_eq!(before(2, json!(""), ""), "no: a hook refused it");
+        assert_eq!(before(2, json!(""), ""), "no: a hook denied it");
         assert_eq!(before(0, decision("deny"), ""), "no: why");
         for harmless in ["allow", "ask", "defer", ""] {
             assert_eq!(before(0, decision(harmless), ""), "");

@@ -47,7 +47,7 @@ pub(crate) fn read_folder(root: &Path, boundary: &Path) -> DiskRead {
     };
     let boundary = boundary.canonicalize().unwrap_or_else(|_| real.clone());
     if !real.starts_with(&boundary) {
-        return DiskRead::Failed("it is a link that leads out of its folder".to_owned());
+        return DiskRead::Failed("it is a link to a target outside of its folder".to_owned());
     }
     if !real.is_dir() {
         return DiskRead::Failed("it is not a folder".to_owned());
@@ -125,7 +125,7 @@ impl DirectoryWalk {
     fn walk_folder(&mut self, real: &Path, name: &str) -> std::io::Result<()> {
         if self.ancestors.len() >= MAX_FOLDER_DEPTH {
             self.package
-                .add_problem(format!("`{name}`: folders are too deep inside each other"));
+                .add_problem(format!("`{name}`: folders are nested too deeply"));
             return Ok(());
         }
         self.folders.push(real.to_owned());
@@ -136,7 +136,7 @@ impl DirectoryWalk {
                 Ok(_) => {}
                 Err(_) => self
                     .package
-                    .add_problem(format!("`{name}` has a file whose name is not text")),
+                    .add_problem(format!("`{name}` has a file whose name is not UTF-8")),
             }
         }
         names.sort();
@@ -168,18 +168,19 @@ impl DirectoryWalk {
             Ok(real) => real,
             // The entry was removed in the meantime, or it is a dangling link.
             Err(error) if is_missing(&error) => {
-                self.package.add_unreadable(name, "it leads to nothing");
+                self.package.add_unreadable(name, "it is a broken link");
                 return PackageCapacity::Available;
             }
             Err(_) => {
                 self.package
-                    .add_problem(format!("`{name}`: links lead in a circle"));
+                    .add_problem(format!("`{name}`: links form a cycle"));
                 return PackageCapacity::Available;
             }
         };
         if !real.starts_with(&self.boundary) {
-            self.package
-                .add_problem(format!("`{name}` is a link that leads out of its folder"));
+            self.package.add_problem(format!(
+                "`{name}` is a link to a target outside of its folder"
+            ));
             return PackageCapacity::Available;
         }
         match real.symlink_metadata() {
@@ -196,7 +197,7 @@ impl DirectoryWalk {
             self.package.add_folder(name);
             if self.ancestors.iter().any(|above| above == real) {
                 self.package
-                    .add_problem(format!("`{name}`: links lead in a circle"));
+                    .add_problem(format!("`{name}`: links form a cycle"));
                 return PackageCapacity::Available;
             }
             if let Err(error) = self.walk_folder(real, name) {

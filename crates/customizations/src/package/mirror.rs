@@ -31,7 +31,7 @@ pub(crate) fn remove(root: &Path) {
     match std::fs::remove_dir_all(root) {
         Ok(()) => {}
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-        Err(error) => tracing::warn!(%error, "a package of a client could not be removed"),
+        Err(error) => tracing::warn!(%error, "failed to remove the package of a client"),
     }
 }
 

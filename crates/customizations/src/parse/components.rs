@@ -162,10 +162,7 @@ fn parse_markdown(context: &mut ParseContext<'_>, kind: ItemKind, path: &str, fa
     let has_name = matches!(kind, ItemKind::Agent | ItemKind::Skill | ItemKind::Rule);
     if file.has_empty_name && has_name {
         let fallback = truncate_chars(fallback, 80);
-        context.add_problem(
-            path,
-            format!("its `name` is empty: it is called `{fallback}`"),
-        );
+        context.add_problem(path, format!("its `name` is empty: using `{fallback}`"));
     }
     let name = match (&file.name, kind) {
         // Commands and prompts have the name of their file, because users type it.

@@ -94,7 +94,7 @@ pub(super) fn parse_hooks(
         names.push("hooks");
     }
     let Some(events) = value.as_object() else {
-        context.add_problem(path, "hooks have to be an object of events");
+        context.add_problem(path, "hooks must be an object with events as keys");
         return;
     };
     for (name, entries) in events {
@@ -103,16 +103,13 @@ pub(super) fn parse_hooks(
             if wrapped.is_some() {
                 context.add_problem(
                     path,
-                    format!(
-                        "the event `{}` is not known",
-                        super::truncate_chars(name, 40)
-                    ),
+                    format!("unknown event `{}`", super::truncate_chars(name, 40)),
                 );
             }
             continue;
         };
         let Some(entries) = entries.as_array() else {
-            context.add_problem(path, format!("the hooks of `{name}` have to be a list"));
+            context.add_problem(path, format!("the hooks of `{name}` must be a list"));
             continue;
         };
         let mut hooks = Vec::new();
@@ -122,7 +119,7 @@ pub(super) fn parse_hooks(
                 None | Some(Value::Null) => None,
                 Some(Value::String(matcher)) => Some(matcher.as_str()),
                 Some(_) => {
-                    context.add_problem(path, "a hook is not run: its matcher has to be a text");
+                    context.add_problem(path, "a hook is not run: its matcher must be a string");
                     continue;
                 }
             };
@@ -132,9 +129,7 @@ pub(super) fn parse_hooks(
                         hooks.extend(parse_hook(context, path, event, matcher, hook));
                     }
                 }
-                Some(_) => {
-                    context.add_problem(path, format!("`hooks` of `{name}` has to be a list"))
-                }
+                Some(_) => context.add_problem(path, format!("`hooks` of `{name}` must be a list")),
                 None => hooks.extend(parse_hook(context, path, event, matcher, entry)),
             }
         }
@@ -232,7 +227,8 @@ fn parse_hook(
     let seconds = seconds.filter(|seconds| seconds.is_finite() && *seconds > 0.0);
     if given.is_some_and(|given| !given.is_null()) && seconds.is_none() {
         let usual = DEFAULT_HOOK_TIMEOUT.as_secs();
-        let problem = format!("a hook's timeout has to be a number of seconds: it gets {usual}");
+        let problem =
+            format!("a hook's timeout must be a positive number of seconds: using {usual}");
         context.add_problem(path, problem);
     }
     let timeout = seconds
@@ -263,9 +259,9 @@ fn parse_hook(
 /// Returns the limitation of an event's hooks that users may not expect.
 fn event_limitation(event: HookEvent) -> Option<&'static str> {
     match event {
-        HookEvent::Unsupported => Some("are not run: the host does not see when it happens"),
+        HookEvent::Unsupported => Some("are not run: the host does not receive this event"),
         HookEvent::PreToolUse => {
-            Some("do not see what an agent does with its own tools without asking for permission")
+            Some("do not run for an agent's own tools that it uses without asking for approval")
         }
         HookEvent::SessionStart
         | HookEvent::UserPromptSubmit

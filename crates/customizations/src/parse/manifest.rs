@@ -98,7 +98,7 @@ fn read_manifest(context: &mut ParseContext<'_>) -> (&'static str, JsoncDocument
         };
         match JsoncDocument::parse(text) {
             Ok(manifest) if manifest.value.is_object() => return (path, manifest),
-            Ok(_) => context.add_problem(path, "it has to be an object"),
+            Ok(_) => context.add_problem(path, "it must be an object"),
             Err(problem) => context.add_problem(path, problem),
         }
         return (path, JsoncDocument::default());
@@ -114,7 +114,7 @@ fn read_metadata(context: &mut ParseContext<'_>, path: &str, values: &Map<String
                 truncate_chars(text, MAX_NAME_CHARS)
             }
             Some(_) => {
-                context.add_problem(path, format!("`{key}` has to be text"));
+                context.add_problem(path, format!("`{key}` must be a non-empty string"));
                 continue;
             }
         };
@@ -173,9 +173,9 @@ fn parse_component(
         let wants_file = matches!(component.kind, ItemKind::Hook | ItemKind::Server);
         let name = truncate_chars(path_named, 80);
         if !there {
-            context.add_problem(path, format!("it names `{name}`, which is not there"));
+            context.add_problem(path, format!("it names `{name}`, which does not exist"));
         } else if a_folder && wants_file {
-            context.add_problem(path, format!("it names `{name}`, which is no file"));
+            context.add_problem(path, format!("it names `{name}`, which is not a file"));
         }
     }
     if !replaces_defaults {

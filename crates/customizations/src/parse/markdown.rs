@@ -111,7 +111,7 @@ impl FrontMatterReader<'_, '_> {
             Value::Number(number) => Some(number.to_string()),
             Value::Bool(flag) => Some(flag.to_string()),
             Value::Array(_) | Value::Object(_) => {
-                self.report_wrong_type(key, "text");
+                self.report_wrong_type(key, "a string");
                 None
             }
         }
@@ -139,7 +139,7 @@ impl FrontMatterReader<'_, '_> {
                 let texts = values.iter().filter_map(Value::as_str);
                 let texts: Vec<String> = texts.map(|text| text.trim().to_owned()).collect();
                 if texts.len() < values.len() {
-                    self.report_wrong_type(key, "a list of texts");
+                    self.report_wrong_type(key, "a list of strings");
                 }
                 texts
             }
@@ -150,7 +150,7 @@ impl FrontMatterReader<'_, '_> {
                 .map(|(name, _)| name.clone())
                 .collect(),
             Value::Bool(_) | Value::Number(_) | Value::Object(_) => {
-                self.report_wrong_type(key, "a list of texts");
+                self.report_wrong_type(key, "a list of strings");
                 return None;
             }
         };
@@ -164,7 +164,7 @@ impl FrontMatterReader<'_, '_> {
 
     fn report_wrong_type(&mut self, key: &'static str, expected: &str) {
         self.wrong_keys.push(key);
-        let problem = format!("`{key}` has to be {expected}");
+        let problem = format!("`{key}` must be {expected}");
         self.context.add_problem(self.path, problem);
     }
 }

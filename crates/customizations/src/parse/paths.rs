@@ -35,20 +35,25 @@ pub(super) fn read_paths(
             }
         },
         Value::Bool(_) | Value::Number(_) => {
-            context.add_problem(manifest, format!("`{key}` has to be a path, or several"));
+            context.add_problem(
+                manifest,
+                format!("`{key}` must be a path or a list of paths"),
+            );
             return ManifestPaths::default();
         }
     };
     let mut paths = Vec::new();
     for value in values {
         match value.as_str() {
-            None => context.add_problem(manifest, format!("`{key}` has something that is no path")),
+            None => {
+                context.add_problem(manifest, format!("`{key}` has a value that is not a path"))
+            }
             Some(path) => match normalize_path(path) {
                 Some(path) => paths.push(path),
                 None => context.add_problem(
                     manifest,
                     format!(
-                        "`{key}` names a path that leaves the package: `{}`",
+                        "`{key}` names a path outside of the package: `{}`",
                         super::truncate_chars(path, 80)
                     ),
                 ),

@@ -21,28 +21,30 @@ pub type DeclaredTransport = McpTransport<Template, Template, Template>;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ServerDeclError {
     /// A declaration that is not an object.
-    #[error("has to be an object")]
+    #[error("must be an object")]
     NotAnObject,
     /// A key with a value that is not a string, or is empty.
-    #[error("has a `{0}` that is no text")]
+    #[error("has a `{0}` that is empty or not a string")]
     NotText(&'static str),
     /// A server that only supports SSE and not streamable HTTP.
-    #[error("speaks SSE alone, which is not supported: give the address of its streamable HTTP")]
+    #[error(
+        "supports only SSE, which the host does not support: use the URL of its streamable HTTP endpoint"
+    )]
     SseOnly,
     /// An unknown `type`, truncated.
     #[error("has the type `{0}`, which is not supported")]
     UnsupportedType(String),
     /// A `url` with a scheme that is not HTTP.
-    #[error("has an address that is not one of the web: it has to be `https://…` or `http://…`")]
+    #[error("has an invalid `url`: it must be an `https://` or `http://` URL")]
     NotWebUrl,
     /// A declaration without the `command` or the `url` of its type.
     #[error("has neither a `command` nor a `url`")]
     NoTransport,
     /// A value of `args` that is not a list of strings.
-    #[error("has `args` that are no list of texts")]
+    #[error("has `args` that are not a list of strings")]
     InvalidArguments,
     /// A key with a value that is not an object of strings, numbers and booleans.
-    #[error("has `{0}` that is no object of texts")]
+    #[error("has a `{0}` that is not an object of strings")]
     InvalidMap(&'static str),
 }
 
@@ -70,7 +72,7 @@ pub(super) fn parse_servers(
         }
     }
     let Some(servers) = value.as_object() else {
-        context.add_problem(path, "servers have to be an object of names");
+        context.add_problem(path, "servers must be an object with names as keys");
         return;
     };
     for (name, value) in servers {

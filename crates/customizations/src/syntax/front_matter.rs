@@ -30,7 +30,8 @@ pub(crate) struct FrontMatter<'a> {
 /// container.
 pub(crate) fn split_front_matter<'a>(text: &'a str, budget: &mut ParseBudget) -> FrontMatter<'a> {
     let Some((top, body)) = find_front_matter(text) else {
-        let problem = starts_front_matter(text).then(|| "its front matter does not end".to_owned());
+        let problem =
+            starts_front_matter(text).then(|| "its front matter has no closing `---`".to_owned());
         return FrontMatter {
             values: Map::new(),
             body: text,
@@ -42,13 +43,13 @@ pub(crate) fn split_front_matter<'a>(text: &'a str, budget: &mut ParseBudget) ->
         Err(YamlError::BudgetExhausted) => (
             Map::new(),
             Some(
-                "its front matter was not read: that of this container takes too much work to parse"
+                "its front matter was not parsed: the container exceeds the limit for front matter"
                     .to_owned(),
             ),
         ),
         Err(YamlError::TooLarge(problem) | YamlError::Invalid(problem)) => (
             Map::new(),
-            Some(format!("its front matter can't be read: {problem}")),
+            Some(format!("its front matter cannot be parsed: {problem}")),
         ),
     };
     FrontMatter {
@@ -139,7 +140,7 @@ fn parse_yaml(text: &str, budget: &mut ParseBudget) -> Result<Map<String, Value>
         Value::Object(values) => Ok(values),
         Value::Null => Ok(Map::new()),
         Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
-            Err(YamlError::Invalid("it has no names with values".to_owned()))
+            Err(YamlError::Invalid("it is not a mapping".to_owned()))
         }
     }
 }
@@ -197,16 +198,16 @@ mod tests {
     fn what_is_broken() {
         check(
             "---\nname: a\nb",
-            expect![[r#"{} | "---\nname: a\nb" | its front matter does not end"#]],
+            expect![[r#"{} | "---\nname: a\nb" | its front matter has no closing `---`"#]],
         );
         check(
             "---\n- a\n- b\n---\nb",
-            expect![[r#"{} | "b" | its front matter can't be read: it has no names with values"#]],
+            expect![[r#"{} | "b" | its front matter cannot be parsed: it is not a mapping"#]],
         );
         check(
             "---\nname: a\n  b: [\n---\nb",
             expect![[
-                r#"{} | "b" | its front matter can't be read: mapping values are not allowed in this context at line 2, column 4"#
+                r#"{} | "b" | its front matter cannot be parsed: mapping values are not allowed in this context at line 2, column 4"#
             ]],
         );
         let deep = format!("---\na: {}\n---\nb", "[".repeat(5_000));

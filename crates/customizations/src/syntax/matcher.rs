@@ -19,7 +19,7 @@ pub(crate) fn check_matcher(matcher: &str) -> Result<(), &'static str> {
     }
     match is_name_list(matcher) || matcher == "*" || build_regex(matcher).is_ok() {
         true => Ok(()),
-        false => Err("is not a regular expression that the host can use"),
+        false => Err("is not a supported regular expression"),
     }
 }
 

@@ -247,7 +247,7 @@ async fn a_client_that_does_not_answer_well_gets_a_state_that_says_so() {
     }
     assert_eq!(
         brought(&host),
-        "Brought of c1 error\n  ! the client does not list its content: the client that sent it is not connected []"
+        "Brought of c1 error\n  ! the client did not list its content: the client that sent it is not connected []"
     );
 }
 
@@ -284,7 +284,7 @@ async fn two_clients_with_one_id_are_told_apart_and_hooks_of_clients_wait() {
         .map(|one| 1 + one.children().map_or(0, <[_]>::len))
         .sum::<usize>();
     assert_eq!(ids.len(), count, "CUS-2");
-    assert!(brought(&host).contains("not allowed yet"));
+    assert!(brought(&host).contains("wait for approval"));
     assert_eq!(host.prepare(turn(1, "hello")).await.unwrap().context, None);
 }
 

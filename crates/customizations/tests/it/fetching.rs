@@ -47,7 +47,7 @@ fn an_archive_is_unpacked_and_replaced_at_once() {
     for bad in ["../x", "/x", "a/../../x", "a\\b"] {
         tar(&path, &[("plugin.json", "{}"), (bad, "x")]);
         let error = fetch(&archive(&path), &data).unwrap_err().to_string();
-        assert!(error.contains("leads out"), "{bad}: {error}");
+        assert!(error.contains("is outside of it"), "{bad}: {error}");
     }
     std::fs::write(&path, "nonsense").unwrap();
     assert!(fetch(&archive(&path), &data).is_err());
@@ -112,7 +112,7 @@ fn a_zip_file_is_an_archive_too_and_must_not_be_too_large() {
     assert!(there.join("skills/a.md").exists());
     write(&[("a.md", 9 * 1024 * 1024)]);
     let error = fetch(&archive(&path), &data).unwrap_err().to_string();
-    assert_eq!(error, "unpack the archive: what is in it is too large");
+    assert_eq!(error, "unpack the archive: its content is too large");
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn a_repository_is_cloned() {
         fetch(&bad, &data)
             .unwrap_err()
             .to_string()
-            .contains("not an address")
+            .contains("cannot fetch a plugin from")
     );
     assert!(fetch(&source(Some("--upload-pack=x")), &data).is_err());
 }

@@ -183,9 +183,9 @@ async fn links_that_lead_out_are_not_followed() {
     host.settled().await;
     expect![[r#"
         .agents/skills Skill writable degraded
-          ! `bad.md` is a link that leads out of its folder
-          ! `circle/skills`: links lead in a circle
-          ! `lost.md`: it leads to nothing [good, linked]
+          ! `bad.md` is a link to a target outside of its folder
+          ! `circle/skills`: links form a cycle
+          ! `lost.md`: it is a broken link [good, linked]
     "#]]
     .assert_eq(&host.text());
 }
@@ -212,7 +212,7 @@ async fn what_is_not_there_or_was_never_fetched_says_what_to_do() {
         missing error
           ! there is no folder `…/missing` []
         tools error
-          ! it was not fetched yet: run `agenthost customizations fetch tools` []
+          ! it is not fetched yet: run `agenthost customizations fetch tools` []
     "#]]
     .assert_eq(&host.text());
 }
@@ -233,7 +233,7 @@ async fn programs_of_a_workspace_wait_until_somebody_allows_them() {
     };
     expect![[r#"
         MCP servers McpServer degraded
-          ! it has hooks or servers that are not allowed yet, so they are not run: see `agenthost customizations allow 'MCP servers'` [a, b]"#]]
+          ! its hooks and MCP servers wait for approval: run `agenthost customizations allow 'MCP servers'` [a, b]"#]]
     .assert_eq(&name(&host));
     let container = host.find("MCP").unwrap();
     let ids: Vec<_> = container

@@ -62,7 +62,7 @@ fn a_package_of_claude_code() {
         "claude",
         expect![[r#"
             release-tools 2.1.0: degraded
-              ! `hooks/hooks.json`: hooks of `PreToolUse` do not see what an agent does with its own tools without asking for permission
+              ! `hooks/hooks.json`: hooks of `PreToolUse` do not run for an agent's own tools that it uses without asking for approval
               agent releaser x:/p/agents/releaser.md tools=["Read","Bash"] model="opus" description="Use it when: a release is due"
               skill release-notes x:/p/skills/notes/SKILL.md disableModelInvocation=true description="Writes notes from commits"
               skill changelog x:/p/commands/changelog.md description="Write the changelog"
@@ -82,7 +82,7 @@ fn a_portable_package() {
         "portable",
         expect![[r#"
         portable 1.0.0: degraded
-          ! `mcp.json`: the server `old` speaks SSE alone, which is not supported: give the address of its streamable HTTP
+          ! `mcp.json`: the server `old` supports only SSE, which the host does not support: use the URL of its streamable HTTP endpoint
           ! `mcp.json`: the server `empty` has neither a `command` nor a `url`
           agent doc x:/p/com.github.copilot/helpers/doc.agent.md disableModelInvocation=true description="Writes docs"
           skill lint x:/p/skills/lint/SKILL.md disableUserInvocation=true description="Runs the linters and repairs what they find"
@@ -98,7 +98,7 @@ fn a_package_of_cursor() {
         "cursor",
         expect![[r#"
             house-style -: degraded
-              ! `.cursor-plugin/plugin.json`: hooks of `afterFileEdit` are not run: the host does not see when it happens
+              ! `.cursor-plugin/plugin.json`: hooks of `afterFileEdit` are not run: the host does not receive this event
               rule always x:/p/style/always.mdc alwaysApply=true
               rule typescript x:/p/style/typescript.mdc globs=["*.ts","**/*.{tsx,mts}"] alwaysApply=false description="How we write TypeScript"
               rule plain x:/p/rules/plain.md description="Name things plainly."
@@ -116,12 +116,12 @@ fn a_broken_package_still_works_where_it_can() {
         "broken",
         expect![[r#"
             - -: degraded
-              ! `plugin.json`: `name` has to be text
-              ! `plugin.json`: `version` has to be text
-              ! `plugin.json`: `agents` has to be a path, or several
-              ! `plugin.json`: `skills` names a path that leaves the package: `../../elsewhere`
-              ! `plugin.json`: `skills` names a path that leaves the package: `/etc`
-              ! `plugin.json`: it names `missing`, which is not there
+              ! `plugin.json`: `name` must be a non-empty string
+              ! `plugin.json`: `version` must be a non-empty string
+              ! `plugin.json`: `agents` must be a path or a list of paths
+              ! `plugin.json`: `skills` names a path outside of the package: `../../elsewhere`
+              ! `plugin.json`: `skills` names a path outside of the package: `/etc`
+              ! `plugin.json`: it names `missing`, which does not exist
               ! and 13 more
               skill extra x:/p/more/extra/SKILL.md description="Extra."
               skill endless x:/p/skills/endless/SKILL.md description="description: it never ends"
@@ -189,11 +189,11 @@ fn a_rule_of_which_nobody_knows_when_it_counts_does_not_count_always() {
     );
     expect![[r#"
         - -: degraded
-          ! `broken.md`: its front matter can't be read: mapping values are not allowed in this context at line 2, column 4
-          ! `endless.md`: its front matter does not end
-          ! `maybe.md`: `alwaysApply` has to be true or false
-          ! `said.md`: `globs` has to be a list of texts
-          ! `types.md`: `globs` has to be a list of texts
+          ! `broken.md`: its front matter cannot be parsed: mapping values are not allowed in this context at line 2, column 4
+          ! `endless.md`: its front matter has no closing `---`
+          ! `maybe.md`: `alwaysApply` must be true or false
+          ! `said.md`: `globs` must be a list of strings
+          ! `types.md`: `globs` must be a list of strings
           rule broken x:/p/broken.md alwaysApply=false
           rule endless x:/p/endless.md alwaysApply=false
           rule maybe x:/p/maybe.md alwaysApply=false
@@ -244,7 +244,7 @@ fn events_of_hooks_are_written_in_two_ways() {
         let parsed = of(ContainerLayout::Plugin, &[("hooks/hooks.json", &hooks)]);
         assert_eq!(parsed.items.len(), 1, "{written}");
         let problem = parsed.problems.first().map_or("", String::as_str);
-        let never_run = problem.ends_with("are not run: the host does not see when it happens");
+        let never_run = problem.ends_with("are not run: the host does not receive this event");
         assert_eq!(never_run, told, "{written}: {problem}");
     }
 }
@@ -288,8 +288,8 @@ fn a_hook_that_is_meant_for_some_is_not_run_for_all() {
     assert_eq!(run, [("c", 30), ("d", 30), ("e", 30)]);
     expect![[r#"
         - -: degraded
-          ! `hooks/hooks.json`: a hook is not run: its matcher has to be a text
-          ! `hooks/hooks.json`: a hook's timeout has to be a number of seconds: it gets 30
+          ! `hooks/hooks.json`: a hook is not run: its matcher must be a string
+          ! `hooks/hooks.json`: a hook's timeout must be a positive number of seconds: using 30
           hook Stop x:/p/hooks/hooks.json at="0:11-6:5"
     "#]]
     .assert_eq(&render::parsed(&parsed));
@@ -311,10 +311,10 @@ fn what_has_an_empty_name_goes_by_its_place() {
     );
     expect![[r#"
         - -: degraded
-          ! `agents/four.md`: its `name` is empty: it is called `four`
-          ! `skills/one/SKILL.md`: its `name` is empty: it is called `one`
-          ! `skills/three/SKILL.md`: its `name` is empty: it is called `three`
-          ! `skills/two/SKILL.md`: its `name` is empty: it is called `two`
+          ! `agents/four.md`: its `name` is empty: using `four`
+          ! `skills/one/SKILL.md`: its `name` is empty: using `one`
+          ! `skills/three/SKILL.md`: its `name` is empty: using `three`
+          ! `skills/two/SKILL.md`: its `name` is empty: using `two`
           agent four x:/p/agents/four.md
           skill one x:/p/skills/one/SKILL.md description="d"
           skill three x:/p/skills/three/SKILL.md description="Text."
@@ -342,12 +342,12 @@ fn a_server_has_an_address_of_the_web() {
     );
     expect![[r#"
         - -: degraded
-          ! `.mcp.json`: the server `file` has an address that is not one of the web: it has to be `https://…` or `http://…`
-          ! `.mcp.json`: the server `script` has an address that is not one of the web: it has to be `https://…` or `http://…`
-          ! `.mcp.json`: the server `hostless` has an address that is not one of the web: it has to be `https://…` or `http://…`
-          ! `.mcp.json`: the server `words` has an address that is not one of the web: it has to be `https://…` or `http://…`
-          ! `.mcp.json`: the server `hidden` has an address that is not one of the web: it has to be `https://…` or `http://…`
-          ! `.mcp.json`: the server `old` speaks SSE alone, which is not supported: give the address of its streamable HTTP
+          ! `.mcp.json`: the server `file` has an invalid `url`: it must be an `https://` or `http://` URL
+          ! `.mcp.json`: the server `script` has an invalid `url`: it must be an `https://` or `http://` URL
+          ! `.mcp.json`: the server `hostless` has an invalid `url`: it must be an `https://` or `http://` URL
+          ! `.mcp.json`: the server `words` has an invalid `url`: it must be an `https://` or `http://` URL
+          ! `.mcp.json`: the server `hidden` has an invalid `url`: it must be an `https://` or `http://` URL
+          ! `.mcp.json`: the server `old` supports only SSE, which the host does not support: use the URL of its streamable HTTP endpoint
           mcpServer later x:/p/.mcp.json at="6:8-6:42"
           mcpServer part x:/p/.mcp.json at="7:8-7:46"
           mcpServer good x:/p/.mcp.json at="9:8-9:79"
@@ -523,12 +523,12 @@ fn a_container_of_alias_bombs_is_degraded_and_says_why() {
     let first = parsed.problems.first().unwrap();
     assert_eq!(
         first,
-        "`000.md`: its front matter can't be read: its aliases stand for too many values"
+        "`000.md`: its front matter cannot be parsed: its aliases expand to too many values"
     );
     let last = parsed.problems.last().unwrap();
     assert!(
         last.ends_with(
-            "its front matter was not read: that of this container takes too much work to parse"
+            "its front matter was not parsed: the container exceeds the limit for front matter"
         ),
         "{last}"
     );

@@ -60,7 +60,7 @@ async fn pipes_sockets_and_folders_in_place_of_files_are_said_and_never_waited_f
           ! `hooks/hooks.json`: it is a pipe, a socket or a device, not a file
           ! `.mcp.json`: it is a folder, not a file [good]
         Instructions Rule degraded
-          ! `GEMINI.md` is a link that leads out of its folder
+          ! `GEMINI.md` is a link to a target outside of its folder
           ! `AGENTS.md`: it is a folder, not a file
           ! `CLAUDE.md`: it is a pipe, a socket or a device, not a file []
         MCP servers McpServer degraded

@@ -350,7 +350,7 @@ async fn a_custom_agent_that_is_gone_refuses_the_turn() {
     let refused = host.prepare(preparation).await.unwrap_err();
     assert_eq!(
         refused,
-        "the custom agent `file:///gone.md` is not there, or is off"
+        "custom agent `file:///gone.md` does not exist or is disabled"
     );
 }
 

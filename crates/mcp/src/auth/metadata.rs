@@ -84,7 +84,9 @@ async fn fetch_metadata(client: &Client, server: &Url, url: Url) -> Option<Prote
     if is_within_resource(server, &resource.resource) {
         return Some(resource);
     }
-    tracing::warn!("a server of tools names a resource that it is not part of");
+    tracing::warn!(
+        "ignored protected resource metadata: the MCP server is not part of the resource"
+    );
     None
 }
 

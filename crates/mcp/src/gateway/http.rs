@@ -170,7 +170,7 @@ impl HttpGateway {
                     Ok(accepted) => accepted,
                     Err(error) => {
                         if let Some(suppressed) = self.log.permit() {
-                            tracing::warn!(%error, suppressed, "an agent could not come in");
+                            tracing::warn!(%error, suppressed, "failed to accept a connection of an agent");
                         }
                         // The error can be temporary, for example if the process has no free
                         // file descriptor.
@@ -214,7 +214,7 @@ impl HttpGateway {
         if let Some(Err(error)) = ended
             && let Some(suppressed) = self.log.permit()
         {
-            tracing::debug!(%error, suppressed, "a connection for tools ended");
+            tracing::debug!(%error, suppressed, "gateway connection failed");
         }
     }
 
@@ -226,11 +226,11 @@ impl HttpGateway {
     ) -> HttpResponse {
         let headers = request.headers();
         if !is_own_host(headers, port) || !is_own_origin(headers) {
-            self.warn_rejected("it is from elsewhere");
+            self.warn_rejected("foreign host or origin");
             return closing_response(StatusCode::FORBIDDEN);
         }
         let Some(endpoint) = self.find_endpoint(headers) else {
-            self.warn_rejected("it shows no valid secret");
+            self.warn_rejected("invalid secret");
             let mut answer = closing_response(StatusCode::UNAUTHORIZED);
             let challenge = HeaderValue::from_static("Bearer");
             answer.headers_mut().insert(WWW_AUTHENTICATE, challenge);
@@ -247,7 +247,7 @@ impl HttpGateway {
 
     fn warn_rejected(&self, reason: &str) {
         if let Some(suppressed) = self.log.permit() {
-            tracing::warn!(reason, suppressed, "refused a request for tools");
+            tracing::warn!(reason, suppressed, "rejected gateway request");
         }
     }
 

@@ -189,7 +189,7 @@ impl InvalidBody {
     fn to_response(&self) -> HttpResponse {
         let (code, message) = match self {
             InvalidBody::NotJson => (-32700, "the body is not JSON"),
-            InvalidBody::NotJsonRpc => (-32600, "the body is not a message of JSON-RPC 2.0"),
+            InvalidBody::NotJsonRpc => (-32600, "the body is not a JSON-RPC 2.0 message"),
         };
         let error = json!({"code": code, "message": message});
         let error = json!({"jsonrpc": "2.0", "id": null, "error": error});

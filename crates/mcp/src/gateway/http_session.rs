@@ -139,7 +139,7 @@ impl ResponseRouter {
             },
         };
         if told.is_err() {
-            tracing::debug!("an agent did not read a message in time");
+            tracing::debug!("dropped a message to an agent: its queue is full or closed");
         }
     }
 

@@ -115,16 +115,16 @@ impl GatewayServer {
         let offer = self.session_tools.offered_tools();
         let name = params.name.as_ref();
         let Some(tool) = offer.iter().find(|tool| tool.name == name) else {
-            let reason = "there is no tool of this name";
+            let reason = "there is no tool with this name";
             return Err(ErrorData::new(ErrorCode::INVALID_PARAMS, reason, None));
         };
         if !self.session_tools.tool_filter(&self.chat).allows(tool) {
             return Ok(error_result(
-                "the custom agent that answers here may not use this tool",
+                "the selected custom agent may not use this tool",
             ));
         }
         let Ok(_call) = self.call_permits.try_acquire() else {
-            return Ok(error_result("too many calls at once"));
+            return Ok(error_result("too many concurrent calls"));
         };
         let arguments = params.arguments.unwrap_or_default();
         let cancel = context.ct.clone();
@@ -146,7 +146,7 @@ impl GatewayServer {
         };
         match self.gone.run_until_cancelled(called).await {
             Some(answer) => answer,
-            None => Ok(error_result("the session is over")),
+            None => Ok(error_result("the session has ended")),
         }
     }
 
@@ -169,7 +169,7 @@ impl GatewayServer {
             .await;
         Ok(match answered.await {
             Ok(result) => to_mcp_result(&result),
-            Err(_) => error_result("the call was not answered"),
+            Err(_) => error_result("the call got no result"),
         })
     }
 
@@ -180,7 +180,7 @@ impl GatewayServer {
         context: RequestContext<RoleServer>,
     ) -> Result<Json, ErrorData> {
         let Some(server) = self.session_tools.running_server(&tool.server) else {
-            return Ok(error_result("the server of this tool does not run"));
+            return Ok(error_result("the MCP server of this tool is not running"));
         };
         // The token that the request has; it may be replaced before the server responds.
         let auth = server.auth.as_ref();
@@ -192,7 +192,7 @@ impl GatewayServer {
         {
             Err(ServerCallError::AuthRequired(challenge)) => match server.auth {
                 Some(auth) => (challenge, auth),
-                None => return Ok(error_result("the tool needs a token")),
+                None => return Ok(error_result("the tool requires a token")),
             },
             other => return to_agent_result(other),
         };

@@ -30,10 +30,10 @@ pub(crate) const HTTP_PING_DELAYS: &[Duration] = &[
 ];
 
 /// Message for a server that exits before the handshake is complete.
-const ENDED_EARLY_MESSAGE: &str = "it ended before it was ready";
+const ENDED_EARLY_MESSAGE: &str = "the server closed the connection before it was ready";
 
 /// Message for a server that violates the protocol during the handshake.
-const NOT_MCP_MESSAGE: &str = "it does not speak MCP as it should";
+const NOT_MCP_MESSAGE: &str = "the server violated MCP in the handshake";
 
 /// Maximum number of characters of a server's text that an error quotes.
 const MAX_QUOTED_CHARS: usize = 300;
@@ -84,13 +84,13 @@ pub(crate) async fn check_alive(
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ChallengeError {
     /// The transport has no endpoint for tokens.
-    #[error("it requires a token, but names no resource for it")]
+    #[error("the server requires a token, but its transport does not support tokens")]
     NoAuthEndpoint,
 }
 
 /// The name of a header whose name or value is not valid in HTTP.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the header `{0}` can't be sent")]
+#[error("invalid HTTP header `{0}`")]
 pub(crate) struct InvalidHeader(String);
 
 /// Builds the headers of a request, marked as sensitive. Fails with the first invalid one.
@@ -115,7 +115,10 @@ pub(crate) fn describe_start_error(error: &ClientInitializeError) -> ServerExit 
     }
     let why = match error {
         ClientInitializeError::JsonRpcError(refused) => {
-            format!("it refused: {}", truncate_text(&refused.message))
+            format!(
+                "the server rejected the handshake: {}",
+                truncate_text(&refused.message)
+            )
         }
         ClientInitializeError::ConnectionClosed(_) => ENDED_EARLY_MESSAGE.to_owned(),
         // The write failed, because the server has closed its standard input.
@@ -128,16 +131,16 @@ pub(crate) fn describe_start_error(error: &ClientInitializeError) -> ServerExit 
                 .downcast_ref::<StreamableHttpError<reqwest::Error>>()
             {
                 Some(StreamableHttpError::HttpStatus(error)) => {
-                    format!("it answered with HTTP status {}", error.status)
+                    format!("the server responded with HTTP status {}", error.status)
                 }
                 Some(StreamableHttpError::Client(error)) => {
-                    format!("it can't be reached: {}", innermost_cause(error))
+                    format!("the server cannot be reached: {}", innermost_cause(error))
                 }
                 Some(_) | None => NOT_MCP_MESSAGE.to_owned(),
             }
         }
         ClientInitializeError::NoCompatibleProtocolVersion { .. } => {
-            "it speaks no version of MCP that the host does".to_owned()
+            "the server supports no version of MCP that the host supports".to_owned()
         }
         _ => NOT_MCP_MESSAGE.to_owned(),
     };
@@ -159,9 +162,12 @@ fn innermost_cause(error: &(dyn std::error::Error + 'static)) -> String {
 pub(crate) fn describe_list_error(error: &ToolListError) -> String {
     match error {
         ToolListError::Call(error) => {
-            format!("list its tools: {}", truncate_text(&error.to_string()))
+            format!(
+                "list the tools of the server: {}",
+                truncate_text(&error.to_string())
+            )
         }
-        ToolListError::NotAList => "its tool list is malformed".to_owned(),
+        ToolListError::NotAList => "the tool list of the server is malformed".to_owned(),
     }
 }
 

@@ -39,10 +39,10 @@ pub(crate) enum ServerCallError {
     #[error("cancelled")]
     Cancelled,
     /// No response arrived before the timeout.
-    #[error("the server did not answer in time")]
+    #[error("the server did not respond in time")]
     TimedOut,
     /// The connection is closed or broken.
-    #[error("the server can't be reached")]
+    #[error("the server cannot be reached")]
     Disconnected,
 }
 
@@ -106,8 +106,8 @@ impl ServerHandle {
                     Err(_) => Err(ServerCallError::Disconnected),
                 };
             }
-            () = cancel.cancelled() => ("the request was dropped", ServerCallError::Cancelled),
-            () = tokio::time::sleep(timeout) => ("it takes too long", ServerCallError::TimedOut),
+            () = cancel.cancelled() => ("the request was cancelled", ServerCallError::Cancelled),
+            () = tokio::time::sleep(timeout) => ("the request timed out", ServerCallError::TimedOut),
         };
         if handle.cancel(Some(why.to_owned())).await.is_err() {
             tracing::debug!("cancellation not sent: the server has exited");
@@ -229,7 +229,7 @@ impl NotificationHandler {
             params,
         };
         if self.events.try_send((self.session.clone(), said)).is_err() {
-            tracing::debug!(server = %self.server, method, "too much to pass on");
+            tracing::debug!(server = %self.server, method, "dropped a notification of an MCP server: the event queue is full");
         }
     }
 }

@@ -146,13 +146,13 @@ impl ToolListBuilder {
         let wrong = match self.rejected {
             0 => None,
             wrong => Some(format!(
-                "{wrong} of the tools that it lists can't be used: they have no name or arguments, \
-                 are too long, or are there twice"
+                "{wrong} listed tools cannot be used: they have no name or arguments, \
+                 are too long, or are listed twice"
             )),
         };
         let cut = self.is_truncated.then(|| {
             let count = self.tools.len();
-            format!("of the tools that it lists only the first {count} are used")
+            format!("only the first {count} listed tools are used")
         });
         let all: Vec<_> = wrong.into_iter().chain(cut).collect();
         ToolList {

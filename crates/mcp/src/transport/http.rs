@@ -100,7 +100,7 @@ fn load_system_roots() -> Result<ClientConfig, rustls::Error> {
         tracing::warn!(
             malformed,
             trusted = roots.len(),
-            "certificates of the system"
+            "system certificates are missing or malformed"
         );
     }
     let provider = Arc::new(ring::default_provider());
@@ -189,7 +189,7 @@ impl StreamableHttpClient for HttpTransport {
             }
             Some(_) | None if !status.is_success() => Err(status_error(status)),
             Some(_) | None => Err(HttpTransportError::UnexpectedServerResponse(
-                "the answer is no message".into(),
+                "the response is not a JSON-RPC message".into(),
             )),
         }
     }
@@ -286,7 +286,7 @@ async fn read_message(
     while let Some(piece) = pieces.next().await {
         bytes.extend_from_slice(&piece.map_err(HttpTransportError::Client)?);
         if bytes.len() > MAX_MESSAGE_BYTES {
-            let problem = "an answer of more than 16 MiB".into();
+            let problem = "a response of more than 16 MiB".into();
             return Err(HttpTransportError::UnexpectedServerResponse(problem));
         }
     }

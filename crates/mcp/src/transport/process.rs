@@ -24,11 +24,11 @@ pub(crate) struct ServerProcess {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ServerSpawnError {
     /// The transport is not standard input and output.
-    #[error("it is not a program that the host starts")]
+    #[error("the transport of the server is not standard input and output")]
     NotAProgram,
     /// The program does not exist.
     #[error(
-        "start `{0}`: there is no such program\nhint: is it installed, and in PATH of the host?"
+        "start `{0}`: program not found\nhint: install it, or add its folder to PATH of the host"
     )]
     NotFound(String),
     /// The system refused to start the program, or to write its pid file.

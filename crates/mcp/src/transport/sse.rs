@@ -66,7 +66,7 @@ enum SseState {
 
 /// Returns the error response to a request whose response was too large.
 fn too_long_event(id: &Json) -> Sse {
-    let error = json!({"code": -32603, "message": "the answer has more than 16 MiB"});
+    let error = json!({"code": -32603, "message": "the response has more than 16 MiB"});
     let error = json!({"jsonrpc": "2.0", "id": id, "error": error});
     Sse::default().data(error.to_string())
 }

@@ -97,7 +97,7 @@ impl<R: AsyncBufRead + Unpin, W> LineTransport<R, W> {
             if let Some(message) = parse_line::<Role>(&line) {
                 return Some(message);
             }
-            tracing::debug!(bytes = line.len(), "a line that is no message");
+            tracing::debug!(bytes = line.len(), "skipped a line that is not a message");
         }
     }
 }
@@ -114,7 +114,7 @@ fn parse_line<Role: ServiceRole>(line: &[u8]) -> Option<RxJsonRpcMessage<Role>> 
     });
     read.or_else(|| {
         let answer: UnreadableResponse = serde_json::from_slice(line).ok()?;
-        let error = json!({"code": -32603, "message": "the answer can't be read"});
+        let error = json!({"code": -32603, "message": "the response cannot be parsed"});
         let error = json!({"jsonrpc": "2.0", "id": answer.id, "error": error});
         serde_json::from_value(error).ok()
     })

@@ -42,7 +42,7 @@ async fn a_list_of_tools_is_all_that_there_is() {
         let refused = agent.call(forbidden, json!({})).await;
         assert_eq!(refused["result"]["isError"], true, "{refused}");
         let why = &refused["result"]["content"][0]["text"];
-        let expected = "the custom agent that answers here may not use this tool";
+        let expected = "the selected custom agent may not use this tool";
         assert_eq!(why, expected);
     }
     let heard = |event: &McpEvent| matches!(event, McpEvent::ClientToolCalled { .. });

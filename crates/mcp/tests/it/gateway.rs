@@ -201,7 +201,10 @@ async fn a_server_that_crashes_in_mid_call_fails_the_call() {
     let mut agent = Agent::come(&stage, &chat()).await;
     let crashed = agent.call("test_crash", json!({})).await;
     assert_eq!(crashed["result"]["isError"], true);
-    assert_eq!(stage.failed().await, "it has ended\nit is all over, …");
+    assert_eq!(
+        stage.failed().await,
+        "the server closed the connection\nit is all over, …"
+    );
     // TOO-27: it can be started again.
     stage.start("a", program("plain"));
     stage.ready().await;

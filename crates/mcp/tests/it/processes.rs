@@ -75,7 +75,7 @@ async fn a_server_that_is_killed_fails() {
     )
     .unwrap();
     stage.tools(<[_]>::is_empty).await;
-    assert_eq!(stage.failed().await, "it has ended");
+    assert_eq!(stage.failed().await, "the server closed the connection");
     stage.end().await;
 }
 

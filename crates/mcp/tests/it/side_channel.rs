@@ -117,7 +117,10 @@ async fn nothing_else_is_served() {
     stage.stop_server("a");
     stage.stopped().await;
     let refused = asked(&mut stage, "tools/list", &json!({})).await;
-    assert_eq!(refused.unwrap_err().message, "the server does not run");
+    assert_eq!(
+        refused.unwrap_err().message,
+        "the MCP server is not running"
+    );
     stage.end().await;
 }
 

@@ -95,13 +95,15 @@ async fn what_can_not_start_says_why() {
         },
     );
     let why = stage.failed().await;
-    assert!(why.contains("there is no such program"), "{why}");
+    assert!(why.contains("program not found"), "{why}");
     for url in ["nonsense", "file:///etc/passwd", "http://127.0.0.1:1/mcp"] {
         stage.start("a", web(url));
         let why = stage.failed().await;
         let expected = match url {
-            "http://127.0.0.1:1/mcp" => "it can't be reached: Connection refused (os error 111)",
-            _ => "its address is not one of the web",
+            "http://127.0.0.1:1/mcp" => {
+                "the server cannot be reached: Connection refused (os error 111)"
+            }
+            _ => "the server has no valid `https://` or `http://` URL",
         };
         assert_eq!(why, expected);
     }
@@ -110,7 +112,7 @@ async fn what_can_not_start_says_why() {
         session: session(),
         server: id("nobody"),
     });
-    assert_eq!(stage.failed().await, "there is no such server");
+    assert_eq!(stage.failed().await, "there is no such MCP server");
     stage.end().await;
 }
 
@@ -121,10 +123,13 @@ async fn a_server_that_dies_says_what_it_said_last_without_secrets() {
     let why = stage.failed().await;
     assert_eq!(
         why,
-        "it ended before it was ready\nthere is no configuration\nthe key is …"
+        "the server closed the connection before it was ready\nthere is no configuration\nthe key is …"
     );
     stage.start("a", program("refuse"));
-    assert_eq!(stage.failed().await, "it refused: go away");
+    assert_eq!(
+        stage.failed().await,
+        "the server rejected the handshake: go away"
+    );
     stage.end().await;
 }
 
@@ -135,7 +140,7 @@ async fn a_server_that_never_answers_fails_in_time() {
         ..McpConfig::default()
     });
     stage.start("a", program("hang"));
-    assert_eq!(stage.failed().await, "it was not ready within 1 s");
+    assert_eq!(stage.failed().await, "the server was not ready within 1 s");
     // One that hangs can be stopped, too.
     stage.start("a", program("hang"));
     stage.stop_server("a");
@@ -149,12 +154,18 @@ async fn noise_is_passed_over_but_not_endless_lines() {
     stage.start("a", program("junk"));
     stage.ready().await;
     stage.start("b", program("huge"));
-    assert_eq!(stage.failed().await, "it sent a message over 16 MiB");
+    assert_eq!(
+        stage.failed().await,
+        "the server sent a message of more than 16 MiB"
+    );
     // TOO-27: nobody waits for an answer that is too long.
     let mut agent = Agent::come(&stage, &chat()).await;
     let big = agent.call("test_big", json!({"bytes": 20_000_000})).await;
     assert_eq!(big["result"]["isError"], true);
-    assert_eq!(stage.failed().await, "it sent a message over 16 MiB");
+    assert_eq!(
+        stage.failed().await,
+        "the server sent a message of more than 16 MiB"
+    );
     stage.end().await;
 }
 
@@ -167,7 +178,7 @@ async fn a_list_of_tools_has_an_end() {
     assert_eq!(tools.len(), 1_000);
     assert_eq!(
         stage.complaint().await.unwrap(),
-        "of the tools that it lists only the first 1000 are used"
+        "only the first 1000 listed tools are used"
     );
     stage.end().await;
 }
@@ -182,11 +193,14 @@ async fn tools_that_make_no_sense_are_left_out_and_said() {
     assert_eq!(tools[0].original_name, "good");
     assert_eq!(
         stage.complaint().await.unwrap(),
-        "4 of the tools that it lists can't be used: they have no name or arguments, are too \
-         long, or are there twice"
+        "4 listed tools cannot be used: they have no name or arguments, are too \
+         long, or are listed twice"
     );
     stage.start("b", program("nolist"));
-    assert_eq!(stage.failed().await, "its tool list is malformed");
+    assert_eq!(
+        stage.failed().await,
+        "the tool list of the server is malformed"
+    );
     stage.end().await;
 }
 
@@ -211,7 +225,7 @@ async fn a_server_that_nobody_vouches_for_is_not_talked_to() {
     stage.start("w", web(&format!("https://localhost:{port}/mcp")));
     assert_eq!(
         stage.failed().await,
-        "it can't be reached: invalid peer certificate: UnknownIssuer"
+        "the server cannot be reached: invalid peer certificate: UnknownIssuer"
     );
     assert!(!talked.await.unwrap());
     stage.end().await;

@@ -46,7 +46,7 @@ pub(crate) async fn run(scale: &Scale) -> Vec<Budget> {
     }
     let rate = |time: Duration| f64::from(pieces) / time.as_secs_f64();
     let ratio = host.as_secs_f64() / pipe.as_secs_f64();
-    println!("\n| {pieces} pieces of an ACP agent | pieces/s |");
+    println!("\n| {pieces} chunks of an ACP agent | chunks/s |");
     println!("|---|---:|");
     println!(
         "| through bridge and host to a client | {:.0} |",

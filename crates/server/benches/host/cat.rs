@@ -44,7 +44,7 @@ pub(crate) async fn run(scale: &Scale) -> Vec<Budget> {
     }
     let rate = |time: Duration| megabytes as f64 / time.as_secs_f64();
     let ratio = rate(host) / rate(bare);
-    println!("\n| `cat` of {megabytes} MB to {READERS} | MB/s | most memory, MB |");
+    println!("\n| `cat` of {megabytes} MB to {READERS} | MB/s | peak memory, MB |");
     println!("|---|---:|---:|");
     println!(
         "| a terminal of the host | {:.1} | {memory:.1} |",

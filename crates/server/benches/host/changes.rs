@@ -62,22 +62,22 @@ pub(crate) fn run(scale: &Scale) -> Vec<Budget> {
     println!("\n| {files} files, 10 changed | ms | over `git status` |\n|---|---:|---:|");
     println!("| `git status` | {:.1} | 1.0 |", millis(status));
     println!(
-        "| the first mark of a session | {:.1} | {:.1} |",
+        "| the first checkpoint of a session | {:.1} | {:.1} |",
         millis(first),
         ratio(first)
     );
     println!(
-        "| mark a moment | {:.1} | {:.1} |",
+        "| take a checkpoint | {:.1} | {:.1} |",
         millis(mark),
         ratio(mark)
     );
     println!(
-        "| compare with now | {:.1} | {:.1} |",
+        "| diff with the working tree | {:.1} | {:.1} |",
         millis(compare),
         ratio(compare)
     );
     vec![Budget {
-        what: "marking a moment over git status".to_owned(),
+        what: "a checkpoint over git status".to_owned(),
         value: ratio(mark),
         // A start of git for each question is what counts in a small folder.
         most: if scale.quick { 10.0 } else { 3.0 },

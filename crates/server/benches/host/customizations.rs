@@ -26,7 +26,7 @@ pub(crate) async fn run(scale: &Scale) -> Vec<Budget> {
         (all, one) = (all.min(read), one.min(read_again));
     }
     println!(
-        "\n| packages | reading their files, ms | read and parsed, ms | ratio | one changed: parsed again | ms until it is told |"
+        "\n| packages | reading their files, ms | read and parsed, ms | ratio | one changed: parsed again | ms until it is published |"
     );
     println!("|---:|---:|---:|---:|---:|---:|");
     println!(

@@ -32,7 +32,7 @@ const STEPS: [&str; 6] = [
 ];
 
 pub(crate) async fn run(scale: &Scale) -> Vec<Budget> {
-    println!("\n| what, in ms | {SHORT} turns | {LONG} turns | long / short |");
+    println!("\n| operation, in ms | {SHORT} turns | {LONG} turns | long / short |");
     println!("|---|---:|---:|---:|");
     let mut best = [[f64::MAX; 2]; STEPS.len()];
     for _ in 0..if scale.quick { 2 } else { 7 } {

@@ -74,7 +74,7 @@ impl Drop for Child {
 
 pub(crate) async fn run(scale: &Scale) -> Vec<Budget> {
     let megabytes = if scale.quick { 60 } else { 200 };
-    println!("\n| {megabytes} MB to two readers | most memory, MB | p99 of a reader, ms |");
+    println!("\n| {megabytes} MB to two readers | peak memory, MB | p99 of a reader, ms |");
     println!("|---|---:|---:|");
     let mut all_read = (f64::MAX, f64::MAX);
     let mut one_stalls = (f64::MAX, f64::MAX);
@@ -84,7 +84,7 @@ pub(crate) async fn run(scale: &Scale) -> Vec<Budget> {
         let (memory, latency) = flood(megabytes, true).await;
         one_stalls = (one_stalls.0.min(memory), one_stalls.1.min(latency));
     }
-    println!("| alone | {:.1} | {:.1} |", all_read.0, all_read.1);
+    println!("| two readers | {:.1} | {:.1} |", all_read.0, all_read.1);
     println!(
         "| and one that never reads | {:.1} | {:.1} |",
         one_stalls.0, one_stalls.1

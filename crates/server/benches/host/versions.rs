@@ -23,7 +23,7 @@ const ROOMS: [(&str, &[&str]); 4] = [
 
 /// What is said, and how much of it: pieces of an answer, which are the same in
 /// most versions, and calls of tools, which are not and are four actions each.
-const TALKS: [(&str, &str, usize); 2] = [("words", "", 1_000), ("tool calls", "calls ", 250)];
+const TALKS: [(&str, &str, usize); 2] = [("text deltas", "", 1_000), ("tool calls", "calls ", 250)];
 
 pub(crate) async fn run(scale: &Scale) -> Vec<Budget> {
     println!(

@@ -61,7 +61,7 @@ pub(crate) fn decode_message(text: &str, limits: Limits) -> Option<ClientMessage
         Ok(document) => document,
         Err(error) => {
             if let Some(id) = salvage::salvage_response_id(text) {
-                tracing::debug!(%error, "an answer can't be read");
+                tracing::debug!(%error, "failed to decode a response");
                 // `null` is not a valid result of any host request, so the pending request
                 // fails.
                 let nothing = RawResponse(Json::Null);

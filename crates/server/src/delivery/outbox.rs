@@ -64,9 +64,9 @@ impl CloseReason {
     pub(crate) fn reason(self) -> &'static str {
         match self {
             CloseReason::Done => "",
-            CloseReason::HostStopping => "the host stops",
-            CloseReason::TooSlow => "too slow: reconnect to go on",
-            CloseReason::IdleTimeout => "silent for too long",
+            CloseReason::HostStopping => "the host is stopping",
+            CloseReason::TooSlow => "too slow: reconnect to resume",
+            CloseReason::IdleTimeout => "idle for too long",
             CloseReason::TooLarge => "a message is too large",
             CloseReason::InvalidUtf8 => "a message is not UTF-8",
             CloseReason::ProtocolError => "WebSocket protocol error",

@@ -62,7 +62,7 @@ impl HostLoop {
                 channel,
                 action,
                 reason,
-            } => tracing::warn!(%channel, action, reason, "an action was discarded"),
+            } => tracing::warn!(%channel, action, reason, "discarded an action"),
             Effect::Agent {
                 session,
                 provider,

@@ -314,7 +314,7 @@ impl LegacyClient {
         let has_channel = params.contains_key("channel");
         if method == "reconnect" && handshake::is_other_program(self.release(), &params) {
             // The only error after which every client initializes again (REC-9).
-            let reason = "another version was agreed on: initialize again";
+            let reason = "another protocol version was negotiated: send `initialize`";
             return Err(UpgradeRefusal::Unknown(reason.to_owned()));
         }
         let mut call = JsonCall {
@@ -349,7 +349,7 @@ impl LegacyClient {
                 let Some(chat) = self.subscribe_default_chat(host, &channel) else {
                     let version = self.release();
                     return Err(UpgradeRefusal::Unknown(format!(
-                        "there are no such channels in version {version}"
+                        "AHP {version} has no channels of this kind"
                     )));
                 };
                 let synthetic_id = Json::from(SYNTHETIC_REQUEST_ID);

@@ -42,7 +42,7 @@ impl LegacyResponse {
                 if !self.supports_snapshot(result.snapshot.as_ref()) =>
             {
                 let version = self.target.release();
-                let reason = format!("there are no such channels in version {version}");
+                let reason = format!("AHP {version} has no channels of this kind");
                 let error = RpcError::new(ErrorCode::NotFound, reason);
                 return encode::failure(&self.id, &error);
             }

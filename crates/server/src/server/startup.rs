@@ -71,7 +71,7 @@ pub(crate) fn build_host_loop(
     store.begin_epoch(micros_since_1970(), random_nonce() as u32)?;
     let stored = store.load_host()?;
     for problem in &stored.unreadable {
-        tracing::error!(problem, "something is lost");
+        tracing::error!(problem, "failed to read a stored row");
     }
     // A session that can't be read may own data that looks orphaned, so nothing is removed
     // then.

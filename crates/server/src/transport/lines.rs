@@ -52,13 +52,13 @@ impl UnixSocketListener {
                 Ok((stream, _)) => stream,
                 Err(error) => {
                     // The error is temporary, for example a lack of file descriptors.
-                    tracing::warn!(%error, "a connection could not be accepted");
+                    tracing::warn!(%error, "failed to accept a connection");
                     tokio::time::sleep(std::time::Duration::from_millis(200)).await;
                     continue;
                 }
             };
             let Ok(permit) = Arc::clone(&context.permits).try_acquire_owned() else {
-                tracing::info!("there are too many connections");
+                tracing::info!("refused a connection: too many connections");
                 continue;
             };
             let connection_context = context.clone();

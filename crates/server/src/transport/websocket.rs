@@ -55,7 +55,7 @@ async fn upgrade(
     if let Err(refused) = guard.check(&uri, &headers) {
         if let Some(suppressed) = log.permit() {
             let reason = refused.reason().trim();
-            tracing::info!(reason, suppressed, "a connection was refused");
+            tracing::info!(reason, suppressed, "refused a connection");
         }
         return (refused.status(), refused.reason()).into_response();
     }
@@ -65,7 +65,7 @@ async fn upgrade(
     };
     let Ok(permit) = Arc::clone(&context.permits).try_acquire_owned() else {
         let full = StatusCode::SERVICE_UNAVAILABLE;
-        return (full, "there are too many connections\n").into_response();
+        return (full, "too many connections\n").into_response();
     };
     // A promoted connection can't be evicted any more.
     if !slot.promote() {

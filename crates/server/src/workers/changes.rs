@@ -139,7 +139,7 @@ fn run_job(tracker: &ChangeTracker, contents: &ContentStore, job: ChangeJob) -> 
             let marked =
                 tracker.take_checkpoint(&session, &directories, &mark, chat_began.as_ref());
             if let Err(error) = &marked {
-                tracing::info!(%session, %error, "changes of files are not tracked");
+                tracing::info!(%session, %error, "failed to take a checkpoint");
             }
             Input::CheckpointTaken {
                 session,
@@ -160,7 +160,7 @@ fn run_job(tracker: &ChangeTracker, contents: &ContentStore, job: ChangeJob) -> 
         ChangeTask::SurveyEdits(survey) => {
             let edits = tracker.survey_edits(&session, &directories, &survey, contents);
             if let Err(error) = &edits {
-                tracing::info!(%session, %error, "edits of files are not reported");
+                tracing::info!(%session, %error, "failed to compare files after a tool call");
             }
             let confirmed = survey.claimed.into_iter().filter(is_whole_edit);
             Input::EditsSurveyed {
@@ -195,11 +195,13 @@ fn run_job(tracker: &ChangeTracker, contents: &ContentStore, job: ChangeJob) -> 
         ChangeTask::ForgetSession => {
             match tracker.remove_worktree(&session) {
                 Ok(WorktreeRemoval::Removed) => {}
-                Ok(WorktreeRemoval::Kept(what)) => tracing::warn!(%session, "kept: {what}"),
-                Err(error) => tracing::warn!(%session, %error, "a worktree is still there"),
+                Ok(WorktreeRemoval::Kept(reason)) => {
+                    tracing::warn!(%session, reason, "kept a worktree or its branch");
+                }
+                Err(error) => tracing::warn!(%session, %error, "failed to remove a worktree"),
             }
             if let Err(error) = tracker.remove_session(&session) {
-                tracing::warn!(%session, %error, "what was kept of a session is still there");
+                tracing::warn!(%session, %error, "failed to remove the checkpoints of a session");
             }
             return None;
         }

@@ -88,7 +88,7 @@ impl CustomizationWorker {
         .with_http_target(move |session, chat| match web.target_for(session, chat) {
             Ok(place) => Some((place.url, place.headers)),
             Err(error) => {
-                tracing::warn!(%error, "no port can be opened: an agent has no tools of the host");
+                tracing::warn!(%error, "failed to open a port: the agent gets no host tools");
                 None
             }
         })

@@ -51,7 +51,7 @@ impl FileWorker {
     pub(crate) fn run(&mut self, job: Box<FileJob>, tasks: &mut JoinSet<Input>) -> Option<Input> {
         let queue = self.queues.entry(job.connection).or_default();
         let Ok(permit) = Arc::clone(&queue.permits).try_acquire_owned() else {
-            let busy = format!("at most {MAX_FILE_JOBS} requests about files wait at a time");
+            let busy = format!("a connection can have at most {MAX_FILE_JOBS} open file requests");
             return Some(Input::RequestCompleted {
                 connection: job.connection,
                 id: job.id,
@@ -94,7 +94,7 @@ impl FileWorker {
     pub(crate) fn store_content(&self, content: &StoredText) {
         let (session, bytes) = (&content.session, content.text.as_bytes());
         if let Err(error) = self.contents.insert(session, bytes, &content.name) {
-            tracing::error!(%error, "arguments of a tool call are lost");
+            tracing::error!(%error, "failed to store the arguments of a tool call");
         }
     }
 
@@ -104,7 +104,7 @@ impl FileWorker {
             .contents
             .share(&SessionKey::of(from), &SessionKey::of(to));
         if let Err(error) = shared {
-            tracing::warn!(%from, %to, %error, "content of a chat will be lost");
+            tracing::warn!(%from, %to, %error, "failed to share content with another session");
         }
     }
 
@@ -112,7 +112,7 @@ impl FileWorker {
     /// belong to a new session with the same URI.
     pub(crate) fn delete_content(&self, session: &Uri) {
         if let Err(error) = self.contents.remove_session(&SessionKey::of(session)) {
-            tracing::warn!(%session, %error, "content of a session is left behind");
+            tracing::warn!(%session, %error, "failed to remove the stored content of a session");
         }
     }
 }

@@ -92,7 +92,7 @@ impl TerminalWorker {
             }
         };
         if let Some(Err(error)) = done {
-            tracing::warn!(%terminal, %error, "a terminal did not do what it should");
+            tracing::warn!(%terminal, %error, "failed to write to or resize a terminal");
         }
         None
     }
@@ -110,7 +110,7 @@ impl TerminalWorker {
                 None
             }
             Err(error) => {
-                tracing::warn!(%terminal, %error, "a terminal did not start");
+                tracing::warn!(%terminal, %error, "failed to start a terminal");
                 let event = TerminalEvent::Failed(error.to_string());
                 Some(Input::Terminal { terminal, event })
             }

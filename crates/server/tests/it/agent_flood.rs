@@ -190,7 +190,7 @@ async fn sessions_past_the_limit_are_refused() {
     create("b").await.unwrap();
     let refused = create("c").await.unwrap_err().to_string();
     assert!(
-        refused.contains("there are 2 sessions, the most that `limits.sessions` allows"),
+        refused.contains("there are 2 sessions, and `limits.sessions` allows no more"),
         "{refused}"
     );
     let gone = json!({"channel": "ahp-session:/a"});

@@ -230,10 +230,7 @@ async fn what_a_turn_changed_is_shown_and_undone() {
     viewer.watch("turn/t2").await;
     viewer.until(&[("new.txt", 0, 1)]).await;
     let undone = viewer.operate("undo").await;
-    assert_eq!(
-        undone["result"]["message"], "1 file is as it was.",
-        "{undone}"
-    );
+    assert_eq!(undone["result"]["message"], "Restored 1 file.", "{undone}");
     assert_eq!(
         std::fs::read_to_string(folder.join("new.txt")).unwrap(),
         "new\n"

@@ -225,7 +225,7 @@ fn rows_of_a_release_that_is_not_read_are_left_alone() {
         drop(connection);
         let error = Store::open(directory.path(), Durability::Process).unwrap_err();
         let expected = format!(
-            "database is in the words of AHP {release}, and this version reads 0.5.0 to 1.0.0\n\
+            "database is in the encoding of AHP {release}, and this version reads 0.5.0 to 1.0.0\n\
              hint: open it with an agenthost that speaks {release}"
         );
         assert_eq!(error.to_string(), expected);

@@ -180,7 +180,7 @@ fn a_chat_that_is_taken_for_a_session_can_be_talked_to_but_not_renamed() {
     let refused = client.chain.upgrade_dispatch(&client.at(), &mut rename);
     assert_eq!(
         refused.unwrap_err().to_string(),
-        "this belongs to the session, and this channel is one of its chats"
+        "this action belongs to the session channel, not to a chat"
     );
 }
 

@@ -30,7 +30,7 @@ pub(super) fn find_converted<'n>(
         .run(arguments, &path_list::join_paths(&files))?
         .into_stdout()?;
     parse_attributes(&output).ok_or_else(|| {
-        let words = "it answered in a way that is not understood".to_owned();
+        let words = "unexpected output".to_owned();
         ChangesError::Git(words)
     })
 }

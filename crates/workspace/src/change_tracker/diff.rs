@@ -92,7 +92,7 @@ fn run_diff(
     let how = [plain.as_slice(), renames].concat();
     let output = run_diff_tree(repository, &how, from, to)?;
     let differences = parse_diff(&output, &repository.key).ok_or_else(|| {
-        let words = "it answered in a way that is not understood".to_owned();
+        let words = "unexpected output".to_owned();
         ChangesError::Git(words)
     })?;
     if differences.len() > MAX_DIFF_FILES {

@@ -11,10 +11,10 @@ use crate::git::GitError;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ChangesError {
     /// git is not installed.
-    #[error("git is not installed, and without it changes of files are not tracked")]
+    #[error("git is not installed, so changes of files are not tracked")]
     NoGit,
     /// The session has no existing folder.
-    #[error("the folder of the session is not there")]
+    #[error("the folder of the session does not exist")]
     NoFolder,
     /// The repository is bare and has no working tree.
     #[error("the folder is inside of a git repository that has no files checked out")]
@@ -29,7 +29,7 @@ pub enum ChangesError {
     #[error("{0}")]
     Untracked(String),
     /// The checkpoint does not exist.
-    #[error("it is not known how the files were then")]
+    #[error("there is no checkpoint of the files")]
     NoCheckpoint,
     /// The operation is not possible in the current state, with the reason.
     #[error("{0}")]

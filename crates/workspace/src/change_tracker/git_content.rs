@@ -175,7 +175,7 @@ pub(super) fn read_blobs<'a>(
         .shadow
         .run(["cat-file", "--batch"], list.as_bytes())?;
     parse_batch(&answer.into_stdout()?).ok_or_else(|| {
-        let words = "it answered in a way that is not understood".to_owned();
+        let words = "unexpected output".to_owned();
         ChangesError::Git(words)
     })
 }

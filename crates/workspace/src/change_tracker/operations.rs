@@ -102,7 +102,7 @@ fn commit(
     for repository in repositories.iter().filter(|one| one.user_git.is_some()) {
         let standing = status::git_status(repository)?.unwrap_or_default();
         if let Some(under_way) = standing.operation_in_progress {
-            return refused(format!("{under_way} is under way: finish it first"));
+            return refused(format!("{under_way} is in progress: finish it first"));
         }
         if standing.uncommitted > 0 {
             commits.push(commit_folder(repository, &request.message)?);
@@ -199,12 +199,12 @@ fn undo_changes(
         plans.iter().try_for_each(RestorePlan::unstage)?;
     }
     let mut words = match count {
-        0 => "There was nothing to change.".to_owned(),
-        1 => "1 file is as it was.".to_owned(),
-        count => format!("{count} files are as they were."),
+        0 => "No file had to be changed.".to_owned(),
+        1 => "Restored 1 file.".to_owned(),
+        count => format!("Restored {count} files."),
     };
     if large > 0 {
-        words.push_str(" Files of more than 16 MiB were left alone.");
+        words.push_str(" Files of more than 16 MiB were not changed.");
     }
     Ok(operation_result(words))
 }
@@ -358,13 +358,13 @@ fn merge_into_base(repository: &ShadowRepository) -> Result<OperationResult, Cha
     let git_dir = PathBuf::from(folder.read_line(["rev-parse", "--absolute-git-dir"])?);
     if let Some(what) = status::pending_operation(&git_dir) {
         return refused(format!(
-            "{what} is under way in the folder: finish it first"
+            "{what} is in progress in the folder: finish it first"
         ));
     }
     let there = folder.try_read_line(["symbolic-ref", "--quiet", "--short", "HEAD"])?;
     if there.as_ref() != Some(&base) {
         return refused(format!(
-            "`{base}` is not checked out in the folder of the worktree"
+            "`{base}` is not checked out in the folder that the worktree was created from"
         ));
     }
     let reference = format!("refs/heads/{branch}");

@@ -151,7 +151,7 @@ impl ShadowRepository {
 
     /// Returns git for the user's repository. Fails if the folder is in none.
     pub(super) fn require_user_git(&self) -> Result<&GitCommand, ChangesError> {
-        let none = || ChangesError::Refused("the folder is in no git repository".to_owned());
+        let none = || ChangesError::Refused("the folder is not in a git repository".to_owned());
         self.user_git.as_ref().ok_or_else(none)
     }
 

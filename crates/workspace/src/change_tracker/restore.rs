@@ -118,7 +118,7 @@ pub(super) fn restore_files(plans: &[RestorePlan<'_>]) -> Result<usize, ChangesE
         };
         for done in plans.iter().take(index + 1) {
             done.roll_back().map_err(|worse| {
-                let reason = format!("{error}; and not all files are as they were: {worse}");
+                let reason = format!("{error}; the rollback failed, too: {worse}");
                 ChangesError::Io(reason)
             })?;
         }

@@ -104,7 +104,7 @@ fn check_size(repository: &ShadowRepository) -> Result<(), ChangesError> {
             || bytes > MAX_PLAIN_FOLDER_BYTES
             || Instant::now() > deadline
         {
-            let reason = "the folder is large, and in no git repository".to_owned();
+            let reason = "the folder is large and not in a git repository".to_owned();
             return Err(ChangesError::LimitExceeded(reason));
         }
     }

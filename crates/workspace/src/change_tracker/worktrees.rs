@@ -82,7 +82,7 @@ fn check_in_repository(git: &GitCommand) -> Result<(), ChangesError> {
         != Some("true")
     {
         return Err(refused(
-            "the folder is in no git repository: it can have no worktree",
+            "the folder is not in a git repository, so it cannot have a worktree",
         ));
     }
     Ok(())
@@ -129,7 +129,7 @@ fn resolve_base(
         commit.as_str(),
     ];
     let Some(commit) = git.try_read_line(known)? else {
-        return Err(refused("there is no such branch to start from"));
+        return Err(refused("the base branch does not exist"));
     };
     // With a detached `HEAD`, the base is the commit.
     let base = base.unwrap_or_else(|| commit.clone());
@@ -296,7 +296,7 @@ impl ChangeTracker {
         ])?;
         std::fs::remove_dir_all(parent)?;
         if ahead != "0" {
-            let words = format!("the branch {branch} has commits that {base} has not");
+            let words = format!("the branch {branch} has commits that are not in {base}");
             return Ok(WorktreeRemoval::Kept(words));
         }
         git.read_output(["branch", "--quiet", "-D", branch.as_str()])?;
@@ -356,16 +356,18 @@ fn copy_files(
             |part| matches!(part, Component::Normal(part) if !part.eq_ignore_ascii_case(".git")),
         );
         if !plain || name.is_empty() {
-            let reason =
-                "files to copy are named from the folder, without `..` or `.git`".to_owned();
-            return Err(ChangesError::Refused(reason));
+            let reason = "files to copy have paths relative to the folder, without `..` or `.git`";
+            return Err(ChangesError::Refused(reason.to_owned()));
         }
         let Ok(metadata) = from.metadata(path) else {
             continue;
         };
         let is_protected = protected.contains(&real.join(from.canonicalize(path)?));
         if !metadata.is_file() || metadata.len() > MAX_FILE_BYTES || is_protected {
-            let reason = format!("`{name}` is no file that can be copied");
+            let reason = format!(
+                "`{name}` can't be copied: it is not a regular file, is too large, or belongs to \
+                 the host"
+            );
             return Err(ChangesError::Refused(reason));
         }
         if let Some(parent) = path
@@ -408,7 +410,8 @@ fn run_setup(
             Ok(TerminalEvent::Exited(end)) => break end,
             Ok(_) | Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => {
-                return refused("the setup command is lost".to_owned());
+                let reason = "the terminal of the setup command closed without an exit status";
+                return refused(reason.to_owned());
             }
         }
         if cancelled.load(Ordering::Relaxed) {

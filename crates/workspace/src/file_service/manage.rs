@@ -147,7 +147,7 @@ impl FileService {
             return Err(FileError::WrongKind {
                 uri: to.uri.clone(),
                 found: "a directory",
-                expected: "something that can be replaced",
+                expected: "a file that can be replaced",
             });
         }
         Ok(())

@@ -96,7 +96,7 @@ fn decode_data(params: &ResourceWriteParams) -> Result<Vec<u8>, FileError> {
         ContentEncoding::Utf8 => Ok(params.data.clone().into_bytes()),
         ContentEncoding::Base64 => {
             let decoded = STANDARD.decode(&params.data);
-            decoded.map_err(|_| FileError::Invalid("data: is not base64".to_owned()))
+            decoded.map_err(|_| FileError::Invalid("data: expected base64".to_owned()))
         }
     }
 }
@@ -133,7 +133,8 @@ fn splice_content(
     let length = old.len();
     let beyond = || {
         let uri = &granted_path.uri;
-        let reason = format!("position: `{uri}` has {length} bytes, {position} is beyond them");
+        let reason =
+            format!("position: {position} is beyond the end of `{uri}`, which has {length} bytes");
         FileError::Invalid(reason)
     };
     let position = usize::try_from(position).map_err(|_| beyond())?;

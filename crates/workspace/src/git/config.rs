@@ -40,7 +40,7 @@ impl RepositoryConfig {
         let mut fields = output.split(|byte| *byte == 0);
         while let Some(scope) = fields.next().filter(|scope| !scope.is_empty()) {
             let entry = fields.next();
-            let entry = entry.ok_or_else(|| unusable("git lists it in another way"))?;
+            let entry = entry.ok_or_else(|| unusable("the output of git is malformed"))?;
             let is_users = match scope {
                 b"system" | b"global" | b"command" => true,
                 // The scopes local and worktree, and unknown ones.
@@ -51,7 +51,7 @@ impl RepositoryConfig {
             let value = String::from_utf8_lossy(parts.next().unwrap_or_default());
             match key {
                 Ok(key) if !is_users && key.starts_with("includeif.") => {
-                    return Err(unusable("it includes other files by a condition"));
+                    return Err(unusable("it has a conditional include"));
                 }
                 Ok(key) => config.add(key, &value, is_users),
                 // Settings of the user stay unchanged.

@@ -22,8 +22,8 @@ pub enum GitError {
     UnusableConfig(String),
     /// The operation would run code of the repository that was not allowed.
     #[error(
-        "the repository would run code that was not allowed: {0}\n\
-         hint: look at it and allow it with `agenthost customizations allow git` in its folder"
+        "the repository would run code that is not trusted: {0}\nhint: review it and allow it \
+         with `agenthost customizations allow git` in its folder"
     )]
     NotAllowed(String),
     /// git exited with an error.

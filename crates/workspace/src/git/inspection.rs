@@ -147,7 +147,7 @@ impl GitCommand {
                 }
                 seen += 1;
                 if seen > MAX_NESTED_REPOSITORIES {
-                    let reason = "it has too many repositories inside of it".to_owned();
+                    let reason = "it has too many nested repositories".to_owned();
                     return Err(GitError::UnusableConfig(reason));
                 }
                 let inner = self.in_other_repository(&nested);
@@ -163,7 +163,7 @@ impl GitCommand {
 /// mistaken for two paths.
 pub(crate) fn check_lines(found: usize, most: usize) -> Result<(), GitError> {
     if found > most {
-        let reason = "a path of it has a newline".to_owned();
+        let reason = "one of its paths has a newline".to_owned();
         Err(GitError::UnusableConfig(reason))
     } else {
         Ok(())

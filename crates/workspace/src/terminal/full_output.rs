@@ -78,7 +78,7 @@ impl FullOutput {
         self.file.seek(SeekFrom::Start(0))?;
         self.file.read_to_end(&mut text)?;
         if self.left_out > 0 {
-            let remark = format!("\n({} more bytes were not kept)\n", self.left_out);
+            let remark = format!("\n({} more bytes were not stored)\n", self.left_out);
             text.extend_from_slice(remark.as_bytes());
         }
         let OutputSink {

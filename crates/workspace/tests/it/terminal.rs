@@ -50,7 +50,7 @@ fn a_folder_has_to_be_there() {
     let directory = TempDir::new().unwrap();
     let nowhere = start(shell(), &directory.path().join("none"));
     let refused = Terminal::open(&nowhere, drop).unwrap_err();
-    assert_eq!(refused.to_string(), "the folder is not there");
+    assert_eq!(refused.to_string(), "the folder does not exist");
 }
 
 impl Bench {
@@ -224,7 +224,7 @@ fn all_output_of_a_command_can_be_read() {
     let end = run("head -c 20000000 /dev/zero | tr '\\0' x; exit 2");
     let text = read(&end);
     assert_eq!(end.exit_code, Some(2));
-    assert!(text.len() <= 16 * 1024 * 1024 && text.ends_with("more bytes were not kept)\n"));
+    assert!(text.len() <= 16 * 1024 * 1024 && text.ends_with("more bytes were not stored)\n"));
     assert_eq!(run("echo short").full_output, None);
     let long = "x".repeat(200_000);
     let refused = Terminal::open(&start(command(&long), directory.path()), drop);

@@ -28,10 +28,10 @@ use crate::transport::schema::ToolCallStatus;
 const MAX_UNANNOUNCED_CALLS: usize = 64;
 
 /// The message for a call that the agent announced and never made.
-const NEVER_CALLED_MESSAGE: &str = "The agent did not call it.";
+const NEVER_CALLED_MESSAGE: &str = "The agent did not make this call.";
 
 /// The message for a call that the host had already started itself.
-const DUPLICATE_CALL_MESSAGE: &str = "The same call is shown already.";
+const DUPLICATE_CALL_MESSAGE: &str = "This call is a duplicate of another one.";
 
 /// A call of a client tool that the agent has not reported yet.
 #[derive(Debug)]

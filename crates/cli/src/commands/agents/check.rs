@@ -96,7 +96,7 @@ pub(crate) async fn probe_agents(
     candidates: Vec<AgentCandidate>,
     depth: CheckDepth,
 ) -> anyhow::Result<Vec<AgentReport>> {
-    let folder = tempfile::tempdir().context("a folder to try agents in")?;
+    let folder = tempfile::tempdir().context("create a temporary folder for the agents")?;
     let mut tasks = JoinSet::new();
     let starts = Arc::new(Semaphore::new(MAX_CONCURRENT_STARTS));
     for (index, candidate) in candidates.into_iter().enumerate() {
@@ -120,7 +120,7 @@ pub(crate) async fn probe_agents(
             }
         };
         match done {
-            Some(report) => reports.push(report.context("try an agent")?),
+            Some(report) => reports.push(report.context("probe an agent")?),
             None => break,
         }
     }
@@ -153,13 +153,13 @@ async fn probe_candidate(
         }
         OfferState::Hidden => {
             report.state = AgentStatus::Hidden;
-            report.found = "the configuration says `enabled = false`".to_owned();
+            report.found = "disabled in the configuration (`enabled = false`)".to_owned();
             return report;
         }
         OfferState::NeverAsks => {
             report.state = AgentStatus::NotOffered;
-            report.found = format!("{shown} does everything without asking");
-            let hint = "`allow_trusting = true` for it in the configuration offers it all the same";
+            report.found = format!("{shown} runs everything without requesting approval");
+            let hint = "set `allow_trusting = true` for it in the configuration to offer it anyway";
             report.hint = Some(hint.to_owned());
             return report;
         }
@@ -168,13 +168,13 @@ async fn probe_candidate(
     if report.program.is_none() {
         report.state = AgentStatus::Broken;
         let program = output::escape_invisible(&agent.launch().program);
-        report.found = format!("there is no program `{program}`");
+        report.found = format!("program `{program}` was not found");
         report.hint = Some("correct its `command` in the configuration".to_owned());
         return report;
     }
     if known.is_some_and(|known| known.not_as_root) && is_root() {
         report.state = AgentStatus::Broken;
-        report.found = format!("{shown} does not work for root");
+        report.found = format!("{shown} does not run as root");
         report.hint = Some("run the host as another user".to_owned());
         return report;
     }
@@ -208,7 +208,7 @@ async fn probe_startup(
     let version = report.version.as_ref();
     let version = version.map(|version| format!(", version {}", output::escape_invisible(version)));
     let shown = format!("{description}{}", version.unwrap_or_default());
-    let install = known.map(|known| format!("to install it again: {}", known.install));
+    let install = known.map(|known| format!("to reinstall it: {}", known.install));
     let (state, found, hint) = match examined {
         Ok(examined) => match examined.sign_in_state {
             SignInState::SignedIn => (AgentStatus::Ready, shown, None),
@@ -217,13 +217,13 @@ async fn probe_startup(
                 (AgentStatus::SignIn, found, Some(hint))
             }
             SignInState::Unknown(reason) => {
-                let found = format!("{shown}, can't begin a session: {reason}");
+                let found = format!("{shown}, cannot create a session: {reason}");
                 let hint = known.map(|known| known.sign_in.clone());
                 (AgentStatus::Broken, found, hint)
             }
         },
         Err(reason) => {
-            let found = format!("{shown}, does not answer: {reason}");
+            let found = format!("{shown}, does not respond: {reason}");
             (AgentStatus::Broken, found, install)
         }
     };

@@ -12,15 +12,15 @@ use crate::output;
 
 /// Sign in with an agent
 ///
-/// An agent offers ways to sign in. Some it does itself, often with a browser;
-/// some are a program that runs in this terminal; some are a key that has to
-/// be in its environment. If it offers one way, that is taken; if more, name
-/// one. Nothing of it is kept by agenthost.
+/// Agents offer one or more sign-in methods. The agent signs in itself, often with a browser,
+/// or a program runs in this terminal, or the agent needs a key in its environment. A single
+/// method is used at once; if there are several and none is given, they are listed. agenthost
+/// stores no credentials.
 #[derive(clap::Args)]
 pub(crate) struct SignInArgs {
     /// The agent
     agent: String,
-    /// The sign-in method, by the agent's name for it
+    /// The id of the sign-in method [default: the only one]
     method: Option<String>,
     #[command(flatten)]
     host: HostOptions,
@@ -30,7 +30,7 @@ pub(crate) async fn run(arguments: SignInArgs) -> anyhow::Result<ExitCode> {
     let settings = arguments.host.resolve_settings()?;
     let name = &arguments.agent;
     let (found, agent) = super::find_offered_agent(&settings, name)?;
-    let folder = tempfile::tempdir().context("a folder to start the agent in")?;
+    let folder = tempfile::tempdir().context("create a temporary folder for the agent")?;
     let started = probe_agent(&agent, folder.path()).await;
     let examined = started.map_err(|reason| anyhow::anyhow!("start `{name}`: {reason}"))?;
     let hint = found.known.map(|known| known.sign_in.as_str());
@@ -54,13 +54,13 @@ pub(crate) async fn run(arguments: SignInArgs) -> anyhow::Result<ExitCode> {
     let checked = checked.map_err(|reason| anyhow::anyhow!("start `{name}`: {reason}"))?;
     match checked.sign_in_state {
         SignInState::SignedIn => {
-            output::print_note(&format!("{} works", found.name));
+            output::print_note(&format!("{} is ready", found.name));
             Ok(ExitCode::SUCCESS)
         }
         SignInState::SignedOut(hint) => {
-            bail!("not signed in with `{name}` yet\nhint: {hint}")
+            bail!("agent `{name}` still requires a sign-in\nhint: {hint}")
         }
-        SignInState::Unknown(reason) => bail!("`{name}` can't begin a session: {reason}"),
+        SignInState::Unknown(reason) => bail!("agent `{name}` cannot create a session: {reason}"),
     }
 }
 
@@ -100,11 +100,9 @@ async fn run_method(
             // meanwhile.
             let mut command = sign_in_command(agent, way);
             let ran = tokio::task::spawn_blocking(move || command.status()).await;
-            let status = ran
-                .context("sign in")?
-                .context("run the program to sign in")?;
+            let status = ran.context("sign in")?.context("run the sign-in program")?;
             if !status.success() {
-                bail!("the program to sign in ended with {status}");
+                bail!("the sign-in program failed: {status}");
             }
             Ok(())
         }
@@ -112,7 +110,8 @@ async fn run_method(
             let missing = names.iter().find(|name| !has_variable(agent, name));
             if let Some(missing) = missing {
                 bail!(
-                    "set {missing} here and where the host runs, or in `env` of the agent in the configuration"
+                    "environment variable `{missing}` is not set\n\
+                     hint: set it here and where the host runs, or in `env` of the agent in the configuration"
                 );
             }
             sign_in_through_agent(agent, method, folder).await

@@ -15,16 +15,17 @@ use crate::dialog;
 use crate::dialog::prompter::{DECLINE_COMMAND, LineOutcome, Prompter};
 
 const HELP_LINES: &[&str] = &[
-    "a line is a message; while a turn runs, it is queued",
-    "y, n or a number answers the question that is open; text, if it asks for text",
-    "/decline      declines to answer what the agent asks",
+    "TEXT          sends a message; while a turn runs, the message is queued",
+    "y, n, NUMBER  answers the open question; TEXT, if it asks for text",
+    "/decline      declines to answer the questions of the agent",
     "/steer TEXT   sends a message to the running turn",
     "/queue TEXT   queues a message, also while a question is open",
-    "/waiting      shows what is queued; /drop drops it",
-    "/cancel       ends the running turn (so does Ctrl-C; when nothing runs, that leaves)",
-    "//NAME        a command of the agent, if it has one of this name",
-    "/help         this",
-    "/quit         leaves the session running (so does the end of input)",
+    "/waiting      lists the queued messages",
+    "/drop         drops the queued messages",
+    "/cancel       cancels the running turn, like Ctrl-C; if no turn runs, Ctrl-C leaves",
+    "//NAME        sends the command /NAME to the agent",
+    "/help         lists the commands",
+    "/quit         leaves the session running, like the end of input",
 ];
 
 /// The effects of a line: notes to print, actions to dispatch, and leaving.
@@ -59,7 +60,7 @@ pub(super) fn parse_line(
     line: &str,
 ) -> anyhow::Result<LineAction> {
     if prompter.is_late_answer(line) {
-        let note = "nothing is asked any more; type it again to send it as a message";
+        let note = "the question is closed; type the line again to send it as a message";
         return Ok(LineAction::with_note(note));
     }
     let is_answer = !line.starts_with('/') || line == DECLINE_COMMAND;
@@ -69,7 +70,7 @@ pub(super) fn parse_line(
             LineOutcome::Unclear if line.is_empty() => LineAction::default(),
             // The line may be a typo, so it is not sent to the agent as a message.
             LineOutcome::Unclear => {
-                LineAction::with_note("that is no answer; /queue TEXT would queue a message")
+                LineAction::with_note("not a valid answer; /queue TEXT queues a message")
             }
         });
     }
@@ -90,11 +91,13 @@ pub(super) fn parse_line(
         },
         "/cancel" => match cancel_turn(client, chat) {
             Some(action) => LineAction::with_action(action),
-            None => LineAction::with_note("nothing runs"),
+            None => LineAction::with_note("no turn is running"),
         },
-        "/steer" | "/queue" if rest.is_empty() => LineAction::with_note(format!("{word} what?")),
+        "/steer" | "/queue" if rest.is_empty() => {
+            LineAction::with_note(format!("usage: {word} TEXT"))
+        }
         "/steer" if !is_turn_running => {
-            LineAction::with_note("nothing runs: a message is typed without /steer")
+            LineAction::with_note("no turn is running: type the message without /steer")
         }
         "/steer" => LineAction::with_action(pending_message(PendingMessageKind::Steering, rest)?),
         "/queue" => queue_message(rest)?,
@@ -102,7 +105,7 @@ pub(super) fn parse_line(
         "/drop" => drop_queue(client, chat),
         DECLINE_COMMAND => LineAction::with_note("no question is open"),
         other if is_command(other) => LineAction::with_note(
-            "there is no such command; /help names them, and // begins one for the agent",
+            "unknown command; /help lists the commands, //NAME sends /NAME to the agent",
         ),
         _ => {
             // The first slash is the escape; the agent gets the command with the second
@@ -126,7 +129,7 @@ fn is_command(word: &str) -> bool {
 
 fn queue_message(text: &str) -> anyhow::Result<LineAction> {
     Ok(LineAction {
-        notes: vec!["queued: it goes when the turn is over".to_owned()],
+        notes: vec!["queued until the turn ends".to_owned()],
         actions: vec![pending_message(PendingMessageKind::Queued, text)?],
         quits: false,
     })
@@ -137,7 +140,7 @@ fn list_queue(client: &Client, chat: &Uri) -> LineAction {
     let texts = queue.into_iter().flat_map(|queue| queue.items());
     let mut notes: Vec<_> = texts.map(|message| message.message.text.clone()).collect();
     if notes.is_empty() {
-        notes.push("nothing waits".to_owned());
+        notes.push("no messages are queued".to_owned());
     }
     LineAction {
         notes,
@@ -157,7 +160,7 @@ fn drop_queue(client: &Client, chat: &Uri) -> LineAction {
         })
         .collect();
     let note = match actions.len() {
-        0 => "nothing waits".to_owned(),
+        0 => "no messages are queued".to_owned(),
         count => format!("dropped {count}"),
     };
     LineAction {

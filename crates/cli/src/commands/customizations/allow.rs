@@ -23,30 +23,29 @@ use crate::output;
 
 /// Allow hooks and MCP servers of a folder to run, or list those that are not allowed yet
 ///
-/// Hooks and servers are programs. Those of your own folders and of the
-/// configuration run; those that came with a project, or that a client
-/// brought, wait until somebody has looked at them. So do the hooks and the
-/// filters of its git repository: operations such as a commit need them. What is allowed is what is
-/// there now: when it changes, it waits again. The host remembers it.
+/// Hooks and MCP servers are programs. Those of your own folders and of the configuration need no
+/// approval. Those that came with a project or from a client do not run until you allow them. The
+/// same applies to the hooks and filters of the project's git repository, which operations such as
+/// a commit run. An approval covers the current content: after a change, the code needs approval
+/// again. The host stores the approvals.
 #[derive(clap::Args)]
 #[command(after_help = ALLOW_CODE_EXAMPLES)]
 pub(super) struct AllowCodeArgs {
-    /// What to allow, by its name; without one, what waits and what is allowed
-    /// is listed
+    /// The code to allow, by name; without a name, pending and allowed code is listed
     name: Vec<String>,
-    /// The folder that it came with [default: this folder]
+    /// The folder that the code came with [default: this folder]
     #[arg(long, value_name = "DIR", conflicts_with = "session")]
     directory: Option<PathBuf>,
-    /// The session that it is in, for what clients brought
+    /// The session with the code, for plugins of clients
     #[arg(long, value_name = "ID")]
     session: Option<String>,
-    /// Take it back: a name, or a line of `--list`
+    /// Revoke the approval of a name, or of a key that `--list` prints
     #[arg(long, requires = "name")]
     remove: bool,
-    /// List what waits and what is allowed
+    /// List pending and allowed code
     #[arg(long, conflicts_with_all = ["name", "remove"])]
     list: bool,
-    /// Do not ask
+    /// Allow without asking
     #[arg(long, short)]
     yes: bool,
     #[command(flatten)]
@@ -55,11 +54,11 @@ pub(super) struct AllowCodeArgs {
 
 const ALLOW_CODE_EXAMPLES: &str = "\
 Examples:
-  agenthost customizations allow                  what waits, and what is allowed
-  agenthost customizations allow Hooks            shows what they run, and asks
+  agenthost customizations allow                  list pending and allowed code
+  agenthost customizations allow Hooks            show their commands, then ask
   agenthost customizations allow MCP servers
-  agenthost customizations allow git              hooks and filters of the repository
-  agenthost customizations allow --remove Hooks   no longer";
+  agenthost customizations allow git              allow hooks and filters of the repository
+  agenthost customizations allow --remove Hooks   revoke the approval";
 
 /// A container with code that needs approval.
 struct CodeContainer {
@@ -114,16 +113,18 @@ async fn update_trusted_code(
         let before = keys.len();
         keys.retain(|key| *key != name && !meant.contains(&key.as_str()));
         if keys.len() == before {
-            bail!("`{name}` was not allowed; `agenthost customizations allow` lists what is");
+            bail!(
+                "cannot remove `{name}`: it is not allowed; `agenthost customizations allow` lists allowed code"
+            );
         }
         store_trusted_keys(client, keys).await?;
-        output::print_note(&format!("`{name}` is not allowed any more"));
+        output::print_note(&format!("`{name}` is no longer allowed"));
         return Ok(());
     }
     let one = find_container(&containers, &name)?;
     match one.trust {
         CodeTrust::Own | CodeTrust::Approved => {
-            output::print_note(&format!("`{}` is allowed already", one.name));
+            output::print_note(&format!("`{}` is already allowed", one.name));
             return Ok(());
         }
         CodeTrust::Pending => {}
@@ -141,14 +142,15 @@ async fn update_trusted_code(
     keys.push(one.key.clone());
     store_trusted_keys(client, keys).await?;
     output::print_note(&format!(
-        "`{}` is allowed, as it is now; if it changes, it waits again",
+        "`{}` is allowed with its current content; after a change it needs approval again",
         one.name
     ));
     Ok(())
 }
 
 /// Printed in place of the code of a client's plugin, which the host does not publish.
-const HIDDEN_CODE_NOTE: &str = "and only the client that published it can show it: review it there";
+const HIDDEN_CODE_NOTE: &str =
+    "command not visible here: review it in the client that published it";
 
 impl CodeContainer {
     /// Creates the entry of a container that was read locally.
@@ -238,7 +240,7 @@ async fn inspect_repository(folder: PathBuf) -> anyhow::Result<Option<Repository
     match inspected {
         // Without git, no operation runs code of the repository.
         Err(GitError::NotInstalled) => Ok(None),
-        inspected => inspected.context("look for the code of the git repository"),
+        inspected => inspected.context("read the hooks and filters of the git repository"),
     }
 }
 
@@ -252,19 +254,19 @@ fn find_container<'a>(
         .collect();
     match meant.as_slice() {
         [one] => Ok(one),
-        [] if containers.is_empty() => bail!(
-            "there is nothing to allow here; plugins of clients are found with `--session ID`"
-        ),
+        [] if containers.is_empty() => {
+            bail!("there is no code to allow here; `--session ID` includes plugins of clients")
+        }
         [] => {
             let names: Vec<_> = containers.iter().map(|one| one.name.as_str()).collect();
             bail!(
-                "there is no `{name}` with code here, but these: {}",
+                "there is no code named `{name}` here; available: {}",
                 names.join(", ")
             )
         }
         several => {
             let keys: Vec<_> = several.iter().map(|one| one.key.as_str()).collect();
-            bail!("several are called `{name}`: use {}", keys.join(" or "))
+            bail!("`{name}` is ambiguous: use {}", keys.join(" or "))
         }
     }
 }
@@ -276,7 +278,7 @@ fn list_code(containers: &[CodeContainer], keys: &[String]) -> anyhow::Result<()
     let mut shown = false;
     for one in waiting {
         output::print_data(&output::escape_invisible(&format!(
-            "waits    {}  {}",
+            "pending  {}  {}",
             one.name, one.uri
         )))?;
         for line in &one.code_lines {
@@ -296,14 +298,14 @@ fn list_code(containers: &[CodeContainer], keys: &[String]) -> anyhow::Result<()
         shown = true;
     }
     if !shown {
-        output::print_note("no code waits to be allowed here, and none was");
+        output::print_note("no code is pending or allowed here");
     }
     Ok(())
 }
 
 async fn ask_consent() -> anyhow::Result<()> {
     if !std::io::stdin().is_terminal() {
-        bail!("no terminal to ask on; `--yes` agrees");
+        bail!("cannot ask: standard input is not a terminal; `--yes` allows without asking");
     }
     output::print_note("allow it? [y/N]");
     let answer = StdinLines::new()

@@ -16,12 +16,12 @@ use crate::output;
 
 /// Fetch or update the plugins of the configuration from git repositories and archives
 ///
-/// Nothing is ever fetched by itself. A host that runs takes up what is new at
-/// once; what was there before stays if something goes wrong.
+/// Only this command fetches plugins. A running host loads the new version at once. If fetching
+/// fails, the previous version stays.
 #[derive(clap::Args)]
 #[command(after_help = FETCH_EXAMPLES)]
 pub(super) struct FetchArgs {
-    /// A plugin, by its name or address [default: all of them]
+    /// A plugin, by its name or address [default: all]
     plugin: Option<String>,
     #[command(flatten)]
     host: HostOptions,
@@ -29,8 +29,8 @@ pub(super) struct FetchArgs {
 
 const FETCH_EXAMPLES: &str = "\
 Examples:
-  agenthost customizations fetch                  all plugins of the configuration
-  agenthost customizations fetch review-tools     one of them
+  agenthost customizations fetch                  fetch all plugins of the configuration
+  agenthost customizations fetch review-tools     fetch one of them
 
 A plugin of the configuration (config.toml):
   [[plugins]]
@@ -92,15 +92,17 @@ fn select_plugins(
                 .map(PluginSource::name)
                 .collect();
             match names.as_slice() {
-                [] => bail!("the configuration has no plugin `{named}`, nor any other to fetch"),
+                [] => {
+                    bail!("the configuration has no plugin `{named}`, and no other plugin to fetch")
+                }
                 names => bail!(
-                    "the configuration has no plugin `{named}` to fetch, but these: {}",
+                    "the configuration has no plugin `{named}` to fetch; available: {}",
                     names.join(", ")
                 ),
             }
         }
         folders if folders.iter().all(is_folder) => {
-            bail!("`{named}` is a folder of this machine: it is read where it is")
+            bail!("`{named}` is a local folder: it is read in place and not fetched")
         }
         _ => Ok(meant.into_iter().filter(|one| !is_folder(one)).collect()),
     }
@@ -113,7 +115,7 @@ fn create_private_directory(local: &LocalCustomizations) -> anyhow::Result<()> {
         .recursive(true)
         .mode(0o700)
         .create(&local.package_directory);
-    made.with_context(|| format!("make `{}`", local.package_directory.display()))
+    made.with_context(|| format!("create `{}`", local.package_directory.display()))
 }
 
 async fn fetch_plugin(
@@ -136,7 +138,8 @@ async fn fetch_plugin(
     })?;
     let mut looked = local.inspect().await?.into_iter();
     let looked = looked.find(|looked| looked.root.as_ref() == Some(&folder));
-    let looked = looked.with_context(|| format!("nothing was found in `{}`", folder.display()))?;
+    let looked =
+        looked.with_context(|| format!("no plugin was found in `{}`", folder.display()))?;
     describe_plugin(&looked)
 }
 
@@ -147,16 +150,18 @@ fn describe_plugin(looked: &InspectedContainer) -> anyhow::Result<String> {
         .map_or("", |base| base.name.as_str());
     let children = looked.customization.children().unwrap_or_default().len();
     let things = match children {
-        1 => "1 thing".to_owned(),
-        count => format!("{count} things"),
+        1 => "1 customization".to_owned(),
+        count => format!("{count} customizations"),
     };
     match &looked.load {
-        LoadState::Loaded | LoadState::Loading => Ok(format!("{name}  loaded, {things} in it")),
-        LoadState::Degraded(problem) => Ok(format!(
-            "{name}  degraded, {things} in it: {}",
+        LoadState::Loaded | LoadState::Loading => Ok(format!("{name}  loaded, {things}")),
+        LoadState::Degraded(problem) => {
+            Ok(format!("{name}  degraded, {things}: {}", problem.message))
+        }
+        LoadState::Error(problem) => bail!(
+            "the plugin was fetched but cannot be loaded: {}",
             problem.message
-        )),
-        LoadState::Error(problem) => bail!("it is here and can't be used: {}", problem.message),
+        ),
     }
 }
 
@@ -169,14 +174,14 @@ fn fetch_hint(error: &FetchError) -> Option<&'static str> {
             })
         }
         FetchError::ProgramFailed { program: "git", .. } => Some(
-            "see whether `git ls-remote URL` works without a password; what was there before is still there",
+            "check that `git ls-remote URL` works without a password; a version that was fetched before is unchanged",
         ),
         FetchError::ProgramFailed { .. } => {
-            Some("see whether the address is right; what was there before is still there")
+            Some("check the address; a version that was fetched before is unchanged")
         }
         FetchError::InvalidAddress(_) => Some("correct `url` or `archive` of `[[plugins]]`"),
         FetchError::InvalidArchive(_) => {
-            Some("an archive is a zip or tar.gz without links that lead out of it")
+            Some("an archive must be a zip or tar.gz file without links that point outside of it")
         }
         FetchError::NotFetchable | FetchError::File { .. } => None,
     }

@@ -52,7 +52,7 @@ impl LocalCustomizations {
         let mut config = ServerConfig::new(&host.data_directory);
         host.file.apply(&mut config)?;
         let Some(customizations) = config.customizations else {
-            bail!("nothing is read: the configuration says `customizations = false`");
+            bail!("customizations are disabled in the configuration (`customizations = false`)");
         };
         let mut settings = customizations.settings;
         for agent in &config.agents {
@@ -125,7 +125,7 @@ async fn fetch_host_values(options: &HostOptions) -> anyhow::Result<Object> {
 pub(super) fn warn_unknown_trust(trust: &TrustSource) {
     if let TrustSource::Unknown(problem) = trust {
         output::print_note(&format!(
-            "which code was allowed and what is off is not known, the host can't be asked: {problem}"
+            "approvals and disabled customizations are unknown, because the host cannot be reached: {problem}"
         ));
     }
 }

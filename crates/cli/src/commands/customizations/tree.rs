@@ -47,14 +47,16 @@ impl CustomizationTree {
             tree.notes.push(EMPTY_NOTE.to_owned());
         } else if !writable.is_empty() {
             let folders = writable.join(", ");
-            tree.notes.push(format!("still empty: {folders}"));
+            tree.notes
+                .push(format!("empty or missing folders: {folders}"));
         }
         tree
     }
 
     fn add(&mut self, customization: &Customization, servers: ServerDisplay) {
         let Some(base) = customization.base() else {
-            self.lines.push("something of a newer version".to_owned());
+            self.lines
+                .push("unknown customization of a newer protocol version".to_owned());
             return;
         };
         let off = if customization.is_on() { "" } else { ", off" };
@@ -116,8 +118,8 @@ impl CustomizationTree {
     }
 }
 
-const EMPTY_NOTE: &str = "nothing here yet: a skill would be .agents/skills/NAME/SKILL.md, a rule AGENTS.md, \
-     a plugin `[[plugins]]` in the configuration; docs/customizations.md has the rest";
+const EMPTY_NOTE: &str = "no customizations found: a skill is .agents/skills/NAME/SKILL.md, a rule AGENTS.md, \
+     a plugin `[[plugins]]` in the configuration; docs/customizations.md lists all locations";
 
 /// Returns `true` for an empty directory that is enabled and has no problem.
 fn is_empty_directory(customization: &Customization) -> bool {
@@ -161,7 +163,7 @@ fn describe_server_state(
         }
         (McpServerState::Error(failed), _) => ("error", Some(failed.error.message.clone())),
         (McpServerState::Stopped, _) => ("stopped", None),
-        (McpServerState::Unknown(_), _) => ("of a newer version", None),
+        (McpServerState::Unknown(_), _) => ("unknown", None),
     }
 }
 

@@ -31,7 +31,7 @@ pub(super) async fn diagnose_customizations(options: &HostOptions) -> Vec<Doctor
     let mut looked = match local.inspect().await {
         Ok(looked) => looked,
         Err(error) => {
-            let hint = "see whether the folder can be read";
+            let hint = "check that the folder is readable";
             return vec![DoctorCheck::failed(
                 CUSTOMIZATIONS_CHECK,
                 format!("{error:#}"),
@@ -55,7 +55,7 @@ pub(super) async fn diagnose_customizations(options: &HostOptions) -> Vec<Doctor
         let hint = format!("agenthost customizations fetch {name}");
         DoctorCheck::failed(
             CUSTOMIZATIONS_CHECK,
-            format!("plugin `{name}` was never fetched"),
+            format!("plugin `{name}` has not been fetched"),
             hint,
         )
     }));
@@ -102,7 +102,7 @@ fn describe_counts(looked: &[InspectedContainer]) -> String {
     let words: Vec<_> = words.collect();
     match words.as_slice() {
         [] => {
-            "none for this folder; `agenthost customizations` says where they would be".to_owned()
+            "none for this folder; `agenthost customizations` prints where to put them".to_owned()
         }
         words => format!("{} for this folder", words.join(", ")),
     }
@@ -123,10 +123,11 @@ fn find_unfetched_plugins(local: &LocalCustomizations) -> Vec<PluginSource> {
 fn diagnose_load_state(looked: &InspectedContainer) -> Option<DoctorCheck> {
     let (message, hint) = match &looked.load {
         LoadState::Loaded | LoadState::Loading => return None,
-        LoadState::Degraded(problem) => {
-            (&problem.message, "the rest of it works; correct the file")
-        }
-        LoadState::Error(problem) => (&problem.message, "nothing of it can be used until then"),
+        LoadState::Degraded(problem) => (&problem.message, "correct the file; the rest is loaded"),
+        LoadState::Error(problem) => (
+            &problem.message,
+            "fix the problem; until then nothing of this is loaded",
+        ),
     };
     let found = format!("`{}`: {message}", container_name(looked));
     Some(DoctorCheck::failed(
@@ -148,9 +149,9 @@ fn awaits_approval(looked: &InspectedContainer) -> bool {
 fn unapproved_code_check(looked: &InspectedContainer, trust: &TrustSource) -> DoctorCheck {
     let name = container_name(looked);
     let found = match trust {
-        TrustSource::Known => format!("`{name}` has hooks or servers that wait to be allowed"),
+        TrustSource::Known => format!("`{name}` has hooks or servers that need approval"),
         TrustSource::Unknown(problem) => format!(
-            "`{name}` has hooks or servers, and it is not known whether they are allowed: {problem}"
+            "`{name}` has hooks or servers, and the host could not report if they are allowed: {problem}"
         ),
     };
     DoctorCheck {
@@ -171,17 +172,14 @@ fn diagnose_servers(looked: &InspectedContainer, directory: &Path) -> Vec<Doctor
             return None;
         };
         let (problem, hint) = match reached {
-            Err(not_set) => (
-                not_set.to_string(),
-                "set it in the environment that the host is started in",
-            ),
+            Err(not_set) => (not_set.to_string(), "set it in the environment of the host"),
             Ok(spec) => match &spec.transport {
                 McpTransport::Http { .. } => return None,
                 McpTransport::Stdio { command, .. } if is_program_available(command, directory) => {
                     return None;
                 }
                 McpTransport::Stdio { command, .. } => (
-                    format!("there is no program `{command}`"),
+                    format!("program `{command}` was not found"),
                     "install it, or correct `command`",
                 ),
             },

@@ -188,16 +188,16 @@ impl fmt::Display for ReplayNote {
             ReplayNote::AlreadyApplied(seq, reached) => {
                 write!(
                     f,
-                    "{} is not later than {}: it has happened already",
+                    "{} is not later than {}: already applied",
                     seq.0, reached.0
                 )
             }
-            ReplayNote::AfterEnd(seq) => write!(f, "{} comes after the end", seq.0),
+            ReplayNote::AfterEnd(seq) => write!(f, "{} is after the last requested action", seq.0),
             ReplayNote::Rejected(seq, reason) => write!(f, "{} was rejected: {reason}", seq.0),
             ReplayNote::Unknown(seq, name) => write!(f, "{} unknown action type {name:?}", seq.0),
             ReplayNote::NoSnapshot(channel) => write!(
                 f,
-                "{channel} has no snapshot before this action: its actions are passed over"
+                "{channel} has no snapshot before this action: its actions are skipped"
             ),
             ReplayNote::Unreadable(error) => write!(f, "{error}"),
             ReplayNote::Malformed(seq, error) => write!(f, "{} {error}", seq.0),
@@ -209,7 +209,7 @@ impl fmt::Display for ReplayStats {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "lines: {}, snapshots: {}, applied: {}, without effect: {}, passed over: {}, problems: {}",
+            "lines: {}, snapshots: {}, applied: {}, without effect: {}, skipped: {}, problems: {}",
             self.lines,
             self.snapshots,
             self.applied,

@@ -13,10 +13,10 @@ use crate::commands::{agents, run};
 use crate::connect::{COMMAND_RECONNECT_TIMEOUT, HostConnection, HostOptions};
 use crate::{dialog, output};
 
-/// The sessions that an agent has, from before or from elsewhere.
+/// The options for the sessions that an agent has stored itself.
 #[derive(clap::Args)]
 pub(super) struct AgentSessionArgs {
-    /// List the sessions that this agent has of its own, in this folder
+    /// List the sessions that this agent has stored for this folder
     #[arg(long, value_name = "AGENT")]
     pub(super) from: Option<String>,
     /// Import one of these sessions: its turns become a session of the host
@@ -43,7 +43,8 @@ pub(super) async fn run(
         listed = list_agent_sessions(&found, &folder) => listed,
         () = agents::wait_for_interrupt() => bail!("interrupted"),
     };
-    let listed = listed.map_err(|reason| anyhow::anyhow!("ask `{agent}`: {reason}"))?;
+    let listed =
+        listed.map_err(|reason| anyhow::anyhow!("list the sessions of `{agent}`: {reason}"))?;
     for session in &listed {
         let line = if as_json {
             session_json(session).to_string()
@@ -98,7 +99,7 @@ async fn import_session(
             meta: None,
         });
         if let Err(error) = disposed.await {
-            output::print_note(&format!("`{session}` is left: {error}"));
+            output::print_note(&format!("failed to remove `{session}`: {error}"));
         }
     }
     ready.with_context(|| format!("import `{id}`"))?;

@@ -35,9 +35,9 @@ pub(crate) enum TurnEnd<'a> {
 impl TurnEnd<'_> {
     fn error(self) -> Json {
         let (message, code) = match self {
-            TurnEnd::Cancelled => ("it was cancelled", Some(CANCELLED_ERROR_CODE)),
+            TurnEnd::Cancelled => ("the tool call was cancelled", Some(CANCELLED_ERROR_CODE)),
             TurnEnd::Failed(reason) => (reason, None),
-            TurnEnd::Complete => ("it had not ended when its turn did", None),
+            TurnEnd::Complete => ("the turn ended before the tool call", None),
         };
         let code = code.map(|code| ("code", code));
         Json::from_iter([("message", message)].into_iter().chain(code))

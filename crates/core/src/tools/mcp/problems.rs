@@ -72,7 +72,7 @@ impl Host {
             .flatten()
             .filter_map(|child| {
                 let about = known.problems.get(child.id()?)?;
-                Some(format!("the server `{}`: {about}", child.base()?.name))
+                Some(format!("MCP server `{}`: {about}", child.base()?.name))
             })
             .collect();
         if let (Some(load), Some(container)) = (load, container_mut(&mut shown)) {

@@ -80,7 +80,8 @@ impl Host {
             if pause.0 > 0 {
                 let seconds = pause.0 / 1_000;
                 error.message.push_str(&format!(
-                    "\nit failed {times} times in a row: the next turn after {seconds} s tries again"
+                    "\nit failed {times} times in a row: the host retries in the next turn after \
+                     {seconds} s"
                 ));
             }
             let failure = ServerFailure {

@@ -26,7 +26,7 @@ pub(super) fn read(source: impl Read) -> Result<ArchiveEntries, FetchError> {
     let stream = BoundedReader::new(GzDecoder::new(source), budget.clone());
     read_stream(stream).map_err(|error| {
         if budget.is_exceeded() {
-            archive_error("what is in it is too large")
+            archive_error("its content is too large")
         } else {
             error
         }
@@ -35,7 +35,7 @@ pub(super) fn read(source: impl Read) -> Result<ArchiveEntries, FetchError> {
 
 /// Reads all files of a decompressed archive.
 pub(super) fn read_stream(stream: impl Read) -> Result<ArchiveEntries, FetchError> {
-    let unreadable = |_| archive_error("it is neither a zip file nor a tar file with gzip");
+    let unreadable = |_| archive_error("it is neither a zip file nor a gzip-compressed tar file");
     let mut archive = tar::Archive::new(stream);
     let mut gathered = UnpackedArchive::default();
     let mut name = EntryName::default();
@@ -61,16 +61,14 @@ pub(super) fn read_stream(stream: impl Read) -> Result<ArchiveEntries, FetchErro
             EntryType::Regular => {
                 let size = entry.header().entry_size().map_err(unreadable)?;
                 if name.size.is_some_and(|declared| declared != size) {
-                    return Err(archive_error("it has two sizes for a file"));
+                    return Err(archive_error("it declares two sizes for a file"));
                 }
                 let header = entry.header().path_bytes().into_owned();
                 let name = std::mem::take(&mut name).resolve(header);
                 gathered.add_entry(&String::from_utf8_lossy(&name), &mut entry)?;
             }
             _ => {
-                return Err(archive_error(
-                    "it has a link, or something that is no file, in it",
-                ));
+                return Err(archive_error("it contains a link or another special file"));
             }
         }
     }
@@ -90,7 +88,7 @@ struct EntryName {
 
 impl EntryName {
     fn read_pax(&mut self, header: &[u8]) -> Result<(), FetchError> {
-        let damaged = || archive_error("it has a pax header that can't be read");
+        let damaged = || archive_error("it has an invalid pax header");
         for extension in PaxExtensions::new(header) {
             let extension = extension.map_err(|_| damaged())?;
             match extension.key_bytes() {
@@ -100,7 +98,7 @@ impl EntryName {
                     self.size = Some(size.ok_or_else(damaged)?);
                 }
                 key if key.starts_with(b"GNU.sparse.") => {
-                    return Err(archive_error("it has a sparse file in it"));
+                    return Err(archive_error("it contains a sparse file"));
                 }
                 _ => {}
             }

@@ -39,7 +39,7 @@ pub(super) fn read(mut source: impl Read + Seek, size: u64) -> Result<ArchiveEnt
     let result = read_entries(source, &budget, size);
     result.map_err(|error| {
         if budget.is_exceeded() {
-            archive_error("what is in it is too large")
+            archive_error("its content is too large")
         } else {
             error
         }
@@ -51,7 +51,7 @@ pub(super) fn read_entries(
     budget: &ByteBudget,
     size: u64,
 ) -> Result<ArchiveEntries, FetchError> {
-    let unreadable = |_| archive_error("it is not a zip file that can be read");
+    let unreadable = |_| archive_error("it is not a valid zip file");
     let mut archive = zip::ZipArchive::new(source).map_err(unreadable)?;
     if archive.len() > MAX_ENTRIES {
         return Err(too_many_entries());
@@ -66,7 +66,7 @@ pub(super) fn read_entries(
             continue;
         }
         if entry.is_symlink() {
-            return Err(archive_error("it has a link in it"));
+            return Err(archive_error("it contains a link"));
         }
         let name = entry.name().map_err(unreadable)?.into_owned();
         gathered.add_entry(&name, &mut entry)?;

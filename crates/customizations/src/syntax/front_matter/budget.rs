@@ -99,11 +99,11 @@ fn to_yaml_error(error: &Error) -> YamlError {
     }
     match cause {
         Error::AliasReplayLimitExceeded { .. } => {
-            YamlError::TooLarge("its aliases stand for too many values".to_owned())
+            YamlError::TooLarge("its aliases expand to too many values".to_owned())
         }
-        Error::Budget { .. } => YamlError::TooLarge(
-            "it has too many values, or they are too deep inside each other".to_owned(),
-        ),
+        Error::Budget { .. } => {
+            YamlError::TooLarge("it has too many values, or they are nested too deeply".to_owned())
+        }
         _ => YamlError::Invalid(truncate_problem(&error.to_string())),
     }
 }
@@ -153,7 +153,7 @@ mod tests {
             assert_eq!(
                 budget.parse(&text),
                 Err(YamlError::TooLarge(
-                    "its aliases stand for too many values".to_owned()
+                    "its aliases expand to too many values".to_owned()
                 ))
             );
             let work = MAX_CONTAINER_WORK - budget.left();
@@ -191,7 +191,7 @@ mod tests {
         let mut budget = ParseBudget::default();
         let nested = |depth: usize| format!("a: {}{}", "[".repeat(depth), "]".repeat(depth));
         assert!(budget.parse(&nested(MAX_DEPTH - 1)).is_ok());
-        let problem = "it has too many values, or they are too deep inside each other";
+        let problem = "it has too many values, or they are nested too deeply";
         assert_eq!(
             budget.parse(&nested(MAX_DEPTH + 1)),
             Err(YamlError::TooLarge(problem.to_owned()))

@@ -94,7 +94,10 @@ fn goes_on_without_an_answer(release: Release) {
     assert!(start.elapsed() < Duration::from_secs(15));
     let heard = host.agent.received_commands();
     let attached = heard.iter().find(|line| line.starts_with("AddAttachment"));
-    assert!(attached.unwrap().contains("did not answer"), "{attached:?}");
+    assert!(
+        attached.unwrap().contains("did not respond"),
+        "{attached:?}"
+    );
     actor.agrees_with_the_host();
 }
 

@@ -232,7 +232,7 @@ fn turns_end() {
             chat/error {"turnId": "t1", "duration": 1, "part": {"kind": "error", "error": {"errorType": "net", "message": "gone"}}}
                 no-op
             chat/turnComplete {"turnId": "t2", "duration": 9223372036854775807}
-                invalid: 9223372036854775807 ms after `2026-01-01T00:00:00.000Z` is beyond the calendar
+                invalid: 9223372036854775807 ms after `2026-01-01T00:00:00.000Z` is out of range
         "#]],
     );
     check(

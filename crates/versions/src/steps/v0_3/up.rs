@@ -32,7 +32,7 @@ pub(super) fn route_dispatch(
         // The client addresses a chat as a session. The action would affect the whole session,
         // including its other chats.
         return Err(UpgradeRefusal::Unknown(
-            "this belongs to the session, and this channel is one of its chats".to_owned(),
+            "this action belongs to the session channel, not to a chat".to_owned(),
         ));
     }
     Ok(())

@@ -69,7 +69,7 @@ fn a_turn_is_undone() {
     std::os::unix::fs::symlink("a.txt", scene.folder.join("run.sh")).unwrap();
     scene.mark(&CheckpointId::AfterTurn(turn("t1")));
     let undone = operate(&scene, OperationKind::Undo, of_turn("t1"), None).unwrap();
-    assert_eq!(undone.message, "4 files are as they were.");
+    assert_eq!(undone.message, "Restored 4 files.");
     assert!(all_files(&scene.folder) == before);
     assert_eq!(fs::read(scene.folder.join(".git/index")).unwrap(), index);
     // Doing it twice does nothing: what the turn made is not there any more.
@@ -295,7 +295,7 @@ fn files_that_are_too_large_are_shown_and_left_alone() {
     let done = operate(&scene, OperationKind::Restore, of_turn("t1"), None).unwrap();
     assert_eq!(
         done.message,
-        "1 file is as it was. Files of more than 16 MiB were left alone."
+        "Restored 1 file. Files of more than 16 MiB were not changed."
     );
     assert_eq!(scene.text("a.txt").unwrap(), "a\n");
 }

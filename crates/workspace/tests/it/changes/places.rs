@@ -95,7 +95,7 @@ fn a_repository_without_files() {
     let none = scene
         .compare(DiffEndpoint::Head, DiffEndpoint::WorkingTree)
         .unwrap_err();
-    assert_eq!(none.to_string(), "the folder is in no git repository");
+    assert_eq!(none.to_string(), "the folder is not in a git repository");
     let scene = Scene::with(&[("a.txt", "a\n")]);
     let inside = Scene {
         folder: scene.folder.join(".git"),

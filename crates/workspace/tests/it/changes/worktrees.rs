@@ -227,7 +227,7 @@ fn an_unfinished_merge_of_the_user_stays() {
     fs::write(origin.join("a.txt"), "resolved by hand\n").unwrap();
     let refused = operate(&scene, OperationKind::Merge, branch(), None).unwrap_err();
     assert!(
-        refused.to_string().contains("a merge is under way"),
+        refused.to_string().contains("a merge is in progress"),
         "{refused}"
     );
     assert_eq!(
