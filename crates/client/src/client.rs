@@ -1,28 +1,18 @@
-//! The client: sends requests, dispatches actions and mirrors the channels it subscribes
-//! to.
+//! A client with a transport: sends requests, dispatches actions and reconnects.
 
-use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use agenthost_protocol::action::{Action, ActionOrigin, ReceivedAction, ReceivedEnvelope};
-use agenthost_protocol::channel::Snapshot;
-use agenthost_protocol::connection::{
-    CHANNEL_CURSORS_VERSION, DispatchActionParams, Implementation, InitializeParams,
-    SubscribeParams, UnsubscribeParams,
-};
-use agenthost_protocol::ids::{ClientId, ClientSeq, ServerSeq};
-use agenthost_protocol::rpc::{
-    CallError, Command, ErrorCode, HostNotification, InvalidMessage, Message, RequestId, RpcError,
-    encode,
-};
-use agenthost_protocol::uri::{RootChannel, Uri};
-use agenthost_protocol::version::Version;
-use agenthost_protocol::wire::{DecodeError, Document, Limits, ParseError, Wire};
+use agenthost_protocol::action::Action;
+use agenthost_protocol::channel::{ChannelState, Snapshot};
+use agenthost_protocol::connection::{Implementation, SubscribeParams};
+use agenthost_protocol::ids::{ClientId, ClientSeq};
+use agenthost_protocol::rpc::{Command, ErrorCode, RequestId, RpcError};
+use agenthost_protocol::uri::Uri;
 
-use crate::mirror::MirroredChannel;
-use crate::optimistic::{PendingAction, TooManyPending};
-use crate::reconnect::{Outage, ReconnectForm};
-use crate::resources::{NoResources, ResourceProvider};
+use crate::engine::{ClientEngine, ClientUpdate, EngineOptions, EnginePhase};
+use crate::error::EngineError;
+use crate::reconnect::Outage;
+use crate::resources::ResourceProvider;
 use crate::transport::{HostAddress, HostTransport, TransportError};
 
 /// Maximum number of updates that are buffered while a request waits for its response. A
@@ -49,151 +39,78 @@ pub enum ClientError {
     /// The connection could not be opened or failed.
     #[error(transparent)]
     Transport(#[from] TransportError),
+    /// A message could not be decoded, encoded or accepted.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
     /// The host answered a request with an error.
     #[error("the host returned an error: {}", .0.message)]
     Refused(RpcError),
-    /// The host sent text that is not JSON.
-    #[error("the host sent invalid JSON: {0}")]
-    Parse(#[from] ParseError),
-    /// The host sent JSON that is not a JSON-RPC message.
-    #[error("the host sent an invalid message: {0}")]
-    Invalid(#[from] InvalidMessage),
-    /// The host sent a message whose parameters or result have the wrong type.
-    #[error("the host sent a message that cannot be decoded: {0}")]
-    Decode(#[from] DecodeError),
-    /// An outgoing message could not be encoded.
-    #[error("encode a message: {0}")]
-    Encode(#[from] encode::EncodeError),
     /// The connection was lost before the response arrived, and is open again. The host may
     /// or may not have executed the request.
     #[error("the connection was lost before the response arrived")]
     Interrupted,
-    /// The limit of unconfirmed actions of a channel is reached.
-    #[error(transparent)]
-    TooManyPending(#[from] TooManyPending),
     /// The host sent more updates than the client buffers, and no response.
     #[error("the host sent no response")]
     NoAnswer,
 }
 
-/// An event that [`Client::next_update`] returns.
-#[derive(Debug, Clone)]
-pub enum ClientUpdate {
-    /// The host published an action. The mirror contains its effect already.
-    Action(Box<ReceivedEnvelope>),
-    /// The host rejected an action of this client.
-    Rejected {
-        /// The client and sequence number of the rejected action.
-        origin: Option<ActionOrigin>,
-        /// The reason that the host gave.
-        reason: String,
-    },
-    /// The host sent a notification that changes no channel state.
-    Notification(Box<HostNotification>),
-    /// The connection was lost. The next call of [`Client::next_update`] reconnects.
-    Disconnected,
-    /// The connection is open again. The missed actions follow as further updates.
-    Reconnected,
-    /// The connection was lost and is open again, and the host could not replay every
-    /// missed action.
-    Resynced {
-        /// Channels that restart from a snapshot; the mirror contains their current state.
-        /// A channel that is no longer in the mirror was removed. The missed actions of all
-        /// other channels were returned as updates before this one.
-        channels: Vec<Uri>,
-        /// Actions of this client that the host had not confirmed. The host may or may not
-        /// have applied them, and the optimistic state no longer contains them.
-        unconfirmed: Vec<(Uri, PendingAction)>,
-    },
-}
-
 /// A connection to a host that reconnects when it is lost.
+#[derive(Debug)]
 pub struct Client {
     pub(crate) address: HostAddress,
-    pub(crate) options: ClientOptions,
+    pub(crate) reconnect_timeout: Duration,
+    pub(crate) engine: ClientEngine,
     pub(crate) transport: HostTransport,
-    last_request_id: u64,
-    last_client_seq: i64,
-    pub(crate) mirror: BTreeMap<Uri, MirroredChannel>,
-    /// The highest sequence number that was received on any channel.
-    pub(crate) last_seen_seq: ServerSeq,
-    /// The form of `reconnect` request that this host accepts.
-    pub(crate) reconnect_form: ReconnectForm,
-    /// Updates that arrived while a request waited for its response.
-    pub(crate) buffered: VecDeque<ClientUpdate>,
     /// Set while the connection is lost.
     pub(crate) outage: Option<Outage>,
-    /// Serves the requests of the host for resources of this client.
-    pub(crate) resources: Box<dyn ResourceProvider>,
-    /// The response to a host request. It is sent before the next message is received.
-    pub(crate) pending_response: Option<String>,
-}
-
-impl std::fmt::Debug for Client {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Client")
-            .field("client_id", &self.options.client_id)
-            .field("channels", &self.mirror.keys())
-            .field("seen", &self.last_seen_seq)
-            .finish_non_exhaustive()
-    }
 }
 
 impl Client {
     /// Connects to a host and completes the handshake.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`ClientError`] if the host cannot be reached or refuses the handshake.
     pub async fn connect(
         address: &HostAddress,
         options: ClientOptions,
     ) -> Result<Self, ClientError> {
         let mut client = Client {
             address: address.clone(),
+            reconnect_timeout: options.reconnect_timeout,
             transport: HostTransport::connect(address).await?,
-            options,
-            last_request_id: 0,
-            last_client_seq: 0,
-            mirror: BTreeMap::new(),
-            last_seen_seq: ServerSeq(0),
-            reconnect_form: ReconnectForm::Connection,
-            buffered: VecDeque::new(),
+            engine: ClientEngine::new(EngineOptions {
+                client_id: options.client_id,
+                info: options.info,
+                subscriptions: options.subscriptions,
+            }),
             outage: None,
-            resources: Box::new(NoResources),
-            pending_response: None,
         };
-        let subscriptions = client.options.subscriptions.clone();
-        client.initialize(subscriptions).await?;
+        client.engine.open()?;
+        client.exchange_until_live().await?;
         Ok(client)
     }
 
-    pub(crate) async fn initialize(&mut self, subscriptions: Vec<Uri>) -> Result<(), ClientError> {
-        let initialize = InitializeParams {
-            channel: RootChannel,
-            protocol_versions: vec![
-                CHANNEL_CURSORS_VERSION.to_string(),
-                Version::CURRENT.to_string(),
-            ],
-            client_id: self.options.client_id.clone(),
-            client_info: Some(self.options.info.clone()),
-            initial_subscriptions: Some(subscriptions),
-            locale: None,
-            capabilities: None,
-            meta: None,
-        };
-        let result = self.send_request(initialize).await?;
-        self.last_seen_seq = result.server_seq;
-        self.reconnect_form = ReconnectForm::for_version(&result.protocol_version);
-        for snapshot in result.snapshots {
-            self.install_snapshot(snapshot);
-        }
-        Ok(())
+    /// Sets the provider of resources, replacing the previous one. Without a provider, the
+    /// client serves no resources.
+    pub fn serve_resources(&mut self, resources: impl ResourceProvider + 'static) {
+        self.engine.serve_resources(resources);
     }
 
     /// Sends a request and waits for its response. Updates that arrive meanwhile are
     /// buffered for [`Client::next_update`].
+    ///
+    /// # Errors
+    ///
+    /// Returns [`ClientError::Refused`] if the host answers with an error, and
+    /// [`ClientError::Interrupted`] if the connection was lost before the response arrived.
     pub async fn request<C: Command>(&mut self, command: C) -> Result<C::Result, ClientError> {
         self.ensure_connected().await?;
-        match self.send_request(command).await {
+        let id = self.engine.request(&command)?;
+        match self.wait_for_response::<C>(&id).await {
             Err(ClientError::Transport(lost)) => {
                 self.begin_outage(lost);
+                self.discard_responses();
                 self.ensure_connected().await?;
                 Err(ClientError::Interrupted)
             }
@@ -201,36 +118,32 @@ impl Client {
         }
     }
 
-    pub(crate) async fn send_request<C: Command>(
+    async fn wait_for_response<C: Command>(
         &mut self,
-        command: C,
+        id: &RequestId,
     ) -> Result<C::Result, ClientError> {
-        self.last_request_id += 1;
-        let id = RequestId::from(self.last_request_id);
-        let text = encode::request(&id, C::METHOD, &command)?;
-        self.transport.send(text).await?;
         loop {
-            let text = self.receive_message().await?;
-            let document = Document::parse(&text, Limits::STATE)?;
-            match Message::decode(&document)? {
-                Message::Response(response) if response.id == id => {
-                    let node = response.outcome.map_err(ClientError::Refused)?;
-                    return Ok(C::Result::decode(node)?);
+            self.exchange().await?;
+            while let Some(response) = self.engine.take_response() {
+                // Other responses are those of requests whose futures were dropped.
+                if response.id == *id {
+                    let outcome = response.decode::<C>()?;
+                    let outcome = outcome.ok_or(ClientError::Interrupted)?;
+                    return outcome.map_err(ClientError::Refused);
                 }
-                message => {
-                    if let Some(update) = self.handle_message(message)? {
-                        if self.buffered.len() == MAX_BUFFERED_UPDATES {
-                            return Err(ClientError::NoAnswer);
-                        }
-                        self.buffered.push_back(update);
-                    }
-                }
+            }
+            if self.engine.update_count() >= MAX_BUFFERED_UPDATES {
+                return Err(ClientError::NoAnswer);
             }
         }
     }
 
     /// Subscribes to a channel. Returns its snapshot, or `None` if the channel has no
     /// state.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`ClientError::Refused`] if the host does not accept the subscription.
     pub async fn subscribe(&mut self, channel: &Uri) -> Result<Option<Snapshot>, ClientError> {
         let subscribe = SubscribeParams {
             channel: channel.clone(),
@@ -244,7 +157,7 @@ impl Client {
             other => other?,
         };
         if let Some(snapshot) = &result.snapshot {
-            self.install_snapshot(snapshot.clone());
+            self.engine.install_snapshot(snapshot.clone());
         }
         Ok(result.snapshot)
     }
@@ -252,18 +165,13 @@ impl Client {
     /// Ends the subscription of a channel. While the connection is lost, the client sends
     /// nothing to the host: it leaves the channel out of its subscriptions when it
     /// reconnects.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`ClientError::Engine`] if the message cannot be encoded.
     pub async fn unsubscribe(&mut self, channel: &Uri) -> Result<(), ClientError> {
-        self.mirror.remove(channel);
-        if self.outage.is_some() {
-            return Ok(());
-        }
-        let params = UnsubscribeParams {
-            channel: channel.clone(),
-        };
-        let text = encode::notification("unsubscribe", &params)?;
-        if let Err(lost) = self.transport.send(text).await {
-            self.begin_outage(lost);
-        }
+        self.engine.unsubscribe(channel)?;
+        self.send_or_begin_outage().await;
         Ok(())
     }
 
@@ -271,79 +179,51 @@ impl Client {
     /// state contains the action at once. A later update reports if the host accepted it.
     /// While the connection is lost, an action on a subscribed channel is queued and this
     /// method returns without waiting.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`ClientError::Engine`] if too many actions are unconfirmed, and
+    /// [`ClientError::Transport`] if the channel is not subscribed and the host cannot be reached.
     pub async fn dispatch(
         &mut self,
         channel: &Uri,
         action: impl Into<Action>,
     ) -> Result<ClientSeq, ClientError> {
-        self.last_client_seq += 1;
-        let client_seq = ClientSeq(self.last_client_seq);
-        let action = action.into();
-        let followed = self.mirror.get_mut(channel);
-        let is_followed = followed.is_some();
-        if let Some(followed) = followed {
-            followed.optimistic.dispatch(client_seq, action.clone())?;
+        let is_subscribed = self.engine.state(channel).is_some();
+        // Without a subscription there is no pending action to send after reconnecting.
+        if !is_subscribed {
+            self.ensure_connected().await?;
         }
-        // Pending actions of subscribed channels are sent after reconnecting.
-        if is_followed && self.outage.is_some() {
-            return Ok(client_seq);
-        }
-        self.ensure_connected().await?;
-        match self.send_dispatch(channel, client_seq, action).await {
-            Err(ClientError::Transport(lost)) => {
-                self.begin_outage(lost);
-                // Without a subscription there is no pending action to send again: the host
-                // may or may not have received this one.
-                if !is_followed {
-                    self.ensure_connected().await?;
-                }
-            }
-            sent => sent?,
+        let client_seq = self.engine.dispatch(channel, action.into())?;
+        self.send_or_begin_outage().await;
+        // The host may or may not have received an action on another channel.
+        if !is_subscribed {
+            self.ensure_connected().await?;
         }
         Ok(client_seq)
     }
 
-    pub(crate) async fn send_dispatch(
-        &mut self,
-        channel: &Uri,
-        client_seq: ClientSeq,
-        action: Action,
-    ) -> Result<(), ClientError> {
-        let params = DispatchActionParams {
-            channel: channel.clone(),
-            client_seq,
-            action: ReceivedAction::Valid(action),
-        };
-        let text = encode::notification("dispatchAction", &params)?;
-        Ok(self.transport.send(text).await?)
-    }
-
     /// Waits for the next update. Reconnects if the connection is lost. This method is
     /// cancel safe: no update is lost if the future is dropped.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`ClientError::Transport`] if the host cannot be reached until the reconnect
+    /// timeout, and [`ClientError::Engine`] if the host sends a broken message.
     pub async fn next_update(&mut self) -> Result<ClientUpdate, ClientError> {
         loop {
-            if let Some(update) = self.buffered.pop_front() {
+            if let Some(update) = self.engine.take_update() {
                 return Ok(update);
             }
-            if let Some(outage) = &mut self.outage {
-                if !std::mem::replace(&mut outage.is_reported, true) {
-                    return Ok(ClientUpdate::Disconnected);
-                }
+            if self.outage.is_some() {
                 self.ensure_connected().await?;
                 continue;
             }
-            let text = match self.receive_message().await {
-                Ok(text) => text,
-                Err(lost) => {
-                    self.begin_outage(lost);
-                    continue;
-                }
-            };
-            let document = Document::parse(&text, Limits::STATE)?;
-            let message = Message::decode(&document)?;
-            if let Some(update) = self.handle_message(message)? {
-                return Ok(update);
+            match self.exchange().await {
+                Err(ClientError::Transport(lost)) => self.begin_outage(lost),
+                other => other?,
             }
+            self.discard_responses();
         }
     }
 
@@ -352,31 +232,61 @@ impl Client {
         self.outage.is_some()
     }
 
-    /// Handles a message that is not the response to the current request. Returns the
-    /// update to report, if any.
-    fn handle_message(
-        &mut self,
-        message: Message<'_>,
-    ) -> Result<Option<ClientUpdate>, ClientError> {
-        let call = match message {
-            // The response to a request that was cancelled.
-            Message::Response(_) => return Ok(None),
-            Message::Request(id, call) => {
-                self.pending_response = Some(self.resources.answer(&id, &call)?);
-                return Ok(None);
-            }
-            Message::Notification(call) => call,
-        };
-        let notification = match HostNotification::decode(&call) {
-            Ok(notification) => notification,
-            // A newer host may send notifications that this client does not know (FWD-1).
-            Err(CallError::UnknownMethod(_)) => return Ok(None),
-            Err(CallError::InvalidParams(error)) => return Err(error.into()),
-        };
-        match notification {
-            HostNotification::Action(envelope) => Ok(Some(self.apply_envelope(envelope))),
-            other => Ok(Some(ClientUpdate::Notification(Box::new(other)))),
+    /// Returns the number of dispatched actions that the host has neither confirmed nor
+    /// rejected.
+    pub fn unconfirmed_count(&self) -> usize {
+        self.engine.unconfirmed_count()
+    }
+
+    /// Returns the optimistic state of a subscribed channel: the confirmed state with the
+    /// pending actions of this client applied.
+    pub fn state(&self, channel: &Uri) -> Option<&ChannelState> {
+        self.engine.state(channel)
+    }
+
+    /// Returns the confirmed state of a subscribed channel, without pending actions of this
+    /// client.
+    pub fn confirmed_state(&self, channel: &Uri) -> Option<&ChannelState> {
+        self.engine.confirmed_state(channel)
+    }
+
+    /// Sends all messages of the engine, then receives one. This method is cancel safe.
+    async fn exchange(&mut self) -> Result<(), ClientError> {
+        self.send_messages().await?;
+        let text = self.transport.next_message().await?;
+        Ok(self.engine.receive(text)?)
+    }
+
+    pub(crate) async fn exchange_until_live(&mut self) -> Result<(), ClientError> {
+        while self.engine.phase() == EnginePhase::Opening {
+            self.exchange().await?;
         }
+        Ok(())
+    }
+
+    /// Sends all messages of the engine. A message leaves the engine only when the transport
+    /// accepts it, so none is lost or sent twice if the future is dropped.
+    pub(crate) async fn send_messages(&mut self) -> Result<(), TransportError> {
+        while self.engine.has_messages() {
+            self.transport.ready().await?;
+            if let Some(text) = self.engine.take_message() {
+                self.transport.start_send(text)?;
+            }
+        }
+        self.transport.flush().await
+    }
+
+    async fn send_or_begin_outage(&mut self) {
+        if self.outage.is_none()
+            && let Err(lost) = self.send_messages().await
+        {
+            self.begin_outage(lost);
+        }
+    }
+
+    /// Drops the responses to requests whose futures were dropped.
+    fn discard_responses(&mut self) {
+        while self.engine.take_response().is_some() {}
     }
 }
 

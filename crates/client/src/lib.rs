@@ -1,25 +1,36 @@
 //! A client library for any AHP host.
 //!
-//! **What it does.** [`Client`] connects to a host, sends requests, dispatches actions, and
-//! keeps a mirror of every channel it is subscribed to, with the same reducers as the host.
+//! **What it does.** [`ClientEngine`] is a client without I/O: it takes and returns messages as
+//! text, and keeps a mirror of every subscribed channel with the same reducers as the host. It
+//! compiles to WebAssembly. [`Client`] drives an engine over a WebSocket or a Unix socket and
+//! reconnects when the connection is lost (feature `transport`, on by default).
 //!
 //! **What it must never do.** It knows nothing of the implementation of a host: everything
-//! goes through the protocol. It spawns no tasks; all work happens in futures that the
-//! caller awaits.
+//! goes through the protocol. It spawns no tasks; all work happens in calls of the engine, or in
+//! futures that the caller awaits.
 //!
 //! **Where to start.** [`Client::connect`], then [`Client::next_update`];
-//! [`ResourceProvider`] serves content of the client to the host.
+//! [`ClientEngine`] to bring another transport; [`ResourceProvider`] serves content of the
+//! client to the host.
 
+#[cfg(feature = "transport")]
 mod client;
-mod mirror;
+mod engine;
+mod error;
 mod optimistic;
+#[cfg(feature = "transport")]
 mod reconnect;
 mod resources;
+#[cfg(feature = "transport")]
 mod transport;
 
-pub use client::{Client, ClientError, ClientOptions, ClientUpdate};
+#[cfg(feature = "transport")]
+pub use client::{Client, ClientError, ClientOptions};
+pub use engine::{ClientEngine, ClientResponse, ClientUpdate, EngineOptions, EnginePhase};
+pub use error::EngineError;
 pub use optimistic::{
     MAX_PENDING_ACTIONS, OptimisticState, PendingAction, StateDiverged, TooManyPending,
 };
 pub use resources::ResourceProvider;
+#[cfg(feature = "transport")]
 pub use transport::{HostAddress, ReadyFile, TransportError};

@@ -15,9 +15,6 @@ use agenthost_protocol::rpc::{
 };
 use agenthost_protocol::wire::Wire;
 
-use crate::client::Client;
-use crate::transport::TransportError;
-
 macro_rules! resources {
     ($($(#[$doc:meta])* $name:ident $variant:ident($params:ty) -> $result:ty;)*) => {
         /// Resources that a client serves to its host. The default implementation of each
@@ -83,24 +80,6 @@ resources! {
 pub(crate) struct NoResources;
 
 impl ResourceProvider for NoResources {}
-
-impl Client {
-    /// Sets the provider of resources, replacing the previous one. Without a provider, the
-    /// client serves no resources.
-    pub fn serve_resources(&mut self, resources: impl ResourceProvider + 'static) {
-        self.resources = Box::new(resources);
-    }
-
-    /// Sends the pending response, if any, and then receives a message. If the future is
-    /// dropped, the response may be sent twice; the host ignores the second one.
-    pub(crate) async fn receive_message(&mut self) -> Result<String, TransportError> {
-        if let Some(answer) = &self.pending_response {
-            self.transport.send(answer.clone()).await?;
-            self.pending_response = None;
-        }
-        self.transport.next_message().await
-    }
-}
 
 fn unknown_method<C: Command>(_: &C) -> RpcError {
     CallError::UnknownMethod(C::METHOD.to_owned()).into()

@@ -147,13 +147,24 @@ impl From<LinesCodecError> for TransportError {
     }
 }
 
+type LineWriter = FramedWrite<OwnedWriteHalf, LinesCodec>;
+
 /// A connection that sends and receives complete messages.
 pub(crate) enum HostTransport {
     WebSocket(Box<WebSocketStream<MaybeTlsStream<TcpStream>>>),
     Lines {
         reader: FramedRead<OwnedReadHalf, LinesCodec>,
-        writer: FramedWrite<OwnedWriteHalf, LinesCodec>,
+        writer: LineWriter,
     },
+}
+
+impl std::fmt::Debug for HostTransport {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            HostTransport::WebSocket(_) => "WebSocket",
+            HostTransport::Lines { .. } => "Lines",
+        })
+    }
 }
 
 impl HostTransport {
@@ -195,10 +206,32 @@ impl HostTransport {
         }
     }
 
-    pub(crate) async fn send(&mut self, text: String) -> Result<(), TransportError> {
+    /// Waits until the transport accepts a message. This method is cancel safe.
+    pub(crate) async fn ready(&mut self) -> Result<(), TransportError> {
+        Ok(match self {
+            HostTransport::WebSocket(socket) => {
+                std::future::poll_fn(|context| socket.poll_ready_unpin(context)).await?
+            }
+            HostTransport::Lines { writer, .. } => {
+                std::future::poll_fn(|context| SinkExt::<String>::poll_ready_unpin(writer, context))
+                    .await?
+            }
+        })
+    }
+
+    /// Passes a message to the transport, which must be ready.
+    pub(crate) fn start_send(&mut self, text: String) -> Result<(), TransportError> {
         match self {
-            HostTransport::WebSocket(socket) => Ok(socket.send(Message::text(text)).await?),
-            HostTransport::Lines { writer, .. } => Ok(writer.send(text).await?),
+            HostTransport::WebSocket(socket) => Ok(socket.start_send_unpin(Message::text(text))?),
+            HostTransport::Lines { writer, .. } => Ok(writer.start_send_unpin(text)?),
+        }
+    }
+
+    /// Writes all accepted messages to the socket. This method is cancel safe.
+    pub(crate) async fn flush(&mut self) -> Result<(), TransportError> {
+        match self {
+            HostTransport::WebSocket(socket) => Ok(socket.flush().await?),
+            HostTransport::Lines { writer, .. } => Ok(SinkExt::<String>::flush(writer).await?),
         }
     }
 

@@ -1,5 +1,6 @@
 //! A client, as its users see it.
 #![expect(
+    clippy::expect_used,
     clippy::unwrap_used,
     clippy::indexing_slicing,
     reason = "a test fails by panicking"
@@ -7,3 +8,4 @@
 
 mod ahead;
 mod coming_back;
+mod engine;
