@@ -95,7 +95,7 @@ fn with_client(release: Release, run: impl FnOnce(VersionChain, &TranslationCont
 }
 
 fn read_scene() -> StateView {
-    let json: Json = serde_json::from_str(include_str!("fuzzing/scene.json")).unwrap();
+    let json: Json = serde_json::from_str(include_str!("fuzz/scene.json")).unwrap();
     let list = |key: &str| json.get(key).and_then(Json::as_array).unwrap().iter();
     let text = |entry: &Json, key: &str| entry.get(key).and_then(Json::as_str).map(Uri::from);
     let channel = |entry: &Json| {
