@@ -1,0 +1,87 @@
+use agenthost_protocol::session::{SessionState, SessionSummary};
+use expect_test::expect;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::samples::{agents, call, check, decode, session, summary, turn};
+
+fn approval(id: &str, fields: Value) -> Value {
+    json!({"kind": "toolConfirmation", "id": id, "chat": "chat:/1", "turnId": "t1",
+           "toolCall": call(id, "pending-confirmation", fields)["toolCall"]})
+}
+
+fn entry<'a>(summary: &'a SessionSummary, state: Option<&'a SessionState>) -> InboxEntry<'a> {
+    InboxEntry {
+        session: SessionEntry { summary, state },
+        last_turn: None,
+    }
+}
+
+#[test]
+fn alike_approvals_of_several_sessions_form_a_group() {
+    let test = |label: &str| {
+        json!({"toolInput": "cargo test", "_meta": {"kind": "execute"},
+        "options": [{"id": format!("{label}-1"), "label": "Allow", "kind": "approve"},
+                    {"id": format!("{label}-2"), "label": label, "kind": "approve"}]})
+    };
+    let one = session(json!({"inputNeeded": [
+        approval("c1", test("Always")),
+        approval("c2", json!({"toolInput": "ls", "_meta": {"kind": "execute"}})),
+        approval("c3", json!({}))]}));
+    let two = session(json!({"inputNeeded": [
+        approval("c4", test("This session")),
+        approval("c5", json!({}))]}));
+    let (a, b) = (
+        summary("s:/1", json!({"status": 24})),
+        summary("s:/2", json!({"status": 24})),
+    );
+    let inbox = InboxView::compute([entry(&a, Some(&one)), entry(&b, Some(&two))], &agents());
+    let keys: Vec<_> = inbox.rows.iter().map(|row| &row.key).collect();
+    check(
+        &keys,
+        expect![[r#"
+        "approval t1 c1 chat:/1"
+        "approval t1 c2 chat:/1"
+        "approval t1 c3 chat:/1"
+        "approval t1 c4 chat:/1"
+        "approval t1 c5 chat:/1"
+    "#]],
+    );
+    check(
+        &inbox.alike,
+        expect![[r#"
+        {"keys":["approval t1 c1 chat:/1","approval t1 c4 chat:/1"],"label":"cargo test","answers":[{"label":"Allow","kind":"approve"},{"label":"Deny","kind":"deny"}]}
+    "#]],
+    );
+}
+
+#[test]
+fn unread_sessions_that_have_ended_their_work_are_listed() {
+    let ended = summary(
+        "s:/1",
+        json!({"status": 1, "workingDirectories": ["file:///w"]}),
+    );
+    let failed = summary("s:/2", json!({"status": 2, "provider": "gone"}));
+    let (read, running, archived) = (
+        summary("s:/3", json!({"status": 33})),
+        summary("s:/4", json!({"status": 8})),
+        summary("s:/5", json!({"status": 65})),
+    );
+    let last = decode(turn(
+        "t7",
+        json!({"responseParts": [
+        {"kind": "markdown", "id": "p1", "content": "\nAll tests pass.\nMore."},
+        {"kind": "reasoning", "id": "p2", "content": "hm"}]}),
+    ));
+    let mut first = entry(&ended, None);
+    first.last_turn = Some(&last);
+    let others = [&failed, &read, &running, &archived].map(|summary| entry(summary, None));
+    let inbox = InboxView::compute([first].into_iter().chain(others), &agents());
+    check(
+        &inbox.rows,
+        expect![[r#"
+        {"key":"finished s:/1","session":"s:/1","sessionTitle":"Tests","agent":"Shell","folder":"/w","at":"2026-07-09T10:00:00.000Z","item":"finished","turnId":"t7","text":"All tests pass.","failed":false}
+        {"key":"finished s:/2","session":"s:/2","sessionTitle":"Tests","agent":"gone","at":"2026-07-09T10:00:00.000Z","item":"finished","failed":true}
+    "#]],
+    );
+}

@@ -1,0 +1,199 @@
+//! Cards of tool calls that wait for approval.
+
+use agenthost_protocol::chat::{
+    ConfirmationOption, ConfirmationOptionKind, RiskAssessment, ToolCallHead, ToolCallParameters,
+    ToolCallPendingConfirmation, ToolCallPendingResultConfirmation, ToolInput, ToolResultContent,
+};
+use agenthost_protocol::common::FileEditCollection;
+use agenthost_protocol::ids::TurnId;
+use agenthost_protocol::uri::Uri;
+use agenthost_protocol::wire::Json;
+
+use super::{
+    ApprovalCard, ApprovalPhase, RequestOption, RequestOptionKind, RequestScope, call_key,
+};
+use crate::file_edit::EditSummary;
+use crate::title::{blocks_of, plain_title};
+
+/// Label of an approval that applies once, if the agent has no options.
+const ALLOW_LABEL: &str = "Allow once";
+
+/// Label of a denial, if the agent has no option that denies.
+const DENY_LABEL: &str = "Deny";
+
+/// The arguments of a tool call, as a client shows them.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct CallInput {
+    /// The whole command line, if the call runs a command.
+    pub command: Option<String>,
+    /// The whole arguments, indented, if the call runs no command.
+    pub text: Option<String>,
+    /// URI of the arguments, if they are too large for the state.
+    pub uri: Option<Uri>,
+}
+
+/// Returns the arguments of a tool call: as a command line if the metadata of the call says that
+/// it runs a command.
+pub fn call_input(head: &ToolCallHead, input: Option<&ToolInput>) -> CallInput {
+    match input {
+        None => CallInput::default(),
+        Some(ToolInput::Referenced(content)) => CallInput {
+            uri: Some(content.uri.clone()),
+            ..CallInput::default()
+        },
+        Some(ToolInput::Inline(text)) if runs_command(head) => CallInput {
+            command: Some(text.clone()),
+            ..CallInput::default()
+        },
+        Some(ToolInput::Inline(text)) => CallInput {
+            text: Some(indent_json(text)).filter(|text| !text.is_empty() && text != "{}"),
+            ..CallInput::default()
+        },
+    }
+}
+
+/// Returns the command line of a tool call, if it runs a command.
+pub fn call_command(head: &ToolCallHead, parameters: &ToolCallParameters) -> Option<String> {
+    call_input(head, parameters.tool_input.as_ref()).command
+}
+
+impl ApprovalCard {
+    pub(super) fn of_call(
+        scope: &RequestScope,
+        turn: &TurnId,
+        call: &ToolCallPendingConfirmation,
+    ) -> Self {
+        let question = &call.question;
+        let mut card = Self::new(scope, turn, &call.head, &call.parameters);
+        if let Some(title) = &question.confirmation_title {
+            card.title = plain_title(title);
+        }
+        (card.risk, card.safety) = risk_of(question.risk_assessment.as_ref());
+        card.edits = edits_of(question.edits.as_ref());
+        card.options = options_of(question.options.as_deref().unwrap_or_default());
+        card.editable = question.editable == Some(true);
+        card
+    }
+
+    pub(super) fn of_result(
+        scope: &RequestScope,
+        turn: &TurnId,
+        call: &ToolCallPendingResultConfirmation,
+    ) -> Self {
+        let mut card = Self::new(scope, turn, &call.head, &call.parameters);
+        card.title = plain_title(&call.result.past_tense_message);
+        card.details = blocks_of(&call.result.past_tense_message);
+        let content = call.result.content.iter().flatten();
+        let edits = content.filter_map(|block| match block {
+            ToolResultContent::FileEdit(edit) => Some(EditSummary::of_edit(edit)),
+            ToolResultContent::Text(_)
+            | ToolResultContent::EmbeddedResource(_)
+            | ToolResultContent::Resource(_)
+            | ToolResultContent::Terminal(_)
+            | ToolResultContent::Subagent(_)
+            | ToolResultContent::Unknown(_) => None,
+        });
+        card.edits = edits.collect();
+        card.phase = ApprovalPhase::Result;
+        card
+    }
+
+    fn new(
+        scope: &RequestScope,
+        turn: &TurnId,
+        head: &ToolCallHead,
+        parameters: &ToolCallParameters,
+    ) -> Self {
+        let input = call_input(head, parameters.tool_input.as_ref());
+        ApprovalCard {
+            key: call_key("approval", scope, turn, &head.tool_call_id),
+            session: scope.session.clone(),
+            chat: scope.chat.clone(),
+            turn_id: turn.clone(),
+            call_id: head.tool_call_id.clone(),
+            tool: head.tool_name.clone(),
+            title: plain_title(&parameters.invocation_message),
+            details: blocks_of(&parameters.invocation_message),
+            intention: head.intention.clone(),
+            command: input.command,
+            input: input.text,
+            input_uri: input.uri,
+            folder: scope.folder.clone(),
+            worker: scope.worker.clone(),
+            risk: None,
+            safety: None,
+            edits: Vec::new(),
+            options: options_of(&[]),
+            phase: ApprovalPhase::Call,
+            editable: false,
+        }
+    }
+}
+
+/// Returns the options of the agent. Options of unknown kinds are left out: a client could not
+/// tell if they approve. A denial without an option is always possible.
+fn options_of(options: &[ConfirmationOption]) -> Vec<RequestOption> {
+    let known = options.iter().filter_map(|option| {
+        let kind = match option.kind {
+            ConfirmationOptionKind::Approve => RequestOptionKind::Approve,
+            ConfirmationOptionKind::Deny => RequestOptionKind::Deny,
+            ConfirmationOptionKind::Unknown(_) => return None,
+        };
+        Some(RequestOption {
+            id: Some(option.id.clone()),
+            label: option.label.clone(),
+            kind,
+        })
+    });
+    let mut known: Vec<_> = known.collect();
+    let plain = |label: &str, kind| RequestOption {
+        id: None,
+        label: label.to_owned(),
+        kind,
+    };
+    if known.is_empty() {
+        known.push(plain(ALLOW_LABEL, RequestOptionKind::Approve));
+    }
+    if !known
+        .iter()
+        .any(|option| option.kind == RequestOptionKind::Deny)
+    {
+        known.push(plain(DENY_LABEL, RequestOptionKind::Deny));
+    }
+    known
+}
+
+fn risk_of(risk: Option<&RiskAssessment>) -> (Option<String>, Option<f64>) {
+    match risk {
+        Some(RiskAssessment::Complete(risk)) => {
+            (Some(plain_title(&risk.reason)), Some(risk.safety.0))
+        }
+        Some(RiskAssessment::Loading(_) | RiskAssessment::Unknown(_)) | None => (None, None),
+    }
+}
+
+fn edits_of(edits: Option<&FileEditCollection>) -> Vec<EditSummary> {
+    let items = edits.into_iter().flat_map(|edits| &edits.items);
+    items.map(EditSummary::of_edit).collect()
+}
+
+/// Returns `true` if `toolInput` is a command line. Before the call runs, only the raw arguments
+/// or the kind of tool say so.
+fn runs_command(head: &ToolCallHead) -> bool {
+    let Some(meta) = &head.meta else {
+        return false;
+    };
+    let is = |key: &str, value: &str| meta.get(key).and_then(Json::as_str) == Some(value);
+    is("toolKind", "terminal")
+        || is("language", "shellscript")
+        || is("kind", "execute")
+        || meta.contains_key("rawInput")
+}
+
+/// Indents JSON. Any other text is returned unchanged.
+fn indent_json(text: &str) -> String {
+    match serde_json::from_str::<Json>(text) {
+        Ok(json @ (Json::Object(_) | Json::Array(_))) => format!("{json:#}"),
+        Ok(_) | Err(_) => text.to_owned(),
+    }
+}

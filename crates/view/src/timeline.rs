@@ -1,0 +1,245 @@
+//! The timeline of a chat: rows with stable keys, oldest first.
+//!
+//! [`Timeline`] keeps the rows of the state that it saw last. A row is computed again only if the
+//! part of the state behind it was replaced: completed turns and response parts are compared by
+//! pointer. So a delta in a chat of any length costs one row. The key of a row is the id of its
+//! turn with the position of the part, which never changes.
+
+mod cache;
+mod plan;
+mod row;
+mod tool_call;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use agenthost_protocol::chat::ChatState;
+use agenthost_protocol::ids::TurnId;
+use agenthost_protocol::session::{ChildCustomization, Customization, SessionState};
+use agenthost_protocol::uri::Uri;
+use serde::{Serialize, Serializer};
+
+pub(crate) use tool_call::{answering_client, answering_client_id};
+
+pub use plan::{PlanEntry, PlanStatus};
+pub use row::{
+    CallContent, CallDecision, CallOutcome, CallStatus, FormOutcome, MessageDelivery,
+    MessageSource, RowBody, RowKey, TimelineRow, ToolCallRow, TurnOutcome,
+};
+
+use crate::request::RequestScope;
+use cache::{CostTrack, TurnCache, TurnSource};
+
+/// Names that the rows of a chat need from its session.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TimelineContext {
+    /// Place of the requests of the chat.
+    pub scope: RequestScope,
+    /// Display names of MCP servers and clients, by their ids.
+    pub contributors: BTreeMap<String, String>,
+}
+
+/// The rows of a chat, kept between updates.
+#[derive(Debug)]
+pub struct Timeline {
+    context: TimelineContext,
+    unconfirmed: BTreeSet<TurnId>,
+    turns: Vec<TurnCache>,
+    active: Option<TurnCache>,
+    order: Vec<RowKey>,
+}
+
+/// The changes of an update.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TimelinePatch {
+    /// Change of the order of the keys, if rows were added or removed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub splice: Option<RowSplice>,
+    /// Rows that were computed, by key.
+    #[serde(serialize_with = "rows_by_key")]
+    pub set: Vec<Arc<TimelineRow>>,
+}
+
+/// A replacement of consecutive keys.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RowSplice {
+    /// Position of the first key that is replaced.
+    pub start: usize,
+    /// Number of keys that are removed.
+    pub remove: usize,
+    /// Keys that are inserted at the position.
+    pub keys: Vec<RowKey>,
+}
+
+impl TimelineContext {
+    /// Returns the context of a chat of a session.
+    pub fn of_chat(uri: &Uri, session: &SessionState, chat: &Uri) -> Self {
+        let mut contributors = BTreeMap::new();
+        for client in &session.active_clients {
+            if let Some(name) = &client.display_name {
+                contributors.insert(client.client_id.to_string(), name.clone());
+            }
+        }
+        let customizations = session.customizations.iter().flat_map(|all| all.items());
+        for customization in customizations {
+            if let Customization::McpServer(server) = customization {
+                contributors.insert(server.base.id.to_string(), server.base.name.clone());
+            }
+            for child in customization.children().into_iter().flatten() {
+                if let ChildCustomization::McpServer(server) = child {
+                    contributors.insert(server.base.id.to_string(), server.base.name.clone());
+                }
+            }
+        }
+        TimelineContext {
+            scope: RequestScope::of_chat(uri, session, chat),
+            contributors,
+        }
+    }
+}
+
+impl Timeline {
+    /// Creates the timeline of a chat, without rows.
+    pub fn new(context: TimelineContext) -> Self {
+        Timeline {
+            context,
+            unconfirmed: BTreeSet::new(),
+            turns: Vec::new(),
+            active: None,
+            order: Vec::new(),
+        }
+    }
+
+    /// Sets the names that the rows need. If they changed, the next update computes all rows.
+    pub fn set_context(&mut self, context: TimelineContext) {
+        if self.context != context {
+            self.context = context;
+            self.turns.clear();
+            self.active = None;
+        }
+    }
+
+    /// Sets the turns that this client has started and the host has not confirmed.
+    pub fn set_unconfirmed(&mut self, turns: BTreeSet<TurnId>) {
+        self.unconfirmed = turns;
+    }
+
+    /// Computes the rows of a state and returns the changes since the last update.
+    pub fn update(&mut self, chat: &ChatState) -> TimelinePatch {
+        let mut refresh = Refresh {
+            context: &self.context,
+            unconfirmed: &self.unconfirmed,
+            set: Vec::new(),
+        };
+        let mut cost = CostTrack::of_chat(chat);
+        let mut first_changed = None;
+        let mut position = 0;
+        // Turns at their places, which is the usual case.
+        for (turn, cache) in chat.turns.iter().zip(&mut self.turns) {
+            if !cache.is_of_turn(turn) {
+                break;
+            }
+            let changed = cache.refresh(&TurnSource::Ended(turn), &mut cost, &mut refresh);
+            if changed && first_changed.is_none() {
+                first_changed = Some(position);
+            }
+            position += 1;
+        }
+        // Other turns: appended, inserted before, or removed.
+        if position < chat.turns.len() || position < self.turns.len() {
+            first_changed.get_or_insert(position);
+            let moved = self.turns.drain(position..).chain(self.active.take());
+            let mut moved: BTreeMap<_, _> =
+                moved.map(|cache| (cache.id().clone(), cache)).collect();
+            for turn in chat.turns.iter().skip(position) {
+                let mut cache = moved
+                    .remove(&turn.id)
+                    .unwrap_or_else(|| TurnCache::new(&turn.id));
+                cache.refresh(&TurnSource::Ended(turn), &mut cost, &mut refresh);
+                self.turns.push(cache);
+            }
+            self.active = chat
+                .active_turn
+                .as_ref()
+                .and_then(|turn| moved.remove(&turn.id));
+        }
+        let at_active = self.turns.len();
+        if let Some(turn) = &chat.active_turn {
+            let known = self.active.take().filter(|cache| cache.is_of(&turn.id));
+            let mut cache = known.unwrap_or_else(|| TurnCache::new(&turn.id));
+            if cache.refresh(&TurnSource::Active(turn), &mut cost, &mut refresh) {
+                first_changed.get_or_insert(at_active);
+            }
+            self.active = Some(cache);
+        } else if self.active.take().is_some() {
+            first_changed.get_or_insert(at_active);
+        }
+        let set = refresh.set;
+        let splice = first_changed.and_then(|turn| self.reorder(turn));
+        TimelinePatch { splice, set }
+    }
+
+    /// Iterates over all rows, oldest first.
+    pub fn rows(&self) -> impl Iterator<Item = &Arc<TimelineRow>> {
+        self.caches().flat_map(TurnCache::rows)
+    }
+
+    fn caches(&self) -> impl Iterator<Item = &TurnCache> {
+        self.turns.iter().chain(&self.active)
+    }
+
+    /// Updates the order from a turn on and returns the difference.
+    fn reorder(&mut self, first_turn: usize) -> Option<RowSplice> {
+        let before = self.caches().take(first_turn).map(TurnCache::row_count);
+        let kept = before.sum::<usize>().min(self.order.len());
+        let rows = self.caches().skip(first_turn).flat_map(TurnCache::rows);
+        let new: Vec<_> = rows.map(|row| row.key.clone()).collect();
+        let old = self.order.split_off(kept);
+        let common = old.iter().zip(&new).take_while(|(old, new)| old == new);
+        let start = common.count();
+        let (old, inserted) = (old.get(start..)?, new.get(start..)?);
+        let ends = old.iter().rev().zip(inserted.iter().rev());
+        let end = ends.take_while(|(old, new)| old == new).count();
+        let inserted = inserted.get(..inserted.len() - end)?.to_vec();
+        let remove = old.len() - end;
+        let splice = RowSplice {
+            start: kept + start,
+            remove,
+            keys: inserted,
+        };
+        self.order.extend(new);
+        (splice.remove > 0 || !splice.keys.is_empty()).then_some(splice)
+    }
+}
+
+impl TimelinePatch {
+    /// Returns `true` if no row changed.
+    pub fn is_empty(&self) -> bool {
+        self.splice.is_none() && self.set.is_empty()
+    }
+}
+
+/// The inputs and the output of one update.
+struct Refresh<'a> {
+    context: &'a TimelineContext,
+    unconfirmed: &'a BTreeSet<TurnId>,
+    /// Rows that were computed so far.
+    set: Vec<Arc<TimelineRow>>,
+}
+
+impl Refresh<'_> {
+    fn emit(&mut self, row: TimelineRow) -> Arc<TimelineRow> {
+        let row = Arc::new(row);
+        self.set.push(Arc::clone(&row));
+        row
+    }
+}
+
+fn rows_by_key<S: Serializer>(rows: &[Arc<TimelineRow>], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(rows.iter().map(|row| (&row.key, row)))
+}
+
+#[cfg(test)]
+mod tests;

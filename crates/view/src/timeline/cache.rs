@@ -1,0 +1,389 @@
+//! The rows of a turn, with the parts of the state that they were computed from.
+
+use std::sync::{Arc, Weak};
+
+use agenthost_protocol::chat::{
+    ActiveTurn, ChatState, InputResponseKind, Message, MessageKind, ReasoningPart, ResponsePart,
+    Turn, TurnState,
+};
+use agenthost_protocol::common::UsageInfo;
+use agenthost_protocol::ids::TurnId;
+use agenthost_protocol::timestamp::Timestamp;
+
+use super::Refresh;
+use super::row::{
+    FormOutcome, MessageDelivery, MessageSource, RowBody, RowKey, TimelineRow, TurnOutcome,
+};
+use super::tool_call::call_body;
+use crate::composer::attachment_rows;
+use crate::markdown::{MarkdownBlock, MarkdownDocument, parse_markdown};
+use crate::request::RequestCard;
+use crate::title::{blocks_of, first_line};
+use crate::usage::{CostAmount, UsageRow};
+
+/// The rows of a turn.
+///
+/// Sources are weak references. They keep the address of a source reserved, so that equal pointers
+/// mean equal content, and the next action need not copy the content, as a strong reference would
+/// require.
+#[derive(Debug)]
+pub(super) struct TurnCache {
+    id: TurnId,
+    /// The turn, once it has ended.
+    ended: Weak<Turn>,
+    /// Costs before the turn, which decide the cost of the turn.
+    cost_before: CostTrack,
+    message: Option<MessageCache>,
+    parts: Vec<PartCache>,
+    end: Option<Arc<TimelineRow>>,
+    /// Running total of the costs that the turn reports.
+    cost_after: Option<CostAmount>,
+}
+
+#[derive(Debug)]
+struct MessageCache {
+    source: Weak<Message>,
+    delivery: Option<MessageDelivery>,
+    row: Arc<TimelineRow>,
+}
+
+#[derive(Debug)]
+struct PartCache {
+    source: Weak<ResponsePart>,
+    is_open: bool,
+    /// The parsed text of a part that may grow.
+    document: MarkdownDocument,
+    /// `None` if the part has an unknown kind.
+    row: Option<Arc<TimelineRow>>,
+}
+
+/// A turn of the state, running or ended.
+pub(super) enum TurnSource<'a> {
+    Ended(&'a Arc<Turn>),
+    Active(&'a ActiveTurn),
+}
+
+/// The running total of the costs before a turn.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct CostTrack {
+    /// `false` before the first turn of a partly loaded chat: its total includes unknown turns.
+    is_known: bool,
+    total: Option<CostAmount>,
+}
+
+impl CostTrack {
+    /// Returns the costs before the first turn of a state.
+    pub(super) fn of_chat(chat: &ChatState) -> Self {
+        CostTrack {
+            is_known: chat.turns_next_cursor.is_none(),
+            total: None,
+        }
+    }
+
+    fn advance(&mut self, after: Option<&CostAmount>) {
+        self.is_known = true;
+        if let Some(after) = after {
+            self.total = Some(after.clone());
+        }
+    }
+}
+
+impl<'a> TurnSource<'a> {
+    fn message(&self) -> &'a Arc<Message> {
+        match self {
+            TurnSource::Ended(turn) => &turn.message,
+            TurnSource::Active(turn) => &turn.message,
+        }
+    }
+
+    fn started_at(&self) -> Option<&'a Timestamp> {
+        match self {
+            TurnSource::Ended(turn) => turn.started_at.as_ref(),
+            TurnSource::Active(turn) => Some(&turn.started_at),
+        }
+    }
+
+    fn parts(&self) -> &'a [Arc<ResponsePart>] {
+        match self {
+            TurnSource::Ended(turn) => &turn.response_parts,
+            TurnSource::Active(turn) => &turn.response_parts,
+        }
+    }
+
+    fn usage(&self) -> Option<&'a UsageInfo> {
+        match self {
+            TurnSource::Ended(turn) => turn.usage.as_ref(),
+            TurnSource::Active(turn) => turn.usage.as_ref(),
+        }
+    }
+}
+
+impl TurnCache {
+    pub(super) fn new(id: &TurnId) -> Self {
+        TurnCache {
+            id: id.clone(),
+            ended: Weak::new(),
+            cost_before: CostTrack::default(),
+            message: None,
+            parts: Vec::new(),
+            end: None,
+            cost_after: None,
+        }
+    }
+
+    pub(super) fn id(&self) -> &TurnId {
+        &self.id
+    }
+
+    pub(super) fn is_of(&self, id: &TurnId) -> bool {
+        self.id == *id
+    }
+
+    /// Compares pointers first: reading the ids of all turns would cost most of an update.
+    pub(super) fn is_of_turn(&self, turn: &Arc<Turn>) -> bool {
+        is_source(&self.ended, turn) || self.is_of(&turn.id)
+    }
+
+    pub(super) fn rows(&self) -> impl Iterator<Item = &Arc<TimelineRow>> {
+        let message = self.message.iter().map(|message| &message.row);
+        let parts = self.parts.iter().filter_map(|part| part.row.as_ref());
+        message.chain(parts).chain(&self.end)
+    }
+
+    pub(super) fn row_count(&self) -> usize {
+        self.rows().count()
+    }
+
+    /// Computes the rows whose source changed. Returns `true` if the keys of the rows changed.
+    pub(super) fn refresh(
+        &mut self,
+        source: &TurnSource<'_>,
+        cost: &mut CostTrack,
+        refresh: &mut Refresh<'_>,
+    ) -> bool {
+        let delivery = self.delivery(refresh);
+        let is_same = match source {
+            TurnSource::Ended(turn) => is_source(&self.ended, turn),
+            TurnSource::Active(_) => false,
+        };
+        let had_delivery = self.message.as_ref().and_then(|message| message.delivery);
+        if is_same && self.cost_before == *cost && had_delivery == delivery {
+            cost.advance(self.cost_after.as_ref());
+            return false;
+        }
+        let is_new_message = self.message.is_none();
+        self.refresh_message(source, delivery, refresh);
+        let parts_changed = self.refresh_parts(source, refresh);
+        self.cost_after = source.usage().and_then(CostAmount::of_usage);
+        let had_end = self.end.is_some();
+        match source {
+            TurnSource::Ended(turn) => {
+                if !is_same || self.cost_before != *cost {
+                    let row = self.end_row(turn, cost);
+                    self.end = Some(refresh.emit(row));
+                }
+                self.ended = Arc::downgrade(turn);
+            }
+            TurnSource::Active(_) => {
+                self.end = None;
+                self.ended = Weak::new();
+            }
+        }
+        self.cost_before = cost.clone();
+        cost.advance(self.cost_after.as_ref());
+        is_new_message || parts_changed || had_end != self.end.is_some()
+    }
+
+    /// Returns the delivery of the message. A message that was shown as sent is confirmed later.
+    fn delivery(&self, refresh: &Refresh<'_>) -> Option<MessageDelivery> {
+        if !refresh.unconfirmed.is_empty() && refresh.unconfirmed.contains(&self.id) {
+            return Some(MessageDelivery::Sent);
+        }
+        let shown = self.message.as_ref().and_then(|message| message.delivery);
+        shown.map(|_| MessageDelivery::Confirmed)
+    }
+
+    fn refresh_message(
+        &mut self,
+        source: &TurnSource<'_>,
+        delivery: Option<MessageDelivery>,
+        refresh: &mut Refresh<'_>,
+    ) {
+        let message = source.message();
+        if let Some(cache) = &self.message
+            && is_source(&cache.source, message)
+            && cache.delivery == delivery
+        {
+            return;
+        }
+        let body = RowBody::Message {
+            from: message_source(&message.origin.kind),
+            blocks: parse_markdown(&message.text),
+            text: message.text.clone(),
+            attachments: attachment_rows(message.attachments.as_deref()),
+            at: source.started_at().cloned(),
+            state: delivery,
+        };
+        self.message = Some(MessageCache {
+            source: Arc::downgrade(message),
+            delivery,
+            row: refresh.emit(self.row("message", body)),
+        });
+    }
+
+    /// Computes the changed parts. Returns `true` if rows were added or removed.
+    fn refresh_parts(&mut self, source: &TurnSource<'_>, refresh: &mut Refresh<'_>) -> bool {
+        let parts = source.parts();
+        let is_active = matches!(source, TurnSource::Active(_));
+        let mut changed = self.parts.len() > parts.len();
+        self.parts.truncate(parts.len());
+        for (index, part) in parts.iter().enumerate() {
+            let is_open = is_active && index + 1 == parts.len() && is_streamed(part);
+            let known = self.parts.get_mut(index);
+            if let Some(cache) = &known
+                && is_source(&cache.source, part)
+                && cache.is_open == is_open
+            {
+                continue;
+            }
+            let mut document = known.map_or_else(MarkdownDocument::default, |cache| {
+                std::mem::take(&mut cache.document)
+            });
+            let body = part_body(part, &self.id, is_open, &mut document, refresh);
+            let row = body.map(|body| refresh.emit(self.row(&index.to_string(), body)));
+            let cache = PartCache {
+                source: Arc::downgrade(part),
+                is_open,
+                document: if is_open {
+                    document
+                } else {
+                    MarkdownDocument::default()
+                },
+                row,
+            };
+            match self.parts.get_mut(index) {
+                Some(slot) => {
+                    changed |= slot.row.is_some() != cache.row.is_some();
+                    *slot = cache;
+                }
+                None => {
+                    changed |= cache.row.is_some();
+                    self.parts.push(cache);
+                }
+            }
+        }
+        changed
+    }
+
+    fn end_row(&self, turn: &Turn, cost: &CostTrack) -> TimelineRow {
+        let state = match turn.state {
+            TurnState::Complete => TurnOutcome::Complete,
+            TurnState::Cancelled => TurnOutcome::Cancelled,
+            TurnState::Error => TurnOutcome::Error,
+        };
+        let share = self.cost_after.as_ref().filter(|_| cost.is_known);
+        let share = share.map(|after| after.since(cost.total.as_ref()));
+        let usage = turn.usage.as_ref();
+        let body = RowBody::TurnEnd {
+            state,
+            duration_ms: turn.duration,
+            usage: usage.map(|usage| UsageRow::of_turn(usage, share.as_ref())),
+        };
+        self.row("end", body)
+    }
+
+    fn row(&self, place: &str, body: RowBody) -> TimelineRow {
+        TimelineRow {
+            key: RowKey::new(&self.id, place),
+            turn_id: self.id.clone(),
+            body,
+        }
+    }
+}
+
+/// Returns `true` if the reference was made from this allocation. An action that changes a shared
+/// value moves it to another one.
+fn is_source<T>(source: &Weak<T>, value: &Arc<T>) -> bool {
+    Weak::as_ptr(source) == Arc::as_ptr(value)
+}
+
+/// Returns `true` if the text of the part grows while it is the last one of the response.
+fn is_streamed(part: &ResponsePart) -> bool {
+    match part {
+        ResponsePart::Markdown(_) | ResponsePart::Reasoning(_) => true,
+        ResponsePart::ContentRef(_)
+        | ResponsePart::ToolCall(_)
+        | ResponsePart::SystemNotification(_)
+        | ResponsePart::InputRequest(_)
+        | ResponsePart::Error(_)
+        | ResponsePart::Unknown(_) => false,
+    }
+}
+
+fn message_source(kind: &MessageKind) -> MessageSource {
+    match kind {
+        MessageKind::User => MessageSource::User,
+        MessageKind::Agent => MessageSource::Agent,
+        MessageKind::Tool => MessageSource::Tool,
+        MessageKind::Automation => MessageSource::Automation,
+        MessageKind::SystemNotification | MessageKind::Unknown(_) => MessageSource::System,
+    }
+}
+
+/// Returns the body of the row of a part; `None` for an unknown kind.
+fn part_body(
+    part: &ResponsePart,
+    turn: &TurnId,
+    is_open: bool,
+    document: &mut MarkdownDocument,
+    refresh: &Refresh<'_>,
+) -> Option<RowBody> {
+    let body = match part {
+        ResponsePart::Markdown(text) => RowBody::Text {
+            blocks: text_blocks(&text.content, is_open, document),
+            open: is_open,
+        },
+        ResponsePart::Reasoning(reasoning) => RowBody::Reasoning {
+            blocks: text_blocks(&reasoning.content, is_open, document),
+            open: is_open,
+            summary: reasoning_summary(reasoning),
+        },
+        ResponsePart::ToolCall(part) => call_body(&part.tool_call, turn, refresh.context)?,
+        ResponsePart::InputRequest(part) => RowBody::Form {
+            card: RequestCard::of_input(&refresh.context.scope, &part.request),
+            response: part.response.map(|response| match response {
+                InputResponseKind::Accept => FormOutcome::Accept,
+                InputResponseKind::Decline => FormOutcome::Decline,
+                InputResponseKind::Cancel => FormOutcome::Cancel,
+            }),
+        },
+        ResponsePart::SystemNotification(notice) => RowBody::Notice {
+            blocks: blocks_of(&notice.content),
+        },
+        ResponsePart::Error(error) => RowBody::Error {
+            message: error.error.message.clone(),
+            resumable: error.resumable == Some(true),
+        },
+        ResponsePart::ContentRef(content) => RowBody::Resource {
+            uri: content.uri.clone(),
+            content_type: content.content_type.clone(),
+        },
+        ResponsePart::Unknown(_) => return None,
+    };
+    Some(body)
+}
+
+fn text_blocks(
+    text: &str,
+    is_open: bool,
+    document: &mut MarkdownDocument,
+) -> Vec<Arc<MarkdownBlock>> {
+    document.update(text, is_open);
+    document.blocks().cloned().collect()
+}
+
+/// Returns the title of a reasoning part: its first line, without the marks of emphasis.
+fn reasoning_summary(reasoning: &ReasoningPart) -> String {
+    let line = first_line(&reasoning.content);
+    line.trim_matches(['*', '#', ' ']).to_owned()
+}

@@ -1,0 +1,215 @@
+//! Rows of tool calls.
+
+use agenthost_protocol::chat::{
+    CancellationReason, ConfirmationReason, ToolCall, ToolCallApproval, ToolCallCancelled,
+    ToolCallContributor, ToolCallHead, ToolCallParameters, ToolCallResult, ToolInput,
+    ToolResultContent,
+};
+use agenthost_protocol::common::Meta;
+use agenthost_protocol::ids::TurnId;
+use agenthost_protocol::text::MaybeMarkdown;
+use agenthost_protocol::wire::Json;
+
+use super::TimelineContext;
+use super::plan::plan_entries;
+use super::row::{CallContent, CallDecision, CallOutcome, CallStatus, RowBody, ToolCallRow};
+use crate::file_edit::EditSummary;
+use crate::request::{RequestCard, call_input};
+use crate::title::plain_title;
+
+/// The `_meta` key of a tool call for the client that answered its request: a name, or an object
+/// with `name` and `clientId`.
+const ANSWERED_BY_META_KEY: &str = "agenthost.answeredBy";
+
+/// Returns the body of the row of a tool call; `None` for an unknown status.
+pub(super) fn call_body(
+    call: &ToolCall,
+    turn: &TurnId,
+    context: &TimelineContext,
+) -> Option<RowBody> {
+    if let Some(entries) = plan_entries(call) {
+        return Some(RowBody::Plan { entries });
+    }
+    let head = call.head()?;
+    let mut row = plain_row(head, context);
+    match call {
+        ToolCall::Streaming(call) => {
+            row.set_title(call.invocation_message.as_ref());
+            let input = call.partial_input.clone().map(ToolInput::Inline);
+            row.set_input(head, input.as_ref());
+        }
+        ToolCall::PendingConfirmation(call) => {
+            row.status = CallStatus::Waiting;
+            row.set_parameters(head, &call.parameters);
+        }
+        ToolCall::Running(call) => {
+            row.status = CallStatus::Running;
+            row.set_parameters(head, &call.parameters);
+            row.set_approval(&call.approval);
+        }
+        ToolCall::AuthRequired(call) => {
+            row.status = CallStatus::AuthRequired;
+            row.set_parameters(head, &call.parameters);
+            row.set_approval(&call.approval);
+        }
+        ToolCall::PendingResultConfirmation(call) => {
+            row.set_parameters(head, &call.parameters);
+            row.set_approval(&call.approval);
+            row.set_result(&call.result);
+            row.status = CallStatus::Waiting;
+        }
+        ToolCall::Completed(call) => {
+            row.set_parameters(head, &call.parameters);
+            row.set_approval(&call.approval);
+            row.set_result(&call.result);
+        }
+        ToolCall::Cancelled(call) => {
+            row.set_parameters(head, &call.parameters);
+            row.set_cancellation(call);
+        }
+        ToolCall::Unknown(_) => return None,
+    }
+    row.content = call.content().iter().filter_map(call_content).collect();
+    row.request = RequestCard::of_call(&context.scope, turn, call);
+    Some(RowBody::ToolCall(Box::new(row)))
+}
+
+/// Returns the name of the client that answered the request of a tool call.
+pub(crate) fn answering_client(meta: Option<&Meta>) -> Option<String> {
+    let client = meta?.get(ANSWERED_BY_META_KEY)?;
+    let name = client.get("name").or_else(|| client.get("clientId"));
+    let name = name.unwrap_or(client).as_str()?;
+    (!name.is_empty()).then(|| name.to_owned())
+}
+
+/// Returns the id of the client that answered the request of a tool call.
+pub(crate) fn answering_client_id(meta: Option<&Meta>) -> Option<&str> {
+    let client = meta?.get(ANSWERED_BY_META_KEY)?;
+    client.get("clientId")?.as_str()
+}
+
+fn plain_row(head: &ToolCallHead, context: &TimelineContext) -> ToolCallRow {
+    let contributor = match &head.contributor {
+        Some(ToolCallContributor::Client(client)) => Some(client.client_id.as_str()),
+        Some(ToolCallContributor::Mcp(server)) => Some(server.customization_id.as_str()),
+        Some(ToolCallContributor::Unknown(_)) | None => None,
+    };
+    let contributor = contributor.map(|id| {
+        let name = context.contributors.get(id);
+        name.map_or_else(|| id.to_owned(), String::clone)
+    });
+    ToolCallRow {
+        call_id: head.tool_call_id.clone(),
+        name: head.display_name.clone(),
+        title: head.display_name.clone(),
+        status: CallStatus::Streaming,
+        intention: head.intention.clone(),
+        command: None,
+        input: None,
+        input_uri: None,
+        contributor,
+        content: Vec::new(),
+        request: None,
+        decision: None,
+        selected_option: None,
+        answered_by: answering_client(head.meta.as_ref()),
+        outcome: None,
+        reason: None,
+    }
+}
+
+impl ToolCallRow {
+    /// Replaces the title, unless the text is empty.
+    fn set_title(&mut self, text: Option<&MaybeMarkdown>) {
+        let title = text.map(plain_title);
+        if let Some(title) = title.filter(|title| !title.is_empty()) {
+            self.title = title;
+        }
+    }
+
+    fn set_input(&mut self, head: &ToolCallHead, input: Option<&ToolInput>) {
+        let input = call_input(head, input);
+        self.command = input.command;
+        self.input = input.text;
+        self.input_uri = input.uri;
+    }
+
+    fn set_parameters(&mut self, head: &ToolCallHead, parameters: &ToolCallParameters) {
+        self.set_title(Some(&parameters.invocation_message));
+        self.set_input(head, parameters.tool_input.as_ref());
+    }
+
+    fn set_approval(&mut self, approval: &ToolCallApproval) {
+        self.decision = match approval.confirmed {
+            ConfirmationReason::NotNeeded => Some(CallDecision::NotNeeded),
+            ConfirmationReason::UserAction => Some(CallDecision::User),
+            ConfirmationReason::Setting => Some(CallDecision::Setting),
+            ConfirmationReason::Unknown(_) => None,
+        };
+        let option = approval.selected_option.as_ref();
+        self.selected_option = option.map(|option| option.label.clone());
+    }
+
+    fn set_result(&mut self, result: &ToolCallResult) {
+        self.set_title(Some(&result.past_tense_message));
+        self.status = if result.success {
+            CallStatus::Completed
+        } else {
+            CallStatus::Failed
+        };
+        let message = result.error.as_ref().and_then(|error| error.get("message"));
+        self.reason = message.and_then(Json::as_str).map(str::to_owned);
+    }
+
+    fn set_cancellation(&mut self, call: &ToolCallCancelled) {
+        self.status = CallStatus::Cancelled;
+        self.outcome = Some(match call.reason {
+            CancellationReason::Denied => CallOutcome::Denied,
+            CancellationReason::Skipped => CallOutcome::Skipped,
+            CancellationReason::ResultDenied => CallOutcome::ResultDenied,
+        });
+        let message = call.reason_message.as_ref().map(MaybeMarkdown::as_str);
+        let suggestion = call.user_suggestion.as_ref().map(|text| text.text.as_str());
+        self.reason = message.or(suggestion).map(str::to_owned);
+        let option = call.selected_option.as_ref();
+        self.selected_option = option.map(|option| option.label.clone());
+    }
+}
+
+/// Returns a block of content; `None` for an unknown kind.
+fn call_content(content: &ToolResultContent) -> Option<CallContent> {
+    let content = match content {
+        ToolResultContent::Text(text) => CallContent::Text {
+            text: text.text.clone(),
+        },
+        ToolResultContent::EmbeddedResource(embedded) => CallContent::Embedded {
+            content_type: embedded.content_type.clone(),
+            data: embedded.data.clone(),
+        },
+        ToolResultContent::Resource(content) => CallContent::Resource {
+            uri: content.uri.clone(),
+            content_type: content.content_type.clone(),
+        },
+        ToolResultContent::FileEdit(edit) => CallContent::Edit {
+            edit: EditSummary::of_edit(edit),
+        },
+        ToolResultContent::Terminal(terminal) => {
+            let result = terminal.result.as_ref();
+            CallContent::Terminal {
+                uri: terminal.resource.clone(),
+                title: terminal.title.clone(),
+                exit_code: result.and_then(|result| result.exit_code),
+                preview: result.and_then(|result| result.preview.clone()),
+                ended: result.is_some(),
+            }
+        }
+        ToolResultContent::Subagent(worker) => CallContent::Worker {
+            chat: worker.resource.clone(),
+            title: worker.title.clone(),
+            agent: worker.agent_name.clone(),
+            description: worker.description.clone(),
+        },
+        ToolResultContent::Unknown(_) => return None,
+    };
+    Some(content)
+}
