@@ -14,6 +14,8 @@ mod connect;
 mod dialog;
 mod host_settings;
 mod output;
+mod page_assets;
+mod page_link;
 mod spool;
 
 use std::process::ExitCode;
@@ -31,6 +33,9 @@ struct CliArgs {
 #[derive(Subcommand)]
 enum CliCommand {
     Serve(commands::serve::ServeArgs),
+    Open(commands::open::OpenArgs),
+    Pair(commands::pair::PairArgs),
+    Devices(commands::devices::DevicesArgs),
     Run(commands::run::RunArgs),
     Attach(commands::attach::AttachArgs),
     Sessions(commands::sessions::SessionsArgs),
@@ -53,6 +58,8 @@ Without a command, agenthost runs the host (`serve`).
 
 Examples:
   agenthost serve --listen 127.0.0.1:8123     run the host on a fixed port
+  agenthost open                              open the page of the host in the browser
+  agenthost pair --name phone                 sign in a phone to the page
   agenthost run \"ls -la\"                      run one turn in this terminal
   agenthost attach                            join a session
   agenthost sessions                          list sessions
@@ -76,6 +83,9 @@ fn main() -> ExitCode {
 fn run_command(command: CliCommand) -> anyhow::Result<ExitCode> {
     match command {
         CliCommand::Serve(arguments) => block_on(commands::serve::run(arguments)),
+        CliCommand::Open(arguments) => block_on(commands::open::run(arguments)),
+        CliCommand::Pair(arguments) => block_on(commands::pair::run(arguments)),
+        CliCommand::Devices(arguments) => block_on(commands::devices::run(arguments)),
         CliCommand::Run(arguments) => block_on(commands::run::run(arguments)),
         CliCommand::Attach(arguments) => block_on(commands::attach::run(arguments)),
         CliCommand::Sessions(arguments) => block_on(commands::sessions::run(arguments)),

@@ -112,6 +112,7 @@ impl Host {
         if !is_handshake && self.clients.client_of(connection).is_none() {
             return Err(RequestFailure::NotInitialized.into());
         }
+        self.check_request_scope(connection, &request)?;
         self.route_request(env, connection, id, request, out)
     }
 

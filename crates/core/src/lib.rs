@@ -39,7 +39,7 @@ pub use connection::channel_recovery::RecoveryOutcome;
 pub use connection::epochs::{ClosedEpoch, WriterEpochs};
 pub use connection::host_requests::{ClientReadError, RawResponse};
 pub use connection::quirks::ClientQuirks;
-pub use connection::registry::{ClientRecord, GracePeriodId, Principal};
+pub use connection::registry::{ClientRecord, GracePeriodId, PeerIdentity, Principal};
 pub use customization::apply_enablement_settings;
 pub use host::config::HostConfig;
 pub use host::effect::{AppVisibility, Effect, Effects, Recipient, ResponseBody, StoreWrite};
@@ -49,6 +49,7 @@ pub use host::input::{
 };
 pub use host::step::Env;
 pub use host::{Host, StoredChannel, StoredHost};
+pub use policy::scope::{AccessScope, ScopeViolation};
 pub use resource::content::{
     ContentAddress, InvalidContentAddress, SessionKey, StoredText, short_hash,
 };

@@ -11,6 +11,7 @@ mod formats;
 mod input;
 pub(crate) mod limits;
 mod root;
+pub(crate) mod scope;
 pub(crate) mod session;
 mod terminal;
 

@@ -65,6 +65,9 @@ impl Host {
             return Err(RequestFailure::SessionExists(session));
         }
         self.check_maker_as_active(connection, params.active_client.as_ref())?;
+        if let Some(active) = &mut params.active_client {
+            self.name_active_client(connection, active);
+        }
         let directories = usable_directories(agent, params.working_directories)?;
         let provider = agent.provider.clone();
         let (schema, values) =

@@ -1,4 +1,14 @@
 //! Authenticates clients at the WebSocket upgrade, before the first message of the protocol.
+//!
+//! A program presents the token of the host. The page of the host presents the cookie of its
+//! device, which is accepted only together with the page's own origin.
+
+mod attempt_limiter;
+pub(crate) mod cookie;
+pub(crate) mod device_directory;
+pub(crate) mod device_registry;
+pub(crate) mod pairing_code;
+mod scope_name;
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -8,6 +18,8 @@ use agenthost_stdx::hex::encode_hex;
 use agenthost_stdx::private_file;
 use axum::http::{HeaderMap, StatusCode, Uri, header};
 use subtle::ConstantTimeEq;
+
+use crate::auth::cookie::{CookieTransport, DeviceCookie};
 
 /// Origin of the web views of VS Code on the desktop.
 const VSCODE_ORIGIN: &str = "vscode-file://vscode-app";
@@ -23,6 +35,22 @@ pub(crate) struct UpgradeGuard {
     pub(crate) allowed_hosts: Vec<String>,
 }
 
+/// A credential that a request presents.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum RequestCredential {
+    /// The token of the host. It has been checked.
+    Token,
+    /// Secrets from cookies. They have not been checked.
+    Cookies(Vec<CookieSecret>),
+}
+
+/// The secret of a device, from a cookie.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CookieSecret {
+    pub(crate) cookie: DeviceCookie,
+    pub(crate) secret: String,
+}
+
 /// The reason for which an upgrade request is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum UpgradeRejection {
@@ -30,16 +58,18 @@ pub(crate) enum UpgradeRejection {
     ForeignOrigin,
     /// The `Host` header does not name this host, as in a DNS rebinding attack.
     UnknownHost,
-    /// The token is missing or wrong.
+    /// A cookie came with a request that the page of the host did not send.
+    ForeignCookie,
+    /// The token or the cookie is missing or wrong.
     InvalidToken,
 }
 
 impl UpgradeRejection {
     pub(crate) fn status(self) -> StatusCode {
         match self {
-            UpgradeRejection::ForeignOrigin | UpgradeRejection::UnknownHost => {
-                StatusCode::FORBIDDEN
-            }
+            UpgradeRejection::ForeignOrigin
+            | UpgradeRejection::UnknownHost
+            | UpgradeRejection::ForeignCookie => StatusCode::FORBIDDEN,
             UpgradeRejection::InvalidToken => StatusCode::UNAUTHORIZED,
         }
     }
@@ -48,15 +78,45 @@ impl UpgradeRejection {
         match self {
             UpgradeRejection::ForeignOrigin => "this origin is not allowed to connect\n",
             UpgradeRejection::UnknownHost => "unknown host name in the `Host` header\n",
+            UpgradeRejection::ForeignCookie => {
+                "a cookie is accepted only from the page of this host\n"
+            }
             UpgradeRejection::InvalidToken => {
-                "a token is needed: `?tkn=…` or `Authorization: Bearer …`\n"
+                "a token is needed: `?tkn=…` or `Authorization: Bearer …`, or a paired device\n"
             }
         }
     }
 }
 
 impl UpgradeGuard {
-    pub(crate) fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), UpgradeRejection> {
+    /// Checks an upgrade request. The caller has to check the secrets of cookies.
+    pub(crate) fn check(
+        &self,
+        uri: &Uri,
+        headers: &HeaderMap,
+    ) -> Result<RequestCredential, UpgradeRejection> {
+        self.check_request(headers)?;
+        self.check_origin(headers)?;
+        if let Some(given) = bearer_token(headers).or_else(|| query_token(uri)) {
+            // The comparison takes the same time for a wrong token as for a right one.
+            return if bool::from(given.as_bytes().ct_eq(self.token.as_bytes())) {
+                Ok(RequestCredential::Token)
+            } else {
+                Err(UpgradeRejection::InvalidToken)
+            };
+        }
+        let secrets = self.cookie_secrets(headers);
+        if secrets.is_empty() {
+            Err(UpgradeRejection::InvalidToken)
+        } else if !self.is_own_origin(headers) {
+            Err(UpgradeRejection::ForeignCookie)
+        } else {
+            Ok(RequestCredential::Cookies(secrets))
+        }
+    }
+
+    /// Checks the `Host` header of a request, which any request for the page needs as well.
+    pub(crate) fn check_request(&self, headers: &HeaderMap) -> Result<(), UpgradeRejection> {
         // With two headers, a proxy might have checked the other one.
         if headers.get_all(header::HOST).iter().count() > 1 {
             return Err(UpgradeRejection::UnknownHost);
@@ -64,17 +124,64 @@ impl UpgradeGuard {
         if headers.get_all(header::ORIGIN).iter().count() > 1 {
             return Err(UpgradeRejection::ForeignOrigin);
         }
-        self.check_host(headers)?;
-        self.check_origin(headers)?;
-        let given = bearer_token(headers)
-            .or_else(|| query_token(uri))
-            .unwrap_or_default();
-        // The comparison takes the same time for a wrong token as for a right one.
-        if bool::from(given.as_bytes().ct_eq(self.token.as_bytes())) {
+        self.check_host(headers)
+    }
+
+    /// Checks a request that only the page itself may send.
+    pub(crate) fn check_page_request(&self, headers: &HeaderMap) -> Result<(), UpgradeRejection> {
+        self.check_request(headers)?;
+        if self.is_own_origin(headers) {
             Ok(())
         } else {
-            Err(UpgradeRejection::InvalidToken)
+            Err(UpgradeRejection::ForeignOrigin)
         }
+    }
+
+    /// Returns the secrets of devices in the cookies of a request.
+    pub(crate) fn cookie_secrets(&self, headers: &HeaderMap) -> Vec<CookieSecret> {
+        // On a plain listener, a cookie for HTTPS comes through a proxy.
+        let transports: &[CookieTransport] = if self.is_tls {
+            &[CookieTransport::Secure]
+        } else {
+            &[CookieTransport::Plain, CookieTransport::Secure]
+        };
+        let port = self.address.port();
+        let cookies = transports.iter().map(|transport| DeviceCookie {
+            port,
+            transport: *transport,
+        });
+        let found = cookies.flat_map(|cookie| {
+            let secrets = cookie.secrets(headers).into_iter();
+            secrets.map(move |secret| CookieSecret { cookie, secret })
+        });
+        found.collect()
+    }
+
+    /// Returns the cookie for a device whose page sent a request.
+    pub(crate) fn cookie_for(&self, headers: &HeaderMap) -> DeviceCookie {
+        let origin = headers.get(header::ORIGIN);
+        let https = origin.is_some_and(|origin| origin.as_bytes().starts_with(b"https://"));
+        DeviceCookie {
+            port: self.address.port(),
+            transport: if self.is_tls || https {
+                CookieTransport::Secure
+            } else {
+                CookieTransport::Plain
+            },
+        }
+    }
+
+    /// Returns `true` if a request has the origin of the page: the scheme of the listener and
+    /// the host that the request was sent to, which has been checked.
+    fn is_own_origin(&self, headers: &HeaderMap) -> bool {
+        let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
+        let (Some(origin), Some(host)) = (text(header::ORIGIN), text(header::HOST)) else {
+            return false;
+        };
+        let scheme = if self.is_tls { "https" } else { "http" };
+        // A proxy with TLS may stand before a host name that the user has configured.
+        let is_proxied = self.allowed_hosts.iter().any(|allowed| allowed == host);
+        origin == format!("{scheme}://{host}") || is_proxied && origin == format!("https://{host}")
     }
 
     fn check_host(&self, headers: &HeaderMap) -> Result<(), UpgradeRejection> {
@@ -117,14 +224,10 @@ impl UpgradeGuard {
         let scheme = if self.is_tls { "https" } else { "http" };
         let (ip, port) = (self.address.ip(), self.address.port());
         let own = |host: &str| origin == format!("{scheme}://{host}:{port}");
-        // The `Host` header has been checked before.
-        let host = headers
-            .get(header::HOST)
-            .and_then(|host| host.to_str().ok());
         let known = origin == VSCODE_ORIGIN
             || own("localhost")
             || own(&url_host(ip))
-            || host.is_some_and(|host| origin == format!("{scheme}://{host}"))
+            || self.is_own_origin(headers)
             || self.allowed_origins.iter().any(|allowed| allowed == origin);
         if known {
             Ok(())
@@ -172,124 +275,4 @@ pub(crate) fn load_or_create_token(directory: &Path) -> io::Result<String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn gate() -> UpgradeGuard {
-        UpgradeGuard {
-            token: "secret".to_owned(),
-            address: "127.0.0.1:8080".parse().unwrap(),
-            is_tls: false,
-            allowed_origins: vec!["https://allowed.example".to_owned()],
-            allowed_hosts: vec!["host.example:8080".to_owned()],
-        }
-    }
-
-    fn check(uri: &str, headers: &[(&str, &str)]) -> Result<(), UpgradeRejection> {
-        let mut map = HeaderMap::new();
-        for (name, value) in headers {
-            let name: header::HeaderName = name.parse().unwrap();
-            map.insert(name, value.parse().unwrap());
-        }
-        gate().check(&uri.parse().unwrap(), &map)
-    }
-
-    /// SEC-3, TRN-7: only the exact token is accepted.
-    #[test]
-    fn a_token_opens_the_gate_and_nothing_else_does() {
-        let host = ("host", "127.0.0.1:8080");
-        assert_eq!(check("/?tkn=secret", &[host]), Ok(()));
-        assert_eq!(check("/?a=b&tkn=secret", &[host]), Ok(()));
-        let bearer = ("authorization", "Bearer secret");
-        assert_eq!(check("/", &[host, bearer]), Ok(()));
-        for uri in [
-            "/",
-            "/?tkn=",
-            "/?tkn=secre",
-            "/?tkn=secrets",
-            "/?tkn=SECRET",
-        ] {
-            assert_eq!(
-                check(uri, &[host]),
-                Err(UpgradeRejection::InvalidToken),
-                "{uri}"
-            );
-        }
-        let basic = ("authorization", "Basic secret");
-        assert_eq!(
-            check("/", &[host, basic]),
-            Err(UpgradeRejection::InvalidToken)
-        );
-    }
-
-    #[test]
-    fn pages_of_others_stay_outside() {
-        let host = ("host", "localhost:8080");
-        let with = |origin| check("/?tkn=secret", &[host, ("origin", origin)]);
-        assert_eq!(with("http://127.0.0.1:8080"), Ok(()));
-        assert_eq!(with("http://localhost:8080"), Ok(()));
-        assert_eq!(with("vscode-file://vscode-app"), Ok(()));
-        assert_eq!(with("https://allowed.example"), Ok(()));
-        for origin in [
-            "https://evil.example",
-            "null",
-            "http://127.0.0.1:9",
-            "http://localhost:8080.evil.example",
-        ] {
-            assert_eq!(
-                with(origin),
-                Err(UpgradeRejection::ForeignOrigin),
-                "{origin}"
-            );
-        }
-    }
-
-    /// A page can point its own domain name at this machine (DNS rebinding).
-    #[test]
-    fn names_of_others_stay_outside() {
-        let with = |host| check("/?tkn=secret", &[("host", host)]);
-        for host in [
-            "127.0.0.1:8080",
-            "localhost",
-            "LOCALHOST:1",
-            "[::1]:8080",
-            "127.9.9.9",
-            "host.example:8080",
-        ] {
-            assert_eq!(with(host), Ok(()), "{host}");
-        }
-        for host in [
-            "evil.example",
-            "evil.example:8080",
-            "192.0.2.1:8080",
-            "localhost.evil.example",
-            "",
-        ] {
-            assert_eq!(with(host), Err(UpgradeRejection::UnknownHost), "{host}");
-        }
-        assert_eq!(
-            check("/?tkn=secret", &[]),
-            Err(UpgradeRejection::UnknownHost)
-        );
-    }
-
-    #[test]
-    fn the_token_is_made_once_and_private() {
-        let directory = tempfile::tempdir().unwrap();
-        let first = load_or_create_token(directory.path()).unwrap();
-        assert_eq!(first.len(), 64);
-        assert_eq!(load_or_create_token(directory.path()).unwrap(), first);
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt;
-            let mode = directory
-                .path()
-                .join("token")
-                .metadata()
-                .unwrap()
-                .permissions()
-                .mode();
-            assert_eq!(mode & 0o777, 0o600);
-        }
-    }
-}
+mod tests;

@@ -12,6 +12,7 @@ use agenthost_protocol::wire::Limits;
 use agenthost_store::{Durability, Retention};
 use agenthost_workspace::{ChangeTracker, ProtectedPaths};
 
+use crate::page::PageAsset;
 use crate::transport::tls::TlsFiles;
 use crate::wire_log::WireLogConfig;
 use crate::workers::customization::CustomizationsConfig;
@@ -52,6 +53,9 @@ pub struct ServerConfig {
     pub customizations: Option<CustomizationsConfig>,
     /// The log of messages on the wire, if one is written.
     pub wire_log: Option<WireLogConfig>,
+    /// The files of the web page that the host serves at its address. Without them, there is no
+    /// page.
+    pub page: Option<Arc<[PageAsset]>>,
     /// Files that clients and agents must not access through the host, in addition to the data
     /// directory.
     pub secrets: Vec<PathBuf>,
@@ -89,6 +93,7 @@ impl ServerConfig {
             shell: None,
             customizations: None,
             wire_log: None,
+            page: None,
             secrets: Vec::new(),
         }
     }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use agenthost_core::{ClientMessage, ConnectionId, Input, Principal};
+use agenthost_core::{ClientMessage, ConnectionId, Input, PeerIdentity, Principal};
 use agenthost_protocol::rpc::{ErrorCode, RequestId, RpcError};
 use agenthost_stdx::result::IgnoreResult;
 use axum::extract::ws::Utf8Bytes;
@@ -18,6 +18,9 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::auth::device_registry::{
+    AuthenticatedDevice, DeviceRegistry, RevocationSignal, device_identity,
+};
 use crate::config::ServerLimits;
 use crate::connection::message::{LoopEvent, ReceivedMessage, decode_message};
 use crate::connection::pongs::{PongBudget, PongTimeout};
@@ -88,9 +91,37 @@ pub(crate) trait MessageWriter: Send {
 #[derive(Debug)]
 pub(crate) struct PeerGone;
 
+/// The authenticated peer of a connection.
+pub(crate) struct ConnectionPeer {
+    identity: PeerIdentity,
+    /// Ends when the peer is no longer authenticated. A peer with the token has none.
+    revocation: Option<RevocationSignal>,
+}
+
+impl ConnectionPeer {
+    /// Creates the peer with the token of the host, or with access to its files: it acts for
+    /// the owner of the machine.
+    pub(crate) fn owner() -> Self {
+        let principal = Principal("owner".to_owned());
+        ConnectionPeer {
+            identity: PeerIdentity::with_all_rights(principal),
+            revocation: None,
+        }
+    }
+
+    /// Creates the peer with the cookie of a paired device.
+    pub(crate) fn device(found: &AuthenticatedDevice, devices: &DeviceRegistry) -> Self {
+        ConnectionPeer {
+            identity: device_identity(&found.device),
+            revocation: Some(devices.revocation_signal(&found.device.id)),
+        }
+    }
+}
+
 /// Serves an authenticated client until it disconnects or the host closes the connection.
 pub(crate) async fn run_connection(
     context: &ConnectionContext,
+    peer: ConnectionPeer,
     reader: impl MessageReader,
     writer: impl MessageWriter,
 ) {
@@ -100,8 +131,7 @@ pub(crate) async fn run_connection(
     let version_flag = CurrentVersionFlag::default();
     let connected = LoopEvent::Connected {
         connection,
-        // Every authenticated client acts for the owner of the machine.
-        principal: Principal("owner".to_owned()),
+        peer: peer.identity,
         outbox,
         version_flag: version_flag.clone(),
     };
@@ -117,9 +147,10 @@ pub(crate) async fn run_connection(
         outbox_receiver,
         &pongs
     ));
+    let reading = read_messages(context, connection, reader, &version_flag, &pongs);
     tokio::select! {
         () = &mut writing => {}
-        why = read_messages(context, connection, reader, &version_flag, &pongs) => {
+        why = read_until_revoked(peer.revocation, reading) => {
             tracing::debug!(connection = connection.0, why = why.reason(), "stopped reading");
             // Earlier requests still get their responses: a client may close its sending half
             // and keep reading. When the host stops, the loop closes all connections itself.
@@ -137,6 +168,20 @@ pub(crate) async fn run_connection(
     let disconnected = LoopEvent::Input(Input::Disconnected { connection });
     context.events.send(disconnected).await.ignore_closed();
     tracing::debug!(connection = connection.0, "disconnected");
+}
+
+/// Reads messages like [`read_messages`], until the device of the client is revoked.
+async fn read_until_revoked(
+    revocation: Option<RevocationSignal>,
+    reading: impl Future<Output = CloseReason>,
+) -> CloseReason {
+    match revocation {
+        None => reading.await,
+        Some(mut revocation) => tokio::select! {
+            why = reading => why,
+            () = revocation.wait() => CloseReason::Revoked,
+        },
+    }
 }
 
 /// Reads messages until the stream ends or the host stops, and returns the reason.

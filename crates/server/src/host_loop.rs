@@ -174,16 +174,13 @@ impl HostLoop {
             match event {
                 LoopEvent::Connected {
                     connection,
-                    principal,
+                    peer,
                     outbox,
                     version_flag: fluent,
                 } => {
                     self.publisher.insert(connection, outbox);
                     self.legacy.handle_connected(connection, fluent);
-                    let connected = Input::Connected {
-                        connection,
-                        principal,
-                    };
+                    let connected = Input::Connected { connection, peer };
                     self.step_host(connected, &mut out)?;
                 }
                 LoopEvent::MessageReceived {

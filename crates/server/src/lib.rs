@@ -10,8 +10,8 @@
 //!
 //! **Where to start.** `host_loop` is the loop; `connection` is the task of one connection,
 //! over a `transport`; `auth` decides which connections are accepted; `delivery` sends messages
-//! to clients; `legacy` translates for clients of legacy versions; `workers` runs jobs that
-//! take time.
+//! to clients; `page` serves the web page; `legacy` translates for clients of legacy versions;
+//! `workers` runs jobs that take time.
 
 mod auth;
 mod config;
@@ -19,13 +19,17 @@ mod connection;
 mod delivery;
 mod host_loop;
 mod legacy;
+mod page;
 mod server;
 mod transport;
 mod wire_log;
 mod workers;
 
-pub use agenthost_core::{FileAccess, GrantedRoot};
+pub use agenthost_core::{AccessScope, FileAccess, GrantedRoot};
+pub use auth::device_directory::{DeviceDirectory, PairedDevice};
+pub use auth::pairing_code::{PairingCode, PairingRequest, create_pairing_code};
 pub use config::{ServerConfig, ServerLimits};
+pub use page::PageAsset;
 pub use server::{HOST_FILE, ServeError, Server, serve};
 pub use transport::tls::{TlsError, TlsFiles};
 pub use wire_log::WireLogConfig;

@@ -10,6 +10,7 @@ use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
 use agenthost_mcp::McpStartError;
+use agenthost_net::LogLimiter;
 use agenthost_stdx::private_file;
 use agenthost_stdx::result::{IgnoreMissing, IgnoreResult};
 use agenthost_store::{Store, StoreError};
@@ -21,8 +22,12 @@ use tokio_util::task::TaskTracker;
 
 use crate::auth;
 use crate::auth::UpgradeGuard;
+use crate::auth::device_directory::DeviceDirectory;
+use crate::auth::device_registry::{DeviceRegistry, DeviceWatch};
 use crate::config::ServerConfig;
 use crate::connection::ConnectionContext;
+use crate::page::HttpState;
+use crate::page::files::PageFiles;
 use crate::server::startup::build_host_loop;
 use crate::transport::accept::ClientListener;
 use crate::transport::lines;
@@ -52,6 +57,9 @@ pub enum ServeError {
     /// The token could not be read or created.
     #[error("token in the data directory: {0}")]
     Token(io::Error),
+    /// The directory for paired devices could not be created.
+    #[error("paired devices in the data directory: {0}")]
+    Devices(io::Error),
     /// The Unix socket could not be bound.
     #[error("listen on `{}`: {source}", path.display())]
     Socket {
@@ -102,7 +110,9 @@ pub enum ServeError {
     /// read the messages.
     #[error(
         "{0} can be reached from other machines, and without TLS its connections can be read on \
-         the network\nhint: use TLS, or set `allow_plain`"
+         the network\n\
+         hint: use TLS (`--tls-cert` and `--tls-key`, or `[tls]` in the configuration), or \
+         allow plain connections (`--allow-plain`, or `allow_plain` in the configuration)"
     )]
     NotLoopback(SocketAddr),
     /// The configuration has no listener: no address, no socket and no standard input.
@@ -131,6 +141,7 @@ pub struct Server {
     pub token: String,
     is_tls: bool,
     host_file: PathBuf,
+    _device_watch: Option<DeviceWatch>,
     stop: CancellationToken,
     connection_tasks: TaskTracker,
     tasks: JoinSet<Result<(), ServeError>>,
@@ -187,6 +198,12 @@ impl Server {
     }
 }
 
+/// The credentials that the TCP listener presents and accepts, besides the token.
+struct ListenerCredentials {
+    certificates: Option<CertificateStore>,
+    devices: DeviceRegistry,
+}
+
 /// Sockets that are bound but do not accept connections yet.
 struct BoundListeners {
     tcp: Option<(TcpListener, SocketAddr)>,
@@ -200,6 +217,8 @@ pub async fn serve(config: ServerConfig) -> Result<Server, ServeError> {
     let certificates = certificates.transpose()?;
     let store = Store::open(&config.data_directory, config.durability)?;
     let token = auth::load_or_create_token(&config.data_directory).map_err(ServeError::Token)?;
+    let devices = DeviceDirectory::open(&config.data_directory).map_err(ServeError::Devices)?;
+    let devices = DeviceRegistry::open(devices);
     let wire_log = open_wire_log(&config)?;
     let listeners = bind_listeners(&config).await?;
 
@@ -223,6 +242,7 @@ pub async fn serve(config: ServerConfig) -> Result<Server, ServeError> {
         token,
         is_tls: config.tls.is_some(),
         host_file: config.data_directory.join(HOST_FILE),
+        _device_watch: watch_devices(&devices),
         stop: stop.clone(),
         connection_tasks: context.tasks.clone(),
         tasks: JoinSet::new(),
@@ -231,7 +251,11 @@ pub async fn serve(config: ServerConfig) -> Result<Server, ServeError> {
     server
         .tasks
         .spawn(async move { Ok(host_loop.run(stop).await?) });
-    spawn_listeners(config, certificates, listeners, context, &mut server);
+    let credentials = ListenerCredentials {
+        certificates,
+        devices,
+    };
+    spawn_listeners(config, credentials, listeners, context, &mut server);
     Ok(server)
 }
 
@@ -284,10 +308,21 @@ async fn bind_listeners(config: &ServerConfig) -> Result<BoundListeners, ServeEr
     Ok(BoundListeners { tcp, unix })
 }
 
+/// Watches the paired devices. Without a watch, a revoked device keeps its open connections.
+fn watch_devices(devices: &DeviceRegistry) -> Option<DeviceWatch> {
+    match devices.watch() {
+        Ok(watch) => Some(watch),
+        Err(error) => {
+            tracing::warn!(%error, "connections of revoked devices will stay open");
+            None
+        }
+    }
+}
+
 /// Starts to accept clients on all listeners, each in a task of the server.
 fn spawn_listeners(
     config: ServerConfig,
-    certificates: Option<CertificateStore>,
+    credentials: ListenerCredentials,
     listeners: BoundListeners,
     context: ConnectionContext,
     server: &mut Server,
@@ -297,14 +332,22 @@ fn spawn_listeners(
         let guard = UpgradeGuard {
             token: server.token.clone(),
             address,
-            is_tls: certificates.is_some(),
+            is_tls: credentials.certificates.is_some(),
             allowed_origins: config.allowed_origins,
             allowed_hosts: config.allowed_hosts,
         };
+        let assets = config.page.iter().flat_map(|assets| assets.iter());
+        let state = HttpState {
+            guard: Arc::new(guard),
+            devices: credentials.devices,
+            files: Arc::new(PageFiles::new(assets.cloned())),
+            context: context.clone(),
+            log: Arc::new(LogLimiter::default()),
+        };
         let listener = ClientListener {
             tcp,
-            certificates,
-            router: websocket::router(guard, context.clone()),
+            certificates: credentials.certificates,
+            router: websocket::router(state),
             stop: context.stop.clone(),
         };
         server.tasks.spawn(async move {

@@ -9,7 +9,11 @@ use agenthost_versions::VersionChain;
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// Another process holds the lock of the data directory.
-    #[error("data directory `{}` is in use by {holder}", directory.display())]
+    #[error(
+        "data directory `{}` is in use by {holder}\nhint: `agenthost attach` joins its sessions; \
+         `--data-dir` uses another directory",
+        directory.display()
+    )]
     InUse {
         /// The path of the data directory.
         directory: PathBuf,
@@ -44,7 +48,8 @@ pub enum StoreError {
     },
     /// The database was written by a newer version of this program.
     #[error(
-        "database has version {found}, and this version reads up to {known}: use a newer agenthost"
+        "database version {found} is too new: this agenthost reads up to version {known}\n\
+         hint: use a newer agenthost"
     )]
     TooNew {
         /// The schema version of the database.

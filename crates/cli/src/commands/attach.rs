@@ -33,7 +33,8 @@ pub(crate) struct AttachArgs {
     /// Create a new session in this folder
     #[arg(long, conflicts_with = "session")]
     new: bool,
-    /// The agent of the new session [default: the first that the host offers]
+    /// The agent of the new session [default: the host's default agent: the shell, unless
+    /// configured]
     #[arg(long, value_name = "NAME", requires = "new")]
     agent: Option<String>,
     #[command(flatten)]
@@ -168,6 +169,9 @@ pub(crate) async fn find_session(client: &mut Client, named: Option<&str>) -> an
         ([], Some(named)) => {
             bail!("there is no session `{named}`; `agenthost sessions` lists them")
         }
-        (several, _) => bail!("{} sessions match; give more of the address", several.len()),
+        (several, _) => bail!(
+            "{} sessions match; specify more of the address",
+            several.len()
+        ),
     }
 }

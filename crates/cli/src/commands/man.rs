@@ -15,6 +15,7 @@ use crate::CliArgs;
 #[derive(clap::Args)]
 #[command(after_help = MAN_EXAMPLES)]
 pub(crate) struct ManArgs {
+    /// Directory for the pages, such as ~/.local/share/man/man1
     directory: PathBuf,
 }
 

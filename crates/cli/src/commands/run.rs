@@ -33,7 +33,7 @@ use crate::output;
 pub(crate) struct RunArgs {
     /// The message; for the shell agent, a command line
     message: String,
-    /// The agent [default: the first that the host offers]
+    /// The agent [default: the host's default agent: the shell, unless configured]
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
     /// Working directory of the agent [default: this folder]
@@ -60,7 +60,7 @@ Examples:
   agenthost run \"ls -la\"
   agenthost run --yes \"cargo test\"
   agenthost run '!make'                  run a command without the agent
-  agenthost run --json \"git status\" < /dev/null";
+  agenthost run --json --yes \"git status\" < /dev/null";
 
 pub(crate) async fn run(arguments: RunArgs) -> anyhow::Result<ExitCode> {
     let directory = resolve_directory(arguments.cwd.as_deref())?;

@@ -1,16 +1,19 @@
 //! `agenthost serve`: runs the host until a signal stops it.
 
+use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use agenthost_server::{Server, ServerConfig, TlsFiles, WireLogConfig, serve};
+use agenthost_server::{AccessScope, Server, ServerConfig, TlsFiles, WireLogConfig, serve};
 use agenthost_store::Durability;
 use anyhow::Context;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::connect::HostOptions;
 use crate::output;
+use crate::page_assets::page_assets;
+use crate::page_link::PageAddress;
 
 /// Run the host
 ///
@@ -74,6 +77,7 @@ pub(crate) async fn run(arguments: ServeArgs) -> anyhow::Result<ExitCode> {
     let mut config = ServerConfig::new(&settings.data_directory);
     settings.file.apply(&mut config)?;
     arguments.apply(&mut config);
+    config.page = Some(page_assets());
     // The signal handlers are installed before clients and scripts can learn of the host.
     let mut terminate = signal(SignalKind::terminate()).context("listen for SIGTERM")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("listen for Ctrl-C")?;
@@ -83,6 +87,9 @@ pub(crate) async fn run(arguments: ServeArgs) -> anyhow::Result<ExitCode> {
         server.write_ready_file(path)?;
     }
     print_welcome(&server, &settings.data_directory);
+    if std::io::stderr().is_terminal() {
+        print_page_link(&server, &settings.data_directory)?;
+    }
     for line in warning.iter().flat_map(|warning| warning.lines()) {
         output::print_note(line);
     }
@@ -140,6 +147,18 @@ fn print_welcome(server: &Server, data_directory: &std::path::Path) {
         let socket = socket.display();
         output::print_note(&format!("agenthost {version} listens on {socket}"));
     }
+}
+
+/// Prints a link to the page that signs in one browser. Output that is not a terminal may be
+/// stored, and the code is only for the person who started the host.
+fn print_page_link(server: &Server, data_directory: &std::path::Path) -> anyhow::Result<()> {
+    let url = server.url();
+    if let Some(address) = url.as_deref().and_then(PageAddress::of_url) {
+        let link = address.create_link(data_directory, None, AccessScope::Terminal)?;
+        output::print_note(&format!("page, for one browser: {}", link.link));
+        output::print_note("`agenthost open` and `agenthost pair` sign in more browsers");
+    }
+    Ok(())
 }
 
 /// Returns a warning if other machines can reach the host without TLS.

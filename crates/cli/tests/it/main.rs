@@ -14,6 +14,7 @@ mod attach;
 mod coming_back;
 mod commands;
 mod customizations;
+mod devices;
 mod documented;
 mod hooks;
 mod killed;

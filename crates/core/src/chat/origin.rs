@@ -42,7 +42,7 @@ impl Host {
                         chat: fork.chat.clone(),
                         turn_id: fork.turn_id.clone(),
                     })),
-                    TurnPhase::Running => refuse("a fork starts from a turn that has ended"),
+                    TurnPhase::Running => refuse("cannot fork from a turn that is in progress"),
                 }
             }
             Some(ChatSource::SideChat(side)) => {

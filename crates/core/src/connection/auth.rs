@@ -74,7 +74,7 @@ impl Host {
             return Err(RequestFailure::NotInitialized);
         };
         let place = TokenKey {
-            principal: known.principal.clone(),
+            principal: known.peer.principal.clone(),
             resource: params.resource.clone(),
         };
         let has_one = self.tokens.nonces.contains_key(&place);
@@ -129,7 +129,7 @@ impl Host {
         self.tokens.nonces.remove(&key);
         let connections = self.clients.connections.iter();
         let to = connections
-            .filter(|(_, one)| one.client.is_some() && one.principal == key.principal)
+            .filter(|(_, one)| one.client.is_some() && one.peer.principal == key.principal)
             .map(|(connection, _)| *connection)
             .collect();
         if let Some(resource) = self.find_protected_resource(&key.resource).cloned() {

@@ -1,6 +1,6 @@
 //! Handles dispatched actions of clients: checks, commits and follow-up work.
 
-use agenthost_protocol::action::{Action, ActionOrigin, RawAction};
+use agenthost_protocol::action::{Action, ActionOrigin, RawAction, ReceivedAction};
 use agenthost_protocol::chat::ChatAction;
 use agenthost_protocol::connection::DispatchActionParams;
 use agenthost_protocol::outcome::Outcome;
@@ -37,6 +37,13 @@ impl Host {
             client_id,
             client_seq: params.client_seq,
         };
+        if let ReceivedAction::Valid(action) = &params.action
+            && let Err(refusal) = self.check_action_scope(connection, action)
+        {
+            let raw = RawAction(wire::to_json(action));
+            self.reject_action(connection, channel, raw, origin, refusal.to_string(), out);
+            return;
+        }
         self.load_turn_for_all(&channel, &params.action, out);
         let action = match params.action.into_valid() {
             Ok(action) => action,
@@ -47,7 +54,8 @@ impl Host {
         };
         let sent = action.clone();
         let quirks = self.connection_quirks(connection);
-        let action = self.normalize_action(quirks, &channel, action);
+        let mut action = self.normalize_action(quirks, &channel, action);
+        self.name_client_in_action(connection, &mut action);
         let renames = matches!(action, Action::Session(SessionAction::TitleChanged(_)));
         let refused = if quirks.mixed_channels && renames && self.chat(&channel).is_some() {
             let sender = origin.clone();

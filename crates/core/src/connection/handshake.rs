@@ -256,7 +256,7 @@ impl Host {
     ) -> Result<crate::connection::registry::Principal, RequestFailure> {
         let connection = self.clients.connections.get(&connection);
         connection
-            .map(|connection| connection.principal.clone())
+            .map(|connection| connection.peer.principal.clone())
             .ok_or(RequestFailure::NotInitialized)
     }
 }

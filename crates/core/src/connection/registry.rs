@@ -8,11 +8,35 @@ use agenthost_protocol::uri::Uri;
 use agenthost_protocol::version::Release;
 
 use crate::host::input::ConnectionId;
+use crate::policy::scope::AccessScope;
 
 /// Identity of a peer, as the transport authenticated it. It never depends on data that the
 /// peer sends about itself.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Principal(pub String);
+
+/// The peer of a connection, as the transport authenticated it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PeerIdentity {
+    /// The owner of client ids and access tokens.
+    pub principal: Principal,
+    /// The requests and actions that the peer may send.
+    pub scope: AccessScope,
+    /// The name that the user has given a paired device. A peer with the token of the host has
+    /// none.
+    pub device_name: Option<String>,
+}
+
+impl PeerIdentity {
+    /// Creates the identity of a peer that may do everything.
+    pub fn with_all_rights(principal: Principal) -> Self {
+        PeerIdentity {
+            principal,
+            scope: AccessScope::Terminal,
+            device_name: None,
+        }
+    }
+}
 
 /// Stored data of a client. `reconnect` carries none of it (HSK-15), so the host keeps it
 /// across disconnects and restarts.
@@ -69,7 +93,7 @@ pub struct GracePeriodId(pub u64);
 
 #[derive(Debug, Clone)]
 pub(crate) struct ConnectionEntry {
-    pub(crate) principal: Principal,
+    pub(crate) peer: PeerIdentity,
     /// The client, once the handshake is complete.
     pub(crate) client: Option<ClientId>,
     pub(crate) subscriptions: BTreeSet<Uri>,

@@ -7,6 +7,7 @@ use agenthost_protocol::timestamp::TimestampError;
 use agenthost_protocol::uri::{RootChannel, Uri};
 
 use crate::policy::limits::MAX_SESSION_CHATS;
+use crate::policy::scope::ScopeViolation;
 use crate::resource::FileAccess;
 
 /// The error of a request that the host could not carry out.
@@ -37,7 +38,7 @@ pub enum RequestFailure {
     #[error("there is no agent `{0}`")]
     UnknownProvider(String),
     /// The URI belongs to an existing session.
-    #[error("there is a session `{0}` already")]
+    #[error("session `{0}` already exists")]
     SessionExists(Uri),
     /// The URI belongs to an existing channel.
     #[error("`{0}` already exists")]
@@ -80,6 +81,9 @@ pub enum RequestFailure {
     /// The parameters of the request are invalid.
     #[error("{0}")]
     InvalidParams(String),
+    /// The scope of the device does not permit the request.
+    #[error(transparent)]
+    OutOfScope(ScopeViolation),
     /// The host does not support this method.
     #[error("`{0}` is not supported by this host")]
     Unsupported(&'static str),
@@ -114,7 +118,9 @@ impl From<RequestFailure> for RpcError {
             RequestFailure::UnknownClient(_) | RequestFailure::UnknownChannel(_) => {
                 ErrorCode::NotFound
             }
-            RequestFailure::ClientIdTaken(_) => ErrorCode::PermissionDenied,
+            RequestFailure::ClientIdTaken(_) | RequestFailure::OutOfScope(_) => {
+                ErrorCode::PermissionDenied
+            }
             RequestFailure::MalformedVersion(_) | RequestFailure::InvalidParams(_) => {
                 ErrorCode::InvalidParams
             }
@@ -133,6 +139,9 @@ impl From<RequestFailure> for RpcError {
 /// The reason why the host refused an action. Sent as `rejectionReason`.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Refusal {
+    /// The scope of the device does not permit the action.
+    #[error(transparent)]
+    OutOfScope(ScopeViolation),
     /// Only the host may originate this action.
     #[error("`{0}` can only be dispatched by the host")]
     HostOnly(&'static str),
@@ -164,7 +173,7 @@ pub enum Refusal {
     #[error("startedAt: {0}")]
     Timestamp(#[from] TimestampError),
     /// The tool call is not in a state that permits this action.
-    #[error("tool call `{0}` does not wait for this action")]
+    #[error("tool call `{0}` is not waiting for this action")]
     CallNotWaiting(ToolCallId),
     /// The tool call is executed by another client or by the host.
     #[error("tool call `{0}` is not executed by this client")]

@@ -19,7 +19,7 @@ use crate::changeset::driver::{
 use crate::chat::completions::{FileMatch, FileSearch};
 use crate::connection::auth::TokenKey;
 use crate::connection::host_requests::RawResponse;
-use crate::connection::registry::{GracePeriodId, Principal};
+use crate::connection::registry::{GracePeriodId, PeerIdentity};
 use crate::customization::driver::CustomizationEvent;
 use crate::host::effect::ResponseBody;
 use crate::host::error::RequestFailure;
@@ -42,7 +42,7 @@ pub enum Input {
         /// An id that no earlier connection had.
         connection: ConnectionId,
         /// The identity of the peer, as the transport authenticated it.
-        principal: Principal,
+        peer: PeerIdentity,
     },
     /// A message of a peer has arrived.
     Received {

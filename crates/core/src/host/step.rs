@@ -8,7 +8,7 @@ use agenthost_protocol::timestamp::Timestamp;
 use agenthost_protocol::version::Release;
 
 use crate::changeset::driver::CheckpointId;
-use crate::connection::registry::{ConnectionEntry, Principal};
+use crate::connection::registry::{ConnectionEntry, PeerIdentity};
 use crate::host::Host;
 use crate::host::effect::Effects;
 use crate::host::input::{ConnectionId, Input};
@@ -51,10 +51,7 @@ impl Host {
     fn route_input(&mut self, env: &Env, input: Input, out: &mut Effects) {
         match input {
             Input::Started => self.start(out),
-            Input::Connected {
-                connection,
-                principal,
-            } => self.add_connection(connection, principal),
+            Input::Connected { connection, peer } => self.add_connection(connection, peer),
             Input::Received {
                 connection,
                 message,
@@ -133,9 +130,9 @@ impl Host {
         }
     }
 
-    fn add_connection(&mut self, connection: ConnectionId, principal: Principal) {
+    fn add_connection(&mut self, connection: ConnectionId, peer: PeerIdentity) {
         let entry = ConnectionEntry {
-            principal,
+            peer,
             client: None,
             subscriptions: BTreeSet::new(),
             release: Release::CURRENT,

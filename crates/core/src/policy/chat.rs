@@ -139,7 +139,7 @@ fn check_turn_start(
         };
         // The turn consumes the pending message, so both have to be equal.
         if waiting.message != start.message {
-            let reason = format!("pending message `{id}` has other content");
+            let reason = format!("the message differs from pending message `{id}`");
             return Err(Refusal::Invalid(reason));
         }
     }

@@ -268,7 +268,7 @@ pub(crate) enum ConfigValueError {
     #[error("expected one of the values that are offered")]
     NotOffered,
     /// The array is too long or too short.
-    #[error("expected another number of items")]
+    #[error("wrong number of items")]
     WrongItemCount,
     /// The configuration has no such property.
     #[error("there is no such property")]

@@ -30,6 +30,7 @@ mod recovery;
 mod render;
 mod restart;
 mod reverse;
+mod scopes;
 mod script;
 mod servers;
 mod sessions;

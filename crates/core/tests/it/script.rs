@@ -1,48 +1,87 @@
-//! A host driven by text, and what it does in text.
+//! Runs a host from a script of text lines and renders its effects as text.
+//!
+//! Each line of a script is one of these commands. `c1` is the connection with number 1. "The
+//! oldest" is the first job, request or timer of its kind that is still open.
 //!
 //! ```text
-//! c1 connect [principal [was c0]]   c1 leave
-//! c1 joins CLIENT                   connects and says who it is
-//! c1 opens SESSION [{params}]       creates it, and its agent is up
-//! c1 starts TURN [in CHAT]          a turn, in the default chat of `s1` if not said
-//! c1 says TURN TEXT                 a turn in the default chat of `s1`
-//! c1 METHOD {params}                a request; the channel may stand before the params, `-` for none
-//! c1 recovers CLIENT CHANNEL[=SEQ] ..   comes back with a cursor for each channel: what
-//!                                   it has seen of it, if not said
+//! Clients
+//! c1 connect [PRINCIPAL[/SCOPE] [was c0]]
+//!                      connects as a principal (default: `me`), or as a device with an access
+//!                      scope; `was c0` keeps the state that the client had on connection c0
+//! c1 leave             disconnects
+//! c1 joins CLIENT      connects as `me` and sends `initialize` with this client id
+//! c1 opens SESSION [{params}]
+//!                      creates a session; its agent reports that it is ready
+//! c1 starts TURN [in CHAT]
+//!                      starts a turn with the message `go` (default: in the default chat of `s1`)
+//! c1 says TURN TEXT    starts a turn with this message in the default chat of `s1`
+//! c1 METHOD [CHANNEL] {params}
+//!                      sends a request (default: on `root`); `-` omits the channel
+//! c1 recovers CLIENT CHANNEL[=SEQ] ..
+//!                      reconnects with a sequence number for each channel (default: the last
+//!                      one that the client has seen on this channel)
 //! c1 unsubscribe CHANNEL
-//! c1 answers {result}              the oldest question of the host to it
-//! c1 refuses CODE                  the same, with an error
-//! c1 ! CHANNEL ACTION {payload}     dispatches an action
-//! agent SESSION [in CHAT] EVENT     an agent tells something: see the testkit
-//! grace CLIENT [NTH]        restart         quiet         wait MS
-//! found PATH ...       what came of the oldest search for files
-//! done                 the oldest request about files went well
+//! c1 answers {result}  answers the oldest host request to this client
+//! c1 refuses CODE      answers it with an error
+//! c1 ! CHANNEL ACTION {payload}
+//!                      dispatches an action
+//! grace CLIENT [NTH]   the grace period of a client ends: the current one, or the one with
+//!                      this number
+//!
+//! Host
+//! restart              the host is killed and started again
+//! quiet                the eviction interval has passed
+//! wait MS              advances the clock; the host receives no input
+//!
+//! Agents
+//! agent SESSION [in CHAT] EVENT
+//!                      an agent event (default: in the default chat of the session); the
+//!                      testkit's `parse_event` lists the events
+//! untold               the timeout to announce the oldest gateway call has passed
+//! learned              the debounce delay of the agent list has passed
+//! silent               the timeout of the oldest client tool call has passed
+//! expired              the oldest access token has expired
+//!
+//! Files and resource watches
+//! found PATH ..        the results of the oldest file search; a folder ends with `/`
+//! done                 the oldest file job has succeeded
+//! unanswered           the timeout of the oldest host request has passed
+//! ungranted            the timeout of the oldest access request has passed without a grant
+//! watching [REASON]    the oldest resource watch has started, or failed for this reason
+//! changed WATCH FILE   a resource watch reports a changed file
+//! unwatched WATCH      the idle timeout of a resource watch has passed
+//!
+//! Terminals
 //! terminal T wrote TEXT | title TEXT | in FOLDER | exited [CODE [TEXT]]
 //!            | detects | runs LINE | ran [CODE] | failed REASON
-//! marked [{git: {..}, session: [+, -, files]}] | compared [FILE+1-2 ..] | operated WORDS
-//! surveyed [FILE +NEW -GONE ..] [confirmed]   of the oldest survey
-//!                      what came of the oldest look at files; or: failed REASON
-//! worktree FOLDER      the worktree of a session was made; or: failed REASON
-//! look                 the pause until the next look is over
-//! previewed            the pause until the next preview of output is over
-//! unanswered           the time to answer the oldest question is over
-//! ungranted            nobody granted the oldest request in time
-//! watching [REASON]    the oldest watch has begun, or could not
-//! changed WATCH FILE   a watch saw something
-//! unwatched WATCH      a while has passed since a watch began
-//! expired              the time of the oldest token is over
-//! untold               the moment to tell of the oldest call is over
-//! learned              what was read for agents was gathered for a while
-//! customized SESSION … what is found out about customizations: see `customizing`
-//! tools SESSION …      what happens to servers of tools: see there, too
-//! silent               the patience with the oldest call of a client is over
+//!                      an event of a terminal; `detects`: command detection is enabled
+//! previewed            the delay until the next output preview has passed
+//!
+//! Checkpoints and changesets: the result of the oldest job, or `failed REASON` as its result
+//! marked [{git: {..}, session: [+, -, files], chat: [..]}]
+//!                      a checkpoint was taken
+//! compared [FILE+1-2 ..]
+//!                      a diff was computed
+//! operated TEXT        a changeset operation has finished with this message
+//! worktree FOLDER      the worktree of a session was created
+//! surveyed [FILE +NEW -GONE ..] [confirmed]
+//!                      the oldest edit survey has finished; `failed` is not possible
+//! look                 the refresh interval of the changeset scheduled last has passed
+//!
+//! Customizations and MCP servers: `customizing` lists the events
+//! customized SESSION ..   an event of the customization driver
+//! tools SESSION ..        an event of the MCP servers or the gateway
 //! ```
 //!
-//! `<N bytes>` stands for so many letters `x`, in scripts and in results.
+//! A line that starts with `- ` runs like any other, but is not in the result.
 //!
-//! `s1` is short for the session `ahp-session:/s1`, `s1.chat` for its default
-//! chat, `root` for the host, `run` for the terminal of the latest command that
-//! the host was asked to run.
+//! The script runner completes the checkpoints before turns itself: after every line, or, if the
+//! script has `marked` lines, after every line that follows the last of them.
+//!
+//! `<N bytes>` stands for N letters `x`, in scripts and in results.
+//!
+//! `s1` is short for the session `ahp-session:/s1`, `s1.chat` for its default chat, `root` for
+//! the root channel, and `run` for the terminal that the host opened last.
 
 use agenthost_core::resource::uris;
 use agenthost_core::{

@@ -11,10 +11,10 @@ use agenthost_core::agent::AgentCommand;
 use agenthost_core::customization::driver::CustomizationCommand;
 use agenthost_core::tools::mcp::driver::{GatewayCallId, McpCommand};
 use agenthost_core::{
-    AppVisibility, ChangeJob, ChangeTask, ChannelNeed, CheckpointId, ClientMessage, ConnectionId,
-    Effect, Effects, Env, FileJob, FileSearch, GracePeriodId, Host, HostConfig, Input, LoadExtent,
-    Principal, PtyCommand, RecoveryOutcome, ResponseBody, StoreWrite, WatchRequest,
-    strip_apps_from_action, strip_apps_from_state,
+    AccessScope, AppVisibility, ChangeJob, ChangeTask, ChannelNeed, CheckpointId, ClientMessage,
+    ConnectionId, Effect, Effects, Env, FileJob, FileSearch, GracePeriodId, Host, HostConfig,
+    Input, LoadExtent, PeerIdentity, Principal, PtyCommand, RecoveryOutcome, ResponseBody,
+    StoreWrite, WatchRequest, strip_apps_from_action, strip_apps_from_state,
 };
 use agenthost_protocol::action::{Action, ActionEnvelope};
 use agenthost_protocol::channel::{ChannelState, Snapshot};
@@ -533,7 +533,7 @@ impl World {
         self.clients.insert(connection, mirror);
         self.step(Input::Connected {
             connection,
-            principal: Principal(principal.to_owned()),
+            peer: peer_named(principal),
         })
     }
 
@@ -722,5 +722,17 @@ impl Mirror {
             matches!(outcome, Outcome::Applied | Outcome::NoOp) || renames,
             "{outcome:?}: {envelope:?}"
         );
+    }
+}
+
+/// The peer of a name: `NAME`, or `NAME/SCOPE` for a paired device.
+fn peer_named(name: &str) -> PeerIdentity {
+    match name.split_once('/') {
+        None => PeerIdentity::with_all_rights(Principal(name.to_owned())),
+        Some((name, scope)) => PeerIdentity {
+            principal: Principal(format!("device:{name}")),
+            scope: AccessScope::named(scope).unwrap(),
+            device_name: Some(name.to_owned()),
+        },
     }
 }

@@ -1,7 +1,8 @@
 //! Events for the loop, and the decoding of client messages.
 
 use agenthost_core::{
-    ClientMessage, ConnectionId, Input, McpClientMessage, Principal, RawResponse, is_server_channel,
+    ClientMessage, ConnectionId, Input, McpClientMessage, PeerIdentity, RawResponse,
+    is_server_channel,
 };
 use agenthost_protocol::rpc;
 use agenthost_protocol::rpc::{
@@ -22,7 +23,7 @@ pub(crate) enum LoopEvent {
     /// A client was authenticated and connected.
     Connected {
         connection: ConnectionId,
-        principal: Principal,
+        peer: PeerIdentity,
         outbox: OutboxSender,
         /// Set when the client is known to speak the current version.
         version_flag: CurrentVersionFlag,

@@ -55,6 +55,8 @@ pub(crate) enum CloseReason {
     TooLarge,
     /// The client sent a message that is not UTF-8.
     InvalidUtf8,
+    /// The device of the client was revoked.
+    Revoked,
     /// The client violated the protocol of the transport.
     ProtocolError,
 }
@@ -69,6 +71,7 @@ impl CloseReason {
             CloseReason::IdleTimeout => "idle for too long",
             CloseReason::TooLarge => "a message is too large",
             CloseReason::InvalidUtf8 => "a message is not UTF-8",
+            CloseReason::Revoked => "the device was signed out",
             CloseReason::ProtocolError => "WebSocket protocol error",
         }
     }

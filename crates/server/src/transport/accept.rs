@@ -8,6 +8,7 @@
 use std::convert::Infallible;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use agenthost_net::{LogLimiter, PendingConnections, PendingLimits, PendingSlot};
@@ -47,6 +48,10 @@ const MAX_REQUEST_HEADERS: usize = 64;
 
 /// Delay before a retry after `accept` failed, for example for lack of file descriptors.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
+
+/// Additional time for a client to read its response: a file of the page is large for a slow
+/// connection. The connection can still be evicted.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Timeout for connections to end when the host stops.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
@@ -103,13 +108,18 @@ impl ClientListener {
                 certificates: self.certificates.clone(),
                 router: self.router.clone(),
                 stop: self.stop.clone(),
+                responded: Arc::default(),
             };
             let log = Arc::clone(&log);
             connections.spawn(async move {
                 if let Err(error) = connection.serve(stream).await
                     && let Some(suppressed) = log.permit()
                 {
-                    tracing::debug!(%error, suppressed, "connection ended before a WebSocket");
+                    tracing::debug!(
+                        %error,
+                        suppressed,
+                        "connection closed before the WebSocket handshake completed"
+                    );
                 }
             });
             // A burst of connections must not evict one whose task has not run yet.
@@ -128,17 +138,21 @@ struct PendingConnection {
     certificates: Option<CertificateStore>,
     router: Router,
     stop: CancellationToken,
+    /// Set when the request was answered and the client reads the response.
+    responded: Arc<AtomicBool>,
 }
 
 impl PendingConnection {
     /// Serves the connection until it becomes a WebSocket, is refused, times out or is evicted.
     async fn serve(self, stream: TcpStream) -> Result<(), ConnectionError> {
         let slot = self.slot.clone();
+        let responded = Arc::clone(&self.responded);
         tokio::select! {
             biased;
             () = slot.wait_evicted() => Err(ConnectionError::Evicted),
-            served = tokio::time::timeout(slot.timeout(), self.serve_stream(stream)) => {
-                served.unwrap_or(Err(ConnectionError::TimedOut(slot.timeout())))
+            served = self.serve_stream(stream) => served,
+            () = wait_timeout(&slot, &responded) => {
+                Err(ConnectionError::TimedOut(slot.timeout()))
             }
         }
     }
@@ -168,11 +182,14 @@ impl PendingConnection {
     {
         let routes = TowerToHyperService::new(self.router);
         let slot = self.slot;
+        let responded = self.responded;
         let service = service_fn(move |mut request: Request<Incoming>| {
             request.extensions_mut().insert(slot.clone());
             let response = routes.call(request);
+            let responded = Arc::clone(&responded);
             async move {
                 let mut response = response.await?;
+                responded.store(true, Ordering::Relaxed);
                 if response.status() != StatusCode::SWITCHING_PROTOCOLS {
                     let close = HeaderValue::from_static("close");
                     response.headers_mut().insert(header::CONNECTION, close);
@@ -193,5 +210,13 @@ impl PendingConnection {
                 Ok(connection.await?)
             }
         }
+    }
+}
+
+/// Waits until the time for the request is over and, if it was answered, that for the response.
+async fn wait_timeout(slot: &PendingSlot, responded: &AtomicBool) {
+    tokio::time::sleep(slot.timeout()).await;
+    if responded.load(Ordering::Relaxed) {
+        tokio::time::sleep(RESPONSE_TIMEOUT).await;
     }
 }

@@ -16,7 +16,8 @@ use tokio::net::UnixListener;
 use tokio_util::codec::{FramedRead, LinesCodec, LinesCodecError};
 
 use crate::connection::{
-    ConnectionContext, IncomingFrame, MessageReader, MessageWriter, PeerGone, run_connection,
+    ConnectionContext, ConnectionPeer, IncomingFrame, MessageReader, MessageWriter, PeerGone,
+    run_connection,
 };
 use crate::delivery::outbox::CloseReason;
 
@@ -80,7 +81,8 @@ pub(crate) async fn serve_lines(
     let codec = LinesCodec::new_with_max_length(context.limits.message_limits.bytes);
     let reader = FramedRead::new(reader, codec);
     let writer = BufWriter::with_capacity(64 * 1024, writer);
-    run_connection(context, reader, LineWriter(writer)).await;
+    let owner = ConnectionPeer::owner();
+    run_connection(context, owner, reader, LineWriter(writer)).await;
 }
 
 impl<R: AsyncRead + Unpin + Send> MessageReader for FramedRead<R, LinesCodec> {

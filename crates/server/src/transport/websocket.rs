@@ -2,63 +2,57 @@
 
 use std::sync::Arc;
 
-use agenthost_net::{LogLimiter, PendingSlot};
+use agenthost_net::PendingSlot;
 use agenthost_stdx::result::IgnoreResult;
 use axum::extract::State;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, WebSocketUpgrade, close_code};
-use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::http::{HeaderMap, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{any, get};
-use axum::{Extension, Router};
+use axum::routing::{any, get, post};
+use axum::{Extension, Router, middleware};
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt, StreamExt};
 
-use crate::auth::UpgradeGuard;
+use crate::auth::{RequestCredential, UpgradeRejection};
 use crate::connection::{
-    ConnectionContext, IncomingFrame, MessageReader, MessageWriter, PeerGone, run_connection,
+    ConnectionPeer, IncomingFrame, MessageReader, MessageWriter, PeerGone, run_connection,
 };
 use crate::delivery::outbox::CloseReason;
+use crate::page::{HttpState, files, headers, sign_in};
 
-/// State that all upgrade requests share.
-#[derive(Clone)]
-struct UpgradeState {
-    guard: UpgradeGuard,
-    context: ConnectionContext,
-    log: Arc<LogLimiter>,
-}
-
-pub(crate) fn router(guard: UpgradeGuard, context: ConnectionContext) -> Router {
+/// Returns the routes of the TCP listener: the WebSocket, the page and the health check.
+pub(crate) fn router(state: HttpState) -> Router {
     Router::new()
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/", any(upgrade))
-        .with_state(UpgradeState {
-            guard,
-            context,
-            log: Arc::default(),
-        })
+        .route("/pair", post(sign_in::pair))
+        .route("/unpair", post(sign_in::unpair))
+        .route("/device", get(sign_in::describe_device))
+        .fallback(files::serve_file)
+        .layer(middleware::from_fn(headers::add_security_headers))
+        .with_state(state)
 }
 
 /// Upgrades the connection of an authenticated client, or responds with the reason for the
-/// refusal, before the first message of the protocol.
+/// refusal, before the first message of the protocol. A request without an upgrade gets the
+/// page, if there is one.
 async fn upgrade(
-    State(UpgradeState {
-        guard,
-        context,
-        log,
-    }): State<UpgradeState>,
+    State(state): State<HttpState>,
     Extension(slot): Extension<PendingSlot>,
+    method: Method,
     uri: Uri,
     headers: HeaderMap,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Response {
-    if let Err(refused) = guard.check(&uri, &headers) {
-        if let Some(suppressed) = log.permit() {
-            let reason = refused.reason().trim();
-            tracing::info!(reason, suppressed, "refused a connection");
-        }
-        return (refused.status(), refused.reason()).into_response();
+    if state.files.is_index_request(&method, &headers) {
+        return files::serve_index(&state, &headers).await;
     }
+    let peer = match authenticate(&state, &uri, &headers).await {
+        Ok(peer) => peer,
+        Err(rejection) => return state.refuse(rejection),
+    };
+    let context = state.context;
     let upgrade = match upgrade {
         Ok(upgrade) => upgrade,
         Err(error) => return error.into_response(),
@@ -79,10 +73,26 @@ async fn upgrade(
             let tasks = context.tasks.clone();
             tasks.track_future(async move {
                 let (sink, stream) = socket.split();
-                run_connection(&context, stream, sink).await;
+                run_connection(&context, peer, stream, sink).await;
                 drop(permit);
             })
         })
+}
+
+/// Finds the peer that an upgrade request authenticates.
+async fn authenticate(
+    state: &HttpState,
+    uri: &Uri,
+    headers: &HeaderMap,
+) -> Result<ConnectionPeer, UpgradeRejection> {
+    match state.guard.check(uri, headers)? {
+        RequestCredential::Token => Ok(ConnectionPeer::owner()),
+        RequestCredential::Cookies(secrets) => {
+            let found = state.find_device_of(secrets).await;
+            let (_, found) = found.ok_or(UpgradeRejection::InvalidToken)?;
+            Ok(ConnectionPeer::device(&found, &state.devices))
+        }
+    }
 }
 
 impl MessageReader for SplitStream<WebSocket> {
@@ -125,6 +135,7 @@ impl MessageWriter for SplitSink<WebSocket, Message> {
             CloseReason::TooSlow => close_code::AGAIN,
             CloseReason::TooLarge => close_code::SIZE,
             CloseReason::InvalidUtf8 => close_code::INVALID,
+            CloseReason::Revoked => close_code::POLICY,
             CloseReason::ProtocolError => close_code::PROTOCOL,
         };
         let reason = why.reason().into();

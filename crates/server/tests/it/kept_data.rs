@@ -1,5 +1,6 @@
-//! A data directory of an earlier build, opened by this one: what clients of
-//! several versions are told of it stays the same, byte by byte.
+//! A data directory of an earlier build, opened by this one: the responses to
+//! clients of several versions stay the same, except for the settings schema, which comes
+//! with the program.
 //!
 //! `fixture/agenthost.db` is written if it is missing, and
 //! `fixture/answers.jsonl` with `UPDATE_EXPECT=1`.

@@ -24,6 +24,7 @@ mod loads;
 mod official;
 mod older;
 mod own_files;
+mod page;
 mod peer;
 mod raw;
 mod restored;

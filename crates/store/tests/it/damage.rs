@@ -12,7 +12,8 @@ fn a_second_host_is_told_who_has_the_directory() {
     let first = Driver::ready(directory.path());
     let error = Store::open(directory.path(), Durability::Process).unwrap_err();
     let expected = format!(
-        "data directory `{}` is in use by process {}",
+        "data directory `{}` is in use by process {}\nhint: `agenthost attach` joins its sessions; \
+         `--data-dir` uses another directory",
         directory.path().display(),
         std::process::id()
     );
@@ -75,7 +76,8 @@ fn a_database_of_a_newer_version_is_left_alone() {
     let error = Store::open(directory.path(), Durability::Process).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "database has version 99, and this version reads up to 7: use a newer agenthost"
+        "database version 99 is too new: this agenthost reads up to version 7\n\
+         hint: use a newer agenthost"
     );
 }
 

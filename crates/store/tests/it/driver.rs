@@ -7,7 +7,7 @@ use agenthost_core::agent::AgentEvent;
 use agenthost_core::resource::uris;
 use agenthost_core::{
     ChannelNeed, ClientMessage, ConnectionId, Effect, Effects, Env, Host, HostConfig, Input,
-    LoadExtent, Principal, StoreWrite,
+    LoadExtent, PeerIdentity, Principal, StoreWrite,
 };
 use agenthost_protocol::action::Action;
 use agenthost_protocol::channel::ChannelState;
@@ -101,7 +101,7 @@ impl Driver {
         let principal = Principal("me".to_owned());
         self.step(Input::Connected {
             connection: connection_id,
-            principal,
+            peer: PeerIdentity::with_all_rights(principal),
         });
         let params = r#"{"protocolVersions": ["1.0.0"], "clientId": "a"}"#;
         self.request(connection, "initialize", "ahp-root://", params);

@@ -16,7 +16,7 @@ use crate::dialog::prompter::{DECLINE_COMMAND, LineOutcome, Prompter};
 
 const HELP_LINES: &[&str] = &[
     "TEXT          sends a message; while a turn runs, the message is queued",
-    "y, n, NUMBER  answers the open question; TEXT, if it asks for text",
+    "y, n, NUMBER  answers the open question; if it asks for text, type the text",
     "/decline      declines to answer the questions of the agent",
     "/steer TEXT   sends a message to the running turn",
     "/queue TEXT   queues a message, also while a question is open",
@@ -25,7 +25,7 @@ const HELP_LINES: &[&str] = &[
     "/cancel       cancels the running turn, like Ctrl-C; if no turn runs, Ctrl-C leaves",
     "//NAME        sends the command /NAME to the agent",
     "/help         lists the commands",
-    "/quit         leaves the session running, like the end of input",
+    "/quit         exits; the session continues (the end of input does the same)",
 ];
 
 /// The effects of a line: notes to print, actions to dispatch, and leaving.

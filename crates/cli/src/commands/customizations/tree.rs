@@ -118,8 +118,8 @@ impl CustomizationTree {
     }
 }
 
-const EMPTY_NOTE: &str = "no customizations found: a skill is .agents/skills/NAME/SKILL.md, a rule AGENTS.md, \
-     a plugin `[[plugins]]` in the configuration; docs/customizations.md lists all locations";
+const EMPTY_NOTE: &str = "no customizations found: put skills in .agents/skills/NAME/SKILL.md, rules in AGENTS.md, \
+     and plugins in `[[plugins]]` of the configuration; docs/customizations.md lists all locations";
 
 /// Returns `true` for an empty directory that is enabled and has no problem.
 fn is_empty_directory(customization: &Customization) -> bool {

@@ -126,7 +126,7 @@ fn diagnose_load_state(looked: &InspectedContainer) -> Option<DoctorCheck> {
         LoadState::Degraded(problem) => (&problem.message, "correct the file; the rest is loaded"),
         LoadState::Error(problem) => (
             &problem.message,
-            "fix the problem; until then nothing of this is loaded",
+            "fix the problem; until then, the host loads nothing from it",
         ),
     };
     let found = format!("`{}`: {message}", container_name(looked));

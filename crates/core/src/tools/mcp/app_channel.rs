@@ -77,6 +77,7 @@ impl Host {
         if self.clients.client_of(connection).is_none() {
             return Err(RequestFailure::NotInitialized.into());
         }
+        self.check_mcp_scope(connection)?;
         if !self.supports_apps(connection) {
             let reason = "`capabilities.mcpApps` was not declared";
             return Err(RpcError::new(ErrorCode::MethodNotFound, reason));
