@@ -145,12 +145,7 @@ impl Client {
     ///
     /// Returns [`ClientError::Refused`] if the host does not accept the subscription.
     pub async fn subscribe(&mut self, channel: &Uri) -> Result<Option<Snapshot>, ClientError> {
-        let subscribe = SubscribeParams {
-            channel: channel.clone(),
-            delivery: None,
-            view: None,
-            meta: None,
-        };
+        let subscribe = SubscribeParams::of_channel(channel.clone());
         let result = match self.request(subscribe.clone()).await {
             // Subscribing is idempotent, so it is safe to retry.
             Err(ClientError::Interrupted) => self.request(subscribe).await?,

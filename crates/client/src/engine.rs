@@ -124,7 +124,7 @@ impl ClientResponse {
 enum PendingRequest {
     Initialize,
     Reconnect,
-    Subscribe(Uri),
+    Subscribe(SubscribeParams),
     /// A request of the owner of the engine.
     Owner,
 }
@@ -223,7 +223,7 @@ impl ClientEngine {
                     text: None,
                 }),
                 // Subscribing is idempotent, so it is safe to try again.
-                PendingRequest::Subscribe(channel) => self.mirror.want(channel),
+                PendingRequest::Subscribe(params) => self.mirror.want(params),
                 PendingRequest::Initialize | PendingRequest::Reconnect => {}
             }
         }
@@ -243,18 +243,12 @@ impl ClientEngine {
     /// # Errors
     ///
     /// Returns [`EngineError::Encode`] if the request cannot be encoded.
-    pub fn subscribe(&mut self, channel: &Uri) -> Result<(), EngineError> {
+    pub fn subscribe(&mut self, params: SubscribeParams) -> Result<(), EngineError> {
         if self.phase != EnginePhase::Live {
-            self.mirror.want(channel.clone());
+            self.mirror.want(params);
             return Ok(());
         }
-        let params = SubscribeParams {
-            channel: channel.clone(),
-            delivery: None,
-            view: None,
-            meta: None,
-        };
-        self.push_request(&params, PendingRequest::Subscribe(channel.clone()))?;
+        self.push_request(&params.clone(), PendingRequest::Subscribe(params))?;
         Ok(())
     }
 
@@ -339,8 +333,8 @@ impl ClientEngine {
                     }
                     Some(PendingRequest::Initialize) => self.finish_initialize(response.outcome),
                     Some(PendingRequest::Reconnect) => self.finish_reconnect(response.outcome),
-                    Some(PendingRequest::Subscribe(channel)) => {
-                        self.finish_subscribe(channel, response.outcome)
+                    Some(PendingRequest::Subscribe(params)) => {
+                        self.finish_subscribe(params.channel, response.outcome)
                     }
                 }
             }
@@ -501,8 +495,8 @@ impl ClientEngine {
     /// Subscribes to the channels that were requested while there was no connection.
     fn become_live(&mut self) -> Result<(), EngineError> {
         self.phase = EnginePhase::Live;
-        for channel in self.mirror.take_wanted() {
-            self.subscribe(&channel)?;
+        for (_, params) in self.mirror.take_wanted() {
+            self.subscribe(params)?;
         }
         Ok(())
     }

@@ -271,7 +271,7 @@ impl FakeAgent {
         let texts = blocks.into_iter().flatten();
         let texts = texts.filter_map(|block| block.get("text")?.as_str());
         let told = texts
-            .filter(|text| !text.starts_with("What was said before") && !text.trim().is_empty());
+            .filter(|text| !text.starts_with("Earlier conversation") && !text.trim().is_empty());
         // Blocks that the host has added are not a part of the script, but they are stored.
         let added = |text: &&str| text.starts_with("<agenthost-");
         let text = told.clone().find(|text| !added(text));

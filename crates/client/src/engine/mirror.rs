@@ -1,9 +1,10 @@
 //! The mirror: the states of the channels that a client is subscribed to.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use agenthost_protocol::action::{Action, ReceivedAction, ReceivedEnvelope};
 use agenthost_protocol::channel::Snapshot;
+use agenthost_protocol::connection::SubscribeParams;
 use agenthost_protocol::ids::{ClientId, ClientSeq, ServerSeq};
 use agenthost_protocol::uri::Uri;
 
@@ -25,7 +26,7 @@ pub(super) struct ChannelMirror {
     /// The highest sequence number that was received on any channel.
     pub(super) last_seen: ServerSeq,
     /// Channels to subscribe to as soon as the connection is open.
-    wanted: BTreeSet<Uri>,
+    wanted: BTreeMap<Uri, SubscribeParams>,
 }
 
 impl std::fmt::Debug for ChannelMirror {
@@ -53,11 +54,11 @@ impl ChannelMirror {
             .sum()
     }
 
-    pub(super) fn want(&mut self, channel: Uri) {
-        self.wanted.insert(channel);
+    pub(super) fn want(&mut self, params: SubscribeParams) {
+        self.wanted.insert(params.channel.clone(), params);
     }
 
-    pub(super) fn take_wanted(&mut self) -> BTreeSet<Uri> {
+    pub(super) fn take_wanted(&mut self) -> BTreeMap<Uri, SubscribeParams> {
         std::mem::take(&mut self.wanted)
     }
 

@@ -3,7 +3,7 @@
 use agenthost_client::{ClientEngine, ClientUpdate, EngineOptions, EnginePhase};
 use agenthost_protocol::action::Action;
 use agenthost_protocol::channel::ChannelState;
-use agenthost_protocol::connection::Implementation;
+use agenthost_protocol::connection::{Implementation, SubscribeParams};
 use agenthost_protocol::ids::ClientId;
 use agenthost_protocol::root::ListSessionsParams;
 use agenthost_protocol::uri::{RootChannel, Uri};
@@ -190,7 +190,9 @@ fn another_form_of_reconnect_needs_another_connection() {
 fn a_channel_that_is_wanted_offline_is_subscribed_to_later() {
     let mut engine = engine();
     let other = Uri::from("ahp-session:/2");
-    engine.subscribe(&other).unwrap();
+    engine
+        .subscribe(SubscribeParams::of_channel(other.clone()))
+        .unwrap();
     engine.open().unwrap();
     let request = sent(&mut engine, "initialize");
     let hello = json!({"protocolVersion": "1.1.0", "serverSeq": 1, "snapshots": []});

@@ -21,6 +21,18 @@ pub struct SubscribeParams {
     pub meta: Option<Meta>,
 }
 
+impl SubscribeParams {
+    /// Returns a subscription to the whole channel, without batching.
+    pub fn of_channel(channel: Uri) -> Self {
+        SubscribeParams {
+            channel,
+            delivery: None,
+            view: None,
+            meta: None,
+        }
+    }
+}
+
 /// Delivery options of a subscription.
 #[derive(Debug, Clone, Default, PartialEq, Wire)]
 pub struct DeliveryOptions {

@@ -102,6 +102,16 @@ const LAYERS: &[Layer] = &[
         tests: &[],
     },
     Layer {
+        name: "view",
+        uses: &["protocol"],
+        tests: &[],
+    },
+    Layer {
+        name: "page",
+        uses: &["protocol", "client", "view"],
+        tests: &[],
+    },
+    Layer {
         name: "cli",
         uses: &[
             "stdx",
@@ -116,6 +126,7 @@ const LAYERS: &[Layer] = &[
             "workspace",
             "server",
             "client",
+            "page",
         ],
         tests: &["testkit"],
     },

@@ -17,6 +17,7 @@ mod layers;
 mod lexer;
 mod names;
 mod obligations;
+mod page;
 mod pages;
 mod prose;
 mod sources;

@@ -1,0 +1,77 @@
+//! Embeds the built files of the page, compressed.
+
+#![expect(clippy::expect_used, reason = "a build script fails by panicking")]
+
+use std::fmt::Write;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use sha2::{Digest, Sha256};
+
+fn main() {
+    println!("cargo::rerun-if-changed=dist");
+    // The WebAssembly core is one of the embedded files, and embeds none.
+    if std::env::var("CARGO_CFG_TARGET_ARCH").is_ok_and(|arch| arch == "wasm32") {
+        return;
+    }
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("dist");
+    let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
+    let entries =
+        std::fs::read_dir(&folder).expect("crates/page/dist exists; ./web/build makes it");
+    let mut files: Vec<_> = entries
+        .map(|entry| entry.expect("read dist").path())
+        .collect();
+    files.sort();
+    let mut code =
+        String::from("/// The files of the page.\npub static ASSETS: &[PageFile] = &[\n");
+    for file in files {
+        let name = file
+            .file_name()
+            .and_then(|name| name.to_str())
+            .expect("a file name");
+        let Some(content_type) = content_type(name) else {
+            continue;
+        };
+        println!("cargo::rerun-if-changed={}", file.display());
+        let body = std::fs::read(&file).expect("read a file of dist");
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+        encoder.write_all(&body).expect("compress a file");
+        let gzip = out.join(format!("{name}.gz"));
+        std::fs::write(&gzip, encoder.finish().expect("compress a file")).expect("write a file");
+        let digest = Sha256::digest(&body);
+        let digest = digest
+            .iter()
+            .take(16)
+            .fold(String::new(), |mut text, byte| {
+                write!(text, "{byte:02x}").expect("write to a string");
+                text
+            });
+        writeln!(
+            code,
+            "    PageFile {{ path: {:?}, content_type: {content_type:?}, body: include_bytes!({:?}), gzip: include_bytes!({:?}), digest: {digest:?} }},",
+            format!("/{name}"),
+            file.display().to_string(),
+            gzip.display().to_string(),
+        )
+        .expect("write to a string");
+    }
+    code.push_str("];\n");
+    std::fs::write(out.join("assets.rs"), code).expect("write assets.rs");
+}
+
+/// Returns the type of a file, or `None` if it is not served.
+fn content_type(name: &str) -> Option<&'static str> {
+    let (_, extension) = name.rsplit_once('.')?;
+    Some(match extension {
+        "html" => "text/html; charset=utf-8",
+        "js" => "text/javascript; charset=utf-8",
+        "css" => "text/css; charset=utf-8",
+        "wasm" => "application/wasm",
+        "svg" => "image/svg+xml",
+        "png" => "image/png",
+        "webmanifest" => "application/manifest+json",
+        _ => return None,
+    })
+}

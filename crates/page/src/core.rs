@@ -1,0 +1,436 @@
+//! The client behind the page, as a state machine.
+
+mod answers;
+mod changes;
+mod chat;
+mod link;
+mod responses;
+mod sessions;
+mod slices;
+
+use agenthost_client::{ClientEngine, ClientUpdate, EngineOptions, EnginePhase};
+use agenthost_protocol::action::Action;
+use agenthost_protocol::channel::ChannelState;
+use agenthost_protocol::chat::ChatState;
+use agenthost_protocol::connection::{
+    DeliveryOptions, Implementation, SubscribeParams, SubscribeView,
+};
+use agenthost_protocol::ids::{ClientId, ClientSeq};
+use agenthost_protocol::number::Millis;
+use agenthost_protocol::root::RootState;
+use agenthost_protocol::rpc::Command;
+use agenthost_protocol::session::SessionState;
+use agenthost_protocol::timestamp::Timestamp;
+use agenthost_protocol::uri::{RootChannel, Uri, default_chat_uri};
+use agenthost_view::session_list::{SessionFilter, SessionGrouping};
+use serde_json::Value;
+
+use crate::effect::PageEffect;
+use crate::input::{GroupMode, PageCommand, PageInput, TimedInput};
+use changes::ChangesPanel;
+use link::LinkTracker;
+use responses::{PendingResponse, PendingResult, ResponsePurpose};
+use sessions::SessionTable;
+use slices::{DirtySlices, NoteRow, SliceCache};
+
+/// Turns of a chat that are loaded at first. Older ones are fetched when the user scrolls.
+const LOADED_TURNS: u64 = 20;
+
+/// The host may merge deltas of a stream for this long: two frames of a display.
+const MAX_LATENCY_MS: i64 = 33;
+
+/// Notes that are kept; older ones are dropped.
+const MAX_NOTES: usize = 20;
+
+/// The client behind the page.
+#[derive(Debug, Default)]
+pub struct PageCore {
+    now: i64,
+    last_id: u64,
+    client_id: String,
+    url: String,
+    engine: Option<ClientEngine>,
+    link: LinkTracker,
+    sessions: SessionTable,
+    filter: SessionFilter,
+    session: Option<Uri>,
+    chat: Option<Uri>,
+    changes: ChangesPanel,
+    notes: Vec<NoteRow>,
+    /// Requests that wait for a response of the host.
+    responses: Vec<PendingResponse>,
+    /// Commands whose actions wait for the confirmation of the host.
+    results: Vec<PendingResult>,
+    slices: SliceCache,
+    dirty: DirtySlices,
+    /// `true` if the worker was asked for a frame and has not sent it yet.
+    wants_frame: bool,
+    effects: Vec<PageEffect>,
+}
+
+impl PageCore {
+    /// Creates the core of a page that was not opened yet.
+    pub fn new() -> Self {
+        PageCore::default()
+    }
+
+    /// Handles an input and returns the effects, in order.
+    pub fn step(&mut self, timed: TimedInput) -> Vec<PageEffect> {
+        self.now = timed.now;
+        match timed.input {
+            PageInput::Open {
+                url,
+                client_id,
+                name,
+            } => self.open(url, client_id, name),
+            PageInput::SocketOpened => self.handle_opened(),
+            PageInput::SocketText { text } => self.handle_text(text),
+            PageInput::SocketClosed { reason } => self.handle_closed(&reason),
+            PageInput::SignedOut => self.handle_signed_out(),
+            PageInput::Online => self.reconnect_now(),
+            PageInput::Timer => self.connect(),
+            PageInput::Do { id, command } => self.execute(id, command),
+            PageInput::Frame => self.draw(),
+        }
+        self.pump();
+        std::mem::take(&mut self.effects)
+    }
+
+    fn open(&mut self, url: String, client_id: String, name: String) {
+        self.engine = Some(ClientEngine::new(EngineOptions {
+            client_id: ClientId::from(client_id.as_str()),
+            info: Implementation {
+                name: "agenthost-page".to_owned(),
+                version: Some(env!("CARGO_PKG_VERSION").to_owned()),
+                title: Some(name),
+            },
+            subscriptions: vec![Uri::from(RootChannel::URI)],
+        }));
+        self.client_id = client_id;
+        self.url = url;
+        self.dirty = DirtySlices::ALL;
+        self.connect();
+    }
+
+    /// Passes everything on that the engine has ready, and asks for a frame if needed.
+    fn pump(&mut self) {
+        loop {
+            let Some(engine) = &mut self.engine else {
+                break;
+            };
+            if let Some(text) = engine.take_message() {
+                self.effects.push(PageEffect::SendText { text });
+            } else if let Some(response) = engine.take_response() {
+                self.handle_response(response);
+            } else if let Some(update) = engine.take_update() {
+                self.handle_update(update);
+            } else {
+                break;
+            }
+        }
+        if self.dirty.any() && !self.wants_frame {
+            self.wants_frame = true;
+            self.effects.push(PageEffect::WantFrame);
+        }
+    }
+
+    fn handle_update(&mut self, update: ClientUpdate) {
+        match update {
+            ClientUpdate::Action(envelope) => {
+                self.mark_channel(&envelope.channel);
+                if let Some(origin) = &envelope.origin
+                    && origin.client_id.as_str() == self.client_id
+                {
+                    self.finish_action(origin.client_seq, None);
+                }
+            }
+            ClientUpdate::Rejected { origin, reason } => {
+                self.dirty = DirtySlices::ALL;
+                let own = origin.filter(|origin| origin.client_id.as_str() == self.client_id);
+                if let Some(origin) = own {
+                    self.finish_action(origin.client_seq, Some(reason));
+                }
+            }
+            ClientUpdate::Notification(notification) => {
+                self.handle_notification(*notification);
+            }
+            ClientUpdate::Disconnected => self.dirty.link = true,
+            ClientUpdate::Reconnected => {
+                self.dirty = DirtySlices::ALL;
+                self.list_sessions();
+            }
+            ClientUpdate::Resynced {
+                channels,
+                unconfirmed,
+            } => {
+                self.dirty = DirtySlices::ALL;
+                for (_, pending) in unconfirmed {
+                    let reason = "the host may or may not have received this".to_owned();
+                    self.finish_action(pending.client_seq, Some(reason));
+                }
+                for channel in channels {
+                    self.mark_channel(&channel);
+                }
+            }
+        }
+    }
+
+    /// Marks the slices that show a channel.
+    fn mark_channel(&mut self, channel: &Uri) {
+        self.dirty.link = true;
+        if Some(channel) == self.chat.as_ref() {
+            self.dirty.chat = true;
+        } else if self.changes.is_open(channel) {
+            self.dirty.changes = true;
+            self.changes.invalidate_diff();
+        } else if channel.as_str() == RootChannel::URI {
+            self.dirty = DirtySlices::ALL;
+        } else {
+            self.dirty.sessions = true;
+            self.dirty.chat = true;
+            self.dirty.changes = true;
+        }
+    }
+
+    fn execute(&mut self, id: u64, command: PageCommand) {
+        match command {
+            PageCommand::SelectSession { session } => self.select_session(id, Uri::from(session)),
+            PageCommand::SelectChat { chat } => self.select_chat(id, Uri::from(chat)),
+            PageCommand::CreateSession {
+                provider,
+                folder,
+                model,
+                worktree,
+                text,
+            } => self.create_session(id, &provider, folder, model, worktree, text),
+            PageCommand::Send {
+                text,
+                attachments,
+                steer,
+            } => self.send(
+                id,
+                text,
+                attachments.unwrap_or_default(),
+                steer == Some(true),
+            ),
+            PageCommand::CancelTurn => self.cancel_turn(id),
+            PageCommand::ResumeTurn => self.resume_turn(id),
+            PageCommand::AnswerApproval {
+                key,
+                option_id,
+                approve,
+                edited_input,
+            } => self.answer_approval(id, &key, option_id, approve, edited_input),
+            PageCommand::AnswerForm {
+                key,
+                response,
+                answers,
+            } => self.answer_form(id, &key, response, &answers),
+            PageCommand::DraftForm {
+                key,
+                question_id,
+                answer,
+            } => self.draft_form(id, &key, &question_id, &answer),
+            PageCommand::SetDraft { text } => self.set_draft(id, text),
+            PageCommand::SetModel { model } => self.set_model(id, &model),
+            PageCommand::QueueEdit { key, text } => self.edit_queued(id, &key, text),
+            PageCommand::QueueRemove { key } => self.remove_queued(id, &key),
+            PageCommand::QueueMove { key, index } => self.move_queued(id, &key, index),
+            PageCommand::SteerNow { key } => self.steer_now(id, &key),
+            PageCommand::Rename { session, title } => self.rename(id, session, title),
+            PageCommand::Archive { session, archived } => self.archive(id, session, archived),
+            PageCommand::Delete { session } => self.delete(id, session),
+            PageCommand::MarkRead { session } => self.mark_read(id, session),
+            PageCommand::SetConfig { key, value } => self.set_config(id, key, value),
+            PageCommand::SelectChangeset { uri } => self.select_changeset(id, Uri::from(uri)),
+            PageCommand::OpenDiff { file, layout } => self.open_diff(id, &file, layout),
+            PageCommand::CloseDiff => self.close_diff(id),
+            PageCommand::DiffRows { start, end } => self.read_diff_rows(id, start, end),
+            PageCommand::Review { file, reviewed } => self.review(id, &file, reviewed),
+            PageCommand::Operation {
+                id: operation,
+                file,
+            } => self.run_operation(id, &operation, file.as_deref()),
+            PageCommand::Filter { text, group } => self.set_filter(id, text, group),
+            PageCommand::OlderTurns => self.fetch_older_turns(id),
+            PageCommand::Completions { text, cursor } => self.complete_message(id, text, cursor),
+            PageCommand::ReadFile { uri } => self.read_file(id, &uri),
+            PageCommand::ListFolder { uri } => self.list_folder(id, &uri),
+            PageCommand::DismissNote { id: note } => {
+                self.notes.retain(|other| other.id != note);
+                self.dirty.link = true;
+                self.done(id, None);
+            }
+            PageCommand::SignIn { .. } => {
+                let hint = "sign in on the machine of the host: `agenthost agents`";
+                self.fail(id, hint.to_owned());
+            }
+        }
+    }
+
+    fn set_filter(&mut self, id: u64, text: String, group: GroupMode) {
+        self.filter.text = text;
+        self.filter.group = match group {
+            GroupMode::Folder => SessionGrouping::Folder,
+            GroupMode::Time => SessionGrouping::Day {
+                utc_offset_minutes: 0,
+            },
+            GroupMode::None => SessionGrouping::None,
+        };
+        self.dirty.sessions = true;
+        self.done(id, None);
+    }
+
+    /// Returns an id that this client has not used before.
+    fn new_id(&mut self) -> String {
+        self.last_id += 1;
+        format!("{}-{:x}-{}", self.client_id, self.now, self.last_id)
+    }
+
+    fn timestamp(&self) -> Timestamp {
+        Timestamp::from_millis(Millis(self.now))
+    }
+
+    fn state(&self, channel: &Uri) -> Option<&ChannelState> {
+        self.engine.as_ref()?.state(channel)
+    }
+
+    fn root_state(&self) -> Option<&RootState> {
+        match self.state(&Uri::from(RootChannel::URI))? {
+            ChannelState::Root(state) => Some(state),
+            _ => None,
+        }
+    }
+
+    fn session_state(&self, session: &Uri) -> Option<&SessionState> {
+        match self.state(session)? {
+            ChannelState::Session(state) => Some(state),
+            _ => None,
+        }
+    }
+
+    fn chat_state(&self) -> Option<&ChatState> {
+        match self.state(self.chat.as_ref()?)? {
+            ChannelState::Chat(state) => Some(state),
+            _ => None,
+        }
+    }
+
+    /// Dispatches an action for a command. The result of the command is that of the action.
+    fn dispatch(&mut self, id: u64, channel: &Uri, action: Action, restored: Option<String>) {
+        let Some(engine) = &mut self.engine else {
+            return;
+        };
+        let is_mirrored = engine.state(channel).is_some();
+        match engine.dispatch(channel, action) {
+            Ok(client_seq) if is_mirrored => self.results.push(PendingResult {
+                client_seq,
+                command: id,
+                restored,
+            }),
+            // The host confirms actions only to subscribers.
+            Ok(_) if self.link.is_live() => self.done(id, None),
+            Ok(_) => self.fail(id, "there is no connection to the host".to_owned()),
+            Err(error) => self.fail(id, error.to_string()),
+        }
+        self.mark_channel(&channel.clone());
+    }
+
+    /// Reports the result of the command behind an action. A rejected action is also shown as a
+    /// note, with the text that the user had entered.
+    fn finish_action(&mut self, client_seq: ClientSeq, reason: Option<String>) {
+        let mut results = self.results.iter();
+        let Some(position) = results.position(|result| result.client_seq == client_seq) else {
+            return;
+        };
+        let result = self.results.swap_remove(position);
+        match reason {
+            None => self.done(result.command, None),
+            Some(reason) => {
+                self.add_note(reason.clone(), result.restored);
+                self.fail(result.command, reason);
+            }
+        }
+    }
+
+    fn add_note(&mut self, text: String, restored: Option<String>) {
+        let id = self.new_id();
+        self.notes.push(NoteRow::error(id, text, restored));
+        if self.notes.len() > MAX_NOTES {
+            self.notes.remove(0);
+        }
+        self.dirty.link = true;
+    }
+
+    /// Sends a request for a command or for the core itself.
+    fn request<C: Command>(&mut self, command: &C, purpose: ResponsePurpose) {
+        let sent = match &mut self.engine {
+            Some(engine) if engine.phase() == EnginePhase::Live => {
+                engine.request(command).map_err(|error| error.to_string())
+            }
+            _ => Err("there is no connection to the host".to_owned()),
+        };
+        match sent {
+            Ok(id) => self.responses.push(PendingResponse { id, purpose }),
+            Err(error) => {
+                if let Some(command) = purpose.command() {
+                    self.fail(command, error);
+                }
+            }
+        }
+    }
+
+    /// Subscribes to a channel, unless the mirror has it.
+    fn follow(&mut self, channel: &Uri) {
+        let is_chat = channel.as_str().starts_with("ahp-chat:");
+        let Some(engine) = &mut self.engine else {
+            return;
+        };
+        if engine.state(channel).is_some() {
+            return;
+        }
+        let params = SubscribeParams {
+            delivery: Some(DeliveryOptions {
+                max_latency_ms: Some(Millis(MAX_LATENCY_MS)),
+            }),
+            view: is_chat.then_some(SubscribeView {
+                turns: Some(LOADED_TURNS),
+            }),
+            ..SubscribeParams::of_channel(channel.clone())
+        };
+        if let Err(error) = engine.subscribe(params) {
+            self.add_note(error.to_string(), None);
+        }
+    }
+
+    fn unfollow(&mut self, channel: &Uri) {
+        if let Some(engine) = &mut self.engine
+            && let Err(error) = engine.unsubscribe(channel)
+        {
+            self.add_note(error.to_string(), None);
+        }
+    }
+
+    /// Returns the default chat of a session, as the host names it or as clients compute it.
+    fn default_chat(&self, session: &Uri) -> Uri {
+        let state = self.session_state(session);
+        let named = state.and_then(|state| state.default_chat.clone());
+        named.unwrap_or_else(|| default_chat_uri(session))
+    }
+
+    fn done(&mut self, id: u64, value: Option<Value>) {
+        let error = None;
+        self.effects.push(PageEffect::Done { id, error, value });
+    }
+
+    fn fail(&mut self, id: u64, reason: String) {
+        self.effects.push(PageEffect::Done {
+            id,
+            error: Some(reason),
+            value: None,
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests;

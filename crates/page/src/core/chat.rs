@@ -1,0 +1,345 @@
+//! Commands on the selected chat: messages, queue, draft, turns.
+
+use std::sync::Arc;
+
+use agenthost_protocol::chat::{
+    Attachment, AttachmentBase, ChatAction, CompletionKind, CompletionsParams, DraftChanged,
+    EmbeddedResourceAttachment, FetchTurnsParams, Message, PendingMessage, PendingMessageKind,
+    PendingMessageRemoved, PendingMessageSet, QueuedMessagesReordered, TurnCancelled, TurnResume,
+    TurnStarted,
+};
+use agenthost_protocol::common::ModelSelection;
+use agenthost_protocol::ids::{ModelId, PendingMessageId, TurnId};
+use agenthost_protocol::number::Millis;
+use agenthost_protocol::resource::{ResourceListParams, ResourceReadParams};
+use agenthost_protocol::uri::{RootChannel, Uri};
+
+use super::PageCore;
+use super::responses::ResponsePurpose;
+use super::sessions::folder_uri;
+use crate::input::NewAttachment;
+
+impl PageCore {
+    pub(super) fn select_chat(&mut self, id: u64, chat: Uri) {
+        if self.chat.as_ref() != Some(&chat) {
+            if let Some(before) = self.chat.take() {
+                self.unfollow(&before);
+            }
+            self.show_chat(chat);
+        }
+        self.done(id, None);
+    }
+
+    pub(super) fn show_chat(&mut self, chat: Uri) {
+        self.follow(&chat);
+        self.chat = Some(chat);
+        self.slices.reset_timeline();
+        self.dirty.chat = true;
+        self.dirty.changes = true;
+    }
+
+    /// Sends a message: it starts a turn, or waits in the queue while one is running.
+    pub(super) fn send(
+        &mut self,
+        id: u64,
+        text: String,
+        attachments: Vec<NewAttachment>,
+        steer: bool,
+    ) {
+        let Some(chat) = self.chat.clone() else {
+            return self.fail(id, "no chat is selected".to_owned());
+        };
+        let model = self.chat_state().and_then(|state| {
+            let draft = state.draft.as_ref()?;
+            Some(draft.model.as_ref()?.id.to_string())
+        });
+        let is_running = self
+            .chat_state()
+            .is_some_and(|state| state.active_turn.is_some());
+        let has_draft = self.chat_state().is_some_and(|state| state.draft.is_some());
+        let attachments: Vec<_> = attachments.into_iter().map(to_attachment).collect();
+        if is_running {
+            let kind = if steer {
+                PendingMessageKind::Steering
+            } else {
+                PendingMessageKind::Queued
+            };
+            let pending = PendingMessageId::from(self.new_id().as_str());
+            let message = to_message(text.clone(), attachments, model);
+            self.set_pending(id, &chat, kind, pending, message, Some(text));
+        } else {
+            self.start_turn(Some(id), &chat, text, attachments, model);
+        }
+        if has_draft {
+            self.dispatch_draft(&chat, None);
+        }
+    }
+
+    pub(super) fn start_turn(
+        &mut self,
+        id: Option<u64>,
+        chat: &Uri,
+        text: String,
+        attachments: Vec<Attachment>,
+        model: Option<String>,
+    ) {
+        let action = TurnStarted {
+            turn_id: TurnId::from(self.new_id().as_str()),
+            started_at: self.timestamp(),
+            message: Arc::new(to_message(text.clone(), attachments, model)),
+            queued_message_id: None,
+            meta: None,
+        };
+        let action = ChatAction::TurnStarted(action);
+        // Command 0 has no caller: its rejection is shown as a note.
+        self.dispatch(id.unwrap_or(0), chat, action.into(), Some(text));
+    }
+
+    fn set_pending(
+        &mut self,
+        id: u64,
+        chat: &Uri,
+        kind: PendingMessageKind,
+        pending: PendingMessageId,
+        message: Message,
+        restored: Option<String>,
+    ) {
+        let action = PendingMessageSet {
+            kind,
+            id: pending,
+            message: Arc::new(message),
+        };
+        let action = ChatAction::PendingMessageSet(action);
+        self.dispatch(id, chat, action.into(), restored);
+    }
+
+    pub(super) fn cancel_turn(&mut self, id: u64) {
+        let turn = self.chat_state().and_then(|state| {
+            let turn = state.active_turn.as_ref()?;
+            let started = turn
+                .started_at
+                .to_millis()
+                .map_or(self.now, |millis| millis.0);
+            let duration = Millis((self.now - started).max(0));
+            Some((turn.id.clone(), duration))
+        });
+        match (self.chat.clone(), turn) {
+            (Some(chat), Some((turn_id, duration))) => {
+                let action = ChatAction::TurnCancelled(TurnCancelled {
+                    turn_id,
+                    duration,
+                    meta: None,
+                });
+                self.dispatch(id, &chat, action.into(), None);
+            }
+            _ => self.fail(id, "no turn is running".to_owned()),
+        }
+    }
+
+    pub(super) fn resume_turn(&mut self, id: u64) {
+        let last = self.chat_state().and_then(|state| state.turns.last_item());
+        let turn = last.map(|turn| turn.id.clone());
+        match (self.chat.clone(), turn) {
+            (Some(chat), Some(turn_id)) => {
+                let action = ChatAction::TurnResume(TurnResume { turn_id });
+                self.dispatch(id, &chat, action.into(), None);
+            }
+            _ => self.fail(id, "there is no turn to resume".to_owned()),
+        }
+    }
+
+    pub(super) fn set_draft(&mut self, id: u64, text: String) {
+        let Some(chat) = self.chat.clone() else {
+            return self.done(id, None);
+        };
+        let before = self.chat_state().and_then(|state| state.draft.clone());
+        let draft = match before {
+            Some(before) if text.is_empty() && before.model.is_none() => None,
+            None if text.is_empty() => return self.done(id, None),
+            Some(before) => Some(Message {
+                text,
+                ..Message::clone(&before)
+            }),
+            None => Some(Message::of_user(text)),
+        };
+        self.dispatch_draft(&chat, draft);
+        self.done(id, None);
+    }
+
+    pub(super) fn set_model(&mut self, id: u64, model: &str) {
+        let Some(chat) = self.chat.clone() else {
+            return self.fail(id, "no chat is selected".to_owned());
+        };
+        let before = self.chat_state().and_then(|state| state.draft.clone());
+        let before = before.map_or_else(|| Message::of_user(""), |draft| Message::clone(&draft));
+        let draft = Message {
+            model: Some(select_model(model)),
+            ..before
+        };
+        self.dispatch_draft(&chat, Some(draft));
+        self.done(id, None);
+    }
+
+    fn dispatch_draft(&mut self, chat: &Uri, draft: Option<Message>) {
+        let draft = draft.map(Arc::new);
+        let action = ChatAction::DraftChanged(DraftChanged { draft });
+        self.dispatch(0, chat, action.into(), None);
+    }
+
+    /// Returns a pending message of the selected chat, with its kind.
+    fn pending_message(&self, key: &str) -> Option<(PendingMessageKind, PendingMessage)> {
+        let state = self.chat_state()?;
+        let steering = state.steering_message.iter();
+        let steering = steering.map(|message| (PendingMessageKind::Steering, message));
+        let queued = state.queued_messages.iter().flat_map(|all| all.items());
+        let queued = queued.map(|message| (PendingMessageKind::Queued, message));
+        let mut all = steering.chain(queued);
+        let (kind, message) = all.find(|(_, message)| message.id.as_str() == key)?;
+        Some((kind, message.clone()))
+    }
+
+    pub(super) fn edit_queued(&mut self, id: u64, key: &str, text: String) {
+        match (self.chat.clone(), self.pending_message(key)) {
+            (Some(chat), Some((kind, pending))) => {
+                let message = Message {
+                    text: text.clone(),
+                    ..Message::clone(&pending.message)
+                };
+                self.set_pending(id, &chat, kind, pending.id, message, Some(text));
+            }
+            _ => self.fail(id, "the message is no longer in the queue".to_owned()),
+        }
+    }
+
+    pub(super) fn remove_queued(&mut self, id: u64, key: &str) {
+        match (self.chat.clone(), self.pending_message(key)) {
+            (Some(chat), Some((kind, pending))) => {
+                let action = PendingMessageRemoved {
+                    kind,
+                    id: pending.id,
+                };
+                let action = ChatAction::PendingMessageRemoved(action);
+                self.dispatch(id, &chat, action.into(), None);
+            }
+            _ => self.fail(id, "the message is no longer in the queue".to_owned()),
+        }
+    }
+
+    pub(super) fn move_queued(&mut self, id: u64, key: &str, index: usize) {
+        let queued = self
+            .chat_state()
+            .and_then(|state| state.queued_messages.as_ref());
+        let mut order: Vec<_> = queued.map_or_else(Vec::new, |queued| {
+            queued.items().map(|message| message.id.clone()).collect()
+        });
+        let position = order.iter().position(|other| other.as_str() == key);
+        match (self.chat.clone(), position) {
+            (Some(chat), Some(position)) => {
+                let moved = order.remove(position);
+                order.insert(index.min(order.len()), moved);
+                let action = QueuedMessagesReordered { order };
+                let action = ChatAction::QueuedMessagesReordered(action);
+                self.dispatch(id, &chat, action.into(), None);
+            }
+            _ => self.fail(id, "the message is no longer in the queue".to_owned()),
+        }
+    }
+
+    /// Sends a queued message to the running turn.
+    pub(super) fn steer_now(&mut self, id: u64, key: &str) {
+        match (self.chat.clone(), self.pending_message(key)) {
+            (Some(chat), Some((PendingMessageKind::Queued, pending))) => {
+                let message = Message::clone(&pending.message);
+                let action = PendingMessageRemoved {
+                    kind: PendingMessageKind::Queued,
+                    id: pending.id,
+                };
+                let action = ChatAction::PendingMessageRemoved(action);
+                self.dispatch(0, &chat, action.into(), None);
+                let steering = PendingMessageId::from(self.new_id().as_str());
+                let kind = PendingMessageKind::Steering;
+                let restored = Some(message.text.clone());
+                self.set_pending(id, &chat, kind, steering, message, restored);
+            }
+            _ => self.fail(id, "the message is no longer in the queue".to_owned()),
+        }
+    }
+
+    pub(super) fn fetch_older_turns(&mut self, id: u64) {
+        let cursor = self.chat_state();
+        let cursor = cursor.and_then(|state| state.turns_next_cursor.clone());
+        match (self.chat.clone(), cursor) {
+            (Some(channel), cursor @ Some(_)) => {
+                let params = FetchTurnsParams {
+                    channel,
+                    cursor,
+                    meta: None,
+                };
+                self.request(&params, ResponsePurpose::OlderTurns { command: id });
+            }
+            _ => self.done(id, None),
+        }
+    }
+
+    pub(super) fn complete_message(&mut self, id: u64, text: String, offset: u64) {
+        let Some(channel) = self.chat.clone() else {
+            return self.fail(id, "no chat is selected".to_owned());
+        };
+        let params = CompletionsParams {
+            channel,
+            kind: CompletionKind::UserMessage,
+            text,
+            offset,
+            meta: None,
+        };
+        self.request(&params, ResponsePurpose::Completions { command: id });
+    }
+
+    pub(super) fn read_file(&mut self, id: u64, uri: &str) {
+        let params = ResourceReadParams {
+            channel: RootChannel,
+            uri: folder_uri(uri),
+            encoding: None,
+            meta: None,
+        };
+        self.request(&params, ResponsePurpose::ReadFile { command: id });
+    }
+
+    pub(super) fn list_folder(&mut self, id: u64, uri: &str) {
+        let params = ResourceListParams {
+            channel: RootChannel,
+            uri: folder_uri(uri),
+            meta: None,
+        };
+        self.request(&params, ResponsePurpose::ListFolder { command: id });
+    }
+}
+
+fn select_model(model: &str) -> ModelSelection {
+    ModelSelection {
+        id: ModelId::from(model),
+        config: None,
+    }
+}
+
+fn to_message(text: String, attachments: Vec<Attachment>, model: Option<String>) -> Message {
+    Message {
+        attachments: (!attachments.is_empty()).then_some(attachments),
+        model: model.as_deref().map(select_model),
+        ..Message::of_user(text)
+    }
+}
+
+fn to_attachment(new: NewAttachment) -> Attachment {
+    Attachment::EmbeddedResource(EmbeddedResourceAttachment {
+        base: AttachmentBase {
+            label: new.name,
+            range: None,
+            display_kind: None,
+            meta: None,
+        },
+        data: new.data,
+        content_type: new.content_type,
+        selection: None,
+    })
+}

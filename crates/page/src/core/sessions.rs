@@ -1,0 +1,310 @@
+//! The session list, and the commands on sessions.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use agenthost_protocol::common::SessionStatus;
+use agenthost_protocol::root::{ListSessionsParams, ListSessionsResult};
+use agenthost_protocol::rpc::HostNotification;
+use agenthost_protocol::session::{
+    CreateSessionParams, DisposeSessionParams, PartialSessionSummary, SessionAction,
+    SessionConfigChanged, SessionIsArchivedChanged, SessionIsReadChanged, SessionSummary,
+    SessionTitleChanged,
+};
+use agenthost_protocol::uri::{RootChannel, Uri, session_uri};
+use agenthost_protocol::wire::{Json, Object};
+
+use super::PageCore;
+use super::responses::ResponsePurpose;
+
+/// Sessions that are requested at once.
+const SESSIONS_PER_PAGE: u64 = 500;
+
+/// Waiting sessions that the page subscribes to, for their requests in the inbox.
+const MAX_WAITING_SESSIONS: usize = 50;
+
+/// All sessions of the host.
+#[derive(Debug, Default)]
+pub(super) struct SessionTable {
+    summaries: BTreeMap<Uri, SessionSummary>,
+    /// Sessions of the pages that have arrived, until the list is complete.
+    incoming: BTreeMap<Uri, SessionSummary>,
+    /// Number of the newest request for the list; pages of earlier ones are ignored.
+    generation: u64,
+}
+
+impl SessionTable {
+    pub(super) fn summaries(&self) -> impl Iterator<Item = &SessionSummary> {
+        self.summaries.values()
+    }
+
+    pub(super) fn get(&self, session: &Uri) -> Option<&SessionSummary> {
+        self.summaries.get(session)
+    }
+}
+
+impl PageCore {
+    /// Requests the list from its beginning.
+    pub(super) fn list_sessions(&mut self) {
+        self.sessions.generation += 1;
+        self.sessions.incoming.clear();
+        self.request_session_page(None);
+    }
+
+    fn request_session_page(&mut self, cursor: Option<String>) {
+        let generation = self.sessions.generation;
+        let params = ListSessionsParams {
+            channel: RootChannel,
+            limit: Some(SESSIONS_PER_PAGE),
+            cursor,
+            meta: None,
+        };
+        self.request(&params, ResponsePurpose::Sessions { generation });
+    }
+
+    pub(super) fn add_session_page(&mut self, generation: u64, page: ListSessionsResult) {
+        if generation != self.sessions.generation {
+            return;
+        }
+        let entries = page.items.into_iter();
+        let entries = entries.map(|summary| (summary.resource.clone(), summary));
+        self.sessions.incoming.extend(entries);
+        match page.next_cursor {
+            Some(cursor) => {
+                // The first page is shown at once.
+                let incoming = self.sessions.incoming.clone();
+                self.sessions.summaries.extend(incoming);
+                self.request_session_page(Some(cursor));
+            }
+            None => self.sessions.summaries = std::mem::take(&mut self.sessions.incoming),
+        }
+        self.dirty.sessions = true;
+        self.sync_subscriptions();
+    }
+
+    pub(super) fn handle_notification(&mut self, notification: HostNotification) {
+        match notification {
+            HostNotification::SessionAdded(added) => {
+                let summary = added.summary;
+                let session = summary.resource.clone();
+                self.sessions
+                    .incoming
+                    .insert(session.clone(), summary.clone());
+                self.sessions.summaries.insert(session, summary);
+            }
+            HostNotification::SessionRemoved(removed) => {
+                self.sessions.incoming.remove(&removed.session);
+                self.sessions.summaries.remove(&removed.session);
+                if self.session.as_ref() == Some(&removed.session) {
+                    self.leave_session();
+                }
+            }
+            HostNotification::SessionSummaryChanged(changed) => {
+                let session = &changed.session;
+                let tables = [&mut self.sessions.incoming, &mut self.sessions.summaries];
+                for summary in tables
+                    .into_iter()
+                    .filter_map(|table| table.get_mut(session))
+                {
+                    merge_summary(summary, &changed.changes);
+                }
+            }
+            // Actions are updates of their own, and the page does not use the others.
+            HostNotification::Action(_)
+            | HostNotification::Progress(_)
+            | HostNotification::AuthRequired(_)
+            | HostNotification::OtlpExportLogs(_)
+            | HostNotification::OtlpExportTraces(_)
+            | HostNotification::OtlpExportMetrics(_) => return,
+        }
+        self.dirty.sessions = true;
+        self.sync_subscriptions();
+    }
+
+    /// Follows the sessions whose requests the inbox shows, and no others.
+    pub(super) fn sync_subscriptions(&mut self) {
+        let waiting = self.sessions.summaries().filter(|summary| {
+            let status = summary.metadata.status;
+            status.contains(SessionStatus::INPUT_NEEDED)
+        });
+        let waiting = waiting.map(|summary| summary.resource.clone());
+        let mut wanted: BTreeSet<_> = waiting.take(MAX_WAITING_SESSIONS).collect();
+        wanted.extend(self.session.clone());
+        let followed: BTreeSet<_> = match &self.engine {
+            Some(engine) => engine.channels().cloned().collect(),
+            None => return,
+        };
+        for session in wanted.difference(&followed) {
+            self.follow(session);
+        }
+        for channel in followed.difference(&wanted) {
+            if self.sessions.summaries.contains_key(channel) {
+                self.unfollow(channel);
+            }
+        }
+    }
+
+    pub(super) fn select_session(&mut self, id: u64, session: Uri) {
+        if self.session.as_ref() != Some(&session) {
+            self.leave_session();
+            let chat = self.default_chat(&session);
+            self.session = Some(session);
+            self.sync_subscriptions();
+            self.show_chat(chat);
+        }
+        self.dirty.sessions = true;
+        self.done(id, None);
+    }
+
+    /// Ends the subscriptions of the selected session, its chat and its changes.
+    pub(super) fn leave_session(&mut self) {
+        if let Some(chat) = self.chat.take() {
+            self.unfollow(&chat);
+        }
+        self.leave_changeset();
+        self.session = None;
+        self.slices.reset_timeline();
+        self.dirty.chat = true;
+        self.dirty.changes = true;
+    }
+
+    pub(super) fn create_session(
+        &mut self,
+        id: u64,
+        provider: &str,
+        folder: Option<String>,
+        model: Option<String>,
+        worktree: Option<bool>,
+        message: String,
+    ) {
+        let name = self.new_id();
+        let session = session_uri(&provider.into(), &name);
+        let mut config = Object::new();
+        if worktree == Some(true) {
+            config.insert("isolation".to_owned(), Json::from("worktree"));
+        }
+        let folders = folder.map(|folder| vec![folder_uri(&folder)]);
+        let params = CreateSessionParams {
+            channel: session.clone(),
+            provider: Some(provider.into()),
+            working_directories: folders,
+            config: (!config.is_empty()).then_some(config),
+            active_client: None,
+            progress_token: None,
+            meta: None,
+        };
+        self.request(
+            &params,
+            ResponsePurpose::Create {
+                command: id,
+                session,
+                message,
+                model,
+            },
+        );
+    }
+
+    /// Shows a session that was created and sends its first message.
+    pub(super) fn start_session(
+        &mut self,
+        id: u64,
+        session: Uri,
+        message: String,
+        model: Option<String>,
+    ) {
+        self.leave_session();
+        let chat = self.default_chat(&session);
+        self.session = Some(session.clone());
+        self.sync_subscriptions();
+        self.show_chat(chat.clone());
+        if !message.trim().is_empty() {
+            self.start_turn(None, &chat, message, Vec::new(), model);
+        }
+        self.done(id, Some(Json::from(session.as_str())));
+    }
+
+    pub(super) fn rename(&mut self, id: u64, session: String, title: String) {
+        let action = SessionAction::TitleChanged(SessionTitleChanged { title });
+        self.dispatch(id, &Uri::from(session), action.into(), None);
+    }
+
+    pub(super) fn archive(&mut self, id: u64, session: String, is_archived: bool) {
+        let action = SessionIsArchivedChanged { is_archived };
+        let action = SessionAction::IsArchivedChanged(action);
+        self.dispatch(id, &Uri::from(session), action.into(), None);
+    }
+
+    pub(super) fn mark_read(&mut self, id: u64, session: String) {
+        let action = SessionAction::IsReadChanged(SessionIsReadChanged { is_read: true });
+        self.dispatch(id, &Uri::from(session), action.into(), None);
+    }
+
+    pub(super) fn set_config(&mut self, id: u64, key: String, value: String) {
+        let Some(session) = self.session.clone() else {
+            return self.fail(id, "no session is selected".to_owned());
+        };
+        let mut config = Object::new();
+        config.insert(key, Json::from(value));
+        let action = SessionConfigChanged {
+            config,
+            replace: None,
+        };
+        let action = SessionAction::ConfigChanged(action);
+        self.dispatch(id, &session, action.into(), None);
+    }
+
+    pub(super) fn delete(&mut self, id: u64, session: String) {
+        let params = DisposeSessionParams {
+            channel: Uri::from(session),
+            meta: None,
+        };
+        self.request(&params, ResponsePurpose::Dispose { command: id });
+    }
+}
+
+/// Returns the URI of a folder that the user entered as a path or as a URI.
+pub(super) fn folder_uri(folder: &str) -> Uri {
+    if folder.contains("://") {
+        return Uri::from(folder);
+    }
+    let mut path = String::with_capacity(folder.len());
+    for byte in folder.bytes() {
+        match byte {
+            b'/' | b'-' | b'_' | b'.' | b'~' => path.push(char::from(byte)),
+            _ if byte.is_ascii_alphanumeric() => path.push(char::from(byte)),
+            _ => path.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    Uri::from(format!("file://{path}"))
+}
+
+/// Applies the changes of a summary. An absent field stays unchanged (SYN-5).
+fn merge_summary(summary: &mut SessionSummary, changes: &PartialSessionSummary) {
+    fn set<T: Clone>(field: &mut T, change: &Option<T>) {
+        if let Some(change) = change {
+            field.clone_from(change);
+        }
+    }
+    fn set_option<T: Clone>(field: &mut Option<T>, change: &Option<T>) {
+        if change.is_some() {
+            field.clone_from(change);
+        }
+    }
+    let metadata = &mut summary.metadata;
+    set(&mut metadata.provider, &changes.provider);
+    set(&mut metadata.title, &changes.title);
+    set(&mut metadata.status, &changes.status);
+    set_option(&mut metadata.activity, &changes.activity);
+    set_option(&mut metadata.origin, &changes.origin);
+    set_option(&mut metadata.project, &changes.project);
+    set_option(
+        &mut metadata.working_directories,
+        &changes.working_directories,
+    );
+    set_option(&mut metadata.annotations, &changes.annotations);
+    set(&mut summary.created_at, &changes.created_at);
+    set(&mut summary.modified_at, &changes.modified_at);
+    set_option(&mut summary.changes, &changes.changes);
+    set_option(&mut summary.meta, &changes.meta);
+    set_option(&mut summary.chats, &changes.chats);
+    set_option(&mut summary.default_chat, &changes.default_chat);
+}

@@ -1,0 +1,71 @@
+//! What the core asks the worker to do.
+
+use agenthost_view::timeline::RowSplice;
+use serde::Serialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+/// A request of the core to the worker.
+#[derive(Debug, Serialize)]
+#[serde(
+    tag = "kind",
+    rename_all = "camelCase",
+    rename_all_fields = "camelCase"
+)]
+pub enum PageEffect {
+    /// Opens the socket.
+    Connect {
+        /// Address of the host.
+        url: String,
+    },
+    /// Sends a message.
+    SendText {
+        /// The message.
+        text: String,
+    },
+    /// Closes the socket.
+    Disconnect,
+    /// Sets the timer, or cancels it.
+    Wake {
+        /// Delay; absent cancels the timer.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        after_ms: Option<u64>,
+    },
+    /// Asks for the input `frame`, at a time when the page can draw.
+    WantFrame,
+    /// Changes what the page shows.
+    Patch {
+        /// Changed slices.
+        patches: Vec<SlicePatch>,
+    },
+    /// Reports the result of a command.
+    Done {
+        /// Id of the command.
+        id: u64,
+        /// Reason for which the command failed.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error: Option<String>,
+        /// Result of the command.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        value: Option<Value>,
+    },
+}
+
+/// A change of a part of the page.
+#[derive(Debug, Serialize)]
+pub struct SlicePatch {
+    /// Name of the slice.
+    pub slice: &'static str,
+    /// New value of the slice.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<Box<RawValue>>,
+    /// All keys of the rows in their order, if the order changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub order: Option<Vec<String>>,
+    /// Change of the order.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub splice: Option<RowSplice>,
+    /// Changed rows by key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub set: Option<Box<RawValue>>,
+}

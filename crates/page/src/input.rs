@@ -1,0 +1,229 @@
+//! What the worker reports to the core.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+/// An input with the time at which it happened.
+#[derive(Debug, Deserialize)]
+pub struct TimedInput {
+    /// Milliseconds since 1970.
+    pub now: i64,
+    /// The input.
+    pub input: PageInput,
+}
+
+/// An event that the worker reports.
+#[derive(Debug, Deserialize)]
+#[serde(
+    tag = "kind",
+    rename_all = "camelCase",
+    rename_all_fields = "camelCase"
+)]
+pub enum PageInput {
+    /// The page was opened.
+    Open {
+        /// Address of the host.
+        url: String,
+        /// Id of this client, the same after a reload.
+        client_id: String,
+        /// Name of the device.
+        name: String,
+    },
+    /// The socket is open.
+    SocketOpened,
+    /// The host sent a message.
+    SocketText {
+        /// The message.
+        text: String,
+    },
+    /// The socket is closed, or could not be opened.
+    SocketClosed {
+        /// Reason of the close frame.
+        reason: String,
+    },
+    /// The host does not know this device.
+    SignedOut,
+    /// The device has a network again, or the page is visible again.
+    Online,
+    /// The user gave a command.
+    Do {
+        /// Id of the command, for its result.
+        id: u64,
+        /// The command.
+        command: PageCommand,
+    },
+    /// The timer has fired.
+    Timer,
+    /// The page can draw.
+    Frame,
+}
+
+/// A command of the user.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "op", rename_all = "camelCase", rename_all_fields = "camelCase")]
+#[expect(missing_docs, reason = "fields are named like those of the protocol")]
+pub enum PageCommand {
+    SelectSession {
+        session: String,
+    },
+    SelectChat {
+        chat: String,
+    },
+    CreateSession {
+        provider: String,
+        folder: Option<String>,
+        model: Option<String>,
+        worktree: Option<bool>,
+        text: String,
+    },
+    Send {
+        text: String,
+        attachments: Option<Vec<NewAttachment>>,
+        steer: Option<bool>,
+    },
+    CancelTurn,
+    ResumeTurn,
+    AnswerApproval {
+        key: String,
+        option_id: Option<String>,
+        approve: bool,
+        edited_input: Option<String>,
+    },
+    AnswerForm {
+        key: String,
+        response: FormResponse,
+        answers: BTreeMap<String, Value>,
+    },
+    DraftForm {
+        key: String,
+        question_id: String,
+        answer: Value,
+    },
+    SetDraft {
+        text: String,
+    },
+    SetModel {
+        model: String,
+    },
+    QueueEdit {
+        key: String,
+        text: String,
+    },
+    QueueRemove {
+        key: String,
+    },
+    QueueMove {
+        key: String,
+        index: usize,
+    },
+    SteerNow {
+        key: String,
+    },
+    Rename {
+        session: String,
+        title: String,
+    },
+    Archive {
+        session: String,
+        archived: bool,
+    },
+    Delete {
+        session: String,
+    },
+    MarkRead {
+        session: String,
+    },
+    SetConfig {
+        key: String,
+        value: String,
+    },
+    SelectChangeset {
+        uri: String,
+    },
+    OpenDiff {
+        file: String,
+        layout: DiffLayout,
+    },
+    CloseDiff,
+    DiffRows {
+        start: usize,
+        end: usize,
+    },
+    Review {
+        file: String,
+        reviewed: bool,
+    },
+    Operation {
+        id: String,
+        file: Option<String>,
+    },
+    Filter {
+        text: String,
+        group: GroupMode,
+    },
+    OlderTurns,
+    Completions {
+        text: String,
+        cursor: u64,
+    },
+    ReadFile {
+        uri: String,
+    },
+    ListFolder {
+        uri: String,
+    },
+    DismissNote {
+        id: String,
+    },
+    SignIn {
+        key: String,
+    },
+}
+
+/// A file that the user adds to a message.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NewAttachment {
+    /// Name of the file.
+    pub name: String,
+    /// MIME type of the file.
+    pub content_type: String,
+    /// Content in base64.
+    pub data: String,
+}
+
+/// The answer to a form as a whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum FormResponse {
+    /// The user submits the answers.
+    Accept,
+    /// The user refuses to answer.
+    Decline,
+    /// The user closes the form.
+    Cancel,
+}
+
+/// The layout of a diff.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum DiffLayout {
+    /// One column.
+    Unified,
+    /// Old lines on the left, new lines on the right.
+    Split,
+}
+
+/// The grouping of the session list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum GroupMode {
+    /// One group per folder.
+    Folder,
+    /// One group per day.
+    Time,
+    /// No groups.
+    None,
+}

@@ -1,0 +1,43 @@
+// Keeps the files of the page, so that it opens without the host. Everything else goes to the network.
+
+const CACHE = "agenthost-shell";
+const SHELL = ["/", "/app.js", "/app.css", "/worker.js", "/page.wasm", "/icon.svg", "/manifest.webmanifest"];
+
+self.addEventListener("install", (event) => {
+  event.waitUntil(
+    caches
+      .open(CACHE)
+      .then((cache) => cache.addAll(SHELL))
+      .then(() => self.skipWaiting()),
+  );
+});
+
+self.addEventListener("activate", (event) => {
+  event.waitUntil(self.clients.claim());
+});
+
+self.addEventListener("fetch", (event) => {
+  const url = new URL(event.request.url);
+  const path = event.request.mode === "navigate" ? "/" : url.pathname;
+  if (event.request.method === "GET" && url.origin === self.location.origin && SHELL.includes(path)) {
+    event.respondWith(networkFirst(event.request, path));
+  }
+});
+
+/** The host is nearly always near: a new build must never wait behind an old copy. */
+async function networkFirst(request, path) {
+  const cache = await caches.open(CACHE);
+  try {
+    const response = await fetch(request);
+    if (response.ok) {
+      await cache.put(path, response.clone());
+    }
+    return response;
+  } catch (error) {
+    const stored = await cache.match(path);
+    if (stored) {
+      return stored;
+    }
+    throw error;
+  }
+}

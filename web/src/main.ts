@@ -1,0 +1,17 @@
+// Entry of the page.
+
+import { mount } from "svelte";
+import "./theme.css";
+import App from "./components/App.svelte";
+import { takeCodeFromAddress } from "./pairing";
+import { scriptUrl } from "./trusted";
+import { applyTheme, ui } from "./ui.svelte";
+
+applyTheme(ui.theme);
+mount(App, { target: document.body, props: { code: takeCodeFromAddress() } });
+
+if ("serviceWorker" in navigator) {
+  navigator.serviceWorker.register(scriptUrl("/sw.js")).catch((error: unknown) => {
+    console.warn("register the service worker:", error);
+  });
+}

@@ -1,0 +1,51 @@
+// Pairing of this device with the host, by a code that works once. The host answers with a cookie that scripts cannot
+// read.
+
+export type PairingResult = { kind: "paired" } | { kind: "refused"; status: number } | { kind: "unreachable" };
+
+const PAIRED_KEY = "agenthost.paired";
+
+/** Takes the code out of the address, so that it is neither kept in the history nor shared with a link. */
+export function takeCodeFromAddress(): string | undefined {
+  const words = new URLSearchParams(location.hash.slice(1));
+  const code = words.get("code");
+  if (code === null) {
+    return undefined;
+  }
+  history.replaceState(null, "", location.pathname + location.search);
+  return code;
+}
+
+export async function pairDevice(code: string, name: string): Promise<PairingResult> {
+  const body = JSON.stringify({ code: code.trim().toUpperCase(), name: name.trim() });
+  const headers = { "content-type": "application/json" };
+  try {
+    return settle(await fetch("/pair", { method: "POST", headers, body }));
+  } catch {
+    return { kind: "unreachable" };
+  }
+}
+
+/** Asks the host whether this device is paired. A device that was paired before may start without an answer. */
+export async function checkPairing(): Promise<PairingResult> {
+  try {
+    return settle(await fetch("/device", { cache: "no-store" }));
+  } catch {
+    return { kind: "unreachable" };
+  }
+}
+
+export function wasPaired(): boolean {
+  return localStorage.getItem(PAIRED_KEY) !== null;
+}
+
+function settle(response: Response): PairingResult {
+  if (response.ok) {
+    localStorage.setItem(PAIRED_KEY, "1");
+    return { kind: "paired" };
+  }
+  if (response.status === 401) {
+    localStorage.removeItem(PAIRED_KEY);
+  }
+  return { kind: "refused", status: response.status };
+}

@@ -1,0 +1,133 @@
+// State of the page itself: layout, theme, open dialogs, and the user's own actions until the host has confirmed them.
+
+import { MediaQuery, SvelteMap } from "svelte/reactivity";
+import { request } from "./connection";
+import type { Command, GroupMode, NoteRow } from "./contract";
+import { store } from "./store.svelte";
+
+export type PhoneTab = "inbox" | "sessions" | "chat" | "changes" | "more";
+export type ThemeName = "system" | "light" | "dark" | "contrast";
+export type ActionState = { state: "sent" } | { state: "rejected"; reason: string };
+export type Confirmation = { text: string; action: string; danger: boolean; run(): void };
+
+const THEME_KEY = "agenthost.theme";
+
+class PageUi {
+  tab = $state<PhoneTab>("sessions");
+  /** The new-session view replaces the chat. */
+  creating = $state(false);
+  /** The list of sessions over the chat, on medium widths. */
+  drawer = $state(false);
+  /** The panel takes room beside the chat only on wide screens; elsewhere it covers the chat. */
+  changesOpen = $state(matchMedia("(min-width: 1024px)").matches);
+  changesWide = $state(false);
+  palette = $state(false);
+  confirmation = $state.raw<Confirmation | undefined>();
+  theme = $state<ThemeName>(readTheme());
+  filter = $state("");
+  group = $state<GroupMode>("folder");
+  /** Own answers by key of the request or row. */
+  readonly actions = new SvelteMap<string, ActionState>();
+  readonly phone = new MediaQuery("max-width: 639px");
+  readonly medium = new MediaQuery("min-width: 640px and max-width: 1023px");
+  readonly touch = new MediaQuery("pointer: coarse");
+
+  setTheme(theme: ThemeName): void {
+    this.theme = theme;
+    localStorage.setItem(THEME_KEY, theme);
+    applyTheme(theme);
+  }
+
+  openSession(session: string): void {
+    this.creating = false;
+    this.drawer = false;
+    this.tab = "chat";
+    if (location.hash !== sessionHash(session)) {
+      history.pushState(null, "", sessionHash(session));
+    }
+    void this.send({ op: "selectSession", session });
+  }
+
+  startCreating(): void {
+    this.creating = true;
+    this.drawer = false;
+    this.tab = "chat";
+  }
+
+  setFilter(text: string, group: GroupMode): void {
+    this.filter = text;
+    this.group = group;
+    void this.send({ op: "filter", text, group });
+  }
+
+  /** Sends an answer and remembers its state under `key` until the host has confirmed it. */
+  async answer(key: string, command: Command): Promise<void> {
+    this.actions.set(key, { state: "sent" });
+    try {
+      await request(command);
+      this.actions.delete(key);
+    } catch (error) {
+      this.actions.set(key, { state: "rejected", reason: messageOf(error) });
+    }
+  }
+
+  /** Sends a command whose rejection is shown as a notice. */
+  async send(command: Command): Promise<void> {
+    try {
+      await request(command);
+    } catch (error) {
+      this.notify(messageOf(error));
+    }
+  }
+
+  notify(text: string): void {
+    const id = `page-${Date.now()}-${store.notes.length}`;
+    store.notes = [...store.notes, { id, tone: "error", text }];
+  }
+
+  /** Makes the text of a rejected message the draft again. */
+  restore(note: NoteRow): void {
+    void this.send({ op: "setDraft", text: note.restored ?? "" });
+    this.dismiss(note.id);
+  }
+
+  dismiss(id: string): void {
+    store.notes = store.notes.filter((note) => note.id !== id);
+    if (!id.startsWith("page-")) {
+      void this.send({ op: "dismissNote", id });
+    }
+  }
+}
+
+export const ui = new PageUi();
+
+export function applyTheme(theme: ThemeName): void {
+  if (theme === "system") {
+    delete document.documentElement.dataset["theme"];
+  } else {
+    document.documentElement.dataset["theme"] = theme;
+  }
+}
+
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+export function sessionHash(session: string, turnId?: string): string {
+  const turn = turnId === undefined ? "" : `&turn=${encodeURIComponent(turnId)}`;
+  return `#session=${encodeURIComponent(session)}${turn}`;
+}
+
+/** The session that the address names. */
+export function sessionOfHash(hash: string): string | undefined {
+  return new URLSearchParams(hash.slice(1)).get("session") ?? undefined;
+}
+
+export function focusComposer(): void {
+  document.querySelector<HTMLTextAreaElement>("textarea[data-composer]")?.focus();
+}
+
+function readTheme(): ThemeName {
+  const kept = localStorage.getItem(THEME_KEY);
+  return kept === "light" || kept === "dark" || kept === "contrast" ? kept : "system";
+}

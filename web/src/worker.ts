@@ -1,0 +1,161 @@
+// The worker of the page. It owns the socket, the timer and the stored state; the WebAssembly core decides what to do
+// with them. Patches go to the page at most once a frame, and never before the page has applied the last ones.
+
+import { PageCore, type CoreEffect, type CoreInput } from "./bridge";
+import type { PageMessage, WorkerMessage } from "./contract";
+import { highlightLines } from "./highlight";
+import { loadState, saveState } from "./saved-state";
+
+const FRAME_MS = 16;
+
+let core: PageCore | undefined;
+let socket: WebSocket | undefined;
+let wakeTimer: number | undefined;
+let frameTimer: number | undefined;
+let frameWanted = false;
+let unapplied = 0;
+let lastFrame = 0;
+let saveKey = "";
+/** Inputs that arrived while the core was loading. */
+const early: CoreInput[] = [];
+
+const scope = self as unknown as {
+  onmessage: ((event: MessageEvent<PageMessage>) => void) | null;
+  postMessage(message: WorkerMessage): void;
+  setTimeout(handler: () => void, ms: number): number;
+  clearTimeout(timer: number | undefined): void;
+};
+
+scope.onmessage = ({ data }) => {
+  switch (data.type) {
+    case "open":
+      open(data).catch(reportFailure);
+      return;
+    case "do":
+      feed({ kind: "do", id: data.id, command: data.command });
+      return;
+    case "online":
+      feed({ kind: "online" });
+      return;
+    case "applied":
+      unapplied -= 1;
+      scheduleFrame();
+      return;
+    case "highlight":
+      scope.postMessage({ type: "highlighted", id: data.id, lines: highlightLines(data.language, data.text) });
+      return;
+  }
+};
+
+async function open({ url, clientId, name }: Extract<PageMessage, { type: "open" }>): Promise<void> {
+  const [loaded, saved] = await Promise.all([PageCore.load("/page.wasm"), loadState(clientId)]);
+  core = loaded;
+  saveKey = clientId;
+  feed({ kind: "open", url, clientId, name, saved });
+  for (const input of early.splice(0)) {
+    feed(input);
+  }
+}
+
+function reportFailure(error: unknown): void {
+  const text = error instanceof Error ? error.message : String(error);
+  scope.postMessage({ type: "patch", patches: [{ slice: "link", value: { state: "offline", error: text, pending: 0 } }] });
+}
+
+function feed(input: CoreInput): void {
+  if (core === undefined) {
+    early.push(input);
+    return;
+  }
+  for (const effect of core.step(input)) {
+    apply(effect);
+  }
+}
+
+function apply(effect: CoreEffect): void {
+  switch (effect.kind) {
+    case "connect":
+      connect(effect.url);
+      return;
+    case "sendText":
+      // A message for a socket that is closing is lost like one on its way; the core resumes after the close.
+      if (socket?.readyState === WebSocket.OPEN) {
+        socket.send(effect.text);
+      }
+      return;
+    case "disconnect":
+      socket?.close();
+      return;
+    case "wake":
+      scope.clearTimeout(wakeTimer);
+      wakeTimer = effect.afterMs === undefined ? undefined : scope.setTimeout(() => feed({ kind: "timer" }), effect.afterMs);
+      return;
+    case "wantFrame":
+      frameWanted = true;
+      scheduleFrame();
+      return;
+    case "patch":
+      unapplied += 1;
+      scope.postMessage({ type: "patch", patches: effect.patches });
+      return;
+    case "done":
+      scope.postMessage({ type: "done", id: effect.id, error: effect.error, value: effect.value });
+      return;
+    case "save":
+      void saveState(saveKey, effect.text);
+      return;
+  }
+}
+
+function scheduleFrame(): void {
+  if (!frameWanted || unapplied > 0 || frameTimer !== undefined) {
+    return;
+  }
+  const wait = Math.max(0, FRAME_MS - (performance.now() - lastFrame));
+  frameTimer = scope.setTimeout(() => {
+    frameTimer = undefined;
+    frameWanted = false;
+    lastFrame = performance.now();
+    feed({ kind: "frame" });
+  }, wait);
+}
+
+function connect(url: string): void {
+  socket?.close();
+  const next = new WebSocket(url);
+  let opened = false;
+  next.onopen = () => {
+    opened = true;
+    feed({ kind: "socketOpened" });
+  };
+  next.onmessage = ({ data }) => {
+    if (typeof data === "string") {
+      feed({ kind: "socketText", text: data });
+    }
+  };
+  next.onclose = ({ code, reason }) => {
+    if (next !== socket) {
+      return;
+    }
+    socket = undefined;
+    void reportClose(code, reason, opened);
+  };
+  socket = next;
+}
+
+/** A browser hides the status of a refused upgrade, so the host is asked whether this device is still paired. */
+async function reportClose(code: number, reason: string, opened: boolean): Promise<void> {
+  if (!opened && (await isSignedOut())) {
+    feed({ kind: "signedOut" });
+  } else {
+    feed({ kind: "socketClosed", code, reason });
+  }
+}
+
+async function isSignedOut(): Promise<boolean> {
+  try {
+    return (await fetch("/device", { cache: "no-store" })).status === 401;
+  } catch {
+    return false;
+  }
+}
