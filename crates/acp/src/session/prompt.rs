@@ -103,11 +103,11 @@ pub(crate) fn history_block(
     features: PromptFeatures,
 ) -> Vec<ContentBlock> {
     let history = format!(
-        "{history}\n\n(This is what was said before, for you to know. The message that follows goes on from there.)"
+        "{history}\n\n(This is the earlier conversation, for context. The next message continues it.)"
     );
     let mime = Some("text/markdown");
     let block = text_block(
-        "What was said before",
+        "Earlier conversation",
         chat.as_str(),
         &history,
         mime,

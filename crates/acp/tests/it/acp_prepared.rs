@@ -82,7 +82,7 @@ async fn instructions_are_given_once_and_again_when_they_change() {
     assert!(texts[0].contains("Be brief."), "{texts:?}");
     // They are taken back.
     let texts = prompt_texts(&mut bench, "t4", PreparedTurn::default()).await;
-    assert!(texts[0].contains("do not hold any more"), "{texts:?}");
+    assert!(texts[0].contains("no longer apply"), "{texts:?}");
     assert_eq!(
         prompt_texts(&mut bench, "t5", PreparedTurn::default()).await,
         ["blocks"]

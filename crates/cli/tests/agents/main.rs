@@ -1,4 +1,4 @@
-//! Real agents, with a model of ours and no network: `./test --agents`.
+//! Real agents, with a model of ours and no network: `./test agents`.
 //!
 //! The agents stand in `agents.toml`. Each is tried with a host of its own, by
 //! an official client; what happens is written into `docs/agents.md`, whether
@@ -34,7 +34,7 @@ use tries::TRIES;
 
 /// Needs the network, and nothing else of this does.
 #[test]
-#[ignore = "installs programs; `./test --agents` does"]
+#[ignore = "installs programs; `./test agents` does"]
 fn agents_are_installed() {
     let server = tool_server();
     let agents = entries().into_iter();
@@ -48,14 +48,14 @@ fn agents_are_installed() {
 }
 
 #[tokio::test]
-#[ignore = "needs agents and no network; `./test --agents` has them"]
+#[ignore = "needs agents and no network; `./test agents` has them"]
 async fn agents_do_what_they_should() {
     each(attempt).await;
 }
 
 /// Tools of a server and of a client, rules and skills.
 #[tokio::test]
-#[ignore = "needs agents and no network; `./test --agents` has them"]
+#[ignore = "needs agents and no network; `./test agents` has them"]
 async fn agents_use_what_the_host_offers() {
     assert!(tool_server().is_installed(), "the server is not installed");
     each(attempt_offered).await;
@@ -191,6 +191,6 @@ fn assert_alone() {
     let others: Vec<_> = names.map(str::trim).filter(|name| *name != "lo").collect();
     assert!(
         others.is_empty(),
-        "there is a network ({others:?}); use `./test --agents`"
+        "there is a network ({others:?}); use `./test agents`"
     );
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::entry::{Entry, names};
 use crate::talk::Told;
 
-const BEGIN: &str = "<!-- tried: begin; written by `./test --agents` -->";
+const BEGIN: &str = "<!-- tried: begin; written by `./test agents` -->";
 const END: &str = "<!-- tried: end -->";
 
 /// What stands there if something is not as it should be.

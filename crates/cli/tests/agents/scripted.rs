@@ -18,7 +18,7 @@ fn the_agent() {
 
 /// MCP-1 to MCP-5, MCP-11: a server that others wrote is used through the host.
 #[tokio::test]
-#[ignore = "needs a server from npm and no network; `./test --agents` has them"]
+#[ignore = "needs a server from npm and no network; `./test agents` has them"]
 async fn an_agent_uses_a_server_from_a_registry() {
     assert_alone();
     let server = tool_server();

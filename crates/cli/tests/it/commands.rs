@@ -19,7 +19,7 @@ pub(crate) fn configuration(directory: &Path) -> PathBuf {
 }
 
 /// The command, with nothing of this machine's own in it.
-fn agenthost(directory: &Path) -> Command {
+pub(crate) fn agenthost(directory: &Path) -> Command {
     configuration(directory);
     let mut command = Command::new(env!("CARGO_BIN_EXE_agenthost"));
     command

@@ -50,7 +50,7 @@ fn a_folder_without_anything_says_where_to_begin() {
         directory.path(),
         &["customizations", &project],
         expect![[r#"
-            no customizations found: a skill is .agents/skills/NAME/SKILL.md, a rule AGENTS.md, a plugin `[[plugins]]` in the configuration; docs/customizations.md lists all locations
+            no customizations found: put skills in .agents/skills/NAME/SKILL.md, rules in AGENTS.md, and plugins in `[[plugins]]` of the configuration; docs/customizations.md lists all locations
             exit code 0
         "#]],
     );

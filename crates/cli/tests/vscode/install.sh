@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs VS Code's server, Node.js, Playwright and Chromium for `./test --vscode`.
+# Installs VS Code's server, Node.js, Playwright and Chromium for `./test vscode`.
 #
 #   install.sh FOLDER
 #

@@ -1,4 +1,4 @@
-// Runs the steps of `./test --vscode`.
+// Runs the steps of `./test vscode`.
 //
 //   run.mjs FOLDER BINARY [FILTER]
 //

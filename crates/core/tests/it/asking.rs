@@ -229,9 +229,9 @@ fn a_client_declines_a_tool_it_does_not_know() {
         "#,
         expect![[r#"
             c1 ! s1.chat chat/toolCallConfirmed {"turnId": "t1", "toolCallId": "c", "approved": false}
-                c1: 10 rejected: tool call `c` does not wait for this action
+                c1: 10 rejected: tool call `c` is not waiting for this action
             c2 ! s1.chat chat/toolCallConfirmed {"turnId": "t1", "toolCallId": "c", "approved": true}
-                c2: 11 rejected: tool call `c` does not wait for this action
+                c2: 11 rejected: tool call `c` is not waiting for this action
             c2 ! s1.chat chat/toolCallConfirmed {"turnId": "t1", "toolCallId": "c", "approved": false}
                 c1: 12 s1.chat by b chat/toolCallConfirmed {"approved":false,"turnId":"t1","toolCallId":"c"}
                 c1: 13 s1.chat chat/toolCallComplete {"result":{"success":false,"pastTenseMessage":"The client declined to run it","error":{"message":"The client declined to run it"}},"turnId":"t1","toolCallId":"c"}

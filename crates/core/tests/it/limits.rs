@@ -182,7 +182,7 @@ fn sessions_past_the_limit_are_refused_until_one_is_gone() {
         c1 createSession s3
             c1: error -32600 there are 2 sessions, and `limits.sessions` allows no more: dispose of some, or raise the limit in the configuration
         c1 createSession s2
-            c1: error -32003 there is a session `ahp-session:/s2` already
+            c1: error -32003 session `ahp-session:/s2` already exists
         c1 createSession s4
             c1: error -32600 there are 2 sessions, and `limits.sessions` allows no more: dispose of some, or raise the limit in the configuration"#]].assert_eq(&result);
     world.check_mirrors();

@@ -42,7 +42,7 @@ fn a_chat_comes_from_another() {
             c1 createChat s1 {"chat": "ahp-chat:/1", "source": {"kind": "fork", "chat": "ahp-chat://default/YWhwLXNlc3Npb246L3Mx", "turnId": "t9"}}
                 c1: error -32602 source: no such turn in that chat
             c1 createChat s1 {"chat": "ahp-chat:/1", "source": {"kind": "fork", "chat": "ahp-chat://default/YWhwLXNlc3Npb246L3Mx", "turnId": "t2"}}
-                c1: error -32602 source: a fork starts from a turn that has ended
+                c1: error -32602 source: cannot fork from a turn that is in progress
             c1 createChat s1 {"chat": "ahp-chat:/1", "source": {"kind": "copy", "chat": "ahp-chat://default/YWhwLXNlc3Npb246L3Mx", "turnId": "t1"}}
                 c1: error -32602 source.kind: expected one of `fork`, `sideChat`, found "copy"
             c1 createChat s1 {"chat": "ahp-chat:/1", "source": {"kind": "fork", "chat": "ahp-chat://default/YWhwLXNlc3Npb246L3Mx", "turnId": "t1"}}

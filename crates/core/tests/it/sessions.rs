@@ -30,7 +30,7 @@ fn a_session_is_there_at_once_and_ready_later() {
                 changes s1: mark start
                 agent s1: open
             c1 createSession s1
-                c1: error -32003 there is a session `ahp-session:/s1` already
+                c1: error -32003 session `ahp-session:/s1` already exists
             c1 createSession s2 {"provider": "nobody"}
                 c1: error -32002 there is no agent `nobody`
             c1 createSession s2 {"activeClient": {"clientId": "other", "tools": []}}

@@ -104,7 +104,7 @@ fn a_tool_call_is_approved_by_another_client() {
                 c1: 15 s1 session/inputNeededRemoved {"id":"confirm:c@s1.chat"}
                 agent s1: decide c Approved { option: Some("once"), edited_input: None }
             c1 ! s1.chat chat/toolCallConfirmed {"turnId": "t1", "toolCallId": "c", "approved": false}
-                c1: 16 rejected: tool call `c` does not wait for this action
+                c1: 16 rejected: tool call `c` is not waiting for this action
             c1 ! s1.chat chat/toolCallComplete {"turnId": "t1", "toolCallId": "c", "result": {"success": true, "pastTenseMessage": "I did"}}
                 c1: 17 rejected: tool call `c` is not executed by this client
             agent s1 chat/toolCallComplete {"turnId": "t1", "toolCallId": "c", "result": {"success": true, "pastTenseMessage": "Ran ls"}}

@@ -42,8 +42,8 @@ pub(super) fn write_rules(view: &SessionView, files: &[PathBuf], text: &mut Stri
         write_rule(&effective, text);
     }
     if !listed.is_empty() {
-        push_heading(text, "Rules for some work");
-        text.push_str("Read these files before work that they are about.\n\n");
+        push_heading(text, "Rules for specific tasks");
+        text.push_str("Before you start a task that one of these rules covers, read its file.\n\n");
     }
     for (effective, rule) in listed {
         let about = match (&rule.description, &rule.globs) {

@@ -87,9 +87,9 @@ async fn rules_and_skills_reach_the_agent() {
 
         Be Claude.
 
-        # Rules for some work
+        # Rules for specific tasks
 
-        Read these files before work that they are about.
+        Before you start a task that one of these rules covers, read its file.
 
         - db: About the database (…/work/.cursor/rules/db.mdc)
         - ts: for *.ts (…/work/.cursor/rules/ts.mdc)
@@ -129,9 +129,9 @@ async fn files_of_a_message_choose_rules_and_a_custom_agent_says_who_to_be() {
 
         No any.
 
-        # Rules for some work
+        # Rules for specific tasks
 
-        Read these files before work that they are about.
+        Before you start a task that one of these rules covers, read its file.
 
         - db: About the database (…/work/.cursor/rules/db.mdc)
 
@@ -202,9 +202,9 @@ async fn what_the_agent_reads_by_itself_is_not_told_again() {
         turn(1, "hello"),
         expect![[r#"
             model None
-            # Rules for some work
+            # Rules for specific tasks
 
-            Read these files before work that they are about.
+            Before you start a task that one of these rules covers, read its file.
 
             - db: About the database (…/work/.cursor/rules/db.mdc)
             - ts: for *.ts (…/work/.cursor/rules/ts.mdc)

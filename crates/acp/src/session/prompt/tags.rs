@@ -14,8 +14,8 @@ const TYPED_TAG: &str = "agenthost-said";
 
 /// Tags instructions that replace all earlier ones.
 pub(crate) fn tag_instructions(text: &str) -> String {
-    let remark = "This is from the host, not from the user. It holds for the whole conversation, \
-        in place of any instructions that the host gave before.";
+    let remark = "This is from the host, not from the user. It applies to the whole \
+        conversation and replaces all earlier instructions from the host.";
     wrap_tag(
         INSTRUCTIONS_TAG,
         &format!("{remark}\n\n{}", escape_tags(text)),
@@ -24,8 +24,8 @@ pub(crate) fn tag_instructions(text: &str) -> String {
 
 /// Returns the notice that no instructions of the host apply any more.
 pub(crate) fn tag_cleared_instructions() -> String {
-    let remark = "This is from the host, not from the user. The instructions that the host gave \
-        before do not hold any more.";
+    let remark = "This is from the host, not from the user. Earlier instructions from the \
+        host no longer apply.";
     wrap_tag(INSTRUCTIONS_TAG, remark)
 }
 
