@@ -75,19 +75,21 @@ export class KeyedSlice<Row, Extra> {
   }
 }
 
+const EMPTY_COMPOSER: Composer = {
+  draft: "",
+  running: false,
+  canSteer: false,
+  placeholder: "message",
+  attachments: [],
+  models: [],
+};
+
 class PageStore {
   link = $state.raw<LinkView>({ state: "connecting", pending: 0 });
   host = $state.raw<HostView>({ name: "", agents: [], folders: [] });
   chat = $state.raw<ChatView | undefined>();
   queue = $state.raw<QueueRow[]>([]);
-  composer = $state.raw<Composer>({
-    draft: "",
-    running: false,
-    canSteer: false,
-    placeholder: "message",
-    attachments: [],
-    models: [],
-  });
+  composer = $state.raw<Composer>(EMPTY_COMPOSER);
   changes = $state.raw<ChangesView | undefined>();
   diff = $state.raw<OpenDiff | undefined>();
   notes = $state.raw<NoteRow[]>([]);
@@ -123,7 +125,7 @@ class PageStore {
         this.queue = patch.value as QueueRow[];
         return;
       case "composer":
-        this.composer = patch.value as Composer;
+        this.composer = (patch.value ?? EMPTY_COMPOSER) as Composer;
         return;
       case "changes":
         this.changes = (patch.value ?? undefined) as ChangesView | undefined;

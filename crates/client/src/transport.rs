@@ -208,15 +208,18 @@ impl HostTransport {
 
     /// Waits until the transport accepts a message. This method is cancel safe.
     pub(crate) async fn ready(&mut self) -> Result<(), TransportError> {
-        Ok(match self {
+        match self {
             HostTransport::WebSocket(socket) => {
-                std::future::poll_fn(|context| socket.poll_ready_unpin(context)).await?
+                std::future::poll_fn(|context| socket.poll_ready_unpin(context)).await?;
             }
             HostTransport::Lines { writer, .. } => {
-                std::future::poll_fn(|context| SinkExt::<String>::poll_ready_unpin(writer, context))
-                    .await?
+                let ready = |context: &mut std::task::Context<'_>| {
+                    SinkExt::<String>::poll_ready_unpin(writer, context)
+                };
+                std::future::poll_fn(ready).await?;
             }
-        })
+        }
+        Ok(())
     }
 
     /// Passes a message to the transport, which must be ready.

@@ -151,6 +151,7 @@ impl PageCore {
             self.sync_subscriptions();
             self.show_chat(chat);
         }
+        self.mark_selected_read();
         self.dirty.sessions = true;
         self.done(id, None);
     }
@@ -231,6 +232,19 @@ impl PageCore {
         let action = SessionIsArchivedChanged { is_archived };
         let action = SessionAction::IsArchivedChanged(action);
         self.dispatch(id, &Uri::from(session), action.into(), None);
+    }
+
+    /// Marks the selected session as read, if it is not.
+    fn mark_selected_read(&mut self) {
+        let summary = self.session.as_ref();
+        let summary = summary.and_then(|session| self.sessions.get(session));
+        let unread = summary.filter(|summary| {
+            let status = summary.metadata.status;
+            !status.contains(SessionStatus::IS_READ)
+        });
+        if let Some(session) = unread.map(|summary| summary.resource.to_string()) {
+            self.mark_read(0, session);
+        }
     }
 
     pub(super) fn mark_read(&mut self, id: u64, session: String) {

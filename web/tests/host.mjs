@@ -1,0 +1,249 @@
+// The page against a real host: pairing, a session with the shell, approvals, two devices, a lost host.
+//
+//   node tests/host.mjs BINARY [PART-OF-A-STEP'S-NAME]
+//
+// Each step prints one line; the last line is `N of N steps passed`. Screenshots of failed steps go to `shots`.
+
+import { AxeBuilder } from "@axe-core/playwright";
+import assert from "node:assert/strict";
+import { execFileSync, spawn } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { chromium } from "playwright-core";
+
+const [binary, wanted = ""] = process.argv.slice(2);
+const DESKTOP = { width: 1280, height: 800 };
+const PHONE = { width: 390, height: 844 };
+
+const folder = mkdtempSync(join(tmpdir(), "agenthost-page-"));
+const project = join(folder, "project");
+const data = join(folder, "data");
+const env = { ...process.env, HOME: join(folder, "home"), XDG_CONFIG_HOME: join(folder, "config") };
+const port = await freePort();
+const address = `http://127.0.0.1:${port}/`;
+let host;
+
+/** Runs `agenthost` and returns its output. */
+function agenthost(...words) {
+  return execFileSync(binary, [...words, "--data-dir", data], { env, cwd: project, stdio: ["ignore", "pipe", "ignore"] }).toString();
+}
+
+function freePort() {
+  return new Promise((done) => {
+    const server = createServer().listen(0, "127.0.0.1", () => {
+      const { port } = server.address();
+      server.close(() => done(port));
+    });
+  });
+}
+
+async function startHost() {
+  host = spawn(binary, ["serve", "--listen", `127.0.0.1:${port}`, "--data-dir", data], { env, stdio: ["ignore", "ignore", "pipe"] });
+  await new Promise((done, fail) => {
+    host.once("exit", () => fail(new Error("the host did not start")));
+    host.stderr.on("data", (text) => `${text}`.includes("listens on") && done());
+  });
+}
+
+async function stopHost(signal) {
+  const ended = new Promise((done) => host.once("exit", done));
+  host.kill(signal);
+  await ended;
+}
+
+function newCode(...words) {
+  return /#code=([A-Z0-9-]+)/.exec(agenthost("pair", ...words))[1];
+}
+
+/** A browser of its own: its cookies are those of one device. */
+async function newDevice(browser, { viewport = DESKTOP, name = "laptop", scope = "terminal" } = {}) {
+  const context = await browser.newContext({ viewport, hasTouch: viewport === PHONE, isMobile: viewport === PHONE });
+  const page = await context.newPage();
+  page.errors = [];
+  page.on("pageerror", (error) => page.errors.push(error.message));
+  page.on("console", (message) => message.type() === "error" && page.errors.push(message.text()));
+  await page.goto(`${address}#code=${newCode("--name", name, "--scope", scope)}`);
+  await page.getByText("Live").first().waitFor();
+  return page;
+}
+
+/** Starts a session with the shell; its first message is a command. */
+async function newSession(page, command) {
+  await page.getByRole("button", { name: "New session" }).first().click();
+  await page.getByRole("textbox", { name: "Message" }).last().fill(command);
+  await page.getByRole("button", { name: /^(Start|Send|Create)/ }).last().click();
+}
+
+const steps = {
+  async "a code pairs a browser once"({ browser }) {
+    const code = newCode();
+    const first = await browser.newContext();
+    const page = await first.newPage();
+    await page.goto(`${address}#code=${code}`);
+    await page.getByText("Live").first().waitFor();
+    assert.equal(new URL(page.url()).hash, "", "the code stays in the address");
+    const cookie = (await first.cookies()).find(({ name }) => name.startsWith("agenthost"));
+    assert.ok(cookie.httpOnly && cookie.sameSite === "Strict", JSON.stringify(cookie));
+    const second = await browser.newContext();
+    const other = await second.newPage();
+    await other.goto(`${address}#code=${code}`);
+    await other.getByRole("textbox", { name: /code/i }).waitFor();
+    assert.equal(await other.getByText("Live").count(), 0);
+  },
+
+  async "a command is approved and its output shown"({ page }) {
+    await newSession(page, "echo from-the-shell > made.txt; cat made.txt");
+    const allow = page.getByRole("main").or(page.locator("body")).getByRole("button", { name: "Allow once" }).first();
+    await allow.waitFor();
+    assert.ok((await page.getByText("echo from-the-shell > made.txt; cat made.txt").count()) > 0);
+    await allow.click();
+    await page.getByText("from-the-shell", { exact: false }).first().waitFor();
+    await page.waitForFunction(() => !document.body.innerText.includes("Needs you"));
+    assert.equal(readFileSync(join(project, "made.txt"), "utf8"), "from-the-shell\n");
+  },
+
+  async "the phone sees the same request and answers it"({ browser, page }) {
+    const phone = await newDevice(browser, { viewport: PHONE, name: "phone" });
+    await newSession(page, "echo answered-by-phone");
+    await phone.getByRole("button", { name: /^Inbox/ }).click();
+    await phone.getByText("echo answered-by-phone").first().waitFor();
+    await phone.getByRole("button", { name: "Allow once" }).first().click();
+    await page.waitForFunction(() => !document.body.innerText.includes("Needs you"));
+    await page.getByText("answered-by-phone").nth(1).waitFor();
+    assert.deepEqual(phone.errors, []);
+    await phone.context().close();
+  },
+
+  async "two devices race for one approval, and one answer counts"({ browser, page }) {
+    const other = await newDevice(browser, { name: "second" });
+    await newSession(page, "echo raced >> raced.txt");
+    const buttons = [];
+    for (const device of [page, other]) {
+      const button = device.getByRole("button", { name: "Allow once" }).first();
+      await button.waitFor();
+      buttons.push(button);
+    }
+    await Promise.allSettled(buttons.map((button) => button.click({ timeout: 3000 })));
+    for (const device of [page, other]) {
+      await device.waitForFunction(() => !document.body.innerText.includes("Needs you"));
+    }
+    assert.equal(readFileSync(join(project, "raced.txt"), "utf8"), "raced\n");
+    await other.context().close();
+  },
+
+  async "a message waits in the queue while a turn runs"({ page }) {
+    await newSession(page, "sleep 1000");
+    await page.getByRole("button", { name: "Allow once" }).first().click();
+    const box = page.getByRole("textbox", { name: "Message" }).last();
+    await box.fill("echo queued-command");
+    await page.getByRole("button", { name: "Queue", exact: true }).click();
+    await page.getByText("echo queued-command").first().waitFor();
+    assert.match(agenthost("sessions"), /sleep 1000/);
+    await page.getByRole("button", { name: "Stop", exact: true }).click();
+    await page.getByText(/Cancelled|Stopped/i).first().waitFor();
+  },
+
+  async "kill -9 of the host during a command loses nothing that was shown"({ page }) {
+    await newSession(page, "seq 1 40; sleep 1000");
+    await page.getByRole("button", { name: "Allow once" }).first().click();
+    await page.getByText("seq 1 40; sleep 1000").first().waitFor();
+    await stopHost("SIGKILL");
+    await page.getByText(/Offline|Disconnected|Reconnecting/i).first().waitFor();
+    await startHost();
+    await page.getByText("Live").first().waitFor();
+    await page.getByText(/the host stopped/i).first().waitFor();
+    assert.ok((await page.getByText("seq 1 40; sleep 1000").count()) > 0);
+  },
+
+  async "text of agents and files stays text"({ page }) {
+    const attack = "printf '%s' '<img src=x onerror=\"window.pwned=1\"><script>window.pwned=1</scr''ipt>'";
+    await newSession(page, attack);
+    await page.getByRole("button", { name: "Allow once" }).first().click();
+    await page.waitForFunction(() => !document.body.innerText.includes("Needs you"));
+    assert.equal(await page.evaluate(() => window.pwned), undefined);
+    assert.equal(await page.locator("img[src=x]").count(), 0);
+  },
+
+  async "a revoked device is signed out"({ browser }) {
+    const lost = await newDevice(browser, { name: "lost-phone" });
+    agenthost("devices", "revoke", "lost-phone");
+    await lost.getByRole("textbox", { name: /code/i }).waitFor();
+    assert.equal((await lost.request.get(`${address}device`)).status(), 401);
+    await lost.context().close();
+  },
+
+  async "a device that may only read cannot send"({ browser }) {
+    const reader = await newDevice(browser, { name: "reader", scope: "read" });
+    await reader.getByRole("list", { name: "Sessions" }).first().waitFor();
+    const before = JSON.parse(`[${agenthost("sessions", "--json").trim().split("\n").join(",")}]`).length;
+    await newSession(reader, "echo not-allowed");
+    await reader.getByText(/may only read|not allowed|scope|read-only/i).first().waitFor();
+    const after = JSON.parse(`[${agenthost("sessions", "--json").trim().split("\n").join(",")}]`).length;
+    assert.equal(after, before);
+    await reader.context().close();
+  },
+
+  async "a page of another origin cannot connect or frame the page"({ browser }) {
+    const context = await browser.newContext();
+    const page = await context.newPage();
+    await page.route("http://evil.test/**", (route) => route.fulfill({ contentType: "text/html", body: `<iframe src="${address}"></iframe>` }));
+    await page.goto("http://evil.test/");
+    const outcome = await page.evaluate((url) => new Promise((done) => {
+      const socket = new WebSocket(url);
+      socket.onopen = () => done("open");
+      socket.onerror = () => done("refused");
+    }), address.replace("http", "ws"));
+    assert.equal(outcome, "refused");
+    const frames = page.frames().filter((frame) => frame.url().startsWith(address));
+    for (const frame of frames) {
+      assert.equal(await frame.evaluate(() => document.body?.innerText ?? ""), "");
+    }
+    await context.close();
+  },
+
+  async "axe finds nothing on desktop and phone"({ browser, page }) {
+    const phone = await newDevice(browser, { viewport: PHONE, name: "axe" });
+    for (const device of [page, phone]) {
+      const { violations } = await new AxeBuilder({ page: device }).analyze();
+      assert.deepEqual(violations.map(({ id, nodes }) => `${id}: ${nodes[0].html}`), []);
+    }
+    await phone.context().close();
+  },
+};
+
+mkdirSync(project, { recursive: true });
+mkdirSync(env.HOME, { recursive: true });
+mkdirSync(join(folder, "config/agenthost"), { recursive: true });
+writeFileSync(join(folder, "config/agenthost/config.toml"), "auto_agents = false\n");
+execFileSync("git", ["init", "-q"], { cwd: project });
+writeFileSync(join(project, "a.txt"), "one\n");
+
+await startHost();
+// The page offers the folders of the sessions that there are.
+agenthost("run", "--yes", "true");
+const executablePath = process.env.CHROMIUM ?? ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find(existsSync);
+const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
+let passed = 0;
+const names = Object.keys(steps).filter((name) => name.includes(wanted));
+const page = await newDevice(browser);
+page.setDefaultTimeout(15_000);
+for (const name of names) {
+  try {
+    await steps[name]({ browser, page });
+    assert.deepEqual(page.errors.filter((text) => !/WebSocket|ERR_CONNECTION|401|Failed to load/.test(text)), []);
+    passed += 1;
+    console.log(`ok      ${name}`);
+  } catch (error) {
+    const shot = resolve(import.meta.dirname, "../shots", `${name.replaceAll(/[^a-z0-9]+/gi, "-")}.png`);
+    mkdirSync(resolve(shot, ".."), { recursive: true });
+    await page.screenshot({ path: shot });
+    console.log(`FAILED  ${name}\n        ${`${error.message}`.split("\n").slice(0, 6).join("\n        ")}\n        ${shot}`);
+  }
+}
+await browser.close();
+await stopHost("SIGTERM");
+rmSync(folder, { recursive: true, force: true });
+console.log(`${passed} of ${names.length} steps passed`);
+process.exit(passed === names.length ? 0 : 1);
