@@ -114,10 +114,18 @@ impl PageCore {
 
     /// Passes everything on that the engine has ready, and asks for a frame if needed.
     fn pump(&mut self) {
-        loop {
-            let Some(engine) = &mut self.engine else {
-                break;
-            };
+        self.send_pending();
+        if self.session.is_some() && self.changes.changeset.is_none() {
+            self.select_default_changeset();
+        }
+        if self.dirty.any() && !self.wants_frame {
+            self.wants_frame = true;
+            self.effects.push(PageEffect::WantFrame);
+        }
+    }
+
+    fn send_pending(&mut self) {
+        while let Some(engine) = &mut self.engine {
             if let Some(text) = engine.take_message() {
                 self.effects.push(PageEffect::SendText { text });
             } else if let Some(response) = engine.take_response() {
@@ -127,10 +135,6 @@ impl PageCore {
             } else {
                 break;
             }
-        }
-        if self.dirty.any() && !self.wants_frame {
-            self.wants_frame = true;
-            self.effects.push(PageEffect::WantFrame);
         }
     }
 

@@ -1,6 +1,7 @@
 //! The command as a person uses it.
 
 #![expect(
+    clippy::print_stdout,
     clippy::unwrap_used,
     clippy::panic,
     clippy::indexing_slicing,

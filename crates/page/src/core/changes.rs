@@ -206,6 +206,17 @@ impl PageCore {
         Some(found.edit.clone())
     }
 
+    /// Opens the first changeset of the selected session, as soon as it has one.
+    pub(super) fn select_default_changeset(&mut self) {
+        let choices = self.changeset_choices();
+        if let Some(choice) = choices.into_iter().next() {
+            self.follow(&choice.uri);
+            self.changes.changeset = Some(choice.uri);
+            self.dirty.changes = true;
+            self.send_pending();
+        }
+    }
+
     pub(super) fn select_changeset(&mut self, id: u64, changeset: Uri) {
         if !self.changes.is_open(&changeset) {
             self.leave_changeset();

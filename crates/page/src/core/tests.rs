@@ -123,7 +123,7 @@ impl Page {
 
 fn summary() -> Value {
     json!({
-        "resource": SESSION, "provider": "shell", "title": "One", "status": 1,
+        "resource": SESSION, "provider": "shell", "title": "One", "status": 33,
         "createdAt": "2026-01-01T00:00:00Z", "modifiedAt": "2026-01-01T00:00:00Z",
         "workingDirectories": ["file:///work"],
     })
