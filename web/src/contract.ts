@@ -274,14 +274,14 @@ export type Command =
   | { op: "selectSession"; session: string }
   | { op: "selectChat"; chat: string }
   | { op: "createSession"; provider: string; folder?: string; model?: string; worktree?: boolean; text: string }
-  | { op: "send"; text: string; attachments?: NewAttachment[]; steer?: boolean }
+  | { op: "send"; chat?: string; text: string; attachments?: NewAttachment[]; steer?: boolean }
   | { op: "cancelTurn" }
   | { op: "resumeTurn" }
   | { op: "answerApproval"; key: string; optionId?: string; approve: boolean; editedInput?: string }
   | { op: "answerForm"; key: string; response: FormResponse; answers: Record<string, FormAnswer> }
   | { op: "draftForm"; key: string; questionId: string; answer: FormAnswer }
   | { op: "signIn"; key: string }
-  | { op: "setDraft"; text: string }
+  | { op: "setDraft"; chat?: string; text: string }
   | { op: "queueEdit"; key: string; text: string }
   | { op: "queueRemove"; key: string }
   | { op: "queueMove"; key: string; index: number }

@@ -22,7 +22,8 @@ const project = join(folder, "project");
 const data = join(folder, "data");
 const env = { ...process.env, HOME: join(folder, "home"), XDG_CONFIG_HOME: join(folder, "config") };
 const port = await freePort();
-const address = `http://127.0.0.1:${port}/`;
+// The name that `agenthost pair` prints: cookies of this host reach no other port.
+const address = `http://agenthost-${port}.localhost:${port}/`;
 let host;
 
 /** Runs `agenthost` and returns its output. */
@@ -86,6 +87,8 @@ const steps = {
     assert.equal(new URL(page.url()).hash, "", "the code stays in the address");
     const cookie = (await first.cookies()).find(({ name }) => name.startsWith("agenthost"));
     assert.ok(cookie.httpOnly && cookie.sameSite === "Strict", JSON.stringify(cookie));
+    // Browsers send cookies to every port of a host name, so this host has a name of its own.
+    assert.equal(cookie.domain, `agenthost-${port}.localhost`);
     const second = await browser.newContext();
     const other = await second.newPage();
     await other.goto(`${address}#code=${code}`);

@@ -115,8 +115,16 @@ impl PageAddress {
             let route = outbound_address();
             address.set_ip(route.unwrap_or_else(|| loopback_like(address.ip())));
         }
+        // Browsers send a cookie to all ports of its host name. With a name of its own, the cookie
+        // of this host does not reach other servers on this machine.
+        let authority = if address.ip().is_loopback() && scheme == "http" {
+            let port = address.port();
+            format!("agenthost-{port}.localhost:{port}")
+        } else {
+            address.to_string()
+        };
         PageAddress {
-            base: format!("{scheme}://{address}"),
+            base: format!("{scheme}://{authority}"),
             reach: if address.ip().is_loopback() {
                 PageReach::Local
             } else {
@@ -173,7 +181,9 @@ mod tests {
 
     #[test]
     fn the_page_has_the_address_of_the_host() {
-        assert_eq!(base("ws://127.0.0.1:8123/"), "http://127.0.0.1:8123");
+        let own_name = "http://agenthost-8123.localhost:8123";
+        assert_eq!(base("ws://127.0.0.1:8123/"), own_name);
+        assert_eq!(base("ws://192.0.2.7:8123/"), "http://192.0.2.7:8123");
         assert_eq!(base("wss://[::1]:8123/"), "https://[::1]:8123");
         assert!(!base("ws://0.0.0.0:8123/").contains("0.0.0.0"));
         assert_eq!(PageAddress::of_url("http://127.0.0.1:1/"), None);

@@ -1,7 +1,8 @@
 //! The interface to JavaScript: JSON text in, JSON text out, in regions of the memory.
 //!
-//! `page_alloc` returns a region for the input. `page_step` takes it over and returns the address of
-//! the output: its length in four bytes (little-endian), then the text. `page_free` releases it.
+//! `page_alloc` returns a region for the input. `page_step` takes it over and returns the
+//! address of the output: its length in four bytes (little-endian), then the text. `page_free`
+//! releases it.
 
 #![expect(
     unsafe_code,

@@ -30,7 +30,7 @@ use crate::input::{GroupMode, PageCommand, PageInput, TimedInput};
 use changes::ChangesPanel;
 use link::LinkTracker;
 use responses::{PendingResponse, PendingResult, ResponsePurpose};
-use sessions::SessionTable;
+use sessions::{FirstMessage, SessionTable};
 use slices::{DirtySlices, NoteRow, SliceCache};
 
 /// Turns of a chat that are loaded at first. Older ones are fetched when the user scrolls.
@@ -38,6 +38,9 @@ const LOADED_TURNS: u64 = 20;
 
 /// The host may merge deltas of a stream for this long: two frames of a display.
 const MAX_LATENCY_MS: i64 = 33;
+
+/// The error for a message to a chat that the page has left.
+const OTHER_CHAT: &str = "another chat was opened before the message was sent";
 
 /// Notes that are kept; older ones are dropped.
 const MAX_NOTES: usize = 20;
@@ -56,6 +59,8 @@ pub struct PageCore {
     session: Option<Uri>,
     chat: Option<Uri>,
     changes: ChangesPanel,
+    /// The message of a session that is not ready yet.
+    first_message: Option<FirstMessage>,
     notes: Vec<NoteRow>,
     /// Requests that wait for a response of the host.
     responses: Vec<PendingResponse>,
@@ -115,6 +120,7 @@ impl PageCore {
     /// Passes everything on that the engine has ready, and asks for a frame if needed.
     fn pump(&mut self) {
         self.send_pending();
+        self.send_first_message();
         if self.session.is_some() && self.changes.changeset.is_none() {
             self.select_default_changeset();
         }
@@ -208,15 +214,17 @@ impl PageCore {
                 text,
             } => self.create_session(id, &provider, folder, model, worktree, text),
             PageCommand::Send {
+                chat,
                 text,
                 attachments,
                 steer,
-            } => self.send(
+            } if self.is_selected(chat.as_deref()) => self.send(
                 id,
                 text,
                 attachments.unwrap_or_default(),
                 steer == Some(true),
             ),
+            PageCommand::Send { .. } => self.fail(id, OTHER_CHAT.to_owned()),
             PageCommand::CancelTurn => self.cancel_turn(id),
             PageCommand::ResumeTurn => self.resume_turn(id),
             PageCommand::AnswerApproval {
@@ -235,7 +243,12 @@ impl PageCore {
                 question_id,
                 answer,
             } => self.draft_form(id, &key, &question_id, &answer),
-            PageCommand::SetDraft { text } => self.set_draft(id, text),
+            PageCommand::SetDraft { chat, text } => match chat {
+                Some(chat) if !self.is_selected(Some(&chat)) => {
+                    self.keep_draft(id, &Uri::from(chat), text);
+                }
+                _ => self.set_draft(id, text),
+            },
             PageCommand::SetModel { model } => self.set_model(id, &model),
             PageCommand::QueueEdit { key, text } => self.edit_queued(id, &key, text),
             PageCommand::QueueRemove { key } => self.remove_queued(id, &key),
@@ -283,6 +296,11 @@ impl PageCore {
         };
         self.dirty.sessions = true;
         self.done(id, None);
+    }
+
+    /// Returns `true` if a chat is the selected one. Commands without a chat mean that one.
+    fn is_selected(&self, chat: Option<&str>) -> bool {
+        chat.is_none_or(|chat| self.chat.as_ref().is_some_and(|own| own.as_str() == chat))
     }
 
     /// Returns an id that this client has not used before.

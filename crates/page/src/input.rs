@@ -79,6 +79,7 @@ pub enum PageCommand {
         text: String,
     },
     Send {
+        chat: Option<String>,
         text: String,
         attachments: Option<Vec<NewAttachment>>,
         steer: Option<bool>,
@@ -102,6 +103,7 @@ pub enum PageCommand {
         answer: Value,
     },
     SetDraft {
+        chat: Option<String>,
         text: String,
     },
     SetModel {

@@ -203,7 +203,11 @@ impl UpgradeGuard {
                 let own = self.address.ip();
                 ip.is_loopback() || ip == own || own.is_unspecified()
             }
-            Err(_) => name.eq_ignore_ascii_case("localhost"),
+            // Names below `localhost` are reserved and mean this machine (RFC 6761).
+            Err(_) => {
+                let name = name.to_ascii_lowercase();
+                name == "localhost" || name.ends_with(".localhost")
+            }
         };
         if known {
             Ok(())

@@ -147,7 +147,9 @@ impl InboxView {
 /// Returns the unread result of a session; `None` while it works or waits.
 fn finished_item(entry: &InboxEntry<'_>) -> Option<InboxItem> {
     let session = entry.session;
-    if !session.is_unread() || session.is_archived() {
+    // The title comes from the first message: a session without one has done nothing yet.
+    let is_unused = session.summary.metadata.title.is_empty();
+    if !session.is_unread() || session.is_archived() || is_unused {
         return None;
     }
     let failed = match session.activity() {

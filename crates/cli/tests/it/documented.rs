@@ -101,7 +101,7 @@ struct User {
 impl User {
     fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let user = User {
+        let mut user = User {
             directory,
             hosts: Vec::new(),
         };
@@ -109,6 +109,8 @@ impl User {
             fs::create_dir_all(user.path(folder)).unwrap();
         }
         symlink(env!("CARGO_BIN_EXE_agenthost"), user.path("bin/agenthost")).unwrap();
+        // `agenthost open` must not open the browser of this machine.
+        symlink("/bin/true", user.path("bin/xdg-open")).unwrap();
         let (program, arguments) = acp_agent::agent_command("acp::the_agent");
         let command = [vec![program], arguments].concat();
         let config = format!(
@@ -130,6 +132,8 @@ impl User {
             let done = user.shell(command).output().unwrap();
             assert!(done.status.success(), "{command}: {done:?}");
         }
+        // The host of the quick start.
+        user.start_host("agenthost serve");
         user
     }
 
@@ -207,7 +211,9 @@ impl User {
         (succeeded, String::from_utf8_lossy(&screen).into_owned())
     }
 
+    /// Starts a host, and stops the one before it: they have the same data directory.
     fn start_host(&mut self, command: &str) {
+        self.stop_hosts();
         let mut host = self
             .shell(&format!("exec {command}"))
             .stdin(Stdio::null())
@@ -228,6 +234,14 @@ impl User {
         std::thread::spawn(move || std::io::copy(&mut stderr, &mut std::io::sink()));
     }
 
+    fn stop_hosts(&mut self) {
+        for mut host in self.hosts.drain(..) {
+            // A host that could not start has exited.
+            drop(host.kill());
+            drop(host.wait());
+        }
+    }
+
     fn last_session(&self) -> String {
         let output = self.shell("agenthost sessions --json").output().unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
@@ -239,11 +253,7 @@ impl User {
 
 impl Drop for User {
     fn drop(&mut self) {
-        for host in &mut self.hosts {
-            // A host that could not start has exited.
-            drop(host.kill());
-            drop(host.wait());
-        }
+        self.stop_hosts();
     }
 }
 

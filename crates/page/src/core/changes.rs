@@ -15,7 +15,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::PageCore;
-use super::responses::ResponsePurpose;
+use super::responses::{RequestError, ResponsePurpose};
 use crate::input::DiffLayout;
 
 /// Unchanged lines around a change.
@@ -40,8 +40,17 @@ pub(super) struct OpenDiff {
     revision: u64,
     before: DiffSide,
     after: DiffSide,
-    result: Option<Result<FileDiff, String>>,
+    result: Option<Result<FileDiff, DiffProblem>>,
     is_binary: bool,
+}
+
+/// The reason for which there is no diff.
+#[derive(Debug, thiserror::Error)]
+enum DiffProblem {
+    #[error(transparent)]
+    Unreadable(RequestError),
+    #[error("the file is too large to compare")]
+    TooLarge,
 }
 
 /// One side of a diff.
@@ -98,7 +107,7 @@ impl ChangesPanel {
         &mut self,
         revision: u64,
         is_after: bool,
-        content: Result<ResourceReadResult, String>,
+        content: Result<ResourceReadResult, RequestError>,
     ) {
         let Some(diff) = &mut self.diff else {
             return;
@@ -115,7 +124,7 @@ impl ChangesPanel {
                 }
             },
             Err(error) => {
-                diff.result = Some(Err(error));
+                diff.result = Some(Err(DiffProblem::Unreadable(error)));
                 String::new()
             }
         };
@@ -143,7 +152,7 @@ impl OpenDiff {
                 Ok(diff) => self.result = Some(Ok(diff)),
                 Err(DiffRefusal::Binary) => self.is_binary = true,
                 Err(DiffRefusal::TooLarge { .. }) => {
-                    self.result = Some(Err("the file is too large to compare".to_owned()));
+                    self.result = Some(Err(DiffProblem::TooLarge));
                 }
             }
         }
@@ -154,7 +163,7 @@ impl OpenDiff {
             _ if self.is_binary => ("binary", None),
             None => ("loading", None),
             Some(Ok(_)) => ("ready", None),
-            Some(Err(error)) => ("error", Some(error.clone())),
+            Some(Err(error)) => ("error", Some(error.to_string())),
         };
         let stats = self
             .result

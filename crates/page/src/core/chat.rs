@@ -68,7 +68,7 @@ impl PageCore {
             let message = to_message(text.clone(), attachments, model);
             self.set_pending(id, &chat, kind, pending, message, Some(text));
         } else {
-            self.start_turn(Some(id), &chat, text, attachments, model);
+            self.start_turn(id, &chat, text, attachments, model);
         }
         if has_draft {
             self.dispatch_draft(&chat, None);
@@ -77,7 +77,7 @@ impl PageCore {
 
     pub(super) fn start_turn(
         &mut self,
-        id: Option<u64>,
+        id: u64,
         chat: &Uri,
         text: String,
         attachments: Vec<Attachment>,
@@ -91,8 +91,7 @@ impl PageCore {
             meta: None,
         };
         let action = ChatAction::TurnStarted(action);
-        // Command 0 has no caller: its rejection is shown as a note.
-        self.dispatch(id.unwrap_or(0), chat, action.into(), Some(text));
+        self.dispatch(id, chat, action.into(), Some(text));
     }
 
     fn set_pending(
@@ -163,6 +162,13 @@ impl PageCore {
             None => Some(Message::of_user(text)),
         };
         self.dispatch_draft(&chat, draft);
+        self.done(id, None);
+    }
+
+    /// Stores the draft of a chat that the page has left.
+    pub(super) fn keep_draft(&mut self, id: u64, chat: &Uri, text: String) {
+        let draft = (!text.is_empty()).then(|| Message::of_user(text));
+        self.dispatch_draft(chat, draft);
         self.done(id, None);
     }
 

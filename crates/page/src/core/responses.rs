@@ -1,6 +1,6 @@
 //! Requests of the core, and what their responses are for.
 
-use agenthost_client::ClientResponse;
+use agenthost_client::{ClientResponse, EngineError};
 use agenthost_protocol::changeset::InvokeChangesetOperationParams;
 use agenthost_protocol::chat::{CompletionsParams, FetchTurnsParams};
 use agenthost_protocol::ids::ClientSeq;
@@ -84,13 +84,25 @@ impl ResponsePurpose {
     }
 }
 
-/// Decodes a response; the error is a text for the user.
-fn decode<C: Command>(response: ClientResponse) -> Result<C::Result, String> {
-    match response.decode::<C>() {
-        Ok(Some(Ok(result))) => Ok(result),
-        Ok(Some(Err(error))) => Err(error.message),
-        Ok(None) => Err("the connection was lost before the response arrived".to_owned()),
-        Err(error) => Err(error.to_string()),
+/// The reason for which a request has no result.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum RequestError {
+    /// The host answered with an error.
+    #[error("{0}")]
+    Refused(String),
+    /// The host may or may not have executed the request.
+    #[error("the connection was lost before the response arrived")]
+    Interrupted,
+    /// The response is broken.
+    #[error(transparent)]
+    Broken(#[from] EngineError),
+}
+
+fn decode<C: Command>(response: ClientResponse) -> Result<C::Result, RequestError> {
+    match response.decode::<C>()? {
+        Some(Ok(result)) => Ok(result),
+        Some(Err(error)) => Err(RequestError::Refused(error.message)),
+        None => Err(RequestError::Interrupted),
     }
 }
 
@@ -105,7 +117,7 @@ impl PageCore {
             ResponsePurpose::Sessions { generation } => {
                 match decode::<ListSessionsParams>(response) {
                     Ok(page) => self.add_session_page(generation, page),
-                    Err(error) if self.link.is_live() => self.add_note(error, None),
+                    Err(error) if self.link.is_live() => self.add_note(error.to_string(), None),
                     // The list is requested again with the next connection.
                     Err(_) => {}
                 }
@@ -118,8 +130,8 @@ impl PageCore {
             } => match decode::<CreateSessionParams>(response) {
                 Ok(_) => self.start_session(command, session, message, model),
                 Err(error) => {
-                    self.add_note(error.clone(), Some(message));
-                    self.fail(command, error);
+                    self.add_note(error.to_string(), Some(message));
+                    self.fail(command, error.to_string());
                 }
             },
             ResponsePurpose::Dispose { command } => {
@@ -150,7 +162,7 @@ impl PageCore {
             ResponsePurpose::Operation { command } => {
                 let outcome = decode::<InvokeChangesetOperationParams>(response);
                 if let Err(error) = &outcome {
-                    self.add_note(error.clone(), None);
+                    self.add_note(error.to_string(), None);
                 }
                 let outcome = outcome.map(|result| json!({"message": result.message}));
                 self.finish(command, outcome);
@@ -163,10 +175,10 @@ impl PageCore {
         }
     }
 
-    fn finish(&mut self, command: u64, outcome: Result<Value, String>) {
+    fn finish(&mut self, command: u64, outcome: Result<Value, RequestError>) {
         match outcome {
             Ok(value) => self.done(command, Some(value)),
-            Err(error) => self.fail(command, error),
+            Err(error) => self.fail(command, error.to_string()),
         }
     }
 }

@@ -7,8 +7,8 @@ use agenthost_protocol::root::{ListSessionsParams, ListSessionsResult};
 use agenthost_protocol::rpc::HostNotification;
 use agenthost_protocol::session::{
     CreateSessionParams, DisposeSessionParams, PartialSessionSummary, SessionAction,
-    SessionConfigChanged, SessionIsArchivedChanged, SessionIsReadChanged, SessionSummary,
-    SessionTitleChanged,
+    SessionConfigChanged, SessionIsArchivedChanged, SessionIsReadChanged, SessionLifecycle,
+    SessionSummary, SessionTitleChanged,
 };
 use agenthost_protocol::uri::{RootChannel, Uri, session_uri};
 use agenthost_protocol::wire::{Json, Object};
@@ -42,7 +42,47 @@ impl SessionTable {
     }
 }
 
+/// The first message of a session, which is sent when the session is ready.
+#[derive(Debug)]
+pub(super) struct FirstMessage {
+    session: Uri,
+    chat: Uri,
+    text: String,
+    model: Option<String>,
+}
+
 impl PageCore {
+    /// Sends the first message of a new session as soon as the session is ready and the page
+    /// follows its chat, so that the host's answer to the message arrives.
+    pub(super) fn send_first_message(&mut self) {
+        let Some(first) = &self.first_message else {
+            return;
+        };
+        let lifecycle = self.session_state(&first.session);
+        let lifecycle = lifecycle.map(|state| state.lifecycle.clone());
+        let is_followed = self.state(&first.chat).is_some();
+        let is_ready = match lifecycle {
+            Some(SessionLifecycle::Ready | SessionLifecycle::Unknown(_)) => is_followed,
+            Some(SessionLifecycle::Failed) => false,
+            Some(SessionLifecycle::Creating) | None => return,
+        };
+        let is_failed = matches!(lifecycle, Some(SessionLifecycle::Failed));
+        if !is_ready && !is_failed {
+            return;
+        }
+        let Some(first) = self.first_message.take() else {
+            return;
+        };
+        if is_failed {
+            let reason = "the session could not be created".to_owned();
+            self.add_note(reason, Some(first.text));
+        } else {
+            // Command 0 has no caller: a rejection is shown as a note.
+            self.start_turn(0, &first.chat, first.text, Vec::new(), first.model);
+            self.send_pending();
+        }
+    }
+
     /// Requests the list from its beginning.
     pub(super) fn list_sessions(&mut self) {
         self.sessions.generation += 1;
@@ -118,6 +158,8 @@ impl PageCore {
         }
         self.dirty.sessions = true;
         self.sync_subscriptions();
+        // The user sees the session that is open.
+        self.mark_selected_read();
     }
 
     /// Follows the sessions whose requests the inbox shows, and no others.
@@ -218,7 +260,12 @@ impl PageCore {
         self.sync_subscriptions();
         self.show_chat(chat.clone());
         if !message.trim().is_empty() {
-            self.start_turn(None, &chat, message, Vec::new(), model);
+            self.first_message = Some(FirstMessage {
+                session: session.clone(),
+                chat,
+                text: message,
+                model,
+            });
         }
         self.done(id, Some(Json::from(session.as_str())));
     }
@@ -240,7 +287,8 @@ impl PageCore {
         let summary = summary.and_then(|session| self.sessions.get(session));
         let unread = summary.filter(|summary| {
             let status = summary.metadata.status;
-            !status.contains(SessionStatus::IS_READ)
+            let is_over = !status.contains(SessionStatus::IN_PROGRESS);
+            is_over && !status.contains(SessionStatus::IS_READ)
         });
         if let Some(session) = unread.map(|summary| summary.resource.to_string()) {
             self.mark_read(0, session);

@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::{FormCard, RequestScope};
+use crate::markdown::is_safe_url;
 
 /// A question of a form.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -96,7 +97,7 @@ impl FormCard {
             request_id: request.id.clone(),
             worker: scope.worker.clone(),
             message: request.message.clone(),
-            url: request.url.clone(),
+            url: request.url.clone().filter(|url| is_safe_url(url.as_str())),
             questions: rows.collect(),
         }
     }
