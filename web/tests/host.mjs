@@ -107,6 +107,14 @@ const steps = {
     assert.equal(readFileSync(join(project, "made.txt"), "utf8"), "from-the-shell\n");
   },
 
+  async "the first message reaches an agent that takes time to start"({ page }) {
+    await page.getByRole("button", { name: "New session" }).first().click();
+    await page.getByRole("combobox", { name: "Agent" }).selectOption({ label: "Demo agent" });
+    await page.getByRole("textbox", { name: "Message" }).last().fill("say hello from the agent");
+    await page.getByRole("button", { name: "Start session" }).click();
+    await page.getByText("hello from the agent", { exact: true }).first().waitFor();
+  },
+
   async "the phone sees the same request and answers it"({ browser, page }) {
     const phone = await newDevice(browser, { viewport: PHONE, name: "phone" });
     await newSession(page, "echo answered-by-phone");
@@ -173,7 +181,7 @@ const steps = {
     const lost = await newDevice(browser, { name: "lost-phone" });
     agenthost("devices", "revoke", "lost-phone");
     await lost.getByRole("textbox", { name: /code/i }).waitFor();
-    assert.equal((await lost.request.get(`${address}device`)).status(), 401);
+    assert.equal(await lost.evaluate(async () => (await fetch("/device")).status), 401);
     await lost.context().close();
   },
 
@@ -219,7 +227,10 @@ const steps = {
 mkdirSync(project, { recursive: true });
 mkdirSync(env.HOME, { recursive: true });
 mkdirSync(join(folder, "config/agenthost"), { recursive: true });
-writeFileSync(join(folder, "config/agenthost/config.toml"), "auto_agents = false\n");
+// An ACP agent whose messages say what it does.
+const demo = resolve(import.meta.dirname, "../../crates/cli/tests/vscode/agent/demo.mjs");
+const agent = `[[agents]]\nid = "demo"\nname = "Demo agent"\ncommand = ["node", ${JSON.stringify(demo)}]\n`;
+writeFileSync(join(folder, "config/agenthost/config.toml"), `auto_agents = false\n${agent}`);
 execFileSync("git", ["init", "-q"], { cwd: project });
 writeFileSync(join(project, "a.txt"), "one\n");
 

@@ -3,6 +3,7 @@
 mod answers;
 mod changes;
 mod chat;
+mod commands;
 mod link;
 mod responses;
 mod sessions;
@@ -22,11 +23,11 @@ use agenthost_protocol::rpc::Command;
 use agenthost_protocol::session::SessionState;
 use agenthost_protocol::timestamp::Timestamp;
 use agenthost_protocol::uri::{RootChannel, Uri, default_chat_uri};
-use agenthost_view::session_list::{SessionFilter, SessionGrouping};
+use agenthost_view::session_list::SessionFilter;
 use serde_json::Value;
 
 use crate::effect::PageEffect;
-use crate::input::{GroupMode, PageCommand, PageInput, TimedInput};
+use crate::input::{PageInput, TimedInput};
 use changes::ChangesPanel;
 use link::LinkTracker;
 use responses::{PendingResponse, PendingResult, ResponsePurpose};
@@ -38,9 +39,6 @@ const LOADED_TURNS: u64 = 20;
 
 /// The host may merge deltas of a stream for this long: two frames of a display.
 const MAX_LATENCY_MS: i64 = 33;
-
-/// The error for a message to a chat that the page has left.
-const OTHER_CHAT: &str = "another chat was opened before the message was sent";
 
 /// Notes that are kept; older ones are dropped.
 const MAX_NOTES: usize = 20;
@@ -200,107 +198,6 @@ impl PageCore {
             self.dirty.chat = true;
             self.dirty.changes = true;
         }
-    }
-
-    fn execute(&mut self, id: u64, command: PageCommand) {
-        match command {
-            PageCommand::SelectSession { session } => self.select_session(id, Uri::from(session)),
-            PageCommand::SelectChat { chat } => self.select_chat(id, Uri::from(chat)),
-            PageCommand::CreateSession {
-                provider,
-                folder,
-                model,
-                worktree,
-                text,
-            } => self.create_session(id, &provider, folder, model, worktree, text),
-            PageCommand::Send {
-                chat,
-                text,
-                attachments,
-                steer,
-            } if self.is_selected(chat.as_deref()) => self.send(
-                id,
-                text,
-                attachments.unwrap_or_default(),
-                steer == Some(true),
-            ),
-            PageCommand::Send { .. } => self.fail(id, OTHER_CHAT.to_owned()),
-            PageCommand::CancelTurn => self.cancel_turn(id),
-            PageCommand::ResumeTurn => self.resume_turn(id),
-            PageCommand::AnswerApproval {
-                key,
-                option_id,
-                approve,
-                edited_input,
-            } => self.answer_approval(id, &key, option_id, approve, edited_input),
-            PageCommand::AnswerForm {
-                key,
-                response,
-                answers,
-            } => self.answer_form(id, &key, response, &answers),
-            PageCommand::DraftForm {
-                key,
-                question_id,
-                answer,
-            } => self.draft_form(id, &key, &question_id, &answer),
-            PageCommand::SetDraft { chat, text } => match chat {
-                Some(chat) if !self.is_selected(Some(&chat)) => {
-                    self.keep_draft(id, &Uri::from(chat), text);
-                }
-                _ => self.set_draft(id, text),
-            },
-            PageCommand::SetModel { model } => self.set_model(id, &model),
-            PageCommand::QueueEdit { key, text } => self.edit_queued(id, &key, text),
-            PageCommand::QueueRemove { key } => self.remove_queued(id, &key),
-            PageCommand::QueueMove { key, index } => self.move_queued(id, &key, index),
-            PageCommand::SteerNow { key } => self.steer_now(id, &key),
-            PageCommand::Rename { session, title } => self.rename(id, session, title),
-            PageCommand::Archive { session, archived } => self.archive(id, session, archived),
-            PageCommand::Delete { session } => self.delete(id, session),
-            PageCommand::MarkRead { session } => self.mark_read(id, session),
-            PageCommand::SetConfig { key, value } => self.set_config(id, key, value),
-            PageCommand::SelectChangeset { uri } => self.select_changeset(id, Uri::from(uri)),
-            PageCommand::OpenDiff { file, layout } => self.open_diff(id, &file, layout),
-            PageCommand::CloseDiff => self.close_diff(id),
-            PageCommand::DiffRows { start, end } => self.read_diff_rows(id, start, end),
-            PageCommand::Review { file, reviewed } => self.review(id, &file, reviewed),
-            PageCommand::Operation {
-                id: operation,
-                file,
-            } => self.run_operation(id, &operation, file.as_deref()),
-            PageCommand::Filter { text, group } => self.set_filter(id, text, group),
-            PageCommand::OlderTurns => self.fetch_older_turns(id),
-            PageCommand::Completions { text, cursor } => self.complete_message(id, text, cursor),
-            PageCommand::ReadFile { uri } => self.read_file(id, &uri),
-            PageCommand::ListFolder { uri } => self.list_folder(id, &uri),
-            PageCommand::DismissNote { id: note } => {
-                self.notes.retain(|other| other.id != note);
-                self.dirty.link = true;
-                self.done(id, None);
-            }
-            PageCommand::SignIn { .. } => {
-                let hint = "sign in on the machine of the host: `agenthost agents`";
-                self.fail(id, hint.to_owned());
-            }
-        }
-    }
-
-    fn set_filter(&mut self, id: u64, text: String, group: GroupMode) {
-        self.filter.text = text;
-        self.filter.group = match group {
-            GroupMode::Folder => SessionGrouping::Folder,
-            GroupMode::Time => SessionGrouping::Day {
-                utc_offset_minutes: 0,
-            },
-            GroupMode::None => SessionGrouping::None,
-        };
-        self.dirty.sessions = true;
-        self.done(id, None);
-    }
-
-    /// Returns `true` if a chat is the selected one. Commands without a chat mean that one.
-    fn is_selected(&self, chat: Option<&str>) -> bool {
-        chat.is_none_or(|chat| self.chat.as_ref().is_some_and(|own| own.as_str() == chat))
     }
 
     /// Returns an id that this client has not used before.

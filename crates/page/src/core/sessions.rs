@@ -267,7 +267,7 @@ impl PageCore {
                 model,
             });
         }
-        self.done(id, Some(Json::from(session.as_str())));
+        self.done(id, Some(serde_json::json!({ "session": session })));
     }
 
     pub(super) fn rename(&mut self, id: u64, session: String, title: String) {
