@@ -73,8 +73,10 @@ async function newDevice(browser, { viewport = DESKTOP, name = "laptop", scope =
 /** Starts a session with the shell; its first message is a command. */
 async function newSession(page, command) {
   await page.getByRole("button", { name: "New session" }).first().click();
+  // The page offers the agent of the last session first.
+  await page.getByRole("combobox", { name: "Agent" }).selectOption({ label: "Shell" });
   await page.getByRole("textbox", { name: "Message" }).last().fill(command);
-  await page.getByRole("button", { name: /^(Start|Send|Create)/ }).last().click();
+  await page.getByRole("button", { name: "Start session" }).click();
 }
 
 const steps = {

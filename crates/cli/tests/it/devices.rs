@@ -23,7 +23,10 @@ fn split(link: &str) -> (&str, &str) {
 }
 
 fn exchange(address: &str, start: &str, headers: &str, body: &str) -> String {
-    let mut stream = TcpStream::connect(address).unwrap();
+    // Browsers resolve names below `localhost` themselves; the system may not.
+    let (name, port) = address.rsplit_once(':').unwrap();
+    assert_eq!(name, format!("agenthost-{port}.localhost"));
+    let mut stream = TcpStream::connect(("127.0.0.1", port.parse().unwrap())).unwrap();
     let length = body.len();
     let request = format!(
         "{start} HTTP/1.1\r\nHost: {address}\r\nOrigin: http://{address}\r\n{headers}Content-Length: {length}\r\n\r\n{body}"
