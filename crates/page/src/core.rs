@@ -162,11 +162,8 @@ impl PageCore {
             ClientUpdate::Notification(notification) => {
                 self.handle_notification(*notification);
             }
-            ClientUpdate::Disconnected => self.dirty.link = true,
-            ClientUpdate::Reconnected => {
-                self.dirty = DirtySlices::ALL;
-                self.list_sessions();
-            }
+            // `handle_text` requests the session list whenever the connection becomes live.
+            ClientUpdate::Disconnected | ClientUpdate::Reconnected => self.dirty.link = true,
             ClientUpdate::Resynced {
                 channels,
                 unconfirmed,

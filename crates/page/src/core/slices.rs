@@ -83,7 +83,7 @@ struct KeyedRows {
     rows: BTreeMap<String, String>,
 }
 
-/// The timeline of a chat, and the number of rows that the page has.
+/// The timeline of the chat that the page shows.
 #[derive(Debug)]
 struct ShownTimeline {
     chat: Uri,
