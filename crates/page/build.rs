@@ -6,6 +6,10 @@ use std::fmt::Write;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+#[path = "src/content_type.rs"]
+mod content_type;
+
+use content_type::content_type;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use sha2::{Digest, Sha256};
@@ -59,19 +63,4 @@ fn main() {
     }
     code.push_str("];\n");
     std::fs::write(out.join("assets.rs"), code).expect("write assets.rs");
-}
-
-/// Returns the type of a file, or `None` if it is not served.
-fn content_type(name: &str) -> Option<&'static str> {
-    let (_, extension) = name.rsplit_once('.')?;
-    Some(match extension {
-        "html" => "text/html; charset=utf-8",
-        "js" => "text/javascript; charset=utf-8",
-        "css" => "text/css; charset=utf-8",
-        "wasm" => "application/wasm",
-        "svg" => "image/svg+xml",
-        "png" => "image/png",
-        "webmanifest" => "application/manifest+json",
-        _ => return None,
-    })
 }

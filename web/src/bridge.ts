@@ -50,7 +50,7 @@ export class PageCore {
 
   /** Passes one input and the present time to the core, and returns what it wants done, in order. */
   step(input: CoreInput): CoreEffect[] {
-    const bytes = this.encoder.encode(JSON.stringify({ now: Date.now(), input }));
+    const bytes = this.encoder.encode(JSON.stringify({ now: Date.now(), input: tagged(input) }));
     const address = this.exports.page_alloc(bytes.length);
     new Uint8Array(this.exports.memory.buffer, address, bytes.length).set(bytes);
 
@@ -62,4 +62,14 @@ export class PageCore {
     this.exports.page_free(output);
     return JSON.parse(text) as CoreEffect[];
   }
+}
+
+/** Moves the tags of an input and its command outside: `{ timer: {} }`, `{ do: { id, command: { terminal: { open: {} } } } }`. */
+function tagged({ kind, ...fields }: CoreInput): object {
+  if (!("command" in fields)) {
+    return { [kind]: fields };
+  }
+  const { op, ...rest } = fields.command;
+  const command = op.split(".").reduceRight<object>((value, word) => ({ [word]: value }), rest);
+  return { [kind]: { ...fields, command } };
 }

@@ -1,6 +1,13 @@
 // Types of the messages between the page, its worker and the WebAssembly core. The core writes this data from its view
 // types; keys and variants are theirs.
 
+import type { AnnotationCommand } from "./contract/annotations";
+import type { ChatCommand } from "./contract/chats";
+import type { CustomizationCommand } from "./contract/customizations";
+import type { FileCommand } from "./contract/files";
+import type { SettingsCommand } from "./contract/settings";
+import type { TerminalCommand } from "./contract/terminals";
+
 export type Inline =
   | { kind: "text"; text: string }
   | { kind: "code"; text: string }
@@ -303,7 +310,13 @@ export type Command =
   | { op: "completions"; kind: "files" | "commands"; text: string; cursor: number }
   | { op: "readFile"; uri: string }
   | { op: "listFolder"; uri: string }
-  | { op: "dismissNote"; id: string };
+  | { op: "dismissNote"; id: string }
+  | AnnotationCommand
+  | ChatCommand
+  | CustomizationCommand
+  | FileCommand
+  | SettingsCommand
+  | TerminalCommand;
 
 /** Result of `completions`: `insert` replaces the text from `start` to `end` (UTF-16). */
 export type CompletionItem = { insert: string; label: string; description?: string; start: number; end: number };

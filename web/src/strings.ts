@@ -1,5 +1,13 @@
 // All texts of the page. Numbers and times are formatted by `Intl`.
 
+import { annotations } from "./strings/annotations";
+import { chats } from "./strings/chats";
+import { customizations } from "./strings/customizations";
+import { files } from "./strings/files";
+import { settings } from "./strings/settings";
+import { terminals } from "./strings/terminals";
+import { usage } from "./strings/usage";
+
 const numbers = new Intl.NumberFormat("en");
 const compact = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
 const clock = new Intl.DateTimeFormat("en", { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
@@ -64,6 +72,14 @@ export const t = {
     label: "Connection",
   },
 
+  annotations,
+  chats,
+  customizations,
+  files,
+  settings,
+  terminals,
+  usage,
+
   nav: {
     label: "Main",
     left: "Inbox and sessions",
@@ -76,8 +92,11 @@ export const t = {
     palette: "Commands",
     theme: "Theme",
     themes: { system: "System", light: "Light", dark: "Dark", contrast: "High contrast" },
-    showChanges: "Show changes",
-    hideChanges: "Hide changes",
+    panels: "Panels",
+    showPanel: "Show panel",
+    hidePanel: "Hide panel",
+    widenPanel: "Widen panel",
+    narrowPanel: "Narrow panel",
     waiting: (count: number) => plural(count, "request", "requests"),
   },
 

@@ -5,7 +5,10 @@ import { request } from "./connection";
 import type { Command, GroupMode, NoteRow } from "./contract";
 import { store } from "./store.svelte";
 
-export type PhoneTab = "inbox" | "sessions" | "chat" | "changes" | "more";
+/** `panel` shows the panel that was picked under `more`. */
+export type PhoneTab = "inbox" | "sessions" | "chat" | "changes" | "more" | "panel";
+export const PANELS = ["changes", "terminals", "files", "customizations", "usage", "settings"] as const;
+export type PanelName = (typeof PANELS)[number];
 export type ThemeName = "system" | "light" | "dark" | "contrast";
 export type ActionState = { state: "sent" } | { state: "rejected"; reason: string };
 export type Confirmation = { text: string; action: string; danger: boolean; run(): void };
@@ -19,8 +22,9 @@ class PageUi {
   /** The list of sessions over the chat, on medium widths. */
   drawer = $state(false);
   /** The panel takes room beside the chat only on wide screens; elsewhere it covers the chat. */
-  changesOpen = $state(matchMedia("(min-width: 1024px)").matches);
-  changesWide = $state(false);
+  panelOpen = $state(matchMedia("(min-width: 1024px)").matches);
+  panelWide = $state(false);
+  panel = $state<PanelName>("changes");
   palette = $state(false);
   confirmation = $state.raw<Confirmation | undefined>();
   theme = $state<ThemeName>(readTheme());
@@ -46,6 +50,12 @@ class PageUi {
       history.pushState(null, "", sessionHash(session));
     }
     void this.send({ op: "selectSession", session });
+  }
+
+  openPanel(panel: PanelName): void {
+    this.panel = panel;
+    this.panelOpen = true;
+    this.tab = panel === "changes" ? "changes" : "panel";
   }
 
   startCreating(): void {

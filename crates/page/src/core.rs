@@ -1,13 +1,20 @@
 //! The client behind the page, as a state machine.
 
+mod annotations;
 mod answers;
 mod changes;
 mod chat;
+mod chats;
 mod commands;
+mod customizations;
+mod files;
 mod link;
 mod responses;
 mod sessions;
+mod settings;
+mod slice_views;
 mod slices;
+mod terminals;
 
 use agenthost_client::{ClientEngine, ClientUpdate, EngineOptions, EnginePhase};
 use agenthost_protocol::action::Action;
@@ -24,13 +31,14 @@ use agenthost_protocol::session::SessionState;
 use agenthost_protocol::timestamp::Timestamp;
 use agenthost_protocol::uri::{RootChannel, Uri, default_chat_uri};
 use agenthost_view::session_list::SessionFilter;
-use serde_json::Value;
+use serde::Serialize;
+use serde_json::value::to_raw_value;
 
 use crate::effect::PageEffect;
 use crate::input::{PageInput, TimedInput};
 use changes::ChangesPanel;
 use link::LinkTracker;
-use responses::{PendingResponse, PendingResult, ResponsePurpose};
+use responses::{PendingResponse, PendingResult, ResponsePurpose, ResultConverter};
 use sessions::{FirstMessage, SessionTable};
 use slices::{DirtySlices, NoteRow, SliceCache};
 
@@ -86,14 +94,14 @@ impl PageCore {
                 client_id,
                 name,
             } => self.open(url, client_id, name),
-            PageInput::SocketOpened => self.handle_opened(),
+            PageInput::SocketOpened {} => self.handle_opened(),
             PageInput::SocketText { text } => self.handle_text(text),
             PageInput::SocketClosed { reason } => self.handle_closed(&reason),
-            PageInput::SignedOut => self.handle_signed_out(),
-            PageInput::Online => self.reconnect_now(),
-            PageInput::Timer => self.connect(),
+            PageInput::SignedOut {} => self.handle_signed_out(),
+            PageInput::Online {} => self.reconnect_now(),
+            PageInput::Timer {} => self.connect(),
             PageInput::Do { id, command } => self.execute(id, command),
-            PageInput::Frame => self.draw(),
+            PageInput::Frame {} => self.draw(),
         }
         self.pump();
         std::mem::take(&mut self.effects)
@@ -191,9 +199,7 @@ impl PageCore {
         } else if channel.as_str() == RootChannel::URI {
             self.dirty = DirtySlices::ALL;
         } else {
-            self.dirty.sessions = true;
-            self.dirty.chat = true;
-            self.dirty.changes = true;
+            self.dirty = DirtySlices::ALL;
         }
     }
 
@@ -245,7 +251,7 @@ impl PageCore {
                 restored,
             }),
             // The host confirms actions only to subscribers.
-            Ok(_) if self.link.is_live() => self.done(id, None),
+            Ok(_) if self.link.is_live() => self.done(id),
             Ok(_) => self.fail(id, "there is no connection to the host".to_owned()),
             Err(error) => self.fail(id, error.to_string()),
         }
@@ -261,7 +267,7 @@ impl PageCore {
         };
         let result = self.results.swap_remove(position);
         match reason {
-            None => self.done(result.command, None),
+            None => self.done(result.command),
             Some(reason) => {
                 self.add_note(reason.clone(), result.restored);
                 self.fail(result.command, reason);
@@ -294,6 +300,11 @@ impl PageCore {
                 }
             }
         }
+    }
+
+    /// Sends a request whose result is the result of a command of the user.
+    fn request_for<C: Command>(&mut self, command: u64, params: &C, convert: ResultConverter) {
+        self.request(params, ResponsePurpose::Reply { command, convert });
     }
 
     /// Subscribes to a channel, unless the mirror has it.
@@ -334,9 +345,25 @@ impl PageCore {
         named.unwrap_or_else(|| default_chat_uri(session))
     }
 
-    fn done(&mut self, id: u64, value: Option<Value>) {
-        let error = None;
-        self.effects.push(PageEffect::Done { id, error, value });
+    /// Reports that a command has succeeded.
+    fn done(&mut self, id: u64) {
+        self.effects.push(PageEffect::Done {
+            id,
+            error: None,
+            value: None,
+        });
+    }
+
+    /// Reports the result of a command.
+    fn reply(&mut self, id: u64, value: &impl Serialize) {
+        match to_raw_value(value) {
+            Ok(value) => self.effects.push(PageEffect::Done {
+                id,
+                error: None,
+                value: Some(value),
+            }),
+            Err(error) => self.fail(id, error.to_string()),
+        }
     }
 
     fn fail(&mut self, id: u64, reason: String) {

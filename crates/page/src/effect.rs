@@ -2,7 +2,6 @@
 
 use agenthost_view::timeline::RowSplice;
 use serde::Serialize;
-use serde_json::Value;
 use serde_json::value::RawValue;
 
 /// A request of the core to the worker.
@@ -47,7 +46,7 @@ pub enum PageEffect {
         error: Option<String>,
         /// Result of the command.
         #[serde(skip_serializing_if = "Option::is_none")]
-        value: Option<Value>,
+        value: Option<Box<RawValue>>,
     },
 }
 

@@ -1,9 +1,26 @@
-//! What the worker reports to the core.
+//! Inputs of the core.
+//!
+//! Enums are externally tagged (`{"timer": {}}`): the derived code for tags inside the object
+//! buffers values and makes the WebAssembly file larger. `web/src/bridge.ts` converts them.
+
+mod annotations;
+mod chats;
+mod customizations;
+mod files;
+mod settings;
+mod terminals;
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde_json::Value;
+
+pub use annotations::AnnotationCommand;
+pub use chats::ChatCommand;
+pub use customizations::CustomizationCommand;
+pub use files::FileCommand;
+pub use settings::SettingsCommand;
+pub use terminals::TerminalCommand;
 
 /// An input with the time at which it happened.
 #[derive(Debug, Deserialize)]
@@ -16,11 +33,7 @@ pub struct TimedInput {
 
 /// An event that the worker reports.
 #[derive(Debug, Deserialize)]
-#[serde(
-    tag = "kind",
-    rename_all = "camelCase",
-    rename_all_fields = "camelCase"
-)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum PageInput {
     /// The page was opened.
     Open {
@@ -32,7 +45,7 @@ pub enum PageInput {
         name: String,
     },
     /// The socket is open.
-    SocketOpened,
+    SocketOpened {},
     /// The host sent a message.
     SocketText {
         /// The message.
@@ -44,9 +57,9 @@ pub enum PageInput {
         reason: String,
     },
     /// The host does not know this device.
-    SignedOut,
+    SignedOut {},
     /// The device has a network again, or the page is visible again.
-    Online,
+    Online {},
     /// The user gave a command.
     Do {
         /// Id of the command, for its result.
@@ -55,14 +68,14 @@ pub enum PageInput {
         command: PageCommand,
     },
     /// The timer has fired.
-    Timer,
+    Timer {},
     /// The page can draw.
-    Frame,
+    Frame {},
 }
 
 /// A command of the user.
 #[derive(Debug, Deserialize)]
-#[serde(tag = "op", rename_all = "camelCase", rename_all_fields = "camelCase")]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 #[expect(missing_docs, reason = "fields are named like those of the protocol")]
 pub enum PageCommand {
     SelectSession {
@@ -84,8 +97,8 @@ pub enum PageCommand {
         attachments: Option<Vec<NewAttachment>>,
         steer: Option<bool>,
     },
-    CancelTurn,
-    ResumeTurn,
+    CancelTurn {},
+    ResumeTurn {},
     AnswerApproval {
         key: String,
         option_id: Option<String>,
@@ -148,7 +161,7 @@ pub enum PageCommand {
         file: String,
         layout: DiffLayout,
     },
-    CloseDiff,
+    CloseDiff {},
     DiffRows {
         start: usize,
         end: usize,
@@ -165,7 +178,7 @@ pub enum PageCommand {
         text: String,
         group: GroupMode,
     },
-    OlderTurns,
+    OlderTurns {},
     Completions {
         text: String,
         cursor: u64,
@@ -182,6 +195,12 @@ pub enum PageCommand {
     SignIn {
         key: String,
     },
+    Annotation(AnnotationCommand),
+    Chat(ChatCommand),
+    Customization(CustomizationCommand),
+    File(FileCommand),
+    Settings(SettingsCommand),
+    Terminal(TerminalCommand),
 }
 
 /// A file that the user adds to a message.

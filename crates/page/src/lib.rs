@@ -14,12 +14,16 @@
 mod abi;
 #[cfg(not(target_arch = "wasm32"))]
 mod assets;
+#[cfg(not(target_arch = "wasm32"))]
+mod content_type;
 mod core;
 mod effect;
 mod input;
 
 #[cfg(not(target_arch = "wasm32"))]
 pub use assets::{ASSETS, PageFile};
+#[cfg(not(target_arch = "wasm32"))]
+pub use content_type::content_type;
 pub use core::PageCore;
 pub use effect::{PageEffect, SlicePatch};
 pub use input::{PageCommand, PageInput, TimedInput};

@@ -77,7 +77,7 @@ pub(crate) async fn run(arguments: ServeArgs) -> anyhow::Result<ExitCode> {
     let mut config = ServerConfig::new(&settings.data_directory);
     settings.file.apply(&mut config)?;
     arguments.apply(&mut config);
-    config.page = Some(page_assets());
+    config.page = Some(page_assets()?);
     // The signal handlers are installed before clients and scripts can learn of the host.
     let mut terminate = signal(SignalKind::terminate()).context("listen for SIGTERM")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("listen for Ctrl-C")?;

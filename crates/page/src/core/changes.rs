@@ -1,5 +1,6 @@
 //! The panel of changes: the selected changeset, and the open diff of one file.
 
+use agenthost_client::ClientResponse;
 use agenthost_protocol::changeset::{
     ChangesetAction, ChangesetFilesReviewChanged, ChangesetOperationTarget,
     ChangesetResourceTarget, ChangesetState, InvokeChangesetOperationParams,
@@ -8,14 +9,15 @@ use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::common::FileEdit;
 use agenthost_protocol::ids::{ChangesetFileId, OperationId};
 use agenthost_protocol::resource::{ContentEncoding, ResourceReadParams, ResourceReadResult};
+use agenthost_protocol::text::MaybeMarkdown;
 use agenthost_protocol::uri::{RootChannel, Uri};
 use agenthost_view::changes::{ChangesetChoice, changeset_choices};
 use agenthost_view::diff::{DiffRefusal, FileDiff};
 use serde::Serialize;
-use serde_json::json;
+use serde_json::value::{RawValue, to_raw_value};
 
 use super::PageCore;
-use super::responses::{RequestError, ResponsePurpose};
+use super::responses::{RequestError, ResponsePurpose, decode, encode};
 use crate::input::DiffLayout;
 
 /// Unchanged lines around a change.
@@ -233,7 +235,7 @@ impl PageCore {
             self.changes.changeset = Some(changeset);
             self.dirty.changes = true;
         }
-        self.done(id, None);
+        self.done(id);
     }
 
     pub(super) fn leave_changeset(&mut self) {
@@ -251,7 +253,7 @@ impl PageCore {
             diff.layout = layout;
             self.changes.invalidate_diff();
             self.dirty.changes = true;
-            return self.done(id, None);
+            return self.done(id);
         }
         let Some(edit) = self.changed_file(file) else {
             return self.fail(id, "the file has no changes any more".to_owned());
@@ -288,13 +290,13 @@ impl PageCore {
             self.request(&params, ResponsePurpose::DiffSide { revision, is_after });
         }
         self.dirty.changes = true;
-        self.done(id, None);
+        self.done(id);
     }
 
     pub(super) fn close_diff(&mut self, id: u64) {
         self.changes.diff = None;
         self.dirty.changes = true;
-        self.done(id, None);
+        self.done(id);
     }
 
     pub(super) fn read_diff_rows(&mut self, id: u64, start: usize, end: usize) {
@@ -303,12 +305,13 @@ impl PageCore {
         let rows = open.and_then(|open| {
             let diff = open.result.as_ref()?.as_ref().ok()?;
             Some(match open.layout {
-                DiffLayout::Unified => json!(diff.unified_rows(start..end)),
-                DiffLayout::Split => json!(diff.split_rows(start..end)),
+                DiffLayout::Unified => to_raw_value(&diff.unified_rows(start..end)),
+                DiffLayout::Split => to_raw_value(&diff.split_rows(start..end)),
             })
         });
         match rows {
-            Some(rows) => self.done(id, Some(rows)),
+            Some(Ok(rows)) => self.reply(id, &rows),
+            Some(Err(error)) => self.fail(id, error.to_string()),
             None => self.fail(id, "no diff is open".to_owned()),
         }
     }
@@ -345,6 +348,20 @@ impl PageCore {
             target,
             meta: None,
         };
-        self.request(&params, ResponsePurpose::Operation { command: id });
+        self.request_for(id, &params, to_operation_message);
     }
+}
+
+/// The result of an operation.
+#[derive(Debug, Serialize)]
+struct OperationResult {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<MaybeMarkdown>,
+}
+
+fn to_operation_message(response: ClientResponse) -> Result<Option<Box<RawValue>>, RequestError> {
+    let result = decode::<InvokeChangesetOperationParams>(response)?;
+    encode(&OperationResult {
+        message: result.message,
+    })
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use agenthost_client::ClientResponse;
 use agenthost_protocol::chat::{
     Attachment, AttachmentBase, ChatAction, CompletionKind, CompletionsParams, DraftChanged,
     EmbeddedResourceAttachment, FetchTurnsParams, Message, PendingMessage, PendingMessageKind,
@@ -11,12 +12,13 @@ use agenthost_protocol::chat::{
 use agenthost_protocol::common::ModelSelection;
 use agenthost_protocol::ids::{ModelId, PendingMessageId, TurnId};
 use agenthost_protocol::number::Millis;
-use agenthost_protocol::resource::{ResourceListParams, ResourceReadParams};
-use agenthost_protocol::uri::{RootChannel, Uri};
+use agenthost_protocol::uri::Uri;
+use agenthost_view::composer::attachment_rows;
+use serde::Serialize;
+use serde_json::value::RawValue;
 
 use super::PageCore;
-use super::responses::ResponsePurpose;
-use super::sessions::folder_uri;
+use super::responses::{RequestError, decode, discard, encode};
 use crate::input::NewAttachment;
 
 impl PageCore {
@@ -27,7 +29,7 @@ impl PageCore {
             }
             self.show_chat(chat);
         }
-        self.done(id, None);
+        self.done(id);
     }
 
     pub(super) fn show_chat(&mut self, chat: Uri) {
@@ -149,12 +151,12 @@ impl PageCore {
 
     pub(super) fn set_draft(&mut self, id: u64, text: String) {
         let Some(chat) = self.chat.clone() else {
-            return self.done(id, None);
+            return self.done(id);
         };
         let before = self.chat_state().and_then(|state| state.draft.clone());
         let draft = match before {
             Some(before) if text.is_empty() && before.model.is_none() => None,
-            None if text.is_empty() => return self.done(id, None),
+            None if text.is_empty() => return self.done(id),
             Some(before) => Some(Message {
                 text,
                 ..Message::clone(&before)
@@ -162,14 +164,14 @@ impl PageCore {
             None => Some(Message::of_user(text)),
         };
         self.dispatch_draft(&chat, draft);
-        self.done(id, None);
+        self.done(id);
     }
 
     /// Stores the draft of a chat that the page has left.
     pub(super) fn keep_draft(&mut self, id: u64, chat: &Uri, text: String) {
         let draft = (!text.is_empty()).then(|| Message::of_user(text));
         self.dispatch_draft(chat, draft);
-        self.done(id, None);
+        self.done(id);
     }
 
     pub(super) fn set_model(&mut self, id: u64, model: &str) {
@@ -183,7 +185,7 @@ impl PageCore {
             ..before
         };
         self.dispatch_draft(&chat, Some(draft));
-        self.done(id, None);
+        self.done(id);
     }
 
     fn dispatch_draft(&mut self, chat: &Uri, draft: Option<Message>) {
@@ -281,9 +283,9 @@ impl PageCore {
                     cursor,
                     meta: None,
                 };
-                self.request(&params, ResponsePurpose::OlderTurns { command: id });
+                self.request_for(id, &params, discard::<FetchTurnsParams>);
             }
-            _ => self.done(id, None),
+            _ => self.done(id),
         }
     }
 
@@ -298,27 +300,40 @@ impl PageCore {
             offset,
             meta: None,
         };
-        self.request(&params, ResponsePurpose::Completions { command: id });
+        self.request_for(id, &params, to_completions);
     }
+}
 
-    pub(super) fn read_file(&mut self, id: u64, uri: &str) {
-        let params = ResourceReadParams {
-            channel: RootChannel,
-            uri: folder_uri(uri),
-            encoding: None,
-            meta: None,
-        };
-        self.request(&params, ResponsePurpose::ReadFile { command: id });
-    }
+/// A completion in the form of the page.
+#[derive(Debug, Serialize)]
+struct CompletionRow<'a> {
+    insert: &'a str,
+    label: String,
+    description: String,
+    start: Option<u64>,
+    end: Option<u64>,
+}
 
-    pub(super) fn list_folder(&mut self, id: u64, uri: &str) {
-        let params = ResourceListParams {
-            channel: RootChannel,
-            uri: folder_uri(uri),
-            meta: None,
-        };
-        self.request(&params, ResponsePurpose::ListFolder { command: id });
-    }
+fn to_completions(response: ClientResponse) -> Result<Option<Box<RawValue>>, RequestError> {
+    let result = decode::<CompletionsParams>(response)?;
+    let attachments: Vec<_> = result
+        .items
+        .iter()
+        .map(|item| item.attachment.clone())
+        .collect();
+    let rows = attachment_rows(Some(&attachments));
+    let rows = result
+        .items
+        .iter()
+        .zip(rows)
+        .map(|(item, row)| CompletionRow {
+            insert: &item.insert_text,
+            label: row.name,
+            description: row.kind,
+            start: item.range_start,
+            end: item.range_end,
+        });
+    encode(&rows.collect::<Vec<_>>())
 }
 
 fn select_model(model: &str) -> ModelSelection {

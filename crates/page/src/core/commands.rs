@@ -33,8 +33,8 @@ impl PageCore {
                 steer == Some(true),
             ),
             PageCommand::Send { .. } => self.fail(id, OTHER_CHAT.to_owned()),
-            PageCommand::CancelTurn => self.cancel_turn(id),
-            PageCommand::ResumeTurn => self.resume_turn(id),
+            PageCommand::CancelTurn {} => self.cancel_turn(id),
+            PageCommand::ResumeTurn {} => self.resume_turn(id),
             PageCommand::AnswerApproval {
                 key,
                 option_id,
@@ -69,7 +69,7 @@ impl PageCore {
             PageCommand::SetConfig { key, value } => self.set_config(id, key, value),
             PageCommand::SelectChangeset { uri } => self.select_changeset(id, Uri::from(uri)),
             PageCommand::OpenDiff { file, layout } => self.open_diff(id, &file, layout),
-            PageCommand::CloseDiff => self.close_diff(id),
+            PageCommand::CloseDiff {} => self.close_diff(id),
             PageCommand::DiffRows { start, end } => self.read_diff_rows(id, start, end),
             PageCommand::Review { file, reviewed } => self.review(id, &file, reviewed),
             PageCommand::Operation {
@@ -77,15 +77,21 @@ impl PageCore {
                 file,
             } => self.run_operation(id, &operation, file.as_deref()),
             PageCommand::Filter { text, group } => self.set_filter(id, text, group),
-            PageCommand::OlderTurns => self.fetch_older_turns(id),
+            PageCommand::OlderTurns {} => self.fetch_older_turns(id),
             PageCommand::Completions { text, cursor } => self.complete_message(id, text, cursor),
             PageCommand::ReadFile { uri } => self.read_file(id, &uri),
             PageCommand::ListFolder { uri } => self.list_folder(id, &uri),
             PageCommand::DismissNote { id: note } => {
                 self.notes.retain(|other| other.id != note);
                 self.dirty.link = true;
-                self.done(id, None);
+                self.done(id);
             }
+            PageCommand::Annotation(command) => self.execute_annotation(id, command),
+            PageCommand::Chat(command) => self.execute_chat(id, command),
+            PageCommand::Customization(command) => self.execute_customization(id, command),
+            PageCommand::File(command) => self.execute_file(id, command),
+            PageCommand::Settings(command) => self.execute_settings(id, command),
+            PageCommand::Terminal(command) => self.execute_terminal(id, command),
             PageCommand::SignIn { .. } => {
                 let hint = "sign in on the machine of the host: `agenthost agents`";
                 self.fail(id, hint.to_owned());
@@ -103,7 +109,7 @@ impl PageCore {
             GroupMode::None => SessionGrouping::None,
         };
         self.dirty.sessions = true;
-        self.done(id, None);
+        self.done(id);
     }
 
     /// Returns `true` if a chat is the selected one. Commands without a chat mean that one.

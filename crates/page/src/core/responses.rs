@@ -1,17 +1,17 @@
 //! Requests of the core, and what their responses are for.
 
 use agenthost_client::{ClientResponse, EngineError};
-use agenthost_protocol::changeset::InvokeChangesetOperationParams;
-use agenthost_protocol::chat::{CompletionsParams, FetchTurnsParams};
 use agenthost_protocol::ids::ClientSeq;
-use agenthost_protocol::resource::{ResourceListParams, ResourceReadParams};
+use agenthost_protocol::resource::ResourceReadParams;
 use agenthost_protocol::root::ListSessionsParams;
 use agenthost_protocol::rpc::{Command, RequestId};
-use agenthost_protocol::session::{CreateSessionParams, DisposeSessionParams};
+use agenthost_protocol::session::CreateSessionParams;
 use agenthost_protocol::uri::Uri;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
 
 use super::PageCore;
+use crate::effect::PageEffect;
 
 /// A command whose action waits for the confirmation of the host.
 #[derive(Debug)]
@@ -21,6 +21,10 @@ pub(super) struct PendingResult {
     /// Text of the user, to be restored if the host rejects the action.
     pub(super) restored: Option<String>,
 }
+
+/// Converts a response to the result of a command. Responses without a converter of their own use
+/// [`discard`].
+pub(super) type ResultConverter = fn(ClientResponse) -> Result<Option<Box<RawValue>>, RequestError>;
 
 /// A request that waits for its response.
 #[derive(Debug)]
@@ -33,9 +37,7 @@ pub(super) struct PendingResponse {
 #[derive(Debug)]
 pub(super) enum ResponsePurpose {
     /// A page of the session list.
-    Sessions {
-        generation: u64,
-    },
+    Sessions { generation: u64 },
     /// A session that the user creates with a first message.
     Create {
         command: u64,
@@ -43,42 +45,22 @@ pub(super) enum ResponsePurpose {
         message: String,
         model: Option<String>,
     },
-    Dispose {
+    /// The result of a command, converted to what the page expects.
+    Reply {
         command: u64,
-    },
-    OlderTurns {
-        command: u64,
-    },
-    Completions {
-        command: u64,
-    },
-    ReadFile {
-        command: u64,
-    },
-    ListFolder {
-        command: u64,
-    },
-    Operation {
-        command: u64,
+        convert: ResultConverter,
     },
     /// One side of the open diff.
-    DiffSide {
-        revision: u64,
-        is_after: bool,
-    },
+    DiffSide { revision: u64, is_after: bool },
 }
 
 impl ResponsePurpose {
     /// Returns the command of the user that waits for the response.
     pub(super) fn command(&self) -> Option<u64> {
         match self {
-            ResponsePurpose::Create { command, .. }
-            | ResponsePurpose::Dispose { command }
-            | ResponsePurpose::OlderTurns { command }
-            | ResponsePurpose::Completions { command }
-            | ResponsePurpose::ReadFile { command }
-            | ResponsePurpose::ListFolder { command }
-            | ResponsePurpose::Operation { command } => Some(*command),
+            ResponsePurpose::Create { command, .. } | ResponsePurpose::Reply { command, .. } => {
+                Some(*command)
+            }
             ResponsePurpose::Sessions { .. } | ResponsePurpose::DiffSide { .. } => None,
         }
     }
@@ -98,7 +80,7 @@ pub(super) enum RequestError {
     Broken(#[from] EngineError),
 }
 
-fn decode<C: Command>(response: ClientResponse) -> Result<C::Result, RequestError> {
+pub(super) fn decode<C: Command>(response: ClientResponse) -> Result<C::Result, RequestError> {
     match response.decode::<C>()? {
         Some(Ok(result)) => Ok(result),
         Some(Err(error)) => Err(RequestError::Refused(error.message)),
@@ -134,39 +116,14 @@ impl PageCore {
                     self.fail(command, error.to_string());
                 }
             },
-            ResponsePurpose::Dispose { command } => {
-                let outcome = decode::<DisposeSessionParams>(response);
-                self.finish(command, outcome.map(|_| Value::Null));
-            }
-            ResponsePurpose::OlderTurns { command } => {
-                let outcome = decode::<FetchTurnsParams>(response);
-                self.dirty.chat = true;
-                self.finish(command, outcome.map(|_| Value::Null));
-            }
-            ResponsePurpose::Completions { command } => {
-                let outcome = decode::<CompletionsParams>(response);
-                self.finish(command, outcome.map(|result| completion_items(&result)));
-            }
-            ResponsePurpose::ReadFile { command } => {
-                let outcome = decode::<ResourceReadParams>(response);
-                let outcome = outcome.map(|file| {
-                    json!({"data": file.data, "encoding": file.encoding, "contentType": file.content_type})
-                });
-                self.finish(command, outcome);
-            }
-            ResponsePurpose::ListFolder { command } => {
-                let outcome = decode::<ResourceListParams>(response);
-                let outcome = outcome.map(|result| json!({"entries": result.entries}));
-                self.finish(command, outcome);
-            }
-            ResponsePurpose::Operation { command } => {
-                let outcome = decode::<InvokeChangesetOperationParams>(response);
-                if let Err(error) = &outcome {
-                    self.add_note(error.to_string(), None);
-                }
-                let outcome = outcome.map(|result| json!({"message": result.message}));
-                self.finish(command, outcome);
-            }
+            ResponsePurpose::Reply { command, convert } => match convert(response) {
+                Ok(value) => self.effects.push(PageEffect::Done {
+                    id: command,
+                    error: None,
+                    value,
+                }),
+                Err(error) => self.fail(command, error.to_string()),
+            },
             ResponsePurpose::DiffSide { revision, is_after } => {
                 let outcome = decode::<ResourceReadParams>(response);
                 self.changes.add_side(revision, is_after, outcome);
@@ -174,29 +131,18 @@ impl PageCore {
             }
         }
     }
-
-    fn finish(&mut self, command: u64, outcome: Result<Value, RequestError>) {
-        match outcome {
-            Ok(value) => self.done(command, Some(value)),
-            Err(error) => self.fail(command, error.to_string()),
-        }
-    }
 }
 
-/// Converts completions to the form of the page.
-fn completion_items(result: &agenthost_protocol::chat::CompletionsResult) -> Value {
-    let rows = agenthost_view::composer::attachment_rows(Some(
-        &result
-            .items
-            .iter()
-            .map(|item| item.attachment.clone())
-            .collect::<Vec<_>>(),
-    ));
-    let items = result.items.iter().zip(rows).map(|(item, row)| {
-        json!({
-            "insert": item.insert_text, "label": row.name, "description": row.kind,
-            "start": item.range_start, "end": item.range_end,
-        })
-    });
-    Value::Array(items.collect())
+/// Drops the result of a request: the command has only succeeded.
+pub(super) fn discard<C: Command>(
+    response: ClientResponse,
+) -> Result<Option<Box<RawValue>>, RequestError> {
+    decode::<C>(response)?;
+    Ok(None)
+}
+
+/// Returns a result for the page.
+pub(super) fn encode(value: &impl Serialize) -> Result<Option<Box<RawValue>>, RequestError> {
+    let value = to_raw_value(value).map_err(|error| RequestError::Refused(error.to_string()))?;
+    Ok(Some(value))
 }

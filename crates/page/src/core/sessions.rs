@@ -12,9 +12,10 @@ use agenthost_protocol::session::{
 };
 use agenthost_protocol::uri::{RootChannel, Uri, session_uri};
 use agenthost_protocol::wire::{Json, Object};
+use serde::Serialize;
 
 use super::PageCore;
-use super::responses::ResponsePurpose;
+use super::responses::{ResponsePurpose, discard};
 
 /// Sessions that are requested at once.
 const SESSIONS_PER_PAGE: u64 = 500;
@@ -49,6 +50,12 @@ pub(super) struct FirstMessage {
     chat: Uri,
     text: String,
     model: Option<String>,
+}
+
+/// The result of a command that creates a session.
+#[derive(Debug, Serialize)]
+struct CreatedSession<'a> {
+    session: &'a Uri,
 }
 
 impl PageCore {
@@ -195,7 +202,7 @@ impl PageCore {
         }
         self.mark_selected_read();
         self.dirty.sessions = true;
-        self.done(id, None);
+        self.done(id);
     }
 
     /// Ends the subscriptions of the selected session, its chat and its changes.
@@ -267,7 +274,7 @@ impl PageCore {
                 model,
             });
         }
-        self.done(id, Some(serde_json::json!({ "session": session })));
+        self.reply(id, &CreatedSession { session: &session });
     }
 
     pub(super) fn rename(&mut self, id: u64, session: String, title: String) {
@@ -319,7 +326,7 @@ impl PageCore {
             channel: Uri::from(session),
             meta: None,
         };
-        self.request(&params, ResponsePurpose::Dispose { command: id });
+        self.request_for(id, &params, discard::<DisposeSessionParams>);
     }
 }
 

@@ -22,6 +22,22 @@ struct Page {
     wants_frame: bool,
 }
 
+/// Converts an input from the form of the worker, as `web/src/bridge.ts` does.
+fn to_input(mut input: Value) -> Value {
+    let fields = input.as_object_mut().unwrap();
+    let kind = fields.remove("kind").unwrap();
+    if let Some(command) = fields.get_mut("command") {
+        let parts = command.as_object_mut().unwrap();
+        let op = parts.remove("op").unwrap();
+        let mut tagged = command.take();
+        for word in op.as_str().unwrap().rsplit('.') {
+            tagged = json!({ word: tagged });
+        }
+        *command = tagged;
+    }
+    json!({ kind.as_str().unwrap(): input })
+}
+
 impl Page {
     fn open() -> Self {
         let mut page = Page {
@@ -51,7 +67,7 @@ impl Page {
     fn input(&mut self, input: Value) -> Vec<Value> {
         self.now += 1;
         let timed: TimedInput =
-            serde_json::from_value(json!({"now": self.now, "input": input})).unwrap();
+            serde_json::from_value(json!({"now": self.now, "input": to_input(input)})).unwrap();
         let effects = self.core.step(timed);
         let mut patches = Vec::new();
         for effect in serde_json::to_value(effects).unwrap().as_array().unwrap() {

@@ -1,0 +1,312 @@
+//! The slices of the page as values.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use agenthost_protocol::action::Action;
+use agenthost_protocol::chat::{ChatAction, ChatInteractivity};
+use agenthost_protocol::ids::TurnId;
+use agenthost_protocol::root::AgentInfo;
+use agenthost_protocol::session::SessionSummary;
+use agenthost_protocol::uri::Uri;
+use agenthost_view::changes::{ChangesStatus, ChangesView, ChangesetChoice};
+use agenthost_view::chat_list::{ChatRow, chat_rows};
+use agenthost_view::composer::{ComposerView, ConfigRow, NamedOption, config_rows, model_options};
+use agenthost_view::inbox::{InboxEntry, InboxGroup, InboxView};
+use agenthost_view::location::path_of;
+use agenthost_view::queue::queue_rows;
+use agenthost_view::session_list::{SessionActivity, SessionEntry, SessionGroup, SessionList};
+use agenthost_view::timeline::{Timeline, TimelineContext};
+use serde::Serialize;
+use serde_json::value::to_raw_value;
+
+use super::PageCore;
+use super::slices::{ShownTimeline, SliceCache, patch_of};
+use crate::effect::SlicePatch;
+
+/// Folders that a new session can use.
+const MAX_FOLDERS: usize = 50;
+
+/// `value` of slice `sessions`, beside its rows.
+#[derive(Debug, Serialize)]
+struct SessionGroups<'a> {
+    groups: &'a [SessionGroup],
+    total: usize,
+}
+
+/// `value` of slice `inbox`, beside its rows.
+#[derive(Debug, Serialize)]
+struct InboxGroups<'a> {
+    alike: &'a [InboxGroup],
+}
+
+/// Slice `host`.
+#[derive(Debug, Serialize)]
+struct HostView<'a> {
+    name: &'static str,
+    version: &'static str,
+    agents: Vec<AgentChoice<'a>>,
+    folders: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct AgentChoice<'a> {
+    provider: &'a str,
+    label: &'a str,
+    description: &'a str,
+    models: Vec<NamedOption>,
+}
+
+/// `value` of slice `timeline`, beside its rows.
+#[derive(Debug, Serialize)]
+struct TimelineState<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    chat: Option<&'a Uri>,
+    loading: bool,
+    older: bool,
+}
+
+/// Slice `chat`.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ChatView<'a> {
+    session: &'a Uri,
+    chat: &'a Uri,
+    title: &'a str,
+    chats: Vec<ChatRow>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    folder: Option<String>,
+    agent: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<SessionActivity>,
+    read_only: bool,
+    config: Vec<ConfigRow>,
+}
+
+/// Slice `changes`.
+#[derive(Debug, Serialize)]
+struct ChangesPanelView {
+    #[serde(flatten)]
+    changes: ChangesView,
+    sets: Vec<ChangesetChoice>,
+}
+
+impl PageCore {
+    fn agents(&self) -> &[AgentInfo] {
+        self.root_state().map_or(&[], |root| &root.agents)
+    }
+
+    fn session_entry<'a>(&'a self, summary: &'a SessionSummary) -> SessionEntry<'a> {
+        SessionEntry {
+            summary,
+            state: self.session_state(&summary.resource),
+        }
+    }
+
+    pub(super) fn draw_sessions(&self, slices: &mut SliceCache, patches: &mut Vec<SlicePatch>) {
+        let agents = self.agents();
+        let entries = || {
+            self.sessions
+                .summaries()
+                .map(|summary| self.session_entry(summary))
+        };
+        let list = SessionList::compute(entries(), agents, &self.filter);
+        let keyed = list.rows.iter().map(|row| (row.key.to_string(), row));
+        slices.set_rows(patches, "sessions", keyed);
+        let groups = SessionGroups {
+            groups: &list.groups,
+            total: list.total,
+        };
+        slices.set_value(patches, "sessions", &groups);
+        let inbox = entries().map(|session| InboxEntry {
+            session,
+            last_turn: None,
+        });
+        let inbox = InboxView::compute(inbox, agents);
+        let keyed = inbox.rows.iter().map(|row| (row.key.clone(), row));
+        slices.set_rows(patches, "inbox", keyed);
+        let groups = InboxGroups {
+            alike: &inbox.alike,
+        };
+        slices.set_value(patches, "inbox", &groups);
+        slices.set_value(patches, "host", &self.host_view());
+    }
+
+    fn host_view(&self) -> HostView<'_> {
+        let mut folders = BTreeSet::new();
+        for summary in self.sessions.summaries() {
+            let directories = summary.metadata.working_directories.iter().flatten();
+            folders.extend(directories.take(1).map(path_of));
+        }
+        let agents = self.agents().iter().map(|agent| AgentChoice {
+            provider: agent.provider.as_str(),
+            label: &agent.display_name,
+            description: &agent.description,
+            models: model_options(agent),
+        });
+        HostView {
+            name: "agenthost",
+            version: env!("CARGO_PKG_VERSION"),
+            agents: agents.collect(),
+            folders: folders.into_iter().take(MAX_FOLDERS).collect(),
+        }
+    }
+
+    pub(super) fn draw_chat(&self, slices: &mut SliceCache, patches: &mut Vec<SlicePatch>) {
+        slices.set_value(patches, "chat", &self.chat_view());
+        let state = self.chat_state();
+        let agent = self.selected_agent();
+        let composer = state.map(|state| ComposerView::compute(state, agent));
+        slices.set_value(patches, "composer", &composer);
+        let queue = state.map(queue_rows).unwrap_or_default();
+        slices.set_value(patches, "queue", &queue);
+        self.draw_timeline(slices, patches);
+    }
+
+    pub(super) fn draw_timeline(&self, slices: &mut SliceCache, patches: &mut Vec<SlicePatch>) {
+        let (Some(chat), Some(state)) = (&self.chat, self.chat_state()) else {
+            slices.timeline = None;
+            slices.set_rows::<()>(patches, "timeline", std::iter::empty());
+            let loading = self.chat.is_some();
+            let empty = TimelineState {
+                chat: self.chat.as_ref(),
+                loading,
+                older: false,
+            };
+            slices.set_value(patches, "timeline", &empty);
+            return;
+        };
+        let session = self.session.as_ref();
+        let session = session.and_then(|uri| Some((uri, self.session_state(uri)?)));
+        let Some((uri, session)) = session else {
+            return;
+        };
+        let context = TimelineContext::of_chat(uri, session, chat);
+        let is_new = slices
+            .timeline
+            .as_ref()
+            .is_none_or(|shown| shown.chat != *chat);
+        let shown = slices.timeline.get_or_insert_with(|| ShownTimeline {
+            chat: chat.clone(),
+            timeline: Timeline::new(context.clone()),
+        });
+        if is_new {
+            shown.chat = chat.clone();
+            shown.timeline = Timeline::new(context.clone());
+        }
+        shown.timeline.set_context(context);
+        shown.timeline.set_unconfirmed(self.unconfirmed_turns(chat));
+        let change = shown.timeline.update(state);
+        if is_new {
+            // The page starts with an empty list.
+            let keys = shown.timeline.rows().map(|row| row.key.as_str().to_owned());
+            patch_of(patches, "timeline").order = Some(keys.collect());
+        }
+        let older = state.turns_next_cursor.is_some();
+        let value = TimelineState {
+            chat: Some(chat),
+            loading: false,
+            older,
+        };
+        slices.set_value(patches, "timeline", &value);
+        if change.is_empty() {
+            return;
+        }
+        let patch = patch_of(patches, "timeline");
+        if !is_new {
+            patch.splice.clone_from(&change.splice);
+        }
+        let rows: BTreeMap<_, _> = change
+            .set
+            .iter()
+            .map(|row| (row.key.as_str(), row))
+            .collect();
+        patch.set = to_raw_value(&rows).ok();
+    }
+
+    /// Returns the turns that the user has started and the host has not confirmed.
+    fn unconfirmed_turns(&self, chat: &Uri) -> BTreeSet<TurnId> {
+        let engine = self.engine.iter();
+        let pending = engine.flat_map(|engine| engine.pending_actions(chat));
+        let turns = pending.filter_map(|pending| match &pending.action {
+            Action::Chat(ChatAction::TurnStarted(started)) => Some(started.turn_id.clone()),
+            _ => None,
+        });
+        turns.collect()
+    }
+
+    fn selected_agent(&self) -> Option<&AgentInfo> {
+        let session = self.session_state(self.session.as_ref()?)?;
+        let provider = &session.metadata.provider;
+        self.agents()
+            .iter()
+            .find(|agent| agent.provider == *provider)
+    }
+
+    fn chat_view(&self) -> Option<ChatView<'_>> {
+        let (uri, chat) = (self.session.as_ref()?, self.chat.as_ref()?);
+        let session = self.session_state(uri)?;
+        let summary = self.sessions.get(uri);
+        let row = summary.map(|summary| {
+            let list = [self.session_entry(summary)];
+            SessionList::compute(list, self.agents(), &Default::default())
+        });
+        let row = row.and_then(|list| list.rows.into_iter().next());
+        let agent = self
+            .selected_agent()
+            .map_or(session.metadata.provider.as_str(), |agent| {
+                &agent.display_name
+            });
+        let folders = session.metadata.working_directories.as_ref();
+        let folder = folders.and_then(|folders| folders.first()).map(path_of);
+        let state = self.chat_state();
+        let interactivity = state.and_then(|state| state.summary.interactivity);
+        Some(ChatView {
+            session: uri,
+            chat,
+            title: &session.metadata.title,
+            chats: chat_rows(uri, session),
+            folder,
+            agent,
+            status: row.map(|row| row.status),
+            read_only: interactivity == Some(ChatInteractivity::ReadOnly),
+            config: config_rows(session),
+        })
+    }
+
+    pub(super) fn draw_changes(&self, slices: &mut SliceCache, patches: &mut Vec<SlicePatch>) {
+        let choices = self.changeset_choices();
+        let view = self.changes.changeset.as_ref().and_then(|uri| {
+            let state = self.changeset_state()?;
+            let label = choices.iter().find(|choice| choice.uri == *uri);
+            let label = label.map_or("", |choice| choice.label.as_str());
+            Some(ChangesView::compute(uri, label, state))
+        });
+        let value = match view {
+            Some(changes) => Some(ChangesPanelView {
+                changes,
+                sets: choices,
+            }),
+            None if choices.is_empty() => None,
+            // The page picks a changeset from the list.
+            None => Some(ChangesPanelView {
+                changes: ChangesView {
+                    uri: Uri::from(""),
+                    label: String::new(),
+                    status: ChangesStatus::Computing,
+                    error: None,
+                    files: Vec::new(),
+                    added: 0,
+                    removed: 0,
+                    reviewed: 0,
+                    operations: Vec::new(),
+                },
+                sets: choices,
+            }),
+        };
+        slices.set_value(patches, "changes", &value);
+        slices.set_value(patches, "diff", &self.changes.view());
+    }
+
+    /// Draws the panels beside the changes.
+    pub(super) fn draw_panels(&self, _slices: &mut SliceCache, _patches: &mut Vec<SlicePatch>) {}
+}

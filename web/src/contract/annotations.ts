@@ -1,0 +1,3 @@
+// Commands and data of annotations.
+
+export type AnnotationCommand = never;

@@ -1,0 +1,3 @@
+// Commands and data of chats.
+
+export type ChatCommand = never;

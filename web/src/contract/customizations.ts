@@ -1,0 +1,3 @@
+// Commands and data of customizations.
+
+export type CustomizationCommand = never;

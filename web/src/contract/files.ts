@@ -1,0 +1,3 @@
+// Commands and data of files.
+
+export type FileCommand = never;

@@ -1,0 +1,3 @@
+// Commands and data of settings.
+
+export type SettingsCommand = never;

@@ -1,0 +1,3 @@
+// Commands and data of terminals.
+
+export type TerminalCommand = never;

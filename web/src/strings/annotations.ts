@@ -1,0 +1,5 @@
+// Texts of annotations.
+
+export const annotations = {
+  label: "Comments",
+};

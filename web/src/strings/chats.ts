@@ -1,0 +1,5 @@
+// Texts of chats.
+
+export const chats = {
+  label: "Chats",
+};

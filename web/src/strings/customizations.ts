@@ -1,0 +1,5 @@
+// Texts of customizations.
+
+export const customizations = {
+  label: "Customizations",
+};

@@ -1,0 +1,5 @@
+// Texts of files.
+
+export const files = {
+  label: "Files",
+};

@@ -1,0 +1,5 @@
+// Texts of settings.
+
+export const settings = {
+  label: "Settings",
+};

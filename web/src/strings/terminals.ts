@@ -1,0 +1,5 @@
+// Texts of terminals.
+
+export const terminals = {
+  label: "Terminals",
+};

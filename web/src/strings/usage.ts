@@ -1,0 +1,5 @@
+// Texts of usage.
+
+export const usage = {
+  label: "Usage",
+};
