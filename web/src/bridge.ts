@@ -14,6 +14,7 @@ export type CoreInput =
   | { kind: "socketClosed"; code: number; reason: string }
   | { kind: "signedOut" }
   | { kind: "online" }
+  | { kind: "hidden" }
   | { kind: "do"; id: number; command: Command }
   | { kind: "timer" }
   | { kind: "frame" };

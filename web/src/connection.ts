@@ -24,9 +24,7 @@ export async function openConnection(): Promise<void> {
   post({ type: "open", url: `${scheme}://${location.host}/`, clientId: await claimClientId(), name: deviceName() });
   window.addEventListener("online", () => post({ type: "online" }));
   document.addEventListener("visibilitychange", () => {
-    if (document.visibilityState === "visible" && store.link.state === "offline") {
-      post({ type: "online" });
-    }
+    post({ type: document.visibilityState === "visible" ? "online" : "hidden" });
   });
 }
 

@@ -353,7 +353,8 @@ export type PageMessage =
   | { type: "do"; id: number; command: Command }
   | { type: "highlight"; id: number; language: string; text: string }
   | { type: "applied" }
-  | { type: "online" };
+  | { type: "online" }
+  | { type: "hidden" };
 export type WorkerMessage =
   | { type: "patch"; patches: Patch[] }
   | { type: "done"; id: number; error?: string; value?: unknown }

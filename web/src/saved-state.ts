@@ -13,9 +13,10 @@ export async function loadState(key: string): Promise<string | undefined> {
   }
 }
 
+/** Saves a state; an empty one is removed. */
 export async function saveState(key: string, text: string): Promise<void> {
   try {
-    await run("readwrite", (store) => store.put(text, key));
+    await run("readwrite", (store) => (text === "" ? store.delete(key) : store.put(text, key)));
   } catch (error) {
     console.warn("save the state of the page:", error);
   }

@@ -35,7 +35,8 @@ scope.onmessage = ({ data }) => {
       feed({ kind: "do", id: data.id, command: data.command });
       return;
     case "online":
-      feed({ kind: "online" });
+    case "hidden":
+      feed({ kind: data.type });
       return;
     case "applied":
       unapplied -= 1;
@@ -83,9 +84,13 @@ function apply(effect: CoreEffect): void {
         socket.send(effect.text);
       }
       return;
-    case "disconnect":
-      socket?.close();
+    case "disconnect": {
+      // A stalled socket may take minutes to close, so its events no longer count.
+      const dropped = socket;
+      socket = undefined;
+      dropped?.close();
       return;
+    }
     case "wake":
       scope.clearTimeout(wakeTimer);
       wakeTimer = effect.afterMs === undefined ? undefined : scope.setTimeout(() => feed({ kind: "timer" }), effect.afterMs);
@@ -126,10 +131,12 @@ function connect(url: string): void {
   let opened = false;
   next.onopen = () => {
     opened = true;
-    feed({ kind: "socketOpened" });
+    if (next === socket) {
+      feed({ kind: "socketOpened" });
+    }
   };
   next.onmessage = ({ data }) => {
-    if (typeof data === "string") {
+    if (typeof data === "string" && next === socket) {
       feed({ kind: "socketText", text: data });
     }
   };

@@ -7,7 +7,7 @@
 import { AxeBuilder } from "@axe-core/playwright";
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -242,12 +242,20 @@ agenthost("run", "--yes", "true");
 const executablePath = process.env.CHROMIUM ?? ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find(existsSync);
 const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
 let passed = 0;
+// Steps by subject; each file exports `steps`.
+const folderOfSteps = join(import.meta.dirname, "steps");
+for (const file of readdirSync(folderOfSteps).sort()) {
+  const { steps: more } = await import(join(folderOfSteps, file));
+  Object.assign(steps, Object.fromEntries(Object.entries(more).map(([name, step]) => [`${file.replace(".mjs", "")}: ${name}`, step])));
+}
+const tools = { browser, newDevice, newSession, agenthost, project, data, address, stopHost, startHost, assert, DESKTOP, PHONE };
+const phone = () => newDevice(browser, { viewport: PHONE, name: "phone" });
 const names = Object.keys(steps).filter((name) => name.includes(wanted));
 const page = await newDevice(browser);
 page.setDefaultTimeout(15_000);
 for (const name of names) {
   try {
-    await steps[name]({ browser, page });
+    await steps[name]({ ...tools, page, phone });
     assert.deepEqual(page.errors.filter((text) => !/WebSocket|ERR_CONNECTION|401|Failed to load/.test(text)), []);
     passed += 1;
     console.log(`ok      ${name}`);

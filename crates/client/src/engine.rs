@@ -9,6 +9,7 @@
 mod handshake;
 mod mirror;
 mod recovery;
+mod saved;
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -29,6 +30,7 @@ use crate::optimistic::{OptimisticState, PendingAction};
 use crate::resources::{NoResources, ResourceProvider};
 use mirror::ChannelMirror;
 use recovery::ReconnectForm;
+pub use saved::SavedEngine;
 
 /// Identity and initial subscriptions of a [`ClientEngine`].
 #[derive(Debug, Clone)]

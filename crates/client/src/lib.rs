@@ -26,7 +26,9 @@ mod transport;
 
 #[cfg(feature = "transport")]
 pub use client::{Client, ClientError, ClientOptions};
-pub use engine::{ClientEngine, ClientResponse, ClientUpdate, EngineOptions, EnginePhase};
+pub use engine::{
+    ClientEngine, ClientResponse, ClientUpdate, EngineOptions, EnginePhase, SavedEngine,
+};
 pub use error::EngineError;
 pub use optimistic::{
     MAX_PENDING_ACTIONS, OptimisticState, PendingAction, StateDiverged, TooManyPending,

@@ -10,6 +10,7 @@ mod customizations;
 mod files;
 mod link;
 mod responses;
+mod saved;
 mod sessions;
 mod settings;
 mod slice_views;
@@ -39,6 +40,7 @@ use crate::input::{PageInput, TimedInput};
 use changes::ChangesPanel;
 use link::LinkTracker;
 use responses::{PendingResponse, PendingResult, ResponsePurpose, ResultConverter};
+use saved::SaveClock;
 use sessions::{FirstMessage, SessionTable};
 use slices::{DirtySlices, NoteRow, SliceCache};
 
@@ -73,6 +75,7 @@ pub struct PageCore {
     /// Commands whose actions wait for the confirmation of the host.
     results: Vec<PendingResult>,
     slices: SliceCache,
+    save_clock: SaveClock,
     dirty: DirtySlices,
     /// `true` if the worker was asked for a frame and has not sent it yet.
     wants_frame: bool,
@@ -93,13 +96,15 @@ impl PageCore {
                 url,
                 client_id,
                 name,
-            } => self.open(url, client_id, name),
+                saved,
+            } => self.open(url, client_id, name, saved.as_deref()),
             PageInput::SocketOpened {} => self.handle_opened(),
             PageInput::SocketText { text } => self.handle_text(text),
             PageInput::SocketClosed { reason } => self.handle_closed(&reason),
             PageInput::SignedOut {} => self.handle_signed_out(),
             PageInput::Online {} => self.reconnect_now(),
-            PageInput::Timer {} => self.connect(),
+            PageInput::Hidden {} => self.save_now(),
+            PageInput::Timer {} => self.handle_timer(),
             PageInput::Do { id, command } => self.execute(id, command),
             PageInput::Frame {} => self.draw(),
         }
@@ -107,7 +112,7 @@ impl PageCore {
         std::mem::take(&mut self.effects)
     }
 
-    fn open(&mut self, url: String, client_id: String, name: String) {
+    fn open(&mut self, url: String, client_id: String, name: String, saved: Option<&str>) {
         self.engine = Some(ClientEngine::new(EngineOptions {
             client_id: ClientId::from(client_id.as_str()),
             info: Implementation {
@@ -119,6 +124,9 @@ impl PageCore {
         }));
         self.client_id = client_id;
         self.url = url;
+        if let Some(saved) = saved {
+            self.restore(saved);
+        }
         self.dirty = DirtySlices::ALL;
         self.connect();
     }
@@ -177,9 +185,8 @@ impl PageCore {
                 unconfirmed,
             } => {
                 self.dirty = DirtySlices::ALL;
-                for (_, pending) in unconfirmed {
-                    let reason = "the host may or may not have received this".to_owned();
-                    self.finish_action(pending.client_seq, Some(reason));
+                for (channel, pending) in unconfirmed {
+                    self.report_unconfirmed(&channel, pending);
                 }
                 for channel in channels {
                     self.mark_channel(&channel);
@@ -191,6 +198,7 @@ impl PageCore {
     /// Marks the slices that show a channel.
     fn mark_channel(&mut self, channel: &Uri) {
         self.dirty.link = true;
+        self.mark_unsaved();
         if Some(channel) == self.chat.as_ref() {
             self.dirty.chat = true;
         } else if self.changes.is_open(channel) {
@@ -256,14 +264,19 @@ impl PageCore {
             Err(error) => self.fail(id, error.to_string()),
         }
         self.mark_channel(&channel.clone());
+        // The page may be closed before there is a connection.
+        if !self.link.is_live() {
+            self.save_now();
+        }
     }
 
     /// Reports the result of the command behind an action. A rejected action is also shown as a
-    /// note, with the text that the user had entered.
-    fn finish_action(&mut self, client_seq: ClientSeq, reason: Option<String>) {
+    /// note, with the text that the user had entered. Returns `false` if no command of this page
+    /// has dispatched the action.
+    fn finish_action(&mut self, client_seq: ClientSeq, reason: Option<String>) -> bool {
         let mut results = self.results.iter();
         let Some(position) = results.position(|result| result.client_seq == client_seq) else {
-            return;
+            return false;
         };
         let result = self.results.swap_remove(position);
         match reason {
@@ -273,6 +286,7 @@ impl PageCore {
                 self.fail(result.command, reason);
             }
         }
+        true
     }
 
     fn add_note(&mut self, text: String, restored: Option<String>) {

@@ -37,6 +37,11 @@ pub enum PageEffect {
         /// Changed slices.
         patches: Vec<SlicePatch>,
     },
+    /// Saves the state of the page; an empty text removes it.
+    Save {
+        /// The state, as [`crate::PageInput::Open`] takes it.
+        text: String,
+    },
     /// Reports the result of a command.
     Done {
         /// Id of the command.

@@ -43,6 +43,8 @@ pub enum PageInput {
         client_id: String,
         /// Name of the device.
         name: String,
+        /// State that an earlier page has saved.
+        saved: Option<String>,
     },
     /// The socket is open.
     SocketOpened {},
@@ -60,6 +62,8 @@ pub enum PageInput {
     SignedOut {},
     /// The device has a network again, or the page is visible again.
     Online {},
+    /// The page is not visible any more; it may be closed.
+    Hidden {},
     /// The user gave a command.
     Do {
         /// Id of the command, for its result.

@@ -1,9 +1,11 @@
 //! The connection to the host: its state, and attempts with backoff.
 
 use agenthost_client::EnginePhase;
+use agenthost_protocol::connection::PingParams;
 use serde::Serialize;
 
 use super::PageCore;
+use super::responses::ResponsePurpose;
 use super::slices::DirtySlices;
 use crate::effect::PageEffect;
 
@@ -12,6 +14,13 @@ const INITIAL_BACKOFF_MS: u64 = 250;
 
 /// Maximum delay between two attempts.
 const MAX_BACKOFF_MS: u64 = 10_000;
+
+/// Silence after which the core sends a `ping`. A stalled connection looks open to a browser for
+/// minutes.
+const PING_AFTER_MS: i64 = 20_000;
+
+/// Maximum time for the answer to a `ping`. Any message counts as one.
+const PING_TIMEOUT_MS: i64 = 8_000;
 
 /// The state of the connection.
 #[derive(Debug, Default)]
@@ -23,6 +32,10 @@ pub(super) struct LinkTracker {
     error: Option<String>,
     attempts: u32,
     was_live: bool,
+    /// Time of the last message of the host.
+    heard_at: i64,
+    /// Time of a `ping` that has no answer yet.
+    pinged_at: Option<i64>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -79,11 +92,53 @@ impl PageCore {
         self.effects.push(PageEffect::Connect { url });
     }
 
+    /// Handles the return of the network or of the user: connects at once, or checks that the
+    /// connection still works.
     pub(super) fn reconnect_now(&mut self) {
-        if self.link.state == LinkState::Offline {
-            self.link.attempts = 0;
-            self.connect();
+        match self.link.state {
+            LinkState::Offline => {
+                self.link.attempts = 0;
+                self.connect();
+            }
+            LinkState::Live => self.ping(),
+            LinkState::Connecting | LinkState::CatchingUp | LinkState::SignedOut => {}
         }
+    }
+
+    /// Handles the timer: the next attempt to connect, or a check of a silent connection.
+    pub(super) fn handle_timer(&mut self) {
+        if !self.link.is_live() {
+            return self.connect();
+        }
+        let silence = self.now.saturating_sub(self.link.heard_at);
+        match self.link.pinged_at {
+            Some(at) if self.now.saturating_sub(at) >= PING_TIMEOUT_MS => {
+                self.drop_connection("the host does not answer");
+            }
+            Some(at) => self.wake_after(at + PING_TIMEOUT_MS - self.now),
+            None if silence >= PING_AFTER_MS => self.ping(),
+            None => self.wake_after(PING_AFTER_MS - silence),
+        }
+    }
+
+    fn ping(&mut self) {
+        if self.link.pinged_at.is_none() {
+            self.link.pinged_at = Some(self.now);
+            self.request(&PingParams::default(), ResponsePurpose::Ping);
+            self.wake_after(PING_TIMEOUT_MS);
+        }
+    }
+
+    fn wake_after(&mut self, millis: i64) {
+        self.effects.push(PageEffect::Wake {
+            after_ms: Some(u64::try_from(millis).unwrap_or_default()),
+        });
+    }
+
+    /// Closes the connection. The worker reports nothing more about its socket.
+    fn drop_connection(&mut self, reason: &str) {
+        self.effects.push(PageEffect::Disconnect);
+        self.handle_closed(reason);
     }
 
     pub(super) fn handle_opened(&mut self) {
@@ -96,8 +151,7 @@ impl PageCore {
         if let Some(engine) = &mut self.engine
             && let Err(error) = engine.open()
         {
-            self.link.error = Some(error.to_string());
-            self.effects.push(PageEffect::Disconnect);
+            self.drop_connection(&error.to_string());
         }
     }
 
@@ -105,19 +159,21 @@ impl PageCore {
         let Some(engine) = &mut self.engine else {
             return;
         };
+        self.link.heard_at = self.now;
+        self.link.pinged_at = None;
         if let Err(error) = engine.receive(text) {
-            self.link.error = Some(error.to_string());
-            self.effects.push(PageEffect::Disconnect);
-            return;
+            return self.drop_connection(&error.to_string());
         }
         match engine.phase() {
             EnginePhase::Live if !self.link.is_live() => {
                 self.link = LinkTracker {
                     state: LinkState::Live,
                     was_live: true,
+                    heard_at: self.now,
                     ..LinkTracker::default()
                 };
                 self.dirty = DirtySlices::ALL;
+                self.wake_after(PING_AFTER_MS);
                 self.list_sessions();
                 self.sync_subscriptions();
             }
@@ -138,6 +194,7 @@ impl PageCore {
             self.link.error = Some(reason.to_owned());
         }
         self.link.state = LinkState::Offline;
+        self.link.pinged_at = None;
         self.dirty.link = true;
         let doubled = INITIAL_BACKOFF_MS << self.link.attempts.min(8);
         self.link.attempts += 1;
@@ -151,6 +208,7 @@ impl PageCore {
             engine.close();
         }
         self.link.state = LinkState::SignedOut;
+        self.remove_saved();
         self.dirty.link = true;
         self.effects.push(PageEffect::Wake { after_ms: None });
     }

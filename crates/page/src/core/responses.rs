@@ -50,6 +50,8 @@ pub(super) enum ResponsePurpose {
         command: u64,
         convert: ResultConverter,
     },
+    /// A check of the connection.
+    Ping,
     /// One side of the open diff.
     DiffSide { revision: u64, is_after: bool },
 }
@@ -61,7 +63,9 @@ impl ResponsePurpose {
             ResponsePurpose::Create { command, .. } | ResponsePurpose::Reply { command, .. } => {
                 Some(*command)
             }
-            ResponsePurpose::Sessions { .. } | ResponsePurpose::DiffSide { .. } => None,
+            ResponsePurpose::Sessions { .. }
+            | ResponsePurpose::Ping
+            | ResponsePurpose::DiffSide { .. } => None,
         }
     }
 }
@@ -124,6 +128,8 @@ impl PageCore {
                 }),
                 Err(error) => self.fail(command, error.to_string()),
             },
+            // Its arrival is all that matters.
+            ResponsePurpose::Ping => {}
             ResponsePurpose::DiffSide { revision, is_after } => {
                 let outcome = decode::<ResourceReadParams>(response);
                 self.changes.add_side(revision, is_after, outcome);

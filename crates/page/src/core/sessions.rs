@@ -38,6 +38,13 @@ impl SessionTable {
         self.summaries.values()
     }
 
+    /// Restores summaries that were saved. The host sends the present ones.
+    pub(super) fn restore(&mut self, summaries: Vec<SessionSummary>) {
+        let entries = summaries.into_iter();
+        let entries = entries.map(|summary| (summary.resource.clone(), summary));
+        self.summaries = entries.collect();
+    }
+
     pub(super) fn get(&self, session: &Uri) -> Option<&SessionSummary> {
         self.summaries.get(session)
     }

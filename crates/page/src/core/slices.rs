@@ -192,5 +192,6 @@ impl PageCore {
         if !patches.is_empty() {
             self.effects.push(PageEffect::Patch { patches });
         }
+        self.save_if_due();
     }
 }

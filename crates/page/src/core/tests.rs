@@ -5,6 +5,9 @@ use serde_json::{Value, json};
 use super::PageCore;
 use crate::input::TimedInput;
 
+mod link;
+mod saved;
+
 const SESSION: &str = "shell:/s1";
 /// The default chat of that session, as every client computes it.
 const CHAT: &str = "ahp-chat://default/c2hlbGw6L3Mx";
@@ -20,6 +23,10 @@ struct Page {
     /// All effects of other kinds, by name.
     others: Vec<String>,
     wants_frame: bool,
+    /// The newest state that the core has saved.
+    saved: Option<String>,
+    /// Delay of the timer.
+    wake: Option<u64>,
 }
 
 /// Converts an input from the form of the worker, as `web/src/bridge.ts` does.
@@ -39,7 +46,8 @@ fn to_input(mut input: Value) -> Value {
 }
 
 impl Page {
-    fn open() -> Self {
+    /// A page that was opened with a saved state, before it has a connection.
+    fn closed(saved: Option<&str>) -> Self {
         let mut page = Page {
             core: PageCore::new(),
             now: 1_700_000_000_000,
@@ -47,11 +55,18 @@ impl Page {
             done: Vec::new(),
             others: Vec::new(),
             wants_frame: false,
+            saved: None,
+            wake: None,
         };
-        page.input(
-            json!({"kind": "open", "url": "ws://host/", "clientId": "web-0", "name": "laptop"}),
-        );
+        page.input(json!({
+            "kind": "open", "url": "ws://host/", "clientId": "web-0", "name": "laptop", "saved": saved,
+        }));
         assert_eq!(page.others, ["connect"]);
+        page
+    }
+
+    fn open() -> Self {
+        let mut page = Page::closed(None);
         page.input(json!({"kind": "socketOpened"}));
         let root = json!({"resource": "ahp-root://", "fromSeq": 1, "state": {"agents": [
             {"provider": "shell", "displayName": "Shell", "description": "", "models": []},
@@ -79,6 +94,11 @@ impl Page {
                 "done" => self.done.push(effect.clone()),
                 "patch" => patches.extend(effect["patches"].as_array().unwrap().clone()),
                 "wantFrame" => self.wants_frame = true,
+                "save" => self.saved = Some(effect["text"].as_str().unwrap().to_owned()),
+                "wake" => {
+                    self.wake = effect["afterMs"].as_u64();
+                    self.others.push("wake".to_owned());
+                }
                 other => self.others.push(other.to_owned()),
             }
         }

@@ -1,0 +1,162 @@
+//! The last known state, which the browser keeps while the page is closed.
+//!
+//! It makes the page open without the host, and keeps what the user wrote while there was no
+//! connection. A device that is signed out loses it.
+
+use std::sync::Arc;
+
+use agenthost_client::{PendingAction, SavedEngine};
+use agenthost_protocol::action::Action;
+use agenthost_protocol::channel::ChannelState;
+use agenthost_protocol::chat::{ChatAction, ChatState, Message};
+use agenthost_protocol::session::SessionSummary;
+use agenthost_protocol::uri::Uri;
+use agenthost_protocol::wire::{Document, Limits, Wire, encoded_len};
+
+use super::PageCore;
+use crate::effect::PageEffect;
+
+/// Minimum time between two saved states while the state changes.
+const SAVE_INTERVAL_MS: i64 = 15_000;
+
+/// Maximum size of the saved state of a channel in bytes.
+const MAX_CHANNEL_BYTES: usize = 2_000_000;
+
+/// Sessions whose summaries are saved.
+const MAX_SAVED_SESSIONS: usize = 500;
+
+/// The state of the page that is saved.
+#[derive(Debug, Clone, PartialEq, Wire)]
+struct SavedPage {
+    engine: SavedEngine,
+    summaries: Vec<SessionSummary>,
+    session: Option<Uri>,
+    chat: Option<Uri>,
+}
+
+/// When the state was saved, and whether it has changed since.
+#[derive(Debug, Default)]
+pub(super) struct SaveClock {
+    saved_at: i64,
+    is_changed: bool,
+}
+
+impl PageCore {
+    /// Records a change of the state, which is saved with one of the next frames.
+    pub(super) fn mark_unsaved(&mut self) {
+        self.save_clock.is_changed = true;
+    }
+
+    /// Saves the state with a frame, if it has changed and the last time was long enough ago.
+    pub(super) fn save_if_due(&mut self) {
+        if self.now.saturating_sub(self.save_clock.saved_at) >= SAVE_INTERVAL_MS {
+            self.save_now();
+        }
+    }
+
+    /// Saves the state, if it has changed.
+    pub(super) fn save_now(&mut self) {
+        if !std::mem::take(&mut self.save_clock.is_changed) {
+            return;
+        }
+        let Some(engine) = &self.engine else {
+            return;
+        };
+        self.save_clock.saved_at = self.now;
+        let is_small = |channel: &Uri| {
+            let state = engine.confirmed_state(channel);
+            state.is_some_and(|state| encoded_len(state) <= MAX_CHANNEL_BYTES)
+        };
+        let summaries = self.sessions.summaries().take(MAX_SAVED_SESSIONS);
+        let saved = SavedPage {
+            engine: engine.save(is_small),
+            summaries: summaries.cloned().collect(),
+            session: self.session.clone(),
+            chat: self.chat.clone(),
+        };
+        match serde_json::to_string(&saved) {
+            Ok(text) => self.effects.push(PageEffect::Save { text }),
+            Err(error) => self.add_note(format!("save the state of the page: {error}"), None),
+        }
+    }
+
+    /// Restores a saved state. A state of another version of the page is ignored: the host has
+    /// everything but unconfirmed actions.
+    pub(super) fn restore(&mut self, text: &str) {
+        let Ok(document) = Document::parse(text, Limits::STATE) else {
+            return;
+        };
+        let Ok(saved) = SavedPage::decode(document.root()) else {
+            return;
+        };
+        if let Some(engine) = &mut self.engine
+            && engine.restore(saved.engine).is_err()
+        {
+            self.add_note("too many unsent changes were saved".to_owned(), None);
+        }
+        self.sessions.restore(saved.summaries);
+        self.session = saved.session;
+        self.chat = saved.chat;
+    }
+
+    /// Handles an action that the host has not confirmed before it sent a new snapshot. If the
+    /// snapshot does not contain its effect, the text of the user comes back as a note.
+    pub(super) fn report_unconfirmed(&mut self, channel: &Uri, pending: PendingAction) {
+        let is_received = self.state(channel).is_some_and(|state| {
+            let ChannelState::Chat(chat) = state else {
+                return false;
+            };
+            contains_message(chat, &pending.action)
+        });
+        let reason = "the host may or may not have received this".to_owned();
+        if is_received {
+            self.finish_action(pending.client_seq, None);
+        } else if !self.finish_action(pending.client_seq, Some(reason.clone()))
+            && let Some(text) = message_text(&pending.action)
+        {
+            self.add_note(reason, Some(text));
+        }
+    }
+
+    /// Removes the saved state from the browser.
+    pub(super) fn remove_saved(&mut self) {
+        self.save_clock = SaveClock::default();
+        let text = String::new();
+        self.effects.push(PageEffect::Save { text });
+    }
+}
+
+/// Returns the text that a user wrote in a message.
+fn message_text(action: &Action) -> Option<String> {
+    match action {
+        Action::Chat(ChatAction::TurnStarted(started)) => Some(started.message.text.clone()),
+        Action::Chat(ChatAction::PendingMessageSet(set)) => Some(set.message.text.clone()),
+        Action::Chat(ChatAction::DraftChanged(changed)) => {
+            let draft = changed.draft.as_ref()?;
+            (!draft.text.is_empty()).then(|| draft.text.clone())
+        }
+        _ => None,
+    }
+}
+
+/// Returns `true` if a chat contains the message of an action.
+fn contains_message(chat: &ChatState, action: &Action) -> bool {
+    match action {
+        Action::Chat(ChatAction::TurnStarted(started)) => {
+            let active = chat.active_turn.as_ref();
+            active.is_some_and(|turn| turn.id == started.turn_id)
+                || chat.turns.items().any(|turn| turn.id == started.turn_id)
+        }
+        Action::Chat(ChatAction::PendingMessageSet(set)) => {
+            let queued = chat.queued_messages.iter().flat_map(|all| all.items());
+            let mut waiting = queued.chain(chat.steering_message.iter());
+            waiting.any(|message| message.id == set.id)
+        }
+        Action::Chat(ChatAction::DraftChanged(changed)) => {
+            let text =
+                |draft: &Option<Arc<Message>>| draft.as_ref().map(|draft| draft.text.clone());
+            text(&chat.draft) == text(&changed.draft)
+        }
+        _ => false,
+    }
+}
