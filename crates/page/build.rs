@@ -6,6 +6,7 @@ use std::fmt::Write;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+#[expect(unreachable_pub, reason = "the library exports this function")]
 #[path = "src/content_type.rs"]
 mod content_type;
 

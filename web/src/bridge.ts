@@ -27,6 +27,7 @@ export type CoreEffect =
   | { kind: "wake"; afterMs?: number }
   | { kind: "wantFrame" }
   | { kind: "patch"; patches: Patch[] }
+  | { kind: "terminalOutput"; uri: string; isReset: boolean; data: string }
   | { kind: "done"; id: number; error?: string; value?: unknown }
   | { kind: "save"; text: string };
 

@@ -4,6 +4,7 @@ import { flushSync } from "svelte";
 import { announcePatches } from "./announce.svelte";
 import type { Command, PageMessage, TextRun, WorkerMessage } from "./contract";
 import { store } from "./store.svelte";
+import { showOutput } from "./terminal-output";
 import { scriptUrl } from "./trusted";
 
 type Waiter = { resolve(value: unknown): void; reject(error: Error): void };
@@ -24,6 +25,8 @@ export async function openConnection(): Promise<void> {
   post({ type: "open", url: `${scheme}://${location.host}/`, clientId: await claimClientId(), name: deviceName() });
   window.addEventListener("online", () => post({ type: "online" }));
   document.addEventListener("visibilitychange", () => {
+    lastId += 1;
+    post({ type: "do", id: lastId, command: { op: "chat.setHidden", hidden: document.visibilityState === "hidden" } });
     post({ type: document.visibilityState === "visible" ? "online" : "hidden" });
   });
 }
@@ -70,6 +73,12 @@ function receive(message: WorkerMessage): void {
       flushSync(() => store.apply(message.patches));
       announcePatches(message.patches);
       post({ type: "applied" });
+      return;
+    }
+    case "terminalOutput": {
+      showOutput(message.output)
+        .catch((error: unknown) => console.warn("show the output of a terminal:", error))
+        .finally(() => post({ type: "applied" }));
       return;
     }
     case "done": {

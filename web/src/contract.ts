@@ -1,12 +1,8 @@
 // Types of the messages between the page, its worker and the WebAssembly core. The core writes this data from its view
 // types; keys and variants are theirs.
 
-import type { AnnotationCommand } from "./contract/annotations";
-import type { ChatCommand } from "./contract/chats";
-import type { CustomizationCommand } from "./contract/customizations";
-import type { FileCommand } from "./contract/files";
-import type { SettingsCommand } from "./contract/settings";
-import type { TerminalCommand } from "./contract/terminals";
+import type { ChatCommand, ChatRow } from "./contract/chats";
+import type { TerminalCommand, TerminalOutput } from "./contract/terminals";
 
 export type Inline =
   | { kind: "text"; text: string }
@@ -160,7 +156,15 @@ export type CallContent =
   | { kind: "resource"; uri: string; contentType?: string }
   | { kind: "embedded"; contentType: string; data: string };
 export type CallStatus = "streaming" | "waiting" | "running" | "authRequired" | "completed" | "failed" | "cancelled";
-export type UsageRow = { inputTokens?: number; outputTokens?: number; cost?: string; model?: string };
+export type UsageRow = {
+  inputTokens?: number;
+  outputTokens?: number;
+  cacheReadTokens?: number;
+  cost?: string;
+  model?: string;
+  contextUsed?: number;
+  contextSize?: number;
+};
 export type SendState = "sent" | "confirmed" | "rejected";
 export type AttachmentRow = { name: string; kind: string; uri?: string };
 /** A file that the user adds to a message; `data` is base64. */
@@ -263,7 +267,10 @@ export type ChatView = {
   session: string;
   chat: string;
   title: string;
-  chats: { key: string; title: string; status: SessionStatus; waiting: number }[];
+  chats: ChatRow[];
+  canAddChat?: boolean;
+  canFork?: boolean;
+  canSideChat?: boolean;
   folder?: string;
   branch?: string;
   agent: string;
@@ -311,11 +318,7 @@ export type Command =
   | { op: "readFile"; uri: string }
   | { op: "listFolder"; uri: string }
   | { op: "dismissNote"; id: string }
-  | AnnotationCommand
   | ChatCommand
-  | CustomizationCommand
-  | FileCommand
-  | SettingsCommand
   | TerminalCommand;
 
 /** Result of `completions`: `insert` replaces the text from `start` to `end` (UTF-16). */
@@ -332,7 +335,12 @@ export type SliceName =
   | "composer"
   | "changes"
   | "diff"
-  | "notes";
+  | "terminals"
+  | "tails"
+  | "notes"
+  | "restore"
+  | "away"
+  | "usage";
 /**
  * A change of a slice. `value` replaces the value of the slice. Keyed slices (`sessions`, `inbox`, `timeline`) also have
  * rows: `set` has the changed ones, and `order` (all keys) or `splice` (a change of the order) is present when the order
@@ -357,5 +365,6 @@ export type PageMessage =
   | { type: "hidden" };
 export type WorkerMessage =
   | { type: "patch"; patches: Patch[] }
+  | { type: "terminalOutput"; output: TerminalOutput }
   | { type: "done"; id: number; error?: string; value?: unknown }
   | { type: "highlighted"; id: number; lines: TextRun[][] };

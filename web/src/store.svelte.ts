@@ -18,6 +18,8 @@ import type {
   TimelineRow,
   TimelineState,
 } from "./contract";
+import type { AwaySummary, RestoreView, UsageReport } from "./contract/chats";
+import type { TailRow, TerminalsView } from "./contract/terminals";
 
 class RowCell<Row> {
   row = $state.raw() as Row;
@@ -93,6 +95,11 @@ class PageStore {
   changes = $state.raw<ChangesView | undefined>();
   diff = $state.raw<OpenDiff | undefined>();
   notes = $state.raw<NoteRow[]>([]);
+  restore = $state.raw<RestoreView | undefined>();
+  away = $state.raw<AwaySummary | undefined>();
+  usage = $state.raw<UsageReport | undefined>();
+  terminals = $state.raw<TerminalsView>({ rows: [], gone: [] });
+  readonly tails = new KeyedSlice<TailRow, undefined>(undefined);
   readonly sessions = new KeyedSlice<SessionRow, SessionGroups>({ groups: [], total: 0 });
   readonly inbox = new KeyedSlice<InboxRow, InboxGroups>({ alike: [] });
   readonly timeline = new KeyedSlice<TimelineRow, TimelineState>({ loading: false, older: false });
@@ -110,6 +117,11 @@ class PageStore {
         return this.sessions.apply(patch);
       case "inbox":
         return this.inbox.apply(patch);
+      case "tails":
+        return this.tails.apply(patch);
+      case "terminals":
+        this.terminals = patch.value as TerminalsView;
+        return;
       case "timeline":
         return this.timeline.apply(patch);
       case "link":
@@ -132,6 +144,15 @@ class PageStore {
         return;
       case "diff":
         this.diff = (patch.value ?? undefined) as OpenDiff | undefined;
+        return;
+      case "restore":
+        this.restore = (patch.value ?? undefined) as RestoreView | undefined;
+        return;
+      case "away":
+        this.away = (patch.value ?? undefined) as AwaySummary | undefined;
+        return;
+      case "usage":
+        this.usage = (patch.value ?? undefined) as UsageReport | undefined;
         return;
       case "notes":
         this.notes = patch.value as NoteRow[];

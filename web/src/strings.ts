@@ -1,10 +1,6 @@
 // All texts of the page. Numbers and times are formatted by `Intl`.
 
-import { annotations } from "./strings/annotations";
 import { chats } from "./strings/chats";
-import { customizations } from "./strings/customizations";
-import { files } from "./strings/files";
-import { settings } from "./strings/settings";
 import { terminals } from "./strings/terminals";
 import { usage } from "./strings/usage";
 
@@ -72,11 +68,7 @@ export const t = {
     label: "Connection",
   },
 
-  annotations,
   chats,
-  customizations,
-  files,
-  settings,
   terminals,
   usage,
 

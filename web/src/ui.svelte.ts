@@ -7,7 +7,7 @@ import { store } from "./store.svelte";
 
 /** `panel` shows the panel that was picked under `more`. */
 export type PhoneTab = "inbox" | "sessions" | "chat" | "changes" | "more" | "panel";
-export const PANELS = ["changes", "terminals", "files", "customizations", "usage", "settings"] as const;
+export const PANELS = ["changes", "terminals", "usage"] as const;
 export type PanelName = (typeof PANELS)[number];
 export type ThemeName = "system" | "light" | "dark" | "contrast";
 export type ActionState = { state: "sent" } | { state: "rejected"; reason: string };
@@ -26,6 +26,8 @@ class PageUi {
   panelWide = $state(false);
   panel = $state<PanelName>("changes");
   palette = $state(false);
+  /** The turn that a link names, until the timeline has shown it. */
+  targetTurn = $state<string | undefined>();
   confirmation = $state.raw<Confirmation | undefined>();
   theme = $state<ThemeName>(readTheme());
   filter = $state("");
@@ -46,10 +48,25 @@ class PageUi {
     this.creating = false;
     this.drawer = false;
     this.tab = "chat";
-    if (location.hash !== sessionHash(session)) {
+    this.targetTurn = undefined;
+    if (placeOfHash(location.hash).session !== session) {
       history.pushState(null, "", sessionHash(session));
     }
     void this.send({ op: "selectSession", session });
+  }
+
+  /** Opens what a link names: a session, or a turn in one of its chats. */
+  openLink(hash: string): void {
+    const { session, chat, turn } = placeOfHash(hash);
+    if (session === undefined) return;
+    if (session !== store.chat?.session) {
+      this.openSession(session);
+    }
+    if (chat !== undefined) {
+      void this.send({ op: "selectChat", chat });
+    }
+    this.tab = "chat";
+    this.targetTurn = turn;
   }
 
   openPanel(panel: PanelName): void {
@@ -123,14 +140,17 @@ export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-export function sessionHash(session: string, turnId?: string): string {
+export function sessionHash(session: string, turnId?: string, chat?: string): string {
   const turn = turnId === undefined ? "" : `&turn=${encodeURIComponent(turnId)}`;
-  return `#session=${encodeURIComponent(session)}${turn}`;
+  const inChat = chat === undefined ? "" : `&chat=${encodeURIComponent(chat)}`;
+  return `#session=${encodeURIComponent(session)}${inChat}${turn}`;
 }
 
-/** The session that the address names. */
-export function sessionOfHash(hash: string): string | undefined {
-  return new URLSearchParams(hash.slice(1)).get("session") ?? undefined;
+/** What the address names. */
+export function placeOfHash(hash: string): { session: string | undefined; chat: string | undefined; turn: string | undefined } {
+  const fields = new URLSearchParams(hash.slice(1));
+  const field = (name: string) => fields.get(name) ?? undefined;
+  return { session: field("session"), chat: field("chat"), turn: field("turn") };
 }
 
 export function focusComposer(): void {

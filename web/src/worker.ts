@@ -103,6 +103,10 @@ function apply(effect: CoreEffect): void {
       unapplied += 1;
       scope.postMessage({ type: "patch", patches: effect.patches });
       return;
+    case "terminalOutput":
+      unapplied += 1;
+      scope.postMessage({ type: "terminalOutput", output: { uri: effect.uri, isReset: effect.isReset, data: effect.data } });
+      return;
     case "done":
       scope.postMessage({ type: "done", id: effect.id, error: effect.error, value: effect.value });
       return;

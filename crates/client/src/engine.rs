@@ -9,7 +9,7 @@
 mod handshake;
 mod mirror;
 mod recovery;
-mod saved;
+mod saved_state;
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -30,7 +30,7 @@ use crate::optimistic::{OptimisticState, PendingAction};
 use crate::resources::{NoResources, ResourceProvider};
 use mirror::ChannelMirror;
 use recovery::ReconnectForm;
-pub use saved::SavedEngine;
+pub use saved_state::SavedEngine;
 
 /// Identity and initial subscriptions of a [`ClientEngine`].
 #[derive(Debug, Clone)]

@@ -6,6 +6,7 @@
 //! anything (DSP-12). It may return the action in a normalized form (DSP-14).
 
 mod annotations;
+mod answering_client;
 mod chat;
 mod formats;
 mod input;

@@ -2,6 +2,8 @@
 
 const CACHE = "agenthost-shell";
 const SHELL = ["/", "/app.js", "/app.css", "/worker.js", "/page.wasm", "/icon.svg", "/manifest.webmanifest"];
+/** Files that are kept once they were used. */
+const LAZY = ["/terminal.js"];
 
 self.addEventListener("install", (event) => {
   event.waitUntil(
@@ -19,7 +21,7 @@ self.addEventListener("activate", (event) => {
 self.addEventListener("fetch", (event) => {
   const url = new URL(event.request.url);
   const path = event.request.mode === "navigate" ? "/" : url.pathname;
-  if (event.request.method === "GET" && url.origin === self.location.origin && SHELL.includes(path)) {
+  if (event.request.method === "GET" && url.origin === self.location.origin && [...SHELL, ...LAZY].includes(path)) {
     event.respondWith(networkFirst(event.request, path));
   }
 });

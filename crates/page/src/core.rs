@@ -1,18 +1,17 @@
 //! The client behind the page, as a state machine.
 
-mod annotations;
 mod answers;
+mod away;
 mod changes;
 mod chat;
 mod chats;
 mod commands;
-mod customizations;
+mod digests;
 mod files;
 mod link;
 mod responses;
-mod saved;
+mod saved_state;
 mod sessions;
-mod settings;
 mod slice_views;
 mod slices;
 mod terminals;
@@ -37,12 +36,15 @@ use serde_json::value::to_raw_value;
 
 use crate::effect::PageEffect;
 use crate::input::{PageInput, TimedInput};
+use away::AwayTracker;
 use changes::ChangesPanel;
+use chats::ChatsPanel;
 use link::LinkTracker;
 use responses::{PendingResponse, PendingResult, ResponsePurpose, ResultConverter};
-use saved::SaveClock;
+use saved_state::SaveClock;
 use sessions::{FirstMessage, SessionTable};
 use slices::{DirtySlices, NoteRow, SliceCache};
+use terminals::TerminalPanel;
 
 /// Turns of a chat that are loaded at first. Older ones are fetched when the user scrolls.
 const LOADED_TURNS: u64 = 20;
@@ -67,6 +69,8 @@ pub struct PageCore {
     session: Option<Uri>,
     chat: Option<Uri>,
     changes: ChangesPanel,
+    chats: ChatsPanel,
+    away: AwayTracker,
     /// The message of a session that is not ready yet.
     first_message: Option<FirstMessage>,
     notes: Vec<NoteRow>,
@@ -74,6 +78,7 @@ pub struct PageCore {
     responses: Vec<PendingResponse>,
     /// Commands whose actions wait for the confirmation of the host.
     results: Vec<PendingResult>,
+    terminals: TerminalPanel,
     slices: SliceCache,
     save_clock: SaveClock,
     dirty: DirtySlices,
@@ -138,6 +143,7 @@ impl PageCore {
         if self.session.is_some() && self.changes.changeset.is_none() {
             self.select_default_changeset();
         }
+        self.leave_removed_chat();
         if self.dirty.any() && !self.wants_frame {
             self.wants_frame = true;
             self.effects.push(PageEffect::WantFrame);
@@ -162,6 +168,7 @@ impl PageCore {
         match update {
             ClientUpdate::Action(envelope) => {
                 self.mark_channel(&envelope.channel);
+                self.collect_output(&envelope.channel, &envelope.action);
                 if let Some(origin) = &envelope.origin
                     && origin.client_id.as_str() == self.client_id
                 {
@@ -189,6 +196,7 @@ impl PageCore {
                     self.report_unconfirmed(&channel, pending);
                 }
                 for channel in channels {
+                    self.reset_output(&channel);
                     self.mark_channel(&channel);
                 }
             }
@@ -204,8 +212,8 @@ impl PageCore {
         } else if self.changes.is_open(channel) {
             self.dirty.changes = true;
             self.changes.invalidate_diff();
-        } else if channel.as_str() == RootChannel::URI {
-            self.dirty = DirtySlices::ALL;
+        } else if Self::is_terminal(channel) {
+            self.dirty.panels = true;
         } else {
             self.dirty = DirtySlices::ALL;
         }
@@ -274,6 +282,9 @@ impl PageCore {
     /// note, with the text that the user had entered. Returns `false` if no command of this page
     /// has dispatched the action.
     fn finish_action(&mut self, client_seq: ClientSeq, reason: Option<String>) -> bool {
+        if self.finish_quiet_action(client_seq, reason.as_deref()) {
+            return true;
+        }
         let mut results = self.results.iter();
         let Some(position) = results.position(|result| result.client_seq == client_seq) else {
             return false;

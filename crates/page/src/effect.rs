@@ -1,5 +1,6 @@
 //! What the core asks the worker to do.
 
+use agenthost_protocol::uri::Uri;
 use agenthost_view::timeline::RowSplice;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -41,6 +42,15 @@ pub enum PageEffect {
     Save {
         /// The state, as [`crate::PageInput::Open`] takes it.
         text: String,
+    },
+    /// Passes output of a terminal that the page shows.
+    TerminalOutput {
+        /// URI of the terminal.
+        uri: Uri,
+        /// `true` if `data` is the whole output: the page draws the terminal again.
+        is_reset: bool,
+        /// Output of the program, with its escape sequences.
+        data: String,
     },
     /// Reports the result of a command.
     Done {

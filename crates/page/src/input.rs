@@ -3,11 +3,7 @@
 //! Enums are externally tagged (`{"timer": {}}`): the derived code for tags inside the object
 //! buffers values and makes the WebAssembly file larger. `web/src/bridge.ts` converts them.
 
-mod annotations;
 mod chats;
-mod customizations;
-mod files;
-mod settings;
 mod terminals;
 
 use std::collections::BTreeMap;
@@ -15,12 +11,8 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::Value;
 
-pub use annotations::AnnotationCommand;
-pub use chats::ChatCommand;
-pub use customizations::CustomizationCommand;
-pub use files::FileCommand;
-pub use settings::SettingsCommand;
-pub use terminals::TerminalCommand;
+pub(crate) use chats::{ChatCommand, NewChatSource};
+pub(crate) use terminals::TerminalCommand;
 
 /// An input with the time at which it happened.
 #[derive(Debug, Deserialize)]
@@ -193,17 +185,14 @@ pub enum PageCommand {
     ListFolder {
         uri: String,
     },
+    Digests {},
     DismissNote {
         id: String,
     },
     SignIn {
         key: String,
     },
-    Annotation(AnnotationCommand),
     Chat(ChatCommand),
-    Customization(CustomizationCommand),
-    File(FileCommand),
-    Settings(SettingsCommand),
     Terminal(TerminalCommand),
 }
 

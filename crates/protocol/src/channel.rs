@@ -20,7 +20,7 @@ use crate::uri::Uri;
 use crate::wire::{DecodeError, Node, Object, Shape, Wire};
 
 macro_rules! channels {
-    ($($(#[$doc:meta])* $kind:ident($state:ident) by $field:literal, $as_state:ident;)*) => {
+    ($($(#[$doc:meta])* $kind:ident($state:ident) by $field:literal, requires $required:expr, $as_state:ident;)*) => {
         /// A kind of channel that has state.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum ChannelKind {
@@ -85,6 +85,10 @@ macro_rules! channels {
             }
         )*
 
+        /// The required fields of each state as listed for its detection, and its shape.
+        #[cfg(test)]
+        const REQUIRED: &[(&[&str], fn() -> Shape)] = &[$((&$required, $state::shape)),*];
+
         impl Wire for ChannelState {
             /// Detects the kind, which the wire format does not state. The result is the first
             /// kind whose required fields are all present; unknown fields of later hosts are
@@ -92,7 +96,7 @@ macro_rules! channels {
             /// reports the missing field.
             fn decode(node: Node<'_>) -> Result<Self, DecodeError> {
                 $(
-                    if node.get($field)?.is_some() && has_required(node, &$state::shape())? {
+                    if node.get($field)?.is_some() && has_all(node, &$required)? {
                         return Wire::decode(node).map(ChannelState::$kind);
                     }
                 )*
@@ -124,33 +128,30 @@ macro_rules! channels {
 
 channels! {
     /// State of a session.
-    Session(SessionState) by "activeClients", as_session;
+    Session(SessionState) by "activeClients", requires ["provider", "title", "status", "lifecycle", "activeClients", "chats"], as_session;
     /// State of a chat.
-    Chat(ChatState) by "turns", as_chat;
+    Chat(ChatState) by "turns", requires ["resource", "title", "status", "modifiedAt", "turns"], as_chat;
     /// State of a terminal.
-    Terminal(TerminalState) by "content", as_terminal;
+    Terminal(TerminalState) by "content", requires ["title", "content", "lifecycle", "claim"], as_terminal;
     /// State of a changeset.
-    Changeset(ChangesetState) by "files", as_changeset;
+    Changeset(ChangesetState) by "files", requires ["status", "files"], as_changeset;
     /// State of a resource watch.
-    ResourceWatch(ResourceWatchState) by "recursive", as_resource_watch;
+    ResourceWatch(ResourceWatchState) by "recursive", requires ["root", "recursive"], as_resource_watch;
     /// State of a canvas.
-    Canvas(CanvasState) by "canvasId", as_canvas;
+    Canvas(CanvasState) by "canvasId", requires ["instanceId", "extensionId", "canvasId"], as_canvas;
     /// State of an automation run.
-    AutomationRun(AutomationRunState) by "sessions", as_automation_run;
+    AutomationRun(AutomationRunState) by "sessions", requires ["resource", "automation", "origin", "lifecycle", "sessions"], as_automation_run;
     /// State of the root channel.
-    Root(RootState) by "agents", as_root;
+    Root(RootState) by "agents", requires ["agents"], as_root;
     /// Annotations of a session.
-    Annotations(AnnotationsState) by "annotations", as_annotations;
+    Annotations(AnnotationsState) by "annotations", requires ["annotations"], as_annotations;
     /// State of the automation catalogue.
-    Automations(AutomationsState) by "entries", as_automations;
+    Automations(AutomationsState) by "entries", requires ["entries"], as_automations;
 }
 
-fn has_required(node: Node<'_>, shape: &Shape) -> Result<bool, DecodeError> {
-    let Shape::Object { fields, .. } = shape else {
-        return Ok(false);
-    };
-    for field in fields.iter().filter(|field| !field.optional) {
-        if node.get(field.name)?.is_none() {
+fn has_all(node: Node<'_>, fields: &[&'static str]) -> Result<bool, DecodeError> {
+    for field in fields {
+        if node.get(field)?.is_none() {
             return Ok(false);
         }
     }
@@ -166,4 +167,22 @@ pub struct Snapshot {
     pub state: ChannelState,
     /// Sequence number of the snapshot. Every later action has a greater number (SUB-2).
     pub from_seq: ServerSeq,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Decoding uses a list, because shapes would make all of their code a part of every client.
+    #[test]
+    fn the_required_fields_of_a_state_are_those_of_its_shape() {
+        for (listed, shape) in REQUIRED {
+            let Shape::Object { fields, .. } = shape() else {
+                panic!("a state is an object");
+            };
+            let required = fields.iter().filter(|field| !field.optional);
+            let required: Vec<_> = required.map(|field| field.name).collect();
+            assert_eq!(*listed, required);
+        }
+    }
 }

@@ -173,6 +173,27 @@ pub fn turn_changeset(catalogue: &[Changeset], turn: &TurnId) -> Option<Changese
     ))
 }
 
+/// Returns the changeset from the end of one turn to the end of another, if the catalogue offers
+/// one.
+pub fn compare_changeset(
+    catalogue: &[Changeset],
+    original: &TurnId,
+    modified: &TurnId,
+) -> Option<ChangesetChoice> {
+    const ORIGINAL: &str = "{originalTurnId}";
+    const MODIFIED: &str = "{modifiedTurnId}";
+    let mut offered = catalogue.iter();
+    let changeset = offered.find(|changeset| {
+        let template = &changeset.uri_template;
+        template.contains(ORIGINAL) && template.contains(MODIFIED)
+    })?;
+    let uri = changeset
+        .uri_template
+        .replace(ORIGINAL, &escape_variable(original.as_str()));
+    let uri = uri.replace(MODIFIED, &escape_variable(modified.as_str()));
+    Some(choice_of(changeset, uri))
+}
+
 fn choice_of(changeset: &Changeset, uri: String) -> ChangesetChoice {
     let capabilities = changeset.capabilities.as_ref();
     ChangesetChoice {

@@ -10,9 +10,11 @@
 //! **Where to start.** [`timeline`] for a chat, [`inbox`] for requests, [`session_list`].
 
 pub mod away;
+pub mod away_sessions;
 pub mod changes;
 pub mod chat_list;
 pub mod composer;
+pub mod customizations;
 pub mod diff;
 pub mod file_edit;
 pub mod fuzzy;
@@ -22,9 +24,12 @@ pub mod markdown;
 pub mod queue;
 pub mod request;
 pub mod session_list;
+pub mod terminals;
 pub mod timeline;
 pub mod title;
 pub mod usage;
+pub mod usage_report;
+pub mod visible_text;
 
 #[cfg(test)]
 mod samples;

@@ -142,6 +142,11 @@ impl CostAmount {
         Self::of_json(usage.meta.as_ref()?.get("cost")?)
     }
 
+    /// Returns the total in the `_meta` of a session or of its summary.
+    pub fn of_meta(meta: Option<&Meta>) -> Option<Self> {
+        Self::of_json(totals_of(meta)?.get("cost")?)
+    }
+
     /// Returns the cost since an earlier running total. An agent that restarts counts from zero.
     #[must_use]
     pub fn since(&self, before: Option<&CostAmount>) -> CostAmount {
@@ -251,7 +256,7 @@ fn empty_day(day: String) -> (UsageDay, CostSum) {
     (row, CostSum::default())
 }
 
-fn add_tokens(row: &mut UsageRow, usage: &UsageInfo) {
+pub(crate) fn add_tokens(row: &mut UsageRow, usage: &UsageInfo) {
     for (total, count) in [
         (&mut row.input_tokens, usage.input_tokens),
         (&mut row.output_tokens, usage.output_tokens),

@@ -332,6 +332,7 @@ impl Host {
             return;
         }
         self.preserve_worker_links(chat, &mut action);
+        self.keep_answering_client(chat, &mut action);
         if let Err(limit) = self.check_response_size(chat, &action) {
             let turn = self.chat(chat).and_then(|chat| chat.active_turn.as_ref());
             if let Some(turn) = turn.map(|turn| turn.id.clone()) {

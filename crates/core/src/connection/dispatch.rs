@@ -85,7 +85,11 @@ impl Host {
         origin: &ActionOrigin,
         out: &mut Effects,
     ) -> Option<Refusal> {
-        let accepted = self.check_client_action(env, channel, &origin.client_id, action);
+        let client = &origin.client_id;
+        let mut accepted = self.check_client_action(env, channel, client, action);
+        if let Ok(action) = &mut accepted {
+            self.record_answering_client(connection, client, channel, action);
+        }
         match accepted {
             Ok(Action::Terminal(TerminalAction::Input(input))) => {
                 self.write_input(connection, channel, &input, origin.clone(), out);

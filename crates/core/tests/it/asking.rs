@@ -305,3 +305,44 @@ fn a_session_is_archived_with_its_default_chat() {
         "#]],
     );
 }
+
+/// Clients show who answered a request. Neither a client nor an agent can forge it, and it stays
+/// when the agent replaces the `_meta` of the call.
+#[test]
+fn an_answer_names_the_client_that_gave_it() {
+    check(
+        r#"
+        - c1 joins a
+        - c1 opens s1
+        - c1 subscribe s1.chat
+        - c2 connect phone/operate
+        - c2 initialize {"protocolVersions": ["1.0.0"], "clientId": "b", "clientInfo": {"name": "page", "title": "Chrome"}}
+        - c3 connect me
+        - c3 initialize {"protocolVersions": ["1.0.0"], "clientId": "d", "clientInfo": {"name": "tui", "title": "two\nlines\u001b[31m\u202e"}}
+        - c1 starts t1
+        - agent s1 chat/toolCallStart {"turnId": "t1", "toolCallId": "c", "toolName": "run", "displayName": "Run", "_meta": {"toolKind": "terminal", "agenthost.answeredBy": "forged"}}
+        - agent s1 chat/toolCallReady {"turnId": "t1", "toolCallId": "c", "invocationMessage": "Run it"}
+        c2 ! s1.chat chat/toolCallConfirmed {"turnId": "t1", "toolCallId": "c", "approved": true}
+        agent s1 chat/toolCallComplete {"turnId": "t1", "toolCallId": "c", "result": {"success": true, "pastTenseMessage": "Ran"}, "_meta": {"toolKind": "read", "agenthost.answeredBy": "forged"}}
+        - agent s1 chat/toolCallStart {"turnId": "t1", "toolCallId": "e", "toolName": "run", "displayName": "Run"}
+        - agent s1 chat/toolCallReady {"turnId": "t1", "toolCallId": "e", "invocationMessage": "Run it"}
+        c3 ! s1.chat chat/toolCallConfirmed {"turnId": "t1", "toolCallId": "e", "approved": false, "_meta": {"x": 1, "agenthost.answeredBy": "somebody"}}
+        - agent s1 chat/toolCallStart {"turnId": "t1", "toolCallId": "f", "toolName": "run", "displayName": "Run"}
+        - agent s1 chat/toolCallReady {"turnId": "t1", "toolCallId": "f", "invocationMessage": "Run it"}
+        c1 ! s1.chat chat/toolCallConfirmed {"turnId": "t1", "toolCallId": "f", "approved": true, "_meta": {"agenthost.answeredBy": "somebody"}}
+        "#,
+        expect![[r#"
+            c2 ! s1.chat chat/toolCallConfirmed {"turnId": "t1", "toolCallId": "c", "approved": true}
+                c1: 10 s1.chat by b chat/toolCallConfirmed {"confirmed":"user-action","turnId":"t1","toolCallId":"c","_meta":{"toolKind":"terminal","agenthost.answeredBy":{"name":"phone","clientId":"b"}},"approved":true}
+                agent s1: decide c Approved { option: None, edited_input: None }
+            agent s1 chat/toolCallComplete {"turnId": "t1", "toolCallId": "c", "result": {"success": true, "pastTenseMessage": "Ran"}, "_meta": {"toolKind": "read", "agenthost.answeredBy": "forged"}}
+                c1: 13 s1.chat chat/toolCallComplete {"result":{"success":true,"pastTenseMessage":"Ran"},"turnId":"t1","toolCallId":"c","_meta":{"toolKind":"read","agenthost.answeredBy":{"name":"phone","clientId":"b"}}}
+            c3 ! s1.chat chat/toolCallConfirmed {"turnId": "t1", "toolCallId": "e", "approved": false, "_meta": {"x": 1, "agenthost.answeredBy": "somebody"}}
+                c1: 18 s1.chat by d chat/toolCallConfirmed {"reason":"denied","turnId":"t1","toolCallId":"e","_meta":{"x":1,"agenthost.answeredBy":{"name":"two lines[31m","clientId":"d"}},"approved":false}
+                agent s1: decide e Denied { option: None, reason: Denied, suggestion: None }
+            c1 ! s1.chat chat/toolCallConfirmed {"turnId": "t1", "toolCallId": "f", "approved": true, "_meta": {"agenthost.answeredBy": "somebody"}}
+                c1: 25 s1.chat by a chat/toolCallConfirmed {"confirmed":"user-action","turnId":"t1","toolCallId":"f","_meta":{},"approved":true}
+                agent s1: decide f Approved { option: None, edited_input: None }
+        "#]],
+    );
+}

@@ -355,7 +355,7 @@ fn a_session_approves_by_its_settings() {
         ),
         expect![[r#"
             c1 ! ahp-chat://default/c2hlbGw6LzE chat/toolCallConfirmed {"turnId": "request_1", "toolCallId": "a", "approved": true, "confirmed": "user-action", "selectedOptionId": "agenthost.allow-session"}
-                c1: 10 retold ahp-chat://default/c2hlbGw6LzE chat/toolCallConfirmed {"selectedOptionId":"agenthost.allow-session","turnId":"request_1","toolCallId":"a","approved":true,"confirmed":"user-action"}
+                c1: 10 retold ahp-chat://default/c2hlbGw6LzE chat/toolCallConfirmed {"selectedOptionId":"agenthost.allow-session","turnId":"request_1","toolCallId":"a","_meta":{"agenthost.answeredBy":{"name":"VS Code","clientId":"page"}},"approved":true,"confirmed":"user-action"}
                 c1: 11 retold shell:/1 session/chatUpdated {"changes":{"status":8},"chat":"ahp-chat://default/c2hlbGw6LzE"}
                 c1, c2: root/sessionSummaryChanged {"changes":{"status":8,"chats":[{"resource":"ahp-chat://default/c2hlbGw6LzE","title":"","origin":{"kind":"user"},"status":8}]},"session":"shell:/1"}
                 c1: 12 retold shell:/1 session/inputNeededRemoved {"id":"confirm:a@ahp-chat://default/c2hlbGw6LzE"}

@@ -81,16 +81,13 @@ impl PageCore {
             PageCommand::Completions { text, cursor } => self.complete_message(id, text, cursor),
             PageCommand::ReadFile { uri } => self.read_file(id, &uri),
             PageCommand::ListFolder { uri } => self.list_folder(id, &uri),
+            PageCommand::Digests {} => self.report_digests(id),
             PageCommand::DismissNote { id: note } => {
                 self.notes.retain(|other| other.id != note);
                 self.dirty.link = true;
                 self.done(id);
             }
-            PageCommand::Annotation(command) => self.execute_annotation(id, command),
             PageCommand::Chat(command) => self.execute_chat(id, command),
-            PageCommand::Customization(command) => self.execute_customization(id, command),
-            PageCommand::File(command) => self.execute_file(id, command),
-            PageCommand::Settings(command) => self.execute_settings(id, command),
             PageCommand::Terminal(command) => self.execute_terminal(id, command),
             PageCommand::SignIn { .. } => {
                 let hint = "sign in on the machine of the host: `agenthost agents`";

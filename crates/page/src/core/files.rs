@@ -8,13 +8,8 @@ use serde_json::value::RawValue;
 use super::PageCore;
 use super::responses::{RequestError, decode, encode};
 use super::sessions::folder_uri;
-use crate::input::FileCommand;
 
 impl PageCore {
-    pub(super) fn execute_file(&mut self, _id: u64, command: FileCommand) {
-        match command {}
-    }
-
     pub(super) fn read_file(&mut self, id: u64, uri: &str) {
         let params = ResourceReadParams {
             channel: RootChannel,

@@ -187,6 +187,7 @@ impl PageCore {
         if let Some(engine) = &mut self.engine {
             engine.close();
         }
+        self.note_departure();
         if self.link.lost_at.is_none() {
             self.link.lost_at = Some(self.now);
         }

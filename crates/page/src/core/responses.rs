@@ -1,11 +1,13 @@
 //! Requests of the core, and what their responses are for.
 
 use agenthost_client::{ClientResponse, EngineError};
+use agenthost_protocol::chat::CreateChatParams;
 use agenthost_protocol::ids::ClientSeq;
 use agenthost_protocol::resource::ResourceReadParams;
 use agenthost_protocol::root::ListSessionsParams;
 use agenthost_protocol::rpc::{Command, RequestId};
 use agenthost_protocol::session::CreateSessionParams;
+use agenthost_protocol::terminal::CreateTerminalParams;
 use agenthost_protocol::uri::Uri;
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
@@ -45,6 +47,8 @@ pub(super) enum ResponsePurpose {
         message: String,
         model: Option<String>,
     },
+    /// A terminal that the user starts.
+    CreateTerminal { command: u64, uri: Uri },
     /// The result of a command, converted to what the page expects.
     Reply {
         command: u64,
@@ -54,15 +58,18 @@ pub(super) enum ResponsePurpose {
     Ping,
     /// One side of the open diff.
     DiffSide { revision: u64, is_after: bool },
+    /// A chat that the user creates.
+    CreateChat { command: u64, chat: Uri },
 }
 
 impl ResponsePurpose {
     /// Returns the command of the user that waits for the response.
     pub(super) fn command(&self) -> Option<u64> {
         match self {
-            ResponsePurpose::Create { command, .. } | ResponsePurpose::Reply { command, .. } => {
-                Some(*command)
-            }
+            ResponsePurpose::Create { command, .. }
+            | ResponsePurpose::CreateTerminal { command, .. }
+            | ResponsePurpose::CreateChat { command, .. }
+            | ResponsePurpose::Reply { command, .. } => Some(*command),
             ResponsePurpose::Sessions { .. }
             | ResponsePurpose::Ping
             | ResponsePurpose::DiffSide { .. } => None,
@@ -120,6 +127,18 @@ impl PageCore {
                     self.fail(command, error.to_string());
                 }
             },
+            ResponsePurpose::CreateChat { command, chat } => {
+                match decode::<CreateChatParams>(response) {
+                    Ok(_) => self.show_created_chat(command, chat),
+                    Err(error) => self.fail(command, error.to_string()),
+                }
+            }
+            ResponsePurpose::CreateTerminal { command, uri } => {
+                match decode::<CreateTerminalParams>(response) {
+                    Ok(_) => self.report_terminal(command, &uri),
+                    Err(error) => self.fail(command, error.to_string()),
+                }
+            }
             ResponsePurpose::Reply { command, convert } => match convert(response) {
                 Ok(value) => self.effects.push(PageEffect::Done {
                     id: command,

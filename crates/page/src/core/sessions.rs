@@ -45,6 +45,11 @@ impl SessionTable {
         self.summaries = entries.collect();
     }
 
+    /// Returns a copy of the list, for a later comparison.
+    pub(super) fn snapshot(&self) -> BTreeMap<Uri, SessionSummary> {
+        self.summaries.clone()
+    }
+
     pub(super) fn get(&self, session: &Uri) -> Option<&SessionSummary> {
         self.summaries.get(session)
     }
@@ -129,7 +134,10 @@ impl PageCore {
                 self.sessions.summaries.extend(incoming);
                 self.request_session_page(Some(cursor));
             }
-            None => self.sessions.summaries = std::mem::take(&mut self.sessions.incoming),
+            None => {
+                self.sessions.summaries = std::mem::take(&mut self.sessions.incoming);
+                self.note_return();
+            }
         }
         self.dirty.sessions = true;
         self.sync_subscriptions();

@@ -80,6 +80,10 @@ struct ChatView<'a> {
     status: Option<SessionActivity>,
     read_only: bool,
     config: Vec<ConfigRow>,
+    /// The agent can have several chats, copy them, and start side chats.
+    can_add_chat: bool,
+    can_fork: bool,
+    can_side_chat: bool,
 }
 
 /// Slice `changes`.
@@ -258,6 +262,9 @@ impl PageCore {
             });
         let folders = session.metadata.working_directories.as_ref();
         let folder = folders.and_then(|folders| folders.first()).map(path_of);
+        let capabilities = self.selected_agent();
+        let capabilities = capabilities.and_then(|agent| agent.capabilities.as_ref());
+        let chats = capabilities.and_then(|capabilities| capabilities.multiple_chats.as_ref());
         let state = self.chat_state();
         let interactivity = state.and_then(|state| state.summary.interactivity);
         Some(ChatView {
@@ -270,6 +277,9 @@ impl PageCore {
             status: row.map(|row| row.status),
             read_only: interactivity == Some(ChatInteractivity::ReadOnly),
             config: config_rows(session),
+            can_add_chat: chats.is_some(),
+            can_fork: chats.is_some_and(|chats| chats.fork == Some(true)),
+            can_side_chat: chats.is_some_and(|chats| chats.side_chat == Some(true)),
         })
     }
 

@@ -185,7 +185,12 @@ impl PageCore {
         if dirty.changes {
             self.draw_changes(&mut slices, &mut patches);
         }
+        if dirty.panels || dirty.chat || dirty.sessions {
+            self.draw_chats(&mut slices, &mut patches);
+        }
         if dirty.panels {
+            self.draw_output();
+            self.draw_terminals(&mut slices, &mut patches);
             self.draw_panels(&mut slices, &mut patches);
         }
         self.slices = slices;

@@ -1,12 +1,15 @@
 //! The core as the worker uses it: inputs in, effects out.
 
+mod chats;
+
 use serde_json::{Value, json};
 
 use super::PageCore;
 use crate::input::TimedInput;
 
 mod link;
-mod saved;
+mod saved_state;
+mod terminals;
 
 const SESSION: &str = "shell:/s1";
 /// The default chat of that session, as every client computes it.

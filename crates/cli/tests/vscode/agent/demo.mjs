@@ -6,6 +6,7 @@
 //   think TEXT           the same as a thought
 //   plan                 a plan of three entries; the first is completed
 //   slow COUNT           streams COUNT numbered words, 100 ms apart
+//   burst COUNT          streams COUNT numbered words without a delay
 //   wait FILE            waits until FILE exists in the session's folder
 //   edit FILE TEXT       asks with a diff, then appends the line TEXT to FILE
 //   write FILE TEXT      writes the line TEXT to FILE without asking
@@ -251,6 +252,7 @@ class Session {
       case 'say': return this.say(rest);
       case 'think': return this.stream(`${rest}\n`, 'agent_thought_chunk', WORD_DELAY_MS);
       case 'plan': return this.plan();
+      case 'burst': return this.stream(Array.from({ length: Number(rest) }, (_, i) => `word${i + 1} `).join(''), 'agent_message_chunk', 0);
       case 'slow': return this.stream(Array.from({ length: Number(rest) }, (_, i) => `word${i + 1} `).join(''), 'agent_message_chunk', SLOW_DELAY_MS);
       case 'wait':
         while (!fs.existsSync(this.inFolder(rest))) {

@@ -64,12 +64,20 @@ impl PageCore {
         };
         self.save_clock.saved_at = self.now;
         let is_small = |channel: &Uri| {
+            // What programs print and users type into them stays on the host.
+            if Self::is_terminal(channel) {
+                return false;
+            }
             let state = engine.confirmed_state(channel);
             state.is_some_and(|state| encoded_len(state) <= MAX_CHANNEL_BYTES)
         };
         let summaries = self.sessions.summaries().take(MAX_SAVED_SESSIONS);
+        let mut saved_engine = engine.save(is_small);
+        saved_engine
+            .pending
+            .retain(|dispatched| !Self::is_terminal(&dispatched.channel));
         let saved = SavedPage {
-            engine: engine.save(is_small),
+            engine: saved_engine,
             summaries: summaries.cloned().collect(),
             session: self.session.clone(),
             chat: self.chat.clone(),

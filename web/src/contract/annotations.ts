@@ -1,3 +1,0 @@
-// Commands and data of annotations.
-
-export type AnnotationCommand = never;

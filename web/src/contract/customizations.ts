@@ -1,3 +1,0 @@
-// Commands and data of customizations.
-
-export type CustomizationCommand = never;

@@ -1,3 +1,0 @@
-// Commands and data of files.
-
-export type FileCommand = never;

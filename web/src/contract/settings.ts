@@ -1,3 +1,0 @@
-// Commands and data of settings.
-
-export type SettingsCommand = never;

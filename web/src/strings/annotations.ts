@@ -1,5 +1,0 @@
-// Texts of annotations.
-
-export const annotations = {
-  label: "Comments",
-};

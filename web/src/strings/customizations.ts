@@ -1,5 +1,0 @@
-// Texts of customizations.
-
-export const customizations = {
-  label: "Customizations",
-};

@@ -1,5 +1,0 @@
-// Texts of files.
-
-export const files = {
-  label: "Files",
-};

@@ -1,5 +1,0 @@
-// Texts of settings.
-
-export const settings = {
-  label: "Settings",
-};
