@@ -207,6 +207,16 @@ pub(crate) fn default_data_directory() -> anyhow::Result<PathBuf> {
     Ok(home.join(".local/share/agenthost"))
 }
 
+/// Returns the folder for log files of a host in the background.
+pub(crate) fn default_state_directory() -> anyhow::Result<PathBuf> {
+    if let Some(state) = absolute_env_path("XDG_STATE_HOME") {
+        return Ok(state.join("agenthost"));
+    }
+    let home = absolute_env_path("HOME");
+    let home = home.context("find the state directory: neither XDG_STATE_HOME nor HOME is set")?;
+    Ok(home.join(".local/state/agenthost"))
+}
+
 fn absolute_env_path(variable: &str) -> Option<PathBuf> {
     let value = std::env::var_os(variable).map(PathBuf::from);
     value.filter(|path| path.is_absolute())

@@ -1,18 +1,24 @@
-//! Connects a command to the running host, or to a temporary host that it starts.
+//! Connects a command to the running host, or to a host that it starts.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use agenthost_client::{Client, ClientError, ClientOptions, HostAddress, TransportError};
 use agenthost_protocol::connection::Implementation;
 use agenthost_protocol::ids::ClientId;
-use agenthost_server::{HOST_FILE, Server, ServerConfig, serve};
+use agenthost_server::HOST_FILE;
 use agenthost_stdx::hex::encode_hex;
 use agenthost_stdx::private_file;
 use anyhow::Context;
 
-use crate::config;
-use crate::config::{AgentCandidate, FileConfig};
+use crate::background::{HostLifetime, StartPermit, StartedHost, start_host, wait_for_other_host};
+use crate::commands::serve::absolute_path;
+use crate::config::{self, AgentCandidate, FileConfig};
+use crate::output;
+
+/// The address of a temporary host.
+const LOCAL_ADDRESS: &str = "127.0.0.1:0";
 
 /// Time that most commands try to reconnect to a lost host: long enough for a restart.
 pub(crate) const COMMAND_RECONNECT_TIMEOUT: Duration = Duration::from_secs(30);
@@ -53,6 +59,19 @@ impl HostOptions {
     }
 }
 
+impl HostOptions {
+    /// Returns the options as arguments of another command.
+    pub(crate) fn to_arguments(&self) -> anyhow::Result<Vec<OsString>> {
+        let mut arguments = Vec::new();
+        for (name, path) in [("--data-dir", &self.data_dir), ("--config", &self.config)] {
+            if let Some(path) = path {
+                arguments.extend([name.into(), absolute_path(path)?]);
+            }
+        }
+        Ok(arguments)
+    }
+}
+
 impl HostSettings {
     /// Returns all agents that are built in or configured.
     pub(crate) fn candidates(&self) -> anyhow::Result<Vec<AgentCandidate>> {
@@ -79,88 +98,114 @@ fn resolve_path(directory: &Path) -> std::io::Result<PathBuf> {
 pub(crate) struct HostConnection {
     pub(crate) client: Client,
     /// The host, if it was started for this command only.
-    temporary_host: Option<Server>,
+    temporary_host: Option<StartedHost>,
 }
 
 impl HostConnection {
-    /// Connects to the running host, or starts a temporary one. If the connection is lost
-    /// later, the client tries to reconnect until `reconnect_timeout`.
+    /// Connects to the running host, or starts a temporary one that ends with the last client and
+    /// turn. If the connection is lost later, the client tries to reconnect until
+    /// `reconnect_timeout`.
     pub(crate) async fn connect(
         options: &HostOptions,
         reconnect_timeout: Duration,
     ) -> anyhow::Result<Self> {
+        Self::connect_or_start(options, HostLifetime::Temporary, reconnect_timeout).await
+    }
+
+    /// Connects to the running host, or starts one in the background.
+    pub(crate) async fn connect_or_start(
+        options: &HostOptions,
+        lifetime: HostLifetime,
+        reconnect_timeout: Duration,
+    ) -> anyhow::Result<Self> {
         let settings = options.resolve_settings()?;
-        check_owner(&settings.data_directory)?;
+        let directory = &settings.data_directory;
+        check_owner(directory)?;
         let client_options = client_options(reconnect_timeout)?;
-        let file = settings.data_directory.join(HOST_FILE);
-        let connected =
-            Client::connect(&HostAddress::ReadyFile(file), client_options.clone()).await;
-        let problem = match connected {
-            Ok(client) => {
-                return Ok(HostConnection {
-                    client,
-                    temporary_host: None,
-                });
+        let address = HostAddress::ReadyFile(directory.join(HOST_FILE));
+        if let Some(client) = connect_client(&address, &client_options).await? {
+            return Ok(Self::to_running_host(client));
+        }
+        // Another program may be starting a host.
+        let permit = StartPermit::acquire(directory).await?;
+        let other = wait_for_other_host(directory, async || {
+            connect_client(&address, &client_options).await.transpose()
+        });
+        if let Some(client) = other.await? {
+            return Ok(Self::to_running_host(client?));
+        }
+        let mut arguments = options.to_arguments()?;
+        if lifetime == HostLifetime::Temporary {
+            // Other machines cannot reach a temporary host.
+            arguments.extend(["--listen".into(), LOCAL_ADDRESS.into()]);
+        }
+        let host = start_host(&permit, directory, arguments, lifetime).await?;
+        let client = Client::connect(&address, client_options).await?;
+        let temporary_host = match lifetime {
+            HostLifetime::Temporary => Some(host),
+            HostLifetime::Unlimited => {
+                let pid = host.pid;
+                output::print_note(&format!(
+                    "started a host in the background (process {pid}); `agenthost stop` ends it"
+                ));
+                None
             }
-            // No host is running, or one was killed and left its ready file behind.
-            Err(problem @ ClientError::Transport(_)) => problem,
-            Err(other) => return Err(other.into()),
         };
-        match start_temporary_host(&settings, &client_options).await {
-            Ok(attached) => Ok(attached),
-            // A running host that cannot be reached is the more useful error.
-            Err(error) => match problem {
-                ClientError::Transport(TransportError::NoUsableAddress { .. }) => {
-                    Err(problem.into())
-                }
-                _ => Err(error),
-            },
+        Ok(HostConnection {
+            client,
+            temporary_host,
+        })
+    }
+
+    fn to_running_host(client: Client) -> Self {
+        HostConnection {
+            client,
+            temporary_host: None,
         }
     }
 
-    /// Closes the connection. Stops a temporary host, which ends its running turns.
+    /// Closes the connection. Waits for the end of a temporary host, unless other clients or turns
+    /// still use it.
     pub(crate) async fn close(self) -> anyhow::Result<()> {
         drop(self.client);
-        match self.temporary_host {
-            Some(server) => Ok(server.stop().await?),
-            None => Ok(()),
+        if let Some(host) = self.temporary_host {
+            let pid = host.pid;
+            if !host.wait_for_end().await? {
+                output::print_note(&format!(
+                    "the temporary host (process {pid}) goes on until its clients and turns have ended"
+                ));
+            }
         }
+        Ok(())
+    }
+}
+
+/// Connects to the host that a ready file names. Returns `None` if there is no file, or if the host
+/// that it names cannot be reached: a killed host leaves its file behind.
+async fn connect_client(
+    address: &HostAddress,
+    options: &ClientOptions,
+) -> anyhow::Result<Option<Client>> {
+    match Client::connect(address, options.clone()).await {
+        Ok(client) => Ok(Some(client)),
+        Err(error @ ClientError::Transport(TransportError::NoUsableAddress { .. })) => {
+            Err(error.into())
+        }
+        Err(ClientError::Transport(_)) => Ok(None),
+        Err(other) => Err(other.into()),
     }
 }
 
 /// Refuses a data directory of another user: its `host.json` could point to a host of that
 /// user, which would receive the prompts.
-fn check_owner(data_directory: &Path) -> anyhow::Result<()> {
+pub(crate) fn check_owner(data_directory: &Path) -> anyhow::Result<()> {
     match private_file::check_directory(data_directory) {
         Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
             Err(error).with_context(|| format!("use data directory `{}`", data_directory.display()))
         }
-        // A missing directory is created by the temporary host.
+        // A missing directory is created at the start of a host.
         _ => Ok(()),
     }
-}
-
-/// Starts a temporary host that other machines cannot reach.
-async fn start_temporary_host(
-    settings: &HostSettings,
-    client_options: &ClientOptions,
-) -> anyhow::Result<HostConnection> {
-    let defaults = ServerConfig::new(&settings.data_directory);
-    let mut config = defaults.clone();
-    settings.file.apply(&mut config)?;
-    config.listen = defaults.listen;
-    config.socket = None;
-    config.tls = None;
-    let server = serve(config).await?;
-    let address = HostAddress::WebSocket {
-        url: server.url().context("the host listens on no address")?,
-        token: Some(server.token.clone()),
-    };
-    let client = Client::connect(&address, client_options.clone()).await?;
-    Ok(HostConnection {
-        client,
-        temporary_host: Some(server),
-    })
 }
 
 /// Returns the client options of a command, with a new client id for each call.

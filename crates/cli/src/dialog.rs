@@ -4,6 +4,7 @@ pub(crate) mod confirm;
 pub(crate) mod form;
 pub(crate) mod printer;
 pub(crate) mod prompter;
+pub(crate) mod question;
 
 use std::sync::Arc;
 use std::time::SystemTime;

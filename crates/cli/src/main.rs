@@ -8,6 +8,7 @@
 //!
 //! **Where to start.** `main`, then the module of a command.
 
+mod background;
 mod commands;
 mod config;
 mod connect;
@@ -33,6 +34,12 @@ struct CliArgs {
 #[derive(Subcommand)]
 enum CliCommand {
     Serve(commands::serve::ServeArgs),
+    Start(commands::start::StartArgs),
+    Stop(commands::stop::StopArgs),
+    Restart(commands::stop::RestartArgs),
+    Status(commands::status::StatusArgs),
+    Logs(commands::logs::LogsArgs),
+    Service(commands::service::ServiceArgs),
     Open(commands::open::OpenArgs),
     Pair(commands::pair::PairArgs),
     Devices(commands::devices::DevicesArgs),
@@ -58,6 +65,7 @@ Without a command, agenthost runs the host (`serve`).
 
 Examples:
   agenthost serve --listen 127.0.0.1:8123     run the host on a fixed port
+  agenthost start                             run the host in the background
   agenthost open                              open the page of the host in the browser
   agenthost pair --name phone                 sign in a phone to the page
   agenthost run \"ls -la\"                      run one turn in this terminal
@@ -83,6 +91,12 @@ fn main() -> ExitCode {
 fn run_command(command: CliCommand) -> anyhow::Result<ExitCode> {
     match command {
         CliCommand::Serve(arguments) => block_on(commands::serve::run(arguments)),
+        CliCommand::Start(arguments) => block_on(commands::start::run(arguments)),
+        CliCommand::Stop(arguments) => block_on(commands::stop::stop(arguments)),
+        CliCommand::Restart(arguments) => block_on(commands::stop::restart(arguments)),
+        CliCommand::Status(arguments) => block_on(commands::status::run(arguments)),
+        CliCommand::Logs(arguments) => block_on(commands::logs::run(arguments)),
+        CliCommand::Service(arguments) => commands::service::run(&arguments),
         CliCommand::Open(arguments) => block_on(commands::open::run(arguments)),
         CliCommand::Pair(arguments) => block_on(commands::pair::run(arguments)),
         CliCommand::Devices(arguments) => block_on(commands::devices::run(arguments)),

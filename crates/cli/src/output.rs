@@ -1,11 +1,15 @@
 //! Writes all output of the program: data to stdout, notes and the log to stderr.
 
 use std::io::{self, ErrorKind, Write};
+use std::sync::Mutex;
 
 use agenthost_protocol::label::is_invisible;
 use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::fmt::writer::BoxMakeWriter;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
+
+use crate::background::log_files::RotatingLog;
 
 /// Writes data and a newline to stdout. A closed pipe is not an error, because readers such
 /// as `head` stop early.
@@ -65,12 +69,29 @@ pub(crate) fn print_note(text: &str) {
     write_stderr(&escape_invisible(text));
 }
 
-/// Starts logging to stderr, as text or JSON.
-pub(crate) fn start_log(verbose: bool, json: bool) -> anyhow::Result<()> {
-    let level = if verbose {
-        tracing::Level::DEBUG
-    } else {
-        tracing::Level::WARN
+/// The least severe events that are logged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LogDetail {
+    Warnings,
+    /// Also starts and stops of the host.
+    Events,
+    Everything,
+}
+
+/// Starts logging to stderr or to a file, as text or JSON.
+pub(crate) fn start_log(
+    detail: LogDetail,
+    json: bool,
+    file: Option<RotatingLog>,
+) -> anyhow::Result<()> {
+    let level = match detail {
+        LogDetail::Warnings => tracing::Level::WARN,
+        LogDetail::Events => tracing::Level::INFO,
+        LogDetail::Everything => tracing::Level::DEBUG,
+    };
+    let writer = match file {
+        Some(file) => BoxMakeWriter::new(Mutex::new(file)),
+        None => BoxMakeWriter::new(io::stderr),
     };
     // These crates log the messages that they pass on, which may contain prompts and
     // secrets.
@@ -83,7 +104,7 @@ pub(crate) fn start_log(verbose: bool, json: bool) -> anyhow::Result<()> {
     let log = tracing_subscriber::fmt()
         .with_max_level(level)
         .with_ansi(false)
-        .with_writer(io::stderr);
+        .with_writer(writer);
     let started = if json {
         log.json().finish().with(ours).try_init()
     } else {

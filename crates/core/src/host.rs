@@ -181,6 +181,13 @@ impl Host {
         self.clients.absent_clients()
     }
 
+    /// Returns `true` if a turn runs or waits for a user, in any session.
+    pub fn has_running_turn(&self) -> bool {
+        let in_progress = agenthost_protocol::common::SessionStatus::IN_PROGRESS;
+        let mut sessions = self.sessions.summaries();
+        sessions.any(|summary| summary.metadata.status.contains(in_progress))
+    }
+
     /// Returns the last sequence number in use.
     pub fn seq(&self) -> ServerSeq {
         self.log.seq

@@ -25,6 +25,8 @@ pub(crate) struct Publisher {
     deadlines: BTreeSet<(Instant, ConnectionId)>,
     /// Connections with messages that are not in their outbox yet.
     ready: Vec<ConnectionId>,
+    /// Number of connections that were removed.
+    departures: u64,
     /// Limit on the time that the loop pauses for one slow client.
     max_slow_client_pause: Duration,
 }
@@ -35,6 +37,7 @@ impl Publisher {
             coalescers: BTreeMap::new(),
             deadlines: BTreeSet::new(),
             ready: Vec::new(),
+            departures: 0,
             max_slow_client_pause,
         }
     }
@@ -44,11 +47,23 @@ impl Publisher {
     }
 
     pub(crate) fn remove(&mut self, connection: ConnectionId) {
-        if let Some(gone) = self.coalescers.remove(&connection)
-            && let Some(due) = gone.deadline()
-        {
+        let Some(gone) = self.coalescers.remove(&connection) else {
+            return;
+        };
+        self.departures += 1;
+        if let Some(due) = gone.deadline() {
             self.deadlines.remove(&(due, connection));
         }
+    }
+
+    /// Returns the number of connections.
+    pub(crate) fn connection_count(&self) -> usize {
+        self.coalescers.len()
+    }
+
+    /// Returns the number of connections that were removed so far.
+    pub(crate) fn departures(&self) -> u64 {
+        self.departures
     }
 
     /// Publishes an action to its subscribers. The text is encoded once for all of them.

@@ -16,7 +16,7 @@ use agenthost_protocol::ids::ServerSeq;
 use agenthost_protocol::number::Millis;
 use agenthost_protocol::wire::Limits;
 use agenthost_store::{AppendResult, Retention, Store, StoreError};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -25,6 +25,7 @@ use crate::delivery::Publisher;
 use crate::delivery::outbox::{CapacityNotify, OutgoingMessage};
 use crate::host_loop::batch::InputBatch;
 use crate::legacy::LegacyClients;
+use crate::server::HostUsage;
 use crate::workers::Workers;
 
 /// Actions between two compactions of the log. Compaction is too expensive to run for every
@@ -59,6 +60,8 @@ pub(crate) struct HostLoop {
     pub(crate) last_compaction_seq: ServerSeq,
     /// `true` if actions were appended since the last idle maintenance of the store.
     pub(crate) needs_maintenance: bool,
+    /// Receives what the host is used for after each batch, while there is a receiver.
+    pub(crate) usage: watch::Sender<HostUsage>,
     /// Results of the appends of the current batch, with the encoded actions that its effects
     /// send.
     pub(crate) appended: Vec<AppendResult>,
@@ -225,7 +228,25 @@ impl HostLoop {
                 .send(connection, OutgoingMessage::Close(reason))?;
         }
         self.publisher.flush_outboxes();
+        self.report_usage();
         Ok(())
+    }
+
+    fn report_usage(&self) {
+        // Without a receiver, no time is spent on the sessions.
+        if self.usage.is_closed() {
+            return;
+        }
+        let usage = HostUsage {
+            connections: self.publisher.connection_count(),
+            departures: self.publisher.departures(),
+            runs_turn: self.host.has_running_turn(),
+        };
+        self.usage.send_if_modified(|before| {
+            let is_new = *before != usage;
+            *before = usage;
+            is_new
+        });
     }
 
     fn step_host(&mut self, input: Input, out: &mut Effects) -> Result<(), StoreError> {

@@ -15,7 +15,7 @@ use agenthost_stdx::private_file;
 use agenthost_stdx::result::{IgnoreMissing, IgnoreResult};
 use agenthost_store::{Store, StoreError};
 use tokio::net::TcpListener;
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -130,6 +130,24 @@ pub const HOST_FILE: &str = "host.json";
 /// Timeout for clients to read their last messages when the host stops.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);
 
+/// The clients and turns of a running host.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct HostUsage {
+    /// The number of connected clients.
+    pub connections: usize,
+    /// The number of clients that have left so far.
+    pub departures: u64,
+    /// `true` if a turn runs or waits for a user.
+    pub runs_turn: bool,
+}
+
+impl HostUsage {
+    /// Returns `true` if no client is connected and no turn runs.
+    pub fn is_idle(self) -> bool {
+        self.connections == 0 && !self.runs_turn
+    }
+}
+
 /// A handle to the running server.
 #[derive(Debug)]
 pub struct Server {
@@ -141,6 +159,7 @@ pub struct Server {
     pub token: String,
     is_tls: bool,
     host_file: PathBuf,
+    usage: watch::Sender<HostUsage>,
     _device_watch: Option<DeviceWatch>,
     stop: CancellationToken,
     connection_tasks: TaskTracker,
@@ -170,6 +189,11 @@ impl Server {
             path: path.to_owned(),
             source,
         })
+    }
+
+    /// Returns the clients and turns of the host, updated while it runs.
+    pub fn watch_usage(&self) -> watch::Receiver<HostUsage> {
+        self.usage.subscribe()
     }
 
     /// Stops the server: received requests get their responses, and agents are ended with all
@@ -242,6 +266,7 @@ pub async fn serve(config: ServerConfig) -> Result<Server, ServeError> {
         token,
         is_tls: config.tls.is_some(),
         host_file: config.data_directory.join(HOST_FILE),
+        usage: host_loop.usage.clone(),
         _device_watch: watch_devices(&devices),
         stop: stop.clone(),
         connection_tasks: context.tasks.clone(),

@@ -1,13 +1,47 @@
 //! The data directory of a host, locked so that one process at a time uses it.
 
 use std::fs::{File, TryLockError};
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use agenthost_stdx::private_file;
 
 use crate::error::StoreError;
+
+/// Directory in the data directory for the log files of a host in the background.
+pub const LOG_DIR: &str = "logs";
+
+const LOCK_FILE: &str = "lock";
+
+/// Returns `true` if a process uses the data directory.
+pub fn is_in_use(directory: &Path) -> io::Result<bool> {
+    match open_lock(directory)? {
+        None => Ok(false),
+        Some(lock) => match lock.try_lock_shared() {
+            Ok(()) => Ok(false),
+            Err(TryLockError::WouldBlock) => Ok(true),
+            Err(TryLockError::Error(error)) => Err(error),
+        },
+    }
+}
+
+/// Blocks the thread until no process uses the data directory.
+pub fn wait_until_free(directory: &Path) -> io::Result<()> {
+    match open_lock(directory)? {
+        None => Ok(()),
+        Some(lock) => lock.lock_shared(),
+    }
+}
+
+/// Opens the lock file, if there is one.
+fn open_lock(directory: &Path) -> io::Result<Option<File>> {
+    match File::open(directory.join(LOCK_FILE)) {
+        Ok(lock) => Ok(Some(lock)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
 
 /// A data directory that is locked until the process ends.
 #[derive(Debug)]
@@ -21,7 +55,7 @@ impl DataDirectory {
     /// Creates the directory if it does not exist, and locks it.
     pub(crate) fn acquire(path: &Path) -> Result<Self, StoreError> {
         create_private_directory(path)?;
-        let lock_path = path.join("lock");
+        let lock_path = path.join(LOCK_FILE);
         let failed = |what| {
             let path = lock_path.clone();
             move |source| StoreError::File { what, path, source }
@@ -84,8 +118,8 @@ impl DataDirectory {
         Ok(())
     }
 
-    /// Writes a `.gitignore` that excludes the directory, if it contains only the lock
-    /// file. The directory may be inside a repository of the user, whose status must not
+    /// Writes a `.gitignore` that excludes the directory, if it contains only files of the
+    /// host. The directory may be inside a repository of the user, whose status must not
     /// list database files.
     fn write_gitignore(&self) -> Result<(), StoreError> {
         let failed = |what, path: &Path| {
@@ -93,7 +127,9 @@ impl DataDirectory {
             move |source| StoreError::File { what, path, source }
         };
         let list = std::fs::read_dir(&self.path).map_err(failed("list", &self.path))?;
-        if list.count() == 1 {
+        let own = [LOCK_FILE, LOG_DIR];
+        let mut names = list.map(|entry| entry.map(|entry| entry.file_name()));
+        if names.all(|name| name.is_ok_and(|name| own.iter().any(|own| name == *own))) {
             let path = self.path.join(".gitignore");
             let mut file = open_private(&path)?;
             file.write_all(b"*\n").map_err(failed("write", &path))?;

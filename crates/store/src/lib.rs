@@ -24,6 +24,7 @@ mod turns;
 mod wal_checkpoint;
 
 pub use append::AppendResult;
+pub use data_directory::{LOG_DIR, is_in_use, wait_until_free};
 pub use error::StoreError;
 pub use retention::Retention;
 pub use store::{Durability, Store};

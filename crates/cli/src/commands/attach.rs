@@ -12,7 +12,8 @@ use agenthost_protocol::uri::{RootChannel, Uri};
 use anyhow::{Context, bail};
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::commands::run::resolve_directory;
+use crate::background::HostLifetime;
+use crate::commands::run::{TEMPORARY_VARIABLE, resolve_directory};
 use crate::connect::{HostConnection, HostOptions};
 use crate::dialog;
 use crate::dialog::StdinLines;
@@ -37,6 +38,9 @@ pub(crate) struct AttachArgs {
     /// configured]
     #[arg(long, value_name = "NAME", requires = "new")]
     agent: Option<String>,
+    /// If no host is running, start one that ends with its last client and turn
+    #[arg(long, env = TEMPORARY_VARIABLE)]
+    temporary: bool,
     #[command(flatten)]
     host: HostOptions,
 }
@@ -52,7 +56,9 @@ Examples:
 const RECONNECT_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
 
 pub(crate) async fn run(arguments: AttachArgs) -> anyhow::Result<ExitCode> {
-    let mut attached = HostConnection::connect(&arguments.host, RECONNECT_TIMEOUT).await?;
+    let lifetime = HostLifetime::of_flag(arguments.temporary);
+    let attached = HostConnection::connect_or_start(&arguments.host, lifetime, RECONNECT_TIMEOUT);
+    let mut attached = attached.await?;
     let result = run_dialog(&mut attached.client, &arguments).await;
     attached.close().await?;
     result?;

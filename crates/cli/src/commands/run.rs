@@ -15,6 +15,7 @@ use agenthost_protocol::wire::{Json, Object};
 use anyhow::{Context, bail};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use crate::background::HostLifetime;
 use crate::connect::{COMMAND_RECONNECT_TIMEOUT, HostConnection, HostOptions};
 use crate::dialog;
 use crate::dialog::StdinLines;
@@ -25,7 +26,7 @@ use crate::output;
 /// Send one message to an agent and stream the response
 ///
 /// Creates a session in this folder, streams the response, and asks for approvals. Attaches to
-/// the running host, or starts a temporary one. Input goes to a command while one runs. Output
+/// the running host, or starts one in the background. Input goes to a command while one runs. Output
 /// goes to stdout, prompts and notices to stderr. The exit code is 0 on success, 1 if something
 /// failed or was denied, 130 if the turn was cancelled.
 #[derive(clap::Args)]
@@ -48,9 +49,15 @@ pub(crate) struct RunArgs {
     /// Print snapshots and actions, one JSON object per line; `agenthost reduce -` reads them
     #[arg(long)]
     json: bool,
+    /// If no host is running, start one that ends with its last client and turn
+    #[arg(long, env = TEMPORARY_VARIABLE)]
+    temporary: bool,
     #[command(flatten)]
     host: HostOptions,
 }
+
+/// The environment variable for `--temporary`.
+pub(crate) const TEMPORARY_VARIABLE: &str = "AGENTHOST_TEMPORARY";
 
 /// The control character (Ctrl-D) that signals the end of input in a terminal.
 const END_OF_INPUT: &str = "\u{4}";
@@ -64,8 +71,10 @@ Examples:
 
 pub(crate) async fn run(arguments: RunArgs) -> anyhow::Result<ExitCode> {
     let directory = resolve_directory(arguments.cwd.as_deref())?;
-    let mut connection =
-        HostConnection::connect(&arguments.host, COMMAND_RECONNECT_TIMEOUT).await?;
+    let lifetime = HostLifetime::of_flag(arguments.temporary);
+    let connected =
+        HostConnection::connect_or_start(&arguments.host, lifetime, COMMAND_RECONNECT_TIMEOUT);
+    let mut connection = connected.await?;
     let ended = run_turn(&mut connection.client, &arguments, &directory).await;
     connection.close().await?;
     Ok(match ended? {

@@ -1,28 +1,52 @@
 //! `agenthost serve`: runs the host until a signal stops it.
 
+use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use agenthost_server::{AccessScope, Server, ServerConfig, TlsFiles, WireLogConfig, serve};
+use agenthost_server::{
+    AccessScope, HostUsage, Server, ServerConfig, TlsFiles, WireLogConfig, serve,
+};
 use agenthost_store::Durability;
 use anyhow::Context;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until};
 
+use crate::background::log_files::RotatingLog;
+use crate::background::{IN_USE_LINE, READY_LINE, START_TIMEOUT};
 use crate::connect::HostOptions;
 use crate::output;
+use crate::output::LogDetail;
 use crate::page_assets::page_assets;
 use crate::page_link::PageAddress;
 
 /// Run the host
 ///
 /// Listens for clients on this machine and stores its data in one directory. Stops on Ctrl-C.
-/// After a restart, also after a crash, it continues from its log. Options override the
-/// configuration file.
+/// `agenthost start` runs it in the background. After a restart, also after a crash, it continues
+/// from its log. Options override the configuration file.
 #[derive(clap::Args, Default)]
 #[command(after_help = SERVE_EXAMPLES)]
 pub(crate) struct ServeArgs {
+    /// Serve one client on standard input and output: one message per line
+    #[arg(long)]
+    stdio: bool,
+    /// Leave the session of the terminal, and print a line once the host listens
+    #[arg(long, hide = true, conflicts_with = "stdio")]
+    detached: bool,
+    /// Stop once no client is connected and no turn runs
+    #[arg(long, hide = true)]
+    temporary: bool,
+    #[command(flatten)]
+    options: ServeOptions,
+}
+
+/// Options of `serve` and `start`.
+#[derive(clap::Args, Default)]
+pub(crate) struct ServeOptions {
     /// Address to listen on; port 0 takes a free one [default: 127.0.0.1:0,
     /// unless there is a --socket or --stdio]
     #[arg(long, value_name = "ADDRESS", value_parser = parse_address)]
@@ -30,9 +54,6 @@ pub(crate) struct ServeArgs {
     /// Unix socket to listen on: one message per line, no token
     #[arg(long, value_name = "PATH")]
     socket: Option<PathBuf>,
-    /// Serve one client on standard input and output: one message per line
-    #[arg(long)]
-    stdio: bool,
     /// Certificate for --listen, a PEM file
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     tls_cert: Option<PathBuf>,
@@ -43,7 +64,7 @@ pub(crate) struct ServeArgs {
     #[arg(long)]
     allow_plain: bool,
     #[command(flatten)]
-    host: HostOptions,
+    pub(crate) host: HostOptions,
     /// Write address, token and process id to this file, as JSON, once the host listens
     #[arg(long, value_name = "FILE")]
     ready_file: Option<PathBuf>,
@@ -56,6 +77,10 @@ pub(crate) struct ServeArgs {
     /// Log in JSON, one object per line
     #[arg(long)]
     log_json: bool,
+    /// Write the log to this file instead of standard error; a full file is renamed, and
+    /// the last five are kept
+    #[arg(long, value_name = "FILE")]
+    pub(crate) log_file: Option<PathBuf>,
     /// Record the kind and direction of each message in this file, one JSON object per line
     #[arg(long, value_name = "FILE")]
     wire_log: Option<PathBuf>,
@@ -72,8 +97,11 @@ Examples:
   ssh box agenthost serve --stdio";
 
 pub(crate) async fn run(arguments: ServeArgs) -> anyhow::Result<ExitCode> {
-    output::start_log(arguments.verbose, arguments.log_json)?;
-    let settings = arguments.host.resolve_settings()?;
+    if arguments.detached {
+        nix::unistd::setsid().context("leave the session of the terminal")?;
+    }
+    arguments.options.start_log()?;
+    let settings = arguments.options.host.resolve_settings()?;
     let mut config = ServerConfig::new(&settings.data_directory);
     settings.file.apply(&mut config)?;
     arguments.apply(&mut config);
@@ -81,14 +109,25 @@ pub(crate) async fn run(arguments: ServeArgs) -> anyhow::Result<ExitCode> {
     // The signal handlers are installed before clients and scripts can learn of the host.
     let mut terminate = signal(SignalKind::terminate()).context("listen for SIGTERM")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("listen for Ctrl-C")?;
+    let mut hangup = signal(SignalKind::hangup()).context("listen for SIGHUP")?;
     let warning = missing_tls_warning(&config);
     let mut server = serve(config).await?;
-    if let Some(path) = &arguments.ready_file {
+    if let Some(path) = &arguments.options.ready_file {
         server.write_ready_file(path)?;
     }
-    print_welcome(&server, &settings.data_directory);
-    if std::io::stderr().is_terminal() {
-        print_page_link(&server, &settings.data_directory)?;
+    let usage = arguments.temporary.then(|| server.watch_usage());
+    if arguments.detached {
+        tracing::info!(
+            version = env!("CARGO_PKG_VERSION"),
+            url = server.url(),
+            "listening"
+        );
+        output::print_data(READY_LINE)?;
+    } else {
+        print_welcome(&server, &settings.data_directory);
+        if std::io::stderr().is_terminal() {
+            print_page_link(&server, &settings.data_directory)?;
+        }
     }
     for line in warning.iter().flat_map(|warning| warning.lines()) {
         output::print_note(line);
@@ -100,19 +139,80 @@ pub(crate) async fn run(arguments: ServeArgs) -> anyhow::Result<ExitCode> {
         }
         _ = interrupt.recv() => {}
         _ = terminate.recv() => {}
+        // A host in the background outlives its terminal.
+        _ = hangup.recv(), if !arguments.detached => {}
+        ended = wait_until_idle(usage) => ended?,
     }
-    output::print_note("stopping");
+    if arguments.detached {
+        tracing::info!("stopping");
+    } else {
+        output::print_note("stopping");
+    }
     server.stop().await?;
     Ok(ExitCode::SUCCESS)
 }
 
+/// Waits until the clients of a temporary host have left and its turns have ended. Prints a line
+/// whenever a client leaves and the host goes on.
+async fn wait_until_idle(usage: Option<watch::Receiver<HostUsage>>) -> anyhow::Result<()> {
+    let Some(mut usage) = usage else {
+        return std::future::pending().await;
+    };
+    let mut departures = 0;
+    // The program that started the host may have been killed before it could connect.
+    let mut deadline = Some(Instant::now() + START_TIMEOUT);
+    loop {
+        tokio::select! {
+            changed = usage.changed() => {
+                // The server reports its own end.
+                if changed.is_err() {
+                    return std::future::pending().await;
+                }
+            }
+            () = sleep_until(deadline.unwrap_or_else(Instant::now)), if deadline.is_some() => return Ok(()),
+        }
+        deadline = None;
+        let now = *usage.borrow_and_update();
+        if now.is_idle() {
+            return Ok(());
+        }
+        if now.departures > departures {
+            departures = now.departures;
+            output::print_data(IN_USE_LINE)?;
+        }
+    }
+}
+
 impl ServeArgs {
     fn apply(&self, config: &mut ServerConfig) {
+        self.options.apply(config);
+        if self.stdio {
+            config.stdio = true;
+            config.listen = self.options.listen;
+            config.socket.clone_from(&self.options.socket);
+        }
+    }
+}
+
+impl ServeOptions {
+    fn start_log(&self) -> anyhow::Result<()> {
+        let file = self.log_file.as_ref();
+        let file = file.map(|path| {
+            RotatingLog::open(path).with_context(|| format!("open log `{}`", path.display()))
+        });
+        let detail = match (self.verbose, &file) {
+            (true, _) => LogDetail::Everything,
+            (false, Some(_)) => LogDetail::Events,
+            (false, None) => LogDetail::Warnings,
+        };
+        output::start_log(detail, self.log_json, file.transpose()?)
+    }
+
+    fn apply(&self, config: &mut ServerConfig) {
         // Listen addresses on the command line replace those of the configuration file.
-        if self.listen.is_some() || self.socket.is_some() || self.stdio {
+        if self.listen.is_some() || self.socket.is_some() {
             config.listen = self.listen;
             config.socket.clone_from(&self.socket);
-            config.stdio = self.stdio;
         }
         if let (Some(certificate), Some(key)) = (&self.tls_cert, &self.tls_key) {
             config.tls = Some(TlsFiles {
@@ -131,9 +231,47 @@ impl ServeArgs {
         // The ready file contains the token, so clients must not read it.
         config.secrets.extend(self.ready_file.clone());
     }
+
+    /// Returns the options as arguments of `serve`, with absolute paths: the host in the
+    /// background runs in another folder.
+    pub(crate) fn to_arguments(&self) -> anyhow::Result<Vec<OsString>> {
+        let mut arguments = self.host.to_arguments()?;
+        if let Some(listen) = self.listen {
+            arguments.extend(["--listen".into(), listen.to_string().into()]);
+        }
+        for (name, path) in [
+            ("--socket", &self.socket),
+            ("--tls-cert", &self.tls_cert),
+            ("--tls-key", &self.tls_key),
+            ("--ready-file", &self.ready_file),
+            ("--wire-log", &self.wire_log),
+            ("--log-file", &self.log_file),
+        ] {
+            if let Some(path) = path {
+                arguments.extend([name.into(), absolute_path(path)?]);
+            }
+        }
+        let flags = [
+            ("--allow-plain", self.allow_plain),
+            ("--durable", self.durable),
+            ("--verbose", self.verbose),
+            ("--log-json", self.log_json),
+            ("--wire-log-contents", self.wire_log_contents),
+        ];
+        let set = flags.into_iter().filter(|(_, is_set)| *is_set);
+        arguments.extend(set.map(|(name, _)| name.into()));
+        Ok(arguments)
+    }
 }
 
-fn print_welcome(server: &Server, data_directory: &std::path::Path) {
+/// Returns a path as an argument for a process in another folder.
+pub(crate) fn absolute_path(path: &Path) -> anyhow::Result<OsString> {
+    let absolute = std::path::absolute(path);
+    let absolute = absolute.with_context(|| format!("resolve `{}`", path.display()))?;
+    Ok(absolute.into_os_string())
+}
+
+fn print_welcome(server: &Server, data_directory: &Path) {
     let version = env!("CARGO_PKG_VERSION");
     if let Some(url) = server.url() {
         output::print_note(&format!("agenthost {version} listens on {url}"));
@@ -151,7 +289,7 @@ fn print_welcome(server: &Server, data_directory: &std::path::Path) {
 
 /// Prints a link to the page that signs in one browser. Output that is not a terminal may be
 /// stored, and the code is only for the person who started the host.
-fn print_page_link(server: &Server, data_directory: &std::path::Path) -> anyhow::Result<()> {
+fn print_page_link(server: &Server, data_directory: &Path) -> anyhow::Result<()> {
     let url = server.url();
     if let Some(address) = url.as_deref().and_then(PageAddress::of_url) {
         let link = address.create_link(data_directory, None, AccessScope::Terminal)?;

@@ -25,6 +25,9 @@ pub(crate) fn agenthost(directory: &Path) -> Command {
     command
         .env("XDG_DATA_HOME", directory.join("data"))
         .env("XDG_CONFIG_HOME", directory.join("config"))
+        .env("XDG_STATE_HOME", directory.join("state"))
+        // A host that a test does not stop would outlive it.
+        .env("AGENTHOST_TEMPORARY", "true")
         .env("HOME", directory.join("home"))
         .current_dir(directory);
     command
@@ -101,7 +104,7 @@ fn a_turn_runs_in_the_terminal() {
     let path = directory.path();
     std::fs::write(path.join("a file"), "").unwrap();
     let output = run(path, &["run", "ls | cat; printf end"], "y\n");
-    assert_eq!(out(&output), "a file\nconfig\ndata\nend\n");
+    assert_eq!(out(&output), "a file\nconfig\ndata\nstate\nend\n");
     assert_eq!(output.status.code(), Some(0));
     let asked = err(&output);
     assert!(

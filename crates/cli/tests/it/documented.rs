@@ -128,7 +128,7 @@ impl User {
         fs::copy(crate::EXAMPLE, example.join("session.jsonl")).unwrap();
         let set_up = "git init -q && git config user.email a@b && git config user.name a && git add . && \
             git commit -qm first && printf '#!/bin/sh\n' > .git/hooks/pre-commit && chmod +x .git/hooks/pre-commit";
-        for command in [set_up, "agenthost run --yes true"] {
+        for command in [set_up, "agenthost run --temporary --yes true"] {
             let done = user.shell(command).output().unwrap();
             assert!(done.status.success(), "{command}: {done:?}");
         }
@@ -235,6 +235,9 @@ impl User {
     }
 
     fn stop_hosts(&mut self) {
+        // One that a command has started in the background.
+        let stopped = self.shell("agenthost stop --yes").output().unwrap();
+        assert!(stopped.status.success(), "{stopped:?}");
         for mut host in self.hosts.drain(..) {
             // A host that could not start has exited.
             drop(host.kill());

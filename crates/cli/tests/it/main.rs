@@ -12,6 +12,7 @@ mod acp;
 mod agents;
 mod at_a_terminal;
 mod attach;
+mod background;
 mod coming_back;
 mod commands;
 mod customizations;

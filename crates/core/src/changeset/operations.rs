@@ -257,7 +257,7 @@ impl Host {
             ));
         };
         // A destructive operation must not change files while the agent works with them.
-        if offer.confirmation.is_some() && self.has_running_turn(&session) {
+        if offer.confirmation.is_some() && self.has_running_turn_in(&session) {
             return Err(RequestFailure::TurnInProgress(session));
         }
         let job = OperationRequest {

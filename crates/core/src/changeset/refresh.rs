@@ -140,7 +140,7 @@ impl Host {
         }
         let has_turn = self
             .session_of(channel)
-            .is_some_and(|session| self.has_running_turn(session));
+            .is_some_and(|session| self.has_running_turn_in(session));
         let Some(looking) = self.changesets.refreshes.get_mut(channel) else {
             return;
         };
@@ -175,7 +175,7 @@ impl Host {
         span.is_some_and(|span| span.to == DiffEndpoint::WorkingTree)
     }
 
-    pub(super) fn has_running_turn(&self, session: &Uri) -> bool {
+    pub(super) fn has_running_turn_in(&self, session: &Uri) -> bool {
         let listed = self.sessions.get(session);
         listed.is_some_and(|listed| {
             let status = listed.metadata.status;

@@ -14,7 +14,7 @@ use agenthost_store::Store;
 use agenthost_workspace::{
     ContentStore, FileService, ProtectedPaths, ResourceService, ShellSpec, uri_of,
 };
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
 use crate::config::{CHANGES_DIR, PID_DIR, SCRATCH_DIR, ServerConfig};
@@ -23,7 +23,7 @@ use crate::delivery::Publisher;
 use crate::delivery::outbox::CapacityNotify;
 use crate::host_loop::HostLoop;
 use crate::legacy::LegacyClients;
-use crate::server::ServeError;
+use crate::server::{HostUsage, ServeError};
 use crate::workers::Workers;
 use crate::workers::changes::ChangeWorker;
 use crate::workers::customization::{
@@ -95,6 +95,7 @@ pub(crate) fn build_host_loop(
         nonce: random_nonce(),
         last_compaction_seq: compacted,
         needs_maintenance: false,
+        usage: watch::Sender::new(HostUsage::default()),
         appended: Vec::new(),
     })
 }
