@@ -47,6 +47,9 @@ pub(crate) struct FileConfig {
     mcp_servers: Vec<McpTable>,
     limits: LimitsTable,
     retention: RetentionTable,
+    /// The file, for errors.
+    #[serde(skip)]
+    path: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]
@@ -96,11 +99,23 @@ impl FileConfig {
         };
         let text = std::fs::read_to_string(&path)
             .with_context(|| format!("read configuration `{}`", path.display()))?;
-        parse_config(&text).with_context(|| format!("configuration `{}`", path.display()))
+        let parsed = parse_config(&text);
+        let mut config = parsed.with_context(|| format!("configuration `{}`", path.display()))?;
+        config.path = Some(path);
+        Ok(config)
     }
 
     /// Applies the settings of the file to the configuration of a server.
     pub(crate) fn apply(&self, config: &mut ServerConfig) -> anyhow::Result<()> {
+        match &self.path {
+            Some(path) => self
+                .apply_values(config)
+                .with_context(|| format!("configuration `{}`", path.display())),
+            None => self.apply_values(config),
+        }
+    }
+
+    fn apply_values(&self, config: &mut ServerConfig) -> anyhow::Result<()> {
         fn set<T>(target: &mut T, value: Option<T>) {
             if let Some(value) = value {
                 *target = value;

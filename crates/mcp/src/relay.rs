@@ -21,7 +21,7 @@ pub(super) const CHAT_VARIABLE: &str = "AGENTHOST_TOOLS_CHAT";
 pub(super) const SECRET_VARIABLE: &str = "AGENTHOST_TOOLS_SECRET";
 
 /// First line of the host after it has accepted the secret of a relay.
-pub(super) const WELCOME_LINE: &[u8] = b"come in\n";
+pub(super) const WELCOME_LINE: &[u8] = b"accepted\n";
 
 /// The error of a relay that can't connect.
 #[derive(Debug, thiserror::Error)]

@@ -1,10 +1,10 @@
-//! Compares and normalises JSON values.
+//! Compares and normalizes JSON values.
 
 use agenthost_protocol::wire::Json;
 use serde_json::json;
 
 /// Returns the same JSON with every whole number as an integer: `5.0` becomes `5`.
-pub fn normalise(value: &Json) -> Json {
+pub fn normalize(value: &Json) -> Json {
     match value {
         Json::Number(number) => match number.as_f64() {
             Some(float)
@@ -16,11 +16,11 @@ pub fn normalise(value: &Json) -> Json {
             }
             _ => value.clone(),
         },
-        Json::Array(items) => Json::Array(items.iter().map(normalise).collect()),
+        Json::Array(items) => Json::Array(items.iter().map(normalize).collect()),
         Json::Object(fields) => Json::Object(
             fields
                 .iter()
-                .map(|(key, value)| (key.clone(), normalise(value)))
+                .map(|(key, value)| (key.clone(), normalize(value)))
                 .collect(),
         ),
         Json::Null | Json::Bool(_) | Json::String(_) => value.clone(),

@@ -1,7 +1,7 @@
 //! Shared test support of agenthost.
 //!
 //! **What it does.** [`Generator`] generates JSON for any wire type, from the shape that
-//! the type itself declares. [`json`] compares and normalises JSON. [`ScriptedAgent`] is an
+//! the type itself declares. [`json`] compares and normalizes JSON. [`ScriptedAgent`] is an
 //! agent that runs a script, with [`parse_event`] for its lines. [`acp_agent`] is another
 //! one, as a process that speaks ACP. [`mcp_server`] is an MCP server. [`model::FakeModel`]
 //! is a model for tests with real agents. [`packages`] generates customization packages and

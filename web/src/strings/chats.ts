@@ -34,7 +34,7 @@ export const chats = {
   restoreWhat: "What to restore",
   restoreFiles: "Files",
   restoreFilesHint: "All files of the session get the content from before this turn. Later changes are lost, also your own.",
-  restoreFilesMissing: "The host keeps no files from before this turn.",
+  restoreFilesMissing: "There is no checkpoint from before this turn.",
   restoreChat: "Chat",
   restoreChatHint: (turns: number) =>
     `${count(turns, "turn", "turns")} will be removed from the chat. Your message comes back to the message box.`,

@@ -80,7 +80,7 @@ impl SessionBridge {
             &resources.resources,
             connection.prompt_features,
         );
-        // Agents recognise a slash command only in the first block.
+        // Agents recognize a slash command only in the first block.
         let index = usize::from(text.starts_with('/'));
         blocks.splice(index..index, preamble);
         let params = serde_json::json!({"sessionId": session.id, "prompt": blocks});

@@ -37,7 +37,7 @@ fn forbidden_pairs(known: &[&str], policy: AutoApprovePolicy) -> Vec<String> {
 }
 
 #[test]
-fn what_grants_everything_is_recognised() {
+fn what_grants_everything_is_recognized() {
     let always = [r#"mode="m3""#, r#"allow_all="on""#, "auto_approve=true"];
     assert_eq!(forbidden_pairs(&[], AutoApprovePolicy::Forbidden), always);
     let mut known = always.to_vec();

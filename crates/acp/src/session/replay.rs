@@ -119,7 +119,7 @@ impl SessionReplay {
         } else if !turn_events.is_empty()
             && let Some(last) = self.turns.last_mut()
         {
-            // One event is enough to recognise the boundary between two turns.
+            // One event is enough to recognize the boundary between two turns.
             last.events = turn_events.into_iter().take(1).collect();
         }
     }

@@ -53,16 +53,22 @@ pub(crate) fn find_offered_agent(
     let mut candidates = settings.candidates()?.into_iter();
     let found = candidates.find(|candidate| candidate.id == name);
     let found = found.with_context(|| {
-        format!("there is no agent `{name}`; `agenthost agents --quick` lists them")
+        if name == "shell" {
+            "the built-in shell stores no sessions and needs no sign-in".to_owned()
+        } else {
+            format!("there is no agent `{name}`\nhint: `agenthost agents --quick` lists them")
+        }
     })?;
     let agent = match found.offer_state {
         OfferState::Offered(agent) => *agent,
         OfferState::Missing => {
             let install = found.known.map_or("", |known| known.install.as_str());
-            bail!("agent `{name}` is not installed: {install}");
+            bail!("agent `{name}` is not installed\nhint: {install}");
         }
         OfferState::Hidden | OfferState::NeverAsks => {
-            bail!("agent `{name}` is not offered; `agenthost agents --quick` lists the reason")
+            bail!(
+                "agent `{name}` is not offered\nhint: `agenthost agents --quick` prints the reason"
+            )
         }
     };
     let (name, known) = (found.name, found.known);

@@ -171,9 +171,11 @@ pub(crate) async fn find_session(client: &mut Client, named: Option<&str>) -> an
     }
     match (&found[..], named) {
         ([one], _) => Ok(one.clone()),
-        ([], None) => bail!("there are no sessions yet; `agenthost attach --new` creates one"),
+        ([], None) => {
+            bail!("there are no sessions yet\nhint: `agenthost attach --new` creates one")
+        }
         ([], Some(named)) => {
-            bail!("there is no session `{named}`; `agenthost sessions` lists them")
+            bail!("there is no session `{named}`\nhint: `agenthost sessions` lists them")
         }
         (several, _) => bail!(
             "{} sessions match; specify more of the address",

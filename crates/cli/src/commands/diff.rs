@@ -153,8 +153,8 @@ async fn find_session(client: &mut Client, arguments: &DiffArgs) -> anyhow::Resu
         }
     }
     match &arguments.session {
-        Some(name) => bail!("there is no session `{name}`; `agenthost sessions` lists them"),
-        None => bail!("there is no session in this folder; `agenthost sessions` lists all"),
+        Some(name) => bail!("there is no session `{name}`\nhint: `agenthost sessions` lists them"),
+        None => bail!("there is no session in this folder\nhint: `agenthost sessions` lists all"),
     }
 }
 

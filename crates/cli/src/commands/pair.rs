@@ -21,7 +21,7 @@ pub(crate) struct PairArgs {
     /// Name of the device in lists [default: the name that its browser reports]
     #[arg(long)]
     name: Option<String>,
-    /// Rights of the device: look at everything (read), also act (operate), also use
+    /// Rights of the device: see everything (read), also act (operate), also use
     /// terminals (terminal)
     #[arg(long, default_value = "terminal", value_parser = parse_scope)]
     scope: AccessScope,

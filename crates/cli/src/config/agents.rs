@@ -87,7 +87,10 @@ impl FileConfig {
             let mut agents = config.agents.iter();
             let position = agents.position(|agent| agent.info().provider.as_str() == default);
             let place = position.with_context(|| {
-                format!("default_agent: agent `{default}` is not available; see `agenthost agents`")
+                format!(
+                    "`default_agent`: agent `{default}` is not available\n\
+                     hint: `agenthost agents` lists the agents"
+                )
             })?;
             let first = config.agents.remove(place);
             config.agents.insert(0, first);

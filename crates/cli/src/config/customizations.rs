@@ -144,7 +144,7 @@ impl PluginTable {
                     "plugin archive `{archive}` is neither an absolute path nor an `https` URL"
                 ),
             },
-            _ => bail!("a plugin needs exactly one of `path`, `url` and `archive`"),
+            _ => bail!("`[[plugins]]`: exactly one of `path`, `url` and `archive` is required"),
         };
         if self.reference.is_some() && self.url.is_none() {
             bail!("`reference` of a plugin requires `url`");

@@ -18,6 +18,10 @@ use portable_pty::{CommandBuilder, PtySize, native_pty_system};
 const ELSEWHERE: &[(&str, &str)] = &[
     ("cargo install --path crates/cli", "./test long install"),
     ("cargo install cargo-fuzz", "before ./test long fuzz"),
+    (
+        "cargo run --release -p agenthost-server --example scripted",
+        "not run: it is started by hand",
+    ),
     ("cargo run --release", "./release, with another profile"),
     (
         "rustup toolchain install nightly",

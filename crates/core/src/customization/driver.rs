@@ -224,19 +224,19 @@ pub enum HookDenial {
     #[error("its hooks could not be run")]
     HooksNotRun,
     /// The limit of concurrent hook checks is reached.
-    #[error("Too many tool calls wait for hooks")]
+    #[error("too many tool calls wait for hooks")]
     TooManyChecks,
     /// The turn ended before the hooks did.
-    #[error("The turn has ended")]
+    #[error("the turn has ended")]
     TurnOver,
     /// The chat was disposed before the hooks ended.
-    #[error("The chat was removed")]
+    #[error("the chat was removed")]
     ChatGone,
     /// The session ended before the hooks did.
-    #[error("The session has ended")]
+    #[error("the session has ended")]
     SessionOver,
     /// The agent abandoned the call before the hooks ended.
-    #[error("The agent has abandoned the call")]
+    #[error("the agent abandoned the call")]
     CallAbandoned,
     /// The host did not answer the call in time and dropped it.
     #[error("the call was not answered")]

@@ -127,18 +127,18 @@ impl Host {
         }
     }
 
-    /// What is remembered of a client.
+    /// Returns the stored record of a client.
     pub fn client_record(&self, client: &ClientId) -> Option<&ClientRecord> {
         let client = self.clients.clients.get(client)?;
         Some(&client.record)
     }
 
-    /// The client of a connection that is past its handshake.
+    /// Returns the client of a connection whose handshake has completed.
     pub fn client_at(&self, connection: ConnectionId) -> Option<&ClientId> {
         self.clients.client_of(connection)
     }
 
-    /// What the list of sessions shows of a session.
+    /// Returns the summary of a session for the session list.
     pub fn session_summary(&self, session: &Uri) -> Option<&Arc<SessionSummary>> {
         self.sessions.get(session)
     }

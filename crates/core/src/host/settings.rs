@@ -168,8 +168,8 @@ pub(crate) fn settings_schema(agents: &[AgentInfo]) -> ConfigSchema {
     };
     let tool_timeout = ConfigPropertySchema {
         description: Some(
-            "Seconds after which a client tool call without a response fails. 0 disables the \
-             timeout."
+            "Seconds without a report from the client after which a client tool call fails. 0 \
+             disables the timeout."
                 .to_owned(),
         ),
         default: Some(Json::from(DEFAULT_TOOL_TIMEOUT_SECS)),

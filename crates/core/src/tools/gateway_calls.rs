@@ -307,7 +307,7 @@ impl Host {
         let turn = turn.filter(|turn| turn.id == place.turn);
         let call = turn.and_then(|turn| turn.response_parts.call(place.call.as_str()));
         match call {
-            None => Some(failed_result("The turn has ended")),
+            None => Some(failed_result("the turn has ended")),
             Some(ToolCall::Completed(call)) => Some(call.result.clone()),
             Some(ToolCall::Cancelled(call)) => Some(failed_result(match call.reason {
                 CancellationReason::Denied => "The tool call was denied",
@@ -362,7 +362,7 @@ impl Host {
                 tool_call_id: place.call,
                 meta: None,
             };
-            let message = "The agent has abandoned the call".to_owned();
+            let message = "the agent abandoned the call".to_owned();
             self.fail_call(env, &place.chat, target, message, out);
         }
     }

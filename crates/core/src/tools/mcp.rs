@@ -407,7 +407,7 @@ pub(crate) fn server_channel(session: &Uri, server: &CustomizationId) -> Uri {
 fn reject_late_event(session: &Uri, event: McpEvent, out: &mut Effects) {
     match event {
         McpEvent::ClientToolCalled { call, .. } => {
-            reject_gateway_call(call, "The session has ended", out)
+            reject_gateway_call(call, "the session has ended", out)
         }
         McpEvent::ApprovalRequested { call, .. } => {
             resolve_gateway_call(session, call, Err(HookDenial::SessionOver), out);

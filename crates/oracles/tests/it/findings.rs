@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use agenthost_oracles::OracleReading;
 use agenthost_protocol::version::Release;
 use agenthost_protocol::wire::Json;
-use agenthost_testkit::json::normalise;
+use agenthost_testkit::json::normalize;
 
 /// All that was found for a release. The same thing in many documents is told
 /// once, with an example.
@@ -56,8 +56,8 @@ impl Findings {
                 let mut lost = Vec::new();
                 compare(
                     "",
-                    &normalise(given),
-                    &normalise(&reading.encoded),
+                    &normalize(given),
+                    &normalize(&reading.encoded),
                     &mut lost,
                 );
                 for (place, problem) in lost {

@@ -7,7 +7,7 @@ use agenthost_protocol::channel::ChannelKind;
 use agenthost_protocol::version::Release;
 use agenthost_protocol::wire;
 use agenthost_protocol::wire::{Json, Object};
-use agenthost_testkit::json::{diff, normalise};
+use agenthost_testkit::json::{diff, normalize};
 use agenthost_versions::{JsonDispatch, JsonEnvelope, TranslationContext, VersionChain};
 use serde_json::json;
 
@@ -168,7 +168,7 @@ impl Speaker {
 fn plain(action: &Object) -> Json {
     let mut action = action.clone();
     action.retain(|field, _| !STAMPED.contains(&field.as_str()));
-    normalise(&Json::Object(action))
+    normalize(&Json::Object(action))
 }
 
 /// Only the client that speaks is active: others would take its place.

@@ -11,7 +11,7 @@ use agenthost_protocol::uri::Uri;
 use agenthost_protocol::version::Release;
 use agenthost_protocol::wire;
 use agenthost_protocol::wire::{Json, Object};
-use agenthost_testkit::json::{diff, normalise};
+use agenthost_testkit::json::{diff, normalize};
 use agenthost_versions::{StoredRow, TargetClient, TranslationContext, VersionChain};
 
 use crate::releases::{each_release, seeds};
@@ -135,7 +135,7 @@ impl Reader<'_> {
 
     fn compares(&mut self, subject: &str, written: &Object, again: &Object) {
         let (written, again) = (written.clone().into(), again.clone().into());
-        let (written, again) = (normalise(&written), normalise(&again));
+        let (written, again) = (normalize(&written), normalize(&again));
         for difference in diff(&written, &again).lines() {
             self.finds(format!("{subject}: {difference}"));
         }

@@ -11,7 +11,7 @@ use agenthost_protocol::outcome::Outcome;
 use agenthost_protocol::version::Release;
 use agenthost_protocol::wire::Json;
 use agenthost_testkit::Generator;
-use agenthost_testkit::json::{diff, normalise};
+use agenthost_testkit::json::{diff, normalize};
 use agenthost_versions::{JsonEnvelope, TranslationContext, VersionChain};
 
 use crate::findings::Findings;
@@ -233,7 +233,7 @@ impl Mirror {
     /// their own clock. In 0.5.2 questions are parts once they are answered;
     /// after that they stay where they were asked.
     fn plain(&self, state: &Json) -> Json {
-        let mut state = normalise(state);
+        let mut state = normalize(state);
         if self.release < Release::V0_9 {
             forget(&mut state, "modifiedAt");
         }

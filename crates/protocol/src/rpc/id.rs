@@ -40,7 +40,7 @@ impl Serialize for RequestId {
         match self {
             RequestId::Null => serializer.serialize_unit(),
             RequestId::Text(text) => serializer.serialize_str(text),
-            // The original digits are written, so that the sender recognises the id.
+            // The original digits are written, so that the sender recognizes the id.
             RequestId::Number(number) => {
                 serde_json::value::RawValue::from_string(number.to_string())
                     .map_err(serde::ser::Error::custom)?

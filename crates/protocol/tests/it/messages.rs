@@ -11,7 +11,7 @@ use agenthost_protocol::rpc::{
 use agenthost_protocol::uri::RootChannel;
 use agenthost_protocol::wire;
 use agenthost_protocol::wire::{Document, Json, Limits, NamedShape};
-use agenthost_testkit::json::{diff, normalise};
+use agenthost_testkit::json::{diff, normalize};
 use agenthost_testkit::{Generator, GeneratorOptions};
 use serde_json::json;
 
@@ -31,7 +31,7 @@ fn there_and_back<T: serde::Serialize>(
             assert_eq!(id, RequestId::from(seed));
             let decoded = decode(&call).unwrap_or_else(|error| panic!("{method}: {error}\n{text}"));
             let written = serde_json::to_value(&decoded).unwrap();
-            let difference = diff(&normalise(&params), &normalise(&written));
+            let difference = diff(&normalize(&params), &normalize(&written));
             assert!(difference.is_empty(), "{method}: {difference}");
         }
     }

@@ -21,7 +21,7 @@ fn agent() -> AcpAgent {
         )],
     };
     let profile = AcpProfile {
-        // Known before it runs; `yolo` is recognised when it does.
+        // Known before it runs; `yolo` is recognized when it does.
         auto_approve_values: vec!["do".to_owned()],
         token_binding: Some(TokenBinding {
             environment: "THE_TOKEN".to_owned(),

@@ -18,6 +18,9 @@ const MAX_NUMBER_DIGITS: usize = 3;
 /// A failure message lists at most this many ids.
 const MAX_LISTED_IDS: usize = 20;
 
+/// A row of the page names at most this many tests.
+const MAX_NAMED_TESTS: usize = 3;
+
 /// Prefixes of standards and names that look like ids.
 const OTHER_PREFIXES: &[&str] = &[
     "AES", "BSD", "CVE", "GPL", "HTTP", "ISO", "MIT", "OSC", "RFC", "SHA", "TLS", "UTF",
@@ -90,6 +93,74 @@ fn obligations_are_explained() {
         missing.is_empty(),
         "{} ids have no row in {PAGE}: correct the id, or add a row: {listed:#?}",
         missing.len(),
+    );
+}
+
+/// Returns the tests that cite each id, as crate and file.
+fn tests_by_id() -> BTreeMap<String, BTreeSet<String>> {
+    let mut found = BTreeMap::<String, BTreeSet<String>>::new();
+    for source in &WORKSPACE.files {
+        let is_test = source.path.contains("/tests/") || source.is_test_file;
+        let stem = source.path.rsplit('/').next().unwrap_or_default();
+        let stem = stem.strip_suffix(".rs").unwrap_or(stem);
+        for (id, line) in cited_ids(&source.text) {
+            if is_test || source.is_test_line(line) {
+                let test = format!("{} {stem}", source.crate_name);
+                found.entry(id).or_default().insert(test);
+            }
+        }
+    }
+    found
+}
+
+/// Returns the page with the tests that cite each id in its last column.
+fn with_tests(page: &str, tests: &BTreeMap<String, BTreeSet<String>>) -> String {
+    let mut filled = String::with_capacity(page.len());
+    for row in page.lines() {
+        let id = row.strip_prefix("| <a id=").and_then(|row| {
+            let (_, rest) = row.split_once("</a>")?;
+            rest.split(' ').next()
+        });
+        let columns = id.and_then(|_| row.strip_suffix(" |")?.rsplit_once(" | "));
+        match (id, columns) {
+            (Some(id), Some((start, _))) => {
+                let tests = tests.get(id).into_iter().flatten();
+                let mut names: Vec<_> = tests.map(String::as_str).collect();
+                if names.len() > MAX_NAMED_TESTS {
+                    names.truncate(MAX_NAMED_TESTS);
+                    names.push("…");
+                }
+                let names = if names.is_empty() {
+                    "-".to_owned()
+                } else {
+                    names.join(", ")
+                };
+                filled.push_str(&format!("{start} | {names} |\n"));
+            }
+            _ => filled.push_str(&format!("{row}\n")),
+        }
+    }
+    filled
+}
+
+/// `UPDATE_TIDY=1` writes the column again.
+#[test]
+fn the_page_names_the_tests_of_each_obligation() {
+    let path = workspace_root().join(PAGE);
+    let page = read(&path);
+    let filled = with_tests(&page, &tests_by_id());
+    if std::env::var_os("UPDATE_TIDY").is_some() {
+        std::fs::write(&path, &filled).unwrap();
+        return;
+    }
+    let lines = page.lines().zip(filled.lines());
+    let wrong: Vec<_> = lines.filter(|(is, should)| is != should).collect();
+    assert!(
+        wrong.is_empty(),
+        "the tests of {} rows of {PAGE} are not those that cite them; write them with \
+         UPDATE_TIDY=1: {:#?}",
+        wrong.len(),
+        &wrong[..wrong.len().min(3)]
     );
 }
 

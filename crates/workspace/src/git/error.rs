@@ -12,7 +12,7 @@ pub enum GitError {
     #[error("the folder does not exist")]
     NoDirectory,
     /// git did not finish before its deadline.
-    #[error("git took too long")]
+    #[error("git did not finish before its timeout")]
     TimedOut,
     /// The output exceeds the host's buffer.
     #[error("the output of git is too large")]

@@ -105,7 +105,7 @@ impl TurnToolCalls {
 }
 
 impl TrackedCall {
-    /// Recognises a host tool until the tool is known. A client tool must be recognised at the
+    /// Recognizes a host tool until the tool is known. A client tool must be recognized at the
     /// first report of the call (TOO-5).
     pub(crate) fn recognize_tool(&mut self, host_tools: &HostToolSet) {
         if self.tool.is_some() || !matches!(self.stage, CallStage::New | CallStage::InputStreaming)

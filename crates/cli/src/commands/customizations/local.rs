@@ -79,7 +79,7 @@ impl LocalCustomizations {
         let known = self.agents.iter().find(|agent| agent.as_str() == name);
         let known = known.cloned();
         known.with_context(|| {
-            format!("there is no agent `{name}` here; `agenthost agents` lists them")
+            format!("there is no agent `{name}` here\nhint: `agenthost agents` lists them")
         })
     }
 

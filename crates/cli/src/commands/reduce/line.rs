@@ -21,7 +21,7 @@ pub(super) enum LogLineError {
     #[error(transparent)]
     Decode(#[from] DecodeError),
     #[error("neither a snapshot, nor an action envelope, nor a message")]
-    Unrecognised,
+    Unrecognized,
 }
 
 /// Parses a line. Returns no entries for a message without snapshots and actions.
@@ -46,7 +46,7 @@ pub(super) fn parse_line(line: &[u8]) -> Result<Vec<LogEntry>, LogLineError> {
     } else if root.get("action")?.is_some() {
         decode_envelope(root)?
     } else {
-        return Err(LogLineError::Unrecognised);
+        return Err(LogLineError::Unrecognized);
     };
     Ok(vec![entry])
 }

@@ -25,7 +25,7 @@ impl ByteBudget {
     }
 
     /// Returns `true` once a read has failed because the budget was exhausted. Parsers wrap
-    /// or replace the error of a read, so the error value can't be used to recognise this
+    /// or replace the error of a read, so the error value can't be used to recognize this
     /// case.
     pub(super) fn is_exceeded(&self) -> bool {
         self.exceeded.get()

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use agenthost_oracles::{ClientAct, OfficialClient, Oracle, OracleReading};
 use agenthost_protocol::version::Release;
-use agenthost_testkit::json::{diff, normalise};
+use agenthost_testkit::json::{diff, normalize};
 use serde_json::{Value, json};
 
 use super::Host;
@@ -361,7 +361,7 @@ impl Actor {
     /// with is told to those who follow the list of sessions; up to 0.9 that a
     /// chat is read or put away is told by the session's list of chats.
     fn plain(&self, channel: &str, state: &Value) -> Value {
-        let mut state = normalise(state);
+        let mut state = normalize(state);
         if self.release < Release::V0_9 {
             forget(&mut state, "modifiedAt");
         }

@@ -11,7 +11,7 @@ use agenthost_protocol::channel::{ChannelKind, ChannelState};
 use agenthost_protocol::outcome::Outcome;
 use agenthost_protocol::wire;
 use agenthost_protocol::wire::{Json, NamedShape, Shape, Wire};
-use agenthost_testkit::json::{diff, normalise};
+use agenthost_testkit::json::{diff, normalize};
 use agenthost_testkit::{Generator, GeneratorOptions};
 use ahp::reducers::{self, ReduceOutcome};
 use ahp_types::actions::StateAction;
@@ -145,7 +145,7 @@ fn sequence(kind: ChannelKind, seed: u64, steps: u32, tally: &mut Tally) {
     make_unambiguous(kind, &mut json);
     let mut ours = decode_state(kind, &json);
     let mut theirs = Official::decode(kind, &json);
-    let mut before = normalise(&json);
+    let mut before = normalize(&json);
 
     for step in 0..steps {
         let Some(json) = next_action(&mut generator, &actions, &before) else {
@@ -158,8 +158,8 @@ fn sequence(kind: ChannelKind, seed: u64, steps: u32, tally: &mut Tally) {
 
         let outcome = ours.reduce(&action);
         let their_outcome = theirs.reduce(&their_action);
-        let after = normalise(&serde_json::to_value(&ours).unwrap());
-        let their_after = normalise(&theirs.json());
+        let after = normalize(&serde_json::to_value(&ours).unwrap());
+        let their_after = normalize(&theirs.json());
         let context = || format!("{kind:?}, seed {seed}, step {step}\n{json}\nbefore: {before}");
         let difference = diff(&their_after, &after);
         assert!(difference.is_empty(), "{}\n{difference}", context());

@@ -5,7 +5,7 @@ use std::fmt::Debug;
 
 use agenthost_protocol::wire;
 use agenthost_protocol::wire::{Json, Shape, Wire};
-use agenthost_testkit::json::{diff, normalise};
+use agenthost_testkit::json::{diff, normalize};
 use agenthost_testkit::{Generator, GeneratorOptions};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -58,7 +58,7 @@ where
             .map_err(|error| format!("theirs refuses: {error}"))
     };
     let equal = |what: &str, left: &Json, right: &Json| {
-        let difference = diff(&normalise(left), &normalise(right));
+        let difference = diff(&normalize(left), &normalize(right));
         if difference.is_empty() {
             Ok(())
         } else {
