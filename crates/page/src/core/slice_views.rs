@@ -41,19 +41,30 @@ struct InboxGroups<'a> {
 
 /// Slice `host`.
 #[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
 struct HostView<'a> {
     name: &'static str,
+    /// Version of the page.
     version: &'static str,
+    /// Version of the host, if it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    host_version: Option<&'a str>,
+    /// Directory at which the folder browser starts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    home: Option<String>,
     agents: Vec<AgentChoice<'a>>,
     folders: Vec<String>,
 }
 
 #[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
 struct AgentChoice<'a> {
     provider: &'a str,
     label: &'a str,
     description: &'a str,
     models: Vec<NamedOption>,
+    /// Sessions of the agent can be copied.
+    can_fork: bool,
 }
 
 /// `value` of slice `timeline`, beside its rows.
@@ -146,10 +157,13 @@ impl PageCore {
             label: &agent.display_name,
             description: &agent.description,
             models: model_options(agent),
+            can_fork: can_fork(agent),
         });
         HostView {
             name: "agenthost",
             version: env!("CARGO_PKG_VERSION"),
+            host_version: self.host.version.as_deref(),
+            home: self.host.home.as_ref().map(path_of),
             agents: agents.collect(),
             folders: folders.into_iter().take(MAX_FOLDERS).collect(),
         }
@@ -318,5 +332,13 @@ impl PageCore {
     }
 
     /// Draws the panels beside the changes.
-    pub(super) fn draw_panels(&self, _slices: &mut SliceCache, _patches: &mut Vec<SlicePatch>) {}
+    pub(super) fn draw_panels(&self, slices: &mut SliceCache, patches: &mut Vec<SlicePatch>) {
+        self.draw_settings(slices, patches);
+    }
+}
+
+fn can_fork(agent: &AgentInfo) -> bool {
+    let capabilities = agent.capabilities.as_ref();
+    let chats = capabilities.and_then(|capabilities| capabilities.multiple_chats.as_ref());
+    chats.is_some_and(|chats| chats.fork == Some(true))
 }
