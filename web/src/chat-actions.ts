@@ -50,6 +50,14 @@ export const chatActions = {
     });
   },
 
+  /** Copies a session up to its last turn and opens the copy. */
+  copySession(session: string): Promise<boolean> {
+    return attempt(async () => {
+      const { chat } = await request<{ chat: string }>({ op: "session.fork", session });
+      await chatActions.move(chat);
+    });
+  },
+
   close(chat: string): Promise<boolean> {
     return attempt(async () => {
       await request({ op: "chat.close", chat });

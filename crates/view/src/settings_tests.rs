@@ -52,7 +52,8 @@ fn a_choice_has_labels_and_can_be_reset() {
               "defaultText": "Agent A",
               "readOnly": false,
               "truncated": false
-            }"#]],
+            }
+        "#]],
     );
     // The default needs no reset, chosen or not.
     for value in [json!("a"), Value::Null] {
