@@ -8,6 +8,7 @@ import { usage } from "./strings/usage";
 
 const numbers = new Intl.NumberFormat("en");
 const compact = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
+const megabytes = new Intl.NumberFormat("en", { style: "unit", unit: "megabyte", maximumFractionDigits: 1 });
 const clock = new Intl.DateTimeFormat("en", { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
 const day = new Intl.DateTimeFormat("en", { month: "short", day: "numeric" });
 
@@ -113,6 +114,7 @@ export const t = {
     archive: "Archive",
     restore: "Restore from archive",
     fork: "Fork",
+    copyOf: (title: string) => `Copy of ${title}`,
     showArchived: "Show archived sessions",
     delete: "Delete",
     deleteQuestion: (title: string) => `Delete “${title}”? Its messages cannot be restored.`,
@@ -238,7 +240,7 @@ export const t = {
     attach: "Attach a file",
     attachments: "Attachments",
     tooLarge: (name: string, size: number, limit: number) =>
-      `${name} does not fit: it has ${compact.format(size)}B, and all files of a message have at most ${compact.format(limit)}B.`,
+      `${name} does not fit: it has ${megabytes.format(size / 1e6)}, and all files of a message together at most ${megabytes.format(limit / 1e6)}.`,
     tooManyFiles: (limit: number) => `A message has at most ${limit} files.`,
     unreadable: (name: string) => `${name} cannot be read.`,
     drop: "Drop files to attach them",

@@ -65,7 +65,7 @@ export const steps = {
     const field = timeout(page).getByRole("textbox");
     assert.equal(await field.inputValue(), "-5");
     assert.equal(await field.getAttribute("aria-invalid"), "true");
-    assert.equal(await page.getByRole("region", { name: "Notices" }).getByText(/clientToolTimeout/).count(), 0);
+    assert.equal(await page.getByRole("log", { name: "Notices" }).getByText(/clientToolTimeout/).count(), 0);
     await check(page, assert);
     // Escape gives the value of the host back.
     await field.press("Escape");

@@ -10,6 +10,7 @@ use agenthost_protocol::session::{
 use agenthost_protocol::uri::{RootChannel, Uri, session_uri};
 use agenthost_protocol::wire::{Json, Object};
 use agenthost_view::composer::choice_rows;
+use agenthost_view::visible_text::visible_label;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -18,6 +19,9 @@ use super::chat::to_attachment;
 use super::responses::{RequestError, ResponsePurpose, decode, encode};
 use super::sessions::folder_uri;
 use crate::input::{NewChatSource, SessionCommand};
+
+/// Maximum length of the reason for which a session failed, in characters.
+const MAX_REASON_CHARS: usize = 400;
 
 /// The message that a session begins with.
 #[derive(Debug)]
@@ -154,11 +158,15 @@ impl PageCore {
         if !is_ready && !is_failed {
             return;
         }
+        let error = self.session_state(&first.session);
+        let error = error.and_then(|state| state.creation_error.as_ref());
+        let reason = error.map(|error| visible_label(&error.message, MAX_REASON_CHARS));
         let Some(FirstMessage { chat, draft, .. }) = self.first_message.take() else {
             return;
         };
         if is_failed {
-            let reason = "the session could not be created".to_owned();
+            let reason = reason.unwrap_or_else(|| "no reason was given".to_owned());
+            let reason = format!("the session could not be created: {reason}");
             self.add_note(reason, Some(draft.text));
         } else {
             // Command 0 has no caller: a rejection is shown as a note.

@@ -14,7 +14,9 @@ use agenthost_view::composer::{ComposerView, ConfigRow, NamedOption, config_rows
 use agenthost_view::inbox::{InboxEntry, InboxGroup, InboxView};
 use agenthost_view::location::path_of;
 use agenthost_view::queue::queue_rows;
-use agenthost_view::session_list::{SessionActivity, SessionEntry, SessionGroup, SessionList};
+use agenthost_view::session_list::{
+    SessionActivity, SessionEntry, SessionGroup, SessionList, recent_folders,
+};
 use agenthost_view::timeline::{Timeline, TimelineContext};
 use serde::Serialize;
 use serde_json::value::to_raw_value;
@@ -23,7 +25,7 @@ use super::PageCore;
 use super::slices::{ShownTimeline, SliceCache, patch_of};
 use crate::effect::SlicePatch;
 
-/// Folders that a new session can use.
+/// Folders that are offered for a new session.
 const MAX_FOLDERS: usize = 50;
 
 /// `value` of slice `sessions`, beside its rows.
@@ -147,11 +149,8 @@ impl PageCore {
     }
 
     fn host_view(&self) -> HostView<'_> {
-        let mut folders = BTreeSet::new();
-        for summary in self.sessions.summaries() {
-            let directories = summary.metadata.working_directories.iter().flatten();
-            folders.extend(directories.take(1).map(path_of));
-        }
+        let sessions = self.sessions.summaries();
+        let sessions = sessions.map(|summary| self.session_entry(summary));
         let agents = self.agents().iter().map(|agent| AgentChoice {
             provider: agent.provider.as_str(),
             label: &agent.display_name,
@@ -165,7 +164,7 @@ impl PageCore {
             host_version: self.host.version.as_deref(),
             home: self.host.home.as_ref().map(path_of),
             agents: agents.collect(),
-            folders: folders.into_iter().take(MAX_FOLDERS).collect(),
+            folders: recent_folders(sessions, MAX_FOLDERS),
         }
     }
 

@@ -74,6 +74,24 @@ fn an_image_alone_is_a_first_message() {
 }
 
 #[test]
+fn a_failed_session_gives_the_message_back_with_the_reason() {
+    let mut page = Page::open();
+    let request = create(&mut page, &json!({}));
+    page.text(&json!({"jsonrpc": "2.0", "id": request["id"], "result": null}));
+    let mut state = session("failed");
+    state["creationError"] = json!({"errorType": "git", "message": "no commit\u{202e}"});
+    subscribe(&mut page, &state);
+    let patches = page.frame();
+    let notes = patches.iter().find(|patch| patch["slice"] == "notes");
+    let note = &notes.unwrap()["value"][0];
+    assert_eq!(
+        note["text"],
+        r"the session could not be created: no commit\u{202e}"
+    );
+    assert_eq!(note["restored"], "hello");
+}
+
+#[test]
 fn a_refused_session_is_an_error_of_the_form() {
     let mut page = Page::open();
     page.done.clear();
