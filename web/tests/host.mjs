@@ -101,7 +101,7 @@ async function newDevice(browser, { viewport = DESKTOP, name = "laptop", scope =
 async function newSession(page, command) {
   await page.getByRole("button", { name: "New session" }).first().click();
   // The page offers the agent of the last session first.
-  await page.getByRole("combobox", { name: "Agent" }).selectOption({ label: "Shell" });
+  await page.getByRole("combobox", { name: "Agent", exact: true }).selectOption({ label: "Shell" });
   await page.getByRole("textbox", { name: "Message" }).last().fill(command);
   await page.getByRole("button", { name: "Start session" }).click();
 }
@@ -138,7 +138,7 @@ const steps = {
 
   async "the first message reaches an agent that takes time to start"({ page }) {
     await page.getByRole("button", { name: "New session" }).first().click();
-    await page.getByRole("combobox", { name: "Agent" }).selectOption({ label: "Demo agent" });
+    await page.getByRole("combobox", { name: "Agent", exact: true }).selectOption({ label: "Demo agent" });
     await page.getByRole("textbox", { name: "Message" }).last().fill("say hello from the agent");
     await page.getByRole("button", { name: "Start session" }).click();
     await page.getByText("hello from the agent", { exact: true }).first().waitFor();

@@ -1,4 +1,6 @@
-//! The settings of a host as a form. The host publishes their schema, and clients change the values.
+//! The settings of a host as a form.
+//!
+//! The host publishes their schema, and clients change the values.
 
 use agenthost_protocol::common::ConfigPropertySchema;
 use agenthost_protocol::root::RootConfigState;

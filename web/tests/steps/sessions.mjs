@@ -13,7 +13,7 @@ async function check(page, assert, scope) {
 async function openForm(page) {
   await page.getByRole("button", { name: "New session" }).first().click();
   await page.getByRole("heading", { name: "What should be done?" }).waitFor();
-  await page.getByRole("combobox", { name: "Agent" }).selectOption({ label: "Shell" });
+  await page.getByRole("combobox", { name: "Agent", exact: true }).selectOption({ label: "Shell" });
 }
 
 const message = (page) => page.getByRole("main").getByRole("textbox", { name: "Message" }).last();
@@ -155,7 +155,7 @@ export const steps = {
 
   async "images are pasted and dropped into both composers within limits"({ page, phone, assert }) {
     await openForm(page);
-    await page.getByRole("combobox", { name: "Agent" }).selectOption({ label: "Demo agent" });
+    await page.getByRole("combobox", { name: "Agent", exact: true }).selectOption({ label: "Demo agent" });
     await checkFiles(page, assert);
     await check(page, assert, "main");
     await message(page).fill("say picture-received");
@@ -235,14 +235,15 @@ export const steps = {
     const heights = await items.evaluateAll((all) => all.map((each) => each.getBoundingClientRect().height));
     assert.ok(heights.every((height) => height >= 44), heights.join(" "));
     await device.getByRole("menuitem", { name: "Fork" }).tap();
+    await device.getByRole("heading", { level: 1, name: "Copy of echo phone-listed" }).waitFor();
     await device.getByRole("main").getByText("phone-listed").first().waitFor();
     await device.getByRole("button", { name: "Sessions", exact: true }).tap();
-    await device.waitForFunction(() => [...document.querySelectorAll("[data-session] .title")].filter((each) => each.textContent.includes("phone-listed")).length === 2);
+    await device.getByRole("button", { name: "Actions for Copy of echo phone-listed" }).waitFor();
     await check(device, assert, ".session-pane");
-    await device.getByRole("button", { name: "Actions for echo phone-listed" }).first().tap();
+    await device.getByRole("button", { name: "Actions for echo phone-listed" }).tap();
     await device.getByRole("menuitem", { name: "Delete" }).tap();
     await device.getByRole("dialog").getByRole("button", { name: "Delete" }).tap();
-    await device.waitForFunction(() => [...document.querySelectorAll("[data-session] .title")].filter((each) => each.textContent.includes("phone-listed")).length === 1);
+    await device.getByRole("button", { name: "Actions for echo phone-listed" }).waitFor({ state: "detached" });
     await device.context().close();
   },
 
