@@ -50,6 +50,20 @@ export const chatActions = {
     });
   },
 
+  /** Copies a session up to its last turn and opens the copy. */
+  copySession(session: string): Promise<boolean> {
+    return attempt(async () => {
+      const title = store.sessions.row(session)?.title;
+      const { chat } = await request<{ chat: string }>({ op: "session.fork", session });
+      const { session: copy } = await request<{ session: string }>({ op: "chat.move", chat });
+      ui.openSession(copy);
+      await request({ op: "selectChat", chat });
+      if (title) {
+        await request({ op: "rename", session: copy, title: t.sessions.copyOf(title) });
+      }
+    });
+  },
+
   close(chat: string): Promise<boolean> {
     return attempt(async () => {
       await request({ op: "chat.close", chat });

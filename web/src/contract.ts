@@ -2,6 +2,8 @@
 // types; keys and variants are theirs.
 
 import type { ChatCommand, ChatRow } from "./contract/chats";
+import type { SessionCommand } from "./contract/sessions";
+import type { SettingsCommand } from "./contract/settings";
 import type { TerminalCommand, TerminalOutput } from "./contract/terminals";
 
 export type Inline =
@@ -261,8 +263,9 @@ export type LinkView = {
   error?: string;
   pending: number;
 };
-export type AgentChoice = { provider: string; label: string; description?: string; models: NamedId[]; signIn?: string };
-export type HostView = { name: string; version?: string; agents: AgentChoice[]; folders: string[]; home?: string };
+export type AgentChoice = { provider: string; label: string; description?: string; models: NamedId[]; canFork?: boolean; signIn?: string };
+/** `version` is that of the page. */
+export type HostView = { name: string; version?: string; hostVersion?: string; agents: AgentChoice[]; folders: string[]; home?: string };
 export type ChatView = {
   session: string;
   chat: string;
@@ -280,14 +283,13 @@ export type ChatView = {
   config: ConfigChip[];
 };
 /** A setting of the session that has a small set of values, such as the mode. */
-export type ConfigChip = { key: string; label: string; value?: string; options: NamedId[] };
+export type ConfigChip = { key: string; label: string; value?: string; options: NamedId[]; mutable: boolean };
 /** A message of the core to the user: an action that was rejected, or one that may have happened. */
 export type NoteRow = { id: string; tone: "info" | "error"; text: string; reason?: string; restored?: string };
 
 export type Command =
   | { op: "selectSession"; session: string }
   | { op: "selectChat"; chat: string }
-  | { op: "createSession"; provider: string; folder?: string; model?: string; worktree?: boolean; text: string }
   | { op: "send"; chat?: string; text: string; attachments?: NewAttachment[]; steer?: boolean }
   | { op: "cancelTurn" }
   | { op: "resumeTurn" }
@@ -312,13 +314,15 @@ export type Command =
   | { op: "diffRows"; start: number; end: number }
   | { op: "review"; file: string; reviewed: boolean }
   | { op: "operation"; id: string; file?: string }
-  | { op: "filter"; text: string; group: GroupMode }
+  | { op: "filter"; text: string; group: GroupMode; archived: boolean; utcOffsetMinutes: number }
   | { op: "olderTurns" }
   | { op: "completions"; kind: "files" | "commands"; text: string; cursor: number }
   | { op: "readFile"; uri: string }
   | { op: "listFolder"; uri: string }
   | { op: "dismissNote"; id: string }
   | ChatCommand
+  | SessionCommand
+  | SettingsCommand
   | TerminalCommand;
 
 /** Result of `completions`: `insert` replaces the text from `start` to `end` (UTF-16). */
@@ -335,6 +339,7 @@ export type SliceName =
   | "composer"
   | "changes"
   | "diff"
+  | "settings"
   | "terminals"
   | "tails"
   | "notes"

@@ -3,11 +3,13 @@
 import { mount } from "svelte";
 import "./theme.css";
 import App from "./components/App.svelte";
+import { hosts } from "./hosts.svelte";
 import { takeCodeFromAddress } from "./pairing";
 import { scriptUrl } from "./trusted";
 import { applyTheme, ui } from "./ui.svelte";
 
 applyTheme(ui.theme);
+hosts.takeFromAddress();
 mount(App, { target: document.body, props: { code: takeCodeFromAddress() } });
 
 if ("serviceWorker" in navigator) {

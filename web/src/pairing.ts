@@ -3,7 +3,11 @@
 
 export type PairingResult = { kind: "paired" } | { kind: "refused"; status: number } | { kind: "unreachable" };
 
+export type DeviceInfo = { name: string; scope: "read" | "operate" | "terminal" };
+
 const PAIRED_KEY = "agenthost.paired";
+/** The message of a session that was not started yet. */
+export const NEW_SESSION_KEY = "agenthost.new";
 
 /** Takes the code out of the address, so that it is neither kept in the history nor shared with a link. */
 export function takeCodeFromAddress(): string | undefined {
@@ -33,6 +37,31 @@ export async function checkPairing(): Promise<PairingResult> {
   } catch {
     return { kind: "unreachable" };
   }
+}
+
+/** What the host knows about this device; `undefined` if it does not answer. */
+export async function describeDevice(): Promise<DeviceInfo | undefined> {
+  try {
+    const response = await fetch("/device", { cache: "no-store" });
+    return response.ok ? ((await response.json()) as DeviceInfo) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Removes this device from the host, which then closes its connections. Returns `false` without an answer. */
+export async function signOut(): Promise<boolean> {
+  try {
+    const { ok, status } = await fetch("/unpair", { method: "POST" });
+    if (!ok && status !== 401) {
+      return false;
+    }
+  } catch {
+    return false;
+  }
+  localStorage.removeItem(PAIRED_KEY);
+  localStorage.removeItem(NEW_SESSION_KEY);
+  return true;
 }
 
 export function wasPaired(): boolean {

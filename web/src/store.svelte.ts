@@ -19,6 +19,7 @@ import type {
   TimelineState,
 } from "./contract";
 import type { AwaySummary, RestoreView, UsageReport } from "./contract/chats";
+import type { SettingsForm } from "./contract/settings";
 import type { TailRow, TerminalsView } from "./contract/terminals";
 
 class RowCell<Row> {
@@ -98,6 +99,7 @@ class PageStore {
   restore = $state.raw<RestoreView | undefined>();
   away = $state.raw<AwaySummary | undefined>();
   usage = $state.raw<UsageReport | undefined>();
+  settings = $state.raw<SettingsForm | undefined>();
   terminals = $state.raw<TerminalsView>({ rows: [], gone: [] });
   readonly tails = new KeyedSlice<TailRow, undefined>(undefined);
   readonly sessions = new KeyedSlice<SessionRow, SessionGroups>({ groups: [], total: 0 });
@@ -153,6 +155,9 @@ class PageStore {
         return;
       case "usage":
         this.usage = (patch.value ?? undefined) as UsageReport | undefined;
+        return;
+      case "settings":
+        this.settings = (patch.value ?? undefined) as SettingsForm | undefined;
         return;
       case "notes":
         this.notes = patch.value as NoteRow[];

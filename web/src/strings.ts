@@ -1,11 +1,14 @@
 // All texts of the page. Numbers and times are formatted by `Intl`.
 
 import { chats } from "./strings/chats";
+import { hosts } from "./strings/hosts";
+import { settings } from "./strings/settings";
 import { terminals } from "./strings/terminals";
 import { usage } from "./strings/usage";
 
 const numbers = new Intl.NumberFormat("en");
 const compact = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
+const megabytes = new Intl.NumberFormat("en", { style: "unit", unit: "megabyte", maximumFractionDigits: 1 });
 const clock = new Intl.DateTimeFormat("en", { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
 const day = new Intl.DateTimeFormat("en", { month: "short", day: "numeric" });
 
@@ -69,6 +72,8 @@ export const t = {
   },
 
   chats,
+  hosts,
+  settings,
   terminals,
   usage,
 
@@ -108,6 +113,9 @@ export const t = {
     renamePrompt: "Title",
     archive: "Archive",
     restore: "Restore from archive",
+    fork: "Fork",
+    copyOf: (title: string) => `Copy of ${title}`,
+    showArchived: "Show archived sessions",
     delete: "Delete",
     deleteQuestion: (title: string) => `Delete “${title}”? Its messages cannot be restored.`,
     archived: "Archived",
@@ -122,7 +130,15 @@ export const t = {
     folder: "Folder",
     worktree: "Own worktree",
     worktreeHint: "Work on a copy of the repository, so that nothing in the folder changes",
-    otherFolder: "Other folder",
+    chooseFolder: (path: string) => `Folder ${path}`,
+    noFolder: "No folder",
+    browse: "Choose a folder",
+    path: "Path of the folder",
+    recent: "Recent",
+    inFolder: (path: string) => `Folders in ${path}`,
+    useFolder: "Use this folder",
+    notListed: "The host does not let clients list this folder. Type the path.",
+    noFolders: "No folders here",
     defaultModel: "Default model",
     submit: "Start session",
     noAgents: "No agent was found on this host. Install one, then restart agenthost.",
@@ -222,6 +238,12 @@ export const t = {
     steer: "Steer",
     stop: "Stop",
     attach: "Attach a file",
+    attachments: "Attachments",
+    tooLarge: (name: string, size: number, limit: number) =>
+      `${name} does not fit: it has ${megabytes.format(size / 1e6)}, and all files of a message together at most ${megabytes.format(limit / 1e6)}.`,
+    tooManyFiles: (limit: number) => `A message has at most ${limit} files.`,
+    unreadable: (name: string) => `${name} cannot be read.`,
+    drop: "Drop files to attach them",
     removeAttachment: (name: string) => `Remove ${name}`,
     model: "Model",
     completions: "Suggestions",

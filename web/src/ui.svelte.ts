@@ -7,7 +7,7 @@ import { store } from "./store.svelte";
 
 /** `panel` shows the panel that was picked under `more`. */
 export type PhoneTab = "inbox" | "sessions" | "chat" | "changes" | "more" | "panel";
-export const PANELS = ["changes", "terminals", "usage"] as const;
+export const PANELS = ["changes", "terminals", "usage", "settings"] as const;
 export type PanelName = (typeof PANELS)[number];
 export type ThemeName = "system" | "light" | "dark" | "contrast";
 export type ActionState = { state: "sent" } | { state: "rejected"; reason: string };
@@ -32,6 +32,8 @@ class PageUi {
   theme = $state<ThemeName>(readTheme());
   filter = $state("");
   group = $state<GroupMode>("folder");
+  /** The list shows archived sessions, too. */
+  archived = $state(false);
   /** Own answers by key of the request or row. */
   readonly actions = new SvelteMap<string, ActionState>();
   readonly phone = new MediaQuery("max-width: 639px");
@@ -81,10 +83,12 @@ class PageUi {
     this.tab = "chat";
   }
 
-  setFilter(text: string, group: GroupMode): void {
+  setFilter({ text = this.filter, group = this.group, archived = this.archived }: { text?: string; group?: GroupMode; archived?: boolean }): void {
     this.filter = text;
     this.group = group;
-    void this.send({ op: "filter", text, group });
+    this.archived = archived;
+    const utcOffsetMinutes = -new Date().getTimezoneOffset();
+    void this.send({ op: "filter", text, group, archived, utcOffsetMinutes });
   }
 
   /** Sends an answer and remembers its state under `key` until the host has confirmed it. */

@@ -6,6 +6,7 @@ import type {
   ChangesView,
   ChatView,
   Composer,
+  ConfigChip,
   FormCard,
   HostView,
   InboxRow,
@@ -28,6 +29,11 @@ export const host: HostView = {
   ],
   folders: [`${HOME}/code/atlas`, `${HOME}/code/website`, `${HOME}/notes`],
 };
+
+export const newSessionChips: ConfigChip[] = [
+  { key: "mode", label: "Mode", value: "ask", options: [{ id: "ask", label: "Ask first" }, { id: "plan", label: "Plan" }], mutable: true },
+  { key: "isolation", label: "Isolation", value: "folder", options: [{ id: "folder", label: "Folder" }, { id: "worktree", label: "Worktree" }], mutable: false },
+];
 
 function session(id: string, title: string, folder: string, fields: Partial<SessionRow> = {}): SessionRow {
   return {
@@ -213,7 +219,7 @@ export const chat: ChatView = {
   agent: "Claude Code",
   status: "waiting",
   usage: { cost: "$0.84" },
-  config: [{ key: "mode", label: "Mode", value: "ask", options: [{ id: "ask", label: "Ask first" }, { id: "edit", label: "Accept edits" }, { id: "plan", label: "Plan" }] }],
+  config: [{ key: "mode", label: "Mode", value: "ask", options: [{ id: "ask", label: "Ask first" }, { id: "edit", label: "Accept edits" }, { id: "plan", label: "Plan" }], mutable: true }],
 };
 
 export const composer: Composer = {

@@ -135,7 +135,7 @@ let reconnects = 0;
 let kills = 0;
 try {
   const page = await CorePage.open(module, url, "equality-1");
-  const created = await page.request({ op: "createSession", provider: "demo", folder: project, text: "say hello" });
+  const created = await page.request({ op: "session.create", provider: "demo", folder: project, config: {}, text: "say hello", attachments: [] });
   page.session = created.value.session;
   const connect = page.connect.bind(page);
   page.connect = (address) => {

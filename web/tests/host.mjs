@@ -28,6 +28,10 @@ let host;
 
 /** Runs `agenthost` and returns its output. */
 function agenthost(...words) {
+  return runOn(data, ...words);
+}
+
+function runOn(data, ...words) {
   return execFileSync(binary, [...words, "--data-dir", data], { env, cwd: project, stdio: ["ignore", "pipe", "ignore"] }).toString();
 }
 
@@ -40,22 +44,45 @@ function freePort() {
   });
 }
 
-async function startHost() {
-  host = spawn(binary, ["serve", "--listen", `127.0.0.1:${port}`, "--data-dir", data], { env, stdio: ["ignore", "ignore", "pipe"] });
+async function spawnHost(port, data) {
+  const child = spawn(binary, ["serve", "--listen", `127.0.0.1:${port}`, "--data-dir", data], { env, stdio: ["ignore", "ignore", "pipe"] });
   await new Promise((done, fail) => {
-    host.once("exit", () => fail(new Error("the host did not start")));
-    host.stderr.on("data", (text) => `${text}`.includes("listens on") && done());
+    child.once("exit", () => fail(new Error("the host did not start")));
+    child.stderr.on("data", (text) => `${text}`.includes("listens on") && done());
   });
+  return child;
 }
 
-async function stopHost(signal) {
-  const ended = new Promise((done) => host.once("exit", done));
-  host.kill(signal);
+async function endHost(child, signal) {
+  const ended = new Promise((done) => child.once("exit", done));
+  child.kill(signal);
   await ended;
 }
 
+async function startHost() {
+  host = await spawnHost(port, data);
+}
+
+function stopHost(signal) {
+  return endHost(host, signal);
+}
+
+/** Starts another host, with a port, devices and sessions of its own. */
+async function startOther() {
+  const port = await freePort();
+  const data = mkdtempSync(join(folder, "other-"));
+  const child = await spawnHost(port, data);
+  const origin = `http://agenthost-${port}.localhost:${port}`;
+  const link = (...words) => `${origin}/#code=${codeIn(runOn(data, "pair", ...words))}`;
+  return { origin, link, agenthost: (...words) => runOn(data, ...words), stop: () => endHost(child, "SIGTERM") };
+}
+
 function newCode(...words) {
-  return /#code=([A-Z0-9-]+)/.exec(agenthost("pair", ...words))[1];
+  return codeIn(agenthost("pair", ...words));
+}
+
+function codeIn(output) {
+  return /#code=([A-Z0-9-]+)/.exec(output)[1];
 }
 
 /** A browser of its own: its cookies are those of one device. */
@@ -74,7 +101,7 @@ async function newDevice(browser, { viewport = DESKTOP, name = "laptop", scope =
 async function newSession(page, command) {
   await page.getByRole("button", { name: "New session" }).first().click();
   // The page offers the agent of the last session first.
-  await page.getByRole("combobox", { name: "Agent" }).selectOption({ label: "Shell" });
+  await page.getByRole("combobox", { name: "Agent", exact: true }).selectOption({ label: "Shell" });
   await page.getByRole("textbox", { name: "Message" }).last().fill(command);
   await page.getByRole("button", { name: "Start session" }).click();
 }
@@ -111,7 +138,7 @@ const steps = {
 
   async "the first message reaches an agent that takes time to start"({ page }) {
     await page.getByRole("button", { name: "New session" }).first().click();
-    await page.getByRole("combobox", { name: "Agent" }).selectOption({ label: "Demo agent" });
+    await page.getByRole("combobox", { name: "Agent", exact: true }).selectOption({ label: "Demo agent" });
     await page.getByRole("textbox", { name: "Message" }).last().fill("say hello from the agent");
     await page.getByRole("button", { name: "Start session" }).click();
     await page.getByText("hello from the agent", { exact: true }).first().waitFor();
@@ -248,7 +275,7 @@ for (const file of readdirSync(folderOfSteps).sort()) {
   const { steps: more } = await import(join(folderOfSteps, file));
   Object.assign(steps, Object.fromEntries(Object.entries(more).map(([name, step]) => [`${file.replace(".mjs", "")}: ${name}`, step])));
 }
-const tools = { browser, newDevice, newSession, agenthost, project, data, address, stopHost, startHost, assert, DESKTOP, PHONE };
+const tools = { browser, newDevice, newSession, agenthost, project, data, address, stopHost, startHost, startOther, assert, DESKTOP, PHONE };
 const phone = () => newDevice(browser, { viewport: PHONE, name: "phone" });
 const names = Object.keys(steps).filter((name) => name.includes(wanted));
 const page = await newDevice(browser);

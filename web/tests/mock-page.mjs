@@ -252,6 +252,7 @@ for (const theme of THEMES) {
       await page.keyboard.press("Control+k");
       await checkAxe(page, "palette");
       await page.keyboard.press("Escape");
+      await page.getByRole("combobox", { name: "Search commands" }).waitFor({ state: "detached" });
       await page.keyboard.press("n");
       await page.getByRole("heading", { name: "What should be done?" }).waitFor();
       await checkAxe(page, "new session");

@@ -151,9 +151,12 @@ function run(id: number, command: Command): void {
     case "diffRows":
       value = Array.from({ length: command.end - command.start }, (_, index) => diffRow(command.start + index));
       break;
-    case "createSession":
+    case "session.create":
       send(...openSession(canned.chat.session));
       value = { session: canned.chat.session };
+      break;
+    case "session.resolveConfig":
+      value = canned.newSessionChips;
       break;
     case "completions":
       value = ["src/retry.rs", "src/lib.rs", "tests/retry.rs"].map((path) => ({ insert: `@${path} `, label: path, start: command.text.lastIndexOf("@"), end: command.cursor }));

@@ -130,12 +130,22 @@ enum PendingRequest {
     Owner,
 }
 
+/// The description of a host in the handshake.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HostInfo {
+    /// Name and version of the program.
+    pub program: Option<Implementation>,
+    /// Directory at which clients start to browse files.
+    pub default_directory: Option<Uri>,
+}
+
 /// A client of a host, without a transport.
 pub struct ClientEngine {
     options: EngineOptions,
     phase: EnginePhase,
     /// `true` after the first handshake.
     is_initialized: bool,
+    host: Option<HostInfo>,
     reconnect_form: ReconnectForm,
     last_request_id: u64,
     last_client_seq: i64,
@@ -164,6 +174,7 @@ impl ClientEngine {
             options,
             phase: EnginePhase::Closed,
             is_initialized: false,
+            host: None,
             reconnect_form: ReconnectForm::Connection,
             last_request_id: 0,
             last_client_seq: 0,
@@ -179,6 +190,11 @@ impl ClientEngine {
     /// Returns the phase of the connection.
     pub fn phase(&self) -> EnginePhase {
         self.phase
+    }
+
+    /// Returns the description that the host gave in the last full handshake.
+    pub fn host_info(&self) -> Option<&HostInfo> {
+        self.host.as_ref()
     }
 
     /// Sets the provider of resources, replacing the previous one.

@@ -27,7 +27,7 @@ mod transport;
 #[cfg(feature = "transport")]
 pub use client::{Client, ClientError, ClientOptions};
 pub use engine::{
-    ClientEngine, ClientResponse, ClientUpdate, EngineOptions, EnginePhase, SavedEngine,
+    ClientEngine, ClientResponse, ClientUpdate, EngineOptions, EnginePhase, HostInfo, SavedEngine,
 };
 pub use error::EngineError;
 pub use optimistic::{

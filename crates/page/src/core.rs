@@ -9,9 +9,11 @@ mod commands;
 mod digests;
 mod files;
 mod link;
+mod new_session;
 mod responses;
 mod saved_state;
 mod sessions;
+mod settings;
 mod slice_views;
 mod slices;
 mod terminals;
@@ -40,9 +42,13 @@ use away::AwayTracker;
 use changes::ChangesPanel;
 use chats::ChatsPanel;
 use link::LinkTracker;
-use responses::{PendingResponse, PendingResult, ResponsePurpose, ResultConverter};
-use saved_state::SaveClock;
-use sessions::{FirstMessage, SessionTable};
+use new_session::{FirstMessage, PendingFork};
+use responses::{
+    PendingResponse, PendingResult, RejectionReport, ResponsePurpose, ResultConverter,
+};
+use saved_state::{KnownHost, SaveClock};
+use sessions::SessionTable;
+use settings::SettingsPanel;
 use slices::{DirtySlices, NoteRow, SliceCache};
 use terminals::TerminalPanel;
 
@@ -73,6 +79,10 @@ pub struct PageCore {
     away: AwayTracker,
     /// The message of a session that is not ready yet.
     first_message: Option<FirstMessage>,
+    fork: Option<PendingFork>,
+    settings: SettingsPanel,
+    /// Description of the host in its last full handshake.
+    host: KnownHost,
     notes: Vec<NoteRow>,
     /// Requests that wait for a response of the host.
     responses: Vec<PendingResponse>,
@@ -140,6 +150,7 @@ impl PageCore {
     fn pump(&mut self) {
         self.send_pending();
         self.send_first_message();
+        self.continue_fork();
         if self.session.is_some() && self.changes.changeset.is_none() {
             self.select_default_changeset();
         }
@@ -256,6 +267,10 @@ impl PageCore {
 
     /// Dispatches an action for a command. The result of the command is that of the action.
     fn dispatch(&mut self, id: u64, channel: &Uri, action: Action, restored: Option<String>) {
+        self.dispatch_with(id, channel, action, RejectionReport::Note { restored });
+    }
+
+    fn dispatch_with(&mut self, id: u64, channel: &Uri, action: Action, report: RejectionReport) {
         let Some(engine) = &mut self.engine else {
             return;
         };
@@ -264,7 +279,7 @@ impl PageCore {
             Ok(client_seq) if is_mirrored => self.results.push(PendingResult {
                 client_seq,
                 command: id,
-                restored,
+                report,
             }),
             // The host confirms actions only to subscribers.
             Ok(_) if self.link.is_live() => self.done(id),
@@ -293,7 +308,10 @@ impl PageCore {
         match reason {
             None => self.done(result.command),
             Some(reason) => {
-                self.add_note(reason.clone(), result.restored);
+                match result.report {
+                    RejectionReport::Note { restored } => self.add_note(reason.clone(), restored),
+                    RejectionReport::CommandOnly => {}
+                }
                 self.fail(result.command, reason);
             }
         }

@@ -4,6 +4,8 @@
 //! buffers values and makes the WebAssembly file larger. `web/src/bridge.ts` converts them.
 
 mod chats;
+mod sessions;
+mod settings;
 mod terminals;
 
 use std::collections::BTreeMap;
@@ -12,6 +14,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 pub(crate) use chats::{ChatCommand, NewChatSource};
+pub(crate) use sessions::SessionCommand;
+pub(crate) use settings::SettingsCommand;
 pub(crate) use terminals::TerminalCommand;
 
 /// An input with the time at which it happened.
@@ -79,13 +83,6 @@ pub enum PageCommand {
     },
     SelectChat {
         chat: String,
-    },
-    CreateSession {
-        provider: String,
-        folder: Option<String>,
-        model: Option<String>,
-        worktree: Option<bool>,
-        text: String,
     },
     Send {
         chat: Option<String>,
@@ -173,6 +170,8 @@ pub enum PageCommand {
     Filter {
         text: String,
         group: GroupMode,
+        archived: bool,
+        utc_offset_minutes: i64,
     },
     OlderTurns {},
     Completions {
@@ -193,6 +192,8 @@ pub enum PageCommand {
         key: String,
     },
     Chat(ChatCommand),
+    Session(SessionCommand),
+    Settings(SettingsCommand),
     Terminal(TerminalCommand),
 }
 

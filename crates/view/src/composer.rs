@@ -4,7 +4,7 @@ use agenthost_protocol::chat::{Attachment, AttachmentBase, ChatInteractivity, Ch
 use agenthost_protocol::common::{PolicyState, SessionConfigPropertySchema};
 use agenthost_protocol::ids::ModelId;
 use agenthost_protocol::root::AgentInfo;
-use agenthost_protocol::session::SessionState;
+use agenthost_protocol::session::{SessionConfigState, SessionState};
 use agenthost_protocol::uri::Uri;
 use agenthost_protocol::wire::Json;
 use serde::Serialize;
@@ -122,9 +122,11 @@ pub fn model_options(agent: &AgentInfo) -> Vec<NamedOption> {
 
 /// Returns the settings of a session that are a choice of texts, such as its mode.
 pub fn config_rows(session: &SessionState) -> Vec<ConfigRow> {
-    let Some(config) = &session.config else {
-        return Vec::new();
-    };
+    session.config.as_ref().map_or_else(Vec::new, choice_rows)
+}
+
+/// Returns the settings in a configuration that are a choice of texts.
+pub fn choice_rows(config: &SessionConfigState) -> Vec<ConfigRow> {
     let rows = config.schema.properties.iter().filter_map(|(key, schema)| {
         let value = config.values.get(key).or(schema.property.default.as_ref());
         let options = enum_options(schema);

@@ -24,6 +24,7 @@ pub mod markdown;
 pub mod queue;
 pub mod request;
 pub mod session_list;
+pub mod settings;
 pub mod terminals;
 pub mod timeline;
 pub mod title;

@@ -321,6 +321,29 @@ impl SessionList {
     }
 }
 
+/// Returns the folders of sessions, the one that was used last first. A worktree stands for the
+/// folder that it was created from.
+pub fn recent_folders<'a>(
+    entries: impl IntoIterator<Item = SessionEntry<'a>>,
+    limit: usize,
+) -> Vec<String> {
+    let mut entries: Vec<_> = entries.into_iter().collect();
+    entries.sort_by_cached_key(|entry| Reverse(entry.summary.modified_at.to_millis().ok()));
+    let mut folders: Vec<String> = Vec::new();
+    for entry in entries {
+        let origin = entry.git_text("worktreeOf");
+        let origin = origin.map(|folder| path_of(&Uri::from(folder)));
+        let folder = origin.or_else(|| entry.folder());
+        if let Some(folder) = folder.filter(|folder| !folders.contains(folder)) {
+            folders.push(folder);
+        }
+        if folders.len() == limit {
+            break;
+        }
+    }
+    folders
+}
+
 /// A row with the group that it belongs to.
 type GroupedRow = (SessionRow, Option<SessionGroup>);
 

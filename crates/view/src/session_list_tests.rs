@@ -140,3 +140,17 @@ fn a_state_refines_the_entry() {
     let failed = json!({"lifecycle": "failed"});
     assert_eq!(waiting(failed), (SessionActivity::Error, 0));
 }
+
+#[test]
+fn recent_folders_are_sorted_by_their_last_use_and_are_no_worktrees() {
+    let sessions = sessions();
+    let folders = |limit| {
+        let entries = sessions.iter().map(|summary| SessionEntry {
+            summary,
+            state: None,
+        });
+        recent_folders(entries, limit)
+    };
+    assert_eq!(folders(9), ["/home/me/app", "/home/me/site two"]);
+    assert_eq!(folders(1), ["/home/me/app"]);
+}

@@ -9,7 +9,7 @@ use agenthost_protocol::version::Version;
 use agenthost_protocol::wire::{Node, Wire};
 
 use super::recovery::ReconnectForm;
-use super::{ClientEngine, ClientUpdate, EnginePhase, PendingRequest};
+use super::{ClientEngine, ClientUpdate, EnginePhase, HostInfo, PendingRequest};
 use crate::error::EngineError;
 
 impl ClientEngine {
@@ -41,6 +41,10 @@ impl ClientEngine {
         self.mirror.channels.clear();
         self.mirror.last_seen = result.server_seq;
         self.reconnect_form = ReconnectForm::for_version(&result.protocol_version);
+        self.host = Some(HostInfo {
+            program: result.server_info,
+            default_directory: result.default_directory,
+        });
         for snapshot in result.snapshots {
             self.mirror.install(snapshot);
         }

@@ -351,7 +351,7 @@ fn to_message(text: String, attachments: Vec<Attachment>, model: Option<String>)
     }
 }
 
-fn to_attachment(new: NewAttachment) -> Attachment {
+pub(super) fn to_attachment(new: NewAttachment) -> Attachment {
     Attachment::EmbeddedResource(EmbeddedResourceAttachment {
         base: AttachmentBase {
             label: new.name,

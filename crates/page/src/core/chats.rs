@@ -110,7 +110,7 @@ impl PageCore {
         }
     }
 
-    fn create_chat(
+    pub(super) fn create_chat(
         &mut self,
         id: u64,
         source: Option<NewChatSource>,

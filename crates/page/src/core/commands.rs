@@ -1,7 +1,7 @@
 //! Routes the commands of the user.
 
 use agenthost_protocol::uri::Uri;
-use agenthost_view::session_list::SessionGrouping;
+use agenthost_view::session_list::{SessionFilter, SessionGrouping};
 
 use super::PageCore;
 use crate::input::{GroupMode, PageCommand};
@@ -14,13 +14,6 @@ impl PageCore {
         match command {
             PageCommand::SelectSession { session } => self.select_session(id, Uri::from(session)),
             PageCommand::SelectChat { chat } => self.select_chat(id, Uri::from(chat)),
-            PageCommand::CreateSession {
-                provider,
-                folder,
-                model,
-                worktree,
-                text,
-            } => self.create_session(id, &provider, folder, model, worktree, text),
             PageCommand::Send {
                 chat,
                 text,
@@ -76,7 +69,20 @@ impl PageCore {
                 id: operation,
                 file,
             } => self.run_operation(id, &operation, file.as_deref()),
-            PageCommand::Filter { text, group } => self.set_filter(id, text, group),
+            PageCommand::Filter {
+                text,
+                group,
+                archived,
+                utc_offset_minutes,
+            } => {
+                self.filter = SessionFilter {
+                    text,
+                    group: to_grouping(group, utc_offset_minutes),
+                    archived,
+                };
+                self.dirty.sessions = true;
+                self.done(id);
+            }
             PageCommand::OlderTurns {} => self.fetch_older_turns(id),
             PageCommand::Completions { text, cursor } => self.complete_message(id, text, cursor),
             PageCommand::ReadFile { uri } => self.read_file(id, &uri),
@@ -88,6 +94,8 @@ impl PageCore {
                 self.done(id);
             }
             PageCommand::Chat(command) => self.execute_chat(id, command),
+            PageCommand::Session(command) => self.execute_session(id, command),
+            PageCommand::Settings(command) => self.execute_settings(id, command),
             PageCommand::Terminal(command) => self.execute_terminal(id, command),
             PageCommand::SignIn { .. } => {
                 let hint = "sign in on the machine of the host: `agenthost agents`";
@@ -96,21 +104,16 @@ impl PageCore {
         }
     }
 
-    fn set_filter(&mut self, id: u64, text: String, group: GroupMode) {
-        self.filter.text = text;
-        self.filter.group = match group {
-            GroupMode::Folder => SessionGrouping::Folder,
-            GroupMode::Time => SessionGrouping::Day {
-                utc_offset_minutes: 0,
-            },
-            GroupMode::None => SessionGrouping::None,
-        };
-        self.dirty.sessions = true;
-        self.done(id);
-    }
-
     /// Returns `true` if a chat is the selected one. Commands without a chat mean that one.
     fn is_selected(&self, chat: Option<&str>) -> bool {
         chat.is_none_or(|chat| self.chat.as_ref().is_some_and(|own| own.as_str() == chat))
+    }
+}
+
+fn to_grouping(group: GroupMode, utc_offset_minutes: i64) -> SessionGrouping {
+    match group {
+        GroupMode::Folder => SessionGrouping::Folder,
+        GroupMode::Time => SessionGrouping::Day { utc_offset_minutes },
+        GroupMode::None => SessionGrouping::None,
     }
 }

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::PageCore;
 use super::responses::ResponsePurpose;
+use super::saved_state::KnownHost;
 use super::slices::DirtySlices;
 use crate::effect::PageEffect;
 
@@ -166,6 +167,10 @@ impl PageCore {
         }
         match engine.phase() {
             EnginePhase::Live if !self.link.is_live() => {
+                if let Some(info) = engine.host_info() {
+                    self.host = KnownHost::of_handshake(info);
+                    self.mark_unsaved();
+                }
                 self.link = LinkTracker {
                     state: LinkState::Live,
                     was_live: true,

@@ -13,6 +13,7 @@ use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::PageCore;
+use super::new_session::MessageDraft;
 use crate::effect::PageEffect;
 
 /// A command whose action waits for the confirmation of the host.
@@ -20,8 +21,16 @@ use crate::effect::PageEffect;
 pub(super) struct PendingResult {
     pub(super) client_seq: ClientSeq,
     pub(super) command: u64,
-    /// Text of the user, to be restored if the host rejects the action.
-    pub(super) restored: Option<String>,
+    pub(super) report: RejectionReport,
+}
+
+/// The way in which the user learns that the host has rejected an action.
+#[derive(Debug)]
+pub(super) enum RejectionReport {
+    /// A note, with the text of the user to be restored.
+    Note { restored: Option<String> },
+    /// The result of the command alone: the page shows it beside the input.
+    CommandOnly,
 }
 
 /// Converts a response to the result of a command. Responses without a converter of their own use
@@ -44,8 +53,7 @@ pub(super) enum ResponsePurpose {
     Create {
         command: u64,
         session: Uri,
-        message: String,
-        model: Option<String>,
+        draft: MessageDraft,
     },
     /// A terminal that the user starts.
     CreateTerminal { command: u64, uri: Uri },
@@ -118,14 +126,11 @@ impl PageCore {
             ResponsePurpose::Create {
                 command,
                 session,
-                message,
-                model,
+                draft,
             } => match decode::<CreateSessionParams>(response) {
-                Ok(_) => self.start_session(command, session, message, model),
-                Err(error) => {
-                    self.add_note(error.to_string(), Some(message));
-                    self.fail(command, error.to_string());
-                }
+                Ok(_) => self.start_session(command, session, draft),
+                // The page still has the draft.
+                Err(error) => self.fail(command, error.to_string()),
             },
             ResponsePurpose::CreateChat { command, chat } => {
                 match decode::<CreateChatParams>(response) {

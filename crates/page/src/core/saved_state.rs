@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use agenthost_client::{PendingAction, SavedEngine};
+use agenthost_client::{HostInfo, PendingAction, SavedEngine};
 use agenthost_protocol::action::Action;
 use agenthost_protocol::channel::ChannelState;
 use agenthost_protocol::chat::{ChatAction, ChatState, Message};
@@ -22,6 +22,8 @@ const SAVE_INTERVAL_MS: i64 = 15_000;
 /// Maximum size of the saved state of a channel in bytes.
 const MAX_CHANNEL_BYTES: usize = 2_000_000;
 
+const PAGE_VERSION: &str = env!("CARGO_PKG_VERSION");
+
 /// Sessions whose summaries are saved.
 const MAX_SAVED_SESSIONS: usize = 500;
 
@@ -32,6 +34,26 @@ struct SavedPage {
     summaries: Vec<SessionSummary>,
     session: Option<Uri>,
     chat: Option<Uri>,
+    /// Version of the page that saved the state.
+    page_version: Option<String>,
+    host: Option<KnownHost>,
+}
+
+/// The description of the host in its last full handshake. A resumed connection has none.
+#[derive(Debug, Clone, Default, PartialEq, Wire)]
+pub(super) struct KnownHost {
+    pub(super) version: Option<String>,
+    pub(super) home: Option<Uri>,
+}
+
+impl KnownHost {
+    pub(super) fn of_handshake(info: &HostInfo) -> Self {
+        let program = info.program.as_ref();
+        KnownHost {
+            version: program.and_then(|program| program.version.clone()),
+            home: info.default_directory.clone(),
+        }
+    }
 }
 
 /// When the state was saved, and whether it has changed since.
@@ -81,6 +103,8 @@ impl PageCore {
             summaries: summaries.cloned().collect(),
             session: self.session.clone(),
             chat: self.chat.clone(),
+            page_version: Some(PAGE_VERSION.to_owned()),
+            host: Some(self.host.clone()),
         };
         match serde_json::to_string(&saved) {
             Ok(text) => self.effects.push(PageEffect::Save { text }),
@@ -103,6 +127,10 @@ impl PageCore {
             self.add_note("too many unsent changes were saved".to_owned(), None);
         }
         self.sessions.restore(saved.summaries);
+        // The host serves the page: another version of the page means another one of the host.
+        if saved.page_version.as_deref() == Some(PAGE_VERSION) {
+            self.host = saved.host.unwrap_or_default();
+        }
         self.session = saved.session;
         self.chat = saved.chat;
     }

@@ -6,13 +6,11 @@ use agenthost_protocol::common::SessionStatus;
 use agenthost_protocol::root::{ListSessionsParams, ListSessionsResult};
 use agenthost_protocol::rpc::HostNotification;
 use agenthost_protocol::session::{
-    CreateSessionParams, DisposeSessionParams, PartialSessionSummary, SessionAction,
-    SessionConfigChanged, SessionIsArchivedChanged, SessionIsReadChanged, SessionLifecycle,
-    SessionSummary, SessionTitleChanged,
+    DisposeSessionParams, PartialSessionSummary, SessionAction, SessionConfigChanged,
+    SessionIsArchivedChanged, SessionIsReadChanged, SessionSummary, SessionTitleChanged,
 };
-use agenthost_protocol::uri::{RootChannel, Uri, session_uri};
+use agenthost_protocol::uri::{RootChannel, Uri};
 use agenthost_protocol::wire::{Json, Object};
-use serde::Serialize;
 
 use super::PageCore;
 use super::responses::{ResponsePurpose, discard};
@@ -55,53 +53,7 @@ impl SessionTable {
     }
 }
 
-/// The first message of a session, which is sent when the session is ready.
-#[derive(Debug)]
-pub(super) struct FirstMessage {
-    session: Uri,
-    chat: Uri,
-    text: String,
-    model: Option<String>,
-}
-
-/// The result of a command that creates a session.
-#[derive(Debug, Serialize)]
-struct CreatedSession<'a> {
-    session: &'a Uri,
-}
-
 impl PageCore {
-    /// Sends the first message of a new session as soon as the session is ready and the page
-    /// follows its chat, so that the host's answer to the message arrives.
-    pub(super) fn send_first_message(&mut self) {
-        let Some(first) = &self.first_message else {
-            return;
-        };
-        let lifecycle = self.session_state(&first.session);
-        let lifecycle = lifecycle.map(|state| state.lifecycle.clone());
-        let is_followed = self.state(&first.chat).is_some();
-        let is_ready = match lifecycle {
-            Some(SessionLifecycle::Ready | SessionLifecycle::Unknown(_)) => is_followed,
-            Some(SessionLifecycle::Failed) => false,
-            Some(SessionLifecycle::Creating) | None => return,
-        };
-        let is_failed = matches!(lifecycle, Some(SessionLifecycle::Failed));
-        if !is_ready && !is_failed {
-            return;
-        }
-        let Some(first) = self.first_message.take() else {
-            return;
-        };
-        if is_failed {
-            let reason = "the session could not be created".to_owned();
-            self.add_note(reason, Some(first.text));
-        } else {
-            // Command 0 has no caller: a rejection is shown as a note.
-            self.start_turn(0, &first.chat, first.text, Vec::new(), first.model);
-            self.send_pending();
-        }
-    }
-
     /// Requests the list from its beginning.
     pub(super) fn list_sessions(&mut self) {
         self.sessions.generation += 1;
@@ -208,6 +160,11 @@ impl PageCore {
     }
 
     pub(super) fn select_session(&mut self, id: u64, session: Uri) {
+        self.show_session(session);
+        self.done(id);
+    }
+
+    pub(super) fn show_session(&mut self, session: Uri) {
         if self.session.as_ref() != Some(&session) {
             self.leave_session();
             let chat = self.default_chat(&session);
@@ -217,7 +174,6 @@ impl PageCore {
         }
         self.mark_selected_read();
         self.dirty.sessions = true;
-        self.done(id);
     }
 
     /// Ends the subscriptions of the selected session, its chat and its changes.
@@ -230,66 +186,6 @@ impl PageCore {
         self.slices.reset_timeline();
         self.dirty.chat = true;
         self.dirty.changes = true;
-    }
-
-    pub(super) fn create_session(
-        &mut self,
-        id: u64,
-        provider: &str,
-        folder: Option<String>,
-        model: Option<String>,
-        worktree: Option<bool>,
-        message: String,
-    ) {
-        let name = self.new_id();
-        let session = session_uri(&provider.into(), &name);
-        let mut config = Object::new();
-        if worktree == Some(true) {
-            config.insert("isolation".to_owned(), Json::from("worktree"));
-        }
-        let folders = folder.map(|folder| vec![folder_uri(&folder)]);
-        let params = CreateSessionParams {
-            channel: session.clone(),
-            provider: Some(provider.into()),
-            working_directories: folders,
-            config: (!config.is_empty()).then_some(config),
-            active_client: None,
-            progress_token: None,
-            meta: None,
-        };
-        self.request(
-            &params,
-            ResponsePurpose::Create {
-                command: id,
-                session,
-                message,
-                model,
-            },
-        );
-    }
-
-    /// Shows a session that was created and sends its first message.
-    pub(super) fn start_session(
-        &mut self,
-        id: u64,
-        session: Uri,
-        message: String,
-        model: Option<String>,
-    ) {
-        self.leave_session();
-        let chat = self.default_chat(&session);
-        self.session = Some(session.clone());
-        self.sync_subscriptions();
-        self.show_chat(chat.clone());
-        if !message.trim().is_empty() {
-            self.first_message = Some(FirstMessage {
-                session: session.clone(),
-                chat,
-                text: message,
-                model,
-            });
-        }
-        self.reply(id, &CreatedSession { session: &session });
     }
 
     pub(super) fn rename(&mut self, id: u64, session: String, title: String) {

@@ -14,7 +14,9 @@ use agenthost_view::composer::{ComposerView, ConfigRow, NamedOption, config_rows
 use agenthost_view::inbox::{InboxEntry, InboxGroup, InboxView};
 use agenthost_view::location::path_of;
 use agenthost_view::queue::queue_rows;
-use agenthost_view::session_list::{SessionActivity, SessionEntry, SessionGroup, SessionList};
+use agenthost_view::session_list::{
+    SessionActivity, SessionEntry, SessionGroup, SessionList, recent_folders,
+};
 use agenthost_view::timeline::{Timeline, TimelineContext};
 use serde::Serialize;
 use serde_json::value::to_raw_value;
@@ -23,7 +25,7 @@ use super::PageCore;
 use super::slices::{ShownTimeline, SliceCache, patch_of};
 use crate::effect::SlicePatch;
 
-/// Folders that a new session can use.
+/// Folders that are offered for a new session.
 const MAX_FOLDERS: usize = 50;
 
 /// `value` of slice `sessions`, beside its rows.
@@ -41,19 +43,30 @@ struct InboxGroups<'a> {
 
 /// Slice `host`.
 #[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
 struct HostView<'a> {
     name: &'static str,
+    /// Version of the page.
     version: &'static str,
+    /// Version of the host, if it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    host_version: Option<&'a str>,
+    /// Directory at which the folder browser starts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    home: Option<String>,
     agents: Vec<AgentChoice<'a>>,
     folders: Vec<String>,
 }
 
 #[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
 struct AgentChoice<'a> {
     provider: &'a str,
     label: &'a str,
     description: &'a str,
     models: Vec<NamedOption>,
+    /// Sessions of the agent can be copied.
+    can_fork: bool,
 }
 
 /// `value` of slice `timeline`, beside its rows.
@@ -136,22 +149,22 @@ impl PageCore {
     }
 
     fn host_view(&self) -> HostView<'_> {
-        let mut folders = BTreeSet::new();
-        for summary in self.sessions.summaries() {
-            let directories = summary.metadata.working_directories.iter().flatten();
-            folders.extend(directories.take(1).map(path_of));
-        }
+        let sessions = self.sessions.summaries();
+        let sessions = sessions.map(|summary| self.session_entry(summary));
         let agents = self.agents().iter().map(|agent| AgentChoice {
             provider: agent.provider.as_str(),
             label: &agent.display_name,
             description: &agent.description,
             models: model_options(agent),
+            can_fork: can_fork(agent),
         });
         HostView {
             name: "agenthost",
             version: env!("CARGO_PKG_VERSION"),
+            host_version: self.host.version.as_deref(),
+            home: self.host.home.as_ref().map(path_of),
             agents: agents.collect(),
-            folders: folders.into_iter().take(MAX_FOLDERS).collect(),
+            folders: recent_folders(sessions, MAX_FOLDERS),
         }
     }
 
@@ -318,5 +331,13 @@ impl PageCore {
     }
 
     /// Draws the panels beside the changes.
-    pub(super) fn draw_panels(&self, _slices: &mut SliceCache, _patches: &mut Vec<SlicePatch>) {}
+    pub(super) fn draw_panels(&self, slices: &mut SliceCache, patches: &mut Vec<SlicePatch>) {
+        self.draw_settings(slices, patches);
+    }
+}
+
+fn can_fork(agent: &AgentInfo) -> bool {
+    let capabilities = agent.capabilities.as_ref();
+    let chats = capabilities.and_then(|capabilities| capabilities.multiple_chats.as_ref());
+    chats.is_some_and(|chats| chats.fork == Some(true))
 }

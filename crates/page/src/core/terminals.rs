@@ -19,7 +19,7 @@ use agenthost_view::terminals::{TerminalContext, TerminalRow, output_tail, raw_o
 use serde::Serialize;
 
 use super::PageCore;
-use super::responses::{PendingResult, ResponsePurpose, discard};
+use super::responses::{PendingResult, RejectionReport, ResponsePurpose, discard};
 use super::slices::SliceCache;
 use crate::effect::{PageEffect, SlicePatch};
 use crate::input::TerminalCommand;
@@ -246,7 +246,7 @@ impl PageCore {
             Ok(client_seq) => self.terminals.quiet.push(PendingResult {
                 client_seq,
                 command: id,
-                restored: None,
+                report: RejectionReport::CommandOnly,
             }),
             Err(error) => self.fail(id, error.to_string()),
         }

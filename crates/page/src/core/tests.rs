@@ -8,7 +8,9 @@ use super::PageCore;
 use crate::input::TimedInput;
 
 mod link;
+mod new_session;
 mod saved_state;
+mod settings;
 mod terminals;
 
 const SESSION: &str = "shell:/s1";
@@ -69,14 +71,23 @@ impl Page {
     }
 
     fn open() -> Self {
+        Page::open_with(json!({"agents": [
+            {"provider": "shell", "displayName": "Shell", "description": "", "models": []},
+        ]}))
+    }
+
+    /// A page that is connected to a host with this root state.
+    fn open_with(root: Value) -> Self {
         let mut page = Page::closed(None);
         page.input(json!({"kind": "socketOpened"}));
-        let root = json!({"resource": "ahp-root://", "fromSeq": 1, "state": {"agents": [
-            {"provider": "shell", "displayName": "Shell", "description": "", "models": []},
-        ]}});
+        let root = json!({"resource": "ahp-root://", "fromSeq": 1, "state": root});
         page.answer(
             "initialize",
-            &json!({"protocolVersion": "1.1.0", "serverSeq": 1, "snapshots": [root]}),
+            &json!({
+                "protocolVersion": "1.1.0", "serverSeq": 1, "snapshots": [root],
+                "serverInfo": {"name": "agenthost", "version": "9.8.7"},
+                "defaultDirectory": "file:///home/me",
+            }),
         );
         page.answer("listSessions", &json!({"items": [summary()]}));
         page

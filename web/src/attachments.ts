@@ -1,0 +1,70 @@
+// Files that the user adds to a message: by the file dialog, by pasting, or by dropping.
+
+import type { NewAttachment } from "./contract";
+import { t } from "./strings";
+
+/** A file of a message that was not sent yet. `preview` is the address of its picture. */
+export type DraftAttachment = NewAttachment & { key: number; size: number; preview?: string };
+
+/** The host takes messages of 8 MiB in the queue; base64 adds a third. */
+export const MAX_MESSAGE_BYTES = 5_500_000;
+export const MAX_FILES = 20;
+
+let lastKey = 0;
+
+/** Reads files within the limits of a message. `problems` explains the files that were left out. */
+export async function readFiles(files: Iterable<File>, present: DraftAttachment[]): Promise<{ added: DraftAttachment[]; problems: string[] }> {
+  const added: DraftAttachment[] = [];
+  const problems: string[] = [];
+  let bytes = present.reduce((sum, { size }) => sum + size, 0);
+  for (const file of files) {
+    if (present.length + added.length >= MAX_FILES) {
+      problems.push(t.composer.tooManyFiles(MAX_FILES));
+      break;
+    }
+    if (bytes + file.size > MAX_MESSAGE_BYTES) {
+      problems.push(t.composer.tooLarge(file.name, file.size, MAX_MESSAGE_BYTES));
+      continue;
+    }
+    try {
+      added.push(await read(file));
+      bytes += file.size;
+    } catch {
+      problems.push(t.composer.unreadable(file.name));
+    }
+  }
+  return { added, problems };
+}
+
+export function releaseFiles(attachments: DraftAttachment[]): void {
+  for (const { preview } of attachments) {
+    if (preview !== undefined) URL.revokeObjectURL(preview);
+  }
+}
+
+/** The attachments as a command has them. */
+export function toCommand(attachments: DraftAttachment[]): NewAttachment[] {
+  return attachments.map(({ name, contentType, data }) => ({ name, contentType, data }));
+}
+
+/** The files of a paste or a drop, if there are any. */
+export function filesOf(data: DataTransfer | null): File[] {
+  return [...(data?.files ?? [])];
+}
+
+async function read(file: File): Promise<DraftAttachment> {
+  const contentType = file.type || "application/octet-stream";
+  const data = await readBase64(file);
+  lastKey += 1;
+  const preview = contentType.startsWith("image/") ? URL.createObjectURL(file) : undefined;
+  return { key: lastKey, name: file.name, contentType, data, size: file.size, ...(preview !== undefined && { preview }) };
+}
+
+function readBase64(file: File): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const reader = new FileReader();
+    reader.onload = () => resolve(String(reader.result).replace(/^[^,]*,/, ""));
+    reader.onerror = () => reject(reader.error ?? new Error(file.name));
+    reader.readAsDataURL(file);
+  });
+}

@@ -1,0 +1,17 @@
+// Commands on sessions that are created.
+
+import type { NewAttachment } from "../contract";
+
+export type SessionCommand =
+  | {
+      op: "session.create";
+      provider: string;
+      folder?: string;
+      model?: string;
+      /** Settings of the session, such as its mode. */
+      config: Record<string, string>;
+      text: string;
+      attachments: NewAttachment[];
+    }
+  | { op: "session.resolveConfig"; provider: string; folder?: string; config: Record<string, string> }
+  | { op: "session.fork"; session: string };

@@ -1,0 +1,28 @@
+// Texts of the list of hosts.
+
+export const hosts = {
+  label: "Hosts",
+  current: (name: string) => `Host ${name}, switch host`,
+  hint: "Each host opens at its own address and pairs this device by its own code.",
+  here: "open now",
+  switchTo: (name: string) => `Switch to ${name}`,
+  manage: "Hosts…",
+  add: "Add a host",
+  address: "Address, or link from “agenthost pair”",
+  name: "Name",
+  submit: "Add",
+  addAndOpen: "Add and open",
+  save: "Save",
+  rename: "Rename",
+  remove: "Remove from this list",
+  actions: (name: string) => `Actions for ${name}`,
+  renameLabel: (name: string) => `New name of ${name}`,
+  wrongAddress: "Enter an address such as https://box.example:8443.",
+  known: (name: string) => `${name} is in the list already.`,
+  full: (limit: number) => `The list has ${limit} hosts already.`,
+  plain: "Without https, others on the network can read what you send, and the sign-in of this device.",
+  offerTitle: "Add these hosts?",
+  offerText: "The page that you came from has them in its list. Names are chosen there; check the addresses.",
+  accept: "Add",
+  ignore: "Ignore",
+} as const;
