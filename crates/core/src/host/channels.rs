@@ -143,7 +143,7 @@ impl Host {
         self.sessions.get(session)
     }
 
-    /// Whether there is such a channel, in memory or not.
+    /// Returns `true` if the channel exists, in memory or in the store.
     pub fn has_channel(&self, channel: &Uri) -> bool {
         self.channels.contains(channel)
     }

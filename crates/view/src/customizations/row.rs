@@ -149,7 +149,7 @@ pub enum CodeState {
     Approved,
 }
 
-/// What rows need to know beside their customization.
+/// The session and the approved code that all rows need.
 pub(super) struct RowContext<'a> {
     session: &'a SessionState,
     approved: Vec<&'a str>,
