@@ -2,6 +2,7 @@
 // types; keys and variants are theirs.
 
 import type { ChatCommand, ChatRow } from "./contract/chats";
+import type { CodeCard, CustomizationCommand, TokenRequirement } from "./contract/customizations";
 import type { TerminalCommand, TerminalOutput } from "./contract/terminals";
 
 export type Inline =
@@ -128,8 +129,7 @@ export type SignInCard = {
   session: string;
   chat?: string;
   title: string;
-  description?: string;
-  resource: string;
+  token: TokenRequirement;
 };
 export type RequestCard = ApprovalCard | FormCard | SignInCard;
 export type FormResponse = "accept" | "decline" | "cancel";
@@ -141,7 +141,12 @@ export type InboxRow = {
   agent: string;
   folder?: string;
   at?: string;
-} & ({ item: "request"; card: RequestCard } | { item: "finished"; turnId?: string; text?: string });
+} & (
+  | { item: "request"; card: RequestCard }
+  | { item: "code"; card: CodeCard }
+  | { item: "token"; token: TokenRequirement }
+  | { item: "finished"; turnId?: string; text?: string }
+);
 /** An answer that all cards of a group offer. */
 export type GroupAnswer = { label: string; kind: "approve" | "deny" };
 export type InboxGroup = { keys: string[]; label: string; answers: GroupAnswer[] };
@@ -294,7 +299,6 @@ export type Command =
   | { op: "answerApproval"; key: string; optionId?: string; approve: boolean; editedInput?: string }
   | { op: "answerForm"; key: string; response: FormResponse; answers: Record<string, FormAnswer> }
   | { op: "draftForm"; key: string; questionId: string; answer: FormAnswer }
-  | { op: "signIn"; key: string }
   | { op: "setDraft"; chat?: string; text: string }
   | { op: "queueEdit"; key: string; text: string }
   | { op: "queueRemove"; key: string }
@@ -319,7 +323,8 @@ export type Command =
   | { op: "listFolder"; uri: string }
   | { op: "dismissNote"; id: string }
   | ChatCommand
-  | TerminalCommand;
+  | TerminalCommand
+  | CustomizationCommand;
 
 /** Result of `completions`: `insert` replaces the text from `start` to `end` (UTF-16). */
 export type CompletionItem = { insert: string; label: string; description?: string; start: number; end: number };
@@ -337,6 +342,8 @@ export type SliceName =
   | "diff"
   | "terminals"
   | "tails"
+  | "customizations"
+  | "codeReview"
   | "notes"
   | "restore"
   | "away"

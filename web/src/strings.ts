@@ -1,6 +1,7 @@
 // All texts of the page. Numbers and times are formatted by `Intl`.
 
 import { chats } from "./strings/chats";
+import { customizations } from "./strings/customizations";
 import { terminals } from "./strings/terminals";
 import { usage } from "./strings/usage";
 
@@ -69,6 +70,7 @@ export const t = {
   },
 
   chats,
+  customizations,
   terminals,
   usage,
 
@@ -156,7 +158,6 @@ export const t = {
     rejected: (reason: string) => `Not accepted: ${reason}`,
     allow: "Allow once",
     deny: "Deny",
-    signIn: "Sign in",
     answeredBy: (name: string) => `answered by ${name}`,
   },
 

@@ -5,7 +5,9 @@ mod away;
 mod changes;
 mod chat;
 mod chats;
+mod code_review;
 mod commands;
+mod customizations;
 mod digests;
 mod files;
 mod link;
@@ -15,6 +17,7 @@ mod sessions;
 mod slice_views;
 mod slices;
 mod terminals;
+mod tokens;
 
 use agenthost_client::{ClientEngine, ClientUpdate, EngineOptions, EnginePhase};
 use agenthost_protocol::action::Action;
@@ -30,6 +33,7 @@ use agenthost_protocol::rpc::Command;
 use agenthost_protocol::session::SessionState;
 use agenthost_protocol::timestamp::Timestamp;
 use agenthost_protocol::uri::{RootChannel, Uri, default_chat_uri};
+use agenthost_view::customizations::CustomizationFilter;
 use agenthost_view::session_list::SessionFilter;
 use serde::Serialize;
 use serde_json::value::to_raw_value;
@@ -39,12 +43,14 @@ use crate::input::{PageInput, TimedInput};
 use away::AwayTracker;
 use changes::ChangesPanel;
 use chats::ChatsPanel;
+use code_review::OpenReview;
 use link::LinkTracker;
 use responses::{PendingResponse, PendingResult, ResponsePurpose, ResultConverter};
 use saved_state::SaveClock;
 use sessions::{FirstMessage, SessionTable};
 use slices::{DirtySlices, NoteRow, SliceCache};
 use terminals::TerminalPanel;
+use tokens::TokenTable;
 
 /// Turns of a chat that are loaded at first. Older ones are fetched when the user scrolls.
 const LOADED_TURNS: u64 = 20;
@@ -79,6 +85,11 @@ pub struct PageCore {
     /// Commands whose actions wait for the confirmation of the host.
     results: Vec<PendingResult>,
     terminals: TerminalPanel,
+    /// The customizations that the page shows; `None` while their panel is closed.
+    customization_filter: Option<CustomizationFilter>,
+    code_review: Option<OpenReview>,
+    last_review: u64,
+    tokens: TokenTable,
     slices: SliceCache,
     save_clock: SaveClock,
     dirty: DirtySlices,
@@ -144,6 +155,7 @@ impl PageCore {
             self.select_default_changeset();
         }
         self.leave_removed_chat();
+        self.sync_review();
         if self.dirty.any() && !self.wants_frame {
             self.wants_frame = true;
             self.effects.push(PageEffect::WantFrame);

@@ -4,6 +4,7 @@
 //! buffers values and makes the WebAssembly file larger. `web/src/bridge.ts` converts them.
 
 mod chats;
+mod customizations;
 mod terminals;
 
 use std::collections::BTreeMap;
@@ -12,6 +13,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 pub(crate) use chats::{ChatCommand, NewChatSource};
+pub(crate) use customizations::{CustomizationCommand, Secret};
 pub(crate) use terminals::TerminalCommand;
 
 /// An input with the time at which it happened.
@@ -189,11 +191,9 @@ pub enum PageCommand {
     DismissNote {
         id: String,
     },
-    SignIn {
-        key: String,
-    },
     Chat(ChatCommand),
     Terminal(TerminalCommand),
+    Customization(CustomizationCommand),
 }
 
 /// A file that the user adds to a message.
