@@ -55,11 +55,11 @@ fn containers_have_states_content_and_the_key_of_waiting_code() {
     check(
         &tree.rows,
         expect![[r#"
-        {"key":"d1","kind":"directory","name":"Hooks","path":"/work/.claude","origin":"workspace","enabled":true,"scoped":false,"load":{"state":"degraded","message":"its hooks wait for approval"},"code":{"state":"waiting","key":"file:///work/.claude#v2:aa","files":["file:///work/.claude/settings.json"]},"children":[{"key":"Stop","kind":"hook","name":"Stop","path":"/work/.claude/settings.json","enabled":true,"scoped":false,"children":[]},{"key":"PreToolUse","kind":"hook","name":"PreToolUse","path":"/work/.claude/settings.json","enabled":true,"scoped":false,"children":[]}]}
-        {"key":"p1","kind":"plugin","name":"Tools","version":"1.2","origin":"client","client":"Editor","enabled":false,"scoped":true,"load":{"state":"loading"},"children":[]}
-        {"key":"d2","kind":"directory","name":"Skills","path":"/work/.agents/skills","origin":"workspace","enabled":true,"scoped":false,"load":{"state":"loaded"},"children":[{"key":"release","kind":"skill","name":"release","description":"Makes a release","path":"/work/.agents/skills/release/SKILL.md","enabled":true,"scoped":false,"children":[]},{"key":"style","kind":"rule","name":"style","description":"*.rs","path":"/work/r.md","enabled":false,"scoped":false,"children":[]}]}
-        {"key":"m1","kind":"mcpServer","name":"calc","origin":"configuration","enabled":true,"scoped":true,"server":{"state":"ready","blocking":false,"tools":2},"children":[]}
-    "#]],
+            {"key":"d1","kind":"directory","name":"Hooks","path":"/work/.claude","origin":"workspace","enabled":true,"scoped":false,"load":{"state":"degraded","message":"its hooks wait for approval"},"code":{"state":"waiting","key":"file:///work/.claude#v2:aa"},"children":[{"key":"Stop","kind":"hook","name":"Stop","path":"/work/.claude/settings.json","enabled":true,"scoped":false,"children":[]},{"key":"PreToolUse","kind":"hook","name":"PreToolUse","path":"/work/.claude/settings.json","enabled":true,"scoped":false,"children":[]}]}
+            {"key":"p1","kind":"plugin","name":"Tools","version":"1.2","origin":"client","client":"Editor","enabled":false,"scoped":true,"decided":"global","load":{"state":"loading"},"children":[]}
+            {"key":"d2","kind":"directory","name":"Skills","path":"/work/.agents/skills","origin":"workspace","enabled":true,"scoped":false,"load":{"state":"loaded"},"children":[{"key":"release","kind":"skill","name":"release","description":"Makes a release","path":"/work/.agents/skills/release/SKILL.md","enabled":true,"scoped":false,"children":[]},{"key":"style","kind":"rule","name":"style","description":"*.rs","path":"/work/r.md","enabled":false,"scoped":false,"children":[]}]}
+            {"key":"m1","kind":"mcpServer","name":"calc","origin":"configuration","enabled":true,"scoped":true,"server":{"state":"ready","blocking":false,"tools":2},"children":[]}
+        "#]],
     );
     check(
         &tree.counts,
@@ -131,12 +131,12 @@ fn server_states_have_reasons_and_required_tokens() {
     check(
         &rows,
         expect![[r#"
-        {"state":"starting","blocking":true}
-        {"state":"error","message":"no\\u{202e}such program","blocking":false}
-        {"state":"authRequired","blocking":false,"requires":{"title":"https://mcp.example","resource":"https://mcp.example","scopes":["read"],"authorizationServers":["https://login.example"],"expired":true}}
-        {"state":"stopped","blocking":false}
-        {"state":"unknown","blocking":false}
-    "#]],
+            {"state":"starting","blocking":true}
+            {"state":"error","message":"no\\u{202e}such program","blocking":false}
+            {"state":"authRequired","blocking":false,"requires":{"name":"https://mcp.example","resource":"https://mcp.example","address":"https://mcp.example","scopes":["read"],"authorizationServers":[{"label":"https://login.example","url":"https://login.example"}],"expired":true}}
+            {"state":"stopped","blocking":false}
+            {"state":"unknown","blocking":false}
+        "#]],
     );
 }
 
